@@ -23,9 +23,9 @@ import (
 	_ "go.yaml.in/yaml/v3"
 	_ "golang.org/x/crypto/argon2"
 	_ "golang.org/x/crypto/bcrypt"
+	_ "golang.org/x/sync/errgroup"
 	_ "golang.org/x/term"
 	_ "golang.org/x/time/rate"
-	_ "golang.org/x/sync/errgroup"
 	_ "modernc.org/sqlite"
 	_ "pgregory.net/rapid"
 )

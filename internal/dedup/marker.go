@@ -1,0 +1,169 @@
+package dedup
+
+import (
+	"sort"
+	"time"
+)
+
+// State is the state of a marker.
+type State string
+
+// The states of a marker. A scheme without states has only present. Unknown markers could not be decoded; they are
+// counted and never cleared.
+const (
+	Processing   State = "processing"
+	Done         State = "done"
+	Failed       State = "failed"
+	Present      State = "present"
+	StateUnknown State = "unknown"
+)
+
+// States returns every state in the order in which pages show them.
+func States() []State { return []State{Processing, Done, Failed, Present, StateUnknown} }
+
+// A Marker is one record in a dedup store.
+type Marker struct {
+	Store string
+	ID    string
+	// Key is the raw key of the record, as the store holds it.
+	Key   string
+	State State
+	// Since is when the state began, derived from the expiry; zero when it cannot be known.
+	Since time.Time
+	// Expires is the absolute expiry by the store's clock; zero when the marker never expires.
+	Expires time.Time
+	// Detail says why a marker is unknown, or shows the beginning of an undecodable value with control characters escaped.
+	Detail string
+}
+
+// A Scheme is what a dedup store's owner decided: how a marker is written, and what consumers do on a hit.
+type Scheme struct {
+	Preset string
+	Kind   string
+	// Mark is "before" or "after" the work.
+	Mark string
+	// OnInFlight is "ack" or "nack": what a consumer does with a delivery whose marker is processing.
+	OnInFlight string
+	// OnFail is "delete", "keep" or "ack".
+	OnFail        string
+	ProcessingTTL time.Duration
+	DoneTTL       time.Duration
+	// GiveUp is the number of failures after which the message is acked without its work; zero means never.
+	GiveUp int
+}
+
+// StoreStats is what is known of a store: its last complete pass, the pass under way, and its health.
+type StoreStats struct {
+	// Pass is the last complete pass over the store; nil until there was one.
+	Pass     *Pass
+	Progress Progress
+	Health   StoreHealth
+}
+
+// A Pass is one complete walk over a store. Every marker that was present throughout was seen at least once.
+type Pass struct {
+	// Started and Ended are by our clock; ClockOffset is the store's clock minus ours at the start.
+	Started     time.Time
+	Ended       time.Time
+	ClockOffset time.Duration
+	// Examined counts keys or rows that were looked at, Matched those that are markers of this store.
+	Examined int64
+	Matched  int64
+	// ValuesRead counts values that were fetched, which touches the store's LRU clock.
+	ValuesRead int64
+	States     map[State]int64
+	// NoExpiry counts markers that never expire, by state.
+	NoExpiry map[State]int64
+	// OldestProcessing are the longest processing markers, oldest first, at most 50; without expiry first.
+	OldestProcessing []Marker
+	// Undecodable are samples of unknown markers, at most 20.
+	Undecodable []Marker
+	// Completions are done markers by the second of their completion, by the store's clock.
+	Completions Timeline
+	// UndatedCompletions are done markers whose completion time cannot be known: they have no expiry.
+	UndatedCompletions int64
+	// GaveUp are messages that were acked after too many failures, by the second of the last failure; GaveUpIDs a sample.
+	GaveUp    Timeline
+	GaveUpIDs []string
+	// Retrying counts retry counters below the limit.
+	Retrying int64
+}
+
+// Progress is the pass under way.
+type Progress struct {
+	Started time.Time
+	// Coverage is the share of the store walked so far, 0..1, an estimate.
+	Coverage float64
+	Examined int64
+	// Waiting says why the walk is slow: its own duty cycle, the store's latency, a ceiling; empty when it is not.
+	Waiting string
+}
+
+// StoreHealth is the store seen from outside the markers. Nil means that the store did not say.
+type StoreHealth struct {
+	At               time.Time
+	Version          string
+	Role             string
+	RunID            string
+	LatencyP99       time.Duration
+	Keys             *int64
+	MemoryUsed       *int64
+	MemoryMax        *int64
+	EvictionPolicy   string
+	EvictedKeys      *int64
+	ConnectedClients *int64
+}
+
+// A Timeline counts events by the second.
+type Timeline struct {
+	// counts maps a Unix second to the events in it.
+	counts map[int64]uint32
+	// sums holds cumulative counts by second, built by Freeze.
+	seconds []int64
+	sums    []int64
+}
+
+// Add counts one event at t. It must not be called after Freeze.
+func (t *Timeline) Add(at time.Time) {
+	if t.counts == nil {
+		t.counts = make(map[int64]uint32)
+	}
+	t.counts[at.Unix()]++
+}
+
+// Freeze sorts the timeline so that Between is cheap; the timeline is read-only afterwards.
+func (t *Timeline) Freeze() {
+	t.seconds = make([]int64, 0, len(t.counts))
+	for s := range t.counts {
+		t.seconds = append(t.seconds, s)
+	}
+	sort.Slice(t.seconds, func(i, j int) bool { return t.seconds[i] < t.seconds[j] })
+	t.sums = make([]int64, len(t.seconds))
+	var sum int64
+	for i, s := range t.seconds {
+		sum += int64(t.counts[s])
+		t.sums[i] = sum
+	}
+	t.counts = nil
+}
+
+// Between returns the events with from <= second < to. It is valid after Freeze.
+func (t Timeline) Between(from, to time.Time) int64 {
+	return t.before(to) - t.before(from)
+}
+
+// Total returns all events. It is valid after Freeze.
+func (t Timeline) Total() int64 {
+	if len(t.sums) == 0 {
+		return 0
+	}
+	return t.sums[len(t.sums)-1]
+}
+
+func (t Timeline) before(at time.Time) int64 {
+	i := sort.Search(len(t.seconds), func(i int) bool { return t.seconds[i] >= at.Unix() })
+	if i == 0 {
+		return 0
+	}
+	return t.sums[i-1]
+}

@@ -1,0 +1,141 @@
+package dedup
+
+import "time"
+
+// A QueueRef names one queue of a broker.
+type QueueRef struct {
+	Vhost string
+	Name  string
+}
+
+// A Queue is one queue as the management API describes it. Every number is a pointer: absent is not 0.
+type Queue struct {
+	QueueRef
+	Type       string // classic, quorum, stream, or what a plugin calls its own
+	State      string // running, idle, flow, down, crashed, stopped, minority, ...
+	Node       string
+	Durable    bool
+	AutoDelete bool
+	Exclusive  bool
+	Arguments  map[string]any
+	// Policy is the effective policy definition, operator policy merged in; nil when there is none.
+	Policy    map[string]any
+	Messages  *int64
+	Ready     *int64
+	Unacked   *int64
+	Consumers *int64
+	// HeadTimestamp is the timestamp property of the oldest message; classic queues only, and only if publishers set it.
+	HeadTimestamp *time.Time
+	Counters      QueueCounters
+}
+
+// QueueCounters are the cumulative message_stats of one queue, as the broker counts them: they restart at 0, in part
+// or whole, when a node restarts. Nil means that the broker did not say.
+type QueueCounters struct {
+	Publish      *int64
+	Deliver      *int64
+	DeliverNoAck *int64
+	Get          *int64
+	GetNoAck     *int64
+	DeliverGet   *int64
+	Redeliver    *int64
+	Ack          *int64
+}
+
+// BrokerInfo is what a broker says of itself.
+type BrokerInfo struct {
+	Cluster   string
+	Version   string
+	Node      string
+	RatesMode string // none, basic or detailed
+	// StatsDisabled: the broker has no counters to give. QueueTotals: it still gives depths.
+	StatsDisabled bool
+	QueueTotals   bool
+}
+
+// BrokerState is the broker at a glance. A nil Nodes means that the nodes could not be read.
+type BrokerState struct {
+	Nodes []Node
+	// QueuesDown are queues that cannot serve; QueuesMinority are quorum queues without a majority of members online.
+	QueuesDown     []QueueRef
+	QueuesMinority []QueueRef
+}
+
+// A Node is one node of a broker.
+type Node struct {
+	Name        string
+	Running     bool
+	MemoryAlarm bool
+	DiskAlarm   bool
+	// Partitions names the nodes that this one cannot see.
+	Partitions []string
+}
+
+// A BrokerSample is one reading of a broker.
+type BrokerSample struct {
+	// At is when the reading began, by our clock.
+	At     time.Time
+	Took   time.Duration
+	Info   BrokerInfo
+	State  BrokerState
+	Queues []Queue
+	// QueuesTotal is the number of queues that the broker counts, nil if it does not say. More than len(Queues) means
+	// that permissions hide some: the API answers 200 and a shorter list.
+	QueuesTotal *int64
+	// ChannelsClosed and ConnectionsClosed are cumulative for the whole broker (churn_rates).
+	ChannelsClosed    *int64
+	ConnectionsClosed *int64
+	// Problems are what is wrong though the reading succeeded: hidden queues, statistics disabled, a lagging collector.
+	Problems []Problem
+}
+
+// QueueTotals is the live, counter-free reading of queue depths.
+type QueueTotals struct {
+	At     time.Time
+	Took   time.Duration
+	Queues []Queue
+}
+
+// A Problem is something wrong that does not stop a reading, with what to do about it.
+type Problem struct {
+	Kind string // stable word for machines: permission_missing, stats_disabled, rates_none, stats_late, ...
+	Text string
+	Mend string
+}
+
+// Topology is how queues are reached, for finding dead-letter queues.
+type Topology struct {
+	At        time.Time
+	Exchanges []Exchange
+	Bindings  []Binding
+	Consumers []Consumer
+}
+
+// An Exchange is one exchange of a broker.
+type Exchange struct {
+	Vhost     string
+	Name      string // empty for the default exchange
+	Type      string
+	Internal  bool
+	Arguments map[string]any
+	Policy    string
+}
+
+// A Binding leads from an exchange to a queue or another exchange.
+type Binding struct {
+	Vhost           string
+	Source          string // empty for the default exchange
+	Destination     string
+	DestinationType string // queue or exchange
+	RoutingKey      string
+	Arguments       map[string]any
+}
+
+// A Consumer is one subscription to a queue.
+type Consumer struct {
+	Queue       QueueRef
+	Tag         string
+	Channel     string
+	Prefetch    int64
+	AckRequired bool
+}

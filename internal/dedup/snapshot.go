@@ -1,0 +1,129 @@
+package dedup
+
+import "time"
+
+// A Snapshot holds everything known at the end of one round. It is immutable once published.
+type Snapshot struct {
+	Round     uint64
+	At        time.Time
+	Interval  time.Duration
+	Brokers   []BrokerStatus
+	Stores    []StoreStatus
+	Pipelines []PipelineStatus // in the order of the configuration
+	Sources   []SourceHealth
+}
+
+// Pipeline returns the status of the named pipeline and whether there is one.
+func (s *Snapshot) Pipeline(name string) (*PipelineStatus, bool) {
+	for i := range s.Pipelines {
+		if s.Pipelines[i].Pipeline.Name == name {
+			return &s.Pipelines[i], true
+		}
+	}
+	return nil, false
+}
+
+// SourceHealth says whether a source answers. A source is stale once its last success is older than three intervals.
+type SourceHealth struct {
+	// Name is unique: "broker main", "store orders", "reported orders".
+	Name string
+	Kind string // broker, totals, store, reported
+	// Tried is whether a first attempt has ended, well or badly.
+	Tried       bool
+	OK          bool
+	LastTry     time.Time
+	LastSuccess time.Time
+	// Since is when OK last changed.
+	Since time.Time
+	Took  time.Duration
+	// Err is the last error in words that say what to do; empty when OK.
+	Err string
+	// Missed counts ticks that were skipped because a reading was still under way.
+	Missed uint64
+}
+
+// BrokerStatus is one broker at a glance.
+type BrokerStatus struct {
+	Name   string
+	Health SourceHealth
+	Info   BrokerInfo
+	State  BrokerState
+	// Queues is the number of queues seen, nil while unknown.
+	Queues   *int64
+	Problems []Problem
+	Events   []Event
+}
+
+// StoreStatus is one store at a glance.
+type StoreStatus struct {
+	Name   string
+	Scheme Scheme
+	Health SourceHealth
+	Stats  StoreStats
+	Events []Event
+}
+
+// PipelineStatus is everything known of one pipeline.
+type PipelineStatus struct {
+	Pipeline Pipeline
+	// Windows holds the figures of each span of Windows(), in that order.
+	Windows []WindowFigures
+	// Instantaneous figures.
+	Ready     Figure
+	Unacked   Figure
+	Consumers Figure
+	// DeadLetters is the depth over all dead-letter queues.
+	DeadLetters      Figure
+	DeadLetterQueues []DeadLetterQueue
+	// Markers counts markers by state; a state that the scheme does not know is absent.
+	Markers          map[State]Figure
+	MarkersNoExpiry  Figure
+	OldestProcessing Figure
+	// PassAge is the age of the last complete pass, Coverage the share of the pass under way.
+	PassAge  Figure
+	Coverage Figure
+	// Spark is the duplicate rate of the last hour, at most 60 points.
+	Spark []Point
+	// LastActivity is when a message was last seen to move; zero when none was.
+	LastActivity time.Time
+	Findings     []Finding
+	Events       []Event
+	// Sources names the sources that this pipeline depends on; Down those that are stale, with their reasons.
+	Sources []string
+	Down    []SourceHealth
+}
+
+// WindowFigures are the figures of one pipeline over one span.
+type WindowFigures struct {
+	Window        time.Duration
+	Messages      Figure
+	Duplicates    Figure
+	DuplicateRate Figure
+	// CrossCheck is the next valid source of the duplicate rate; unknown when there is none.
+	CrossCheck Figure
+	// Redeliveries is redeliveries / deliveries of the broker: a loop signal, never a duplicate rate.
+	Redeliveries     Figure
+	InFlightHits     Figure
+	Failures         Figure
+	FailureRate      Figure
+	GaveUp           Figure
+	AckMean          Figure
+	AckP50           Figure
+	AckP95           Figure
+	AckP99           Figure
+	WorkMean         Figure
+	WorkP50          Figure
+	WorkP95          Figure
+	WorkP99          Figure
+	DeadLetterInflow Figure // per hour
+}
+
+// A DeadLetterQueue is a dead-letter queue of a pipeline and how it was found.
+type DeadLetterQueue struct {
+	QueueRef
+	Type string
+	// Found is how it was found: "listed", "argument x-dead-letter-exchange of orders", "policy dlx of orders".
+	Found     string
+	Depth     Figure
+	Consumers Figure
+}

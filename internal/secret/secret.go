@@ -1,0 +1,67 @@
+// Package secret holds values that never print: passwords, tokens and connection strings with credentials in them.
+package secret
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// Redacted is what a secret prints as, everywhere.
+const Redacted = "<redacted>"
+
+// A Secret is a string that prints as Redacted through fmt, slog, JSON and YAML. The zero value is an empty secret.
+// Only Reveal gives the string away, so that a reader of the code can find every place where one is used.
+type Secret struct{ value string }
+
+// New returns a secret that holds the value.
+func New(value string) Secret { return Secret{value: value} }
+
+// FromEnv returns the value of an environment variable, or an error naming the variable if it is unset.
+func FromEnv(name string) (Secret, error) {
+	v, ok := os.LookupEnv(name)
+	if !ok {
+		return Secret{}, fmt.Errorf("environment variable %s is not set", name)
+	}
+	return Secret{value: v}, nil
+}
+
+// FromFile returns the content of a file without its trailing line break, or an error naming the file.
+func FromFile(path string) (Secret, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Secret{}, fmt.Errorf("read secret: %w", err)
+	}
+	return Secret{value: strings.TrimRight(string(b), "\r\n")}, nil
+}
+
+// Reveal returns the string itself.
+func (s Secret) Reveal() string { return s.value }
+
+// IsZero reports whether the secret is empty.
+func (s Secret) IsZero() bool { return s.value == "" }
+
+// String implements fmt.Stringer.
+func (s Secret) String() string {
+	if s.value == "" {
+		return ""
+	}
+	return Redacted
+}
+
+// GoString implements fmt.GoStringer.
+func (s Secret) GoString() string { return s.String() }
+
+// Format implements fmt.Formatter, so that no verb reaches the value by reflection.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
+
+// LogValue implements slog.LogValuer.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalJSON implements json.Marshaler.
+func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// MarshalYAML implements the YAML marshaler.
+func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }

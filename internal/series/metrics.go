@@ -1,0 +1,58 @@
+package series
+
+// The metrics that the collector stores. Counters are ours: they start at 0 when a thing is first seen, only rise, and
+// go on after a restart. docs/metrics.md lists them with their labels.
+const (
+	// Labels pipeline, outcome.
+	ReportedOutcomes = "dedup_reported_outcomes_total"
+	// Labels pipeline, le; cumulated over le as Prometheus histograms are.
+	ReportedAckBucket  = "dedup_reported_ack_seconds_bucket"
+	ReportedAckSum     = "dedup_reported_ack_seconds_sum"
+	ReportedWorkBucket = "dedup_reported_work_seconds_bucket"
+	ReportedWorkSum    = "dedup_reported_work_seconds_sum"
+
+	// Label pipeline: summed over its source queues.
+	BrokerPublishes    = "dedup_broker_publishes_total"
+	BrokerAcks         = "dedup_broker_acks_total"
+	BrokerDeliveries   = "dedup_broker_deliveries_total" // manual-ack deliveries and gets
+	BrokerRedeliveries = "dedup_broker_redeliveries_total"
+	BrokerAutoAcks     = "dedup_broker_auto_ack_deliveries_total"
+	// Label broker.
+	BrokerChannelsClosed = "dedup_broker_channels_closed_total"
+
+	// Label pipeline: gauges over its source queues.
+	QueueReady     = "dedup_queue_ready_messages"
+	QueueUnacked   = "dedup_queue_unacked_messages"
+	QueueConsumers = "dedup_queue_consumers"
+
+	// Labels pipeline, vhost, queue.
+	DeadLetters = "dedup_dead_letters"
+	// Label pipeline: dead letters that arrived, derived from depth and settlements.
+	DeadLettersArrived = "dedup_dead_letters_arrived_total"
+
+	// Labels pipeline, state.
+	Markers = "dedup_markers"
+	// Label pipeline.
+	MarkersNoExpiry  = "dedup_markers_without_expiry"
+	OldestProcessing = "dedup_marker_oldest_processing_seconds"
+
+	// Label pipeline: the figures as they were judged.
+	DuplicateRate     = "dedup_duplicate_rate_ratio"
+	DuplicateRateHigh = "dedup_duplicate_rate_high_ratio"
+	// Labels pipeline, quantile ("0.5", "0.95", "0.99", or "mean").
+	AckLatency  = "dedup_ack_latency_seconds"
+	WorkLatency = "dedup_work_latency_seconds"
+
+	// Label source.
+	SourceUp          = "dedup_source_up"
+	SourceDuration    = "dedup_source_duration_seconds"
+	SourceMissed      = "dedup_source_missed_ticks_total"
+	SourceLastSuccess = "dedup_source_last_success_timestamp_seconds"
+
+	// Label store.
+	StoreKeys        = "dedup_store_keys"
+	StoreMemory      = "dedup_store_memory_bytes"
+	StoreLatency     = "dedup_store_latency_p99_seconds"
+	StoreEvictedKeys = "dedup_store_evicted_keys_total"
+	StorePassSeconds = "dedup_store_pass_seconds"
+)
