@@ -1,0 +1,53 @@
+// Package templates holds the pages: templ components and the view models they show. View models hold only strings,
+// numbers, bools and times, so that a page can be rendered without anything else of the program.
+package templates
+
+// Frame is what every page shares: title, navigation, who is asking, and the state of the whole.
+type Frame struct {
+	Title string
+	// Path is the current path below the base path, for aria-current.
+	Path string
+	// Base is the base path without a trailing slash.
+	Base string
+	User string
+	Role string
+	// ReadOnly says that nothing can be changed through this dashboard.
+	ReadOnly bool
+	// Bundle reports whether the JavaScript and CSS bundle is part of this build.
+	Bundle  bool
+	Version string
+	// Now is the server's time, RFC 3339 in UTC, and Zone the zone that times are shown in.
+	Now  string
+	Zone string
+	// Banner is the worst tier of all pipelines in one sentence; empty unless severe or worse.
+	Banner     string
+	BannerTier string
+	// Live is the path of the event stream with its topics; empty on pages that do not change.
+	Live string
+}
+
+// LoginView is the sign-in form.
+type LoginView struct {
+	Frame Frame
+	Name  string
+	Next  string
+	// Error is shown above the form; empty at first.
+	Error string
+}
+
+// SetupView is the form behind the one-time link that makes the first admin.
+type SetupView struct {
+	Frame Frame
+	Token string
+	Name  string
+	Error string
+}
+
+// ErrorView is every error page.
+type ErrorView struct {
+	Frame     Frame
+	Status    int
+	Heading   string
+	Message   string
+	RequestID string
+}
