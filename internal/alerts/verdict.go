@@ -1,0 +1,23 @@
+package alerts
+
+import "dedup-dashboard/internal/dedup"
+
+// A Verdict is what one pipeline's figures amount to now: the tier and, on its own scale, the risk.
+type Verdict struct {
+	// Tier is the worst tier of the judged figures; Possible is the tier of the high end of an interval, equal to Tier
+	// when there is no doubt. Why is one sentence with value against limit, or why nothing can be told.
+	Tier     dedup.Tier
+	Possible dedup.Tier
+	Why      string
+	// Risk is the worst risk and RiskDriver the measure that drove it: "duplicate rate" or "ack latency".
+	Risk       dedup.Risk
+	RiskDriver string
+
+	DuplicateTier dedup.Tier
+	LatencyTier   dedup.Tier
+	DuplicateRisk dedup.Risk
+	LatencyRisk   dedup.Risk
+	// Judged is the duplicate rate that was judged, JudgedLatency the ack latency.
+	Judged        dedup.Figure
+	JudgedLatency dedup.Figure
+}
