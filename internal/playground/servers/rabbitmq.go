@@ -1,0 +1,189 @@
+package servers
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// adminUser is the broker's first user; its password is drawn anew for every server.
+const adminUser = "playground-admin"
+
+// RabbitMQOptions says how a private RabbitMQ is started.
+type RabbitMQOptions struct {
+	// Dir is the folder for everything that the broker writes: data, logs, cookie, configuration. It is created.
+	Dir string
+	// Log, when not nil, also receives what the broker prints; the file rabbitmq.log in Dir always does.
+	Log io.Writer
+	// StatisticsInterval is collect_statistics_interval; 0 leaves RabbitMQ's default of 5 s.
+	StatisticsInterval time.Duration
+	// Prometheus also enables the plugin rabbitmq_prometheus, on a port of its own.
+	Prometheus bool
+	// Config are further lines of rabbitmq.conf.
+	Config []string
+}
+
+// RabbitMQ is a private one-node broker with the management plugin. Its methods must not be called at the same time,
+// except those that only read an address and those of the management API.
+type RabbitMQ struct {
+	options  RabbitMQOptions
+	ports    rabbitPorts
+	password string
+	programs rabbitPrograms
+	epmd     *Process
+	node     *Process
+	logFile  func() error
+}
+
+type rabbitPorts struct{ amqp, dist, management, prometheus, epmd int }
+
+// StartRabbitMQ starts a private broker and returns when its management API says that AMQP is listening, which takes
+// 5 to 15 s on an idle machine.
+func StartRabbitMQ(ctx context.Context, options RabbitMQOptions) (*RabbitMQ, error) {
+	dir, err := filepath.Abs(options.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("start RabbitMQ: %w", err)
+	}
+	options.Dir = dir
+	programs, err := findRabbitPrograms()
+	if err != nil {
+		return nil, fmt.Errorf("start RabbitMQ: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		ports, err := freePorts(5)
+		if err != nil {
+			return nil, fmt.Errorf("start RabbitMQ: %w", err)
+		}
+		server := &RabbitMQ{
+			options: options, programs: programs, password: rand.Text(),
+			ports: rabbitPorts{amqp: ports[0], dist: ports[1], management: ports[2], prometheus: ports[3], epmd: ports[4]},
+		}
+		if err := server.writeFiles(); err != nil {
+			return nil, fmt.Errorf("start RabbitMQ: %w", err)
+		}
+		err = server.boot(ctx)
+		if err == nil {
+			return server, nil
+		}
+		if attempt == bootAttempts || !isPortConflict(err.Error()) {
+			return nil, err
+		}
+	}
+}
+
+// ManagementURL is the root of the management API, without a path.
+func (r *RabbitMQ) ManagementURL() string { return "http://" + loopback(r.ports.management) }
+
+// PrometheusURL is the root of the Prometheus endpoint; it answers only if the options asked for it.
+func (r *RabbitMQ) PrometheusURL() string { return "http://" + loopback(r.ports.prometheus) }
+
+// AMQPAddr is the host and port of AMQP.
+func (r *RabbitMQ) AMQPAddr() string { return loopback(r.ports.amqp) }
+
+// AMQPURL is the AMQP address of the virtual host "/" for a user.
+func (r *RabbitMQ) AMQPURL(user, password string) string {
+	return (&url.URL{Scheme: "amqp", User: url.UserPassword(user, password), Host: r.AMQPAddr(), Path: "/"}).String()
+}
+
+// Admin is the name and password of a user that may do everything.
+func (r *RabbitMQ) Admin() (user, password string) { return adminUser, r.password }
+
+// PID is the process id of the broker as it was last started.
+func (r *RabbitMQ) PID() int { return r.node.PID() }
+
+// Stop ends the broker and its port mapper, by SIGKILL when they do not end before ctx does or within 15 s.
+func (r *RabbitMQ) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	return errors.Join(r.node.Stop(ctx), r.epmd.Stop(ctx), r.logFile())
+}
+
+// Kill ends the broker and its port mapper at once, as a crash of the machine would.
+func (r *RabbitMQ) Kill() {
+	r.node.Kill()
+	r.epmd.Kill()
+	_ = r.logFile()
+}
+
+// Restart starts the broker again on its ports with its data, after stopping it if it still runs.
+func (r *RabbitMQ) Restart(ctx context.Context) error {
+	if err := r.Stop(ctx); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return r.boot(ctx)
+}
+
+// Ctl runs rabbitmqctl against this broker and returns what it printed. It takes 1 to 3 s; the management API is
+// quicker where it can do the same.
+func (r *RabbitMQ) Ctl(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, r.programs.ctl, args...)
+	cmd.Env, cmd.Dir = r.environment(), r.options.Dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("rabbitmqctl %v: %w\n%s", args, err, out)
+	}
+	return string(out), nil
+}
+
+func (r *RabbitMQ) boot(ctx context.Context) error {
+	logName := filepath.Join(r.options.Dir, "rabbitmq.log")
+	out, closeLog, err := output(logName, r.options.Log)
+	if err != nil {
+		return fmt.Errorf("start RabbitMQ: %w", err)
+	}
+	r.logFile = closeLog
+	ctx, cancel := context.WithTimeout(ctx, 120*time.Second)
+	defer cancel()
+	if err := r.bootEPMD(ctx, out); err != nil {
+		return errors.Join(fmt.Errorf("start RabbitMQ: %w\nits log ends with:\n%s", err, tail(logName)), closeLog())
+	}
+	cmd := exec.Command(r.programs.server)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.environment(), r.options.Dir, out, out
+	r.node, err = StartProcess(cmd)
+	if err != nil {
+		r.epmd.Kill()
+		return errors.Join(fmt.Errorf("start RabbitMQ: %w", err), closeLog())
+	}
+	if err := poll(ctx, r.node, r.isListening); err != nil {
+		r.Kill()
+		return fmt.Errorf("start RabbitMQ on %s: %w\nits log ends with:\n%s", r.AMQPAddr(), err, tail(logName))
+	}
+	return nil
+}
+
+// bootEPMD starts Erlang's port mapper in the foreground as our own child: left to itself the broker would start one
+// as a daemon that outlives it.
+func (r *RabbitMQ) bootEPMD(ctx context.Context, out io.Writer) error {
+	cmd := exec.Command(r.programs.epmd, "-port", strconv.Itoa(r.ports.epmd), "-address", "127.0.0.1")
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.environment(), r.options.Dir, out, out
+	var err error
+	if r.epmd, err = StartProcess(cmd); err != nil {
+		return err
+	}
+	answers := func(ctx context.Context) error {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", loopback(r.ports.epmd))
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}
+	if err := poll(ctx, r.epmd, answers); err != nil {
+		r.epmd.Kill()
+		return fmt.Errorf("start epmd on port %d: %w", r.ports.epmd, err)
+	}
+	return nil
+}
+
+func (r *RabbitMQ) isListening(ctx context.Context) error {
+	return r.API(ctx, http.MethodGet, "/api/health/checks/port-listener/"+strconv.Itoa(r.ports.amqp), nil, nil)
+}

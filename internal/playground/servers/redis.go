@@ -1,0 +1,149 @@
+package servers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bootAttempts is how often a server is started with new ports before a port conflict is given up on.
+const bootAttempts = 4
+
+// RedisOptions says how a private Redis is started.
+type RedisOptions struct {
+	// Dir is the folder for everything that the server writes; it is created.
+	Dir string
+	// Args are further arguments of redis-server, as "--maxmemory", "4mb". They win over our own: without them the
+	// server keeps nothing on disk.
+	Args []string
+	// Log, when not nil, also receives what the server prints; the file redis.log in Dir always does.
+	Log io.Writer
+}
+
+// Redis is a private Redis server on a free loopback port. Its methods must not be called at the same time.
+type Redis struct {
+	options RedisOptions
+	port    int
+	process *Process
+	logFile func() error
+}
+
+// StartRedis starts a private Redis and returns when it answers PING.
+func StartRedis(ctx context.Context, options RedisOptions) (*Redis, error) {
+	dir, err := filepath.Abs(options.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("start Redis: %w", err)
+	}
+	options.Dir = dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("start Redis: make its folder: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		ports, err := freePorts(1)
+		if err != nil {
+			return nil, fmt.Errorf("start Redis: %w", err)
+		}
+		server := &Redis{options: options, port: ports[0]}
+		err = server.boot(ctx)
+		if err == nil {
+			return server, nil
+		}
+		if attempt == bootAttempts || !isPortConflict(err.Error()) {
+			return nil, err
+		}
+	}
+}
+
+// Addr is the host and port of the server.
+func (r *Redis) Addr() string { return loopback(r.port) }
+
+// URL is the address of logical database 0 as a redis:// URL.
+func (r *Redis) URL() string { return "redis://" + r.Addr() + "/0" }
+
+// PID is the process id of the server as it was last started.
+func (r *Redis) PID() int { return r.process.PID() }
+
+// Stop ends the server, by SIGKILL when it does not end before ctx does or within 5 s.
+func (r *Redis) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return errors.Join(r.process.Stop(ctx), r.logFile())
+}
+
+// Kill ends the server at once, as a crash would.
+func (r *Redis) Kill() {
+	r.process.Kill()
+	_ = r.logFile()
+}
+
+// Restart starts the server again on its port, after stopping it if it still runs. Data survives only if the
+// arguments ask Redis to write it, as "--appendonly", "yes" does.
+func (r *Redis) Restart(ctx context.Context) error {
+	if err := r.Stop(ctx); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return r.boot(ctx)
+}
+
+func (r *Redis) boot(ctx context.Context) error {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return fmt.Errorf("start Redis: install redis-server (Debian and Ubuntu: apt-get install redis-server): %w", err)
+	}
+	logName := filepath.Join(r.options.Dir, "redis.log")
+	out, closeLog, err := output(logName, r.options.Log)
+	if err != nil {
+		return fmt.Errorf("start Redis: %w", err)
+	}
+	args := []string{"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.options.Dir,
+		"--daemonize", "no", "--save", "", "--appendonly", "no", "--logfile", ""}
+	cmd := exec.Command(program, append(args, r.options.Args...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.options.Dir, out, out
+	process, err := StartProcess(cmd)
+	if err != nil {
+		return errors.Join(fmt.Errorf("start Redis: %w", err), closeLog())
+	}
+	r.process, r.logFile = process, closeLog
+	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := poll(waiting, process, r.ping); err != nil {
+		r.Kill()
+		return fmt.Errorf("start Redis on %s: %w\nits log ends with:\n%s", r.Addr(), err, tail(logName))
+	}
+	return nil
+}
+
+// ping sends an inline PING. A server that asks for a password is up too; one that is still loading is not. The
+// answer must come from our own child: a stranger on the port would make the child end, which poll sees.
+func (r *Redis) ping(ctx context.Context) error {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr())
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := connection.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(connection, "PING\r\n"); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(connection).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH") {
+		return nil
+	}
+	return fmt.Errorf("answer to PING: %q", answer)
+}
