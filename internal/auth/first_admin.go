@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -60,7 +61,7 @@ func (f *FirstAdmin) Start(ctx context.Context) error {
 }
 
 // Run renews the link each time it expires, until there is an admin or the context ends. Call it after Start.
-func (f *FirstAdmin) Run(ctx context.Context) {
+func (f *FirstAdmin) Run(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(FirstAdminLife)
 	defer ticker.Stop()
 	for {
@@ -70,8 +71,10 @@ func (f *FirstAdmin) Run(ctx context.Context) {
 		case <-f.done:
 			return
 		case <-ticker.C:
-			// An error leaves the old link expired; the next tick tries again.
-			_ = f.Start(ctx)
+			// The old link has expired; the next tick tries again.
+			if err := f.Start(ctx); err != nil {
+				log.Error("the one-time link could not be renewed", "err", err)
+			}
 		}
 	}
 }
