@@ -34,6 +34,30 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout"`
 	// CAFile is a PEM file of certificate authorities that are trusted beside those of the system.
 	CAFile string `yaml:"ca_file"`
+	// Act is the account for moving messages. Without it the controls of this broker are absent. Watching never uses it.
+	Act Act `yaml:"act"`
+}
+
+// Act says how to reach the broker by AMQP with an account that may move dead letters.
+type Act struct {
+	AMQPURL  string        `yaml:"amqp_url"`
+	Username string        `yaml:"username"`
+	Password secret.Secret `yaml:"password"`
+}
+
+// validate returns what is wrong with an act block that is there.
+func (a Act) validate() error {
+	if a == (Act{}) {
+		return nil
+	}
+	u, err := url.Parse(a.AMQPURL)
+	if err != nil || (u.Scheme != "amqp" && u.Scheme != "amqps") || u.Hostname() == "" || u.User != nil {
+		return errors.New("act.amqp_url: must be amqp:// or amqps:// with a host and without a user, e.g. amqp://127.0.0.1:5672/")
+	}
+	if a.Username == "" || a.Password.IsZero() {
+		return errors.New("act.username: an acting account needs username and password")
+	}
+	return nil
 }
 
 // Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it.
@@ -59,6 +83,7 @@ func (c Config) Validate() error {
 	if _, err := c.roots(); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
+	problems = append(problems, c.Act.validate())
 	return errors.Join(problems...)
 }
 
