@@ -114,7 +114,7 @@ func Parse(name string, text []byte) (*Config, error) {
 func (f *file) build(c *report) *Config {
 	c.addSecrets(f)
 	cfg := &Config{
-		Server: f.Server.Config, DataDir: filepath.Clean(f.Server.DataDir), Collector: f.Collector,
+		Server: f.Server.Config, DataDir: filepath.Clean(f.Server.DataDir), Collector: f.Collector.WithDefaults(),
 		Brokers: f.Brokers, Stores: f.Stores, Auth: f.Auth,
 	}
 	if f.Server.DataDir == "" {
@@ -135,7 +135,7 @@ func (f *file) history(c *report) series.Config {
 		Dir:       filepath.Join(f.Server.DataDir, "series"),
 		Retention: time.Duration(f.History.Retention),
 		MaxBytes:  int64(f.History.MaxSize),
-		Interval:  f.Collector.Interval,
+		Interval:  f.Collector.WithDefaults().Interval,
 	}
 	c.addErr("history", h.Validate())
 	return h
