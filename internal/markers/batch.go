@@ -31,8 +31,8 @@ func newExpiryBatch() *expiryBatch {
 
 // ask returns the expiries of up to maxPipeline keys in milliseconds since 1970, or noExpiry, or gone; and the server's
 // clock read after them all, so that no marker can seem to have more life than its consumer gave it. The slice is valid
-// until the next call.
-func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string) ([]int64, int64, error) {
+// until the next call. The command that goes with them, if any, saves a round trip.
+func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string, with redis.Cmder) ([]int64, int64, error) {
 	defer clear(b.keys[:])
 	pipe := conn.Pipeline()
 	for i, key := range keys {
@@ -41,10 +41,16 @@ func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string) 
 		_ = pipe.Process(ctx, b.commands[i])
 	}
 	clock := pipe.Time(ctx)
+	if with != nil {
+		_ = pipe.Process(ctx, with)
+	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		if b.command == absoluteExpiry && isAnswer(err, "ERR unknown command") {
 			b.command = remainingExpiry
-			return b.ask(ctx, conn, keys)
+			if with != nil {
+				with.SetErr(nil)
+			}
+			return b.ask(ctx, conn, keys, with)
 		}
 		return nil, 0, err
 	}

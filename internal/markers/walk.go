@@ -35,7 +35,7 @@ type item struct {
 type walk struct {
 	layout *layout
 	tally  *tally
-	seen   *keyset
+	seen   *recent
 	pace   *pace
 	pings  *latencies
 	// progressed, if set, is told of each step.
@@ -60,7 +60,7 @@ type walk struct {
 }
 
 func newWalk(l *layout, pings *latencies) *walk {
-	return &walk{layout: l, tally: newTally(l), seen: newKeyset(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch()}
+	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch()}
 }
 
 // run walks from where the walk stands to its end. All of it goes over one connection, so that it cannot end up at
@@ -71,19 +71,13 @@ func (w *walk) run(ctx context.Context, rdb *redis.Client) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	for !w.ended {
-		if err := w.page(ctx); err != nil {
-			return err
-		}
-		if err := w.flush(ctx, false); err != nil {
+	for !w.ended || len(w.pending) > 0 || len(w.reads) > 0 {
+		if err := w.step(ctx); err != nil {
 			return err
 		}
 		if err := w.rest(ctx); err != nil {
 			return err
 		}
-	}
-	if err := w.flush(ctx, true); err != nil {
-		return err
 	}
 	if err := w.lookAgain(ctx); err != nil {
 		return err
@@ -156,14 +150,55 @@ func readInfo(ctx context.Context, conn redis.Cmdable) (info, error) {
 	return parseInfo(basics.Val() + "\r\n" + commands.Val()), nil
 }
 
-// page asks for the next keys and sorts them by what they are.
-func (w *walk) page(ctx context.Context) error {
+// step makes one round trip: values where a pipeline of them waits, else the expiries that wait together with the next
+// page of keys.
+func (w *walk) step(ctx context.Context) error {
+	asked := len(w.pending)
+	switch {
+	case len(w.reads) >= maxPipeline/2 || w.ended && asked == 0:
+		n := min(len(w.reads), maxPipeline/2)
+		err := w.read(ctx, w.reads[:n], w.mayDoubt)
+		if err == nil {
+			w.reads = append(w.reads[:0], w.reads[n:]...)
+		}
+		return err
+	case asked > maxPipeline:
+		asked = maxPipeline
+	case asked < maxPipeline && !w.ended:
+		asked = 0
+	}
+	var scan *redis.ScanCmd
+	var with redis.Cmder
+	if !w.ended && len(w.pending)-asked < maxPipeline {
+		scan = redis.NewScanCmd(ctx, nil, "scan", w.cursor, "match", w.layout.scan, "count", w.pace.count)
+		with = scan
+	}
 	started := time.Now()
-	keys, cursor, err := w.conn.Scan(ctx, w.cursor, w.layout.scan, int64(w.pace.count)).Result()
+	expiries, now, err := w.expiries.ask(ctx, w.conn, w.pending[:asked], with)
 	if err != nil {
 		return err
 	}
-	took, size := time.Since(started), 0
+	took := time.Since(started)
+	for i, expiry := range expiries {
+		if expiry != gone && !w.tally.byLife(expiry, now) {
+			w.reads = append(w.reads, item{key: w.pending[i]})
+		}
+	}
+	w.pending = append(w.pending[:0], w.pending[asked:]...)
+	examined, size := 0, 10*asked
+	if scan != nil {
+		keys, cursor := scan.Val()
+		examined, size = w.pace.count, size+w.take(keys)
+		w.cursor = cursor
+		w.ended = cursor == 0 || w.limit > 0 && w.examined() >= w.limit
+	}
+	w.pace.spent(took, examined, size)
+	return nil
+}
+
+// take sorts the keys of a page by what they are, and returns their length in bytes.
+func (w *walk) take(keys []string) int {
+	size := 0
 	for _, key := range keys {
 		size += len(key)
 		class := w.layout.classify(key)
@@ -179,10 +214,7 @@ func (w *walk) page(ctx context.Context) error {
 		}
 		w.pending = append(w.pending, key)
 	}
-	w.pace.spent(took, w.pace.count, size)
-	w.cursor = cursor
-	w.ended = cursor == 0 || w.limit > 0 && w.examined() >= w.limit
-	return nil
+	return size
 }
 
 // coverage is the share of the server's table behind the cursor: Redis counts the cursor up from its high-order bit, so
@@ -195,45 +227,6 @@ func (w *walk) coverage() float64 {
 }
 
 func (w *walk) examined() int64 { return int64(math.Round(w.coverage() * float64(w.keys))) }
-
-// flush looks at the keys that wait, in full pipelines; at the end in what is left.
-func (w *walk) flush(ctx context.Context, all bool) error {
-	for len(w.pending) >= maxPipeline || all && len(w.pending) > 0 {
-		if err := w.expire(ctx); err != nil {
-			return err
-		}
-	}
-	for len(w.reads) >= maxPipeline/2 || all && len(w.reads) > 0 {
-		n := min(len(w.reads), maxPipeline/2)
-		if err := w.read(ctx, w.reads[:n], w.mayDoubt); err != nil {
-			return err
-		}
-		w.reads = append(w.reads[:0], w.reads[n:]...)
-		if err := w.rest(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// expire asks for the expiry of the first pending markers. Those that can only be done are counted; the others wait for
-// their value to be read.
-func (w *walk) expire(ctx context.Context) error {
-	n := min(len(w.pending), maxPipeline)
-	started := time.Now()
-	expiries, now, err := w.expiries.ask(ctx, w.conn, w.pending[:n])
-	if err != nil {
-		return err
-	}
-	w.pace.spent(time.Since(started), 0, n*10)
-	for i, expiry := range expiries {
-		if expiry != gone && !w.tally.byLife(expiry, now) {
-			w.reads = append(w.reads, item{key: w.pending[i]})
-		}
-	}
-	w.pending = append(w.pending[:0], w.pending[n:]...)
-	return w.rest(ctx)
-}
 
 // read fetches the beginning of each value and, in the same breath, its expiry, so that the two belong together.
 func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup.State, int64) bool) error {
