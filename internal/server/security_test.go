@@ -231,6 +231,11 @@ func TestAPanicBecomesAnErrorPageWithTheRequestID(t *testing.T) {
 	if res.StatusCode != http.StatusInternalServerError || !strings.Contains(body, res.Header.Get("X-Request-Id")) || strings.Contains(body, "nil pointer") {
 		t.Errorf("%s %s", res.Status, body)
 	}
+	// The page of a person who is signed in shows a banner over the same snapshot.
+	res = s.do("POST", "/settings", "tz=Nowhere", "Authorization", "Bearer "+viewerToken)
+	if res.StatusCode != http.StatusBadRequest {
+		t.Errorf("an error page fails where the page did: %s", res.Status)
+	}
 }
 
 func TestAddressesOfClientsAreOnlyTakenFromTrustedProxies(t *testing.T) {
