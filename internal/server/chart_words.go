@@ -12,8 +12,8 @@ import (
 // tableRows is how many rows a chart's data table has at most; the CSV has them all.
 const tableRows = 60
 
-// sentence says a chart in words: now, lowest, highest, and the limits in sight.
-func sentence(c templates.Chart) string {
+// chartSentence says a chart in words: now, lowest, highest, and the limits in sight.
+func chartSentence(c templates.Chart) string {
 	if c.Missing != "" {
 		return c.Missing
 	}

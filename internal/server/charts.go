@@ -70,7 +70,7 @@ func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error
 	if empty {
 		c.Missing = "No values in this range."
 	}
-	c.Sentence = sentence(c)
+	c.Sentence = chartSentence(c)
 	c.Table = tableOf(c, tableRows)
 	if d.coarse {
 		c.Table.Note = strings.TrimSpace(c.Table.Note + " Each point is the highest reading within " + templates.Span(d.step) + ".")

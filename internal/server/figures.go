@@ -154,8 +154,8 @@ func late(snap *dedup.Snapshot, now time.Time) string {
 	return "Stale since " + moment(snap.At, now).Text + " (" + templates.Span(age) + "): no reading has ended since then"
 }
 
-// windowOf returns the figures of the window, or of the first one.
-func windowOf(p *dedup.PipelineStatus, window time.Duration) dedup.WindowFigures {
+// figuresOf returns the figures of the window, or of the first one.
+func figuresOf(p *dedup.PipelineStatus, window time.Duration) dedup.WindowFigures {
 	for _, w := range p.Windows {
 		if w.Window == window {
 			return w

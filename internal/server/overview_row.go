@@ -15,7 +15,7 @@ import (
 
 // pipelineRow is one line of the overview.
 func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
-	w := windowOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
 	latency, kind := latencyFigure(w)
 	row := templates.PipelineRow{
 		Name:        templates.Plain(p.Pipeline.Name, nameLimit),
@@ -164,7 +164,7 @@ func sortPipelines(list []judged, q overviewQuery) {
 
 // sortValue is the number that a column sorts by; NaN when it is unknown.
 func sortValue(p judged, key string) float64 {
-	w := windowOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
 	value := func(f dedup.Figure) float64 {
 		if !f.Known() {
 			return math.NaN()

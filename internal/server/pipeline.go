@@ -62,7 +62,7 @@ func findingView(f dedup.Finding) templates.Problem {
 
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
 func parts(p judged, now time.Time) []templates.JudgedPart {
-	w := windowOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
 	latency := p.verdict.JudgedLatency
 	if !latency.Known() {
 		latency = w.AckMean
