@@ -93,3 +93,11 @@ func Huge(bytes int) Fault {
 		_, _ = w.Write([]byte("{}]"))
 	}
 }
+
+// Then runs a function just before a fault is written, as when the next answer shall go wrong in another way.
+func Then(fault Fault, next func()) Fault {
+	return func(w http.ResponseWriter, r *http.Request, right []byte) {
+		next()
+		fault(w, r, right)
+	}
+}

@@ -112,7 +112,30 @@ func (s *Server) Reply(resource, text string) {
 func (s *Server) SetQueues(queues ...json.RawMessage) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if queues == nil {
+		queues = []json.RawMessage{} // null is no list
+	}
 	s.lists["queues"], s.lists["queues_totals"] = queues, queues
+}
+
+// Queues returns n queues as 3.10.8 lists them, each with counters, a consumer and arguments.
+func Queues(t testing.TB, n int) []json.RawMessage {
+	t.Helper()
+	text, err := testdata.ReadFile("testdata/3.10.8/queues.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(q map[string]any) bool { return q["name"] == "orders" })
+	queues := make([]json.RawMessage, n)
+	for k := range queues {
+		list[i]["name"] = fmt.Sprintf("orders.%05d", k)
+		queues[k] = encode(list[i])
+	}
+	return queues
 }
 
 // Hide takes away the account's permission in a vhost: lists leave it out, its own resources answer 401.
