@@ -228,6 +228,9 @@ func TestAtMostTwoHashesRunAtOnce(t *testing.T) {
 			t.Errorf("no slot: %v", err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if most != 2 {
 			t.Errorf("%d at once", most)
 		}
