@@ -158,7 +158,6 @@ func (s *site) do(method, target, body string, headers ...string) *http.Response
 // deadlineRecorder lets a recorder stand in for a connection.
 type deadlineRecorder struct{ *httptest.ResponseRecorder }
 
-func (deadlineRecorder) SetReadDeadline(time.Time) error  { return nil }
 func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
 
 func (s *site) body(res *http.Response) string {
