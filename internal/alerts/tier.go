@@ -1,7 +1,226 @@
 // Package alerts judges figures: it alone decides a tier, for page and alert alike.
 package alerts
 
-import "dedup-dashboard/internal/dedup"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
 
-// Judge returns the verdict on a pipeline.
-func Judge(p *dedup.PipelineStatus) Verdict { return Verdict{} }
+	"dedup-dashboard/internal/dedup"
+)
+
+// wilsonZ is the normal quantile of a two-sided 95 % interval.
+const wilsonZ = 1.959963984540054
+
+// Judge returns the verdict on a pipeline: the worst tier of its duplicate rate and its ack latency, and the risk of
+// both. A figure that is only estimated sets neither. What cannot be told is unknown, never normal.
+func Judge(p *dedup.PipelineStatus) Verdict {
+	limits := p.Pipeline.Limits
+	dup := judgeDuplicates(p.Windows, limits)
+	lat := judgeLatency(p.Windows, limits)
+	v := Verdict{
+		DuplicateTier: dup.tier, DuplicateRisk: dup.risk, Judged: dup.figure,
+		LatencyTier: lat.tier, LatencyRisk: lat.risk, JudgedLatency: lat.figure,
+	}
+	v.Tier, v.Possible, v.Why = dup.tier, dup.possible, dup.why
+	// Latency alone can raise the tier, and never vouches for a duplicate rate that is not known: a normal latency
+	// beside an unknown rate leaves the pipeline unknown.
+	if lat.tier > dup.tier && lat.tier > dedup.Normal {
+		v.Tier, v.Possible, v.Why = lat.tier, max(lat.tier, dup.possible), lat.why
+	}
+	v.Risk, v.RiskDriver = worstRisk(dup.risk, lat.risk)
+	return v
+}
+
+// judgement is the outcome for one measure.
+type judgement struct {
+	tier     dedup.Tier
+	possible dedup.Tier
+	risk     dedup.Risk
+	figure   dedup.Figure
+	why      string
+}
+
+// judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages.
+func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
+	f, ok, why := firstJudgeable(windows, l, func(w dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
+	if !ok {
+		return judgement{figure: f, why: "duplicate rate unknown: " + why}
+	}
+	j := judgement{
+		tier:     DuplicateTier(f.Low, f.N, l),
+		possible: DuplicateTier(f.High, f.N, l),
+		risk:     duplicateRisk(f.Low),
+		figure:   f,
+	}
+	j.why = duplicateSentence(f, j.tier, l)
+	return j
+}
+
+func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
+	f, ok, why := firstJudgeable(windows, l, func(w dedup.WindowFigures) dedup.Figure { return w.AckMean })
+	if !ok {
+		return judgement{figure: f, why: "ack latency unknown: " + why}
+	}
+	j := judgement{tier: LatencyTier(f.Value, l), risk: latencyRisk(f.Value), figure: f}
+	j.possible = j.tier
+	j.why = latencySentence(f, j.tier, l)
+	return j
+}
+
+// firstJudgeable returns the figure of the first window, from the configured one upwards, that is known, not merely
+// estimated, and rests on enough messages. Failing that it returns the figure of the configured window and why.
+func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(dedup.WindowFigures) dedup.Figure) (dedup.Figure, bool, string) {
+	first := dedup.Figure{Why: "no figures yet"}
+	seen := false
+	why := ""
+	for _, w := range windows {
+		if w.Window < l.Window {
+			continue
+		}
+		f := pick(w)
+		if !seen {
+			first, seen = f, true
+		}
+		switch {
+		case !f.Known():
+			why = firstNonEmpty(why, f.Why, "no data")
+		case f.Quality == dedup.Estimated:
+			why = firstNonEmpty(why, "only estimated, and an estimate sets no tier")
+		case f.N < l.MinMessages:
+			why = fmt.Sprintf("too few messages to judge (%s in %s)", number(f.N), span(w.Window))
+		default:
+			return f, true, ""
+		}
+	}
+	return first, false, firstNonEmpty(why, first.Why, "no data")
+}
+
+// DuplicateTier returns the tier of a duplicate rate over n messages: the row of the value (normal below the warning
+// limit, warning below the severe one, severe up to and including the emergency limit, emergency above it), lowered
+// step by step while the evidence is thin. A tier needs MinMessages messages, MinDuplicates duplicates, and a Wilson
+// 95 % lower bound above the limit of the tier below it (for warning, above half its own limit).
+func DuplicateTier(rate, n float64, l dedup.Limits) dedup.Tier {
+	duplicates := math.Round(rate * n)
+	if n < l.MinMessages {
+		return dedup.TierUnknown
+	}
+	lower := WilsonLower(duplicates, n)
+	enough := duplicates >= l.MinDuplicates
+	switch {
+	case rate > l.DuplicateEmergency && enough && lower > l.DuplicateSevere:
+		return dedup.Emergency
+	case rate >= l.DuplicateSevere && enough && lower > l.DuplicateWarning:
+		return dedup.Severe
+	case rate >= l.DuplicateWarning && enough && lower > l.DuplicateWarning/2:
+		return dedup.Warning
+	default:
+		return dedup.Normal
+	}
+}
+
+// LatencyTier returns the tier of a mean ack latency in seconds. Latency has no emergency tier.
+func LatencyTier(mean float64, l dedup.Limits) dedup.Tier {
+	switch {
+	case mean > l.LatencySevere:
+		return dedup.Severe
+	case mean >= l.LatencyWarning:
+		return dedup.Warning
+	default:
+		return dedup.Normal
+	}
+}
+
+// WilsonLower returns the lower end of the 95 % Wilson score interval of hits out of n (E. B. Wilson, 1927), 0 for n = 0.
+func WilsonLower(hits, n float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	p := min(hits/n, 1)
+	z2 := wilsonZ * wilsonZ
+	centre := p + z2/(2*n)
+	spread := wilsonZ * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
+	return max(0, (centre-spread)/(1+z2/n))
+}
+
+// The risk scale is fixed: low [0, 1 %), medium [1 %, 5 %], high above; low [0, 100 ms), medium [100, 500] ms, high above.
+func duplicateRisk(rate float64) dedup.Risk { return risk(rate, 0.01, 0.05) }
+func latencyRisk(mean float64) dedup.Risk   { return risk(mean, 0.100, 0.500) }
+
+func risk(v, medium, high float64) dedup.Risk {
+	switch {
+	case v > high:
+		return dedup.RiskHigh
+	case v >= medium:
+		return dedup.RiskMedium
+	default:
+		return dedup.RiskLow
+	}
+}
+
+func worstRisk(duplicates, latency dedup.Risk) (dedup.Risk, string) {
+	switch {
+	case duplicates == dedup.RiskUnknown && latency == dedup.RiskUnknown:
+		return dedup.RiskUnknown, ""
+	case latency > duplicates:
+		return latency, "ack latency"
+	default:
+		return duplicates, "duplicate rate"
+	}
+}
+
+func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
+	value := percent(f.Low)
+	if f.IsInterval() {
+		value = percent(f.Low) + " to " + percent(f.High)
+	}
+	limit := fmt.Sprintf("below the warning limit of %s", percent(l.DuplicateWarning))
+	switch t {
+	case dedup.Emergency:
+		limit = "above the emergency limit of " + percent(l.DuplicateEmergency)
+	case dedup.Severe:
+		limit = "at or above the severe limit of " + percent(l.DuplicateSevere)
+	case dedup.Warning:
+		limit = "at or above the warning limit of " + percent(l.DuplicateWarning)
+	case dedup.Normal:
+		if f.Low >= l.DuplicateWarning {
+			limit = "too few duplicates to be sure of more than normal"
+		}
+	}
+	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", value, limit, number(math.Round(f.Low*f.N)), number(f.N), span(f.Window))
+}
+
+func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
+	limit := "below the warning limit of " + millis(l.LatencyWarning)
+	switch t {
+	case dedup.Severe:
+		limit = "above the severe limit of " + millis(l.LatencySevere)
+	case dedup.Warning:
+		limit = "at or above the warning limit of " + millis(l.LatencyWarning)
+	}
+	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", millis(f.Value), limit, number(f.N), span(f.Window))
+}
+
+func percent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 2, 64) + " %" }
+func millis(seconds float64) string {
+	return strconv.FormatFloat(seconds*1000, 'f', 0, 64) + " ms"
+}
+func number(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// span writes a window the way people say it: 15 m, 1 h, 24 h.
+func span(d time.Duration) string {
+	if d >= time.Hour && d%time.Hour == 0 {
+		return strconv.Itoa(int(d/time.Hour)) + " h"
+	}
+	return strconv.Itoa(int(d.Round(time.Minute)/time.Minute)) + " m"
+}
+
+func firstNonEmpty(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}

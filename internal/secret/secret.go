@@ -3,6 +3,7 @@ package secret
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,7 +15,11 @@ const Redacted = "<redacted>"
 
 // A Secret is a string that prints as Redacted through fmt, slog, JSON and YAML. The zero value is an empty secret.
 // Only Reveal gives the string away, so that a reader of the code can find every place where one is used.
-type Secret struct{ value string }
+type Secret struct {
+	value string
+	// err is why a reference could not be followed; see Err.
+	err error
+}
 
 // New returns a secret that holds the value.
 func New(value string) Secret { return Secret{value: value} }
@@ -36,6 +41,48 @@ func FromFile(path string) (Secret, error) {
 	}
 	return Secret{value: strings.TrimRight(string(b), "\r\n")}, nil
 }
+
+// UnmarshalYAML reads a secret written as a value, {env: NAME} or {file: PATH}. A reference that cannot be followed is
+// kept for Err, so that a configuration with several of them reports all at once.
+func (s *Secret) UnmarshalYAML(unmarshal func(any) error) error {
+	var value string
+	if err := unmarshal(&value); err == nil {
+		*s = New(value)
+		return nil
+	}
+	var ref map[string]string
+	if err := unmarshal(&ref); err != nil || len(ref) != 1 {
+		*s = Secret{err: errForm}
+		return nil
+	}
+	for how, where := range ref {
+		*s = follow(how, where)
+	}
+	return nil
+}
+
+// errForm says how a secret is written; it never quotes what was found, which may be the secret itself.
+var errForm = errors.New("must be a value, {env: NAME} or {file: PATH}")
+
+func follow(how, where string) Secret {
+	var s Secret
+	var err error
+	switch how {
+	case "env":
+		s, err = FromEnv(where)
+	case "file":
+		s, err = FromFile(where)
+	default:
+		err = errForm
+	}
+	if err != nil {
+		return Secret{err: err}
+	}
+	return s
+}
+
+// Err returns why the secret could not be read from its environment variable or file; nil when it could.
+func (s Secret) Err() error { return s.err }
 
 // Reveal returns the string itself.
 func (s Secret) Reveal() string { return s.value }

@@ -2,9 +2,11 @@ package server
 
 import (
 	"net/http"
+	"net/netip"
 
 	"github.com/a-h/templ"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 )
 
@@ -16,9 +18,21 @@ type request struct {
 	Who auth.Principal
 	// ID names the request in logs and on error pages.
 	ID string
+	// From is the address of the client, behind trusted proxies the one that they name.
+	From netip.Addr
 	// Fragment is the id of the region asked for by a live page (header HX-Request-Type: partial with HX-Target), empty
 	// for a whole page.
 	Fragment string
+	// cookies are set with the response, whatever it is.
+	cookies []*http.Cookie
+}
+
+// setCookie adds a cookie to the response.
+func (r *request) setCookie(c *http.Cookie) { r.cookies = append(r.cookies, c) }
+
+// caller returns who is asking, for the gate.
+func (r *request) caller(p auth.Principal) admin.Caller {
+	return admin.Caller{Principal: p, From: r.From.String()}
 }
 
 // handler answers one request. It returns an error instead of writing one; errors.go maps it to a page or to JSON.
@@ -49,3 +63,12 @@ type csvBody struct {
 	filename string
 	rows     [][]string
 }
+
+// textBody is one line of plain text.
+type textBody struct {
+	status int
+	text   string
+}
+
+// standard hands the request to a handler of the standard library.
+type standard struct{ handler http.Handler }

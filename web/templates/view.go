@@ -24,6 +24,8 @@ type Frame struct {
 	BannerTier string
 	// Live is the path of the event stream with its topics; empty on pages that do not change.
 	Live string
+	// Theme is light or dark; empty follows the system.
+	Theme string
 }
 
 // LoginView is the sign-in form.

@@ -1,0 +1,31 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// accounts creates users. CreateFirstAdmin fails with kind conflict if there is an admin already, or a user of that name,
+// also when two calls race.
+type accounts interface {
+	CreateFirstAdmin(ctx context.Context, u auth.User) error
+}
+
+// CreateFirstAdmin makes the first admin, on behalf of whoever holds the one-time link.
+func (g *Gate) CreateFirstAdmin(ctx context.Context, who Caller, u auth.User) error {
+	if !auth.ValidName(u.Name) {
+		return &dedup.Error{Kind: dedup.Invalid, Public: "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit"}
+	}
+	if u.Role != auth.Admin || u.PasswordHash == "" {
+		return &dedup.Error{Kind: dedup.Internal, Public: "Internal error", Err: fmt.Errorf("first admin %q without role or password", u.Name)}
+	}
+	return g.do(ctx, who, action{
+		name: "create_first_admin", target: u.Name, needs: auth.Admin,
+		run: func(ctx context.Context) (string, error) {
+			return "role admin", g.users.CreateFirstAdmin(ctx, u)
+		},
+	})
+}

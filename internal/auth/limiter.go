@@ -1,0 +1,165 @@
+package auth
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// The growing delay between failed sign-ins. It never becomes a lock: it ends after its cap, and it does not stop an
+// account's owner at an address from which they signed in before.
+const (
+	freeFailures    = 5
+	firstDelay      = time.Second
+	accountDelayCap = 30 * time.Second
+	addressDelayCap = 5 * time.Minute
+	// forgetAfter is how long a quiet key is remembered.
+	forgetAfter = time.Hour
+	knownFor    = 30 * 24 * time.Hour
+	// maxKeys bounds the memory of each table; the key that was quiet longest makes room.
+	maxKeys = 10_000
+)
+
+// A limiter delays sign-ins by the address they come from and by the account they try. All names count alike, whether an
+// account exists or not, so that the delay does not tell.
+type limiter struct {
+	mu        sync.Mutex
+	addresses map[string]*tally
+	accounts  map[string]*tally
+	// known holds account and address of earlier successes.
+	known map[string]*tally
+}
+
+// A tally counts the failures of one key.
+type tally struct {
+	failures int
+	blocked  time.Time // until when
+	last     time.Time
+}
+
+func newLimiter() *limiter {
+	return &limiter{addresses: map[string]*tally{}, accounts: map[string]*tally{}, known: map[string]*tally{}}
+}
+
+// An attempt is one sign-in under way. It counts as failed until it is known to have succeeded, so that a burst of
+// parallel guesses is not let through on one check.
+type attempt struct {
+	l                *limiter
+	account, address string
+	known            bool
+}
+
+// begin admits an attempt, or returns a *TooSoon.
+func (l *limiter) begin(account string, from netip.Addr) (*attempt, error) {
+	now := time.Now()
+	if !ValidName(account) {
+		account = "" // no account has such a name; its length must not fill the memory
+	}
+	a := &attempt{l: l, account: account, address: network(from)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, a.known = l.known[a.pair()]
+	wait := l.addresses[a.address].wait(now)
+	if !a.known {
+		wait = max(wait, l.accounts[account].wait(now))
+	}
+	if wait > 0 {
+		return nil, &TooSoon{RetryAfter: wait}
+	}
+	count(l.addresses, a.address, now, addressDelayCap)
+	if !a.known {
+		count(l.accounts, account, now, accountDelayCap)
+	}
+	return a, nil
+}
+
+func (a *attempt) pair() string { return a.address + " " + a.account }
+
+// failed leaves the attempt counted.
+func (a *attempt) failed() {}
+
+// cancel takes the attempt back: it was not judged.
+func (a *attempt) cancel() {
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	a.l.addresses[a.address].forgive()
+	if !a.known {
+		a.l.accounts[a.account].forgive()
+	}
+}
+
+// succeeded clears the account and remembers the address. The address keeps its other failures: one valid account must
+// not buy endless guesses at others.
+func (a *attempt) succeeded() {
+	now := time.Now()
+	a.l.mu.Lock()
+	defer a.l.mu.Unlock()
+	a.l.addresses[a.address].forgive()
+	delete(a.l.accounts, a.account)
+	makeRoom(a.l.known, now, knownFor)
+	a.l.known[a.pair()] = &tally{last: now}
+}
+
+func (t *tally) wait(now time.Time) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return max(0, t.blocked.Sub(now))
+}
+
+func (t *tally) forgive() {
+	if t == nil || t.failures == 0 {
+		return
+	}
+	t.failures--
+	t.blocked = time.Time{}
+}
+
+// count adds a failure to a key and sets its delay: none for the first five, then 1 s, doubling up to the cap.
+func count(table map[string]*tally, key string, now time.Time, longest time.Duration) {
+	t := table[key]
+	if t == nil || now.Sub(t.last) > forgetAfter {
+		makeRoom(table, now, forgetAfter)
+		t = &tally{}
+		table[key] = t
+	}
+	t.failures++
+	t.last = now
+	if over := t.failures - freeFailures; over > 0 {
+		delay := longest
+		if over < 20 {
+			delay = min(longest, firstDelay<<(over-1))
+		}
+		t.blocked = now.Add(delay)
+	}
+}
+
+// makeRoom drops what has been quiet for long, and if that is not enough the key that was quiet longest.
+func makeRoom(table map[string]*tally, now time.Time, forget time.Duration) {
+	if len(table) < maxKeys {
+		return
+	}
+	oldest := ""
+	for key, t := range table {
+		if now.Sub(t.last) > forget {
+			delete(table, key)
+			continue
+		}
+		if oldest == "" || t.last.Before(table[oldest].last) {
+			oldest = key
+		}
+	}
+	if len(table) >= maxKeys {
+		delete(table, oldest)
+	}
+}
+
+// network returns what counts as one address: the address itself, and for IPv6 its /64, which one customer owns whole.
+func network(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		p, _ := a.Prefix(64)
+		return p.String()
+	}
+	return a.String()
+}

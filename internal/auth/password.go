@@ -1,0 +1,165 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// The cost of a password hash: the OWASP minimum for argon2id (Password Storage Cheat Sheet): 19 MiB, 2 passes, 1 lane.
+const (
+	argonMemory  = 19 * 1024 // KiB
+	argonTime    = 2
+	argonThreads = 1
+	saltLength   = 16
+	keyLength    = 32
+)
+
+// The bounds of a hash that is accepted from a configuration, so that none can exhaust the machine.
+const (
+	maxArgonMemory  = 256 * 1024 // KiB
+	maxArgonTime    = 10
+	maxArgonThreads = 8
+	maxBcryptCost   = 14
+	maxBcryptBytes  = 72
+)
+
+const (
+	minPassword = 12   // characters
+	maxPassword = 1024 // bytes
+)
+
+// CheckPassword returns why a new password is not acceptable: it needs 12 characters or more, and nothing else.
+func CheckPassword(password, name string) error {
+	switch {
+	case utf8.RuneCountInString(password) < minPassword:
+		return fmt.Errorf("the password needs %d characters or more; a few words in a row are fine", minPassword)
+	case len(password) > maxPassword:
+		return fmt.Errorf("the password is longer than %d bytes", maxPassword)
+	case name != "" && strings.EqualFold(password, name):
+		return errors.New("the password must not be the name")
+	}
+	return nil
+}
+
+// HashPassword returns the argon2id hash of a password in PHC notation, as `password_hash` takes it.
+func HashPassword(password string) (string, error) {
+	if err := CheckPassword(password, ""); err != nil {
+		return "", err
+	}
+	return hashPassword(password), nil
+}
+
+func hashPassword(password string) string {
+	salt := make([]byte, saltLength)
+	_, _ = rand.Read(salt) // never fails (crypto/rand since Go 1.24)
+	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, keyLength)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
+}
+
+// argonHash is a parsed argon2id hash.
+type argonHash struct {
+	memory, time uint32
+	threads      uint8
+	salt, key    []byte
+}
+
+func parseArgon(phc string) (argonHash, error) {
+	m := validPHC.FindStringSubmatch(phc)
+	if m == nil {
+		return argonHash{}, errors.New("not an argon2id hash in PHC form")
+	}
+	memory, _ := strconv.ParseUint(m[1], 10, 32)
+	passes, _ := strconv.ParseUint(m[2], 10, 32)
+	threads, _ := strconv.ParseUint(m[3], 10, 8)
+	if passes < 1 || passes > maxArgonTime || threads < 1 || threads > maxArgonThreads ||
+		memory < 8*threads || memory > maxArgonMemory {
+		return argonHash{}, fmt.Errorf("its cost (m=%d,t=%d,p=%d) is out of bounds; at most m=%d,t=%d,p=%d",
+			memory, passes, threads, maxArgonMemory, maxArgonTime, maxArgonThreads)
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(m[4])
+	if err != nil {
+		return argonHash{}, errors.New("its salt is not base64")
+	}
+	key, err := base64.RawStdEncoding.DecodeString(m[5])
+	if err != nil {
+		return argonHash{}, errors.New("its hash is not base64")
+	}
+	return argonHash{uint32(memory), uint32(passes), uint8(threads), salt, key}, nil
+}
+
+func isBcrypt(hash string) bool {
+	return strings.HasPrefix(hash, "$2a$") || strings.HasPrefix(hash, "$2b$") || strings.HasPrefix(hash, "$2y$")
+}
+
+// checkHash returns why a password hash cannot be used.
+func checkHash(hash string) error {
+	switch {
+	case hash == "":
+		return errors.New("missing")
+	case isBcrypt(hash):
+		cost, err := bcrypt.Cost([]byte(hash))
+		if err != nil {
+			return errors.New("not a whole bcrypt hash")
+		}
+		if cost > maxBcryptCost {
+			return fmt.Errorf("bcrypt cost %d is above %d", cost, maxBcryptCost)
+		}
+		return nil
+	default:
+		_, err := parseArgon(hash)
+		return err
+	}
+}
+
+// verify reports whether the password belongs to the hash. A hash that cannot be parsed belongs to no password.
+func verify(hash, password string) bool {
+	if len(password) > maxPassword {
+		return false
+	}
+	if isBcrypt(hash) {
+		return len(password) <= maxBcryptBytes && checkHash(hash) == nil &&
+			bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
+	}
+	h, err := parseArgon(hash)
+	if err != nil {
+		return false
+	}
+	key := argon2.IDKey([]byte(password), h.salt, h.time, h.memory, h.threads, uint32(len(h.key)))
+	return subtle.ConstantTimeCompare(key, h.key) == 1
+}
+
+// ErrBusy means that too many passwords are being checked at once; trying again a little later helps.
+var ErrBusy = errors.New("too many sign-ins at once")
+
+// A hasher lets at most two hashes run at once, so that a flood of sign-ins cannot take all memory and both cores.
+type hasher struct {
+	slots chan struct{}
+	// dummy is verified for names that do not exist, so that they take as long as those that do.
+	dummy string
+}
+
+func newHasher() *hasher {
+	return &hasher{slots: make(chan struct{}, 2), dummy: hashPassword(rand.Text())}
+}
+
+func (h *hasher) do(ctx context.Context, work func()) error {
+	select {
+	case h.slots <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
+	}
+	defer func() { <-h.slots }()
+	work()
+	return nil
+}

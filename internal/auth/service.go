@@ -1,0 +1,181 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// A User is somebody who may sign in.
+type User struct {
+	Name string
+	Role Role
+	// PasswordHash is an argon2id hash in PHC form, or a bcrypt hash.
+	PasswordHash string
+}
+
+// users is where accounts live besides the configuration: the journal. Names are given in canonical form.
+// Implementations are safe for concurrent use; an error means that the accounts cannot be read at the moment.
+type users interface {
+	User(ctx context.Context, name string) (User, bool, error)
+	Users(ctx context.Context) ([]User, error)
+}
+
+// ErrWrong means that the name or the password is wrong; which of them is never told.
+var ErrWrong = errors.New("name or password is wrong")
+
+// TooSoon means that an attempt to sign in came before its delay was over. Nobody is ever locked out for good.
+type TooSoon struct{ RetryAfter time.Duration }
+
+// Error implements error.
+func (e *TooSoon) Error() string {
+	return fmt.Sprintf("too many failed sign-ins; try again in %s", e.RetryAfter.Round(time.Second))
+}
+
+// Service answers who is asking. It is safe for concurrent use.
+type Service struct {
+	configured map[string]User
+	tokens     map[[sha256.Size]byte]token
+	stored     users
+	hasher     *hasher
+	limiter    *limiter
+}
+
+type token struct {
+	principal Principal
+	expires   time.Time
+}
+
+// New returns a service over the users and tokens of the configuration and the users of the store.
+func New(cfg Config, stored users) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
+	s := &Service{
+		configured: make(map[string]User), tokens: make(map[[sha256.Size]byte]token),
+		stored: stored, hasher: newHasher(), limiter: newLimiter(),
+	}
+	for _, u := range cfg.Users {
+		role, _ := ParseRole(u.Role)
+		s.configured[CanonicalName(u.Name)] = User{Name: u.Name, Role: role, PasswordHash: u.PasswordHash.Reveal()}
+	}
+	for _, t := range cfg.Tokens {
+		role, _ := ParseRole(t.Role)
+		sum, err := t.sum()
+		if err != nil {
+			return nil, err
+		}
+		if _, double := s.tokens[sum]; double {
+			return nil, fmt.Errorf("auth: tokens: %q is the same token as another one", t.Name)
+		}
+		s.tokens[sum] = token{Principal{Name: t.Name, Role: role, Method: "token"}, t.Expires}
+	}
+	return s, nil
+}
+
+func (t TokenConfig) sum() ([sha256.Size]byte, error) {
+	if t.SHA256 == "" {
+		return sha256.Sum256([]byte(t.Token.Reveal())), nil
+	}
+	b, err := hex.DecodeString(t.SHA256)
+	if err != nil || len(b) != sha256.Size {
+		return [sha256.Size]byte{}, fmt.Errorf("auth: tokens: %q: sha256 is not 64 hexadecimal digits", t.Name)
+	}
+	return [sha256.Size]byte(b), nil
+}
+
+// CheckConflicts returns an error that names every user who is both in the configuration and in the store: which of the
+// two passwords and roles counts must not be a guess.
+func (s *Service) CheckConflicts(ctx context.Context) error {
+	stored, err := s.stored.Users(ctx)
+	if err != nil {
+		return fmt.Errorf("read users: %w", err)
+	}
+	var errs []error
+	for _, u := range stored {
+		if _, double := s.configured[CanonicalName(u.Name)]; double {
+			errs = append(errs, fmt.Errorf("auth.users: %q is also an account in the journal; remove one of them", u.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// HasAdmin reports whether anybody may sign in as an admin.
+func (s *Service) HasAdmin(ctx context.Context) (bool, error) {
+	for _, u := range s.configured {
+		if u.Role == Admin {
+			return true, nil
+		}
+	}
+	stored, err := s.stored.Users(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read users: %w", err)
+	}
+	for _, u := range stored {
+		if u.Role == Admin {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Lookup returns the user of this name as they are now, so that a changed role or a removed account counts at once.
+func (s *Service) Lookup(ctx context.Context, name string) (User, bool, error) {
+	if !ValidName(name) {
+		return User{}, false, nil
+	}
+	if u, ok := s.configured[CanonicalName(name)]; ok {
+		return u, true, nil
+	}
+	return s.stored.User(ctx, CanonicalName(name))
+}
+
+// Login checks a name and a password. It returns ErrWrong, a *TooSoon, ErrBusy, or an error of the store. A name that does
+// not exist takes the same path and the same time as one that does.
+func (s *Service) Login(ctx context.Context, name, password string, from netip.Addr) (Principal, error) {
+	attempt, err := s.limiter.begin(CanonicalName(name), from)
+	if err != nil {
+		return Principal{}, err
+	}
+	user, known, err := s.Lookup(ctx, name)
+	if err != nil {
+		attempt.cancel()
+		return Principal{}, err
+	}
+	hash := user.PasswordHash
+	if !known {
+		hash = s.hasher.dummy
+	}
+	matches := false
+	if err := s.hasher.do(ctx, func() { matches = verify(hash, password) }); err != nil {
+		attempt.cancel()
+		return Principal{}, err
+	}
+	if !known || !matches {
+		attempt.failed()
+		return Principal{}, ErrWrong
+	}
+	attempt.succeeded()
+	return Principal{Name: user.Name, Role: user.Role, Method: "session"}, nil
+}
+
+// Hash returns the hash of a new password, waiting for its turn: at most two hashes are computed at once.
+func (s *Service) Hash(ctx context.Context, password string) (string, error) {
+	var hash string
+	err := s.hasher.do(ctx, func() { hash = hashPassword(password) })
+	return hash, err
+}
+
+// Token returns whom a bearer token belongs to, and false for an unknown or expired one. Tokens are found by their
+// SHA-256, so that the time taken says nothing about the token.
+func (s *Service) Token(raw string) (Principal, bool) {
+	t, ok := s.tokens[sha256.Sum256([]byte(raw))]
+	if !ok || !t.expires.IsZero() && !time.Now().Before(t.expires) {
+		return Principal{}, false
+	}
+	return t.principal, true
+}

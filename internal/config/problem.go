@@ -1,0 +1,188 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Problem is one thing wrong with a configuration file.
+type Problem struct {
+	File string
+	// Line is 0 when the problem has no place in the file.
+	Line int
+	// Path leads to the value: pipelines[2].store.
+	Path string
+	// Text says what is wrong and how to mend it.
+	Text string
+}
+
+// Error returns the problem as file:line: path: text.
+func (p Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		b.WriteString(":" + strconv.Itoa(p.Line))
+	}
+	if p.Path != "" {
+		b.WriteString(": " + p.Path)
+	}
+	return b.String() + ": " + p.Text
+}
+
+// Problems are all that is wrong with a configuration file, in the order of its lines.
+type Problems []Problem
+
+// Error returns one line per problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report gathers problems and finds their lines.
+type report struct {
+	file     string
+	root     *yaml.Node
+	problems Problems
+}
+
+// add records a problem at a path.
+func (c *report) add(path, format string, args ...any) {
+	c.problems = append(c.problems, Problem{File: c.file, Line: c.line(path), Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// relativePath matches the field at the start of a message that a package's Validate returns: "redis.url: is missing".
+var relativePath = regexp.MustCompile(`^([a-z][a-z0-9_]*(?:\[\d+\])?(?:\.[a-z][a-z0-9_]*(?:\[\d+\])?)*): (.+)$`)
+
+// addErr records every error joined in err; a message that begins with a field's path is placed at that field.
+func (c *report) addErr(path string, err error) {
+	if err == nil {
+		return
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			c.addErr(path, e)
+		}
+		return
+	}
+	text := err.Error()
+	if m := relativePath.FindStringSubmatch(text); m != nil {
+		c.add(join(path, m[1]), "%s", m[2])
+		return
+	}
+	c.add(path, "%s", text)
+}
+
+func join(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+// typeErrorLine matches one line of a yaml.TypeError.
+var typeErrorLine = regexp.MustCompile(`^line (\d+): (.*)$`)
+
+// unknownField matches what yaml says of a key that no field takes.
+var unknownField = regexp.MustCompile(`^field (.+) not found in type .*$`)
+
+// addYAML records what the YAML decoder reports, one problem per line.
+func (c *report) addYAML(err error) {
+	texts := []string{err.Error()}
+	if te, ok := err.(*yaml.TypeError); ok {
+		texts = te.Errors
+	}
+	for _, text := range texts {
+		p := Problem{File: c.file, Text: strings.TrimPrefix(text, "yaml: ")}
+		if m := typeErrorLine.FindStringSubmatch(p.Text); m != nil {
+			p.Line, _ = strconv.Atoi(m[1])
+			p.Text = m[2]
+		}
+		if m := unknownField.FindStringSubmatch(p.Text); m != nil {
+			p.Path = c.pathAt(p.Line, m[1])
+			p.Text = "unknown key: see config.example.yaml for the keys that exist"
+		}
+		c.problems = append(c.problems, p)
+	}
+}
+
+// err returns the problems in the order of their lines, or nil when there are none.
+func (c *report) err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	sort.SliceStable(c.problems, func(i, j int) bool { return c.problems[i].Line < c.problems[j].Line })
+	return c.problems
+}
+
+// line returns the line of the value at a path, or of the deepest part of the path that the file has.
+func (c *report) line(path string) int {
+	node := c.root
+	if node == nil {
+		return 0
+	}
+	line := 0
+	for _, step := range steps(path) {
+		next, at := child(node, step)
+		if next == nil {
+			break
+		}
+		node, line = next, at
+	}
+	return line
+}
+
+// steps splits pipelines[2].store into pipelines, 2, store.
+func steps(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}
+
+// child returns the value below a node and the line of its key.
+func child(node *yaml.Node, step string) (*yaml.Node, int) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == step {
+				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i].Line
+		}
+	}
+	return nil, 0
+}
+
+// pathAt returns the path of the key that stands on a line, or the key itself when it is not found.
+func (c *report) pathAt(line int, key string) string {
+	found := key
+	var walk func(n *yaml.Node, path string)
+	walk = func(n *yaml.Node, path string) {
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				at := join(path, n.Content[i].Value)
+				if n.Content[i].Line == line && n.Content[i].Value == key {
+					found = at
+				}
+				walk(n.Content[i+1], at)
+			}
+		case yaml.SequenceNode:
+			for i, item := range n.Content {
+				walk(item, fmt.Sprintf("%s[%d]", path, i))
+			}
+		}
+	}
+	if c.root != nil {
+		walk(c.root, "")
+	}
+	return found
+}

@@ -1,0 +1,146 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// Audit is the record of every action, in a file of its own. Each entry carries the SHA-256 of the hash before it and its
+// own text, so that a changed, removed or swapped entry shows. Cutting off the end shows only against a head that was
+// noted elsewhere, which is why each head is logged. It is safe for concurrent use.
+type Audit struct {
+	path string
+	log  *slog.Logger
+	mu   sync.Mutex // one writer, so that the chain is one line
+	db   *sql.DB
+	err  error // why the audit cannot be used
+}
+
+// openAudit never fails: an audit that cannot be used refuses to record, and so nothing is done; but pages go on.
+func openAudit(ctx context.Context, path string, log *slog.Logger) *Audit {
+	a := &Audit{path: path, log: log}
+	a.db, a.err = openFile(ctx, path, "FULL", "audit_migrations")
+	if a.err != nil {
+		log.Error("the audit cannot be used: no action will be taken until it is moved away by hand and kept", "file", path, "err", a.err)
+	}
+	return a
+}
+
+func (a *Audit) close() error {
+	if a.db == nil {
+		return nil
+	}
+	return a.db.Close()
+}
+
+// entryJSON is an entry as it is stored. Its fields never change their order: the hash is taken over the text.
+type entryJSON struct {
+	At        string `json:"at"`
+	Operation string `json:"operation"`
+	Phase     string `json:"phase"`
+	Who       string `json:"who"`
+	Role      string `json:"role"`
+	Method    string `json:"method"`
+	From      string `json:"from"`
+	Action    string `json:"action"`
+	Target    string `json:"target"`
+	Detail    string `json:"detail"`
+}
+
+// Record appends an entry. It returns after the entry is on disk.
+func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
+	if a.err != nil {
+		return a.err
+	}
+	text, err := json.Marshal(entryJSON{
+		At: e.At.UTC().Format(time.RFC3339Nano), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role,
+		Method: e.Method, From: e.From, Action: e.Action, Target: e.Target, Detail: e.Detail,
+	})
+	if err != nil {
+		return fmt.Errorf("write audit: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	number, head, err := a.append(ctx, text)
+	if err != nil {
+		return fmt.Errorf("write audit: %w", err)
+	}
+	a.log.Info("audit", "number", number, "head", hex.EncodeToString(head), "action", e.Action, "phase", e.Phase, "who", e.Who)
+	return nil
+}
+
+func (a *Audit) append(ctx context.Context, text []byte) (int64, []byte, error) {
+	tx, err := a.db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // no-op after Commit
+	var number int64
+	var head []byte
+	err = tx.QueryRowContext(ctx, "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1").Scan(&number, &head)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, nil, err
+	}
+	number, head = number+1, link(head, text)
+	if _, err := tx.ExecContext(ctx, "INSERT INTO audit (number, entry, hash) VALUES (?, ?, ?)", number, string(text), head); err != nil {
+		return 0, nil, err
+	}
+	return number, head, tx.Commit()
+}
+
+// link returns the hash of an entry that follows the given head; the head of an empty audit is 32 zero bytes.
+func link(head, text []byte) []byte {
+	if len(head) == 0 {
+		head = make([]byte, sha256.Size)
+	}
+	h := sha256.New()
+	h.Write(head)
+	h.Write(text)
+	return h.Sum(nil)
+}
+
+// Verify walks the whole chain. It returns the number of entries and the head in hex, or an error that names the first
+// entry that does not fit.
+func (a *Audit) Verify(ctx context.Context) (int64, string, error) {
+	if a.err != nil {
+		return 0, "", a.err
+	}
+	rows, err := a.db.QueryContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number")
+	if err != nil {
+		return 0, "", fmt.Errorf("read audit: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	head := make([]byte, sha256.Size)
+	var count int64
+	for rows.Next() {
+		var number int64
+		var text string
+		var hash []byte
+		if err := rows.Scan(&number, &text, &hash); err != nil {
+			return count, "", fmt.Errorf("read audit: %w", err)
+		}
+		count++
+		if number != count {
+			return count, "", fmt.Errorf("audit %s: entry %d is missing", a.path, count)
+		}
+		head = link(head, []byte(text))
+		if !bytes.Equal(head, hash) {
+			return count, "", fmt.Errorf("audit %s: entry %d or the one before it was changed", a.path, number)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return count, "", fmt.Errorf("read audit: %w", err)
+	}
+	return count, hex.EncodeToString(head), nil
+}

@@ -1,0 +1,136 @@
+// Package journal keeps what happened in SQL: users and sessions in one file, and the audit in a file of its own.
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the database/sql driver
+)
+
+const (
+	mainFile  = "journal.db"
+	auditFile = "audit.db"
+)
+
+// DB is the journal. It is safe for concurrent use.
+type DB struct {
+	main     *sql.DB
+	audit    *Audit
+	sessions *Sessions
+}
+
+// Open opens or creates the journal in a directory, which it creates too. A journal that is damaged is moved aside with a
+// warning and begun anew: its accounts and sessions are lost, no figure is. A damaged audit is never moved nor written to;
+// the journal opens without it, and Record refuses. An unusable directory is an error that says what to do.
+func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	main, err := openMain(ctx, filepath.Join(dir, mainFile), log)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{main: main, audit: openAudit(ctx, filepath.Join(dir, auditFile), log), sessions: newSessions(main, log)}, nil
+}
+
+// Audit returns the audit.
+func (db *DB) Audit() *Audit { return db.audit }
+
+// Sessions returns the store of signed-in sessions.
+func (db *DB) Sessions() *Sessions { return db.sessions }
+
+// Close closes both files.
+func (db *DB) Close() error { return errors.Join(db.main.Close(), db.audit.close()) }
+
+// checkDir makes sure that the directory can be written to, before SQLite says so in its own words.
+func checkDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data directory %s cannot be made: %w; create it for this user or set server.data_dir", dir, err)
+	}
+	probe, err := os.CreateTemp(dir, ".write-test-*")
+	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+		return fmt.Errorf("data directory %s is not writable: %w; give this user the right to write there or set server.data_dir", dir, err)
+	}
+	if err != nil {
+		return fmt.Errorf("data directory %s cannot be used: %w", dir, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+func openMain(ctx context.Context, path string, log *slog.Logger) (*sql.DB, error) {
+	db, err := openFile(ctx, path, "NORMAL", "migrations")
+	var damaged *damagedError
+	if !errors.As(err, &damaged) {
+		return db, err
+	}
+	aside := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("move the damaged journal aside: %w", err)
+		}
+	}
+	log.Warn("the journal was damaged and begins anew; accounts and sessions in it are gone", "moved_to", aside, "err", damaged)
+	return openFile(ctx, path, "NORMAL", "migrations")
+}
+
+// damagedError means that a file is not a sound database.
+type damagedError struct{ err error }
+
+func (e *damagedError) Error() string { return "damaged: " + e.err.Error() }
+func (e *damagedError) Unwrap() error { return e.err }
+
+// openFile opens a database, checks it and brings its schema up to date.
+func openFile(ctx context.Context, path, synchronous, migrations string) (*sql.DB, error) {
+	// SQLite would create it with the umask's mode; the write-ahead log takes the mode of the file.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db, err := sql.Open("sqlite", dsn(path, synchronous))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(8)
+	if err := prepare(ctx, db, migrations); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return db, nil
+}
+
+func prepare(ctx context.Context, db *sql.DB, migrations string) error {
+	var verdict string
+	switch err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); {
+	case isDamage(err):
+		return &damagedError{err}
+	case err != nil:
+		return err
+	case verdict != "ok":
+		return &damagedError{errors.New(verdict)}
+	}
+	if err := migrate(ctx, db, migrations); isDamage(err) {
+		return &damagedError{err}
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func dsn(path, synchronous string) string {
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
+		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)", "trusted_schema(0)",
+	}}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}

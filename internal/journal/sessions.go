@@ -1,0 +1,204 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// maxHeld bounds the sessions kept in memory while the disk refuses them.
+	maxHeld = 1000
+	// sweepEvery is how often expired sessions are deleted, on the back of a commit.
+	sweepEvery = 5 * time.Minute
+	sqlTimeout = 6 * time.Second
+)
+
+// Sessions is a store for scs: Find, Commit, Delete and All. While the disk refuses writes, changes are held in memory, so
+// that people who are signed in stay so and who signed out stays out; they are lost with the process.
+// It is safe for concurrent use. The tokens it gets are hashes already.
+type Sessions struct {
+	db  *sql.DB
+	log *slog.Logger
+
+	mu sync.Mutex
+	// held overrides the table: what could not be written. A nil data means deleted.
+	held  map[string]heldSession
+	swept time.Time
+}
+
+type heldSession struct {
+	data    []byte
+	expires time.Time
+}
+
+func newSessions(db *sql.DB, log *slog.Logger) *Sessions {
+	return &Sessions{db: db, log: log, held: map[string]heldSession{}}
+}
+
+// Find returns the data of a session that has not expired.
+func (s *Sessions) Find(token string) ([]byte, bool, error) {
+	s.mu.Lock()
+	h, held := s.held[token]
+	s.mu.Unlock()
+	if held {
+		return h.data, h.data != nil && time.Now().Before(h.expires), nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
+	defer cancel()
+	var data []byte
+	err := s.db.QueryRowContext(ctx, "SELECT data FROM sessions WHERE token = ? AND expires_at > ?", token, time.Now().UnixMilli()).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read session: %w", err)
+	}
+	return data, true, nil
+}
+
+// Commit stores a session.
+func (s *Sessions) Commit(token string, data []byte, expires time.Time) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
+	defer cancel()
+	_, err := s.db.ExecContext(ctx, `
+		INSERT INTO sessions (token, data, expires_at) VALUES (?, ?, ?)
+		ON CONFLICT (token) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at`,
+		token, data, expires.UnixMilli())
+	if err != nil {
+		return s.hold(token, heldSession{data: data, expires: expires}, err)
+	}
+	s.release(token)
+	s.sweep(ctx)
+	return nil
+}
+
+// Delete removes a session.
+func (s *Sessions) Delete(token string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
+	defer cancel()
+	if _, err := s.db.ExecContext(ctx, "DELETE FROM sessions WHERE token = ?", token); err != nil {
+		// The row may still be there: a tombstone keeps the session out for as long as any may live.
+		return s.hold(token, heldSession{expires: time.Now().Add(30 * 24 * time.Hour)}, err)
+	}
+	s.release(token)
+	return nil
+}
+
+// All returns the sessions that have not expired, by token.
+func (s *Sessions) All() (map[string][]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
+	defer cancel()
+	rows, err := s.db.QueryContext(ctx, "SELECT token, data FROM sessions WHERE expires_at > ?", time.Now().UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("read sessions: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	all := map[string][]byte{}
+	for rows.Next() {
+		var token string
+		var data []byte
+		if err := rows.Scan(&token, &data); err != nil {
+			return nil, fmt.Errorf("read sessions: %w", err)
+		}
+		all[token] = data
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read sessions: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for token, h := range s.held {
+		if h.data == nil || !time.Now().Before(h.expires) {
+			delete(all, token)
+			continue
+		}
+		all[token] = h.data
+	}
+	return all, nil
+}
+
+// hold keeps in memory what the disk refused. Only when that is full too is it an error.
+func (s *Sessions) hold(token string, h heldSession, cause error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		s.log.Warn("sessions cannot be written and are kept in memory until they can", "err", cause)
+	}
+	if _, there := s.held[token]; !there && len(s.held) >= maxHeld {
+		s.dropExpired()
+		if len(s.held) >= maxHeld {
+			return fmt.Errorf("write session: %w", cause)
+		}
+	}
+	s.held[token] = h
+	return nil
+}
+
+// release forgets what was held for a token, after it was written. A tombstone that is left over is written with the next
+// sweep.
+func (s *Sessions) release(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		return
+	}
+	delete(s.held, token)
+	if len(s.held) == 0 {
+		s.log.Info("sessions are written again")
+	}
+}
+
+func (s *Sessions) dropExpired() {
+	for token, h := range s.held {
+		if !time.Now().Before(h.expires) {
+			delete(s.held, token)
+		}
+	}
+}
+
+// sweep deletes expired sessions now and then, and writes what was held. It leaves what fails for the next time.
+func (s *Sessions) sweep(ctx context.Context) {
+	now := time.Now()
+	s.mu.Lock()
+	due := now.Sub(s.swept) >= sweepEvery || len(s.held) > 0
+	if due {
+		s.swept = now
+	}
+	held := make(map[string]heldSession, len(s.held))
+	for token, h := range s.held {
+		held[token] = h
+	}
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	_, _ = s.db.ExecContext(ctx, "DELETE FROM sessions WHERE expires_at <= ?", now.UnixMilli())
+	for token, h := range held {
+		var err error
+		if h.data == nil {
+			_, err = s.db.ExecContext(ctx, "DELETE FROM sessions WHERE token = ?", token)
+		} else {
+			_, err = s.db.ExecContext(ctx, "INSERT OR REPLACE INTO sessions (token, data, expires_at) VALUES (?, ?, ?)", token, h.data, h.expires.UnixMilli())
+		}
+		if err != nil {
+			return
+		}
+		s.releaseIf(token, h)
+	}
+}
+
+// releaseIf forgets what was held for a token unless it changed since it was written: a sign-out must not be undone.
+func (s *Sessions) releaseIf(token string, written heldSession) {
+	s.mu.Lock()
+	now := s.held[token]
+	same := now.expires.Equal(written.expires) && (now.data == nil) == (written.data == nil)
+	s.mu.Unlock()
+	if same {
+		s.release(token)
+	}
+}

@@ -1,0 +1,80 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// User returns the user of this canonical name, and false if there is none.
+func (db *DB) User(ctx context.Context, name string) (auth.User, bool, error) {
+	row := db.main.QueryRowContext(ctx, "SELECT shown_name, role, password_hash FROM users WHERE name = ?", name)
+	u, err := scanUser(row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return auth.User{}, false, nil
+	}
+	if err != nil {
+		return auth.User{}, false, fmt.Errorf("read user: %w", err)
+	}
+	return u, true, nil
+}
+
+// Users returns every user of the journal by name.
+func (db *DB) Users(ctx context.Context) ([]auth.User, error) {
+	rows, err := db.main.QueryContext(ctx, "SELECT shown_name, role, password_hash FROM users ORDER BY name")
+	if err != nil {
+		return nil, fmt.Errorf("read users: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []auth.User
+	for rows.Next() {
+		u, err := scanUser(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read users: %w", err)
+		}
+		all = append(all, u)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read users: %w", err)
+	}
+	return all, nil
+}
+
+func scanUser(row interface{ Scan(...any) error }) (auth.User, error) {
+	var u auth.User
+	var role string
+	if err := row.Scan(&u.Name, &role, &u.PasswordHash); err != nil {
+		return auth.User{}, err
+	}
+	// A role that is not known stays Nobody: it may do nothing.
+	u.Role, _ = auth.ParseRole(role)
+	return u, nil
+}
+
+// CreateFirstAdmin adds the first admin. It fails with kind conflict if there is an admin, or a user of that name; of two
+// calls that race one fails.
+func (db *DB) CreateFirstAdmin(ctx context.Context, u auth.User) error {
+	res, err := db.main.ExecContext(ctx, `
+		INSERT INTO users (name, shown_name, role, password_hash, created_at)
+		SELECT ?, ?, 'admin', ?, ? WHERE NOT EXISTS (SELECT 1 FROM users WHERE role = 'admin')`,
+		auth.CanonicalName(u.Name), u.Name, u.PasswordHash, time.Now().Unix())
+	if isConstraint(err) {
+		return &dedup.Error{Kind: dedup.Conflict, Public: "There is a user of that name already", Err: err}
+	}
+	if err != nil {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "The account could not be stored; look at the program's log", Err: fmt.Errorf("create first admin: %w", err)}
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("create first admin: %w", err)
+	}
+	if n != 1 {
+		return &dedup.Error{Kind: dedup.Conflict, Public: "There is an admin already"}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"net/url"
+	"sort"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// pipelinesJSON is the answer of /api/v1/pipelines.
+type pipelinesJSON struct {
+	// Round counts the rounds of the collector; 0 before the first one has ended.
+	Round     uint64         `json:"round"`
+	At        *time.Time     `json:"at"`
+	Interval  float64        `json:"interval_seconds"`
+	Pipelines []pipelineJSON `json:"pipelines"`
+}
+
+// apiPipelines lists the pipelines, the worst first.
+func (s *Server) apiPipelines(r *request) (response, error) {
+	filter, err := parseFilter(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	snap, now := s.snapshots.Snapshot(), time.Now()
+	body := pipelinesJSON{Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}}
+	verdicts := s.verdicts(snap)
+	rank := map[string]int{}
+	for i := range snap.Pipelines {
+		p := pipelineOf(&snap.Pipelines[i], verdicts[i], now)
+		if filter.admits(p) {
+			body.Pipelines = append(body.Pipelines, p)
+			rank[p.Name] = verdicts[i].Tier.Rank()
+		}
+	}
+	sort.SliceStable(body.Pipelines, func(i, j int) bool {
+		a, b := body.Pipelines[i].Name, body.Pipelines[j].Name
+		if !filter.byName && rank[a] != rank[b] {
+			return rank[a] < rank[b]
+		}
+		return a < b
+	})
+	return jsonBody{v: body}, nil
+}
+
+// pipelineFilter is what the query of the list asks for.
+type pipelineFilter struct {
+	text   string
+	tiers  map[string]bool
+	risks  map[string]bool
+	labels map[string]string
+	byName bool
+}
+
+func parseFilter(q url.Values) (pipelineFilter, error) {
+	f := pipelineFilter{text: strings.ToLower(q.Get("q")), tiers: map[string]bool{}, risks: map[string]bool{}, labels: map[string]string{}}
+	for _, word := range words(q.Get("tier")) {
+		if _, ok := dedup.ParseTier(word); !ok {
+			return f, invalid("There is no tier " + clean(word, 40) + "; use normal, warning, severe, emergency or unknown")
+		}
+		f.tiers[word] = true
+	}
+	for _, word := range words(q.Get("risk")) {
+		if word != "low" && word != "medium" && word != "high" && word != "unknown" {
+			return f, invalid("There is no risk " + clean(word, 40) + "; use low, medium, high or unknown")
+		}
+		f.risks[word] = true
+	}
+	for _, pair := range q["label"] {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return f, invalid("Write a label as ?label=team=shop")
+		}
+		f.labels[key] = value
+	}
+	switch q.Get("sort") {
+	case "", "tier":
+	case "name":
+		f.byName = true
+	default:
+		return f, invalid("Sort by tier or name")
+	}
+	return f, nil
+}
+
+func words(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+func (f pipelineFilter) admits(p pipelineJSON) bool {
+	if f.text != "" && !strings.Contains(strings.ToLower(p.Name), f.text) {
+		return false
+	}
+	if len(f.tiers) > 0 && !f.tiers[p.Tier] || len(f.risks) > 0 && !f.risks[p.Risk] {
+		return false
+	}
+	for key, value := range f.labels {
+		if p.Labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// apiPipeline gives everything known of one pipeline.
+func (s *Server) apiPipeline(r *request) (response, error) {
+	snap := s.snapshots.Snapshot()
+	name := r.PathValue("name")
+	for i := range snap.Pipelines {
+		if snap.Pipelines[i].Pipeline.Name == name {
+			return jsonBody{v: detailOf(snap, &snap.Pipelines[i], s.verdicts(snap)[i], time.Now())}, nil
+		}
+	}
+	if snap.Round == 0 {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is known yet: the first round has not ended; try again in a moment"}
+	}
+	return nil, notFound("There is no pipeline " + name)
+}

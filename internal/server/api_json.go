@@ -1,0 +1,275 @@
+package server
+
+import (
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// figureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
+type figureJSON struct {
+	Value   *float64   `json:"value"`
+	Low     *float64   `json:"low"`
+	High    *float64   `json:"high"`
+	Unit    string     `json:"unit"`
+	Quality string     `json:"quality"`
+	Source  string     `json:"source"`
+	Formula string     `json:"formula"`
+	Window  float64    `json:"window_seconds"`
+	Covered float64    `json:"covered_seconds"`
+	N       *float64   `json:"n"`
+	Hits    *float64   `json:"hits"`
+	Error   *float64   `json:"error"`
+	At      *time.Time `json:"at"`
+	Age     *float64   `json:"age_seconds"`
+	Why     string     `json:"why"`
+	Better  string     `json:"better"`
+}
+
+func figureOf(f dedup.Figure, now time.Time) figureJSON {
+	j := figureJSON{
+		Unit: string(f.Unit), Quality: f.Quality.String(), Source: f.Source, Formula: f.Formula,
+		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: timeOf(f.At), Why: f.Why, Better: f.Better,
+	}
+	if !f.At.IsZero() {
+		j.Age = number(math.Max(0, now.Sub(f.At).Seconds()))
+	}
+	if f.N > 0 {
+		j.N = number(f.N) // also of an unknown figure: too few is a reason
+	}
+	if !f.Known() {
+		if j.Why == "" {
+			j.Why = "no data"
+		}
+		return j
+	}
+	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
+	j.N, j.Hits, j.Error = number(f.N), number(f.Hits), number(f.Error)
+	if j.Value == nil {
+		j.Quality = dedup.QualityUnknown.String()
+		j.Low, j.High = nil, nil
+		if j.Why == "" {
+			j.Why = "the value is not a number"
+		}
+	}
+	return j
+}
+
+// number returns nil for what JSON cannot say: NaN and infinities.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// judgedJSON is one judged measure: its tier, its risk and the figure that was judged.
+type judgedJSON struct {
+	Tier   string     `json:"tier"`
+	Risk   string     `json:"risk"`
+	Figure figureJSON `json:"figure"`
+}
+
+// pipelineJSON is a pipeline at a glance.
+type pipelineJSON struct {
+	Name         string            `json:"name"`
+	Labels       map[string]string `json:"labels"`
+	Broker       string            `json:"broker"`
+	Vhost        string            `json:"vhost"`
+	Queues       []string          `json:"queues"`
+	Store        string            `json:"store"`
+	Tier         string            `json:"tier"`
+	PossibleTier string            `json:"possible_tier"`
+	Why          string            `json:"why"`
+	Risk         string            `json:"risk"`
+	RiskDriver   string            `json:"risk_driver"`
+	Duplicates   judgedJSON        `json:"duplicate_rate"`
+	Latency      judgedJSON        `json:"ack_latency"`
+	DeadLetters  figureJSON        `json:"dead_letters"`
+	Ready        figureJSON        `json:"ready"`
+	Unacked      figureJSON        `json:"unacked"`
+	Consumers    figureJSON        `json:"consumers"`
+	LastActivity *time.Time        `json:"last_activity"`
+	// Down are the sources of this pipeline that do not answer.
+	Down []sourceJSON `json:"down"`
+}
+
+func pipelineOf(p *dedup.PipelineStatus, v alerts.Verdict, now time.Time) pipelineJSON {
+	labels := p.Pipeline.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return pipelineJSON{
+		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
+		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), figureOf(v.Judged, now)},
+		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), figureOf(v.JudgedLatency, now)},
+		DeadLetters: figureOf(p.DeadLetters, now), Ready: figureOf(p.Ready, now), Unacked: figureOf(p.Unacked, now),
+		Consumers: figureOf(p.Consumers, now), LastActivity: timeOf(p.LastActivity), Down: sourcesOf(p.Down),
+	}
+}
+
+// list returns an empty list for a nil one, so that JSON says [] and not null.
+func list[T any](some []T) []T {
+	if some == nil {
+		return []T{}
+	}
+	return some
+}
+
+// pipelineDetailJSON is everything known of a pipeline.
+type pipelineDetailJSON struct {
+	Round    uint64     `json:"round"`
+	At       *time.Time `json:"at"`
+	Interval float64    `json:"interval_seconds"`
+	pipelineJSON
+	Limits           limitsJSON            `json:"limits"`
+	Windows          []windowJSON          `json:"windows"`
+	Markers          map[string]figureJSON `json:"markers"`
+	MarkersNoExpiry  figureJSON            `json:"markers_without_expiry"`
+	OldestProcessing figureJSON            `json:"oldest_processing"`
+	PassAge          figureJSON            `json:"pass_age"`
+	Coverage         figureJSON            `json:"coverage"`
+	DeadLetterQueues []deadLetterQueueJSON `json:"dead_letter_queues"`
+	Sources          []sourceJSON          `json:"sources"`
+	Findings         []findingJSON         `json:"findings"`
+	Events           []eventJSON           `json:"events"`
+}
+
+type limitsJSON struct {
+	DuplicateWarning   float64 `json:"duplicate_warning_ratio"`
+	DuplicateSevere    float64 `json:"duplicate_severe_ratio"`
+	DuplicateEmergency float64 `json:"duplicate_emergency_ratio"`
+	LatencyWarning     float64 `json:"latency_warning_seconds"`
+	LatencySevere      float64 `json:"latency_severe_seconds"`
+	MinMessages        float64 `json:"min_messages"`
+	MinDuplicates      float64 `json:"min_duplicates"`
+	Window             float64 `json:"window_seconds"`
+}
+
+// windowJSON are the figures over one span.
+type windowJSON struct {
+	Window           float64    `json:"window_seconds"`
+	Messages         figureJSON `json:"messages"`
+	Duplicates       figureJSON `json:"duplicates"`
+	DuplicateRate    figureJSON `json:"duplicate_rate"`
+	CrossCheck       figureJSON `json:"cross_check"`
+	Redeliveries     figureJSON `json:"redeliveries"`
+	InFlightHits     figureJSON `json:"in_flight_hits"`
+	Failures         figureJSON `json:"failures"`
+	FailureRate      figureJSON `json:"failure_rate"`
+	GaveUp           figureJSON `json:"gave_up"`
+	AckMean          figureJSON `json:"ack_mean"`
+	AckP50           figureJSON `json:"ack_p50"`
+	AckP95           figureJSON `json:"ack_p95"`
+	AckP99           figureJSON `json:"ack_p99"`
+	WorkMean         figureJSON `json:"work_mean"`
+	WorkP50          figureJSON `json:"work_p50"`
+	WorkP95          figureJSON `json:"work_p95"`
+	WorkP99          figureJSON `json:"work_p99"`
+	DeadLetterInflow figureJSON `json:"dead_letter_inflow"`
+}
+
+type deadLetterQueueJSON struct {
+	Vhost     string     `json:"vhost"`
+	Queue     string     `json:"queue"`
+	Type      string     `json:"type"`
+	Found     string     `json:"found"`
+	Depth     figureJSON `json:"depth"`
+	Consumers figureJSON `json:"consumers"`
+}
+
+type sourceJSON struct {
+	Name        string     `json:"name"`
+	Kind        string     `json:"kind"`
+	Tried       bool       `json:"tried"`
+	OK          bool       `json:"ok"`
+	LastTry     *time.Time `json:"last_try"`
+	LastSuccess *time.Time `json:"last_success"`
+	Since       *time.Time `json:"since"`
+	Took        float64    `json:"took_seconds"`
+	Error       string     `json:"error"`
+	Missed      uint64     `json:"missed_ticks"`
+}
+
+func sourceOf(h dedup.SourceHealth) sourceJSON {
+	return sourceJSON{
+		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: timeOf(h.LastTry), LastSuccess: timeOf(h.LastSuccess),
+		Since: timeOf(h.Since), Took: h.Took.Seconds(), Error: h.Err, Missed: h.Missed,
+	}
+}
+
+type findingJSON struct {
+	Kind     string `json:"kind"`
+	Tier     string `json:"tier"`
+	Text     string `json:"text"`
+	Evidence string `json:"evidence"`
+	Mend     string `json:"mend"`
+}
+
+type eventJSON struct {
+	At   *time.Time `json:"at"`
+	Kind string     `json:"kind"`
+	Text string     `json:"text"`
+}
+
+func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, now time.Time) pipelineDetailJSON {
+	f := func(x dedup.Figure) figureJSON { return figureOf(x, now) }
+	d := pipelineDetailJSON{
+		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(p, v, now),
+		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]figureJSON{},
+		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), PassAge: f(p.PassAge), Coverage: f(p.Coverage),
+		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, Sources: []sourceJSON{}, Findings: []findingJSON{}, Events: []eventJSON{},
+	}
+	for _, w := range p.Windows {
+		d.Windows = append(d.Windows, windowOf(w, f))
+	}
+	for state, x := range p.Markers {
+		d.Markers[string(state)] = f(x)
+	}
+	for _, q := range p.DeadLetterQueues {
+		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers)})
+	}
+	for _, name := range p.Sources {
+		for _, h := range snap.Sources {
+			if h.Name == name {
+				d.Sources = append(d.Sources, sourceOf(h))
+			}
+		}
+	}
+	for _, x := range p.Findings {
+		d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Mend})
+	}
+	for _, e := range p.Events {
+		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})
+	}
+	return d
+}
+
+func limitsOf(l dedup.Limits) limitsJSON {
+	return limitsJSON{
+		l.DuplicateWarning, l.DuplicateSevere, l.DuplicateEmergency, l.LatencyWarning, l.LatencySevere,
+		l.MinMessages, l.MinDuplicates, l.Window.Seconds(),
+	}
+}
+
+func windowOf(w dedup.WindowFigures, f func(dedup.Figure) figureJSON) windowJSON {
+	return windowJSON{
+		Window: w.Window.Seconds(), Messages: f(w.Messages), Duplicates: f(w.Duplicates), DuplicateRate: f(w.DuplicateRate),
+		CrossCheck: f(w.CrossCheck), Redeliveries: f(w.Redeliveries), InFlightHits: f(w.InFlightHits), Failures: f(w.Failures),
+		FailureRate: f(w.FailureRate), GaveUp: f(w.GaveUp), AckMean: f(w.AckMean), AckP50: f(w.AckP50), AckP95: f(w.AckP95),
+		AckP99: f(w.AckP99), WorkMean: f(w.WorkMean), WorkP50: f(w.WorkP50), WorkP95: f(w.WorkP95), WorkP99: f(w.WorkP99),
+		DeadLetterInflow: f(w.DeadLetterInflow),
+	}
+}

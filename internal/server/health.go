@@ -1,0 +1,56 @@
+package server
+
+import (
+	"net/http"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// healthz says that the process answers, and nothing else.
+func (s *Server) healthz(r *request) (response, error) { return textBody{http.StatusOK, "ok"}, nil }
+
+// readiness is the answer of /readyz. Names of sources are for those who may see figures.
+type readiness struct {
+	Ready   bool         `json:"ready"`
+	Why     string       `json:"why,omitempty"`
+	Sources []sourceJSON `json:"sources,omitempty"`
+}
+
+// readyz answers 200 once a first attempt at every source has ended and the history is open. A source that is down does not
+// make the dashboard unready: it is there to show that.
+func (s *Server) readyz(r *request) (response, error) {
+	var body readiness
+	switch {
+	case !s.historyOpen():
+		body.Why = "the history is still being opened"
+	case !s.snapshots.Tried():
+		body.Why = "not every source has been tried yet"
+	default:
+		body.Ready = true
+	}
+	if r.Who.Can(viewer) {
+		body.Sources = sourcesOf(s.snapshots.Snapshot().Sources)
+	}
+	status := http.StatusOK
+	if !body.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	return jsonBody{status, body}, nil
+}
+
+func (s *Server) historyOpen() bool {
+	select {
+	case <-s.history.Ready():
+		return true
+	default:
+		return false
+	}
+}
+
+func sourcesOf(all []dedup.SourceHealth) []sourceJSON {
+	out := make([]sourceJSON, len(all))
+	for i, h := range all {
+		out[i] = sourceOf(h)
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// hashTimeout is how long a sign-in waits for its turn to check a password.
+const hashTimeout = 5 * time.Second
+
+// loginForm shows the sign-in page, and sends those who are signed in on.
+func (s *Server) loginForm(r *request) (response, error) {
+	next := r.URL.Query().Get("next")
+	if r.Who.Method == "session" {
+		return redirect{s.safeNext(next)}, nil
+	}
+	return s.loginPage(r, http.StatusOK, "", next, ""), nil
+}
+
+func (s *Server) loginPage(r *request, status int, name, next, problem string) response {
+	return page{status, templates.Login(templates.LoginView{
+		Frame: s.frame(r, "Sign in"), Name: clean(name, 100), Next: clean(next, 500), Error: problem,
+	})}
+}
+
+// login signs in.
+func (s *Server) login(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	name, next := r.PostForm.Get("username"), r.PostForm.Get("next")
+	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
+	defer cancel()
+	who, err := s.auth.Login(ctx, name, r.PostForm.Get("password"), r.From)
+	var soon *auth.TooSoon
+	switch {
+	case errors.Is(err, auth.ErrWrong):
+		// The name is not logged: people type passwords into the wrong field.
+		s.log.Info("failed sign-in", "from", r.From.String(), "request", r.ID)
+		return s.loginPage(r, http.StatusUnprocessableEntity, name, next, "Name or password is wrong."), nil
+	case errors.As(err, &soon):
+		return later{s.loginPage(r, http.StatusTooManyRequests, name, next, sentence(soon.Error())+"."), soon.RetryAfter}, nil
+	case err != nil:
+		return nil, accountError(err)
+	}
+	if err := s.signIn(r, who.Name); err != nil {
+		return nil, err
+	}
+	s.log.Info("signed in", "user", who.Name, "role", who.Role.String(), "from", r.From.String())
+	return redirect{s.safeNext(next)}, nil
+}
+
+// accountError keeps the errors that say what they mean, and gives the others a message.
+func accountError(err error) error {
+	if errors.Is(err, auth.ErrBusy) {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: "Accounts cannot be read at the moment; look at the program's log", Err: err}
+}
+
+// signIn begins a session of the user.
+func (s *Server) signIn(r *request, name string) error {
+	u, ok, err := s.auth.Lookup(r.Context(), name)
+	if err != nil {
+		return accountError(err)
+	}
+	if !ok {
+		return &dedup.Error{Kind: dedup.Conflict, Public: "The account is gone"}
+	}
+	return s.sessions.begin(r, u)
+}
+
+// logout ends this session.
+func (s *Server) logout(r *request) (response, error) {
+	if err := s.sessions.end(r); err != nil {
+		return nil, err
+	}
+	s.hub.recheck()
+	return redirect{s.cfg.base() + "/login"}, nil
+}
+
+// logoutAll ends every session of the user, on all devices.
+func (s *Server) logoutAll(r *request) (response, error) {
+	if r.Who.Method != "session" {
+		return nil, invalid("A token has no sessions to end")
+	}
+	if err := s.sessions.endAll(r.Who.Name); err != nil {
+		return nil, err
+	}
+	return s.logout(r)
+}
+
+// later is a response with the time after which to try again.
+type later struct {
+	response
+	after time.Duration
+}
+
+func (l later) write(w http.ResponseWriter, r *request) error {
+	setRetryAfter(w, l.after)
+	return l.response.write(w, r)
+}
+
+// formError tells a form that is too large from one that cannot be read.
+func formError(err error) error {
+	var size *http.MaxBytesError
+	if errors.As(err, &size) {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Invalid, Public: "The form cannot be read", Err: err}
+}
+
+// loginPath returns the sign-in page that leads back to the page asked for.
+func (s *Server) loginPath(r *request) string {
+	path := s.cfg.base() + "/login"
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return path
+	}
+	next := strings.TrimPrefix(r.URL.RequestURI(), s.cfg.base())
+	if next == "" || next == "/" || len(next) > 500 {
+		return path
+	}
+	return path + "?next=" + url.QueryEscape(next)
+}
+
+// safeNext returns a path of ours to go to. Whatever could lead to another site becomes the overview: browsers read `//`,
+// `/\` and paths with tabs in them as other hosts.
+func (s *Server) safeNext(next string) string {
+	home := s.cfg.base() + "/"
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsFunc(next, unsafeInPath) {
+		return home
+	}
+	u, err := url.Parse(next)
+	if err != nil || u.Host != "" || u.Scheme != "" {
+		return home
+	}
+	switch u.Path {
+	case "/login", "/logout", "/logout-all", "/setup", "/welcome":
+		return home
+	}
+	return s.cfg.base() + next
+}
+
+func unsafeInPath(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f || c > 0x7f }

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// metrics is what /metrics shows: the snapshot as it is when asked for, and this program itself.
+type metrics struct {
+	handler  http.Handler
+	requests *prometheus.HistogramVec
+}
+
+func newMetrics(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict, h *hub) *metrics {
+	reg := prometheus.NewRegistry()
+	m := &metrics{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "dedup_dashboard_http_request_duration_seconds", Help: "Time to answer a request, by route. Streams are left out.",
+		Buckets: []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5},
+	}, []string{"route", "method", "code"})}
+	reg.MustRegister(
+		m.requests,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "dedup_dashboard_live_pages", Help: "Open streams of hints.",
+		}, func() float64 { return float64(h.count()) }),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newSnapshotCollector(snaps, verdicts),
+	)
+	// One broken metric must not hide the others.
+	m.handler = promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, DisableCompression: false})
+	return m
+}
+
+// observe notes an answered request. Methods that are not ours share one label, so that nobody can make endless series.
+func (m *metrics) observe(route, method string, status int, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		method = "other"
+	}
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// exposeMetrics answers in the Prometheus format.
+func (s *Server) exposeMetrics(r *request) (response, error) { return standard{s.metrics.handler}, nil }
+
+// snapshotCollector reads the snapshot on each scrape. What is not known is absent.
+type snapshotCollector struct {
+	snapshots snapshots
+	verdicts  func(*dedup.Snapshot) []alerts.Verdict
+
+	round, roundAt          *prometheus.Desc
+	tier, risk              *prometheus.Desc
+	up, success, took, miss *prometheus.Desc
+	rateInfo                *prometheus.Desc
+	windows                 []windowMetric
+	instants                []instantMetric
+	markers, deadLetters    *prometheus.Desc
+}
+
+// windowMetric is a figure that each window has.
+type windowMetric struct {
+	desc *prometheus.Desc
+	// labels follow pipeline and window.
+	labels []string
+	pick   func(*dedup.WindowFigures) (float64, dedup.Figure)
+}
+
+// instantMetric is a figure that a pipeline has once.
+type instantMetric struct {
+	desc *prometheus.Desc
+	pick func(*dedup.PipelineStatus) dedup.Figure
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+func newSnapshotCollector(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict) *snapshotCollector {
+	return &snapshotCollector{
+		snapshots: snaps, verdicts: verdicts,
+		round:       desc("dedup_rounds_total", "Rounds of the collector since the start."),
+		roundAt:     desc("dedup_last_round_timestamp_seconds", "When the last round ended."),
+		tier:        desc("dedup_pipeline_tier", "1 for the tier that the pipeline is in, 0 for the others.", "pipeline", "tier"),
+		risk:        desc("dedup_pipeline_risk", "1 for the risk that the pipeline has, 0 for the others.", "pipeline", "risk"),
+		up:          desc(series.SourceUp, "Whether the source answered the last time it was asked.", "source"),
+		success:     desc(series.SourceLastSuccess, "When the source last answered.", "source"),
+		took:        desc(series.SourceDuration, "How long the last reading of the source took.", "source"),
+		miss:        desc(series.SourceMissed, "Readings left out because the one before was still under way.", "source"),
+		rateInfo:    desc("dedup_duplicate_rate_info", "Where the duplicate rate comes from; always 1.", "pipeline", "window", "quality", "source"),
+		markers:     desc(series.Markers, "Markers in the store.", "pipeline", "state"),
+		deadLetters: desc(series.DeadLetters, "Messages in the dead-letter queue.", "pipeline", "vhost", "queue"),
+		windows:     windowMetrics(),
+		instants: []instantMetric{
+			{desc(series.QueueReady, "Messages waiting in the source queues.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Ready }},
+			{desc(series.QueueUnacked, "Messages delivered and not acked yet.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Unacked }},
+			{desc(series.QueueConsumers, "Consumers of the source queues.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Consumers }},
+			{desc(series.MarkersNoExpiry, "Markers that never expire.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.MarkersNoExpiry }},
+			{desc(series.OldestProcessing, "Age of the oldest marker that is processing.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.OldestProcessing }},
+		},
+	}
+}
+
+func value(f dedup.Figure) (float64, dedup.Figure) { return f.Value, f }
+
+func windowMetrics() []windowMetric {
+	w := func(name, help string, pick func(*dedup.WindowFigures) dedup.Figure) windowMetric {
+		return windowMetric{desc(name, help, "pipeline", "window"), nil, func(w *dedup.WindowFigures) (float64, dedup.Figure) { return value(pick(w)) }}
+	}
+	all := []windowMetric{
+		w("dedup_window_messages", "Messages in the window.", func(w *dedup.WindowFigures) dedup.Figure { return w.Messages }),
+		w("dedup_window_duplicates", "Duplicates in the window; the low end of an interval.", func(w *dedup.WindowFigures) dedup.Figure { return w.Duplicates }),
+		w(series.DuplicateRate, "Duplicates / messages in the window; the low end of an interval.", func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate }),
+		w("dedup_redelivery_ratio", "Redeliveries / deliveries of the broker in the window: a loop signal, never a duplicate rate.", func(w *dedup.WindowFigures) dedup.Figure { return w.Redeliveries }),
+		w("dedup_window_in_flight_hits", "Deliveries in the window that met a marker that was processing.", func(w *dedup.WindowFigures) dedup.Figure { return w.InFlightHits }),
+		w("dedup_window_failures", "Failures in the window.", func(w *dedup.WindowFigures) dedup.Figure { return w.Failures }),
+		w("dedup_failure_ratio", "Failures / messages in the window.", func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }),
+		w("dedup_window_gave_up", "Messages in the window that were acked without their work after too many failures.", func(w *dedup.WindowFigures) dedup.Figure { return w.GaveUp }),
+		w("dedup_dead_letter_inflow_per_hour", "Dead letters that arrived in the window, per hour.", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }),
+		{desc(series.DuplicateRateHigh, "The high end of the duplicate rate in the window.", "pipeline", "window"), nil,
+			func(w *dedup.WindowFigures) (float64, dedup.Figure) { return w.DuplicateRate.High, w.DuplicateRate }},
+	}
+	ack := desc(series.AckLatency, "Time from delivery to ack in the window.", "pipeline", "window", "quantile")
+	work := desc(series.WorkLatency, "Time of the work itself in the window.", "pipeline", "window", "quantile")
+	q := func(d *prometheus.Desc, quantile string, pick func(*dedup.WindowFigures) dedup.Figure) {
+		all = append(all, windowMetric{d, []string{quantile}, func(w *dedup.WindowFigures) (float64, dedup.Figure) { return value(pick(w)) }})
+	}
+	q(ack, "mean", func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
+	q(ack, "0.5", func(w *dedup.WindowFigures) dedup.Figure { return w.AckP50 })
+	q(ack, "0.95", func(w *dedup.WindowFigures) dedup.Figure { return w.AckP95 })
+	q(ack, "0.99", func(w *dedup.WindowFigures) dedup.Figure { return w.AckP99 })
+	q(work, "mean", func(w *dedup.WindowFigures) dedup.Figure { return w.WorkMean })
+	q(work, "0.5", func(w *dedup.WindowFigures) dedup.Figure { return w.WorkP50 })
+	q(work, "0.95", func(w *dedup.WindowFigures) dedup.Figure { return w.WorkP95 })
+	q(work, "0.99", func(w *dedup.WindowFigures) dedup.Figure { return w.WorkP99 })
+	return all
+}
+
+// Describe sends nothing, which makes the collector unchecked: what it sends depends on what is known.
+func (c *snapshotCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c *snapshotCollector) Collect(out chan<- prometheus.Metric) {
+	snap := c.snapshots.Snapshot()
+	emit := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+		m, err := prometheus.NewConstMetric(d, t, v, valid(labels)...)
+		if err != nil {
+			m = prometheus.NewInvalidMetric(d, err)
+		}
+		out <- m
+	}
+	emit(c.round, prometheus.CounterValue, float64(snap.Round))
+	if !snap.At.IsZero() {
+		emit(c.roundAt, prometheus.GaugeValue, seconds(snap.At))
+	}
+	for _, h := range snap.Sources {
+		c.source(h, emit)
+	}
+	for i, v := range c.verdicts(snap) {
+		c.pipeline(&snap.Pipelines[i], v, emit)
+	}
+}

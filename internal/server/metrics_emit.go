@@ -1,0 +1,98 @@
+package server
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// emitter sends one value of one metric.
+type emitter func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string)
+
+func (c *snapshotCollector) source(h dedup.SourceHealth, emit emitter) {
+	if !h.Tried {
+		return
+	}
+	emit(c.up, prometheus.GaugeValue, truth(h.OK), h.Name)
+	emit(c.took, prometheus.GaugeValue, h.Took.Seconds(), h.Name)
+	emit(c.miss, prometheus.CounterValue, float64(h.Missed), h.Name)
+	if !h.LastSuccess.IsZero() {
+		emit(c.success, prometheus.GaugeValue, seconds(h.LastSuccess), h.Name)
+	}
+}
+
+func (c *snapshotCollector) pipeline(p *dedup.PipelineStatus, v alerts.Verdict, emit emitter) {
+	name := p.Pipeline.Name
+	for t := dedup.TierUnknown; t <= dedup.Emergency; t++ {
+		emit(c.tier, prometheus.GaugeValue, truth(v.Tier == t), name, t.String())
+	}
+	for r := dedup.RiskUnknown; r <= dedup.RiskHigh; r++ {
+		emit(c.risk, prometheus.GaugeValue, truth(v.Risk == r), name, r.String())
+	}
+	for i := range p.Windows {
+		c.window(name, &p.Windows[i], emit)
+	}
+	for _, m := range c.instants {
+		gauge(emit, m.desc, m.pick(p), name)
+	}
+	for state, f := range p.Markers {
+		gauge(emit, c.markers, f, name, string(state))
+	}
+	for _, q := range p.DeadLetterQueues {
+		gauge(emit, c.deadLetters, q.Depth, name, q.Vhost, q.Name)
+	}
+}
+
+func (c *snapshotCollector) window(name string, w *dedup.WindowFigures, emit emitter) {
+	span := shortSpan(w.Window)
+	for _, m := range c.windows {
+		if v, f := m.pick(w); f.Known() && !math.IsNaN(v) {
+			emit(m.desc, prometheus.GaugeValue, v, append([]string{name, span}, m.labels...)...)
+		}
+	}
+	if f := w.DuplicateRate; f.Known() {
+		emit(c.rateInfo, prometheus.GaugeValue, 1, name, span, f.Quality.String(), f.Source)
+	}
+}
+
+// gauge sends a figure if it is known.
+func gauge(emit emitter, d *prometheus.Desc, f dedup.Figure, labels ...string) {
+	if f.Known() && !math.IsNaN(f.Value) {
+		emit(d, prometheus.GaugeValue, f.Value, labels...)
+	}
+}
+
+// shortSpan writes 5m0s as 5m and 24h0m0s as 24h.
+func shortSpan(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// valid makes label values that Prometheus takes: names of queues may hold any bytes.
+func valid(labels []string) []string {
+	out := make([]string, len(labels))
+	for i, l := range labels {
+		out[i] = strings.ToValidUTF8(l, "\ufffd")
+	}
+	return out
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

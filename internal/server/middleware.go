@@ -1,0 +1,315 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"dedup-dashboard/internal/auth"
+)
+
+// newHandler builds the chain that each request passes, outermost first: id, log and recovery; headers; host; body limit;
+// origin; compression; then the route with its session and role.
+func (s *Server) newHandler() (http.Handler, error) {
+	e := echo.New()
+	e.Logger.SetOutput(io.Discard) // slog is used throughout
+	extractor, err := ipExtractor(s.cfg.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	e.IPExtractor = extractor
+	e.HTTPErrorHandler = s.writeError
+	origins := http.NewCrossOriginProtection()
+	if err := trustPublicURL(origins, s.cfg); err != nil {
+		return nil, err
+	}
+	e.Use(s.observe, s.secureHeaders, s.checkHost, limitBody, checkOrigin(origins), refuseOptions, s.compress())
+	s.register(e, served(s.routes(), s.cfg.ReadOnly))
+	return e, nil
+}
+
+// ipExtractor returns how the client's address is found: from the connection, and from X-Forwarded-For only where a trusted
+// proxy set it.
+func ipExtractor(trusted []string) (echo.IPExtractor, error) {
+	if len(trusted) == 0 {
+		return echo.ExtractIPDirect(), nil
+	}
+	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, cidr := range trusted {
+		n, err := parseNetwork(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("trusted_proxies: %w", err)
+		}
+		options = append(options, echo.TrustIPRange(n))
+	}
+	return echo.ExtractIPFromXFFHeader(options...), nil
+}
+
+// trustPublicURL accepts forms from the address that people use, in case a proxy does not pass on the Host header.
+func trustPublicURL(origins *http.CrossOriginProtection, cfg Config) error {
+	if cfg.PublicURL == "" {
+		return nil
+	}
+	scheme, rest, _ := strings.Cut(cfg.PublicURL, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if err := origins.AddTrustedOrigin(scheme + "://" + host); err != nil {
+		return fmt.Errorf("public_url: %w", err)
+	}
+	return nil
+}
+
+const requestIDKey = "request_id"
+
+// observe names the request, turns a panic into an error page, and writes one line to the log and one observation to
+// the metrics.
+func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		id := rand.Text()[:16]
+		c.Set(requestIDKey, id)
+		c.Response().Header().Set("X-Request-Id", id)
+		start := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler {
+					panic(p)
+				}
+				s.log.Error("panic in a handler", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				s.writeError(fmt.Errorf("panic: %v", p), c)
+			}
+			s.observed(c, id, time.Since(start))
+		}()
+		if err := next(c); err != nil {
+			s.writeError(err, c)
+		}
+		return nil
+	}
+}
+
+func (s *Server) observed(c echo.Context, id string, took time.Duration) {
+	path := strings.TrimPrefix(c.Path(), s.cfg.base())
+	if path == "" {
+		path = "none"
+	}
+	status := c.Response().Status
+	if path != "/events" {
+		s.metrics.observe(path, c.Request().Method, status, took)
+	}
+	level := slog.LevelDebug
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelWarn
+	}
+	s.log.Log(c.Request().Context(), level, "request", "request", id, "method", clean(c.Request().Method, 20), "path", clean(c.Request().URL.Path, 200),
+		"status", status, "took", took, "from", c.RealIP())
+}
+
+// writeError answers with an error, unless an answer is under way already.
+func (s *Server) writeError(err error, c echo.Context) {
+	var gone *goneError
+	if c.Response().Committed || errors.As(err, &gone) {
+		return
+	}
+	r := s.newRequest(c)
+	if who, ok := c.Get(principalKey).(auth.Principal); ok {
+		r.Who = who
+	}
+	if describe(err).status == http.StatusInternalServerError {
+		s.log.Error("request failed", "request", r.ID, "path", clean(r.URL.Path, 200), "err", err)
+	}
+	k, ok := c.Get(kindKey).(kind)
+	if !ok {
+		k = s.kindOf(r.URL.Path)
+	}
+	if err := s.errorResponse(r, k, err).write(c.Response(), r); err != nil && !errors.As(err, &gone) {
+		s.log.Error("error page failed", "request", r.ID, "err", err)
+	}
+}
+
+// contentPolicy allows what is ours and nothing inline. Trusted Types are left out because htmx parses HTML.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (s *Server) secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+	headers := map[string]string{
+		"Content-Security-Policy":      contentPolicy,
+		"X-Content-Type-Options":       "nosniff",
+		"X-Frame-Options":              "DENY",
+		"Referrer-Policy":              "same-origin", // no-referrer would make the Origin of forms null
+		"Cross-Origin-Opener-Policy":   "same-origin",
+		"Cross-Origin-Resource-Policy": "same-origin",
+		"Permissions-Policy":           "camera=(), microphone=(), geolocation=()",
+		"Cache-Control":                "no-store", // assets override it
+	}
+	if s.cfg.hasTLS() {
+		headers["Strict-Transport-Security"] = "max-age=31536000"
+	}
+	return func(c echo.Context) error {
+		for name, value := range headers {
+			c.Response().Header().Set(name, value)
+		}
+		return next(c)
+	}
+}
+
+func (s *Server) checkHost(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if host := c.Request().Host; !s.cfg.allowsHost(host) {
+			return &httpError{
+				http.StatusMisdirectedRequest, wrongHost, "Wrong host",
+				fmt.Sprintf("This dashboard does not answer for the host %s; set server.public_url or server.allowed_hosts if it should", clean(host, 100)), 0,
+			}
+		}
+		return next(c)
+	}
+}
+
+func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if r.ContentLength > maxBodyBytes {
+			return &http.MaxBytesError{Limit: maxBodyBytes}
+		}
+		r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBodyBytes)
+		return next(c)
+	}
+}
+
+// checkOrigin refuses what another site makes a browser send.
+func checkOrigin(origins *http.CrossOriginProtection) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if err := origins.Check(c.Request()); err != nil {
+				return &httpError{http.StatusForbidden, "cross_origin", "Not allowed", "This request came from another site and was refused", 0}
+			}
+			return next(c)
+		}
+	}
+}
+
+// refuseOptions answers OPTIONS like any other method that is not there: no other site may ask.
+func refuseOptions(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if allowed, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && c.Request().Method == http.MethodOptions {
+			c.Response().Header().Set("Allow", allowed)
+			return echo.ErrMethodNotAllowed
+		}
+		return next(c)
+	}
+}
+
+// compress packs pages and JSON above 1 kB. Assets come packed, and a stream must not be held back.
+func (s *Server) compress() echo.MiddlewareFunc {
+	return middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 1024, Level: 5, Skipper: func(c echo.Context) bool {
+		path := strings.TrimPrefix(c.Path(), s.cfg.base())
+		return path == "/events" || path == "/metrics" || strings.HasPrefix(path, "/static/")
+	}})
+}
+
+const (
+	kindKey      = "kind"
+	principalKey = "principal"
+)
+
+// newRequest makes our request of echo's.
+func (s *Server) newRequest(c echo.Context) *request {
+	id, _ := c.Get(requestIDKey).(string)
+	r := &request{Request: c.Request(), ID: id}
+	r.From, _ = netip.ParseAddr(c.RealIP())
+	if r.Header.Get("HX-Request-Type") == "partial" {
+		r.Fragment = fragmentID(r.Header.Get("HX-Target"))
+	}
+	return r
+}
+
+var validFragment = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+// fragmentID returns the id from what htmx names a target by: "pipelines" or "section#pipelines".
+func fragmentID(target string) string {
+	if _, id, ok := strings.Cut(target, "#"); ok {
+		target = id
+	}
+	if !validFragment.MatchString(target) {
+		return ""
+	}
+	return target
+}
+
+// validPipeline is the shape of a pipeline's name; nothing else can be a path of ours.
+var validPipeline = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
+// adapt turns a route into a handler of echo: who is asking, may they, answer.
+func (s *Server) adapt(rt route) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Set(kindKey, rt.kind)
+		r := s.newRequest(c)
+		if strings.Contains(rt.path, "{name}") {
+			name := c.Param("name")
+			if !validPipeline.MatchString(name) {
+				return notFound("There is no such pipeline")
+			}
+			r.SetPathValue("name", name)
+		}
+		if rt.kind == staticKind {
+			return s.answer(c, r, rt.handler)
+		}
+		c.Response().Header().Add("Vary", "Cookie, Authorization, HX-Request-Type, HX-Target")
+		if err := s.identify(r); err != nil && !(rt.kind == probeKind && rt.needs == anybody) {
+			return err // a probe tells less instead: it must not depend on accounts
+		}
+		c.Set(principalKey, r.Who)
+		if denied, err := s.guard(r, rt); denied != nil || err != nil {
+			return s.finish(c, r, denied, err)
+		}
+		return s.answer(c, r, rt.handler)
+	}
+}
+
+func (s *Server) answer(c echo.Context, r *request, h handler) error {
+	res, err := h(r)
+	return s.finish(c, r, res, err)
+}
+
+// finish stores what the handler changed in the session, sets its cookies and writes the response.
+func (s *Server) finish(c echo.Context, r *request, res response, err error) error {
+	if err := s.sessions.save(r); err != nil {
+		return err
+	}
+	for _, cookie := range r.cookies {
+		http.SetCookie(c.Response(), cookie)
+	}
+	if err != nil {
+		return err
+	}
+	return res.write(c.Response(), r)
+}
+
+// guard returns nothing if the principal may pass, and otherwise where to go instead or why not.
+func (s *Server) guard(r *request, rt route) (response, error) {
+	if r.Who.Can(rt.needs) {
+		return nil, nil
+	}
+	if r.Who.Role != auth.Nobody {
+		return nil, &httpError{http.StatusForbidden, "forbidden", "Not allowed", "This needs the role " + rt.needs.String() + "; you are signed in as " + r.Who.Role.String(), 0}
+	}
+	if rt.kind != pageKind {
+		return nil, &httpError{http.StatusUnauthorized, unauthorized, "Sign in", "Give a token as `Authorization: Bearer TOKEN`, or sign in", 0}
+	}
+	if r.Fragment != "" {
+		// A live region must not be filled with the sign-in page.
+		return nil, &httpError{http.StatusUnauthorized, unauthorized, "Signed out", "Your session has ended; reload the page to sign in", 0}
+	}
+	if s.firstAdmin.Wanted() {
+		return redirect{s.cfg.base() + "/welcome"}, nil
+	}
+	return redirect{s.loginPath(r)}, nil
+}

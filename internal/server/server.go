@@ -1,0 +1,135 @@
+// Package server is the web: pages, the JSON API, /metrics, probes and the stream of hints. Echo lives here and nowhere else.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// snapshots gives what is known now. Snapshot never returns nil: before the first round it is empty and has Round 0. Tried
+// reports whether a first attempt at every source has ended, well or badly. Both are cheap and safe for concurrent use.
+type snapshots interface {
+	Snapshot() *dedup.Snapshot
+	Tried() bool
+}
+
+// history gives numbers over time. Ready is closed once it can be asked; before that QueryRange returns
+// series.ErrStarting.
+type history interface {
+	QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error)
+	Ready() <-chan struct{}
+}
+
+// sessionStore keeps signed-in sessions, by the hash of their token.
+type sessionStore interface {
+	scs.Store
+	scs.IterableStore
+}
+
+// Deps are what the server needs. All are required.
+type Deps struct {
+	Snapshots  snapshots
+	History    history
+	Auth       *auth.Service
+	FirstAdmin *auth.FirstAdmin
+	Gate       *admin.Gate
+	Sessions   sessionStore
+	Log        *slog.Logger
+	Version    string
+}
+
+// Server is the web server. It is safe for concurrent use.
+type Server struct {
+	cfg        Config
+	log        *slog.Logger
+	version    string
+	snapshots  snapshots
+	history    history
+	auth       *auth.Service
+	firstAdmin *auth.FirstAdmin
+	gate       *admin.Gate
+	sessions   *sessions
+	hub        *hub
+	metrics    *metrics
+	judged     atomic.Pointer[judgedSnapshot]
+	handler    http.Handler
+	http       *http.Server
+}
+
+// The limits of the HTTP server. Streams set a deadline of their own for each write.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 15 * time.Second
+	writeTimeout      = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 32 << 10
+	maxBodyBytes      = 1 << 20
+)
+
+// New returns a server that does not listen yet.
+func New(cfg Config, deps Deps) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s := &Server{
+		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
+		firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+	}
+	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)
+	h, err := s.newHandler()
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s.handler = h
+	s.http = &http.Server{
+		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		// net/http adds 4 kB of slop of its own to this limit.
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes - 4096,
+		ErrorLog:  slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	return s, nil
+}
+
+// Handler returns the whole of the web, for tests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Serve answers requests on the listener until Shutdown, and returns nil after it.
+func (s *Server) Serve(l net.Listener) error {
+	var err error
+	if s.cfg.hasTLS() {
+		err = s.http.ServeTLS(l, s.cfg.TLS.CertFile, s.cfg.TLS.KeyFile)
+	} else {
+		err = s.http.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve: %w", err)
+}
+
+// Shutdown ends the streams, waits for the other requests until the context ends, and then cuts what is left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.hub.close()
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("shut down: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+// Changed tells live pages that a topic changed: "overview" or "pipeline:NAME". It never blocks.
+func (s *Server) Changed(topic string) { s.hub.changed(topic) }

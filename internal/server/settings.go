@@ -1,0 +1,81 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The cookies that hold how a browser wants its pages. They are no secret and prove nothing.
+const (
+	themeCookie = "dedup_theme"
+	zoneCookie  = "dedup_zone"
+	settingsAge = 365 * 24 * time.Hour
+)
+
+// settings stores theme and time zone in the browser and goes back to the page it came from.
+func (s *Server) settings(r *request) (response, error) {
+	chosen := r.PostFormValue("theme")
+	if chosen != "light" && chosen != "dark" {
+		chosen = ""
+	}
+	name := strings.TrimSpace(r.PostFormValue("tz"))
+	if _, err := loadZone(name); err != nil {
+		return nil, invalid("There is no time zone " + clean(name, 64) + "; write it as Europe/Berlin or UTC")
+	}
+	r.setCookie(s.settingsCookie(themeCookie, chosen))
+	r.setCookie(s.settingsCookie(zoneCookie, name))
+	return redirect{s.back(r)}, nil
+}
+
+func (s *Server) settingsCookie(name, value string) *http.Cookie {
+	c := &http.Cookie{
+		Name: name, Value: value, Path: s.cfg.base() + "/", MaxAge: int(settingsAge.Seconds()),
+		HttpOnly: true, Secure: s.cfg.secure(), SameSite: http.SameSiteLaxMode,
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// back returns the page of ours that the form was on, and the overview when that is not known.
+func (s *Server) back(r *request) string {
+	u, err := url.Parse(r.Referer())
+	if err != nil || u.Host != r.Host {
+		return s.cfg.base() + "/"
+	}
+	return s.safeNext(strings.TrimPrefix(u.RequestURI(), s.cfg.base()))
+}
+
+// zone returns the time zone that the browser asked for: by the query, which makes links that show what was seen, else by
+// its cookie, else UTC.
+func zone(r *request) *time.Location {
+	if name := r.URL.Query().Get("tz"); name != "" {
+		if z, err := loadZone(name); err == nil {
+			return z
+		}
+	}
+	if c, err := r.Cookie(zoneCookie); err == nil {
+		if z, err := loadZone(c.Value); err == nil {
+			return z
+		}
+	}
+	return time.UTC
+}
+
+// loadZone returns the zone of this name. The server's own zone has no name that is worth telling.
+func loadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" || len(name) > 64 {
+		return time.UTC, nil
+	}
+	return time.LoadLocation(name)
+}
+
+func theme(r *request) string {
+	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
+		return c.Value
+	}
+	return ""
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// welcome says how to find the one-time link, never what it is.
+func (s *Server) welcome(r *request) (response, error) {
+	if !s.firstAdmin.Wanted() {
+		return redirect{s.cfg.base() + "/"}, nil
+	}
+	return page{http.StatusForbidden, templates.Error(templates.ErrorView{
+		Frame: s.frame(r, "Welcome"), Status: http.StatusForbidden, Heading: "There is no admin yet",
+		Message: "Open the one-time link that the program printed in its terminal. It is also in the file first-admin-link " +
+			"in the program's data directory. It works for 15 minutes; then a fresh one takes its place there.",
+	})}, nil
+}
+
+// setupForm is the page behind the one-time link.
+func (s *Server) setupForm(r *request) (response, error) {
+	if !s.firstAdmin.Wanted() {
+		return redirect{s.cfg.base() + "/login"}, nil
+	}
+	token := r.URL.Query().Get("token")
+	if !s.firstAdmin.Valid(token) {
+		return nil, linkError()
+	}
+	return s.setupPage(r, http.StatusOK, token, "", ""), nil
+}
+
+func (s *Server) setupPage(r *request, status int, token, name, problem string) response {
+	return page{status, templates.Setup(templates.SetupView{Frame: s.frame(r, "First admin"), Token: token, Name: clean(name, 100), Error: problem})}
+}
+
+func linkError() error {
+	return &httpError{
+		http.StatusForbidden, dedup.Forbidden, "This link does not work any more",
+		"It was used, or it is older than 15 minutes. While there is no admin, a fresh one is in the file first-admin-link in the program's data directory.", 0,
+	}
+}
+
+// setup makes the first admin and signs them in.
+func (s *Server) setup(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	token, name, password := r.PostForm.Get("token"), r.PostForm.Get("username"), r.PostForm.Get("password")
+	if !s.firstAdmin.Valid(token) {
+		return nil, linkError()
+	}
+	if problem := s.setupProblem(r, name, password); problem != "" {
+		return s.setupPage(r, http.StatusUnprocessableEntity, token, name, problem), nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
+	defer cancel()
+	hash, err := s.auth.Hash(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	err = s.firstAdmin.Redeem(token, func(p auth.Principal) error {
+		return s.gate.CreateFirstAdmin(r.Context(), r.caller(p), auth.User{Name: name, Role: auth.Admin, PasswordHash: hash})
+	})
+	if errors.Is(err, auth.ErrLink) {
+		return nil, linkError()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.signIn(r, name); err != nil {
+		return nil, err
+	}
+	return redirect{s.cfg.base() + "/"}, nil
+}
+
+// setupProblem returns what is wrong with a new account, for the form; empty if nothing is.
+func (s *Server) setupProblem(r *request, name, password string) string {
+	if !auth.ValidName(name) {
+		return "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit."
+	}
+	if err := auth.CheckPassword(password, name); err != nil {
+		return sentence(err.Error()) + "."
+	}
+	if _, taken, err := s.auth.Lookup(r.Context(), name); err == nil && taken {
+		return "There is a user of that name already."
+	}
+	return ""
+}
