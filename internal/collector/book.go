@@ -104,6 +104,27 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 	return newest, nil
 }
 
+// births returns a zero for each tally that the history does not hold and that has already counted something, to be
+// stored before its first value: a window then sees the first increment too.
+func (b *book) births() []series.Sample {
+	var out []series.Sample
+	for _, t := range b.tallies {
+		if t.open && !t.stored && t.total > 0 {
+			out = append(out, series.Sample{Name: t.metric, Labels: t.labels})
+		}
+	}
+	return out
+}
+
+// stored notes which tallies the history holds now.
+func (b *book) stored(in batch) {
+	for key := range in {
+		if t, ok := b.tallies[key]; ok {
+			t.stored = true
+		}
+	}
+}
+
 // seriesKey identifies a series.
 func seriesKey(metric string, labels map[string]string) string {
 	keys := make([]string, 0, len(labels))

@@ -42,7 +42,7 @@ type residualSample struct {
 	// Interval is the time between two readings of the broker.
 	Interval time.Duration
 	Frames   reel
-	Scheme dedup.Scheme
+	Scheme   dedup.Scheme
 	// Pass is the last complete pass, Earlier the ones before it, oldest first.
 	Pass    *dedup.Pass
 	Earlier []passNote
