@@ -24,7 +24,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	}
 	j := judged{p, verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
-	v.Why = templates.Plain(why(j), 2*reasonLimit)
+	v.Why = templates.Plain(capital(why(j)), 2*reasonLimit)
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Parts = parts(j, now)
 	for _, d := range p.Down {
@@ -133,7 +133,7 @@ func measures(p *dedup.PipelineStatus, now time.Time) ([]string, []templates.Mea
 	}
 	var windows []string
 	for _, w := range p.Windows {
-		windows = append(windows, templates.Span(w.Window))
+		windows = append(windows, templates.Window(w.Window))
 	}
 	out := make([]templates.Measure, 0, len(rows))
 	for _, r := range rows {
@@ -173,7 +173,7 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 	return []templates.Fact{
 		{Label: "Duplicate rate limits", Value: templates.Percent(l.DuplicateWarning) + " warning, " + templates.Percent(l.DuplicateSevere) + " severe, " + templates.Percent(l.DuplicateEmergency) + " emergency"},
 		{Label: "Ack latency limits", Value: templates.Latency(l.LatencyWarning) + " warning, " + templates.Latency(l.LatencySevere) + " severe"},
-		{Label: "Judged over", Value: templates.Span(l.Window) + ", at least " + templates.Number(l.MinMessages) + " messages and " + templates.Number(l.MinDuplicates) + " duplicates"},
+		{Label: "Judged over", Value: templates.Window(l.Window) + ", at least " + templates.Number(l.MinMessages) + " messages and " + templates.Number(l.MinDuplicates) + " duplicates"},
 	}
 }
 

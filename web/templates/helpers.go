@@ -90,3 +90,18 @@ func (s StateCount) width() string {
 	}
 	return px(max(float64(s.Share)/10, 0.5)) + "%"
 }
+
+// rowspan lets tier and risk stand beside the reason, which has a row of its own.
+func rowspan(r PipelineRow) templ.Attributes {
+	if r.Why.Short == "" {
+		return nil
+	}
+	return templ.Attributes{"rowspan": "2"}
+}
+
+func (v PipelineView) riskWords() string {
+	if v.RiskDriver == "" {
+		return "risk"
+	}
+	return "risk by " + v.RiskDriver
+}
