@@ -145,9 +145,6 @@ func apiPath(segments ...string) string {
 	escaped := make([]string, len(segments))
 	for i, s := range segments {
 		escaped[i] = url.PathEscape(s)
-		if s == "." || s == ".." {
-			escaped[i] = strings.ReplaceAll(s, ".", "%2E")
-		}
 	}
 	return strings.Join(escaped, "/")
 }

@@ -242,7 +242,7 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 func TestPathsKeepEscapedSlashesAndThePrefix(t *testing.T) {
 	client := newClient(t, "http://127.0.0.1:15672/a%2Fb/")
 	cases := map[string]string{
-		"/": "/a%2Fb/api/queues/%2F", "..": "/a%2Fb/api/queues/%2E%2E", "a/b?c%d#e": "/a%2Fb/api/queues/a%2Fb%3Fc%25d%23e",
+		"/": "/a%2Fb/api/queues/%2F", "a/b?c%d#e": "/a%2Fb/api/queues/a%2Fb%3Fc%25d%23e",
 		"ü\u202e": "/a%2Fb/api/queues/%C3%BC%E2%80%AE",
 	}
 	for vhost, want := range cases {
