@@ -73,7 +73,8 @@ func (b *brokerWatch) acquire(ctx context.Context) error {
 
 func (b *brokerWatch) release() { <-b.gate }
 
-// readSample reads the broker, and asks for the topology at the first success and whenever the set of queues changed.
+// readSample reads the broker, and asks for the topology at the first success and whenever the set of queues or the
+// number of consumers of one changed.
 func (b *brokerWatch) readSample(ctx context.Context) error {
 	if err := b.acquire(ctx); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	return nil
 }
 
-// hash is the same for the same set of queues in any order; never 0, so that the first set counts as a change.
+// hash is the same for the same queues and consumers in any order; never 0, so that the first set counts as a change.
 func (b *brokerWatch) hash(queues []dedup.Queue) uint64 {
 	sum := uint64(len(queues)) + 1
 	for i := range queues {
@@ -103,6 +104,9 @@ func (b *brokerWatch) hash(queues []dedup.Queue) uint64 {
 		h.WriteString(queues[i].Vhost)
 		h.WriteByte(0)
 		h.WriteString(queues[i].Name)
+		if n := queues[i].Consumers; n != nil {
+			h.WriteByte(byte(*n))
+		}
 		sum += h.Sum64()
 	}
 	return max(sum, 1)
@@ -132,7 +136,8 @@ func (b *brokerWatch) pace(took time.Duration) time.Duration {
 	return min(max(took*totalsCost, totalsInterval), totalsSlowest)
 }
 
-// watchTopology reads the topology now and then, and at once when it is wanted, until ctx ends.
+// watchTopology reads the topology now and then, and at once when it is wanted, but not twice within an interval,
+// until ctx ends.
 func (b *brokerWatch) watchTopology(ctx context.Context) {
 	timer := time.NewTimer(topologyInterval)
 	defer timer.Stop()
@@ -152,6 +157,9 @@ func (b *brokerWatch) watchTopology(ctx context.Context) {
 			b.topology.set(last)
 		}
 		timer.Reset(next)
+		if !waitUntil(ctx, time.Now().Add(b.samples.interval)) {
+			return
+		}
 	}
 }
 
