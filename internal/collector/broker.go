@@ -49,9 +49,13 @@ type brokerWatch struct {
 	queueSet uint64 // of the sampling goroutine
 
 	// The rest belongs to the round.
-	absorbed  uint64
-	indexed   [2]uint64
-	queues    map[dedup.QueueRef]*dedup.Queue
+	absorbed uint64
+	indexed  [2]uint64
+	queues   map[dedup.QueueRef]*dedup.Queue
+	// complete: the newest list of queues hides none. born is when a queue was first listed, of those that the complete
+	// list before did not have.
+	complete  bool
+	born      map[dedup.QueueRef]time.Time
 	index     *topologyIndex
 	consumers map[dedup.QueueRef][]dedup.Consumer
 	node      string
@@ -242,9 +246,15 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		return
 	}
 	b.indexed = [2]uint64{count, version}
+	was, wasComplete := b.queues, b.complete
+	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
 	b.queues = make(map[dedup.QueueRef]*dedup.Queue, len(s.Queues))
 	for i := range s.Queues {
-		b.queues[s.Queues[i].QueueRef] = &s.Queues[i]
+		ref := s.Queues[i].QueueRef
+		b.queues[ref] = &s.Queues[i]
+		if _, known := was[ref]; !known && wasComplete {
+			b.born[ref] = s.At
+		}
 	}
 	if topology.topology.At.IsZero() {
 		b.index = nil
@@ -283,7 +293,7 @@ func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
-		seed: maphash.MakeSeed(), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: patience, read: b.readSample, turned: turned}
