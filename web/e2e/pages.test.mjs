@@ -58,13 +58,13 @@ for (const [name, options] of Object.entries(modes)) {
       await demo.scene(scene);
       const page = await context.newPage();
       await page.goto(demo.url + path);
-      // Open what can be opened: what is hidden is not checked.
-      for (const summary of await page.locator("details.data > summary").all()) await summary.click();
+      // Open one of each that can be opened: what is hidden is not checked.
+      if (await page.locator("details.data > summary").count()) await page.locator("details.data > summary").first().click();
       if (await page.locator(".prov > summary").count()) await page.locator(".prov > summary").first().click();
       assert.deepEqual(await faultsOf(page), [], `${name} ${scene} ${path}`);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${name} ${scene} ${path} is ${wide} px wider than the screen`);
-      await page.screenshot({ path: join(results, `e2e-${name}-${scene}${path.replace(/\W+/g, "-")}.png`), fullPage: true });
+      if (scene === "mixed") await page.screenshot({ path: join(results, `e2e-${name}-${scene}${path.replace(/\W+/g, "-")}.png`), fullPage: true });
       await page.close();
     }
     assert.deepEqual(context.faults, []);
