@@ -46,15 +46,15 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// collector gathers problems and finds their lines.
-type collector struct {
+// report gathers problems and finds their lines.
+type report struct {
 	file     string
 	root     *yaml.Node
 	problems Problems
 }
 
 // add records a problem at a path.
-func (c *collector) add(path, format string, args ...any) {
+func (c *report) add(path, format string, args ...any) {
 	c.problems = append(c.problems, Problem{File: c.file, Line: c.line(path), Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -62,7 +62,7 @@ func (c *collector) add(path, format string, args ...any) {
 var relativePath = regexp.MustCompile(`^([a-z][a-z0-9_]*(?:\[\d+\])?(?:\.[a-z][a-z0-9_]*(?:\[\d+\])?)*): (.+)$`)
 
 // addErr records every error joined in err; a message that begins with a field's path is placed at that field.
-func (c *collector) addErr(path string, err error) {
+func (c *report) addErr(path string, err error) {
 	if err == nil {
 		return
 	}
@@ -94,7 +94,7 @@ var typeErrorLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 var unknownField = regexp.MustCompile(`^field (.+) not found in type .*$`)
 
 // addYAML records what the YAML decoder reports, one problem per line.
-func (c *collector) addYAML(err error) {
+func (c *report) addYAML(err error) {
 	texts := []string{err.Error()}
 	if te, ok := err.(*yaml.TypeError); ok {
 		texts = te.Errors
@@ -114,7 +114,7 @@ func (c *collector) addYAML(err error) {
 }
 
 // err returns the problems in the order of their lines, or nil when there are none.
-func (c *collector) err() error {
+func (c *report) err() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *collector) err() error {
 }
 
 // line returns the line of the value at a path, or of the deepest part of the path that the file has.
-func (c *collector) line(path string) int {
+func (c *report) line(path string) int {
 	node := c.root
 	if node == nil {
 		return 0
@@ -162,7 +162,7 @@ func child(node *yaml.Node, step string) (*yaml.Node, int) {
 }
 
 // pathAt returns the path of the key that stands on a line, or the key itself when it is not found.
-func (c *collector) pathAt(line int, key string) string {
+func (c *report) pathAt(line int, key string) string {
 	found := key
 	var walk func(n *yaml.Node, path string)
 	walk = func(n *yaml.Node, path string) {

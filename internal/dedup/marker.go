@@ -85,6 +85,8 @@ type Pass struct {
 	// GaveUp are messages that were acked after too many failures, by the second of the last failure; GaveUpIDs a sample.
 	GaveUp    Timeline
 	GaveUpIDs []string
+	// UndatedGaveUp are given-up messages whose time cannot be known: their retry counter has no expiry.
+	UndatedGaveUp int64
 	// Retrying counts retry counters below the limit.
 	Retrying int64
 }

@@ -53,3 +53,12 @@ func isPortConflict(log string) bool {
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// FreePort returns a loopback port that nobody listens on at the moment, below the range that the kernel gives out.
+func FreePort() (int, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return 0, err
+	}
+	return ports[0], nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"sync"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
+)
+
+// An App is the whole dashboard, wired. It is the only place that knows every package.
+type App struct {
+	log      *slog.Logger
+	listener net.Listener
+	server   *server.Server
+	tasks    []task
+	teardown teardown
+}
+
+// A task runs in the background until its context ends.
+type task struct {
+	name string
+	run  func(context.Context) error
+}
+
+// New wires the dashboard and binds its address, in dependency order, with each teardown registered right after its
+// constructor; it is one straight function so that the order can be read. The one-time link for the first admin is
+// written to out. On an error everything that was opened is closed again.
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) (_ *App, err error) {
+	a := &App{log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.teardown.run(log))
+		}
+	}()
+
+	// The address comes first: a port in use or a second instance is told before any file is touched.
+	a.listener, err = net.Listen("tcp", cfg.Server.Listen)
+	if err != nil {
+		return nil, unusable("server.listen: %w; stop what uses the address or choose another one", err)
+	}
+	a.teardown.add("listener", func(context.Context) error { return ignoreClosed(a.listener.Close()) })
+
+	db, err := journal.Open(ctx, cfg.DataDir, log)
+	if err != nil {
+		return nil, unusable("server.data_dir: %w", err)
+	}
+	a.teardown.add("journal", func(context.Context) error { return db.Close() })
+
+	history, err := series.Open(cfg.History, log)
+	if err != nil {
+		return nil, unusable("server.data_dir: %w", err)
+	}
+	a.teardown.add("history", func(context.Context) error { return history.Close() })
+
+	accounts, err := auth.New(cfg.Auth, db)
+	if err != nil {
+		return nil, unusable("%w", err)
+	}
+	if err := accounts.CheckConflicts(ctx); err != nil {
+		return nil, unusable("auth.users: %w", err)
+	}
+	first := auth.NewFirstAdmin(accounts, filepath.Join(cfg.DataDir, "first-admin-link"),
+		func(token string) string {
+			return cfg.Server.URL(a.listener.Addr(), "/setup?"+url.Values{"token": {token}}.Encode())
+		},
+		func(link string) {
+			fmt.Fprintf(out, "Make the first admin within %s: %s\n", auth.FirstAdminLife, link)
+		})
+	if err := first.Start(ctx); err != nil {
+		return nil, fmt.Errorf("one-time link: %w", err)
+	}
+	a.background("one-time link", func(ctx context.Context) error { first.Run(ctx, log); return nil })
+
+	deps := collector.Deps{Pipelines: cfg.Pipelines, Series: history, Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	for _, b := range cfg.Brokers {
+		client, err := broker.New(b)
+		if err != nil {
+			return nil, unusable("broker %s: %w", b.Name, err)
+		}
+		deps.Brokers = append(deps.Brokers, client)
+	}
+	for _, s := range cfg.Stores {
+		store, err := markers.Open(s, log)
+		if err != nil {
+			return nil, unusable("%w", err)
+		}
+		a.teardown.add("store "+s.Name, func(context.Context) error { return store.Close() })
+		a.background("sweep of "+s.Name, func(ctx context.Context) error { store.Run(ctx); return nil })
+		deps.Stores = append(deps.Stores, store)
+		deps.Reporters = append(deps.Reporters, store)
+	}
+	observer, err := collector.New(cfg.Collector, deps)
+	if err != nil {
+		return nil, unusable("collector: %w", err)
+	}
+	a.background("collector", observer.Run)
+
+	a.server, err = server.New(cfg.Server, server.Deps{
+		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
+		Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log, Version: version(),
+	})
+	if err != nil {
+		return nil, unusable("%w", err)
+	}
+	return a, nil
+}
+
+// Addr returns the bound address.
+func (a *App) Addr() net.Addr { return a.listener.Addr() }
+
+// Run serves until ctx ends or the web server fails, and then stops everything, last started first, within bounds.
+func (a *App) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	var running sync.WaitGroup
+	a.teardown.add("background tasks", func(bound context.Context) error {
+		cancel(nil)
+		return waitFor(bound, &running)
+	})
+	for _, t := range a.tasks {
+		running.Go(func() {
+			if err := t.run(ctx); err != nil && ctx.Err() == nil {
+				a.log.Error("a background task ended", "task", t.name, "err", err)
+			}
+		})
+	}
+	a.teardown.add("web server", a.server.Shutdown)
+	running.Go(func() { cancel(a.server.Serve(a.listener)) })
+	a.log.Info("serving", "address", a.listener.Addr().String())
+
+	<-ctx.Done()
+	failure := context.Cause(ctx)
+	if errors.Is(failure, context.Canceled) {
+		failure = nil
+	}
+	return errors.Join(failure, a.teardown.run(a.log))
+}
+
+func (a *App) background(name string, run func(context.Context) error) {
+	a.tasks = append(a.tasks, task{name, run})
+}

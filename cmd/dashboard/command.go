@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/term"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/journal"
+)
+
+// unusableError means that the program cannot work as it was called or configured.
+type unusableError struct{ err error }
+
+func (e *unusableError) Error() string { return e.err.Error() }
+func (e *unusableError) Unwrap() error { return e.err }
+
+func unusable(format string, args ...any) error { return &unusableError{fmt.Errorf(format, args...)} }
+
+// loadConfig parses the flags of a command that needs nothing but a configuration, and reads it.
+func loadConfig(command string, args []string, io streams) (*config.Config, error) {
+	flags := flag.NewFlagSet("dashboard "+command, flag.ContinueOnError)
+	flags.SetOutput(io.err)
+	path := flags.String("config", "", "the configuration `file`; config.example.yaml documents every key")
+	if err := flags.Parse(args); err != nil {
+		return nil, &unusableError{err}
+	}
+	if *path == "" || flags.NArg() > 0 {
+		return nil, unusable("usage: dashboard %s -config FILE", command)
+	}
+	cfg, err := config.Load(*path)
+	if err != nil {
+		return nil, &unusableError{err}
+	}
+	return cfg, nil
+}
+
+// serve runs the dashboard until ctx ends.
+func serve(ctx context.Context, args []string, io streams) error {
+	cfg, err := loadConfig("serve", args, io)
+	if err != nil {
+		return err
+	}
+	app, err := New(ctx, cfg, newLog(io.err), io.out)
+	if err != nil {
+		return err
+	}
+	return app.Run(ctx)
+}
+
+// hashPassword reads a password, from the terminal without echo or else one line of input, and prints its hash.
+func hashPassword(_ context.Context, args []string, io streams) error {
+	if len(args) > 0 {
+		return unusable("usage: dashboard hash-password (the password is read from the terminal or standard input)")
+	}
+	password, err := readPassword(io)
+	if err != nil {
+		return err
+	}
+	if err := auth.CheckPassword(password, ""); err != nil {
+		return &unusableError{err}
+	}
+	hash, err := auth.HashPassword(password)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(io.out, hash)
+	return nil
+}
+
+func readPassword(io streams) (string, error) {
+	if f, ok := io.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(io.err, "Password: ")
+		b, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(io.err)
+		if err != nil {
+			return "", fmt.Errorf("read password: %w", err)
+		}
+		return string(b), nil
+	}
+	line, err := bufio.NewReader(io.in).ReadString('\n')
+	if err != nil && line == "" {
+		return "", unusable("no password on standard input")
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// auditCommand checks the chain of the audit.
+func auditCommand(ctx context.Context, args []string, io streams) error {
+	if len(args) == 0 || args[0] != "verify" {
+		return unusable("usage: dashboard audit verify -config FILE")
+	}
+	cfg, err := loadConfig("audit verify", args[1:], io)
+	if err != nil {
+		return err
+	}
+	db, err := journal.Open(ctx, cfg.DataDir, newLog(io.err))
+	if err != nil {
+		return &unusableError{err}
+	}
+	defer db.Close()
+	entries, head, err := db.Audit().Verify(ctx)
+	if err != nil {
+		return errors.Join(errors.New("the audit does not verify"), err)
+	}
+	fmt.Fprintf(io.out, "audit: %d entries, chain intact, head %s\n", entries, head)
+	return nil
+}
+
+// printVersion prints what was built.
+func printVersion(_ context.Context, _ []string, io streams) error {
+	fmt.Fprintln(io.out, "dashboard", version())
+	return nil
+}
+
+// version returns the module's version, or the revision it was built from, or "development".
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "development"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return "development"
+}

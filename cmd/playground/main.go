@@ -1,0 +1,43 @@
+// Command playground runs the dashboard over a sample shop on a private RabbitMQ and a private Redis, to look around
+// in and to learn from. It keeps everything in one folder and stops everything it started.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"dedup-dashboard/internal/playground"
+)
+
+func main() {
+	options := playground.Options{Config: playground.DefaultConfig(), Out: os.Stdout}
+	flag.StringVar(&options.Dir, "dir", ".playground", "folder for data, logs and configuration")
+	flag.StringVar(&options.Dashboard, "dashboard", "./bin/dashboard", "path of the dashboard's program")
+	flag.StringVar(&options.Listen, "listen", "127.0.0.1:8080", "wanted address of the dashboard; another port is taken if it is in use")
+	flag.DurationVar(&options.Duration, "duration", 0, "stop after this time; 0 means at Ctrl-C")
+	flag.Uint64Var(&options.Config.Seed, "seed", options.Config.Seed, "the same seed gives every message the same fate")
+	flag.Func("set", "turn a knob, as in -set orders.resend=0.05 or -set '*.rate=50'; may be repeated.\nknobs: "+
+		strings.Join(playground.KnobNames(), " "), options.Config.Set)
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "playground: unknown argument %q; see playground -h\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	if err := run(options); err != nil {
+		fmt.Fprintln(os.Stderr, "playground:", err)
+		os.Exit(1)
+	}
+}
+
+func run(options playground.Options) error {
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer restore()
+	// A second Ctrl-C ends the playground at once, and with it, on Linux, all it started.
+	context.AfterFunc(ctx, restore)
+	return playground.Up(ctx, options)
+}

@@ -1,0 +1,131 @@
+package broker
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/secret"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxTimeout     = 5 * time.Minute
+)
+
+// Config says how to reach the management API of one broker with an account that may only watch.
+//
+// Brokers are reached directly: proxy settings of the environment are ignored, so that credentials of a broker never
+// travel through a proxy that was meant for the web.
+type Config struct {
+	// Name is how people call this broker.
+	Name string `yaml:"name"`
+	// ManagementURL is the root of the management API without /api, as in http://127.0.0.1:15672; it may have a path
+	// where a reverse proxy or management.path_prefix adds one.
+	ManagementURL string `yaml:"management_url"`
+	// Username needs the tag monitoring and a permission row (three times '^$' is enough) in each vhost to be seen.
+	Username string        `yaml:"username"`
+	Password secret.Secret `yaml:"password"`
+	// Timeout bounds each request including its body; 0 means 10 s.
+	Timeout time.Duration `yaml:"timeout"`
+	// CAFile is a PEM file of certificate authorities that are trusted beside those of the system.
+	CAFile string `yaml:"ca_file"`
+	// Act is the account for moving messages. Without it the controls of this broker are absent. Watching never uses it.
+	Act Act `yaml:"act"`
+}
+
+// Act says how to reach the broker by AMQP with an account that may move dead letters.
+type Act struct {
+	AMQPURL  string        `yaml:"amqp_url"`
+	Username string        `yaml:"username"`
+	Password secret.Secret `yaml:"password"`
+}
+
+// validate returns what is wrong with an act block that is there.
+func (a Act) validate() error {
+	if a == (Act{}) {
+		return nil
+	}
+	u, err := url.Parse(a.AMQPURL)
+	if err != nil || (u.Scheme != "amqp" && u.Scheme != "amqps") || u.Hostname() == "" || u.User != nil {
+		return errors.New("act.amqp_url: must be amqp:// or amqps:// with a host and without a user, e.g. amqp://127.0.0.1:5672/")
+	}
+	if a.Username == "" || a.Password.IsZero() {
+		return errors.New("act.username: an acting account needs username and password")
+	}
+	return nil
+}
+
+// Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it.
+func (c Config) Validate() error {
+	var problems []error
+	if c.Name == "" {
+		problems = append(problems, errors.New("name: must not be empty"))
+	}
+	if _, err := parseRoot(c.ManagementURL); err != nil {
+		problems = append(problems, fmt.Errorf("management_url: %w", err))
+	}
+	if c.Username == "" {
+		problems = append(problems, errors.New("username: must not be empty; use an account with the tag monitoring"))
+	} else if strings.Contains(c.Username, ":") {
+		problems = append(problems, errors.New("username: must not contain a colon, which HTTP basic authentication cannot carry"))
+	}
+	if c.Password.IsZero() {
+		problems = append(problems, errors.New("password: must not be empty; give a value, {env: NAME} or {file: PATH}"))
+	}
+	if c.Timeout < 0 || c.Timeout > maxTimeout {
+		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout))
+	}
+	if _, err := c.roots(); err != nil {
+		problems = append(problems, fmt.Errorf("ca_file: %w", err))
+	}
+	problems = append(problems, c.Act.validate())
+	return errors.Join(problems...)
+}
+
+func (c Config) timeout() time.Duration {
+	if c.Timeout == 0 {
+		return defaultTimeout
+	}
+	return c.Timeout
+}
+
+// roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
+func (c Config) roots() (*x509.CertPool, error) {
+	if c.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", quote(c.CAFile))
+	}
+	return pool, nil
+}
+
+// parseRoot parses a management URL. Its errors never repeat the URL, which may hold a password.
+func parseRoot(text string) (*url.URL, error) {
+	const want = "must be http:// or https:// with a host, e.g. http://127.0.0.1:15672"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return nil, errors.New(want)
+	case u.User != nil:
+		return nil, errors.New("must not hold a user or password; use the keys username and password")
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return nil, errors.New("must not have a query or fragment; " + want)
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/api"):
+		return nil, errors.New("must not end in /api, which is added to it; " + want)
+	}
+	return u, nil
+}

@@ -1,0 +1,57 @@
+package broker
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// memory is what a client remembers from one reading to the next.
+type memory struct {
+	// lateFor counts the readings in a row in which the broker's collector of statistics lagged.
+	lateFor int
+	hidden  hiddenVhosts
+}
+
+// Sample reads the broker's own description, its nodes and all queues that the account may see. What cannot be read
+// beside the queues becomes a Problem of the sample; an error means that there is no sample. Errors are *Error, or wrap
+// the context's.
+func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
+	if err := c.enter(ctx); err != nil {
+		return dedup.BrokerSample{}, err
+	}
+	defer c.leave()
+	started := time.Now()
+	overview, err := c.readOverview(ctx)
+	if err != nil {
+		return dedup.BrokerSample{}, err
+	}
+	nodes, nodesErr := c.readNodes(ctx)
+	list, err := c.listQueues(ctx, queuesQuery(overview))
+	if err != nil {
+		return dedup.BrokerSample{}, err
+	}
+	sample := dedup.BrokerSample{
+		At: started, Info: overview.info(), Queues: list.queues,
+		State:             dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
+		QueuesTotal:       overview.Objects.is.Queues.value,
+		ChannelsClosed:    overview.Churn.is.ChannelsClosed.value,
+		ConnectionsClosed: overview.Churn.is.ConnectionsClosed.value,
+	}
+	sample.Problems = slices.Concat(
+		statsProblems(sample.Info, list.queues), c.overviewProblems(overview), c.nodeProblems(nodes, nodesErr), c.hiddenQueues(ctx, &sample),
+	)
+	sample.Took = time.Since(started)
+	return sample, nil
+}
+
+// queuesQuery asks for what the broker has: with statistics disabled it still gives depths, if it is asked to.
+func queuesQuery(overview *overviewRow) url.Values {
+	if overview.StatsDisabled {
+		return totalsQuery()
+	}
+	return url.Values{}
+}

@@ -1,0 +1,33 @@
+package broker
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxQuoted is how many bytes of a foreign text a message repeats.
+const maxQuoted = 120
+
+// quote returns a foreign text between quotation marks, with control, bidi and invalid characters escaped and its
+// length capped, so that a name can neither break a line, reverse it nor fill a page.
+func quote(s string) string {
+	if len(s) <= maxQuoted {
+		return strconv.Quote(s)
+	}
+	cut := maxQuoted
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strconv.Quote(s[:cut]) + "…"
+}
+
+// shellWord returns s as one word for a POSIX shell, or for bash where s holds characters that do not print.
+func shellWord(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	quoted := strconv.QuoteToASCII(s)
+	return "$'" + strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), "'", `\'`) + "'"
+}

@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+type exchangeRow struct {
+	Vhost     word  `json:"vhost"`
+	Name      word  `json:"name"`
+	Type      word  `json:"type"`
+	Internal  flag  `json:"internal"`
+	Arguments table `json:"arguments"`
+	Policy    word  `json:"policy"`
+}
+
+type bindingRow struct {
+	Vhost           word  `json:"vhost"`
+	Source          word  `json:"source"`
+	Destination     word  `json:"destination"`
+	DestinationType word  `json:"destination_type"`
+	RoutingKey      word  `json:"routing_key"`
+	Arguments       table `json:"arguments"`
+}
+
+// A consumerRow is a consumer; its channel_details may be [] (rabbitmq-server issue 2684).
+type consumerRow struct {
+	Queue       object[consumerQueue]   `json:"queue"`
+	Tag         word                    `json:"consumer_tag"`
+	Channel     object[consumerChannel] `json:"channel_details"`
+	Prefetch    number                  `json:"prefetch_count"`
+	AckRequired flag                    `json:"ack_required"`
+}
+
+type consumerQueue struct {
+	Vhost word `json:"vhost"`
+	Name  word `json:"name"`
+}
+
+type consumerChannel struct {
+	Name word `json:"name"`
+}
+
+// Topology reads exchanges, bindings and consumers of all vhosts that the account may see. Consumers is nil where the
+// broker does not tell, as with statistics disabled. A topology changes seldom: read it every few minutes.
+func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
+	if err := c.enter(ctx); err != nil {
+		return dedup.Topology{}, err
+	}
+	defer c.leave()
+	topology := dedup.Topology{At: time.Now()}
+	var err error
+	topology.Exchanges, err = collect(ctx, c, "exchanges", exchangeColumns, (*exchangeRow).exchange)
+	if err != nil {
+		return dedup.Topology{}, err
+	}
+	topology.Bindings, err = collect(ctx, c, "bindings", bindingColumns, (*bindingRow).binding)
+	if err != nil {
+		return dedup.Topology{}, err
+	}
+	topology.Consumers, err = collect(ctx, c, "consumers", consumerColumns, (*consumerRow).consumer)
+	if err != nil && !withholdsConsumers(err) {
+		return dedup.Topology{}, err
+	}
+	return topology, nil
+}
+
+// The columns that are asked for; the API does not page bindings and consumers.
+const (
+	exchangeColumns = "vhost,name,type,internal,arguments,policy"
+	bindingColumns  = "vhost,source,destination,destination_type,routing_key,arguments"
+	consumerColumns = "queue,consumer_tag,channel_details,prefetch_count,ack_required"
+)
+
+// withholdsConsumers reports whether a broker refused to list consumers, which it does with 400 while statistics are
+// disabled and with 401 or 403 to accounts that may not see them.
+func withholdsConsumers(err error) bool {
+	return hasStatus(err, http.StatusBadRequest) || hasStatus(err, http.StatusForbidden) ||
+		KindOf(err) == TagMissing || KindOf(err) == NoPermission
+}
+
+// collect reads a whole list and converts its rows. The list is nil only with an error.
+func collect[R, T any](ctx context.Context, c *Client, list, columns string, convert func(*R) T) ([]T, error) {
+	all := []T{}
+	stream := rows[R]{each: func(row *R) { all = append(all, convert(row)) }}
+	var query url.Values
+	if columns != "" {
+		query = url.Values{"columns": {columns}}
+	}
+	if err := c.getTwice(ctx, apiPath(list), query, &stream); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func (x *exchangeRow) exchange() dedup.Exchange {
+	return dedup.Exchange{
+		Vhost: string(x.Vhost), Name: string(x.Name), Type: string(x.Type),
+		Internal: bool(x.Internal), Arguments: x.Arguments, Policy: string(x.Policy),
+	}
+}
+
+func (b *bindingRow) binding() dedup.Binding {
+	return dedup.Binding{
+		Vhost: string(b.Vhost), Source: string(b.Source), Destination: string(b.Destination),
+		DestinationType: string(b.DestinationType), RoutingKey: string(b.RoutingKey), Arguments: b.Arguments,
+	}
+}
+
+func (r *consumerRow) consumer() dedup.Consumer {
+	consumer := dedup.Consumer{
+		Queue: dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
+		Tag:   string(r.Tag), Channel: string(r.Channel.is.Name), AckRequired: bool(r.AckRequired),
+	}
+	if r.Prefetch.value != nil {
+		consumer.Prefetch = *r.Prefetch.value
+	}
+	return consumer
+}

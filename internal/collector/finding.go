@@ -1,0 +1,169 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func exchangeMissing(queue, exchange string) dedup.Finding {
+	return dedup.Finding{
+		Kind: "dead_letter_exchange_missing", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: exchange %s does not exist", name(queue), name(exchange)),
+		Evidence: "The exchange that the queue names is not among the broker's exchanges.",
+		Mend:     "Declare the exchange and bind a queue to it, or correct the name in the queue's argument or policy.",
+	}
+}
+
+func noRoute(queue, exchange string) dedup.Finding {
+	return dedup.Finding{
+		Kind: "dead_letter_route_missing", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Dead letters of queue %s may be dropped: no binding of exchange %s matches their routing key", name(queue), name(exchange)),
+		Evidence: "No queue is bound to the dead-letter exchange with the routing key of the dead letters.",
+		Mend:     "Bind a queue with that routing key, or set x-dead-letter-routing-key.",
+	}
+}
+
+func targetMissing(queue, target string) dedup.Finding {
+	return dedup.Finding{
+		Kind: "dead_letter_route_missing", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: queue %s was not found", name(queue), name(target)),
+		Evidence: "The default exchange routes to the queue whose name is the routing key, and there is none, or permissions hide it.",
+		Mend:     "Declare the queue, or correct x-dead-letter-routing-key.",
+	}
+}
+
+func pinAsked(queue, exchange string, candidates []dedup.QueueRef) dedup.Finding {
+	return dedup.Finding{
+		Kind: "dead_letter_queue_unsure", Tier: dedup.Normal,
+		Text:     fmt.Sprintf("Dead letters of queue %s go through exchange %s, whose routing depends on each message", name(queue), name(exchange)),
+		Evidence: "Possible dead-letter queues: " + names(candidates),
+		Mend:     "List the right ones under dead_letter_queues of the pipeline.",
+	}
+}
+
+func queueMissing(queue, broker string) dedup.Finding {
+	return dedup.Finding{
+		Kind: "queue_missing", Tier: dedup.Severe,
+		Text:     queueNotFound(queue, broker),
+		Evidence: "The broker's list of queues does not hold it.",
+		Mend:     "Correct the name or the vhost in the configuration, declare the queue, or give the watching account a permission in the vhost.",
+	}
+}
+
+func queueNotFound(queue, broker string) string {
+	return fmt.Sprintf("Queue %s not found on broker %s, or hidden by permissions", name(queue), name(broker))
+}
+
+// hiddenQueues finds that the broker counts more queues than it lists for the watching account.
+func hiddenQueues(broker string, listed int, total *int64) []dedup.Finding {
+	if total == nil || *total <= int64(listed) {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "queue_hidden", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("Broker %s hides %d of its %d queues from the watching account", name(broker), *total-int64(listed), *total),
+		Evidence: "The overview counts more queues than the list shows.",
+		Mend:     "Give the account a permission in each vhost: rabbitmqctl set_permissions -p VHOST USER '^$' '^$' '.*'",
+	}}
+}
+
+// autoAckConsumers finds consumers that are sent messages without waiting for an ack: a crash loses what they hold.
+func autoAckConsumers(consumers []dedup.Consumer) []dedup.Finding {
+	n := 0
+	for _, c := range consumers {
+		if !c.AckRequired {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "auto_ack_consumers", Tier: dedup.Warning,
+		Text:     "Consumers take messages with automatic acks: what they hold when they crash is lost",
+		Evidence: fmt.Sprintf("%d of %d consumers", n, len(consumers)),
+		Mend:     "Consume with manual acks and ack after the work.",
+	}}
+}
+
+// deadLetterConsumers finds dead-letter queues that somebody consumes: their depth hides what arrived.
+func deadLetterConsumers(queue string, consumers *int64) []dedup.Finding {
+	if consumers == nil || *consumers == 0 {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "dead_letter_queue_consumed", Tier: dedup.Normal,
+		Text:     fmt.Sprintf("Dead-letter queue %s has consumers: its depth does not show how many dead letters arrived", name(queue)),
+		Evidence: fmt.Sprintf("%d consumers", *consumers),
+		Mend:     "Judge the inflow instead of the depth, or see what consumes it.",
+	}}
+}
+
+// loopingMessages finds messages that go round: redelivered again and again without an ack.
+func loopingMessages(redeliveries, acks gain) []dedup.Finding {
+	if !redeliveries.Known || !looping(redeliveries.Delta, acks.Delta) {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "looping", Tier: dedup.Severe,
+		Text:     "Messages are looping: they are redelivered again and again without progress",
+		Evidence: fmt.Sprintf("%.0f redeliveries and %.0f acks in 5 m", redeliveries.Delta, acks.Delta),
+		Mend:     "Look for markers that stay processing, and for failing work that is returned to the queue.",
+	}}
+}
+
+// markersWithoutExpiry finds processing markers that never expire: their messages never proceed.
+func markersWithoutExpiry(p *dedup.Pass) []dedup.Finding {
+	if p == nil || p.NoExpiry[dedup.Processing] == 0 {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "marker_without_expiry", Tier: dedup.Severe,
+		Text:     "Processing markers that never expire block their messages until somebody clears them",
+		Evidence: fmt.Sprintf("%d markers in the last complete pass", p.NoExpiry[dedup.Processing]),
+		Mend:     "Claim with SET NX EX in one command; clear the stuck markers after a look at each.",
+	}}
+}
+
+// passLate finds a store whose passes do not end.
+func passLate(store string, s dedup.StoreStats, now time.Time) []dedup.Finding {
+	const late = 10 * time.Minute
+	started := s.Progress.Started
+	if started.IsZero() || now.Sub(started) < late {
+		return nil
+	}
+	why := s.Progress.Waiting
+	if why == "" {
+		why = "the store holds many keys"
+	}
+	return []dedup.Finding{{
+		Kind: "pass_incomplete", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("The pass over store %s has been under way for %s", name(store), now.Sub(started).Round(time.Minute)),
+		Evidence: fmt.Sprintf("%.0f %% covered, %d keys examined; %s", 100*s.Progress.Coverage, s.Progress.Examined, plain(why, 200)),
+		Mend:     "Raise the store's budget, or put the markers into a database of their own.",
+	}}
+}
+
+func sharedStore(store, other string) dedup.Finding {
+	return dedup.Finding{
+		Kind: "store_shared", Tier: dedup.Normal,
+		Text:     fmt.Sprintf("Store %s also holds the markers of pipeline %s, so the two cannot be told apart", name(store), name(other)),
+		Evidence: "Both pipelines name the store.",
+		Mend:     "Give each pipeline a store with a match pattern of its own, or put their queues into one pipeline.",
+	}
+}
+
+// evictions finds a store that throws markers away: what they guarded may run twice.
+func evictions(store string, at time.Time) []dedup.Finding {
+	if at.IsZero() {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "markers_evicted", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Store %s evicts keys: messages whose marker is gone run twice", name(store)),
+		Evidence: "evicted_keys rose, last seen at " + at.UTC().Format("15:04:05 MST"),
+		Mend:     "Give the store more memory, or set maxmemory-policy to noeviction.",
+	}}
+}

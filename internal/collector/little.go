@@ -1,0 +1,77 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// littleFewest is the L*n below which the estimate is worth nothing: its band would be wider than 15 %.
+const littleFewest = 100
+
+// littleSparsest is the longest mean time between two samples of the unacked messages that still gives a number.
+const littleSparsest = 2 * time.Second
+
+// A littleSample is what Little's law is applied to.
+type littleSample struct {
+	Window time.Duration
+	Frames reel
+}
+
+// little estimates the mean ack latency by Little's law: mean unacked / rate of manual deliveries. Its band is
+// 1.5 / sqrt(L*n), the largest error that was measured against a known truth.
+func little(s littleSample) dedup.Figure {
+	f := dedup.Unknown(dedup.Seconds, "")
+	f.Window, f.Source = s.Window, "Little's law"
+	f.Formula = "mean unacked / rate of manual deliveries and gets"
+	f.Better = "Let the consumers report ack latencies (docs/consumers.md)."
+	if len(s.Frames) < 2 {
+		f.Why = "the broker was not read often enough yet"
+		return f
+	}
+	last := s.Frames[len(s.Frames)-1]
+	first := s.Frames[0]
+	if p, ok := s.Frames.before(last.Ended.Add(-s.Window)); ok {
+		first = *p
+	}
+	f.Covered, f.At = min(last.Began.Sub(first.Began), s.Window), last.Began
+	delivered, n := last.Deliveries-first.Deliveries, last.UnackedCount-first.UnackedCount
+	if why := littleRefusal(first, last, delivered, n); why != "" {
+		f.Why = why
+		return f
+	}
+	mean := (last.UnackedSum - first.UnackedSum) / n
+	if mean*n < littleFewest {
+		f.Why = "too few in flight to estimate"
+		return f
+	}
+	f.Quality, f.N = dedup.Estimated, delivered
+	f.Value = mean / (delivered / last.Began.Sub(first.Began).Seconds())
+	f.Error = f.Value * 1.5 / math.Sqrt(mean*n)
+	f.Low, f.High = f.Value, f.Value
+	f.Why = "mean, includes prefetch wait"
+	if acked, again := last.Acks-first.Acks, last.Redeliveries-first.Redeliveries; looping(again, acked) {
+		f.Why += fmt.Sprintf("; %.0f redeliveries against %.0f acks: mostly the time between two returns of looping messages", again, acked)
+	}
+	return f
+}
+
+func littleRefusal(first, last frame, delivered, n float64) string {
+	elapsed := last.Began.Sub(first.Began)
+	switch {
+	case last.AutoAcks != first.AutoAcks:
+		return "messages are delivered with automatic acks: there is no ack to wait for"
+	case last.Gaps != first.Gaps:
+		return "the broker's counters were reset in the window"
+	case delivered <= 0:
+		return "no deliveries in the window"
+	case n == 0 || elapsed > time.Duration(n)*littleSparsest:
+		return "unacked messages cannot be sampled each second: the broker has too many queues, answers too slowly, or gives no live totals"
+	}
+	return ""
+}
+
+// looping reports whether redeliveries outnumber acks so far that messages must be going round.
+func looping(redeliveries, acks float64) bool { return redeliveries > 3*acks+10 }

@@ -1,0 +1,133 @@
+package collector
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	reportedSource  = "reported counters"
+	reportedFormula = "duplicate_done / messages, from the counters that consumers report"
+)
+
+// A gain is what one of our counters gained over a window.
+type gain struct {
+	Delta   float64
+	Covered time.Duration
+	At      time.Time
+	// Known is false when the history has nothing of the counter in the window.
+	Known bool
+}
+
+// A reportedSample is what a pipeline's consumers reported over one window.
+type reportedSample struct {
+	Window   time.Duration
+	Scheme   dedup.Scheme
+	Outcomes map[string]gain
+	// Acked counts the observations in the ack latency histogram, one for each delivery that was acked.
+	Acked gain
+	// Present: the hash exists or existed. Bad names fields that are not whole numbers.
+	Present bool
+	Bad     []string
+	// BrokerAcks are the acks that the broker counted meanwhile.
+	BrokerAcks gain
+	// Dropped is true when the counters were reset in the window.
+	Dropped bool
+}
+
+// A reportedResult holds the figures that reported counters give.
+type reportedResult struct {
+	Messages, Duplicates, Rate      dedup.Figure
+	InFlight, Failures, FailureRate dedup.Figure
+}
+
+// reported computes the figures of one window from the counters that consumers report.
+func reported(s reportedSample) reportedResult {
+	if why := reportedRefusal(s); why != "" {
+		return unreported(s.Window, why)
+	}
+	var r reportedResult
+	messages, duplicates := reportedMessages(s), s.Outcomes["duplicate_done"].Delta
+	note := ""
+	if s.Dropped {
+		note = "the counters were reset in the window; what was counted just before is missing"
+	}
+	count := func(v float64) dedup.Figure { return s.figure(dedup.Count, v, messages, note) }
+	r.Messages, r.Duplicates = count(messages), count(duplicates)
+	r.InFlight, r.Failures = count(s.Outcomes["duplicate_in_flight"].Delta), count(s.Outcomes["failed"].Delta)
+	r.Rate = s.ratio(duplicates, messages, "messages", note)
+	attempts := s.Outcomes["processed"].Delta + r.Failures.Value
+	r.FailureRate = s.ratio(r.Failures.Value, attempts, "attempts", note)
+	r.FailureRate.Formula = "failed / (processed + failed)"
+	return r
+}
+
+// reportedMessages counts the deliveries that were acked. Consumers that report ack latencies report one for each ack,
+// which includes messages that were given up and lost races; outcomes alone cannot tell those from returned ones.
+func reportedMessages(s reportedSample) float64 {
+	sum := s.Outcomes["processed"].Delta + s.Outcomes["duplicate_done"].Delta +
+		s.Outcomes["illegal_state"].Delta + s.Outcomes["out_of_order"].Delta
+	if s.Scheme.OnInFlight == "ack" {
+		sum += s.Outcomes["duplicate_in_flight"].Delta
+	}
+	if s.Scheme.OnFail == "ack" {
+		sum += s.Outcomes["failed"].Delta
+	}
+	return max(sum, s.Acked.Delta)
+}
+
+func reportedRefusal(s reportedSample) string {
+	// fewAcks is what the broker must have counted before silence of the consumers is suspicious.
+	const fewAcks = 50
+	known, any := false, 0.0
+	for _, g := range s.Outcomes {
+		known = known || g.Known
+		any += g.Delta
+	}
+	switch {
+	case !s.Present:
+		return "consumers report no counters"
+	case !known:
+		return "the reported counters have no history in this window yet"
+	case any == 0 && s.BrokerAcks.Known && s.BrokerAcks.Delta >= fewAcks:
+		return "consumers reported nothing in the window although the broker counted acks"
+	}
+	return ""
+}
+
+func (s reportedSample) figure(unit dedup.Unit, v, n float64, note string) dedup.Figure {
+	f := dedup.Exact(dedup.Measured, unit, v, time.Time{}, reportedSource)
+	f.Window, f.N, f.Why = s.Window, n, note
+	for _, g := range s.Outcomes {
+		f.Covered = max(f.Covered, min(g.Covered, s.Window))
+		if g.At.After(f.At) {
+			f.At = g.At
+		}
+	}
+	return f
+}
+
+func (s reportedSample) ratio(hits, n float64, of, note string) dedup.Figure {
+	if n == 0 {
+		f := dedup.Unknown(dedup.Ratio, "no "+of+" in the window")
+		f.Window, f.Source = s.Window, reportedSource
+		return f
+	}
+	f := s.figure(dedup.Ratio, hits/n, n, note)
+	f.Hits, f.Formula = hits, reportedFormula
+	return f
+}
+
+// unreported returns unknown figures with one reason.
+func unreported(window time.Duration, why string) reportedResult {
+	unknown := func(u dedup.Unit) dedup.Figure {
+		f := dedup.Unknown(u, why)
+		f.Window, f.Better = window, betterReport
+		return f
+	}
+	return reportedResult{
+		Messages: unknown(dedup.Count), Duplicates: unknown(dedup.Count), Rate: unknown(dedup.Ratio),
+		InFlight: unknown(dedup.Count), Failures: unknown(dedup.Count), FailureRate: unknown(dedup.Ratio),
+	}
+}

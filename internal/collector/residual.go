@@ -1,0 +1,385 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// The bounds on time that the residual interval rests on.
+const (
+	// counterLag is how old a counter of the broker can be when it is read: channels emit every 5 s, the management
+	// database collects and caches for up to a second more.
+	counterLag = 6 * time.Second
+	// depthLag is how old a queue depth can be: the queue emits it every 5 s and the database collects every 5 s.
+	depthLag = 11 * time.Second
+	// settleDelay is the time between the moment a consumer marks a message and the ack of its delivery.
+	settleDelay = time.Second
+	// giveUpDelay is the same between the last failure of a message that is given up and its ack.
+	giveUpDelay = time.Second
+)
+
+const (
+	residualSource  = "residual interval"
+	residualFormula = "[A - U - F, A - U - F + B] / A; A acks, U first completions, F given up, B redeliveries after a lost ack"
+	betterReport    = "Let the consumers report their outcomes (docs/consumers.md): the rate is then exact."
+	// residualWidest is the width above which an interval counts as "cannot tell": 2 points.
+	residualWidest = 0.02
+)
+
+// A passNote is what is remembered of an earlier complete pass.
+type passNote struct {
+	Ended   time.Time
+	Undated int64
+}
+
+// A residualSample is everything that the residual interval is computed from.
+type residualSample struct {
+	Window time.Duration
+	// Interval is the time between two readings of the broker.
+	Interval time.Duration
+	Frames   reel
+	Scheme   dedup.Scheme
+	// Pass is the last complete pass, Earlier the ones before it, oldest first.
+	Pass    *dedup.Pass
+	Earlier []passNote
+	// ClockError bounds the error of Pass.ClockOffset.
+	ClockError time.Duration
+	// Disturbed is when the store last lost markers (eviction, restart); zero when it never did.
+	Disturbed    time.Time
+	DisturbedWhy string
+	// Prefetch is the most deliveries that one channel may hold unacked; 0 when there is no bound.
+	Prefetch int64
+	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
+	Vanishing bool
+}
+
+// A cut is one end of the judged window: a time, and bounds on what had happened by then.
+type cut struct {
+	At    time.Time // our clock
+	Store time.Time // the store's clock, a whole second
+	// AcksLow and AcksHigh bound the acks as the broker counts them, BalanceLow and BalanceHigh as the balance does.
+	AcksLow, AcksHigh       float64
+	BalanceLow, BalanceHigh float64
+	Balanced                bool
+	Before, After           *frame
+}
+
+// doubt is the uncertainty that the cut adds.
+func (c cut) doubt() float64 {
+	if c.Balanced {
+		return c.AcksHigh - c.AcksLow + c.BalanceHigh - c.BalanceLow
+	}
+	return c.AcksHigh - c.AcksLow
+}
+
+// residual computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
+// when it cannot vouch for the bounds; see docs/figures.md.
+func residual(s residualSample) dedup.Figure {
+	f := dedup.Figure{Unit: dedup.Ratio, Source: residualSource, Formula: residualFormula, Window: s.Window, Better: betterReport}
+	if why := residualRefusal(s); why != "" {
+		f.Why = why
+		return f
+	}
+	from, to, why := residualEnds(s)
+	if why != "" {
+		f.Why = why
+		return f
+	}
+	f.Covered = min(to.At.Sub(from.At), s.Window)
+	f.At = to.At
+	if why := spanRefusal(s, from, to); why != "" {
+		f.Why = why
+		return f
+	}
+	acks, lost, why := ackBounds(from, to)
+	if why != "" {
+		f.Why = why
+		return f
+	}
+	switch {
+	case acks[1] == 0:
+		f.Why = "no message was acked in the window"
+		return f
+	case acks[0] == 0:
+		f.Why = "too few messages were acked in the window to tell"
+		return f
+	}
+	done, given := completions(s, from, to), giveUps(s, from, to)
+	high := acks[1] - done[0] - given[0]
+	low := acks[0] - done[1] - given[1]
+	if high < -3*math.Sqrt(acks[1]) {
+		f.Why = fmt.Sprintf("the store shows %.0f more completed messages than the broker shows acks: it holds markers of other work, or acks were lost", -high)
+		return f
+	}
+	b, why := repeats(s, from, to, lost)
+	if why != "" {
+		f.Why = why
+		return f
+	}
+	return interval(f, low, high+b, acks)
+}
+
+// interval turns bounds on the duplicates and on the acks into bounds on the rate, and judges its width.
+func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
+	low, high = clamp(low, 0, acks[0]), clamp(high, 0, acks[1])
+	// With the other numbers fixed the rate rises with the acks, so that the ends of both intervals belong together.
+	f.Low = low / acks[0]
+	f.High = max(f.Low, high/acks[1])
+	f.Value, f.Hits, f.N = f.Low, low, acks[0]
+	if width := f.High - f.Low; width > residualWidest {
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %.0f messages were duplicates", 100*f.Low, 100*f.High, acks[0])
+		return f
+	}
+	f.Quality = dedup.Derived
+	return f
+}
+
+// residualRefusal names the reason for which no window of this pipeline can be judged.
+func residualRefusal(s residualSample) string {
+	switch {
+	case s.Scheme.OnInFlight == "ack":
+		return "consumers of this scheme ack messages that are still in flight, so lost messages look like duplicates"
+	case s.Scheme.OnFail == "ack" && s.Scheme.GiveUp == 0:
+		return "consumers of this scheme ack failed messages, which look like duplicates"
+	case s.Pass == nil:
+		return "no complete pass over the store yet"
+	case s.Scheme.DoneTTL <= 0:
+		return "markers of this scheme never expire, so the time of a completion cannot be known"
+	case len(s.Frames) < 2:
+		return "the broker was not read often enough yet"
+	}
+	return ""
+}
+
+// residualEnds chooses the ends of the window: near the newest time that both sides can vouch for, and one window
+// earlier, each where the doubt is least within a tenth of the window.
+func residualEnds(s residualSample) (from, to cut, why string) {
+	slack := s.Window / 10
+	latest := s.Pass.Started
+	newest := s.Frames[len(s.Frames)-1].Began
+	if newest.Before(latest) {
+		latest = newest
+	}
+	to, ok := bestCut(s, latest.Add(-slack-2*counterLag-2*depthLag-4*s.Interval), latest, true)
+	if !ok {
+		return from, to, "the last pass over the store began before the broker was read often enough"
+	}
+	// A marker that expired before the pass ended is not seen any more.
+	seen := s.Pass.Ended.Add(-s.Scheme.DoneTTL)
+	start := to.At.Add(-s.Window)
+	for _, floor := range []time.Time{s.Frames[0].Ended, seen} {
+		if start.Before(floor) {
+			start = floor
+		}
+	}
+	// A young tape holds less than the window: the search must not eat up what there is.
+	there := to.At.Sub(start)
+	until := start.Add(min(there/10+depthLag+counterLag, there/2))
+	from, ok = bestCut(s, start, until, false)
+	if !ok || !from.At.Before(to.At) {
+		return from, to, "the broker was not read often enough yet"
+	}
+	return from, to, ""
+}
+
+// bestCut returns the cut of least doubt among the frames between two times; of equals the latest, or the earliest.
+func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
+	var best cut
+	found := false
+	for _, f := range s.Frames.span(from, to) {
+		c, ok := cutAt(s, f.Ended)
+		if !ok || c.At.After(to) || (late && !watched(s, c)) {
+			continue
+		}
+		if !found || better(c, best, late) {
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+// watched reports whether the broker was read often enough after the cut to know what became of unacked messages.
+func watched(s residualSample, c cut) bool {
+	depth, ok := s.Frames.after(c.At.Add(s.ClockError + depthLag))
+	if !ok {
+		return false
+	}
+	_, ok = s.Frames.after(depth.Ended.Add(counterLag))
+	return ok
+}
+
+func better(c, best cut, late bool) bool {
+	if c.Balanced != best.Balanced {
+		return c.Balanced
+	}
+	if late {
+		return c.doubt() <= best.doubt()
+	}
+	return c.doubt() < best.doubt()
+}
+
+// cutAt bounds what had happened at the first whole second of the store's clock after t.
+//
+// A counter read at time p shows at least the events up to p - counterLag and at most those up to the end of the
+// reading. So the latest reading before a time bounds the true count from below and the first reading later than
+// counterLag after it from above. An ack follows its marker by at most settleDelay.
+func cutAt(s residualSample, t time.Time) (cut, bool) {
+	offset := s.Pass.ClockOffset
+	store := t.Add(offset + s.ClockError)
+	if whole := store.Truncate(time.Second); whole.Before(store) {
+		store = whole.Add(time.Second)
+	}
+	at := store.Add(-offset)
+	early, late := at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay)
+	before, ok := s.Frames.before(early)
+	if !ok {
+		return cut{}, false
+	}
+	after, ok := s.Frames.after(late.Add(counterLag))
+	if !ok {
+		return cut{}, false
+	}
+	c := cut{At: at, Store: store, AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
+	low, okLow := balanceLow(s.Frames, early)
+	high, okHigh := balanceHigh(s.Frames, late)
+	if okLow && okHigh {
+		c.BalanceLow, c.BalanceHigh, c.Balanced = low, high, true
+	}
+	return c, true
+}
+
+// balanceLow bounds from below, up to a constant, the messages that had left the source queues by an ack at t:
+// published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t.
+func balanceLow(r reel, t time.Time) (float64, bool) {
+	depth, ok := r.before(t)
+	if !ok || !depth.Whole {
+		return 0, false
+	}
+	published, ok := r.before(depth.Began.Add(-depthLag))
+	if !ok {
+		return 0, false
+	}
+	dead, ok := r.after(depth.Ended.Add(depthLag))
+	if !ok || !dead.Whole {
+		return 0, false
+	}
+	return published.Publishes - depth.Depth - dead.Dead, true
+}
+
+// balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later.
+func balanceHigh(r reel, t time.Time) (float64, bool) {
+	depth, ok := r.after(t.Add(depthLag))
+	if !ok || !depth.Whole {
+		return 0, false
+	}
+	published, ok := r.after(depth.Ended.Add(counterLag))
+	if !ok {
+		return 0, false
+	}
+	dead, ok := r.before(t)
+	if !ok || !dead.Whole {
+		return 0, false
+	}
+	return published.Publishes - depth.Depth - dead.Dead, true
+}
+
+// spanRefusal names what happened between the cuts that spoils the arithmetic.
+func spanRefusal(s residualSample, from, to cut) string {
+	first, last := from.Before, to.After
+	switch {
+	case last.Gaps != first.Gaps:
+		return "the broker's counters were reset in the window"
+	case last.AutoAcks != first.AutoAcks:
+		return "messages were delivered with automatic acks in the window, which the broker does not count as acks"
+	case !s.Disturbed.IsZero() && s.Disturbed.After(from.At):
+		return s.DisturbedWhy
+	}
+	return ""
+}
+
+// ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
+// closed channels its count is only a lower bound; the balance of messages then gives the upper one. lost is the most
+// that the broker may have lost.
+func ackBounds(from, to cut) (acks [2]float64, lost float64, why string) {
+	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
+	if !to.After.ClosuresBlind && !from.Before.ClosuresBlind && to.After.Closures == from.Before.Closures {
+		return acks, 0, ""
+	}
+	if !from.Balanced || !to.Balanced {
+		return acks, 0, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
+	}
+	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
+	if low > acks[1] {
+		return acks, 0, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %.0f acks, while at least %.0f messages left the queue", acks[1], low)
+	}
+	if high < acks[0] {
+		return acks, 0, "the balance of messages does not close: more acks than messages that left the queue"
+	}
+	lost = high - acks[0]
+	return [2]float64{max(acks[0], low), high}, lost, ""
+}
+
+// completions bounds the first completions between the cuts.
+func completions(s residualSample, from, to cut) [2]float64 {
+	dated := float64(s.Pass.Completions.Between(from.Store, to.Store))
+	grown := s.Pass.UndatedCompletions
+	for _, p := range s.Earlier {
+		if !p.Ended.After(from.At) {
+			grown = max(0, s.Pass.UndatedCompletions-p.Undated)
+		}
+	}
+	return [2]float64{dated, dated + float64(grown)}
+}
+
+// giveUps bounds the messages that were acked between the cuts because they had failed too often.
+func giveUps(s residualSample, from, to cut) [2]float64 {
+	if s.Scheme.GiveUp == 0 {
+		return [2]float64{}
+	}
+	low := s.Pass.GaveUp.Between(from.Store, to.Store.Add(-giveUpDelay))
+	high := s.Pass.GaveUp.Between(from.Store.Add(-giveUpDelay), to.Store)
+	return [2]float64{float64(low), float64(high)}
+}
+
+// repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the
+// queue; and its channel was closed, or it is still unacked.
+func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
+	best := math.Inf(1)
+	for _, f := range s.Frames.span(to.At.Add(s.ClockError+depthLag), s.Frames[len(s.Frames)-1].Began) {
+		later, ok := s.Frames.after(f.Ended.Add(counterLag))
+		if !ok || f.Blind {
+			continue
+		}
+		if !s.Vanishing {
+			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
+		}
+		bounded := s.Prefetch > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
+		if bounded {
+			best = min(best, (later.Closures-from.Before.Closures)*float64(s.Prefetch)+f.Unacked)
+		}
+	}
+	if math.IsInf(best, 1) {
+		if s.Vanishing {
+			return 0, "messages can leave the queue by a time to live or a length limit, and nothing bounds the redeliveries"
+		}
+		return 0, "the broker was not read often enough since the last pass over the store"
+	}
+	return best, ""
+}
+
+// joinReasons puts the reasons of several refusals into one sentence.
+func joinReasons(reasons ...string) string {
+	var kept []string
+	for _, r := range reasons {
+		if r != "" {
+			kept = append(kept, r)
+		}
+	}
+	return strings.Join(kept, "; ")
+}
+
+func clamp(v, low, high float64) float64 { return min(max(v, low), high) }

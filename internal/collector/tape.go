@@ -1,0 +1,121 @@
+package collector
+
+import (
+	"sort"
+	"time"
+)
+
+// The ages at which a tape thins out: every frame for two hours, one a minute for a day.
+const (
+	tapeFull  = 2 * time.Hour
+	tapeTotal = 25 * time.Hour
+	tapeStep  = time.Minute
+)
+
+// A frame is what one reading of the broker said of one pipeline: sums over its source queues. Counters are ours and
+// cumulative since the dashboard started.
+type frame struct {
+	// Began and Ended bound the reading by our clock.
+	Began time.Time
+	Ended time.Time
+	// Manual acks, redeliveries, manual deliveries (gets included), gets alone, automatic acks, publishes.
+	Acks         float64
+	Redeliveries float64
+	Deliveries   float64
+	Gets         float64
+	AutoAcks     float64
+	Publishes    float64
+	// Closures are the channels that were closed in the whole broker.
+	Closures float64
+	// Depth is ready + unacked of the source queues, Unacked alone; Dead is what the dead-letter queues received.
+	Depth   float64
+	Unacked float64
+	Dead    float64
+	// Whole is true when Depth and Dead are known and complete, so that a balance can be struck.
+	Whole bool
+	// Unborn is true when none of the source queues existed yet, in a list that hides nothing.
+	Unborn bool
+	// Blind is true when Depth and Unacked are not known.
+	Blind bool
+	// ClosuresBlind is true when the broker does not count closed channels.
+	ClosuresBlind bool
+	// Gaps counts the times at which events may have been dropped, cumulative.
+	Gaps float64
+	// UnackedSum and UnackedCount accumulate the once-a-second samples of unacked messages.
+	UnackedSum   float64
+	UnackedCount float64
+}
+
+// A tape is the frames of one pipeline in time order.
+type tape struct {
+	frames []frame
+}
+
+// add appends a frame. A frame that is not later than the last one, as after the clock was set back, begins the tape
+// anew: nothing can be said about spans across it.
+func (t *tape) add(f frame) {
+	if n := len(t.frames); n > 0 && !f.Began.After(t.frames[n-1].Began) {
+		t.frames = t.frames[:0]
+	}
+	t.frames = append(t.frames, f)
+	t.thin(f.Began)
+}
+
+// thin drops what is too old, and of what is older than tapeFull all but one frame a minute. It works once in a while.
+func (t *tape) thin(now time.Time) {
+	n := len(t.frames)
+	if n < 64 || n%64 != 0 {
+		return
+	}
+	kept := t.frames[:0]
+	var last time.Time
+	for _, f := range t.frames {
+		age := now.Sub(f.Began)
+		if age > tapeTotal || (age > tapeFull && f.Began.Sub(last) < tapeStep) {
+			continue
+		}
+		kept = append(kept, f)
+		last = f.Began
+	}
+	t.frames = kept
+}
+
+// settleUnborn makes the frames before both source and dead-letter queues existed whole: all of them were empty.
+func (t *tape) settleUnborn(before time.Time) {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.Unborn && f.Began.Before(before) {
+			f.Whole = true
+		}
+	}
+}
+
+// A reel is a tape cut for arithmetic: frames in time order, newest last.
+type reel []frame
+
+// before returns the latest frame whose reading had ended by t, and false when there is none.
+func (r reel) before(t time.Time) (*frame, bool) {
+	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(t) })
+	if i == 0 {
+		return nil, false
+	}
+	return &r[i-1], true
+}
+
+// after returns the earliest frame whose reading began at t or later, and false when there is none.
+func (r reel) after(t time.Time) (*frame, bool) {
+	i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(t) })
+	if i == len(r) {
+		return nil, false
+	}
+	return &r[i], true
+}
+
+// span returns the frames whose readings began in [from, to].
+func (r reel) span(from, to time.Time) reel {
+	i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(from) })
+	j := sort.Search(len(r), func(i int) bool { return r[i].Began.After(to) })
+	if i >= j {
+		return nil
+	}
+	return r[i:j]
+}

@@ -1,0 +1,163 @@
+// Package config reads the one YAML file into the Config types of every package, strictly, reporting all problems at once.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
+)
+
+// maxFile bounds the configuration file, so that a wrong path never fills the memory.
+const maxFile = 4 << 20
+
+// A Config is a whole, valid configuration.
+type Config struct {
+	Server    server.Config
+	DataDir   string
+	Collector collector.Config
+	History   series.Config
+	Brokers   []broker.Config
+	Stores    []markers.Config
+	Pipelines []dedup.Pipeline
+	Auth      auth.Config
+}
+
+// file is the shape of the YAML. Sections that belong to one package decode into its Config; those that cross packages
+// are composed here.
+type file struct {
+	Server    serverSection    `yaml:"server"`
+	Collector collector.Config `yaml:"collector"`
+	History   historySection   `yaml:"history"`
+	Brokers   []broker.Config  `yaml:"brokers"`
+	Stores    []markers.Config `yaml:"stores"`
+	Pipelines []pipeline       `yaml:"pipelines"`
+	Alerts    alertsSection    `yaml:"alerts"`
+	Auth      auth.Config      `yaml:"auth"`
+}
+
+// serverSection adds the directory that everything that lasts lives in.
+type serverSection struct {
+	server.Config `yaml:",inline"`
+	DataDir       string `yaml:"data_dir"`
+}
+
+// historySection says how much history is kept.
+type historySection struct {
+	Retention Duration `yaml:"retention"`
+	MaxSize   Size     `yaml:"max_size"`
+}
+
+// alertsSection holds the limits of every pipeline that has none of its own.
+type alertsSection struct {
+	Limits limits `yaml:"limits"`
+}
+
+// Load reads the file at path. Its error is Problems unless the file cannot be read.
+func Load(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("read configuration: %s is larger than %d MiB", path, maxFile>>20)
+	}
+	return Parse(path, text)
+}
+
+// Parse reads a configuration from text; name stands for it in problems.
+func Parse(name string, text []byte) (*Config, error) {
+	c := &report{file: name}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		c.addYAML(err)
+		return nil, c.err()
+	}
+	if len(doc.Content) > 0 {
+		c.root = doc.Content[0]
+	}
+	raw := file{Server: serverSection{Config: server.DefaultConfig(), DataDir: "./data"}}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
+		c.addYAML(err)
+	}
+	if err := dec.Decode(new(yaml.Node)); err == nil {
+		c.add("", "holds a second YAML document; keep everything in one")
+	}
+	cfg := raw.build(c)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// build checks every section and composes the configuration.
+func (f *file) build(c *report) *Config {
+	c.addSecrets(f)
+	cfg := &Config{
+		Server: f.Server.Config, DataDir: filepath.Clean(f.Server.DataDir), Collector: f.Collector.WithDefaults(),
+		Brokers: f.Brokers, Stores: f.Stores, Auth: f.Auth,
+	}
+	if f.Server.DataDir == "" {
+		c.add("server.data_dir", "must not be empty; name a directory that the dashboard may write, as in ./data")
+	}
+	c.addErr("server", f.Server.Config.Validate())
+	c.addErr("collector", f.Collector.Validate())
+	cfg.History = f.history(c)
+	f.checkBrokers(c)
+	f.checkStores(c)
+	cfg.Pipelines = f.buildPipelines(c)
+	c.addErr("auth", f.Auth.Validate())
+	return cfg
+}
+
+func (f *file) history(c *report) series.Config {
+	h := series.Config{
+		Dir:       filepath.Join(f.Server.DataDir, "series"),
+		Retention: time.Duration(f.History.Retention),
+		MaxBytes:  int64(f.History.MaxSize),
+		Interval:  f.Collector.WithDefaults().Interval,
+	}
+	c.addErr("history", h.Validate())
+	return h
+}
+
+func (f *file) checkBrokers(c *report) {
+	names := map[string]int{}
+	for i, b := range f.Brokers {
+		path := fmt.Sprintf("brokers[%d]", i)
+		c.checkName(path, b.Name, names, i)
+		c.addErr(path, b.Validate())
+	}
+}
+
+func (f *file) checkStores(c *report) {
+	names := map[string]int{}
+	for i, s := range f.Stores {
+		path := fmt.Sprintf("stores[%d]", i)
+		c.checkName(path, s.Name, names, i)
+		c.addErr(path, s.Validate())
+	}
+	for _, err := range markers.Overlaps(f.Stores) {
+		c.addErr("stores", err)
+	}
+}

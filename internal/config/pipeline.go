@@ -1,0 +1,226 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// pipeline is one entry of the section `pipelines`.
+type pipeline struct {
+	Name             string            `yaml:"name"`
+	Broker           string            `yaml:"broker"`
+	Vhost            string            `yaml:"vhost"`
+	Queues           []string          `yaml:"queues"`
+	Store            string            `yaml:"store"`
+	DeadLetterQueues deadLetterQueues  `yaml:"dead_letter_queues"`
+	Reported         reported          `yaml:"reported"`
+	ID               identity          `yaml:"id"`
+	MaxProcessing    Duration          `yaml:"max_processing"`
+	Labels           map[string]string `yaml:"labels"`
+	Limits           limits            `yaml:"limits"`
+}
+
+// reported says where the counters are that the consumers report.
+type reported struct {
+	Store string `yaml:"store"`
+}
+
+// identity says where a message's id comes from.
+type identity struct {
+	From string `yaml:"from"`
+}
+
+// deadLetterQueues is the word auto, or a list of queues.
+type deadLetterQueues struct {
+	auto   bool
+	queues []string
+}
+
+// UnmarshalYAML reads auto or a list.
+func (d *deadLetterQueues) UnmarshalYAML(unmarshal func(any) error) error {
+	var word string
+	if err := unmarshal(&word); err == nil && word == "auto" {
+		d.auto = true
+		return nil
+	}
+	return unmarshal(&d.queues)
+}
+
+// limits are the tier limits; a nil field leaves the default.
+type limits struct {
+	DuplicateRate rateLimits    `yaml:"duplicate_rate"`
+	AckLatency    latencyLimits `yaml:"ack_latency"`
+	MinMessages   *float64      `yaml:"min_messages"`
+	MinDuplicates *float64      `yaml:"min_duplicates"`
+	Window        *Duration     `yaml:"window"`
+}
+
+type rateLimits struct {
+	Warning   *Percent `yaml:"warning"`
+	Severe    *Percent `yaml:"severe"`
+	Emergency *Percent `yaml:"emergency"`
+}
+
+type latencyLimits struct {
+	Warning *Duration `yaml:"warning"`
+	Severe  *Duration `yaml:"severe"`
+}
+
+var (
+	validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+	validFrom = regexp.MustCompile(`^(message_id|md5\(body\)|header:[^\s:][^\s]*|json:\$(\.[A-Za-z0-9_-]+|\[\d+\])+)$`)
+)
+
+// defaultMaxProcessing is what honest work takes at most unless configured.
+const defaultMaxProcessing = 30 * time.Second
+
+// checkName records a name that breaks the rule or stands twice.
+func (c *report) checkName(path, name string, seen map[string]int, i int) {
+	if !validName.MatchString(name) {
+		c.add(path+".name", "%q is not a name; use lower case letters, digits and . _ -, beginning with a letter or digit", name)
+		return
+	}
+	if first, twice := seen[name]; twice {
+		c.add(path+".name", "%q is already the name of entry [%d]; names are unique", name, first)
+		return
+	}
+	seen[name] = i
+}
+
+func (f *file) buildPipelines(c *report) []dedup.Pipeline {
+	base := f.Alerts.Limits.over(dedup.DefaultLimits())
+	c.checkLimits("alerts.limits", base)
+	seen := map[string]int{}
+	built := make([]dedup.Pipeline, 0, len(f.Pipelines))
+	for i, p := range f.Pipelines {
+		path := fmt.Sprintf("pipelines[%d]", i)
+		c.checkName(path, p.Name, seen, i)
+		built = append(built, f.buildPipeline(c, path, p, base))
+	}
+	return built
+}
+
+func (f *file) buildPipeline(c *report, path string, p pipeline, base dedup.Limits) dedup.Pipeline {
+	if p.Vhost == "" {
+		p.Vhost = "/"
+	}
+	if p.ID.From == "" {
+		p.ID.From = "message_id"
+	}
+	if p.MaxProcessing == 0 {
+		p.MaxProcessing = Duration(defaultMaxProcessing)
+	}
+	if p.Broker == "" && len(f.Brokers) == 1 {
+		p.Broker = f.Brokers[0].Name
+	}
+	if p.Reported.Store == "" {
+		p.Reported.Store = p.Store
+	}
+	f.checkPipeline(c, path, p)
+	l := p.Limits.over(base)
+	c.checkLimits(path+".limits", l)
+	return dedup.Pipeline{
+		Name: p.Name, Broker: p.Broker, Vhost: p.Vhost, Queues: p.Queues, Store: p.Store,
+		DeadLetterQueues: p.DeadLetterQueues.queues, DiscoverDeadLetters: p.DeadLetterQueues.auto || p.DeadLetterQueues.queues == nil,
+		ReportedStore: p.Reported.Store, IDFrom: p.ID.From, MaxProcessing: time.Duration(p.MaxProcessing),
+		Labels: p.Labels, Limits: l,
+	}
+}
+
+func (f *file) checkPipeline(c *report, path string, p pipeline) {
+	if !f.hasBroker(p.Broker) {
+		c.add(path+".broker", "no broker is called %q; name one of the section brokers", p.Broker)
+	}
+	if p.Store != "" && !f.hasStore(p.Store) {
+		c.add(path+".store", "no store is called %q; name one of the section stores, or leave it out for a scheme without markers", p.Store)
+	}
+	if p.Reported.Store != "" && p.Reported.Store != p.Store && !f.hasStore(p.Reported.Store) {
+		c.add(path+".reported.store", "no store is called %q; name one of the section stores", p.Reported.Store)
+	}
+	if len(p.Queues) == 0 {
+		c.add(path+".queues", "must name at least one queue that the consumers read")
+	}
+	seen := map[string]bool{}
+	for i, q := range p.Queues {
+		if q == "" || seen[q] {
+			c.add(fmt.Sprintf("%s.queues[%d]", path, i), "%q is empty or stands twice; name each queue once", q)
+		}
+		seen[q] = true
+	}
+	if !validFrom.MatchString(p.ID.From) {
+		c.add(path+".id.from", "%q says no place; use message_id, header:NAME, json:$.PATH or md5(body)", p.ID.From)
+	}
+	for label := range p.Labels {
+		if !validName.MatchString(label) {
+			c.add(path+".labels", "%q is not a label; use lower case letters, digits and . _ -", label)
+		}
+	}
+}
+
+func (f *file) hasBroker(name string) bool {
+	for _, b := range f.Brokers {
+		if b.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *file) hasStore(name string) bool {
+	for _, s := range f.Stores {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// over lays the limits that are set over others.
+func (l limits) over(base dedup.Limits) dedup.Limits {
+	set := func(to *float64, v *Percent) {
+		if v != nil {
+			*to = float64(*v)
+		}
+	}
+	seconds := func(to *float64, v *Duration) {
+		if v != nil {
+			*to = time.Duration(*v).Seconds()
+		}
+	}
+	set(&base.DuplicateWarning, l.DuplicateRate.Warning)
+	set(&base.DuplicateSevere, l.DuplicateRate.Severe)
+	set(&base.DuplicateEmergency, l.DuplicateRate.Emergency)
+	seconds(&base.LatencyWarning, l.AckLatency.Warning)
+	seconds(&base.LatencySevere, l.AckLatency.Severe)
+	if l.MinMessages != nil {
+		base.MinMessages = *l.MinMessages
+	}
+	if l.MinDuplicates != nil {
+		base.MinDuplicates = *l.MinDuplicates
+	}
+	if l.Window != nil {
+		base.Window = time.Duration(*l.Window)
+	}
+	return base
+}
+
+func (c *report) checkLimits(path string, l dedup.Limits) {
+	if !(l.DuplicateWarning > 0 && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
+		c.add(path+".duplicate_rate", "limits must rise: warning below severe below emergency, all above 0%%")
+	}
+	if !(l.LatencyWarning > 0 && l.LatencyWarning < l.LatencySevere) {
+		c.add(path+".ack_latency", "limits must rise: warning below severe, both above 0s")
+	}
+	if !(l.MinMessages >= 1 && l.MinDuplicates >= 0) {
+		c.add(path+".min_messages", "must be 1 or more, and min_duplicates 0 or more")
+	}
+	for _, w := range dedup.Windows() {
+		if l.Window == w {
+			return
+		}
+	}
+	c.add(path+".window", "must be one of 5m, 15m, 1h and 24h")
+}

@@ -1,0 +1,163 @@
+// Package internal_test holds the import rules of docs/architecture.md as a test.
+package internal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "dedup-dashboard/"
+
+// allowed says which packages of this module a package may import. A package that is not listed fails the test, so
+// that a new one is placed on purpose.
+var allowed = map[string][]string{
+	"cmd/dashboard":           {"*"},
+	"cmd/playground":          {"*"},
+	"internal/config":         {"internal/series", "internal/markers", "internal/broker", "internal/collector", "internal/alerts", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret"},
+	"internal/server":         {"internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/secret", "web/templates", "web/static"},
+	"internal/collector":      {"internal/series", "internal/dedup", "internal/secret"},
+	"internal/alerts":         {"internal/series", "internal/dedup"},
+	"internal/admin":          {"internal/auth", "internal/dedup", "internal/admin/requeue"},
+	"internal/admin/requeue":  {"internal/dedup"},
+	"internal/journal":        {"internal/dedup", "internal/alerts", "internal/admin", "internal/auth"},
+	"internal/alerts/notify":  {"internal/alerts", "internal/secret"},
+	"internal/markers":        {"internal/dedup", "internal/secret"},
+	"internal/broker":         {"internal/dedup", "internal/secret"},
+	"internal/series":         {"internal/dedup", "internal/secret"},
+	"internal/auth":           {"internal/secret"},
+	"internal/dedup":          {},
+	"internal/secret":         {},
+	"web/templates":           {"web/static"},
+	"web/static":              {},
+	"internal":                {},
+	"internal/playground":     {"*"},
+	"internal/playground/...": {"*"},
+
+	"internal/broker/brokertest":   {"*"},
+	"internal/markers/markerstest": {"*"},
+}
+
+// homes says where a library may be imported: moving off it is then the work of those packages alone.
+var homes = map[string][]string{
+	"github.com/labstack/echo":   {"internal/server"},
+	"github.com/alexedwards/scs": {"internal/server"},
+	"golang.org/x/time":          {"internal/server"},
+	// The history names a type of it to hand its own compactor to the TSDB, and registers nothing.
+	"github.com/prometheus/client_golang": {"internal/server", "internal/series"},
+	"github.com/a-h/templ":                {"web/templates", "internal/server"},
+	"github.com/redis/go-redis":           {"internal/markers"},
+	"modernc.org/sqlite":                  {"internal/journal"},
+	"github.com/rabbitmq/amqp091-go":      {"internal/broker"},
+	"github.com/prometheus/prometheus":    {"internal/series"},
+	"go.yaml.in/yaml":                     {"internal/config"},
+	"golang.org/x/crypto":                 {"internal/auth"},
+}
+
+// listed is what "go list -json" says of a package.
+type listed struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		rule, ok := ruleFor(name)
+		if !ok {
+			t.Errorf("package %s is not in the import table: place it in docs/architecture.md and here", name)
+			continue
+		}
+		if slices.Contains(rule, "*") {
+			continue
+		}
+		for _, imported := range p.Imports {
+			checkImport(t, name, rule, imported)
+		}
+		for _, dep := range p.Deps {
+			if inner, ok := strings.CutPrefix(dep, module); ok && (strings.HasPrefix(inner, "internal/playground") || strings.HasSuffix(inner, "test")) {
+				t.Errorf("%s depends on %s: production code never reaches test code", name, inner)
+			}
+		}
+	}
+}
+
+// TestProgramsStayFreeOfTestCode looks at the dashboard itself, which the table lets import everything.
+func TestProgramsStayFreeOfTestCode(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.ImportPath != module+"cmd/dashboard" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.HasPrefix(dep, module+"internal/playground") {
+				t.Errorf("cmd/dashboard depends on %s", dep)
+			}
+		}
+	}
+}
+
+func checkImport(t *testing.T, name string, rule []string, imported string) {
+	t.Helper()
+	if inner, ok := strings.CutPrefix(imported, module); ok {
+		if !slices.Contains(rule, inner) {
+			t.Errorf("%s imports %s, which the import table does not allow", name, inner)
+		}
+		return
+	}
+	for library, at := range homes {
+		if (imported == library || strings.HasPrefix(imported, library+"/")) && !slices.Contains(at, name) {
+			t.Errorf("%s imports %s, whose home is %s", name, imported, strings.Join(at, " and "))
+		}
+	}
+}
+
+func ruleFor(name string) ([]string, bool) {
+	if rule, ok := allowed[name]; ok {
+		return rule, true
+	}
+	if strings.HasPrefix(name, "internal/playground/") {
+		return allowed["internal/playground/..."], true
+	}
+	return nil, false
+}
+
+// packages lists the packages of this module with what their production files import.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Standard,Imports,Deps", "dedup-dashboard/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, exitText(err))
+	}
+	var all []listed
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("decode go list: %v", err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}
+
+func exitText(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(exit.Stderr)
+	}
+	return ""
+}

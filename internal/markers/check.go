@@ -1,0 +1,153 @@
+package markers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// checkKeys bounds the part of the store that Check walks over.
+const checkKeys = 20_000
+
+// A Report is what Check found in a store, so that a mapping can be trusted before it is used.
+type Report struct {
+	// Server is the version and role, as in "redis 7.0.15, master".
+	Server string
+	// Keys is the number of keys in the database, of this store or not.
+	Keys int64
+	// Pass counts what was seen; Coverage is the share of the database that it covers, 0..1.
+	Pass     dedup.Pass
+	Coverage float64
+	// Samples are markers as they were decoded.
+	Samples []dedup.Marker
+	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*".
+	Missing []string
+	// Findings are hazards of the server or of the mapping.
+	Findings []dedup.Finding
+}
+
+// Check tries every command first: with one of them refused there is nothing to count, and the report says so.
+func (s *redisString) Check(ctx context.Context, n int) (Report, error) {
+	var r Report
+	if err := s.rdb.Ping(ctx).Err(); err != nil && !isAnswer(err, "NOPERM") {
+		return r, s.explain.explain(err)
+	}
+	missing, err := s.missingGrants(ctx)
+	if err != nil {
+		return r, s.explain.explain(err)
+	}
+	if r.Missing = missing; len(missing) > 0 {
+		return r, nil
+	}
+	w := newWalk(s.layout, &s.pings)
+	w.limit, w.sampleSize = checkKeys, n
+	if err := w.run(ctx, s.rdb); err != nil {
+		return r, s.explain.explain(err)
+	}
+	name := "redis "
+	if w.info.version() != w.info["redis_version"] {
+		name = ""
+	}
+	r.Server = name + w.info.version() + ", " + w.info["role"]
+	r.Keys, r.Pass, r.Coverage = w.keys, w.tally.pass, w.coverage()
+	if r.Samples, err = s.decodeSamples(ctx, w); err != nil {
+		return r, s.explain.explain(err)
+	}
+	r.Findings = findings(s.layout.cfg, w)
+	return r, nil
+}
+
+// missingGrants runs each command that watching needs on a key that need not exist.
+func (s *redisString) missingGrants(ctx context.Context) ([]string, error) {
+	key := s.layout.match.prefix + "dashboard-check"
+	tries := []redis.Cmder{
+		redis.NewStatusCmd(ctx, "ping"), redis.NewStringCmd(ctx, "info"), redis.NewTimeCmd(ctx, "time"), redis.NewIntCmd(ctx, "dbsize"),
+		redis.NewScanCmd(ctx, nil, "scan", 0, "match", s.layout.scan, "count", 10),
+		redis.NewIntCmd(ctx, absoluteExpiry, key), redis.NewStringCmd(ctx, "getrange", key, 0, 0),
+		redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"),
+	}
+	if s.layout.hasRetry {
+		tries = append(tries, redis.NewIntCmd(ctx, absoluteExpiry, s.layout.retry.prefix+"dashboard-check"))
+	}
+	var missing []string
+	for _, try := range tries {
+		err := s.rdb.Process(ctx, try)
+		switch {
+		case err == nil:
+		case isAnswer(err, "NOPERM"):
+			grant := s.explain.grant(err.Error())
+			if len(missing) == 0 || missing[len(missing)-1] != grant {
+				missing = append(missing, grant)
+			}
+		case !isAnswer(err, ""):
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+// decodeSamples reads the sampled markers, done or not. This touches their idle time; it is a handful.
+func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marker, error) {
+	items := make([]item, len(w.sample))
+	for i, key := range w.sample {
+		items[i].key = key
+	}
+	conn := s.rdb.Conn()
+	defer conn.Close()
+	var samples []dedup.Marker
+	for len(items) > 0 {
+		n := min(len(items), maxPipeline/2)
+		found, _, err := w.expiries.fetch(ctx, conn, items[:n])
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range found {
+			if f.expiry == gone {
+				continue
+			}
+			m := dedup.Marker{Store: s.Name(), State: dedup.StateUnknown, Detail: f.problem}
+			if f.problem == "" {
+				m.State, m.Detail = s.layout.codec.decode(f.value)
+			}
+			if f.expiry > 0 {
+				m.Expires = time.UnixMilli(f.expiry)
+			}
+			samples = append(samples, s.layout.named(m, items[i].key))
+		}
+		items = items[n:]
+	}
+	return samples, nil
+}
+
+func findings(c Config, w *walk) []dedup.Finding {
+	var all []dedup.Finding
+	add := func(kind string, tier dedup.Tier, text, evidence, mend string) {
+		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Mend: mend})
+	}
+	pass := w.tally.pass
+	if policy, limit := w.info["maxmemory_policy"], w.info["maxmemory"]; limit != "" && limit != "0" && policy != "noeviction" {
+		add("store_evicts", dedup.Severe, "The server may evict markers, and then work is done twice.",
+			"maxmemory-policy "+policy, "Set maxmemory-policy noeviction, or keep markers on a server of their own.")
+	}
+	if pass.Matched == 0 {
+		add("no_markers", dedup.Warning, "No key looks like a marker of this store.",
+			fmt.Sprintf("%d keys examined, match %q", pass.Examined, c.Match), "Check match, exclude, and the database number at the end of redis.url.")
+	}
+	if unknown := pass.States[dedup.StateUnknown]; unknown > 0 {
+		add("markers_undecodable", dedup.Warning, "Some markers could not be decoded.",
+			fmt.Sprintf("%d of %d", unknown, pass.Matched), "Check value and states against the samples.")
+	}
+	if undated := pass.UndatedCompletions; undated > 0 && c.TTL.Done > 0 {
+		add("completions_undated", dedup.Warning, "Some done markers never expire, or live longer than ttl.done: their completion cannot be dated.",
+			fmt.Sprintf("%d of %d done", undated, pass.States[dedup.Done]), "Set ttl.done to the time to live that the consumers use.")
+	}
+	if n := pass.NoExpiry[dedup.Processing]; n > 0 {
+		add("marker_without_expiry", dedup.Severe, "Some processing markers never expire: their messages are blocked for ever.",
+			fmt.Sprintf("%d markers", n), "Set value and expiry in one command: SET key processing NX EX 300.")
+	}
+	return all
+}

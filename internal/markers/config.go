@@ -1,0 +1,153 @@
+package markers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/secret"
+)
+
+// Config describes one dedup store: where it is, how a marker is written, and how much of the store's time we may take.
+// A preset fills every field of its kind; what the YAML sets wins over the preset.
+type Config struct {
+	Name   string `yaml:"name"`
+	Preset string `yaml:"preset"`
+	Kind   string `yaml:"kind"`
+	Redis  Redis  `yaml:"redis"`
+	// Match is the Redis key pattern of the markers; Exclude lists patterns of keys that are not ours although they match.
+	Match   string   `yaml:"match"`
+	Exclude []string `yaml:"exclude"`
+	// ID is a regular expression with one group that takes the message id out of a key. Empty means that the literal
+	// beginning of Match is stripped.
+	ID    string `yaml:"id"`
+	Value Value  `yaml:"value"`
+	// States lists the values of each state, after decoding.
+	States map[dedup.State][]string `yaml:"states"`
+	// Mark is before or after: whether a marker is first written before or after the work.
+	Mark  string `yaml:"mark"`
+	TTL   TTL    `yaml:"ttl"`
+	Retry Retry  `yaml:"retry"`
+	// OnInFlight is ack or nack, OnFail delete, keep or ack: what consumers do.
+	OnInFlight string `yaml:"on_inflight"`
+	OnFail     string `yaml:"on_fail"`
+	Sweep      Sweep  `yaml:"sweep"`
+	Act        Act    `yaml:"act"`
+}
+
+// Redis says how to reach a Redis server.
+type Redis struct {
+	// URL is redis://user:password@host:port/db, rediss:// for TLS, or unix://.
+	URL secret.Secret `yaml:"url"`
+	// CAFile is a PEM file with the authorities that may sign the server's certificate; empty means the system's.
+	CAFile string `yaml:"ca_file"`
+	// CertFile and KeyFile are our own certificate and key, for servers that ask for one.
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
+	// ServerName is the name that the server's certificate must carry; empty means the host of the URL.
+	ServerName string `yaml:"server_name"`
+}
+
+// Value says how a marker's value is decoded: codec raw takes the bytes as they are; codec json takes the member at
+// Path, as in $.status, and falls back to the bytes where they are a state as they stand.
+type Value struct {
+	Codec string `yaml:"codec"`
+	Path  string `yaml:"path"`
+}
+
+// TTL holds the times to live that consumers set. Done markers are recognised by a remaining life above Processing, and
+// dated by their expiry minus Done, so both must be what the consumers use.
+type TTL struct {
+	Processing time.Duration `yaml:"processing"`
+	Done       time.Duration `yaml:"done"`
+}
+
+// Retry describes the retry counters of a scheme that gives up; an empty Match means that there are none.
+type Retry struct {
+	Match string `yaml:"match"`
+	// GiveUp is the count from which a message is acked without its work.
+	GiveUp int           `yaml:"give_up"`
+	TTL    time.Duration `yaml:"ttl"`
+}
+
+// Sweep bounds what the walk over the store costs it.
+type Sweep struct {
+	// Duty is the share of the server's time that the walk may take. At 100% the walk never pauses.
+	Duty Share `yaml:"duty"`
+	// MaxKeysPerSecond and MaxBytesPerSecond are ceilings; zero means none.
+	MaxKeysPerSecond  int `yaml:"max_keys_per_second"`
+	MaxBytesPerSecond int `yaml:"max_bytes_per_second"`
+	// Count is the most that one SCAN call may examine.
+	Count int `yaml:"count"`
+	// Every is the least time from the start of one pass to the start of the next.
+	Every time.Duration `yaml:"every"`
+}
+
+// Act holds the credentials for changing markers. They are never used for watching.
+type Act struct {
+	Redis Redis `yaml:"redis"`
+}
+
+// Share is a ratio 0..1, written with a percent sign: 5%.
+type Share float64
+
+// UnmarshalText reads a share such as 5% or 0.5%.
+func (s *Share) UnmarshalText(text []byte) error {
+	number, ok := strings.CutSuffix(string(text), "%")
+	value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !ok || err != nil {
+		return fmt.Errorf("%q is not a share: write a percentage such as 5%%", text)
+	}
+	*s = Share(value / 100)
+	return nil
+}
+
+// MarshalText writes a share as a percentage.
+func (s Share) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// String writes a share as a percentage.
+func (s Share) String() string { return strconv.FormatFloat(float64(s)*100, 'g', 4, 64) + "%" }
+
+// UnmarshalYAML lays the YAML over the preset that it names. The signature is one of the two that YAML packages look
+// for, and the one under which unknown keys are still refused.
+func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
+	var named map[string]any
+	if err := unmarshal(&named); err != nil {
+		return err
+	}
+	if name, ok := named["preset"].(string); ok {
+		// Validate names an unknown preset together with all other problems.
+		if preset, known := Preset(name); known {
+			*c = preset
+		}
+	}
+	type plain Config
+	return unmarshal((*plain)(c))
+}
+
+// withDefaults fills the fields that have a sound default in every scheme.
+func (c Config) withDefaults() Config {
+	d := defaultSweep()
+	if c.Sweep.Duty == 0 {
+		c.Sweep.Duty = d.Duty
+	}
+	if c.Sweep.Count == 0 {
+		c.Sweep.Count = d.Count
+	}
+	if c.Sweep.Every == 0 {
+		c.Sweep.Every = d.Every
+	}
+	if c.Value.Codec == "" {
+		c.Value.Codec = codecRaw
+	}
+	return c
+}
+
+func (c Config) scheme() dedup.Scheme {
+	return dedup.Scheme{
+		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
+		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
+	}
+}

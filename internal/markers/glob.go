@@ -1,0 +1,198 @@
+package markers
+
+import "strings"
+
+// glob is a Redis key pattern (https://redis.io/commands/keys): a row of byte sets and stars. A literal byte is a set
+// of one and a question mark the set of all, so that matching, overlap and merging need one rule each.
+type glob struct {
+	text   string
+	tokens []token
+	// prefix is the literal beginning that every matching key has.
+	prefix string
+	// simple globs are the prefix and one star, the common case.
+	simple bool
+}
+
+type token struct {
+	star bool
+	set  byteSet
+}
+
+// byteSet has one bit for each byte value.
+type byteSet [4]uint64
+
+func (s *byteSet) add(b byte)     { s[b>>6] |= 1 << (b & 63) }
+func (s byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+func (s byteSet) meets(o byteSet) bool {
+	return s[0]&o[0]|s[1]&o[1]|s[2]&o[2]|s[3]&o[3] != 0
+}
+
+func (s byteSet) members() []byte {
+	var all []byte
+	for b := range 256 {
+		if s.has(byte(b)) {
+			all = append(all, byte(b))
+		}
+	}
+	return all
+}
+
+func parseGlob(text string) glob {
+	g := glob{text: text}
+	for i := 0; i < len(text); i++ {
+		var t token
+		switch c := text[i]; {
+		case c == '*':
+			t.star = true
+		case c == '?':
+			t.set = byteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+		case c == '[':
+			t.set, i = parseClass(text, i+1)
+		case c == '\\' && i+1 < len(text):
+			i++
+			t.set.add(text[i])
+		default:
+			t.set.add(c)
+		}
+		g.tokens = append(g.tokens, t)
+	}
+	var prefix []byte
+	for _, t := range g.tokens {
+		m := t.set.members()
+		if t.star || len(m) != 1 {
+			break
+		}
+		prefix = append(prefix, m[0])
+	}
+	g.prefix = string(prefix)
+	g.simple = len(g.tokens) == len(prefix)+1 && g.tokens[len(prefix)].star
+	return g
+}
+
+// parseClass reads a class whose first byte is at i and returns the index of its closing bracket. Like Redis it takes
+// the end of the pattern for the bracket if there is none.
+func parseClass(text string, i int) (byteSet, int) {
+	var set byteSet
+	not := i < len(text) && text[i] == '^'
+	if not {
+		i++
+	}
+	for ; i < len(text) && text[i] != ']'; i++ {
+		switch {
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+			set.add(text[i])
+		case i+2 < len(text) && text[i+1] == '-':
+			low, high := min(text[i], text[i+2]), max(text[i], text[i+2])
+			for b := int(low); b <= int(high); b++ {
+				set.add(byte(b))
+			}
+			i += 2
+		default:
+			set.add(text[i])
+		}
+	}
+	if not {
+		for w := range set {
+			set[w] = ^set[w]
+		}
+	}
+	return set, i
+}
+
+// match reports whether the key matches. It backs up to the last star only, so its cost is bounded by the product of
+// the lengths whatever the key.
+func (g glob) match(key string) bool {
+	if !strings.HasPrefix(key, g.prefix) {
+		return false
+	}
+	if g.simple {
+		return true
+	}
+	t, k, star, resume := 0, 0, -1, 0
+	for k < len(key) {
+		switch {
+		case t < len(g.tokens) && g.tokens[t].star:
+			star, resume = t, k
+			t++
+		case t < len(g.tokens) && g.tokens[t].set.has(key[k]):
+			t++
+			k++
+		case star >= 0:
+			resume++
+			t, k = star+1, resume
+		default:
+			return false
+		}
+	}
+	for t < len(g.tokens) && g.tokens[t].star {
+		t++
+	}
+	return t == len(g.tokens)
+}
+
+// overlaps reports whether some key matches both.
+func (g glob) overlaps(o glob) bool {
+	// reach[j] says whether g.tokens[:i] and o.tokens[:j] can consume the same text.
+	reach := make([]bool, len(o.tokens)+1)
+	for i := range len(g.tokens) + 1 {
+		next := make([]bool, len(o.tokens)+1)
+		for j := range len(o.tokens) + 1 {
+			next[j] = i == 0 && j == 0 ||
+				// A star of one consumes nothing, or what the other's last token consumes.
+				i > 0 && reach[j] && (g.tokens[i-1].star || j > 0 && o.tokens[j-1].star) ||
+				j > 0 && next[j-1] && (o.tokens[j-1].star || i > 0 && g.tokens[i-1].star) ||
+				i > 0 && j > 0 && reach[j-1] && g.tokens[i-1].set.meets(o.tokens[j-1].set)
+		}
+		reach = next
+	}
+	return reach[len(o.tokens)]
+}
+
+// covers reports whether every key that matches o surely matches g. It may say no for an odd pattern that does.
+func (g glob) covers(o glob) bool {
+	return g.text == o.text || g.simple && strings.HasPrefix(o.prefix, g.prefix)
+}
+
+// mergeGlobs returns a pattern that matches every key that one of the globs matches, and few others: one SCAN then
+// finds markers and retry counters in a single walk, and foreign keys still stay on the server.
+func mergeGlobs(globs ...glob) string {
+	if len(globs) == 1 {
+		return globs[0].text
+	}
+	var b strings.Builder
+	for i := 0; ; i++ {
+		var set byteSet
+		for _, g := range globs {
+			if i >= len(g.tokens) || g.tokens[i].star {
+				b.WriteByte('*')
+				return b.String()
+			}
+			for w := range set {
+				set[w] |= g.tokens[i].set[w]
+			}
+		}
+		writeSet(&b, set)
+	}
+}
+
+func writeSet(b *strings.Builder, set byteSet) {
+	members := set.members()
+	if len(members) > 32 {
+		b.WriteByte('?')
+		return
+	}
+	if len(members) > 1 {
+		b.WriteByte('[')
+	}
+	for _, m := range members {
+		if strings.IndexByte(`*?[]\^-`, m) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(m)
+	}
+	if len(members) > 1 {
+		b.WriteByte(']')
+	}
+}

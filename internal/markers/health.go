@@ -1,0 +1,133 @@
+package markers
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// info is an answer of INFO: fields by name.
+type info map[string]string
+
+func parseInfo(text string) info {
+	fields := info{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// number returns a field as a number, nil when it is absent or none.
+func (i info) number(name string) *int64 {
+	n, err := strconv.ParseInt(i[name], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// version returns the name and version of the server; Valkey says 7.2.4 in redis_version for compatibility.
+func (i info) version() string {
+	if v := i["valkey_version"]; v != "" {
+		return "valkey " + v
+	}
+	if v := i["dragonfly_version"]; v != "" {
+		return "dragonfly " + v
+	}
+	return i["redis_version"]
+}
+
+// health returns what the server says of itself; the caller adds keys, latency and time.
+func (i info) health() dedup.StoreHealth {
+	h := dedup.StoreHealth{
+		Version: i.version(), Role: i["role"], RunID: i["run_id"],
+		MemoryUsed: i.number("used_memory"), MemoryMax: i.number("maxmemory"), EvictionPolicy: i["maxmemory_policy"],
+		EvictedKeys: i.number("evicted_keys"), ConnectedClients: i.number("connected_clients"),
+	}
+	if h.MemoryMax != nil && *h.MemoryMax == 0 {
+		// maxmemory 0 means that there is no limit.
+		h.MemoryMax = nil
+	}
+	return h
+}
+
+// identity is what must not change during a pass: the process, its role, and the number of times that it was emptied.
+type identity struct {
+	runID   string
+	role    string
+	flushes string
+}
+
+// identity needs the default sections and commandstats.
+func (i info) identity() identity {
+	return identity{
+		runID: i["run_id"], role: i["role"],
+		flushes: calls(i["cmdstat_flushall"]) + "," + calls(i["cmdstat_flushdb"]) + "," + calls(i["cmdstat_swapdb"]),
+	}
+}
+
+// change says how the store became another one, empty if it did not.
+func (before identity) change(now identity) string {
+	switch {
+	case before.runID != now.runID:
+		return "the store restarted"
+	case before.role != now.role:
+		return "the store's role changed from " + before.role + " to " + now.role
+	case before.flushes != now.flushes:
+		return "the store was emptied"
+	}
+	return ""
+}
+
+// calls takes the number of calls out of a commandstats line: calls=1,usec=30,...
+func calls(stat string) string {
+	first, _, _ := strings.Cut(stat, ",")
+	return strings.TrimPrefix(first, "calls=")
+}
+
+// latencies remembers the last round trips of PING.
+type latencies struct {
+	mu   sync.Mutex
+	ring [256]time.Duration
+	n    int
+}
+
+func (l *latencies) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring[l.n%len(l.ring)] = d
+	l.n++
+}
+
+// sorted returns the remembered round trips, shortest first.
+func (l *latencies) sorted() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Clone(l.ring[:min(l.n, len(l.ring))])
+	slices.Sort(all)
+	return all
+}
+
+// p99 returns the 99th percentile by nearest rank, zero without any round trip.
+func (l *latencies) p99() time.Duration {
+	all := l.sorted()
+	if len(all) == 0 {
+		return 0
+	}
+	return all[(len(all)*99+99)/100-1]
+}
+
+// least returns the shortest round trip: what the network and both ends need when nobody waits.
+func (l *latencies) least() time.Duration {
+	all := l.sorted()
+	if len(all) == 0 {
+		return 0
+	}
+	return all[0]
+}

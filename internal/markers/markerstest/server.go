@@ -1,0 +1,60 @@
+package markerstest
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/internal/secret"
+)
+
+// StartRedis starts a private Redis with these further arguments, for as long as the test runs, and a client for it.
+func StartRedis(t testing.TB, args ...string) (*servers.Redis, *redis.Client) {
+	t.Helper()
+	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir(), Args: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+	return server, Client(t, server.URL())
+}
+
+// Client returns a client of the server at url, until the test ends.
+func Client(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ReadTimeout = time.Minute
+	rdb := redis.NewClient(options)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Config returns the preset as a store named shop at url.
+func Config(t testing.TB, preset, url string) markers.Config {
+	t.Helper()
+	cfg, ok := markers.Preset(preset)
+	if !ok {
+		t.Fatalf("no preset %s", preset)
+	}
+	cfg.Name = "shop"
+	cfg.Redis.URL = secret.New(url)
+	return cfg
+}
+
+// Unthrottled returns cfg without duty cycle and ceilings.
+func Unthrottled(cfg markers.Config) markers.Config {
+	cfg.Sweep.Duty, cfg.Sweep.MaxKeysPerSecond, cfg.Sweep.MaxBytesPerSecond = 1, 0, 0
+	return cfg
+}
+
+// Log returns a logger that writes to the test's log.
+func Log(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), nil))
+}

@@ -1,0 +1,187 @@
+package markers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// kindRedisString is the kind of stores that keep each marker in a Redis string of its own.
+const kindRedisString = "redis-string"
+
+const (
+	// leastRetry and mostRetry bound the wait after a failed walk.
+	leastRetry = 500 * time.Millisecond
+	mostRetry  = 3 * time.Second
+	// staleWalk is how long a walk may be interrupted: then its first half is too old to go with a second.
+	staleWalk = time.Minute
+)
+
+// redisString is a store of kind redis-string.
+type redisString struct {
+	layout  *layout
+	rdb     *redis.Client
+	log     *slog.Logger
+	explain explainer
+	pings   latencies
+
+	mu       sync.Mutex
+	last     *dedup.Pass
+	runID    string // of the server that last was walked over
+	progress dedup.Progress
+	// fault is why the walk stands still, nil while it walks; note is what happened to the store since the last pass.
+	fault error
+	note  string
+}
+
+func openRedisString(c Config, log *slog.Logger) (Store, error) {
+	l, err := newLayout(c)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
+	}
+	rdb, err := newClient(c.Redis)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
+	}
+	e := explainer{addr: rdb.Options().Addr, user: rdb.Options().Username, tls: rdb.Options().TLSConfig != nil}
+	for _, p := range append(c.patterns(), pattern{glob: parseGlob(reportedPrefix + "*")}) {
+		e.patterns = append(e.patterns, "%R~"+p.glob.text)
+	}
+	return &redisString{layout: l, rdb: rdb, log: log, explain: e}, nil
+}
+
+func (s *redisString) Name() string         { return s.layout.cfg.Name }
+func (s *redisString) Scheme() dedup.Scheme { return s.layout.cfg.scheme() }
+func (s *redisString) Close() error         { return s.rdb.Close() }
+
+// Pass walks over the store once.
+func (s *redisString) Pass(ctx context.Context) (dedup.Pass, error) {
+	w := newWalk(s.layout, &s.pings)
+	if err := w.run(ctx, s.rdb); err != nil {
+		return dedup.Pass{}, s.explain.explain(err)
+	}
+	return w.tally.pass, nil
+}
+
+// Run walks over the store until ctx ends. A walk that loses its connection goes on where it stood.
+func (s *redisString) Run(ctx context.Context) {
+	var w *walk
+	retry := leastRetry
+	brokenAt := time.Time{}
+	for ctx.Err() == nil {
+		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > staleWalk {
+			w = newWalk(s.layout, &s.pings)
+			w.progressed = s.walking
+			brokenAt = time.Time{}
+		}
+		err := w.run(ctx, s.rdb)
+		var wait time.Duration
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			s.completed(w)
+			wait = max(0, s.layout.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
+			w, retry, brokenAt = nil, leastRetry, time.Time{}
+		case errors.Is(err, errChanged):
+			s.changed(err)
+			w = nil
+		default:
+			s.failed(s.explain.explain(err))
+			if brokenAt.IsZero() {
+				brokenAt = time.Now()
+			}
+			wait, retry = retry, min(2*retry, mostRetry)
+		}
+		_ = sleep(ctx, wait)
+	}
+}
+
+func (s *redisString) walking(p dedup.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault != nil {
+		s.log.Info("the walk over the store goes on")
+		s.fault = nil
+	}
+	if s.note != "" {
+		p.Waiting = s.note
+	}
+	s.progress = p
+}
+
+func (s *redisString) completed(w *walk) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.runID, s.note = &w.tally.pass, w.info["run_id"], ""
+	s.progress.Waiting = ""
+}
+
+// changed drops what was known: the last pass describes a store that is no more.
+func (s *redisString) changed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := strings.TrimPrefix(err.Error(), errChanged.Error()+": ")
+	s.log.Warn("the pass over the store begins again", "because", what)
+	s.last, s.note = nil, what+": the pass began again"
+	s.progress = dedup.Progress{Waiting: s.note}
+}
+
+func (s *redisString) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault == nil || s.fault.Error() != err.Error() {
+		s.log.Warn("the walk over the store stopped", "err", err)
+	}
+	s.fault = err
+	s.progress.Waiting = dedup.PublicText(err)
+}
+
+// Stats returns what is known of the store, with its health read now.
+func (s *redisString) Stats(ctx context.Context) (dedup.StoreStats, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	health, err := s.health(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health}
+	if err != nil {
+		return stats, s.explain.explain(err)
+	}
+	if s.runID != "" && health.RunID != s.runID {
+		// The walk has not noticed yet that this is another server.
+		stats.Pass = nil
+	}
+	// The server answers, so a lost connection or a timeout of the walk is past. What it refuses, it still refuses.
+	var known *dedup.Error
+	var answer redis.Error
+	if errors.As(s.fault, &known) && (known.Err == nil || errors.As(known.Err, &answer)) {
+		return stats, s.fault
+	}
+	return stats, nil
+}
+
+func (s *redisString) health(ctx context.Context) (dedup.StoreHealth, error) {
+	started := time.Now()
+	if err := s.rdb.Ping(ctx).Err(); err != nil {
+		return dedup.StoreHealth{At: started}, err
+	}
+	s.pings.add(time.Since(started))
+	pipe := s.rdb.Pipeline()
+	text, size := pipe.Info(ctx), pipe.DBSize(ctx)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return dedup.StoreHealth{At: started}, err
+	}
+	h := parseInfo(text.Val()).health()
+	keys := size.Val()
+	h.At, h.Keys, h.LatencyP99 = started, &keys, s.pings.p99()
+	return h, nil
+}

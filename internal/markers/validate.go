@@ -1,0 +1,224 @@
+package markers
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A FieldError is one problem of a configuration. Path is relative to the store: "ttl.done".
+type FieldError struct {
+	Path string
+	Text string
+}
+
+// Error returns the path and what to do.
+func (e *FieldError) Error() string { return e.Path + ": " + e.Text }
+
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
+// Validate returns every problem of the store's description, joined; each is a *FieldError.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var problems problems
+	if !namePattern.MatchString(c.Name) {
+		problems.add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
+	}
+	if _, ok := Preset(c.Preset); c.Preset != "" && !ok {
+		problems.add("preset", "%q is not known: use one of %s", c.Preset, strings.Join(PresetNames(), ", "))
+	}
+	if _, ok := kinds[c.Kind]; !ok {
+		problems.add("kind", "%q is not known: use a preset (%s) or kind %s", c.Kind, strings.Join(PresetNames(), ", "), kindRedisString)
+	}
+	problems.redis("redis", c.Redis)
+	if !c.Act.Redis.URL.IsZero() {
+		problems.redis("act.redis", c.Act.Redis)
+	}
+	problems.keys(c)
+	problems.values(c)
+	problems.rules(c)
+	problems.sweep(c.Sweep)
+	return errors.Join(problems...)
+}
+
+type problems []error
+
+func (p *problems) add(path, format string, args ...any) {
+	*p = append(*p, &FieldError{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *problems) oneOf(path, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		p.add(path, "%q: use %s", value, strings.Join(allowed, " or "))
+	}
+}
+
+func (p *problems) redis(path string, r Redis) {
+	options, err := parseURL(r)
+	switch {
+	case r.URL.Err() != nil:
+		p.add(path+".url", "%v", r.URL.Err())
+	case r.URL.IsZero():
+		p.add(path+".url", "is missing: write redis://user:password@host:6379/0, {env: NAME} or {file: PATH}")
+	case err != nil:
+		p.add(path+".url", "%v", err)
+	case options.TLSConfig == nil && (r.CAFile != "" || r.CertFile != "" || r.ServerName != ""):
+		p.add(path+".url", "has certificate settings beside it but no TLS: write rediss://")
+	}
+	if (r.CertFile == "") != (r.KeyFile == "") {
+		p.add(path+".cert_file", "needs key_file beside it, and key_file needs cert_file")
+	}
+}
+
+func (p *problems) keys(c Config) {
+	if c.Match == "" {
+		p.add("match", "is missing: write the Redis key pattern of the markers, such as msg:*")
+	}
+	for i, pattern := range c.Exclude {
+		if pattern == "" {
+			p.add(fmt.Sprintf("exclude[%d]", i), "is empty: write a Redis key pattern, such as msg:dedup:*")
+		} else if parseGlob(pattern).covers(parseGlob(c.Match)) {
+			p.add(fmt.Sprintf("exclude[%d]", i), "%q excludes everything that match (%q) finds", pattern, c.Match)
+		}
+	}
+	if c.ID != "" {
+		re, err := regexp.Compile(c.ID)
+		if err != nil {
+			p.add("id", "%v", err)
+		} else if re.NumSubexp() != 1 {
+			p.add("id", "%q has %d groups: mark the message id with exactly one, such as ^msg:(.+)$", c.ID, re.NumSubexp())
+		}
+	}
+	if c.Retry.Match == "" {
+		return
+	}
+	if c.Retry.GiveUp < 1 {
+		p.add("retry.give_up", "is %d: write the number of failures after which a message is given up", c.Retry.GiveUp)
+	}
+	p.positive("retry.ttl", c.Retry.TTL)
+	if parseGlob(c.Retry.Match).overlaps(parseGlob(c.Match)) {
+		p.add("retry.match", "%q and match %q find the same keys: a key is either a marker or a retry counter", c.Retry.Match, c.Match)
+	}
+}
+
+func (p *problems) positive(path string, d time.Duration) {
+	if d <= 0 {
+		p.add(path, "is %s: write a time above zero, such as 300s", d)
+	}
+}
+
+func (p *problems) values(c Config) {
+	p.oneOf("value.codec", c.Value.Codec, codecRaw, codecJSON)
+	if c.Value.Codec == codecJSON {
+		if _, err := parsePath(c.Value.Path); err != nil {
+			p.add("value.path", "%v", err)
+		}
+	}
+	owner := map[string]dedup.State{}
+	for _, state := range dedup.States() {
+		for _, value := range c.States[state] {
+			if other, taken := owner[value]; taken {
+				p.add("states."+string(state), "%q is also a value of %s", value, other)
+			}
+			owner[value] = state
+		}
+	}
+	for state := range c.States {
+		if !slices.Contains(dedup.States(), state) || state == dedup.StateUnknown {
+			p.add("states", "%q is not a state: use processing, done, failed or present", state)
+		}
+	}
+	if len(owner) == 0 {
+		p.add("states", "is empty: list the values of each state, such as done: [done]")
+	}
+}
+
+func (p *problems) rules(c Config) {
+	p.oneOf("mark", c.Mark, "before", "after")
+	p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
+	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
+	if len(c.States[dedup.Processing]) > 0 {
+		p.positive("ttl.processing", c.TTL.Processing)
+	}
+	if c.TTL.Done < 0 {
+		p.add("ttl.done", "is %s: write a time, or 0 for markers that never expire", c.TTL.Done)
+	}
+	if c.TTL.Done > 0 && c.TTL.Done <= c.TTL.Processing {
+		p.add("ttl.done", "is %s and not above ttl.processing (%s): done markers are told apart by their longer life", c.TTL.Done, c.TTL.Processing)
+	}
+}
+
+func (p *problems) sweep(s Sweep) {
+	if s.Duty < 0.001 || s.Duty > 1 {
+		p.add("sweep.duty", "is %s: write a share of the server's time from 0.1%% to 100%%", s.Duty)
+	}
+	if s.Count < 10 || s.Count > 1000 {
+		p.add("sweep.count", "is %d: write 10 to 1000; one call blocks the server while it examines so many keys", s.Count)
+	}
+	if s.Every < time.Second {
+		p.add("sweep.every", "is %s: write 1s or more", s.Every)
+	}
+	if s.MaxKeysPerSecond < 0 || s.MaxBytesPerSecond < 0 {
+		p.add("sweep", "max_keys_per_second and max_bytes_per_second cannot be below 0")
+	}
+}
+
+// Overlaps returns an error for each pair of stores that would take the same key of the same database for theirs.
+func Overlaps(stores []Config) []error {
+	var found []error
+	for i, a := range stores {
+		for _, b := range stores[i+1:] {
+			if a.server() == "" || a.server() != b.server() {
+				continue
+			}
+			for _, pa := range a.patterns() {
+				for _, pb := range b.patterns() {
+					if pa.glob.overlaps(pb.glob) && !pa.leaves(pb) && !pb.leaves(pa) {
+						found = append(found, fmt.Errorf("stores %s and %s: %s %q and %s %q find the same keys of the same database: "+
+							"change one, or exclude the narrower pattern from the other store", a.Name, b.Name, pa.field, pa.glob.text, pb.field, pb.glob.text))
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// pattern is a claim on keys: the field it comes from, its glob and what it leaves to others.
+type pattern struct {
+	field   string
+	glob    glob
+	exclude []string
+}
+
+func (p pattern) leaves(o pattern) bool {
+	return slices.ContainsFunc(p.exclude, func(e string) bool { return parseGlob(e).covers(o.glob) })
+}
+
+func (c Config) patterns() []pattern {
+	all := []pattern{{"match", parseGlob(c.Match), c.Exclude}}
+	if c.Retry.Match != "" {
+		all = append(all, pattern{"retry.match", parseGlob(c.Retry.Match), c.Exclude})
+	}
+	return all
+}
+
+// server names the database that the store is in; empty when the URL cannot be read.
+func (c Config) server() string {
+	o, err := parseURL(c.Redis)
+	if err != nil {
+		return ""
+	}
+	addr := strings.ToLower(o.Addr)
+	for _, loopback := range []string{"127.0.0.1:", "[::1]:"} {
+		if port, ok := strings.CutPrefix(addr, loopback); ok {
+			addr = "localhost:" + port
+		}
+	}
+	return fmt.Sprintf("%s/%d", addr, o.DB)
+}

@@ -1,0 +1,325 @@
+package markers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// maxPipeline bounds the commands sent at once: Redis serves other clients in between.
+	maxPipeline = 250
+	// maxDoubts bounds the markers that get a second look.
+	maxDoubts = 1000
+	// doubtFor is how long a marker without expiry waits for its second look: consumers of SETNX + EXPIRE schemes leave
+	// it so for the time between the two commands.
+	doubtFor = 20 * time.Millisecond
+	// maxProbesBetweenIdentity is how many probes pass between two looks at who the server is.
+	maxProbesBetweenIdentity = 5
+)
+
+// item is a key whose value must be read.
+type item struct {
+	key   string
+	retry bool
+}
+
+// walk is one pass over a store. It can be resumed at its cursor after an interruption, as long as the store is the
+// same process with the same role and was not emptied. Work is taken off its lists only once it is counted.
+type walk struct {
+	layout *layout
+	tally  *tally
+	seen   *recent
+	pace   *pace
+	pings  *latencies
+	// progressed, if set, is told of each step.
+	progressed func(dedup.Progress)
+	// limit ends the walk early once about so many keys were examined; zero walks to the end.
+	limit int64
+	// sampleSize is the number of marker keys to keep in sample.
+	sampleSize int
+	sample     []string
+
+	conn     *redis.Conn
+	info     info
+	keys     int64
+	cursor   uint64
+	ended    bool
+	pending  []string
+	reads    []item
+	doubts   []item
+	expiries *expiryBatch
+	probedAt time.Time
+	probes   int
+}
+
+func newWalk(l *layout, pings *latencies) *walk {
+	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch()}
+}
+
+// run walks from where the walk stands to its end. All of it goes over one connection, so that it cannot end up at
+// another server halfway.
+func (w *walk) run(ctx context.Context, rdb *redis.Client) error {
+	w.conn = rdb.Conn()
+	defer w.conn.Close()
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	for !w.ended || len(w.pending) > 0 || len(w.reads) > 0 {
+		if err := w.step(ctx); err != nil {
+			return err
+		}
+		if err := w.rest(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.lookAgain(ctx); err != nil {
+		return err
+	}
+	return w.end(ctx)
+}
+
+// begin learns who the server is and, at the first start, its clock and size.
+func (w *walk) begin(ctx context.Context) error {
+	for range 3 {
+		if _, err := w.ping(ctx); err != nil {
+			return err
+		}
+	}
+	w.pace.idle = w.pings.least()
+	w.probedAt = time.Now()
+	first := w.info == nil
+	if err := w.identify(ctx); err != nil || !first {
+		return err
+	}
+	started := time.Now()
+	pipe := w.conn.Pipeline()
+	clock, size := pipe.Time(ctx), pipe.DBSize(ctx)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	w.tally.pass.Started = started
+	w.tally.pass.ClockOffset = clock.Val().Sub(started.Add(time.Since(started) / 2))
+	w.keys = size.Val()
+	w.report("")
+	return nil
+}
+
+func (w *walk) ping(ctx context.Context) (time.Duration, error) {
+	started := time.Now()
+	if err := w.conn.Ping(ctx).Err(); err != nil {
+		return 0, err
+	}
+	took := time.Since(started)
+	w.pings.add(took)
+	return took, nil
+}
+
+// identify returns errChanged if the server is not the one that the walk began with.
+func (w *walk) identify(ctx context.Context) error {
+	now, err := readInfo(ctx, w.conn)
+	if err != nil {
+		return err
+	}
+	if now["cluster_enabled"] == "1" {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "this Redis is a node of a Redis Cluster: kind " + kindRedisString + " reads one server that holds all markers"}
+	}
+	if w.info == nil {
+		w.info = now
+		return nil
+	}
+	if change := w.info.identity().change(now.identity()); change != "" {
+		return fmt.Errorf("%w: %s", errChanged, change)
+	}
+	return nil
+}
+
+// readInfo asks in two commands: servers before 7.0 take one section at a time.
+func readInfo(ctx context.Context, conn redis.Cmdable) (info, error) {
+	pipe := conn.Pipeline()
+	basics, commands := pipe.Info(ctx), pipe.Info(ctx, "commandstats")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	return parseInfo(basics.Val() + "\r\n" + commands.Val()), nil
+}
+
+// step makes one round trip: values where a pipeline of them waits, else the expiries that wait together with the next
+// page of keys.
+func (w *walk) step(ctx context.Context) error {
+	asked := len(w.pending)
+	switch {
+	case len(w.reads) >= maxPipeline/2 || w.ended && asked == 0:
+		n := min(len(w.reads), maxPipeline/2)
+		err := w.read(ctx, w.reads[:n], w.mayDoubt)
+		if err == nil {
+			w.reads = append(w.reads[:0], w.reads[n:]...)
+		}
+		return err
+	case asked > maxPipeline:
+		asked = maxPipeline
+	case asked < maxPipeline && !w.ended:
+		asked = 0
+	}
+	var scan *redis.ScanCmd
+	var with redis.Cmder
+	if !w.ended && len(w.pending)-asked < maxPipeline {
+		scan = redis.NewScanCmd(ctx, nil, "scan", w.cursor, "match", w.layout.scan, "count", w.pace.count)
+		with = scan
+	}
+	started := time.Now()
+	expiries, now, err := w.expiries.ask(ctx, w.conn, w.pending[:asked], with)
+	if err != nil {
+		return err
+	}
+	took := time.Since(started)
+	for i, expiry := range expiries {
+		if expiry != gone && !w.tally.byLife(expiry, now) {
+			w.reads = append(w.reads, item{key: w.pending[i]})
+		}
+	}
+	w.pending = append(w.pending[:0], w.pending[asked:]...)
+	examined, size := 0, 10*asked
+	if scan != nil {
+		keys, cursor := scan.Val()
+		examined, size = w.pace.count, size+w.take(keys)
+		w.cursor = cursor
+		w.ended = cursor == 0 || w.limit > 0 && w.examined() >= w.limit
+	}
+	w.pace.spent(took, examined, size)
+	return nil
+}
+
+// take sorts the keys of a page by what they are, and returns their length in bytes.
+func (w *walk) take(keys []string) int {
+	size := 0
+	for _, key := range keys {
+		size += len(key)
+		class := w.layout.classify(key)
+		if class == foreignKey || !w.seen.add(key) {
+			continue
+		}
+		if class == retryKey {
+			w.reads = append(w.reads, item{key, true})
+			continue
+		}
+		if len(w.sample) < w.sampleSize {
+			w.sample = append(w.sample, key)
+		}
+		w.pending = append(w.pending, key)
+	}
+	return size
+}
+
+// coverage is the share of the server's table behind the cursor: Redis counts the cursor up from its high-order bit, so
+// its bits in reverse are a fraction.
+func (w *walk) coverage() float64 {
+	if w.ended && w.cursor == 0 {
+		return 1
+	}
+	return float64(bits.Reverse64(w.cursor)) / math.Exp2(64)
+}
+
+func (w *walk) examined() int64 { return int64(math.Round(w.coverage() * float64(w.keys))) }
+
+// read fetches the beginning of each value and, in the same breath, its expiry, so that the two belong together.
+func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup.State, int64) bool) error {
+	started, size := time.Now(), 0
+	found, now, err := w.expiries.fetch(ctx, w.conn, items)
+	if err != nil {
+		return err
+	}
+	for i, f := range found {
+		size += len(f.value)
+		w.tally.pass.ValuesRead++
+		state, detail := dedup.StateUnknown, f.problem
+		if detail == "" {
+			state, detail = w.layout.codec.decode(f.value)
+		}
+		switch {
+		case doubtful(items[i], state, f.expiry):
+			w.doubts = append(w.doubts, items[i])
+		case items[i].retry:
+			w.tally.retry(items[i].key, f.value, f.expiry)
+		default:
+			w.tally.byValue(items[i].key, state, detail, f.expiry, now)
+		}
+	}
+	w.pace.spent(time.Since(started), 0, size)
+	return nil
+}
+
+// mayDoubt says whether a key without expiry may be a moment away from one.
+func (w *walk) mayDoubt(i item, state dedup.State, expiry int64) bool {
+	if expiry != noExpiry || len(w.doubts) >= maxDoubts {
+		return false
+	}
+	return i.retry || state == dedup.Processing || state == dedup.Done && w.layout.cfg.TTL.Done > 0
+}
+
+// lookAgain settles the doubts.
+func (w *walk) lookAgain(ctx context.Context) error {
+	if len(w.doubts) == 0 {
+		return nil
+	}
+	if err := sleep(ctx, doubtFor); err != nil {
+		return err
+	}
+	for len(w.doubts) > 0 {
+		n := min(len(w.doubts), maxPipeline/2)
+		if err := w.read(ctx, w.doubts[:n], func(item, dedup.State, int64) bool { return false }); err != nil {
+			return err
+		}
+		w.doubts = append(w.doubts[:0], w.doubts[n:]...)
+		if err := w.rest(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest probes the store once a second, says where the walk stands, and pauses for what is owed.
+func (w *walk) rest(ctx context.Context) error {
+	if w.pace.rules.Duty < 1 && time.Since(w.probedAt) >= probeEvery {
+		ping, err := w.ping(ctx)
+		if err != nil {
+			return err
+		}
+		w.pace.probed(ping, w.pings.least())
+		w.probedAt = time.Now()
+		if w.probes++; w.probes%maxProbesBetweenIdentity == 0 {
+			if err := w.identify(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	_, why := w.pace.owed(time.Now())
+	w.report(why)
+	return w.pace.rest(ctx)
+}
+
+func (w *walk) report(why string) {
+	if w.progressed != nil {
+		w.progressed(dedup.Progress{Started: w.tally.pass.Started, Coverage: w.coverage(), Examined: w.examined(), Waiting: why})
+	}
+}
+
+// end makes the pass complete, unless the store changed under it.
+func (w *walk) end(ctx context.Context) error {
+	if err := w.identify(ctx); err != nil {
+		return err
+	}
+	pass := &w.tally.pass
+	pass.Ended = time.Now()
+	pass.Examined = w.examined()
+	pass.Completions.Freeze()
+	pass.GaveUp.Freeze()
+	w.report("")
+	return nil
+}

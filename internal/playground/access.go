@@ -1,0 +1,98 @@
+package playground
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+
+	"dedup-dashboard/internal/playground/servers"
+)
+
+// watcher is the name of the dashboard's account on the broker and in Redis.
+const watcher = "watcher"
+
+// access are the dashboard's accounts, which can look and not touch.
+type access struct {
+	brokerPassword string
+	// redisPassword is empty where Redis is older than 7 and cannot limit a user to reading.
+	redisPassword string
+}
+
+// watcherRules let the dashboard walk the keys of a database and read markers and reported counters.
+const watcherRules = "resetkeys resetchannels -@all +ping +select +info +time +dbsize +scan +type +exists +get +getrange +strlen " +
+	"+ttl +pttl +expiretime +pexpiretime +object|idletime +object|freq +object|encoding +hget +hmget +hlen +hscan +hgetall " +
+	"+client|setname +client|id +command %R~msg:* %R~retry:* %R~dedupstats:*"
+
+// watcherRules72 are the commands that Redis 7.2 added for clients that want to be recognised and not to disturb.
+const watcherRules72 = " +client|no-touch +client|setinfo"
+
+var redisVersion = regexp.MustCompile(`\bv=([0-9]+)\.([0-9]+)`)
+
+// watcherRulesFor returns the rules that a Redis understands, by what redis-server --version printed; empty for one
+// that is too old for them.
+func watcherRulesFor(version string) string {
+	match := redisVersion.FindStringSubmatch(version)
+	if match == nil {
+		return ""
+	}
+	// The expression lets only digits through; a number too large for an int reads as the largest.
+	major, _ := strconv.Atoi(match[1])
+	minor, _ := strconv.Atoi(match[2])
+	switch {
+	case major < 7:
+		return ""
+	case major == 7 && minor < 2:
+		return watcherRules
+	default:
+		return watcherRules + watcherRules72
+	}
+}
+
+// redisArguments prepares the folder for a Redis that keeps its data over a restart and knows the watcher. The user
+// stands in a file, because one made by a command is forgotten at a restart and arguments are seen by everybody.
+func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error) {
+	arguments := []string{"--appendonly", "yes"}
+	out, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask redis-server for its version (Debian and Ubuntu: apt-get install redis-server): %w", err)
+	}
+	rules := watcherRulesFor(string(out))
+	if rules == "" {
+		return arguments, nil
+	}
+	a.redisPassword = rand.Text()
+	text := "user default on nopass ~* &* +@all\nuser " + watcher + " on >" + a.redisPassword + " " + rules + "\n"
+	if err := os.MkdirAll(f.file("redis"), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of Redis: %w", err)
+	}
+	if err := os.WriteFile(f.file("redis/users.acl"), []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write the users of Redis: %w", err)
+	}
+	return append(arguments, "--aclfile", f.file("redis/users.acl")), nil
+}
+
+// redisURL is the address of a logical database for the watcher.
+func (a *access) redisURL(address string, db int) string {
+	u := url.URL{Scheme: "redis", Host: address, Path: "/" + strconv.Itoa(db)}
+	if a.redisPassword != "" {
+		u.User = url.UserPassword(watcher, a.redisPassword)
+	}
+	return u.String()
+}
+
+// grantBroker makes the watcher on the broker: the tag shows it every queue, the permissions let it touch none.
+func (a *access) grantBroker(ctx context.Context, broker *servers.RabbitMQ) error {
+	a.brokerPassword = rand.Text()
+	if err := broker.PutUser(ctx, watcher, a.brokerPassword, "monitoring"); err != nil {
+		return fmt.Errorf("make the dashboard's account on the broker: %w", err)
+	}
+	if err := broker.PutPermissions(ctx, "/", watcher, servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}); err != nil {
+		return fmt.Errorf("limit the dashboard's account on the broker: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+// Package playground is a sample shop on a real RabbitMQ and a real Redis: producers that sometimes resend, idempotent
+// consumers that sometimes fail, crash or lose an ack, and a ledger of what truly happened.
+package playground
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SchemeName names how a pipeline's consumers keep their markers.
+type SchemeName string
+
+// The schemes of the shop; their encodings are those of the presets with the same names.
+const (
+	// TextStatus keeps `processing` and `done` in msg:{id} and counts failures in retry:{id}.
+	TextStatus SchemeName = "redis-text-status"
+	// JSONStatus keeps `processing` or a JSON object in msg:dedup:{id}.
+	JSONStatus SchemeName = "redis-json-status"
+)
+
+// Config says what the shop does. The same seed gives every message the same fate.
+type Config struct {
+	Seed      uint64
+	Pipelines []PipelineConfig
+}
+
+// PipelineConfig describes the traffic and the faults of one pipeline. Shares are 0..1 and are drawn per message or
+// per attempt, whichever makes sense for the fault.
+type PipelineConfig struct {
+	// Name is also the name of the queue; the dead-letter queue is Name + ".dlq".
+	Name   string
+	Scheme SchemeName
+	// DB is the Redis logical database of the pipeline's markers.
+	DB int
+	// Rate is in messages per second, without resent copies.
+	Rate      float64
+	Consumers int
+	Prefetch  int
+	// Resend is the share of messages that the producer sends twice, as after a lost confirm.
+	Resend float64
+	// LostAck is the share of finished deliveries whose channel closes before the ack is sent.
+	LostAck float64
+	// Failure is the share of attempts that fail and are returned to the queue.
+	Failure float64
+	// Poison is the share of messages that fail at every attempt.
+	Poison float64
+	// Crash is the share of messages whose first consumer dies in the middle of the work, its marker in place.
+	Crash float64
+	// Reject is the share of messages that are refused to the dead-letter queue before any work.
+	Reject float64
+	// RejectMarked is the share of messages that are refused in the middle of the work, so that their marker stays.
+	RejectMarked float64
+	// Stuck is the number of messages whose consumer dies between SETNX and EXPIRE: they loop for ever. TextStatus only.
+	Stuck int
+	// Work is the median of the work time, Spread the sigma of its log-normal distribution.
+	Work   time.Duration
+	Spread float64
+	// RequeueDelay is how long a consumer holds a delivery whose marker is in flight before it returns it.
+	RequeueDelay time.Duration
+	// Report makes consumers count their outcomes in the Redis hash dedupstats:{Name}.
+	Report bool
+	// DeadLetterPolicy routes dead letters by a policy through a direct exchange; otherwise queue arguments and the
+	// default exchange do.
+	DeadLetterPolicy bool
+}
+
+// DeadLetterQueue is the name of the pipeline's dead-letter queue.
+func (p PipelineConfig) DeadLetterQueue() string { return p.Name + ".dlq" }
+
+// DefaultConfig is a shop of five pipelines with about 80 messages per second in all.
+func DefaultConfig() Config {
+	return Config{Seed: 1, Pipelines: []PipelineConfig{
+		{Name: "orders", Scheme: TextStatus, DB: 0, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
+			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
+		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 25, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
+			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5, DeadLetterPolicy: true},
+		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 14, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.01,
+			Failure: 0.04, Poison: 0.001, Reject: 0.008, Work: 60 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
+		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 10, Consumers: 2, Prefetch: 5, Resend: 0.01, LostAck: 0.002,
+			Failure: 0.01, Crash: 0.0003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
+		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
+			Failure: 0.005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
+	}}.withDelays()
+}
+
+func (c Config) withDelays() Config {
+	for i := range c.Pipelines {
+		c.Pipelines[i].RequeueDelay = 300 * time.Millisecond
+	}
+	return c
+}
+
+// Pipeline returns the named pipeline's configuration and whether there is one.
+func (c *Config) Pipeline(name string) (*PipelineConfig, bool) {
+	for i := range c.Pipelines {
+		if c.Pipelines[i].Name == name {
+			return &c.Pipelines[i], true
+		}
+	}
+	return nil, false
+}
+
+// knobs are the settings that Set can turn, by name.
+func knobs() map[string]func(*PipelineConfig, string) error {
+	share := func(field func(*PipelineConfig) *float64) func(*PipelineConfig, string) error {
+		return func(p *PipelineConfig, text string) error {
+			return parseFloat(text, 1, field(p))
+		}
+	}
+	count := func(field func(*PipelineConfig) *int) func(*PipelineConfig, string) error {
+		return func(p *PipelineConfig, text string) error { return parseCount(text, field(p)) }
+	}
+	return map[string]func(*PipelineConfig, string) error{
+		"resend":        share(func(p *PipelineConfig) *float64 { return &p.Resend }),
+		"lost-ack":      share(func(p *PipelineConfig) *float64 { return &p.LostAck }),
+		"failure":       share(func(p *PipelineConfig) *float64 { return &p.Failure }),
+		"poison":        share(func(p *PipelineConfig) *float64 { return &p.Poison }),
+		"crash":         share(func(p *PipelineConfig) *float64 { return &p.Crash }),
+		"reject":        share(func(p *PipelineConfig) *float64 { return &p.Reject }),
+		"reject-marked": share(func(p *PipelineConfig) *float64 { return &p.RejectMarked }),
+		"rate":          func(p *PipelineConfig, text string) error { return parseFloat(text, 10_000, &p.Rate) },
+		"spread":        func(p *PipelineConfig, text string) error { return parseFloat(text, 3, &p.Spread) },
+		"stuck":         count(func(p *PipelineConfig) *int { return &p.Stuck }),
+		"consumers":     count(func(p *PipelineConfig) *int { return &p.Consumers }),
+		"prefetch":      count(func(p *PipelineConfig) *int { return &p.Prefetch }),
+		"work":          func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Work) },
+		"requeue-delay": func(p *PipelineConfig, text string) error { return parseDuration(text, &p.RequeueDelay) },
+	}
+}
+
+// KnobNames returns the names that Set knows, sorted.
+func KnobNames() []string {
+	var names []string
+	for name := range knobs() {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Set turns one knob, written PIPELINE.KNOB=VALUE; the pipeline * means all of them.
+func (c *Config) Set(setting string) error {
+	path, value, ok := strings.Cut(setting, "=")
+	pipeline, knob, ok2 := strings.Cut(path, ".")
+	if !ok || !ok2 {
+		return fmt.Errorf("%q: want PIPELINE.KNOB=VALUE, as in orders.resend=0.05", setting)
+	}
+	turn, ok := knobs()[knob]
+	if !ok {
+		return fmt.Errorf("%q: unknown knob %q; there are %s", setting, knob, strings.Join(KnobNames(), ", "))
+	}
+	found := false
+	for i := range c.Pipelines {
+		if pipeline != "*" && pipeline != c.Pipelines[i].Name {
+			continue
+		}
+		found = true
+		if err := turn(&c.Pipelines[i], value); err != nil {
+			return fmt.Errorf("%q: %w", setting, err)
+		}
+	}
+	if !found {
+		return fmt.Errorf("%q: no pipeline %q", setting, pipeline)
+	}
+	return nil
+}
+
+func parseFloat(text string, highest float64, to *float64) error {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value >= 0 && value <= highest) {
+		return fmt.Errorf("want a number from 0 to %g", highest)
+	}
+	*to = value
+	return nil
+}
+
+func parseCount(text string, to *int) error {
+	value, err := strconv.Atoi(text)
+	if err != nil || value < 0 || value > 1000 {
+		return fmt.Errorf("want a whole number from 0 to 1000")
+	}
+	*to = value
+	return nil
+}
+
+func parseDuration(text string, to *time.Duration) error {
+	value, err := time.ParseDuration(text)
+	if err != nil || value < 0 || value > time.Minute {
+		return fmt.Errorf("want a duration from 0s to 1m")
+	}
+	*to = value
+	return nil
+}

@@ -1,0 +1,296 @@
+package playground_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"dedup-dashboard/internal/playground"
+	"dedup-dashboard/internal/playground/servers"
+)
+
+// busyConfig has the default shop's shape with more traffic and more faults, to see each fault within seconds.
+func busyConfig(t *testing.T) playground.Config {
+	t.Helper()
+	config := playground.DefaultConfig()
+	for _, setting := range []string{
+		"*.rate=40", "*.resend=0.06", "*.lost-ack=0.02", "*.failure=0.04", "*.reject=0.03", "*.work=6ms",
+		"emails.poison=0.02", "inventory.crash=0.01", "inventory.reject-marked=0.02", "payments.failure=0.01",
+	} {
+		must(t, config.Set(setting))
+	}
+	return config
+}
+
+func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	ctx := t.Context()
+	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
+	must(t, err)
+	t.Cleanup(broker.Kill)
+	store, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
+	must(t, err)
+	t.Cleanup(store.Kill)
+
+	config := busyConfig(t)
+	shop, err := playground.Start(ctx, config, broker, store, slog.New(slog.DiscardHandler))
+	must(t, err)
+	ledger := shop.Ledger()
+	waitUntil(t, 40*time.Second, "every pipeline has seen its faults", func() bool { return sawEveryFault(ledger, config) })
+	shop.StopProducers()
+	draining, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	must(t, shop.Drain(draining))
+
+	report := servedReport(t, ledger)
+	for _, pipeline := range config.Pipelines {
+		t.Run(pipeline.Name, func(t *testing.T) {
+			truth := report.Pipelines[pipeline.Name]
+			t.Logf("%+v", truth)
+			checkSums(t, truth)
+			checkQueues(t, broker, pipeline, truth)
+			client := redis.NewClient(&redis.Options{Addr: store.Addr(), DB: pipeline.DB})
+			defer client.Close()
+			checkMarkers(t, client, pipeline, truth)
+			checkReported(t, client, pipeline, truth)
+		})
+	}
+
+	stopping, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	must(t, shop.Stop(stopping))
+	must(t, broker.Stop(ctx))
+	must(t, store.Stop(ctx))
+}
+
+func sawEveryFault(ledger *playground.Ledger, config playground.Config) bool {
+	for _, pipeline := range config.Pipelines {
+		truth := ledger.Truth(pipeline.Name)
+		if truth.Messages < 300 || truth.Duplicates == 0 || truth.LostAcks == 0 || truth.Failures == 0 || truth.DeadLetters == 0 {
+			return false
+		}
+		if pipeline.Stuck > 0 && truth.Looping < 3 || pipeline.Poison > 0 && truth.GaveUp == 0 || pipeline.Crash > 0 && truth.Crashes == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func servedReport(t *testing.T, ledger *playground.Ledger) playground.Report {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	ledger.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/ledger", nil))
+	var report playground.Report
+	must(t, json.Unmarshal(recorder.Body.Bytes(), &report))
+	return report
+}
+
+func checkSums(t *testing.T, truth playground.Truth) {
+	t.Helper()
+	if in, out := truth.Published+truth.Resent, truth.Messages+truth.DeadLetters+truth.Queued; in != out {
+		t.Errorf("published + resent = %d, acked + dead-lettered + queued = %d", in, out)
+	}
+	if sum := truth.Processed + truth.Duplicates + truth.InFlightAcked + truth.GaveUp; truth.Messages != sum {
+		t.Errorf("messages = %d, processed + duplicates + in-flight acked + given up = %d", truth.Messages, sum)
+	}
+	if truth.Ack.Count() != truth.Messages {
+		t.Errorf("%d ack latencies for %d messages", truth.Ack.Count(), truth.Messages)
+	}
+	if want := truth.Processed + truth.Failures; truth.Work.Count() != want {
+		t.Errorf("%d work times for %d settled attempts", truth.Work.Count(), want)
+	}
+	if truth.DoubleEffects != 0 || truth.SettledAgain != 0 || truth.StoreErrors != 0 || truth.Unconfirmed != 0 {
+		t.Errorf("with healthy servers want no double effects, second settlements, store errors or lost confirms: %+v", truth)
+	}
+}
+
+// checkQueues compares the depths of source and dead-letter queue. A looping message is held by a consumer or ready.
+func checkQueues(t *testing.T, broker *servers.RabbitMQ, pipeline playground.PipelineConfig, truth playground.Truth) {
+	t.Helper()
+	waitUntil(t, 5*time.Second, "the depths of "+pipeline.Name+" equal the ledger", func() bool {
+		return depth(t, broker, pipeline.DeadLetterQueue()) == truth.DeadLetters && depth(t, broker, pipeline.Name) == truth.Queued
+	})
+	if pipeline.Stuck > 0 && truth.Queued != int64(pipeline.Stuck) {
+		t.Errorf("%d messages queued, want the %d that loop", truth.Queued, pipeline.Stuck)
+	}
+}
+
+func depth(t *testing.T, broker *servers.RabbitMQ, queue string) int64 {
+	t.Helper()
+	var totals []struct {
+		Name     string `json:"name"`
+		Messages int64  `json:"messages"`
+	}
+	must(t, broker.API(t.Context(), http.MethodGet, "/api/queues/%2F?disable_stats=true&enable_queue_totals=true", nil, &totals))
+	for _, entry := range totals {
+		if entry.Name == queue {
+			return entry.Messages
+		}
+	}
+	t.Fatalf("queue %s is not listed", queue)
+	return 0
+}
+
+var jsonSuccess = regexp.MustCompile(`^\{"status": "success", "result": \{"id": "[a-z]+-1-[0-9]{7}", "note": "(\\u[0-9a-f]{4}){4}"\}, "time": [0-9]{10}\.[0-9]{1,6}\}$`)
+
+func checkMarkers(t *testing.T, client *redis.Client, pipeline playground.PipelineConfig, truth playground.Truth) {
+	t.Helper()
+	var done, processing, endless, givenUp int64
+	keys, err := client.Keys(t.Context(), "*").Result()
+	must(t, err)
+	for _, key := range keys {
+		if strings.HasPrefix(key, "dedupstats:") {
+			continue
+		}
+		value, err := client.Get(t.Context(), key).Result()
+		must(t, err)
+		ttl, err := client.PTTL(t.Context(), key).Result()
+		must(t, err)
+		switch {
+		case strings.HasPrefix(key, "retry:"):
+			if value == "5" {
+				givenUp++
+			}
+		case value == "processing":
+			processing++
+			if ttl == -1 {
+				endless++
+			} else if ttl > 300*time.Second {
+				t.Errorf("%s expires in %s, want at most 300 s", key, ttl)
+			}
+		case value == "done" && pipeline.Scheme == playground.TextStatus,
+			pipeline.Scheme == playground.JSONStatus && jsonSuccess.MatchString(value) && json.Valid([]byte(value)):
+			done++
+			if ttl > 24*time.Hour || ttl < 23*time.Hour {
+				t.Errorf("%s expires in %s, want about 24 h", key, ttl)
+			}
+		default:
+			t.Errorf("%s holds %q", key, value)
+		}
+	}
+	if endless != int64(pipeline.Stuck) {
+		t.Errorf("%d markers in processing without expiry, want %d", endless, pipeline.Stuck)
+	}
+	if givenUp != truth.GaveUp {
+		t.Errorf("%d retry counters at 5, want the %d messages given up", givenUp, truth.GaveUp)
+	}
+	// Work whose ack was lost is done although it was not counted as processed: its redelivery is a duplicate.
+	if want := truth.Processed + truth.LostAcks; done != want {
+		t.Errorf("%d markers are done, want processed + lost acks = %d", done, want)
+	}
+}
+
+func checkReported(t *testing.T, client *redis.Client, pipeline playground.PipelineConfig, truth playground.Truth) {
+	t.Helper()
+	got, err := client.HGetAll(t.Context(), "dedupstats:"+pipeline.Name).Result()
+	must(t, err)
+	if !pipeline.Report {
+		if len(got) > 0 {
+			t.Errorf("a pipeline that reports nothing has %v", got)
+		}
+		return
+	}
+	want := make(map[string]string)
+	add := func(name string, n int64) {
+		if n > 0 {
+			want[name] = strconv.FormatInt(n, 10)
+		}
+	}
+	add("processed", truth.Processed)
+	add("duplicate_done", truth.Duplicates)
+	add("duplicate_in_flight", truth.InFlight+truth.InFlightAcked)
+	add("failed", truth.Failures)
+	for i, bound := range []string{"0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "inf"} {
+		add("ack_le_"+bound, truth.Ack.Buckets[i])
+		add("work_le_"+bound, truth.Work.Buckets[i])
+	}
+	add("ack_sum_us", truth.Ack.SumMicros)
+	add("work_sum_us", truth.Work.SumMicros)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("dedupstats differ from the ledger (-ledger +hash):\n%s", diff)
+	}
+}
+
+func TestTheShopRecoversFromServersThatRestart(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	ctx := t.Context()
+	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
+	must(t, err)
+	t.Cleanup(broker.Kill)
+	store, err := servers.StartRedis(ctx, servers.RedisOptions{
+		Dir: filepath.Join(t.TempDir(), "redis"), Args: []string{"--appendonly", "yes"}})
+	must(t, err)
+	t.Cleanup(store.Kill)
+	config := playground.DefaultConfig()
+	config.Pipelines = config.Pipelines[:1]
+	shop, err := playground.Start(ctx, config, broker, store, slog.New(slog.DiscardHandler))
+	must(t, err)
+	moves := func(what string) {
+		t.Helper()
+		before := shop.Ledger().Truth("orders").Processed
+		waitUntil(t, 20*time.Second, "messages move "+what, func() bool { return shop.Ledger().Truth("orders").Processed > before+20 })
+	}
+	moves("at first")
+	must(t, store.Stop(ctx))
+	waitUntil(t, 10*time.Second, "the consumers feel the loss of the store", func() bool { return shop.Ledger().Truth("orders").StoreErrors > 0 })
+	must(t, store.Restart(ctx))
+	moves("after the store is back")
+	must(t, broker.Restart(ctx))
+	moves("after the broker is back")
+	stopping, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	must(t, shop.Stop(stopping))
+	must(t, broker.Stop(ctx))
+	must(t, store.Stop(ctx))
+}
+
+func TestAKnobIsTurnedByNameOrRefusedWithTheReason(t *testing.T) {
+	config := playground.DefaultConfig()
+	must(t, config.Set("orders.resend=0.5"))
+	must(t, config.Set("*.work=3ms"))
+	orders, _ := config.Pipeline("orders")
+	if orders.Resend != 0.5 || orders.Work != 3*time.Millisecond {
+		t.Errorf("orders = %+v", orders)
+	}
+	for _, bad := range []string{"", "orders", "orders.resend", "orders.resend=2", "orders.resend=NaN", "orders.nothing=1",
+		"nobody.resend=0.1", "orders.work=soon", "orders.stuck=-1"} {
+		if err := config.Set(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		} else if !strings.Contains(err.Error(), strconv.Quote(bad)) {
+			t.Errorf("%q: the error does not show it: %v", bad, err)
+		}
+	}
+}
+
+func waitUntil(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(limit)
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("after %s it does not hold that %s", limit, what)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
