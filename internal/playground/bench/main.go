@@ -25,6 +25,9 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"history", measureHistory},
+		{"markers", measureMarkers},
+		{"broker", measureBroker},
+		{"program", measureProgram},
 	}
 }
 
