@@ -27,6 +27,7 @@ func groups() []group {
 		{"history", measureHistory},
 		{"markers", measureMarkers},
 		{"broker", measureBroker},
+		{"overview", measureOverview},
 		{"program", measureProgram},
 	}
 }
