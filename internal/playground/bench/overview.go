@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -42,18 +43,18 @@ func measureOverview(ctx context.Context, b *bench) error {
 		return err
 	}
 	var size int
-	took, err := durations(overviewRequests, func() error {
+	var took []time.Duration
+	for range overviewRequests {
 		source.next()
+		start := time.Now()
 		page := get(site, "/", cookie)
+		took = append(took, time.Since(start))
 		size = page.Body.Len()
 		if page.Code != http.StatusOK || !strings.Contains(page.Body.String(), pipelineName(historyPipelines-1)) {
 			return fmt.Errorf("the overview answered %d", page.Code)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
+	slices.Sort(took)
 	b.table.add("overview: 200 pipelines, in the handler, median of 500", ms(took[len(took)/2]), "ms", target{})
 	b.table.add("overview: 200 pipelines, in the handler, p95 of 500", ms(took[len(took)*95/100]), "ms", target{atMost: 10})
 	b.table.add("overview: size of the page before compression", float64(size)/1024, "KiB", target{})
