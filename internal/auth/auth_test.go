@@ -108,7 +108,7 @@ func FuzzVerifyNeverPanics(f *testing.F) {
 	f.Add("$2a$04$abcdefghijklmnopqrstuv", "x")
 	f.Fuzz(func(t *testing.T, hash, pw string) {
 		if h, err := parseArgon(hash); err == nil && h.memory > 1024 {
-			t.Skip("too slow to repeat")
+			return // too slow to repeat
 		}
 		if isBcrypt(hash) {
 			return

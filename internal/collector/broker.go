@@ -49,9 +49,13 @@ type brokerWatch struct {
 	queueSet uint64 // of the sampling goroutine
 
 	// The rest belongs to the round.
-	absorbed  uint64
-	indexed   [2]uint64
-	queues    map[dedup.QueueRef]*dedup.Queue
+	absorbed uint64
+	indexed  [2]uint64
+	queues   map[dedup.QueueRef]*dedup.Queue
+	// complete: the newest list of queues hides none. born is when a queue was first listed, of those that the complete
+	// list before did not have.
+	complete  bool
+	born      map[dedup.QueueRef]time.Time
 	index     *topologyIndex
 	consumers map[dedup.QueueRef][]dedup.Consumer
 	node      string
@@ -73,7 +77,8 @@ func (b *brokerWatch) acquire(ctx context.Context) error {
 
 func (b *brokerWatch) release() { <-b.gate }
 
-// readSample reads the broker, and asks for the topology at the first success and whenever the set of queues changed.
+// readSample reads the broker, and asks for the topology at the first success and whenever the set of queues or the
+// number of consumers of one changed.
 func (b *brokerWatch) readSample(ctx context.Context) error {
 	if err := b.acquire(ctx); err != nil {
 		return err
@@ -94,7 +99,7 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	return nil
 }
 
-// hash is the same for the same set of queues in any order; never 0, so that the first set counts as a change.
+// hash is the same for the same queues and consumers in any order; never 0, so that the first set counts as a change.
 func (b *brokerWatch) hash(queues []dedup.Queue) uint64 {
 	sum := uint64(len(queues)) + 1
 	for i := range queues {
@@ -103,6 +108,9 @@ func (b *brokerWatch) hash(queues []dedup.Queue) uint64 {
 		h.WriteString(queues[i].Vhost)
 		h.WriteByte(0)
 		h.WriteString(queues[i].Name)
+		if n := queues[i].Consumers; n != nil {
+			h.WriteByte(byte(*n))
+		}
 		sum += h.Sum64()
 	}
 	return max(sum, 1)
@@ -132,7 +140,8 @@ func (b *brokerWatch) pace(took time.Duration) time.Duration {
 	return min(max(took*totalsCost, totalsInterval), totalsSlowest)
 }
 
-// watchTopology reads the topology now and then, and at once when it is wanted, until ctx ends.
+// watchTopology reads the topology now and then, and at once when it is wanted, but not twice within an interval,
+// until ctx ends.
 func (b *brokerWatch) watchTopology(ctx context.Context) {
 	timer := time.NewTimer(topologyInterval)
 	defer timer.Stop()
@@ -152,6 +161,9 @@ func (b *brokerWatch) watchTopology(ctx context.Context) {
 			b.topology.set(last)
 		}
 		timer.Reset(next)
+		if !waitUntil(ctx, time.Now().Add(b.samples.interval)) {
+			return
+		}
 	}
 }
 
@@ -234,9 +246,15 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		return
 	}
 	b.indexed = [2]uint64{count, version}
+	was, wasComplete := b.queues, b.complete
+	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
 	b.queues = make(map[dedup.QueueRef]*dedup.Queue, len(s.Queues))
 	for i := range s.Queues {
-		b.queues[s.Queues[i].QueueRef] = &s.Queues[i]
+		ref := s.Queues[i].QueueRef
+		b.queues[ref] = &s.Queues[i]
+		if _, known := was[ref]; !known && wasComplete {
+			b.born[ref] = s.At
+		}
 	}
 	if topology.topology.At.IsZero() {
 		b.index = nil
@@ -275,7 +293,7 @@ func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
-		seed: maphash.MakeSeed(), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: patience, read: b.readSample, turned: turned}

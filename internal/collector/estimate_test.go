@@ -174,7 +174,7 @@ func TestResidualRefusals(t *testing.T) {
 				s.Frames[i].Acks /= 2
 			}
 		}, "markers of other work"},
-		"an interval that is too wide": {func(s *residualSample) { s.Pass.UndatedCompletions = 900 }, "cannot tell"},
+		"an interval that is too wide": {func(s *residualSample) { s.Pass.UndatedCompletions = 900 }, "too wide"},
 		"nothing acked": {func(s *residualSample) {
 			for i := range s.Frames {
 				s.Frames[i].Acks = 0

@@ -65,6 +65,21 @@ func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) bool {
 	return true
 }
 
+// settleUnborn completes the frames from before the queues of the pipeline were declared.
+func (p *pipeline) settleUnborn() {
+	var first time.Time
+	for _, t := range p.targets {
+		born, ok := p.broker.born[t.QueueRef]
+		if !ok {
+			return
+		}
+		if first.IsZero() || born.Before(first) {
+			first = born
+		}
+	}
+	p.frames.settleUnborn(first)
+}
+
 // losesMessages reports whether messages can leave a queue without anybody taking them.
 func losesMessages(q *dedup.Queue) bool {
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires"} {

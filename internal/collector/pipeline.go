@@ -54,6 +54,15 @@ func (q *queueCounters) all() []*counter {
 	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
 }
 
+// awaitBirth notes that the queue does not exist: its counters will be born at 0.
+func (q *queueCounters) awaitBirth() {
+	for _, raw := range q.all() {
+		if raw.state == counterUnseen {
+			raw.observe(nil)
+		}
+	}
+}
+
 // A deadQueue follows one dead-letter queue.
 type deadQueue struct {
 	ack, deliverNoAck, getNoAck, publish counter
@@ -182,16 +191,19 @@ func (p *pipeline) active(moved bool, at time.Time) {
 func (p *pipeline) absorbSample(s *dedup.BrokerSample) {
 	counting := !s.Info.StatsDisabled && s.Info.RatesMode != "none"
 	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Whole: p.deadWhole}
-	dropped := false
+	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
 	for _, ref := range p.refs {
 		q := p.broker.queues[ref]
 		if counting {
 			dropped = p.countQueue(ref, q, s.At) || dropped
 		}
-		if q == nil || q.Messages == nil || q.Unacked == nil {
+		switch {
+		case q == nil && p.broker.complete:
+			unborn++
+		case q == nil || q.Messages == nil || q.Unacked == nil:
 			f.Blind, f.Whole = true, false
-		} else {
+		default:
 			f.Depth += float64(*q.Messages)
 			f.Unacked += float64(*q.Unacked)
 		}
@@ -201,6 +213,7 @@ func (p *pipeline) absorbSample(s *dedup.BrokerSample) {
 			consumers += *q.Consumers
 		}
 	}
+	f.Unborn = unborn == len(p.refs)
 	p.noteConsumers(consumers, consumersKnown, s.At)
 	if dropped {
 		p.gaps++
@@ -226,18 +239,25 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	}
 	if q == nil || (c.node != "" && q.Node != "" && q.Node != c.node) {
 		for _, raw := range c.all() {
-			dropped = raw.lose().Dropped || dropped
+			if raw.state == counterCounting || (raw.state == counterAbsent && !p.broker.complete) {
+				dropped = raw.lose().Dropped || dropped
+			}
 		}
 	}
 	if q == nil {
+		if p.broker.complete && !dropped {
+			c.awaitBirth()
+		}
 		return dropped
 	}
 	if q.Node != "" {
 		c.node = q.Node
 	}
 	take := func(raw *counter, value *int64, t *tally) step {
+		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
+		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
 		st := p.observe(raw, value)
-		dropped = dropped || st.Dropped
+		dropped = dropped || st.Dropped || late
 		if raw.known() {
 			t.take(st)
 		}

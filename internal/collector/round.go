@@ -141,7 +141,10 @@ func (c *Collector) rediscover(b *brokerWatch, now time.Time) {
 	}
 	for _, p := range c.pipelines {
 		if p.broker == b {
-			p.deadWhole = p.deadLettersKept(users)
+			was := p.deadWhole
+			if p.deadWhole = p.deadLettersKept(users); p.deadWhole && !was {
+				p.settleUnborn()
+			}
 		}
 	}
 }

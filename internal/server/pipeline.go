@@ -20,7 +20,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*nameLimit), Self: q.address(path), Starting: snap.Round == 0,
-		AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval), Late: late(snap, now), Range: rangeView(q, path, now),
+		AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now), Range: rangeView(q, path, now),
 	}
 	j := judged{p, verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)

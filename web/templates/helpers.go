@@ -1,12 +1,14 @@
 package templates
 
 import (
+	"strconv"
+
 	"github.com/a-h/templ"
 )
 
 // region makes an element fetch itself again when the event stream hints that its topic changed, and after every
 // reconnection. Pages without a bundle or a stream carry none of it.
-func region(f Frame, self, topic string) templ.Attributes {
+func region(f Frame, self, topic string, every int) templ.Attributes {
 	if !f.Bundle || f.Live == "" {
 		return nil
 	}
@@ -14,6 +16,7 @@ func region(f Frame, self, topic string) templ.Attributes {
 		"hx-get":     self,
 		"hx-trigger": topic + " from:body throttle:2s, resync from:body",
 		"hx-swap":    "outerMorph",
+		"data-every": strconv.Itoa(every),
 	}
 }
 
