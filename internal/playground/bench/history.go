@@ -159,14 +159,14 @@ func openHistory(ctx context.Context, args []string) error {
 		return err
 	}
 	o.Ready = time.Since(start).Seconds()
-	o.ReadyRSS = rss(os.Getpid())
+	o.ReadyRSS = memory("self", "VmRSS")
 	if err := holds(ctx, db, end); err != nil {
 		return err
 	}
 	if err := o.work(ctx, db, end); err != nil {
 		return err
 	}
-	o.WorkRSS = rss(os.Getpid())
+	o.WorkRSS = memory("self", "VmRSS")
 	if err := json.NewEncoder(os.Stdout).Encode(o); err != nil {
 		return err
 	}

@@ -25,6 +25,10 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"history", measureHistory},
+		{"markers", measureMarkers},
+		{"broker", measureBroker},
+		{"overview", measureOverview},
+		{"program", measureProgram},
 	}
 }
 

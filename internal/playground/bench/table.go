@@ -7,7 +7,13 @@ import (
 )
 
 // A target is the limit that a figure is compared with; the zero target compares with nothing.
-type target struct{ atMost float64 }
+type target struct {
+	atMost float64
+	zero   bool // the limit is 0
+}
+
+// none is the target of what must not happen.
+var none = target{zero: true}
 
 func (t target) String() string {
 	if t == (target{}) {
@@ -19,7 +25,7 @@ func (t target) String() string {
 // table prints a figure as soon as it is known, in columns.
 type table struct{ out io.Writer }
 
-const row = "%-62s\t%10s\t%-8s\t%-10s\t%s\n"
+const row = "%-66s\t%10s\t%-8s\t%-8s\t%s\n"
 
 func (t *table) head() { fmt.Fprintf(t.out, row, "figure", "value", "unit", "target", "") }
 
