@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,14 @@ func parseURL(r Redis) (*redis.Options, error) {
 	return options, nil
 }
 
+// silence keeps the library from writing to standard error on its own: each failure reaches us as an error too, and is
+// logged once, with its store.
+var silence = sync.OnceFunc(func() { redis.SetLogger(mute{}) })
+
+type mute struct{}
+
+func (mute) Printf(context.Context, string, ...any) {}
+
 // newClient returns a client with few connections that leaves no trace in the store: no client name, no library
 // announcement, no reads that count as use where the server can tell them apart.
 func newClient(r Redis) (*redis.Client, error) {
@@ -38,6 +47,7 @@ func newClient(r Redis) (*redis.Client, error) {
 			return nil, err
 		}
 	}
+	silence()
 	options.Protocol = 2
 	options.ClientName = ""
 	options.DisableIdentity = true

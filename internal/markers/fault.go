@@ -25,6 +25,7 @@ var errChanged = errors.New("the store changed during the pass")
 type explainer struct {
 	addr string
 	user string
+	tls  bool
 	// patterns are the key patterns that the user must be allowed to read.
 	patterns []string
 }
@@ -64,6 +65,9 @@ func (e explainer) words(err error) string {
 	case errors.As(err, &record):
 		return server + " does not speak TLS on this port: write redis:// in redis.url, or its TLS port"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		if e.tls {
+			server += " (TLS, as rediss:// asks)"
+		}
 		return server + " did not answer in time: it is paused, overloaded or blocked by a long command, or a firewall drops packets"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return server + " closed the connection: it stopped or restarted, or it expects TLS (rediss://)"

@@ -51,7 +51,7 @@ func openRedisString(c Config, log *slog.Logger) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}
-	e := explainer{addr: rdb.Options().Addr, user: rdb.Options().Username}
+	e := explainer{addr: rdb.Options().Addr, user: rdb.Options().Username, tls: rdb.Options().TLSConfig != nil}
 	for _, p := range append(c.patterns(), pattern{glob: parseGlob(reportedPrefix + "*")}) {
 		e.patterns = append(e.patterns, "%R~"+p.glob.text)
 	}

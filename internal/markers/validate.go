@@ -61,6 +61,8 @@ func (p *problems) oneOf(path, value string, allowed ...string) {
 func (p *problems) redis(path string, r Redis) {
 	options, err := parseURL(r)
 	switch {
+	case r.URL.Err() != nil:
+		p.add(path+".url", "%v", r.URL.Err())
 	case r.URL.IsZero():
 		p.add(path+".url", "is missing: write redis://user:password@host:6379/0, {env: NAME} or {file: PATH}")
 	case err != nil:

@@ -16,13 +16,20 @@ const Redacted = "<redacted>"
 // A Secret is a string that prints as Redacted through fmt, slog, JSON and YAML. The zero value is an empty secret.
 // Only Reveal gives the string away, so that a reader of the code can find every place where one is used.
 type Secret struct {
-	value string
+	// value is behind a pointer because fmt reads structs by reflection where it cannot call our methods: in unexported
+	// fields of others, and under the verbs p and w. There it meets an address. Nil is the empty secret.
+	value *string
 	// err is why a reference could not be followed; see Err.
 	err error
 }
 
 // New returns a secret that holds the value.
-func New(value string) Secret { return Secret{value: value} }
+func New(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{value: &value}
+}
 
 // FromEnv returns the value of an environment variable, or an error naming the variable if it is unset.
 func FromEnv(name string) (Secret, error) {
@@ -30,7 +37,7 @@ func FromEnv(name string) (Secret, error) {
 	if !ok {
 		return Secret{}, fmt.Errorf("environment variable %s is not set", name)
 	}
-	return Secret{value: v}, nil
+	return New(v), nil
 }
 
 // FromFile returns the content of a file without its trailing line break, or an error naming the file.
@@ -39,7 +46,7 @@ func FromFile(path string) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("read secret: %w", err)
 	}
-	return Secret{value: strings.TrimRight(string(b), "\r\n")}, nil
+	return New(strings.TrimRight(string(b), "\r\n")), nil
 }
 
 // UnmarshalYAML reads a secret written as a value, {env: NAME} or {file: PATH}. A reference that cannot be followed is
@@ -85,14 +92,19 @@ func follow(how, where string) Secret {
 func (s Secret) Err() error { return s.err }
 
 // Reveal returns the string itself.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
 
 // IsZero reports whether the secret is empty.
-func (s Secret) IsZero() bool { return s.value == "" }
+func (s Secret) IsZero() bool { return s.value == nil }
 
 // String implements fmt.Stringer.
 func (s Secret) String() string {
-	if s.value == "" {
+	if s.IsZero() {
 		return ""
 	}
 	return Redacted

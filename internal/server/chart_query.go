@@ -164,10 +164,9 @@ func rangeView(q chartQuery, path string, now time.Time) templates.Range {
 		r.Scale = "lin"
 	}
 	r.Text = q.from.Format("2 Jan 15:04") + " to " + q.to.Format("2 Jan 15:04 MST")
-	if q.preset == "" {
-		r.From, r.To = q.from.Format("2006-01-02T15:04:05"), q.to.Format("2006-01-02T15:04:05")
-	} else {
-		r.Text = "last " + templates.Span(span)
+	r.From, r.To = q.from.Format("2006-01-02T15:04:05"), q.to.Format("2006-01-02T15:04:05")
+	if q.preset != "" {
+		r.Text = "last " + templates.Window(span)
 	}
 	other := q
 	other.linear = !q.linear

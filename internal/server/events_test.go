@@ -105,7 +105,7 @@ func inBubble(t *testing.T, f func(t *testing.T, s *site, l *memoryListener)) {
 	})
 }
 
-const bearerLine = "Authorization: Bearer " + viewerToken
+const bearerLine = "Accept-Encoding: gzip\r\nAuthorization: Bearer " + viewerToken
 
 func TestStreamSendsHintsOfItsTopicsOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *site, l *memoryListener) {

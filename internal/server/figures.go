@@ -74,9 +74,9 @@ func figureNote(f dedup.Figure) string {
 
 func windowText(f dedup.Figure) string {
 	if f.Partial() && f.Window-f.Covered > f.Window/20 {
-		return templates.Span(f.Covered) + " of " + templates.Span(f.Window)
+		return templates.Span(f.Covered) + " of " + templates.Window(f.Window)
 	}
-	return templates.Span(f.Window)
+	return templates.Window(f.Window)
 }
 
 // figureFacts is the provenance of a figure, known or not.

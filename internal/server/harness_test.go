@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
@@ -158,7 +157,6 @@ func (s *site) do(method, target, body string, headers ...string) *http.Response
 // deadlineRecorder lets a recorder stand in for a connection.
 type deadlineRecorder struct{ *httptest.ResponseRecorder }
 
-func (deadlineRecorder) SetReadDeadline(time.Time) error  { return nil }
 func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
 
 func (s *site) body(res *http.Response) string {
@@ -190,15 +188,4 @@ func cookieOf(t *testing.T, res *http.Response) string {
 	}
 	t.Fatal("no session cookie")
 	return ""
-}
-
-// client returns a browser with cookies that does not follow redirects.
-func client(t *testing.T) *http.Client {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &http.Client{Jar: jar, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	t.Cleanup(c.CloseIdleConnections)
-	return c
 }

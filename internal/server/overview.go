@@ -28,6 +28,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 		snap = &dedup.Snapshot{}
 	}
 	v.AsOf, v.Every, v.Late = moment(snap.At, now), templates.Span(snap.Interval), late(snap, now)
+	v.Seconds = int(snap.Interval.Seconds())
 	for i := range snap.Brokers {
 		v.Brokers = append(v.Brokers, brokerCard(&snap.Brokers[i], now))
 	}

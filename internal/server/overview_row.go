@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -39,7 +41,7 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		Stale:       len(p.Down) > 0,
 	}
 	if p.verdict.Tier != dedup.Normal {
-		row.Why = templates.Plain(why(p), reasonLimit)
+		row.Why = templates.Plain(capital(why(p)), 2*reasonLimit)
 	}
 	if !row.Duplicates.Known {
 		row.Duplicates.Note = "" // the reason stands beside the name
@@ -60,6 +62,15 @@ func why(p judged) string {
 		return down.Name + " cannot be read: " + down.Err
 	}
 	return p.verdict.Why
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[size:]
 }
 
 // shownRate is the duplicate rate that was judged, else the one of the configured window.
@@ -238,20 +249,20 @@ func headline(all []judged) []templates.Stat {
 			known["busy"]++
 		}
 	}
-	stat := func(label, key, value, note string) templates.Stat {
-		s := templates.Stat{Label: label, Value: value, Note: note, Known: known[key] > 0}
+	stat := func(label, key, value string) templates.Stat {
+		s := templates.Stat{Label: label, Value: value, Known: known[key] > 0}
 		if !s.Known {
 			s.Value, s.Note = "unknown", "no pipeline knows"
 		} else if known[key] < len(all) {
-			s.Note += "over " + templates.Number(float64(known[key])) + " of " + templates.Number(float64(len(all)))
+			s.Note = templates.Number(float64(known[key])) + " of " + templates.Number(float64(len(all))) + " pipelines"
 		}
 		return s
 	}
 	return []templates.Stat{
-		stat("Messages", "messages", templates.Rate(rate)+"/s", ""),
-		stat("Duplicate rate", "rate", templates.PercentRange(low/n, high/n), ""),
-		stat("Dead letters", "dead", templates.Number(dead), ""),
-		stat("Processing markers", "busy", templates.Number(busy), ""),
+		stat("Messages", "messages", templates.Rate(rate)+"/s"),
+		stat("Duplicate rate", "rate", templates.PercentRange(low/n, high/n)),
+		stat("Dead letters", "dead", templates.Number(dead)),
+		stat("Processing markers", "busy", templates.Number(busy)),
 	}
 }
 

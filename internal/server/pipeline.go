@@ -20,11 +20,11 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*nameLimit), Self: q.address(path), Starting: snap.Round == 0,
-		AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval), Late: late(snap, now), Range: rangeView(q, path, now),
+		AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now), Range: rangeView(q, path, now),
 	}
 	j := judged{p, verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
-	v.Why = templates.Plain(why(j), 2*reasonLimit)
+	v.Why = templates.Plain(capital(why(j)), 2*reasonLimit)
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Parts = parts(j, now)
 	for _, d := range p.Down {
@@ -133,7 +133,7 @@ func measures(p *dedup.PipelineStatus, now time.Time) ([]string, []templates.Mea
 	}
 	var windows []string
 	for _, w := range p.Windows {
-		windows = append(windows, templates.Span(w.Window))
+		windows = append(windows, templates.Window(w.Window))
 	}
 	out := make([]templates.Measure, 0, len(rows))
 	for _, r := range rows {
@@ -173,7 +173,7 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 	return []templates.Fact{
 		{Label: "Duplicate rate limits", Value: templates.Percent(l.DuplicateWarning) + " warning, " + templates.Percent(l.DuplicateSevere) + " severe, " + templates.Percent(l.DuplicateEmergency) + " emergency"},
 		{Label: "Ack latency limits", Value: templates.Latency(l.LatencyWarning) + " warning, " + templates.Latency(l.LatencySevere) + " severe"},
-		{Label: "Judged over", Value: templates.Span(l.Window) + ", at least " + templates.Number(l.MinMessages) + " messages and " + templates.Number(l.MinDuplicates) + " duplicates"},
+		{Label: "Judged over", Value: templates.Window(l.Window) + ", at least " + templates.Number(l.MinMessages) + " messages and " + templates.Number(l.MinDuplicates) + " duplicates"},
 	}
 }
 

@@ -76,7 +76,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 		add("Pass under way", coverageText(st.Stats.Progress))
 	}
 	if health.LatencyP99 > 0 {
-		add("p99", templates.Latency(health.LatencyP99.Seconds()))
+		add("Latency p99", templates.Latency(health.LatencyP99.Seconds()))
 	}
 	if health.MemoryUsed != nil {
 		add("Memory", memoryText(health))
@@ -173,7 +173,11 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	for _, q := range queues[:min(len(queues), 5)] {
 		names = append(names, q.Name)
 	}
-	text := templates.Number(float64(len(queues))) + " queues " + state + strings.Join(names, ", ")
+	text := templates.Number(float64(len(queues))) + " queues "
+	if len(queues) == 1 {
+		text = "1 queue "
+	}
+	text += state + strings.Join(names, ", ")
 	if len(queues) > 5 {
 		text += ", …"
 	}

@@ -60,10 +60,12 @@ type axis struct {
 
 func (a axis) y(v float64) float64 {
 	var share float64
-	if a.log {
-		v = math.Max(v, a.low)
-		share = (math.Log10(v) - math.Log10(a.low)) / (math.Log10(a.high) - math.Log10(a.low))
-	} else {
+	switch {
+	case a.log && a.low == 0: // log(1 + v), so that 0 has a place
+		share = math.Log1p(v) / math.Log1p(a.high)
+	case a.log:
+		share = math.Log(math.Max(v, a.low)/a.low) / math.Log(a.high/a.low)
+	default:
 		share = (v - a.low) / (a.high - a.low)
 	}
 	return plotHeight * (1 - math.Min(math.Max(share, 0), 1))
@@ -116,6 +118,9 @@ func (c Chart) valueAxis() axis {
 			break
 		}
 	}
+	if c.Log && c.Unit == UnitCount {
+		return axis{high: math.Pow(10, math.Ceil(math.Log10(math.Max(top, 10)))), log: true}
+	}
 	if c.Log {
 		if math.IsInf(low, 1) {
 			low, top = 0.001, 1
@@ -154,6 +159,13 @@ func tickStep(top float64, u Unit) float64 {
 
 func (a axis) ticks(u Unit) []Tick {
 	var ticks []Tick
+	if a.log && a.low == 0 {
+		ticks = append(ticks, Tick{Y: px(a.y(0)), Label: "0"})
+		for v := 10.0; v <= a.high*1.001; v *= 10 {
+			ticks = append(ticks, Tick{Y: px(a.y(v)), Label: axisLabel(v, u)})
+		}
+		return ticks
+	}
 	if a.log {
 		for v := a.low; v <= a.high*1.001; v *= 10 {
 			ticks = append(ticks, Tick{Y: px(a.y(v)), Label: axisLabel(v, u)})
@@ -178,6 +190,20 @@ func axisLabel(v float64, u Unit) string {
 			return strconv.FormatFloat(v, 'f', -1, 32) + " s"
 		}
 		return strconv.FormatFloat(v*1000, 'f', -1, 32) + " ms"
+	default:
+		return shortNumber(v)
+	}
+}
+
+// shortNumber writes round numbers so that they fit beside an axis: 20k, 1.5M.
+func shortNumber(v float64) string {
+	switch {
+	case v >= 1e9:
+		return strconv.FormatFloat(v/1e9, 'f', -1, 32) + "G"
+	case v >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'f', -1, 32) + "M"
+	case v >= 1e4:
+		return strconv.FormatFloat(v/1e3, 'f', -1, 32) + "k"
 	default:
 		return Number(v)
 	}

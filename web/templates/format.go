@@ -90,6 +90,14 @@ func Bytes(n float64) string {
 	return trimZero(strconv.FormatFloat(n, 'f', 1, 64)) + " " + units[i]
 }
 
+// Window formats the span of a measure as people say it: "15 m", "24 h".
+func Window(d time.Duration) string {
+	if d > 0 && d <= 48*time.Hour && d%time.Hour == 0 {
+		return strconv.Itoa(int(d/time.Hour)) + " h"
+	}
+	return Span(d)
+}
+
 // Span formats a duration in its two largest units: "45 s", "2 m 5 s", "3 h 10 m", "4 d 2 h".
 func Span(d time.Duration) string {
 	if d < 0 {

@@ -1,12 +1,14 @@
 package templates
 
 import (
+	"strconv"
+
 	"github.com/a-h/templ"
 )
 
 // region makes an element fetch itself again when the event stream hints that its topic changed, and after every
 // reconnection. Pages without a bundle or a stream carry none of it.
-func region(f Frame, self, topic string) templ.Attributes {
+func region(f Frame, self, topic string, every int) templ.Attributes {
 	if !f.Bundle || f.Live == "" {
 		return nil
 	}
@@ -14,6 +16,7 @@ func region(f Frame, self, topic string) templ.Attributes {
 		"hx-get":     self,
 		"hx-trigger": topic + " from:body throttle:2s, resync from:body",
 		"hx-swap":    "outerMorph",
+		"data-every": strconv.Itoa(every),
 	}
 }
 
@@ -89,4 +92,19 @@ func (s StateCount) width() string {
 		return "0"
 	}
 	return px(max(float64(s.Share)/10, 0.5)) + "%"
+}
+
+// rowspan lets tier and risk stand beside the reason, which has a row of its own.
+func rowspan(r PipelineRow) templ.Attributes {
+	if r.Why.Short == "" {
+		return nil
+	}
+	return templ.Attributes{"rowspan": "2"}
+}
+
+func (v PipelineView) riskWords() string {
+	if v.RiskDriver == "" {
+		return "risk"
+	}
+	return "risk by " + v.RiskDriver
 }

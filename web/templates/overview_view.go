@@ -4,8 +4,10 @@ package templates
 type OverviewView struct {
 	Frame Frame
 	// AsOf is when the shown round ended; Starting says that there was none yet, and Late why the round is old.
-	AsOf     Moment
-	Every    string
+	AsOf  Moment
+	Every string
+	// Seconds is the interval as a number, for the script.
+	Seconds  int
 	Starting bool
 	Late     string
 	// Self is the page's own address with its filters, which live regions fetch again.

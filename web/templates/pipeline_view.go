@@ -8,6 +8,7 @@ type PipelineView struct {
 	Self     string
 	AsOf     Moment
 	Every    string
+	Seconds  int
 	Late     string
 	Starting bool
 	Tier     string

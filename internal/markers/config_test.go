@@ -1,0 +1,137 @@
+package markers_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/secret"
+)
+
+func decode(t *testing.T, text string) (markers.Config, error) {
+	t.Helper()
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	var cfg markers.Config
+	err := d.Decode(&cfg)
+	return cfg, err
+}
+
+func TestYAMLIsLaidOverThePresetItNames(t *testing.T) {
+	cfg, err := decode(t, `{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1/2"}, match: "job:*", id: "^job:(.+)$",
+		ttl: {done: 72h}, exclude: ["job:lock:*"], states: {done: [ok, finished]}, sweep: {duty: 2.5%, every: 5s}, retry: {give_up: 3}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := markers.Preset("redis-text-status")
+	want.Name, want.Match, want.ID, want.Exclude = "orders", "job:*", "^job:(.+)$", []string{"job:lock:*"}
+	want.Redis.URL = secret.New("redis://127.0.0.1/2")
+	want.TTL.Done, want.States[dedup.Done] = 72*time.Hour, []string{"ok", "finished"}
+	want.Sweep.Duty, want.Sweep.Every, want.Retry.GiveUp = 0.025, 5*time.Second, 3
+	if d := cmp.Diff(want, cfg, cmp.Comparer(func(a, b secret.Secret) bool { return a.Reveal() == b.Reveal() })); d != "" {
+		t.Errorf("config (-want +got):\n%s", d)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+	fresh, _ := markers.Preset("redis-text-status")
+	if fresh.States[dedup.Done][0] != "done" {
+		t.Error("the YAML of one store changed the preset of all")
+	}
+}
+
+func TestYAMLThatNobodyUnderstandsIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{preset: redis-text-status, colour: red}`:         "colour",
+		`{preset: redis-text-status, ttl: {doone: 1h}}`:    "doone",
+		`{preset: redis-text-status, sweep: {duty: 0.05}}`: "5%",
+		`{preset: redis-text-status, ttl: {done: 5}}`:      "",
+	} {
+		if cfg, err := decode(t, text); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v (%+v)", text, err, cfg)
+		}
+	}
+}
+
+func TestEachProblemIsNamedWithItsPath(t *testing.T) {
+	for path, spoil := range map[string]func(c *markers.Config){
+		"name":            func(c *markers.Config) { c.Name = "Orders!" },
+		"preset":          func(c *markers.Config) { c.Preset = "redis-magic" },
+		"kind":            func(c *markers.Config) { c.Kind = "" },
+		"redis.url":       func(c *markers.Config) { c.Redis.URL = secret.Secret{} },
+		"redis.cert_file": func(c *markers.Config) { c.Redis.CertFile = "x"; c.Redis.URL = secret.New("rediss://h") },
+		"act.redis.url":   func(c *markers.Config) { c.Act.Redis.URL = secret.New("ftp://x") },
+		"match":           func(c *markers.Config) { c.Match = "" },
+		"exclude[0]":      func(c *markers.Config) { c.Exclude = []string{"*"} },
+		"exclude[1]":      func(c *markers.Config) { c.Exclude = []string{"msg:a", ""} },
+		"id":              func(c *markers.Config) { c.ID = "^msg:.+$" },
+		"value.codec":     func(c *markers.Config) { c.Value.Codec = "xml" },
+		"value.path":      func(c *markers.Config) { c.Value = markers.Value{Codec: "json", Path: "status"} },
+		"states":          func(c *markers.Config) { c.States = map[dedup.State][]string{"busy": {"x"}, "done": {"y"}} },
+		"states.done":     func(c *markers.Config) { c.States[dedup.Done] = []string{"processing"} },
+		"mark":            func(c *markers.Config) { c.Mark = "during" },
+		"on_inflight":     func(c *markers.Config) { c.OnInFlight = "drop" },
+		"on_fail":         func(c *markers.Config) { c.OnFail = "cry" },
+		"ttl.processing":  func(c *markers.Config) { c.TTL.Processing = 0 },
+		"ttl.done":        func(c *markers.Config) { c.TTL.Done = time.Minute },
+		"retry.match":     func(c *markers.Config) { c.Retry.Match = "msg:retry:*" },
+		"retry.give_up":   func(c *markers.Config) { c.Retry.GiveUp = 0 },
+		"retry.ttl":       func(c *markers.Config) { c.Retry.TTL = -1 },
+		"sweep.duty":      func(c *markers.Config) { c.Sweep.Duty = 1.5 },
+		"sweep.count":     func(c *markers.Config) { c.Sweep.Count = 100_000 },
+		"sweep.every":     func(c *markers.Config) { c.Sweep.Every = time.Millisecond },
+		"sweep":           func(c *markers.Config) { c.Sweep.MaxKeysPerSecond = -1 },
+	} {
+		t.Run(path, func(t *testing.T) {
+			cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1/0")
+			if err := cfg.Validate(); err != nil {
+				t.Fatalf("before: %v", err)
+			}
+			spoil(&cfg)
+			err := cfg.Validate()
+			var first *markers.FieldError
+			if !errors.As(err, &first) || first.Path != path || first.Text == "" {
+				t.Errorf("problems: %v", err)
+			}
+			if _, err := markers.Open(cfg, markerstest.Log(t)); err == nil {
+				t.Error("it opens all the same")
+			}
+		})
+	}
+	if err := (markers.Config{}).Validate(); strings.Count(err.Error(), "\n") < 5 {
+		t.Errorf("an empty store has more problems than %v", err)
+	}
+}
+
+func TestStoresThatClaimTheSameKeysAreRefused(t *testing.T) {
+	preset := func(name, url string) markers.Config {
+		cfg := markerstest.Config(t, name, url)
+		cfg.Name = name
+		return cfg
+	}
+	narrow := preset("redis-text-status", "redis://localhost:6379/0")
+	narrow.Name, narrow.Match, narrow.Retry.Match = "narrow", "msg:eu:*", ""
+	excluded := preset("redis-text-status", "redis://127.0.0.1/0")
+	excluded.Exclude = append(excluded.Exclude, "msg:eu:*")
+	for name, c := range map[string]struct {
+		stores []markers.Config
+		want   int
+	}{
+		"both presets in one database":           {[]markers.Config{preset("redis-text-status", "redis://h/0"), preset("redis-json-status", "redis://h/0")}, 0},
+		"one preset twice, markers and counters": {[]markers.Config{preset("redis-text-status", "redis://h/0"), preset("redis-text-status", "redis://H:6379/0")}, 2},
+		"one preset in two databases":            {[]markers.Config{preset("redis-text-status", "redis://h/0"), preset("redis-text-status", "redis://h/1")}, 0},
+		"a narrower store, not excluded":         {[]markers.Config{narrow, preset("redis-text-status", "redis://127.0.0.1/0")}, 1},
+		"a narrower store, excluded":             {[]markers.Config{narrow, excluded}, 0},
+	} {
+		if got := markers.Overlaps(c.stores); len(got) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

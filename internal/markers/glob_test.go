@@ -1,0 +1,90 @@
+package markers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/playground/servers"
+)
+
+// patterns draws key patterns over a small alphabet, so that keys often match.
+var patterns = rapid.Custom(func(t *rapid.T) string {
+	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", ":", "*", "?", "[ab]", "[^a]", "[a-c]", `\*`, `\a`, "[", "]", "[a-", "[^", `[\]b]`, "-", "^"}), 1, 6).Draw(t, "pattern"), "")
+})
+
+var keys = rapid.StringOfN(rapid.RuneFrom([]rune("abc:*[]-^")), 1, 6, -1)
+
+func TestGlobsMatchAsRedisDoes(t *testing.T) {
+	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	rapid.Check(t, func(r *rapid.T) {
+		pattern := patterns.Draw(r, "p")
+		drawn := rapid.SliceOfN(keys, 1, 30).Draw(r, "keys")
+		pipe := rdb.Pipeline()
+		pipe.FlushDB(t.Context())
+		for _, key := range drawn {
+			pipe.Set(t.Context(), key, "", 0)
+		}
+		scan := pipe.Scan(t.Context(), 0, pattern, 1000)
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			r.Fatal(err)
+		}
+		found, _ := scan.Val()
+		theirs := map[string]bool{}
+		for _, key := range found {
+			theirs[key] = true
+		}
+		for _, key := range drawn {
+			if ours := parseGlob(pattern).match(key); ours != theirs[key] {
+				r.Fatalf("pattern %q, key %q: ours %v, Redis %v", pattern, key, ours, theirs[key])
+			}
+		}
+	})
+}
+
+func TestAMergedGlobFindsWhatEitherFinds(t *testing.T) {
+	if got := mergeGlobs(parseGlob("msg:*"), parseGlob("retry:*")); got != "[mr][es][gt][:r]*" {
+		t.Errorf("merged: %s", got)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		a, b, key := parseGlob(patterns.Draw(r, "a")), parseGlob(patterns.Draw(r, "b")), keys.Draw(r, "key")
+		merged := parseGlob(mergeGlobs(a, b))
+		if (a.match(key) || b.match(key)) && !merged.match(key) {
+			r.Fatalf("%q and %q merge to %q, which misses %q", a.text, b.text, merged.text, key)
+		}
+	})
+}
+
+func TestGlobsThatShareAKeyOverlapAndCoveringIsSound(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		a, b, key := parseGlob(patterns.Draw(r, "a")), parseGlob(patterns.Draw(r, "b")), keys.Draw(r, "key")
+		if a.match(key) && b.match(key) && !a.overlaps(b) {
+			r.Fatalf("%q and %q both match %q", a.text, b.text, key)
+		}
+		if a.overlaps(b) != b.overlaps(a) {
+			r.Fatalf("%q and %q overlap one way only", a.text, b.text)
+		}
+		if a.covers(b) && b.match(key) && !a.match(key) {
+			r.Fatalf("%q does not cover %q: %q", a.text, b.text, key)
+		}
+	})
+	for _, pair := range [][2]string{{"msg:*", "retry:*"}, {"a?", "a"}, {"[ab]*", "c*"}, {"*x", "*y"}} {
+		if parseGlob(pair[0]).overlaps(parseGlob(pair[1])) {
+			t.Errorf("%q do not overlap", pair)
+		}
+	}
+}
+
+func TestAHostileKeyDoesNotStallTheMatch(t *testing.T) {
+	if parseGlob("*a*a*a*a*a*b").match(strings.Repeat("a", 1<<20)) {
+		t.Error("matches")
+	}
+}
