@@ -143,7 +143,8 @@ func WilsonLower(hits, n float64) float64 {
 	z2 := wilsonZ * wilsonZ
 	centre := p + z2/(2*n)
 	spread := wilsonZ * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	return max(0, (centre-spread)/(1+z2/n))
+	// Rounding must not lift the bound above the rate itself, which it would for no hits at all.
+	return min(p, max(0, (centre-spread)/(1+z2/n)))
 }
 
 // The risk scale is fixed: low [0, 1 %), medium [1 %, 5 %], high above; low [0, 100 ms), medium [100, 500] ms, high above.
