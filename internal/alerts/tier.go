@@ -219,7 +219,15 @@ func percent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 
 func millis(seconds float64) string {
 	return strconv.FormatFloat(seconds*1000, 'f', 0, 64) + " ms"
 }
-func number(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// number writes a whole number with a comma between thousands.
+func number(v float64) string {
+	digits := strconv.FormatFloat(v, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
 
 // span writes a window the way people say it: 15 m, 1 h, 24 h.
 func span(d time.Duration) string {
