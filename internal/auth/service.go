@@ -98,7 +98,7 @@ func (s *Service) CheckConflicts(ctx context.Context) error {
 	var errs []error
 	for _, u := range stored {
 		if _, double := s.configured[CanonicalName(u.Name)]; double {
-			errs = append(errs, fmt.Errorf("auth.users: %q is also an account in the journal; remove one of them", u.Name))
+			errs = append(errs, fmt.Errorf("%q is also an account in the journal; remove one of them", u.Name))
 		}
 	}
 	return errors.Join(errs...)
@@ -151,7 +151,7 @@ func (s *Service) Login(ctx context.Context, name, password string, from netip.A
 		hash = s.hasher.dummy
 	}
 	matches := false
-	if err := s.hasher.do(ctx, func() { matches = verify(hash, password) }); err != nil {
+	if err := s.hasher.do(ctx, func() { matches = s.hasher.verify(hash, password) }); err != nil {
 		attempt.cancel()
 		return Principal{}, err
 	}

@@ -105,7 +105,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return c.connectError(name, time.Since(started), err)
+		return c.connectError(name, time.Since(started), orEnd(ctx, err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -116,9 +116,17 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	body := &limitedBody{from: answer.Body, left: c.limit, limit: c.limit}
 	if err := decode(body, v); err != nil {
-		return c.bodyError(name, time.Since(started), err)
+		return c.bodyError(name, time.Since(started), orEnd(ctx, err))
 	}
 	return nil
+}
+
+// orEnd returns why ctx ended, if it did: the connection that this closed shows as some error of its own.
+func orEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // request builds a request and its name for errors.
@@ -145,9 +153,6 @@ func apiPath(segments ...string) string {
 	escaped := make([]string, len(segments))
 	for i, s := range segments {
 		escaped[i] = url.PathEscape(s)
-		if s == "." || s == ".." {
-			escaped[i] = strings.ReplaceAll(s, ".", "%2E")
-		}
 	}
 	return strings.Join(escaped, "/")
 }

@@ -54,8 +54,9 @@ type Error struct {
 	Status int
 	// Err is the cause, nil when the answer itself was at fault.
 	Err error
-	// word is the machine-readable "error" of an error answer.
+	// word is the machine-readable "error" of an error answer, body its first bytes.
 	word string
+	body []byte
 }
 
 // Error returns the whole message on one line.

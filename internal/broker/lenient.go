@@ -69,7 +69,7 @@ func (f *flag) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// A names is a list of strings; nil when the field is absent or no list. Members of another type are left out.
+// names is a list of strings; nil when the field is absent or no list. Members of another type are left out.
 type names []string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -51,19 +51,3 @@ func (c *Client) readOverview(ctx context.Context) (*overviewRow, error) {
 	}
 	return row, nil
 }
-
-// A nodeRow is a node of /api/nodes. A node that is down has a name and running: false, little else.
-type nodeRow struct {
-	Name        word  `json:"name"`
-	Running     flag  `json:"running"`
-	MemoryAlarm flag  `json:"mem_alarm"`
-	DiskAlarm   flag  `json:"disk_free_alarm"`
-	Partitions  names `json:"partitions"`
-}
-
-func (n *nodeRow) node() dedup.Node {
-	return dedup.Node{
-		Name: string(n.Name), Running: bool(n.Running),
-		MemoryAlarm: bool(n.MemoryAlarm), DiskAlarm: bool(n.DiskAlarm), Partitions: n.Partitions,
-	}
-}

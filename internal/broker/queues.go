@@ -88,7 +88,7 @@ func (r *queueRow) down() bool {
 	case "down", "stopped", "crashed", "terminated":
 		return true
 	}
-	return r.Members != nil && len(r.Members) > 0 && r.Online != nil && len(r.Online) == 0
+	return len(r.Members) > 0 && r.Online != nil && len(r.Online) == 0
 }
 
 // minority reports whether a quorum queue lacks a majority: 4.0 and later say so, before that its members tell.

@@ -29,7 +29,7 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	if err != nil {
 		return dedup.BrokerSample{}, err
 	}
-	nodes, nodesErr := collect(ctx, c, "nodes", "", (*nodeRow).node)
+	nodes, nodesErr := c.readNodes(ctx)
 	list, err := c.listQueues(ctx, queuesQuery(overview))
 	if err != nil {
 		return dedup.BrokerSample{}, err

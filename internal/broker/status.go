@@ -11,7 +11,7 @@ import (
 )
 
 // maxErrorBody is how much of an error answer is read.
-const maxErrorBody = 4 << 10
+const maxErrorBody = 16 << 10
 
 const notManagementMend = "run: rabbitmq-plugins enable rabbitmq_management; then check the port (usually 15672) and path of management_url"
 
@@ -34,8 +34,8 @@ func (a complaint) because() string {
 func (c *Client) statusError(request string, answer *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
 	var said complaint
-	ours := json.Unmarshal(text, &said) == nil && said.Error != ""
-	e := Error{Status: answer.StatusCode, word: string(said.Error)}
+	ours := json.Unmarshal(text, &said) == nil
+	e := Error{Status: answer.StatusCode, word: string(said.Error), body: text}
 	switch code := answer.StatusCode; {
 	case code >= 300 && code < 400:
 		e.Kind, e.Text = Redirected, "it redirects to "+redirectTarget(answer)

@@ -37,6 +37,11 @@ type tally struct {
 	metric string
 	labels map[string]string
 	total  float64
+	// index is the tally's place in a recalled round. first is when it was first stored and zero when it was 0 then or
+	// just before; both are unset if an earlier run stored it.
+	index int
+	first time.Time
+	zero  time.Time
 	// open: a baseline is known, so that the tally has a meaning. stored: the history holds a sample of it.
 	open   bool
 	stored bool
@@ -69,7 +74,7 @@ func (b *book) tally(metric string, labels ...string) *tally {
 	if t, ok := b.tallies[key]; ok {
 		return t
 	}
-	t := &tally{key: key, metric: metric, labels: m}
+	t := &tally{key: key, metric: metric, labels: m, index: len(b.tallies)}
 	b.tallies[key] = t
 	return t
 }
@@ -102,6 +107,18 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 		}
 	}
 	return newest, nil
+}
+
+// births returns a zero for each tally that the history does not hold and that has already counted something, to be
+// stored before its first value: a window then sees the first increment too.
+func (b *book) births() []series.Sample {
+	var out []series.Sample
+	for _, t := range b.tallies {
+		if t.open && !t.stored && t.total > 0 {
+			out = append(out, series.Sample{Name: t.metric, Labels: t.labels})
+		}
+	}
+	return out
 }
 
 // seriesKey identifies a series.

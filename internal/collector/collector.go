@@ -3,7 +3,10 @@ package collector
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,8 +17,25 @@ import (
 type Config struct {
 	// Interval is the time between two rounds: 15 s unless configured.
 	Interval time.Duration `yaml:"interval"`
-	// Timeout bounds one reading of one source; it is below the interval.
+	// Timeout bounds one reading of one source; it is below the interval, two thirds of it unless configured.
 	Timeout time.Duration `yaml:"timeout"`
+}
+
+// withDefaults fills what is not set, or says what is wrong.
+func (c Config) withDefaults() (Config, error) {
+	if c.Interval == 0 {
+		c.Interval = 15 * time.Second
+	}
+	if c.Interval < time.Second {
+		return c, fmt.Errorf("interval %s is shorter than 1 s", c.Interval)
+	}
+	if c.Timeout == 0 {
+		c.Timeout = c.Interval * 2 / 3
+	}
+	if c.Timeout < 0 || c.Timeout >= c.Interval {
+		return c, fmt.Errorf("timeout %s is not below the interval %s", c.Timeout, c.Interval)
+	}
+	return c, nil
 }
 
 // Broker is the read side of one RabbitMQ cluster. Its methods honour ctx and may be called one at a time.
@@ -33,7 +53,7 @@ type Store interface {
 	Stats(ctx context.Context) (dedup.StoreStats, error)
 }
 
-// Reporter reads the counters that a pipeline's consumers report.
+// Reporter reads the counters that a pipeline's consumers report. It is called for several pipelines at once.
 type Reporter interface {
 	Name() string
 	Reported(ctx context.Context, pipeline string) (dedup.Reported, error)
@@ -53,18 +73,153 @@ type Deps struct {
 
 // Collector samples the sources and publishes snapshots. It is safe for concurrent use.
 type Collector struct {
-	cfg  Config
-	deps Deps
+	cfg     Config
+	log     *slog.Logger
+	changed func(topic string)
+	history history
+
+	brokers   []*brokerWatch
+	stores    []*storeWatch
+	reports   []*reportWatch
+	pipelines []*pipeline
+	sources   []*source
+	wake      chan struct{}
+	snapshot  atomic.Pointer[dedup.Snapshot]
+
+	// The rest belongs to the round, which is one goroutine.
+	book   *book
+	past   past
+	number uint64
+	up     map[string]bool
+	misses map[string]uint64
 }
 
-// New returns a collector that has not started.
-func New(cfg Config, deps Deps) (*Collector, error) { return &Collector{cfg: cfg, deps: deps}, nil }
+// New returns a collector that has not started. Names that lead nowhere are an error.
+func New(cfg Config, deps Deps) (*Collector, error) {
+	if deps.Series == nil {
+		return nil, fmt.Errorf("start the collector: it has no history to write to")
+	}
+	return newCollector(cfg, deps, deps.Series)
+}
+
+func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("start the collector: %w", err)
+	}
+	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
+		wake: make(chan struct{}, 1), up: make(map[string]bool), misses: make(map[string]uint64)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.changed == nil {
+		c.changed = func(string) {}
+	}
+	if err := c.wire(deps); err != nil {
+		return nil, fmt.Errorf("start the collector: %w", err)
+	}
+	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
+	return c, nil
+}
+
+// wire makes the sources and ties each pipeline to those it depends on.
+func (c *Collector) wire(deps Deps) error {
+	turned := c.wakeUp
+	brokers := make(map[string]*brokerWatch)
+	for _, b := range deps.Brokers {
+		w := newBrokerWatch(b, c.cfg, c.book, c.log, turned)
+		brokers[b.Name()] = w
+		c.brokers = append(c.brokers, w)
+		c.sources = append(c.sources, w.samples, w.totals)
+	}
+	stores := make(map[string]*storeWatch)
+	for _, s := range deps.Stores {
+		w := newStoreWatch(s, c.cfg, c.book, turned)
+		stores[s.Name()] = w
+		c.stores = append(c.stores, w)
+		c.sources = append(c.sources, w.src)
+	}
+	reporters := make(map[string]Reporter)
+	for _, r := range deps.Reporters {
+		reporters[r.Name()] = r
+	}
+	for _, cfg := range deps.Pipelines {
+		p := newPipeline(cfg, c.book)
+		if p.broker = brokers[cfg.Broker]; p.broker == nil {
+			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
+		}
+		if cfg.Store != "" {
+			if p.store = stores[cfg.Store]; p.store == nil {
+				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
+			}
+			p.store.pipelines = append(p.store.pipelines, cfg.Name)
+		}
+		if r := reporters[cfg.ReportedStore]; r != nil && cfg.ReportedStore != "" {
+			p.report = newReportWatch(r, cfg.Name, c.cfg, turned)
+			c.reports = append(c.reports, p.report)
+			c.sources = append(c.sources, p.report.src)
+		}
+		c.pipelines = append(c.pipelines, p)
+	}
+	c.pair()
+	for _, s := range c.sources {
+		c.missed(s, 0)
+	}
+	return nil
+}
+
+// pair tells pipelines that share a store of each other, and brokers whose queues to sample each second.
+func (c *Collector) pair() {
+	for _, b := range c.brokers {
+		b.live.watch = make(map[string][]dedup.QueueRef)
+		b.live.totals = make(map[string]occupied)
+	}
+	for _, p := range c.pipelines {
+		p.broker.live.watch[p.Name] = p.refs
+		if p.store == nil {
+			continue
+		}
+		for _, other := range p.store.pipelines {
+			if other != p.Name {
+				p.partner = other
+				break
+			}
+		}
+	}
+}
 
 // Run samples until ctx ends and then returns nil.
-func (c *Collector) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+func (c *Collector) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, s := range c.sources {
+		running.Go(func() { s.run(ctx) })
+	}
+	for _, b := range c.brokers {
+		running.Go(func() { b.watchTopology(ctx) })
+	}
+	c.rounds(ctx)
+	running.Wait()
+	return nil
+}
 
 // Snapshot returns the newest snapshot; before the first round one without pipelines' figures and Round 0. Never nil.
-func (c *Collector) Snapshot() *dedup.Snapshot { return &dedup.Snapshot{Interval: c.cfg.Interval} }
+func (c *Collector) Snapshot() *dedup.Snapshot { return c.snapshot.Load() }
 
 // Tried reports whether a first attempt at every source has ended.
-func (c *Collector) Tried() bool { return false }
+func (c *Collector) Tried() bool {
+	now := time.Now()
+	for _, s := range c.sources {
+		if !s.status(now).Tried {
+			return false
+		}
+	}
+	return true
+}
+
+// wakeUp asks for a round before its time: a source turned, and nobody should have to wait to see it.
+func (c *Collector) wakeUp() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}

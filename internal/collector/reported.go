@@ -66,7 +66,8 @@ func reported(s reportedSample) reportedResult {
 // reportedMessages counts the deliveries that were acked. Consumers that report ack latencies report one for each ack,
 // which includes messages that were given up and lost races; outcomes alone cannot tell those from returned ones.
 func reportedMessages(s reportedSample) float64 {
-	sum := s.Outcomes["processed"].Delta + s.Outcomes["duplicate_done"].Delta
+	sum := s.Outcomes["processed"].Delta + s.Outcomes["duplicate_done"].Delta +
+		s.Outcomes["illegal_state"].Delta + s.Outcomes["out_of_order"].Delta
 	if s.Scheme.OnInFlight == "ack" {
 		sum += s.Outcomes["duplicate_in_flight"].Delta
 	}

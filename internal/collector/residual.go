@@ -42,7 +42,7 @@ type residualSample struct {
 	// Interval is the time between two readings of the broker.
 	Interval time.Duration
 	Frames   reel
-	Scheme dedup.Scheme
+	Scheme   dedup.Scheme
 	// Pass is the last complete pass, Earlier the ones before it, oldest first.
 	Pass    *dedup.Pass
 	Earlier []passNote
@@ -100,8 +100,12 @@ func residual(s residualSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
-	if acks[1] == 0 {
+	switch {
+	case acks[1] == 0:
 		f.Why = "no message was acked in the window"
+		return f
+	case acks[0] == 0:
+		f.Why = "too few messages were acked in the window to tell"
 		return f
 	}
 	done, given := completions(s, from, to), giveUps(s, from, to)
@@ -123,13 +127,11 @@ func residual(s residualSample) dedup.Figure {
 func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
 	low, high = clamp(low, 0, acks[0]), clamp(high, 0, acks[1])
 	// With the other numbers fixed the rate rises with the acks, so that the ends of both intervals belong together.
-	if acks[0] > 0 {
-		f.Low = low / acks[0]
-	}
+	f.Low = low / acks[0]
 	f.High = max(f.Low, high/acks[1])
 	f.Value, f.Hits, f.N = f.Low, low, acks[0]
 	if width := f.High - f.Low; width > residualWidest {
-		f.Why = fmt.Sprintf("cannot tell: between %.2f %% and %.2f %% of %.0f messages were duplicates", 100*f.Low, 100*f.High, acks[0])
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %.0f messages were duplicates", 100*f.Low, 100*f.High, acks[0])
 		return f
 	}
 	f.Quality = dedup.Derived
@@ -174,10 +176,9 @@ func residualEnds(s residualSample) (from, to cut, why string) {
 			start = floor
 		}
 	}
-	until := start.Add(slack + depthLag + counterLag)
-	if until.After(to.At.Add(-time.Second)) {
-		until = to.At.Add(-time.Second)
-	}
+	// A young tape holds less than the window: the search must not eat up what there is.
+	there := to.At.Sub(start)
+	until := start.Add(min(there/10+depthLag+counterLag, there/2))
 	from, ok = bestCut(s, start, until, false)
 	if !ok || !from.At.Before(to.At) {
 		return from, to, "the broker was not read often enough yet"

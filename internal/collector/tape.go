@@ -33,6 +33,8 @@ type frame struct {
 	Dead    float64
 	// Whole is true when Depth and Dead are known and complete, so that a balance can be struck.
 	Whole bool
+	// Unborn is true when none of the source queues existed yet, in a list that hides nothing.
+	Unborn bool
 	// Blind is true when Depth and Unacked are not known.
 	Blind bool
 	// ClosuresBlind is true when the broker does not count closed channels.
@@ -76,6 +78,15 @@ func (t *tape) thin(now time.Time) {
 		last = f.Began
 	}
 	t.frames = kept
+}
+
+// settleUnborn makes the frames before both source and dead-letter queues existed whole: all of them were empty.
+func (t *tape) settleUnborn(before time.Time) {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.Unborn && f.Began.Before(before) {
+			f.Whole = true
+		}
+	}
 }
 
 // A reel is a tape cut for arithmetic: frames in time order, newest last.

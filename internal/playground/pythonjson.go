@@ -15,7 +15,7 @@ type field struct {
 }
 
 // pythonJSON writes a value exactly as Python's json.dumps does by default: a blank after each colon and comma, and
-// every character outside ASCII as \uXXXX. It knows string, int, float64 and []field.
+// every character outside ASCII as \u and four digits. It knows string, int, float64 and []field.
 func pythonJSON(value any) string {
 	var out strings.Builder
 	writePythonJSON(&out, value)

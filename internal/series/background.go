@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/tsdb"
@@ -10,7 +11,7 @@ import (
 // How often the background work runs, and how long it waits after a failure.
 const (
 	maintainEvery = time.Minute
-	retryFirst    = 2 * time.Second
+	retryFirst    = time.Second
 	retryLast     = time.Minute
 )
 
@@ -71,6 +72,13 @@ func (db *DB) openAtLast() bool {
 
 func (db *DB) openOnce() (t *tsdb.DB, err error) {
 	defer recoverTo(&err, "read the history")
+	// The TSDB leaves goroutines and files behind when it fails half-way, so what can be known before is asked before.
+	if bad := db.unreadableBlocks(); len(bad) > 0 {
+		return nil, fmt.Errorf("blocks cannot be read: %s", strings.Join(bad, " "))
+	}
+	if err := db.readCheckpoint(); err != nil {
+		return nil, err
+	}
 	t, err = tsdb.Open(db.cfg.Dir, db.quiet, nil, db.tsdbOptions(), nil)
 	if err != nil {
 		return nil, err

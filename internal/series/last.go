@@ -4,17 +4,27 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/tsdb/index"
 )
+
+// recent is the span in which nearly every series has a sample.
+const recent = 10 * time.Minute
 
 // Last returns the last stored value of every series of a metric, however old, so that counters go on after a restart.
 // Stale markers do not count as values. Of a counter (its name ends in _total, _bucket, _sum or _count) it returns the
 // largest of the newest values, which is the last one unless the clock was set back. Labels come without the metric name.
+//
+// Nearly every series is found in the newest minutes. Of the others only the last chunk that has a value is read.
 func (db *DB) Last(ctx context.Context, metric string) ([]Value, error) {
 	t, release, err := db.use()
 	if err != nil {
@@ -29,17 +39,16 @@ func (db *DB) Last(ctx context.Context, metric string) ([]Value, error) {
 		pick = largest
 	}
 	s := scan{ctx: ctx, tsdb: t, metric: metric}
-	// Nearly every series has a sample in the newest hours. Only the others are looked for in the whole history, and
-	// there only in the last chunk that has a value.
-	newest := max(t.Head().MaxTime(), t.Head().MaxOOOTime())
 	found := make(map[string]reading)
-	if newest != math.MinInt64 {
-		if found, err = s.readings(newest-outOfOrderWindow.Milliseconds(), newest, pick); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.addOld(found, pick); err != nil {
+	if err := s.addFromHead(found, pick); err != nil {
 		return nil, err
+	}
+	blocks := t.Blocks()
+	slices.SortFunc(blocks, func(a, b *tsdb.Block) int { return int(b.MaxTime() - a.MaxTime()) })
+	for _, b := range blocks { // the newest first
+		if err := s.addFromBlock(b, found, pick); err != nil {
+			return nil, fmt.Errorf("read the history of %s: %w", metric, err)
+		}
 	}
 	out := make([]Value, 0, len(found))
 	for _, r := range found {
@@ -48,55 +57,105 @@ func (db *DB) Last(ctx context.Context, metric string) ([]Value, error) {
 	return out, nil
 }
 
-// addOld adds the series that have no sample in the newest hours.
-func (s scan) addOld(found map[string]reading, pick picker) error {
-	q, err := s.tsdb.ChunkQuerier(math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return fmt.Errorf("read the history of %s: %w", s.metric, err)
+// addFromHead adds the series that have a sample in memory.
+func (s scan) addFromHead(found map[string]reading, pick picker) error {
+	head := s.tsdb.Head()
+	oldest, newest := head.MinTime(), head.MaxTime()
+	if oldest > newest {
+		return nil // it is empty
 	}
-	defer q.Close()
-	set := q.Select(s.ctx, false, nil, nameIs(s.metric))
-	var (
-		it  chunks.Iterator
-		key []byte
-	)
-	for set.Next() {
-		if s.ctx.Err() != nil {
-			return queryError(context.Cause(s.ctx))
-		}
-		series := set.At()
-		key = series.Labels().Bytes(key[:0])
-		if _, have := found[string(key)]; have {
-			continue
-		}
-		it = series.Iterator(it)
-		if at, v, ok := lastChunk(it, pick); ok {
-			found[string(key)] = reading{labels: series.Labels(), at: at, value: v}
-		}
-		if err := it.Err(); err != nil {
-			return fmt.Errorf("read the history of %s: %w", s.metric, err)
-		}
+	span := recent
+	if head.MaxOOOTime() > math.MinInt64 {
+		// The clock was set back in the last hours, so that the largest value may be that far back.
+		span, oldest = outOfOrderWindow, min(oldest, head.MinOOOTime())
 	}
-	if err := set.Err(); err != nil {
-		return fmt.Errorf("read the history of %s: %w", s.metric, err)
+	for _, from := range []int64{newest - span.Milliseconds(), oldest} {
+		err := s.each(from, newest, func(key string, series storage.Series, it chunkenc.Iterator) (chunkenc.Iterator, error) {
+			if _, have := found[key]; have {
+				return it, nil
+			}
+			it = series.Iterator(it)
+			if at, v, ok := pick(it); ok {
+				found[key] = reading{labels: series.Labels(), at: at, value: v}
+			}
+			return it, it.Err()
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// lastChunk applies pick to the last chunk that has a value, without unpacking the ones before.
-func lastChunk(it chunks.Iterator, pick picker) (at int64, v float64, ok bool) {
-	var metas []chunks.Meta
-	for it.Next() {
-		metas = append(metas, it.At())
+// addFromBlock adds the series of a block that are not found yet. It reads the labels of the others and nothing else:
+// a block lists thousands of chunks, and there are many blocks.
+//
+// It maps the index into memory a second time, for as long as it reads. Through the mapping that the block keeps for
+// queries, a start would leave the whole index of the whole history in our resident memory.
+func (s scan) addFromBlock(b *tsdb.Block, found map[string]reading, pick picker) error {
+	samples, err := b.Chunks() // as long as they are in use the block is not deleted
+	if err != nil {
+		return fmt.Errorf("open the chunks of block %s: %w", b, err)
 	}
-	var samples chunkenc.Iterator
-	for _, m := range slices.Backward(metas) {
-		samples = m.Chunk.Iterator(samples)
-		if at, v, ok = pick(samples); ok {
-			return at, v, true
+	defer samples.Close()
+	index, err := index.NewFileReader(filepath.Join(b.Dir(), "index"), index.DecodePostingsRaw)
+	if err != nil {
+		return fmt.Errorf("open the index of block %s: %w", b, err)
+	}
+	defer index.Close()
+	refs, err := index.Postings(s.ctx, labels.MetricName, s.metric)
+	if err != nil {
+		return fmt.Errorf("look up series in block %s: %w", b, err)
+	}
+	var (
+		builder labels.ScratchBuilder
+		key     []byte
+		metas   []chunks.Meta
+	)
+	for refs.Next() {
+		if s.ctx.Err() != nil {
+			return queryError(context.Cause(s.ctx))
+		}
+		if err := index.Series(refs.At(), &builder, nil); err != nil {
+			return fmt.Errorf("read a series of block %s: %w", b, err)
+		}
+		l := builder.Labels()
+		key = l.Bytes(key[:0])
+		if _, have := found[string(key)]; have {
+			continue
+		}
+		if err := index.Series(refs.At(), &builder, &metas); err != nil {
+			return fmt.Errorf("read a series of block %s: %w", b, err)
+		}
+		at, v, ok, err := lastChunk(samples, metas, pick)
+		if err != nil {
+			return fmt.Errorf("read a chunk of block %s: %w", b, err)
+		}
+		if ok {
+			found[string(key)] = reading{labels: l, at: at, value: v}
 		}
 	}
-	return 0, 0, false
+	return refs.Err()
+}
+
+// lastChunk applies pick to the last chunk that has a value.
+func lastChunk(r tsdb.ChunkReader, metas []chunks.Meta, pick picker) (at int64, v float64, ok bool, err error) {
+	var it chunkenc.Iterator
+	for _, m := range slices.Backward(metas) {
+		chunk, several, err := r.ChunkOrIterable(m)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if chunk != nil {
+			it = chunk.Iterator(it)
+		} else {
+			it = several.Iterator(it)
+		}
+		if at, v, ok = pick(it); ok {
+			return at, v, true, it.Err()
+		}
+	}
+	return 0, 0, false, nil
 }
 
 func latest(it chunkenc.Iterator) (at int64, v float64, ok bool) {

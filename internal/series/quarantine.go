@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/wlog"
 )
 
 // blockNameLen is the length of a block's name, a ULID.
@@ -85,6 +86,27 @@ func (db *DB) readable(block string) (ok bool) {
 	return b.Close() == nil
 }
 
+// readCheckpoint reports a damaged checkpoint of the log. The TSDB would not: it takes the damage for one of the log,
+// deletes the whole log instead, and does so again at every start.
+func (db *DB) readCheckpoint() error {
+	dir, _, err := wlog.LastCheckpoint(filepath.Join(db.cfg.Dir, "wal"))
+	if err != nil { // there is none, or no log yet; the TSDB reports what it cannot list
+		return nil
+	}
+	segments, err := wlog.NewSegmentsReader(dir)
+	if err != nil {
+		return fmt.Errorf("open checkpoint: %w", err)
+	}
+	defer segments.Close()
+	r := wlog.NewReader(segments)
+	for r.Next() && db.ctx.Err() == nil {
+	}
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("read checkpoint: %w", err)
+	}
+	return nil
+}
+
 // logs are what was not yet in a block: at most the last few hours.
 func (db *DB) logs() []string {
 	return db.entries(func(name string) bool {
@@ -115,7 +137,7 @@ func (db *DB) entries(keep func(name string) bool) []string {
 func environmental(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.EROFS,
-		syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM,
+		syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM, syscall.EFBIG,
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // Quote returns a label value as a PromQL string literal, whatever the value holds.
-func Quote(v string) string { return strconv.Quote(labelValue(v)) }
+func Quote(v string) string {
+	// PromQL takes the replacement character for broken text, unless it is escaped.
+	return strings.ReplaceAll(strconv.Quote(labelValue(v)), "\uFFFD", `\ufffd`)
+}
 
 // Selector returns the PromQL selector of the series with this metric name and these labels, in a stable order:
 // dedup_dead_letters{pipeline="orders",queue="orders.dlq"}. Names and values are quoted as needed, so they may come from

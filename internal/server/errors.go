@@ -123,7 +123,7 @@ func (s *Server) errorResponse(r *request, k kind, err error) response {
 	d := describe(err)
 	message := clean(d.message, 500)
 	if k == pageKind {
-		view := templates.ErrorView{Frame: s.frame(r, d.heading), Status: d.status, Heading: d.heading, Message: message, RequestID: r.ID}
+		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: message, RequestID: r.ID}
 		return errorPage{page{d.status, templates.Error(view)}, d.retryAfter}
 	}
 	return errorJSON{jsonBody{d.status, errorBody{errorFields{d.kind, message, r.ID}}}, d.retryAfter}

@@ -187,10 +187,6 @@ func (e eventStream) write(w http.ResponseWriter, r *request) error {
 	}
 	defer e.hub.remove(st)
 	rc := http.NewResponseController(w)
-	// The server's read timeout would end the connection: nothing more is to be read from it.
-	if err := rc.SetReadDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("open stream: %w", err)
-	}
 	w.WriteHeader(http.StatusOK)
 	return e.pump(w, rc, r, st)
 }

@@ -13,6 +13,15 @@ import (
 
 // frame returns what every page shares. Nobody gets no banner: the state of the pipelines is for viewers.
 func (s *Server) frame(r *request, title string) templates.Frame {
+	f := s.bareFrame(r, title)
+	if r.Who.Can(viewer) {
+		f.Banner, f.BannerTier = s.banner()
+	}
+	return f
+}
+
+// bareFrame is the frame without the state of the pipelines: for error pages, which must not fail where the page did.
+func (s *Server) bareFrame(r *request, title string) templates.Frame {
 	f := templates.Frame{
 		Title: title, Path: strings.TrimPrefix(r.URL.Path, s.cfg.base()), Base: s.cfg.base(),
 		ReadOnly: s.cfg.ReadOnly, Bundle: static.HasBundle(), Version: s.version,
@@ -20,7 +29,6 @@ func (s *Server) frame(r *request, title string) templates.Frame {
 	}
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
-		f.Banner, f.BannerTier = s.banner()
 	}
 	return f
 }

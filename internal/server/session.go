@@ -35,11 +35,10 @@ type sessions struct {
 }
 
 func newSessions(cfg Config, store sessionStore) *sessions {
-	m := scs.New()
-	m.Store = store
-	m.IdleTimeout = cfg.SessionIdle
-	m.Lifetime = cfg.SessionLifetime
-	m.HashTokenInStore = true
+	// Not scs.New: it starts the clean-up of a store in memory that would live on unused. Cookies are written here.
+	m := &scs.SessionManager{
+		Store: store, Codec: scs.GobCodec{}, IdleTimeout: cfg.SessionIdle, Lifetime: cfg.SessionLifetime, HashTokenInStore: true,
+	}
 	s := &sessions{manager: m, store: store, touchEvery: min(time.Minute, cfg.SessionIdle/10)}
 	s.cookie = http.Cookie{Name: "dedup_session", Path: cfg.base() + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if cfg.secure() {

@@ -1,0 +1,361 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// How often the live totals and the topology are read.
+const (
+	totalsInterval = time.Second
+	// totalsSlowest is the interval that a slow or large broker is left alone for.
+	totalsSlowest = 5 * time.Second
+	// totalsQueues is the number of queues up to which live totals are read each second.
+	totalsQueues = 500
+	// totalsCost is the share of the time that reading totals may take: 20 ms of each second.
+	totalsCost       = 50
+	topologyInterval = 3 * time.Minute
+	topologyRetry    = 30 * time.Second
+)
+
+// A topologyReading is the newest topology, or why there is none.
+type topologyReading struct {
+	topology dedup.Topology
+	err      string
+}
+
+// A brokerWatch reads one broker and remembers what its pipelines need between two readings.
+type brokerWatch struct {
+	broker  Broker
+	log     *slog.Logger
+	timeout time.Duration
+	// gate holds a token while one of the broker's methods runs: it may be called one at a time.
+	gate    chan struct{}
+	samples *source
+	totals  *source
+
+	sample   reading[dedup.BrokerSample]
+	topology reading[topologyReading]
+	wanted   chan struct{}
+	live     occupancy
+	seed     maphash.Seed
+	queueSet uint64 // of the sampling goroutine
+
+	// The rest belongs to the round.
+	absorbed uint64
+	indexed  [2]uint64
+	queues   map[dedup.QueueRef]*dedup.Queue
+	// complete: the newest list of queues hides none. born is when a queue was first listed, of those that the complete
+	// list before did not have.
+	complete  bool
+	born      map[dedup.QueueRef]time.Time
+	index     *topologyIndex
+	consumers map[dedup.QueueRef][]dedup.Consumer
+	node      string
+	moved     bool
+	closed    counter
+	closures  *tally
+	alarms    map[string]bool
+	events    eventLog
+}
+
+func (b *brokerWatch) acquire(ctx context.Context) error {
+	select {
+	case b.gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errBusy
+	}
+}
+
+func (b *brokerWatch) release() { <-b.gate }
+
+// readSample reads the broker, and asks for the topology at the first success and whenever the set of queues or the
+// number of consumers of one changed.
+func (b *brokerWatch) readSample(ctx context.Context) error {
+	if err := b.acquire(ctx); err != nil {
+		return err
+	}
+	sample, err := b.broker.Sample(ctx)
+	b.release()
+	if err != nil {
+		return err
+	}
+	b.sample.set(sample)
+	if set := b.hash(sample.Queues); set != b.queueSet {
+		b.queueSet = set
+		select {
+		case b.wanted <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// hash is the same for the same queues and consumers in any order; never 0, so that the first set counts as a change.
+func (b *brokerWatch) hash(queues []dedup.Queue) uint64 {
+	sum := uint64(len(queues)) + 1
+	for i := range queues {
+		var h maphash.Hash
+		h.SetSeed(b.seed)
+		h.WriteString(queues[i].Vhost)
+		h.WriteByte(0)
+		h.WriteString(queues[i].Name)
+		if n := queues[i].Consumers; n != nil {
+			h.WriteByte(byte(*n))
+		}
+		sum += h.Sum64()
+	}
+	return max(sum, 1)
+}
+
+// readTotals samples the unacked messages. It gives way at once to any other reading of the broker.
+func (b *brokerWatch) readTotals(ctx context.Context) error {
+	select {
+	case b.gate <- struct{}{}:
+	default:
+		return errBusy
+	}
+	totals, err := b.broker.Totals(ctx)
+	b.release()
+	if err != nil {
+		return err
+	}
+	b.live.absorb(totals)
+	return nil
+}
+
+// pace stretches the interval of the totals so that they cost at most 2 % of the time.
+func (b *brokerWatch) pace(took time.Duration) time.Duration {
+	if b.live.size() > totalsQueues {
+		return totalsSlowest
+	}
+	return min(max(took*totalsCost, totalsInterval), totalsSlowest)
+}
+
+// watchTopology reads the topology now and then, and at once when it is wanted, but not twice within an interval,
+// until ctx ends.
+func (b *brokerWatch) watchTopology(ctx context.Context) {
+	timer := time.NewTimer(topologyInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.wanted:
+		case <-timer.C:
+		}
+		next := topologyInterval
+		if err := b.readTopology(ctx); err != nil && ctx.Err() == nil {
+			next = topologyRetry
+			b.log.Warn("topology of the broker could not be read", "broker", b.broker.Name(), "err", err)
+			last, _ := b.topology.get()
+			last.err = words(err, b.timeout)
+			b.topology.set(last)
+		}
+		timer.Reset(next)
+		if !waitUntil(ctx, time.Now().Add(b.samples.interval)) {
+			return
+		}
+	}
+}
+
+func (b *brokerWatch) readTopology(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	if err := b.acquire(ctx); err != nil {
+		return err
+	}
+	defer b.release()
+	t, err := b.broker.Topology(ctx)
+	if err != nil {
+		return err
+	}
+	b.topology.set(topologyReading{topology: t})
+	return nil
+}
+
+// absorb takes a new sample, if there is one, and reports whether there was.
+func (b *brokerWatch) absorb() (*dedup.BrokerSample, bool) {
+	sample, count := b.sample.get()
+	if count == 0 {
+		return nil, false
+	}
+	fresh := count != b.absorbed
+	if fresh {
+		b.absorbed = count
+		b.moved = b.node != "" && b.node != sample.Info.Node
+		b.node = sample.Info.Node
+		b.countClosures(&sample)
+		b.noteAlarms(&sample)
+	}
+	b.reindex(&sample, count)
+	return &sample, fresh
+}
+
+func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
+	was := b.closed
+	st := b.closed.observe(s.ChannelsClosed)
+	if b.closed.known() {
+		b.closures.take(st)
+	}
+	if was.state == counterCounting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.raw {
+		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
+	}
+	if st.Delta > 0 {
+		b.events.addSpaced(s.At, "consumer_restart", fmt.Sprintf("%d channels were closed on broker %s", st.Delta, name(b.broker.Name())))
+	}
+}
+
+func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
+	now := make(map[string]bool)
+	for _, n := range s.State.Nodes {
+		for what, on := range map[string]bool{
+			"memory alarm on " + name(n.Name): n.MemoryAlarm, "disk alarm on " + name(n.Name): n.DiskAlarm,
+			"node " + name(n.Name) + " is down": !n.Running, name(n.Name) + " is partitioned": len(n.Partitions) > 0,
+		} {
+			if on {
+				now[what] = true
+			}
+		}
+	}
+	for what := range now {
+		if !b.alarms[what] {
+			b.events.add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.broker.Name()), what))
+		}
+	}
+	for what := range b.alarms {
+		if !now[what] {
+			b.events.add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.broker.Name()), what))
+		}
+	}
+	b.alarms = now
+}
+
+// reindex arranges queues and topology for lookups when either changed.
+func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
+	topology, version := b.topology.get()
+	if b.indexed == [2]uint64{count, version} {
+		return
+	}
+	b.indexed = [2]uint64{count, version}
+	was, wasComplete := b.queues, b.complete
+	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
+	b.queues = make(map[dedup.QueueRef]*dedup.Queue, len(s.Queues))
+	for i := range s.Queues {
+		ref := s.Queues[i].QueueRef
+		b.queues[ref] = &s.Queues[i]
+		if _, known := was[ref]; !known && wasComplete {
+			b.born[ref] = s.At
+		}
+	}
+	if topology.topology.At.IsZero() {
+		b.index = nil
+		return
+	}
+	b.index = indexTopology(b.queues, &topology.topology)
+	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
+	for _, c := range topology.topology.Consumers {
+		b.consumers[c.Queue] = append(b.consumers[c.Queue], c)
+	}
+}
+
+// status is the broker's part of a snapshot.
+func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
+	sample, count := b.sample.get()
+	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.status(now), Events: mergeEvents(&b.events)}
+	if count == 0 {
+		return st
+	}
+	st.Info = sample.Info
+	st.Problems = append(st.Problems, sample.Problems...)
+	if t, _ := b.topology.get(); t.err != "" {
+		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.err,
+			Mend: "Let the watching account read exchanges, bindings and consumers."})
+	}
+	if st.Health.OK {
+		st.State = sample.State
+		n := int64(len(sample.Queues))
+		st.Queues = &n
+	}
+	return st
+}
+
+// store adds what is kept of the broker itself.
+func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
+
+func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
+	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
+	patience := staleAfter * cfg.Interval
+	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
+		patience: patience, read: b.readSample, turned: turned}
+	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
+		patience: patience, read: b.readTotals, pace: b.pace}
+	return b
+}
+
+// An occupancy accumulates the live unacked counts of the pipelines of one broker.
+type occupancy struct {
+	mu     sync.Mutex
+	queues int
+	watch  map[string][]dedup.QueueRef // fixed once made
+	totals map[string]occupied
+}
+
+// An occupied is the sum and number of samples of one pipeline's unacked messages.
+type occupied struct{ sum, count float64 }
+
+func (o *occupancy) absorb(t dedup.QueueTotals) {
+	unacked := make(map[dedup.QueueRef]*int64, len(t.Queues))
+	for i := range t.Queues {
+		unacked[t.Queues[i].QueueRef] = t.Queues[i].Unacked
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queues = len(t.Queues)
+	for pipeline, refs := range o.watch {
+		sum, whole := 0.0, true
+		for _, ref := range refs {
+			if n := unacked[ref]; n != nil {
+				sum += float64(*n)
+			} else {
+				whole = false
+			}
+		}
+		if whole {
+			was := o.totals[pipeline]
+			o.totals[pipeline] = occupied{was.sum + sum, was.count + 1}
+		}
+	}
+}
+
+func (o *occupancy) of(pipeline string) occupied {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.totals[pipeline]
+}
+
+func (o *occupancy) size() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.queues
+}
+
+// down returns why a source's values cannot be shown, and an empty string when they can.
+func down(what string, h dedup.SourceHealth) string {
+	switch {
+	case !h.Tried:
+		return what + " has not been read yet"
+	case !h.OK:
+		return what + " cannot be read: " + h.Err
+	}
+	return ""
+}

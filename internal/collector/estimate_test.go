@@ -1,0 +1,266 @@
+package collector
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestReported(t *testing.T) {
+	outcomes := func(v map[string]float64) map[string]gain {
+		out := map[string]gain{}
+		for k, n := range v {
+			out[k] = gain{Delta: n, Known: true, Covered: time.Minute}
+		}
+		return out
+	}
+	tests := map[string]struct {
+		sample reportedSample
+		rate   float64 // negative: unknown
+		n      float64
+		why    string
+	}{
+		"150 of 10000 are 1.5 %":              {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 9850, "duplicate_done": 150})}, 0.015, 10000, ""},
+		"returned in-flight hits are no part": {reportedSample{Present: true, Scheme: dedup.Scheme{OnInFlight: "nack"}, Outcomes: outcomes(map[string]float64{"processed": 90, "duplicate_done": 10, "duplicate_in_flight": 9000})}, 0.1, 100, ""},
+		"acked in-flight hits are messages":   {reportedSample{Present: true, Scheme: dedup.Scheme{OnInFlight: "ack"}, Outcomes: outcomes(map[string]float64{"processed": 80, "duplicate_done": 10, "duplicate_in_flight": 10})}, 0.1, 100, ""},
+		"acked failures are messages":         {reportedSample{Present: true, Scheme: dedup.Scheme{OnFail: "ack"}, Outcomes: outcomes(map[string]float64{"processed": 80, "duplicate_done": 10, "failed": 10})}, 0.1, 100, ""},
+		"illegal states are acked":            {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 80, "duplicate_done": 10, "illegal_state": 10})}, 0.1, 100, ""},
+		"reported acks count what outcomes cannot": {reportedSample{Present: true, Acked: gain{Delta: 200, Known: true},
+			Outcomes: outcomes(map[string]float64{"processed": 150, "duplicate_done": 20, "failed": 60})}, 0.1, 200, ""},
+		"nobody reports":              {reportedSample{}, -1, 0, "report no counters"},
+		"no history yet":              {reportedSample{Present: true}, -1, 0, "no history"},
+		"a window without messages":   {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 0})}, -1, 0, "no messages in the window"},
+		"silence while broker counts": {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 0}), BrokerAcks: gain{Delta: 900, Known: true}}, -1, 0, "although the broker counted"},
+		"a reset is said":             {reportedSample{Present: true, Dropped: true, Outcomes: outcomes(map[string]float64{"processed": 10})}, 0, 10, "were reset"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.sample.Window = 15 * time.Minute
+			r := reported(tt.sample)
+			if r.Rate.Known() != (tt.rate >= 0) || (tt.rate >= 0 && math.Abs(r.Rate.Value-tt.rate) > 1e-12) || r.Rate.N != tt.n {
+				t.Errorf("rate %+v, want %v of %v", r.Rate, tt.rate, tt.n)
+			}
+			if !strings.Contains(r.Rate.Why, tt.why) {
+				t.Errorf("why %q, want it to say %q", r.Rate.Why, tt.why)
+			}
+		})
+	}
+}
+
+func TestLatency(t *testing.T) {
+	n := len(dedup.LatencyBounds())
+	cumulated := func(counts map[int]float64) []float64 {
+		out, sum := make([]float64, n), 0.0
+		for i := range out {
+			sum += counts[i]
+			out[i] = sum
+		}
+		return out
+	}
+	r := latency(latencySample{Buckets: cumulated(map[int]float64{1: 50, 4: 50}), Sum: 5})
+	for what, got := range map[string][2]float64{
+		"mean is sum / count":              {r.Mean.Value, 0.05},
+		"p50 is the end of the lower half": {r.P50.Value, 0.01},
+		"p95 is linear in its bucket":      {r.P95.Value, 0.05 + 0.05*0.9},
+	} {
+		if math.Abs(got[0]-got[1]) > 1e-9 {
+			t.Errorf("%s: got %v, want %v", what, got[0], got[1])
+		}
+	}
+	slow := latency(latencySample{Buckets: cumulated(map[int]float64{n - 1: 10}), Sum: 500})
+	if slow.P95.Value != 10 || !strings.Contains(slow.P95.Why, "at least") {
+		t.Errorf("beyond the last bound: %+v, want at least 10 s", slow.P95)
+	}
+	if none := latency(latencySample{}); none.Mean.Known() || none.Mean.Why == "" {
+		t.Errorf("without buckets: %+v", none.Mean)
+	}
+	if empty := latency(latencySample{Buckets: make([]float64, n)}); empty.Mean.Known() {
+		t.Errorf("without observations: %+v", empty.Mean)
+	}
+}
+
+func TestLittlesLaw(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	last := frame{Began: start.Add(5 * time.Minute), Ended: start.Add(5 * time.Minute), Deliveries: 3000, Acks: 3000, UnackedSum: 600, UnackedCount: 300}
+	tests := map[string]struct {
+		change func(*frame)
+		value  float64
+		why    string
+	}{
+		"2 in flight at 10 a second wait 200 ms": {func(*frame) {}, 0.2, "includes prefetch wait"},
+		"too few in flight":                      {func(f *frame) { f.UnackedSum = 90 }, 0, "too few in flight"},
+		"no deliveries":                          {func(f *frame) { f.Deliveries = 0 }, 0, "no deliveries"},
+		"automatic acks":                         {func(f *frame) { f.AutoAcks = 5 }, 0, "automatic acks"},
+		"reset counters":                         {func(f *frame) { f.Gaps = 1 }, 0, "were reset"},
+		"sampled every five seconds":             {func(f *frame) { f.UnackedCount, f.UnackedSum = 60, 200 }, 0, "cannot be sampled each second"},
+		"a loop is said":                         {func(f *frame) { f.Acks, f.Redeliveries = 10, 2900 }, 0.2, "looping"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			end := last
+			tt.change(&end)
+			f := little(littleSample{Window: 5 * time.Minute, Frames: reel{{Began: start, Ended: start}, end}})
+			if f.Known() != (tt.value > 0) || math.Abs(f.Value-tt.value) > 1e-9 || !strings.Contains(f.Why, tt.why) {
+				t.Errorf("got %+v, want %v because %q", f, tt.value, tt.why)
+			}
+			if f.Known() && (f.Quality != dedup.Estimated || f.Error <= 0) {
+				t.Errorf("an estimate without a band: %+v", f)
+			}
+		})
+	}
+}
+
+func TestInflow(t *testing.T) {
+	type reading struct{ messages, settled float64 }
+	tests := map[string]struct {
+		readings []reading
+		want     float64
+	}{
+		"what was there before is no arrival":  {[]reading{{5, 0}, {5, 0}}, 0},
+		"a growing queue":                      {[]reading{{0, 0}, {3, 0}, {7, 0}}, 7},
+		"consumed as fast as it comes":         {[]reading{{2, 0}, {2, 5}, {2, 5}}, 5},
+		"an ack seen before the depth follows": {[]reading{{5, 0}, {5, 3}, {2, 3}, {2, 3}}, 0},
+		"a depth seen before its ack":          {[]reading{{5, 0}, {2, 0}, {2, 3}, {2, 3}}, 0},
+		"a purge is no negative arrival":       {[]reading{{9, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {2, 0}}, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var f inflow
+			at, sum := time.Unix(0, 0), 0.0
+			for _, r := range tt.readings {
+				sum += f.observe(int64(r.messages), r.settled, at)
+				at = at.Add(15 * time.Second)
+			}
+			if sum != tt.want {
+				t.Errorf("%v arrived, want %v", sum, tt.want)
+			}
+		})
+	}
+}
+
+func TestResidualRefusals(t *testing.T) {
+	calm := simTraffic{seed: 1, rate: 20, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: 2 * time.Minute, resend: 0.05,
+		interval: 5 * time.Second, passAt: time.Minute, channels: 2}
+	shop := runSim(calm)
+	tests := map[string]struct {
+		change func(*residualSample)
+		why    string // empty: known
+	}{
+		"a calm shop is judged":  {func(*residualSample) {}, ""},
+		"acked in-flight hits":   {func(s *residualSample) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
+		"acked failures":         {func(s *residualSample) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
+		"no pass":                {func(s *residualSample) { s.Pass = nil }, "no complete pass"},
+		"markers without expiry": {func(s *residualSample) { s.Scheme.DoneTTL = 0 }, "never expire"},
+		"a pass before the first reading": {func(s *residualSample) {
+			s.Frames = s.Frames[len(s.Frames)-3:]
+			s.Pass.Started = s.Frames[0].Began.Add(-time.Hour)
+		}, "read often enough"},
+		"a reset in the window":        {func(s *residualSample) { tail(s, func(f *frame) { f.Gaps = 1 }) }, "were reset"},
+		"automatic acks in the window": {func(s *residualSample) { tail(s, func(f *frame) { f.AutoAcks = 9 }) }, "automatic acks"},
+		"evictions in the window": {func(s *residualSample) {
+			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store evicted keys in the window"
+		}, "evicted"},
+		"closed channels, no balance": {func(s *residualSample) {
+			tail(s, func(f *frame) { f.Closures, f.Whole = 3, false })
+		}, "balance of messages cannot be struck"},
+		"counts lost with closed channels": {func(s *residualSample) {
+			tail(s, func(f *frame) { f.Closures, f.Acks = 3, f.Acks-500 })
+		}, "lost counts of closed channels"},
+		"more completions than acks": {func(s *residualSample) {
+			for i := range s.Frames {
+				s.Frames[i].Acks /= 2
+			}
+		}, "markers of other work"},
+		"an interval that is too wide": {func(s *residualSample) { s.Pass.UndatedCompletions = 900 }, "too wide"},
+		"nothing acked": {func(s *residualSample) {
+			for i := range s.Frames {
+				s.Frames[i].Acks = 0
+			}
+		}, "no message was acked"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, _ := shop.sample(15 * time.Minute)
+			tt.change(&s)
+			f := residual(s)
+			if f.Known() != (tt.why == "") || !strings.Contains(f.Why, tt.why) {
+				t.Errorf("got %+v, want %q", f, tt.why)
+			}
+			if !f.Known() && f.Better == "" {
+				t.Error("a refusal that does not say what would help")
+			}
+		})
+	}
+}
+
+// tail changes the last two thirds of the frames.
+func tail(s *residualSample, change func(*frame)) {
+	for i := len(s.Frames) / 3; i < len(s.Frames); i++ {
+		change(&s.Frames[i])
+	}
+}
+
+func TestDiscover(t *testing.T) {
+	exchange := func(name, kind string) dedup.Exchange { return dedup.Exchange{Vhost: "/", Name: name, Type: kind} }
+	bind := func(from, to, key string) dedup.Binding {
+		return dedup.Binding{Vhost: "/", Source: from, Destination: to, DestinationType: "queue", RoutingKey: key}
+	}
+	with := func(name string, arguments, policy map[string]any) dedup.Queue {
+		return queue(name, func(q *dedup.Queue) { q.Arguments, q.Policy = arguments, policy })
+	}
+	type m = map[string]any
+	tests := map[string]struct {
+		queues     []dedup.Queue
+		topology   dedup.Topology
+		want       string
+		findings   string
+		incomplete bool
+	}{
+		"an argument to the default exchange": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a.dead"}, nil), queue("a.dead", nil)}, want: "a.dead"},
+		"a policy to a direct exchange": {queues: []dedup.Queue{with("a", nil, m{"dead-letter-exchange": "dlx", "dead-letter-routing-key": "k"}), queue("a.dead", nil), queue("b.dead", nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "direct")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", "k"), bind("dlx", "b.dead", "other")}}, want: "a.dead"},
+		"the argument beats the policy for the exchange alone": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": ""}, m{"dead-letter-exchange": "dlx", "dead-letter-routing-key": "a.dead"}), queue("a.dead", nil)}, want: "a.dead"},
+		"a routing key without an exchange disables it":        {queues: []dedup.Queue{with("a", m{"x-dead-letter-routing-key": "a.dead"}, nil), queue("a.dead", nil)}, incomplete: true},
+		"a missing exchange drops":                             {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "gone", "x-dead-letter-routing-key": "k"}, nil)}, findings: "dead_letter_exchange_missing", incomplete: true},
+		"a missing queue drops":                                {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "gone"}, nil)}, findings: "dead_letter_route_missing", incomplete: true},
+		"a topic exchange needs pinning": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "dlx", "x-dead-letter-routing-key": "k"}, nil), queue("a.dead", nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "topic")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", "#")}}, findings: "dead_letter_queue_unsure", incomplete: true},
+		"a delay queue leads back and is none": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a.retry"}, nil),
+			with("a.retry", m{"x-message-ttl": 5000, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}, nil)}, incomplete: true},
+		"exchanges that bind each other end": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": "k"}, nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("x", "direct"), exchange("y", "direct")}, Bindings: []dedup.Binding{
+				{Vhost: "/", Source: "x", Destination: "y", DestinationType: "exchange", RoutingKey: "k"}, {Vhost: "/", Source: "y", Destination: "x", DestinationType: "exchange", RoutingKey: "k"}}},
+			findings: "dead_letter_route_missing", incomplete: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			queues := map[dedup.QueueRef]*dedup.Queue{}
+			for i := range tt.queues {
+				queues[tt.queues[i].QueueRef] = &tt.queues[i]
+			}
+			d := discover(indexTopology(queues, &tt.topology), []dedup.QueueRef{{Vhost: "/", Name: "a"}})
+			got, kinds := "", ""
+			for _, target := range d.Targets {
+				got += target.Name
+			}
+			for _, f := range d.Findings {
+				kinds += f.Kind
+			}
+			if got != tt.want || kinds != tt.findings || d.Complete == tt.incomplete {
+				t.Errorf("found %q, findings %q, complete %v; want %q, %q, %v", got, kinds, d.Complete, tt.want, tt.findings, !tt.incomplete)
+			}
+		})
+	}
+}
+
+func TestHostileTextIsBoundedAndPlain(t *testing.T) {
+	for _, s := range []string{strings.Repeat("é", 1<<20), "a\x1b[31m\u202eb\x00", "\xff\xfe", strings.Repeat("x", 299) + "é"} {
+		got := plain(s, 300)
+		if len(got) > 3*300+3 || strings.ContainsAny(got, "\x1b\x00\u202e") {
+			t.Errorf("%.20q became %.40q of %d bytes", s, got, len(got))
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// discover finds the pipeline's dead-letter queues: the listed ones, and those that the topology leads to.
+func (p *pipeline) discover(now time.Time) {
+	p.found = discover(p.broker.index, p.refs)
+	var targets []deadLetterTarget
+	listed := make(map[dedup.QueueRef]bool)
+	for _, q := range p.DeadLetterQueues {
+		ref := dedup.QueueRef{Vhost: p.Vhost, Name: q}
+		listed[ref] = true
+		targets = append(targets, deadLetterTarget{ref, "listed"})
+	}
+	for _, t := range p.found.Targets {
+		if p.DiscoverDeadLetters && !listed[t.QueueRef] {
+			targets = append(targets, t)
+		}
+	}
+	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
+		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
+		p.events.addSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
+	}
+	p.targets = targets
+}
+
+func sameTargets(a, b []deadLetterTarget) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].QueueRef != b[i].QueueRef {
+			return false
+		}
+	}
+	return true
+}
+
+// deadLettersKept reports whether every message that leaves the source queues other than by an ack is still to be seen
+// in the dead-letter queues: they are known for sure, belong to this pipeline alone, nobody consumes them and nothing
+// removes messages from them.
+func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) bool {
+	if !p.found.Complete || len(p.found.Targets) == 0 {
+		return false
+	}
+	known := make(map[dedup.QueueRef]bool)
+	for _, t := range p.targets {
+		known[t.QueueRef] = true
+		q := p.broker.queues[t.QueueRef]
+		if q == nil || users[t.QueueRef] > 1 || q.Consumers == nil || *q.Consumers > 0 || losesMessages(q) {
+			return false
+		}
+	}
+	for _, t := range p.found.Targets {
+		if !known[t.QueueRef] {
+			return false
+		}
+	}
+	return true
+}
+
+// settleUnborn completes the frames from before the queues of the pipeline were declared.
+func (p *pipeline) settleUnborn() {
+	var first time.Time
+	for _, t := range p.targets {
+		born, ok := p.broker.born[t.QueueRef]
+		if !ok {
+			return
+		}
+		if first.IsZero() || born.Before(first) {
+			first = born
+		}
+	}
+	p.frames.settleUnborn(first)
+}
+
+// losesMessages reports whether messages can leave a queue without anybody taking them.
+func losesMessages(q *dedup.Queue) bool {
+	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires"} {
+		if _, ok := q.Arguments["x-"+key]; ok {
+			return true
+		}
+		if _, ok := q.Policy[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// vanishing reports whether messages can leave a source queue without being redelivered.
+func (p *pipeline) vanishing() bool {
+	for _, ref := range p.refs {
+		if q := p.broker.queues[ref]; q != nil && losesMessages(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepBroker adds what is stored of the pipeline's queues.
+func (p *pipeline) keepBroker(into batch) {
+	into.tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
+	sums := p.depths()
+	into.figure(series.QueueReady, sums.ready, "pipeline", p.Name)
+	into.figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
+	into.figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
+	for _, t := range p.targets {
+		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil {
+			into.add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
+		}
+	}
+}
+
+// depths are the instantaneous sums over the source queues.
+type depths struct{ ready, unacked, consumers dedup.Figure }
+
+func (p *pipeline) depths() depths {
+	sample, _ := p.broker.sample.get()
+	return depths{
+		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
+		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),
+		consumers: p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Consumers }),
+	}
+}
+
+func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figure {
+	var sum int64
+	for _, ref := range p.refs {
+		q := p.broker.queues[ref]
+		if q == nil {
+			return dedup.Unknown(dedup.Count, queueNotFound(ref.Name, p.Broker))
+		}
+		n := field(q)
+		if n == nil {
+			return dedup.Unknown(dedup.Count, fmt.Sprintf("the broker does not say for queue %s (state %s)", name(ref.Name), name(q.State)))
+		}
+		sum += *n
+	}
+	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
+}
+
+func (p *pipeline) keepReported(into batch) {
+	for _, o := range dedup.ReportedOutcomes() {
+		into.tallies(p.outcomes[o])
+	}
+	for _, h := range []*histogram{&p.ack, &p.work} {
+		into.tallies(h.counts...)
+		into.tallies(h.sum)
+	}
+}
+
+func (p *pipeline) keepMarkers(into batch, now time.Time) {
+	stats, _ := p.store.stats.get()
+	r := markers(markerSample{Now: now, Scheme: p.store.store.Scheme(), Stats: stats})
+	for state, f := range r.States {
+		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
+	}
+	into.figure(series.MarkersNoExpiry, r.NoExpiry, "pipeline", p.Name)
+	into.figure(series.OldestProcessing, r.Oldest, "pipeline", p.Name)
+}
+
+// keepJudged adds the figures of the judged window and a point of the sparkline.
+func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus) {
+	w := judgedWindow(p.Limits.Window, s.Windows)
+	if w == nil {
+		return
+	}
+	p.spark.add(now, w.DuplicateRate)
+	s.Spark = p.spark.copy()
+	into.figure(series.DuplicateRate, w.DuplicateRate, "pipeline", p.Name)
+	if w.DuplicateRate.Known() {
+		into.add(series.DuplicateRateHigh, w.DuplicateRate.High, "pipeline", p.Name)
+	}
+	for metric, quantiles := range map[string]map[string]dedup.Figure{
+		series.AckLatency:  {"mean": w.AckMean, "0.5": w.AckP50, "0.95": w.AckP95, "0.99": w.AckP99},
+		series.WorkLatency: {"mean": w.WorkMean, "0.5": w.WorkP50, "0.95": w.WorkP95, "0.99": w.WorkP99},
+	} {
+		for q, f := range quantiles {
+			into.figure(metric, f, "pipeline", p.Name, "quantile", q)
+		}
+	}
+}
+
+// judgedWindow returns the figures of the window that is judged first, the second shortest when it is none of ours.
+func judgedWindow(want time.Duration, windows []dedup.WindowFigures) *dedup.WindowFigures {
+	for i := range windows {
+		if windows[i].Window == want {
+			return &windows[i]
+		}
+	}
+	if len(windows) > 1 {
+		return &windows[1]
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const passSource = "last complete pass over the store"
+
+// A markerSample is what the marker figures are computed from. Down says why the store cannot be shown; empty if it can.
+type markerSample struct {
+	Now    time.Time
+	Scheme dedup.Scheme
+	Stats  dedup.StoreStats
+	Down   string
+}
+
+// A markerResult holds the marker figures of a pipeline.
+type markerResult struct {
+	States                      map[dedup.State]dedup.Figure
+	NoExpiry, Oldest, Age, Seen dedup.Figure
+}
+
+// markers computes the marker figures. A state that the scheme does not know is absent.
+func markers(s markerSample) markerResult {
+	p, why := s.Stats.Pass, s.Down
+	if why == "" && p == nil {
+		why = "no complete pass over the store yet"
+	}
+	r := markerResult{States: make(map[dedup.State]dedup.Figure), Seen: s.seen()}
+	if why != "" {
+		for _, state := range schemeStates(s.Scheme) {
+			r.States[state] = dedup.Unknown(dedup.Count, why)
+		}
+		r.NoExpiry, r.Oldest = dedup.Unknown(dedup.Count, why), dedup.Unknown(dedup.Seconds, why)
+		r.Age = dedup.Unknown(dedup.Seconds, why)
+		return r
+	}
+	for _, state := range schemeStates(s.Scheme) {
+		r.States[state] = dedup.Exact(dedup.Measured, dedup.Count, float64(p.States[state]), p.Ended, passSource)
+	}
+	for state, n := range p.States {
+		r.States[state] = dedup.Exact(dedup.Measured, dedup.Count, float64(n), p.Ended, passSource)
+	}
+	var permanent int64
+	for _, n := range p.NoExpiry {
+		permanent += n
+	}
+	r.NoExpiry = dedup.Exact(dedup.Measured, dedup.Count, float64(permanent), p.Ended, passSource)
+	r.Age = dedup.Exact(dedup.Measured, dedup.Seconds, max(0, s.Now.Sub(p.Ended).Seconds()), s.Now, passSource)
+	r.Oldest = s.oldest(p)
+	return r
+}
+
+// schemeStates returns the states that are shown even when no marker has them.
+func schemeStates(s dedup.Scheme) []dedup.State {
+	if s.ProcessingTTL > 0 {
+		return []dedup.State{dedup.Processing, dedup.Done}
+	}
+	return nil
+}
+
+func (s markerSample) seen() dedup.Figure {
+	if s.Down != "" {
+		return dedup.Unknown(dedup.Ratio, s.Down)
+	}
+	if s.Stats.Progress.Started.IsZero() {
+		return dedup.Unknown(dedup.Ratio, "no pass is under way")
+	}
+	return dedup.Exact(dedup.Estimated, dedup.Ratio, s.Stats.Progress.Coverage, s.Now, "pass under way")
+}
+
+// oldest is the age of the longest processing marker whose beginning is known.
+func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
+	if len(p.OldestProcessing) == 0 {
+		return dedup.Unknown(dedup.Seconds, "no marker is processing")
+	}
+	permanent := 0
+	for _, m := range p.OldestProcessing {
+		if m.Since.IsZero() {
+			permanent++
+			continue
+		}
+		age := s.Now.Add(p.ClockOffset).Sub(m.Since)
+		f := dedup.Exact(dedup.Derived, dedup.Seconds, max(0, age.Seconds()), p.Ended, passSource)
+		f.N = float64(len(p.OldestProcessing))
+		if permanent > 0 {
+			f.Why = fmt.Sprintf("at least: %d processing markers have no expiry, so that their age cannot be known", permanent)
+		}
+		return f
+	}
+	return dedup.Unknown(dedup.Seconds, "the processing markers have no expiry, so that their age cannot be known")
+}
+
+// gaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the
+// start of the last pass.
+func gaveUp(s markerSample, window time.Duration) dedup.Figure {
+	p, why := s.Stats.Pass, s.Down
+	switch {
+	case why != "":
+	case s.Scheme.GiveUp == 0:
+		why = "the scheme never gives a message up"
+	case p == nil:
+		why = "no complete pass over the store yet"
+	}
+	if why != "" {
+		f := dedup.Unknown(dedup.Count, why)
+		f.Window = window
+		return f
+	}
+	end := p.Started.Add(p.ClockOffset)
+	f := dedup.Exact(dedup.Derived, dedup.Count, float64(p.GaveUp.Between(end.Add(-window), end)), p.Started, passSource)
+	f.Window, f.Covered = window, window
+	if s.Scheme.DoneTTL > 0 {
+		f.Covered = min(window, s.Scheme.DoneTTL)
+	}
+	return f
+}

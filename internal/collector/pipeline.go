@@ -1,0 +1,387 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// A pipeline is what the collector keeps of one pipeline from round to round. It belongs to the round.
+type pipeline struct {
+	dedup.Pipeline
+	refs   []dedup.QueueRef
+	broker *brokerWatch // nil when the configuration names none that exists
+	store  *storeWatch  // nil for a scheme without markers
+	report *reportWatch // nil when nothing can be reported
+	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
+	partner string
+
+	publishes, acks, deliveries, redeliveries, autoAcks, arrived *tally
+
+	outcomes        map[string]*tally
+	ack, work       histogram
+	rawOutcomes     map[string]*counter
+	present         bool
+	reportDroppedAt time.Time
+	badFields       []string
+	queues          map[dedup.QueueRef]*queueCounters
+	frames          tape
+	gaps, gets      float64
+	prefetches      []prefetchNote
+	consumers       int64
+	consumersKnown  bool
+	targets         []deadLetterTarget
+	found           discovery
+	dead            map[dedup.QueueRef]*deadQueue
+	deadWhole       bool
+	lastActivity    time.Time
+	events          eventLog
+	spark           spark
+}
+
+// queueCounters are the raw counters of one source queue.
+type queueCounters struct {
+	node                                                          string
+	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck counter
+}
+
+func (q *queueCounters) all() []*counter {
+	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
+}
+
+// awaitBirth notes that the queue does not exist: its counters will be born at 0.
+func (q *queueCounters) awaitBirth() {
+	for _, raw := range q.all() {
+		if raw.state == counterUnseen {
+			raw.observe(nil)
+		}
+	}
+}
+
+// A deadQueue follows one dead-letter queue.
+type deadQueue struct {
+	ack, deliverNoAck, getNoAck, publish counter
+	settled, published                   float64
+	inflow                               inflow
+}
+
+// unbounded is the prefetch of a channel that may hold any number of deliveries.
+const unbounded = -1
+
+// A prefetchNote is the most deliveries that a channel could hold from a time on: unbounded, or 0 without consumers.
+type prefetchNote struct {
+	at    time.Time
+	bound int64
+}
+
+// A histogram is a reported latency distribution as our counters: cumulated over its bounds.
+type histogram struct {
+	raw    []counter
+	rawSum counter
+	counts []*tally
+	sum    *tally
+}
+
+func newHistogram(b *book, bucket, sum, pipeline string) histogram {
+	h := histogram{raw: make([]counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
+	for _, bound := range dedup.LatencyBounds() {
+		h.counts = append(h.counts, b.tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
+	}
+	return h
+}
+
+// boundLabel writes an upper bound the way Prometheus does.
+func boundLabel(bound float64) string {
+	if math.IsInf(bound, 1) {
+		return "+Inf"
+	}
+	return strconv.FormatFloat(bound, 'f', -1, 64)
+}
+
+// observe takes one reading; nil buckets mean that none was reported. It reports whether counts were dropped.
+func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
+	reported := len(c.Buckets) == len(h.raw)
+	for i := range h.raw {
+		var raw *int64
+		if reported {
+			raw = &c.Buckets[i]
+		}
+		st := h.raw[i].observe(raw)
+		dropped = dropped || st.Dropped
+		if !reported {
+			continue
+		}
+		for _, t := range h.counts[i:] {
+			t.take(st)
+		}
+	}
+	var sum *int64
+	if reported {
+		sum = &c.Sum
+	}
+	st := h.rawSum.observe(sum)
+	if reported {
+		h.sum.open = true
+		h.sum.total += float64(st.Delta) / 1e6
+	}
+	return dropped || st.Dropped
+}
+
+func newPipeline(p dedup.Pipeline, b *book) *pipeline {
+	total := func(metric string) *tally { return b.tally(metric, "pipeline", p.Name) }
+	out := &pipeline{
+		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
+		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
+		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
+		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*counter),
+		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
+		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
+		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
+	}
+	for _, q := range p.Queues {
+		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
+	}
+	for _, o := range dedup.ReportedOutcomes() {
+		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
+		out.rawOutcomes[o] = &counter{}
+	}
+	return out
+}
+
+// absorbReported takes one reading of the reported counters.
+func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
+	p.present = p.present || r.Present
+	p.badFields = r.Bad
+	dropped := false
+	for outcome, raw := range p.rawOutcomes {
+		var value *int64
+		if v, ok := r.Outcomes[outcome]; ok && r.Present && !slices.Contains(r.Bad, outcome) {
+			value = &v
+		}
+		st := raw.observe(value)
+		dropped = dropped || st.Dropped
+		if value != nil {
+			p.outcomes[outcome].take(st)
+			p.active(st.Delta > 0, at)
+		}
+	}
+	ack, work := r.Ack, r.Work
+	if !r.Present {
+		ack, work = dedup.LatencyCounts{}, dedup.LatencyCounts{}
+	}
+	droppedAck, droppedWork := p.ack.observe(ack), p.work.observe(work)
+	if dropped || droppedAck || droppedWork {
+		p.reportDroppedAt = at
+		p.events.addSpaced(at, "counter_reset", "The counters that consumers report were reset")
+	}
+}
+
+func (p *pipeline) active(moved bool, at time.Time) {
+	if moved && at.After(p.lastActivity) {
+		p.lastActivity = at
+	}
+}
+
+// absorbSample takes one sample of the broker: counters, depths, dead letters.
+func (p *pipeline) absorbSample(s *dedup.BrokerSample) {
+	counting := !s.Info.StatsDisabled && s.Info.RatesMode != "none"
+	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Whole: p.deadWhole}
+	dropped, unborn := false, 0
+	consumers, consumersKnown := int64(0), true
+	for _, ref := range p.refs {
+		q := p.broker.queues[ref]
+		if counting {
+			dropped = p.countQueue(ref, q, s.At) || dropped
+		}
+		switch {
+		case q == nil && p.broker.complete:
+			unborn++
+		case q == nil || q.Messages == nil || q.Unacked == nil:
+			f.Blind, f.Whole = true, false
+		default:
+			f.Depth += float64(*q.Messages)
+			f.Unacked += float64(*q.Unacked)
+		}
+		if q == nil || q.Consumers == nil {
+			consumersKnown = false
+		} else {
+			consumers += *q.Consumers
+		}
+	}
+	f.Unborn = unborn == len(p.refs)
+	p.noteConsumers(consumers, consumersKnown, s.At)
+	if dropped {
+		p.gaps++
+		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
+	}
+	f.Dead, f.Whole = p.absorbDeadLetters(s.At, counting, f.Whole)
+	p.notePrefetch(s.At)
+	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
+	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
+	f.Closures, f.ClosuresBlind = p.broker.closures.total, p.broker.closed.state != counterCounting
+	live := p.broker.live.of(p.Name)
+	f.UnackedSum, f.UnackedCount = live.sum, live.count
+	p.frames.add(f)
+}
+
+// countQueue takes the counters of one source queue; q is nil when the broker does not list it. It reports whether
+// events may have been dropped.
+func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) (dropped bool) {
+	c, ok := p.queues[ref]
+	if !ok {
+		c = &queueCounters{}
+		p.queues[ref] = c
+	}
+	if q == nil || (c.node != "" && q.Node != "" && q.Node != c.node) {
+		for _, raw := range c.all() {
+			if raw.state == counterCounting || (raw.state == counterAbsent && !p.broker.complete) {
+				dropped = raw.lose().Dropped || dropped
+			}
+		}
+	}
+	if q == nil {
+		if p.broker.complete && !dropped {
+			c.awaitBirth()
+		}
+		return dropped
+	}
+	if q.Node != "" {
+		c.node = q.Node
+	}
+	take := func(raw *counter, value *int64, t *tally) step {
+		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
+		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
+		st := p.observe(raw, value)
+		dropped = dropped || st.Dropped || late
+		if raw.known() {
+			t.take(st)
+		}
+		p.active(st.Delta > 0, at)
+		return st
+	}
+	n := q.Counters
+	take(&c.publish, n.Publish, p.publishes)
+	take(&c.ack, n.Ack, p.acks)
+	take(&c.deliver, n.Deliver, p.deliveries)
+	p.gets += float64(take(&c.get, n.Get, p.deliveries).Delta)
+	take(&c.redeliver, n.Redeliver, p.redeliveries)
+	take(&c.deliverNoAck, n.DeliverNoAck, p.autoAcks)
+	take(&c.getNoAck, n.GetNoAck, p.autoAcks)
+	return dropped
+}
+
+func (p *pipeline) observe(raw *counter, value *int64) step {
+	if p.broker.moved {
+		return raw.observeElsewhere(value)
+	}
+	return raw.observe(value)
+}
+
+func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
+	if known && p.consumersKnown && n != p.consumers {
+		p.events.add(at, "consumer_restart", fmt.Sprintf("Consumers went from %d to %d", p.consumers, n))
+	}
+	if known {
+		p.consumers, p.consumersKnown = n, true
+	}
+}
+
+// notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold.
+func (p *pipeline) notePrefetch(at time.Time) {
+	bound := channelBound(p.sourceConsumers())
+	if n := len(p.prefetches); n > 0 && p.prefetches[n-1].bound == bound {
+		return
+	}
+	const kept = 64
+	p.prefetches = append(p.prefetches, prefetchNote{at, bound})
+	if len(p.prefetches) > kept {
+		p.prefetches = slices.Delete(p.prefetches, 0, len(p.prefetches)-kept)
+	}
+}
+
+func (p *pipeline) sourceConsumers() []dedup.Consumer {
+	var all []dedup.Consumer
+	for _, ref := range p.refs {
+		all = append(all, p.broker.consumers[ref]...)
+	}
+	return all
+}
+
+// channelBound is the most unacked deliveries that one channel may hold: the sum of its consumers' prefetch. It is 0
+// when no consumer is known.
+func channelBound(consumers []dedup.Consumer) int64 {
+	sums := make(map[string]int64)
+	var most int64
+	for _, c := range consumers {
+		if !c.AckRequired {
+			continue
+		}
+		if c.Prefetch <= 0 {
+			return unbounded
+		}
+		sums[c.Channel] += c.Prefetch
+		most = max(most, sums[c.Channel])
+	}
+	return most
+}
+
+// prefetchSince returns the largest bound that held at any time since from; 0 when there was none or it is not known.
+func (p *pipeline) prefetchSince(from time.Time) int64 {
+	var most int64
+	for i, n := range p.prefetches {
+		if i+1 < len(p.prefetches) && p.prefetches[i+1].at.Before(from) {
+			continue
+		}
+		if n.bound == unbounded {
+			return 0
+		}
+		most = max(most, n.bound)
+	}
+	return most
+}
+
+// absorbDeadLetters follows the dead-letter queues. It returns what they have received by dead-lettering, and whether
+// that is known and complete.
+func (p *pipeline) absorbDeadLetters(at time.Time, counting, whole bool) (float64, bool) {
+	var dead float64
+	for _, t := range p.targets {
+		d, ok := p.dead[t.QueueRef]
+		if !ok {
+			d = &deadQueue{}
+			p.dead[t.QueueRef] = d
+		}
+		q := p.broker.queues[t.QueueRef]
+		if q == nil || q.Messages == nil {
+			d.inflow.lose()
+			whole = false
+			continue
+		}
+		if counting {
+			lost := d.count(p, q)
+			if lost {
+				d.inflow.lose()
+				whole = false
+			}
+		}
+		p.arrived.open = true
+		p.arrived.total += d.inflow.observe(*q.Messages, d.settled, at)
+		dead += float64(*q.Messages) + d.settled - d.published
+	}
+	return dead, whole && len(p.targets) > 0 && counting
+}
+
+func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
+	for raw, value := range map[*counter]*int64{&d.ack: q.Counters.Ack, &d.deliverNoAck: q.Counters.DeliverNoAck, &d.getNoAck: q.Counters.GetNoAck} {
+		st := p.observe(raw, value)
+		d.settled += float64(st.Delta)
+		dropped = dropped || st.Dropped
+	}
+	st := p.observe(&d.publish, q.Counters.Publish)
+	d.published += float64(st.Delta)
+	return dropped || st.Dropped
+}

@@ -1,0 +1,202 @@
+package collector
+
+import (
+	"context"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// roundsApart is the shortest time between two rounds, when sources turn one after the other.
+const roundsApart = 500 * time.Millisecond
+
+// rounds builds a snapshot each interval, and soon after a source turned, until ctx ends. It never waits on a source.
+func (c *Collector) rounds(ctx context.Context) {
+	ticker := time.NewTicker(c.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		c.round(ctx, time.Now())
+		if !waitUntil(ctx, time.Now().Add(roundsApart)) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-c.wake:
+		}
+	}
+}
+
+// round takes the newest readings, stores them, computes every figure and publishes the snapshot.
+func (c *Collector) round(ctx context.Context, now time.Time) {
+	c.number++
+	c.absorb(now)
+	stored := batch{}
+	c.collect(stored, now)
+	c.past.append(ctx, c, now, stored)
+	c.past.refresh(ctx, c, now)
+
+	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
+	for _, src := range c.sources {
+		s.Sources = append(s.Sources, src.status(now))
+	}
+	for _, b := range c.brokers {
+		s.Brokers = append(s.Brokers, b.status(now))
+	}
+	for _, w := range c.stores {
+		s.Stores = append(s.Stores, w.status(now))
+	}
+	judged := batch{}
+	for _, p := range c.pipelines {
+		status := c.status(p, now)
+		p.keepJudged(judged, now, &status)
+		s.Pipelines = append(s.Pipelines, status)
+	}
+	c.past.appendJudged(ctx, c, now, judged)
+	if ctx.Err() != nil {
+		return
+	}
+	c.snapshot.Store(s)
+	c.changed("overview")
+	for _, p := range c.pipelines {
+		c.changed("pipeline:" + p.Name)
+	}
+}
+
+// absorb takes every reading that came since the last round into the counters, and notes the sources that turned.
+func (c *Collector) absorb(now time.Time) {
+	c.noteTurns(now)
+	for _, w := range c.stores {
+		w.absorb(now)
+	}
+	fresh := make(map[*brokerWatch]*dedup.BrokerSample)
+	for _, b := range c.brokers {
+		before := b.indexed
+		sample, isNew := b.absorb()
+		if b.indexed != before && b.index != nil {
+			c.rediscover(b, now)
+		}
+		if isNew {
+			fresh[b] = sample
+		}
+	}
+	for _, p := range c.pipelines {
+		if sample := fresh[p.broker]; sample != nil {
+			p.absorbSample(sample)
+		}
+		if p.report == nil {
+			continue
+		}
+		if r, count := p.report.readings.get(); count != p.report.absorbed {
+			p.report.absorbed = count
+			p.absorbReported(r, now)
+		}
+	}
+}
+
+// noteTurns logs an event for each source that went down or came back.
+func (c *Collector) noteTurns(now time.Time) {
+	note := func(s *source, logs ...*eventLog) {
+		h := s.status(now)
+		if !h.Tried {
+			return
+		}
+		was, known := c.up[s.name]
+		c.up[s.name] = h.OK
+		for _, l := range logs {
+			switch {
+			case !h.OK && (was || !known):
+				l.add(now, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
+			case h.OK && known && !was:
+				l.add(now, "source_up", plain(s.name+" answers again", 200))
+			}
+		}
+	}
+	for _, b := range c.brokers {
+		note(b.samples, &b.events)
+	}
+	for _, w := range c.stores {
+		note(w.src, &w.events)
+	}
+	for _, p := range c.pipelines {
+		if p.report != nil {
+			note(p.report.src, &p.events)
+		}
+	}
+}
+
+// rediscover finds the dead-letter queues of a broker's pipelines again.
+func (c *Collector) rediscover(b *brokerWatch, now time.Time) {
+	users := make(map[dedup.QueueRef]int)
+	for _, p := range c.pipelines {
+		if p.broker != b {
+			continue
+		}
+		p.discover(now)
+		for _, t := range p.targets {
+			users[t.QueueRef]++
+		}
+	}
+	for _, p := range c.pipelines {
+		if p.broker == b {
+			was := p.deadWhole
+			if p.deadWhole = p.deadLettersKept(users); p.deadWhole && !was {
+				p.settleUnborn()
+			}
+		}
+	}
+}
+
+// collect adds what is stored of this round, leaving out every source that cannot be read: its series end.
+func (c *Collector) collect(into batch, now time.Time) {
+	for _, s := range c.sources {
+		h := s.status(now)
+		if !h.Tried {
+			continue
+		}
+		up := 0.0
+		if h.OK {
+			up = 1
+		}
+		into.add(series.SourceUp, up, "source", s.name)
+		into.add(series.SourceDuration, h.Took.Seconds(), "source", s.name)
+		into.tallies(c.missed(s, h.Missed))
+		if !h.LastSuccess.IsZero() {
+			into.add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.name)
+		}
+	}
+	for _, b := range c.brokers {
+		if b.samples.status(now).OK {
+			b.store(into)
+		}
+	}
+	for _, w := range c.stores {
+		if w.src.status(now).OK {
+			w.keep(into)
+		}
+	}
+	for _, p := range c.pipelines {
+		if p.broker.samples.status(now).OK {
+			p.keepBroker(into)
+		}
+		if p.report != nil && p.report.src.status(now).OK {
+			p.keepReported(into)
+		}
+		if p.store != nil && p.store.src.status(now).OK {
+			p.keepMarkers(into, now)
+		}
+	}
+}
+
+// missed brings the tally of a source's missed ticks up to date.
+func (c *Collector) missed(s *source, n uint64) *tally {
+	t := c.book.tally(series.SourceMissed, "source", s.name)
+	t.open = true
+	if n > c.misses[s.name] {
+		t.total += float64(n - c.misses[s.name])
+		c.misses[s.name] = n
+	}
+	return t
+}

@@ -1,0 +1,167 @@
+package collector
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A view is what one pipeline's sources allow to be shown in a round. The fields named down hold the reason why a
+// source cannot be shown; empty when it can.
+type view struct {
+	now                               time.Time
+	brokerDown, storeDown, reportDown string
+	scheme                            dedup.Scheme
+	stats                             dedup.StoreStats
+}
+
+func (c *Collector) view(p *pipeline, now time.Time) view {
+	v := view{now: now, brokerDown: down("broker "+name(p.Broker), p.broker.samples.status(now))}
+	v.storeDown = "the pipeline has no store"
+	if p.store != nil {
+		v.scheme = p.store.store.Scheme()
+		v.stats, _ = p.store.stats.get()
+		v.storeDown = down("store "+name(p.Store), p.store.src.status(now))
+	}
+	v.reportDown = "consumers report no counters"
+	if p.report != nil {
+		v.reportDown = down("what consumers report", p.report.src.status(now))
+	}
+	return v
+}
+
+// status computes everything that is shown of one pipeline.
+func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
+	v := c.view(p, now)
+	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity}
+	for _, w := range dedup.Windows() {
+		st.Windows = append(st.Windows, c.window(p, v, w))
+	}
+	p.showQueues(&st, v)
+	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
+	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
+	st.PassAge, st.Coverage = m.Age, m.Seen
+	st.Findings = c.findings(p, v)
+	st.Events = p.allEvents()
+	for _, s := range p.sources() {
+		h := s.status(now)
+		st.Sources = append(st.Sources, h.Name)
+		if !h.OK {
+			st.Down = append(st.Down, h)
+		}
+	}
+	return st
+}
+
+func (p *pipeline) sources() []*source {
+	out := []*source{p.broker.samples}
+	if p.store != nil {
+		out = append(out, p.store.src)
+	}
+	if p.report != nil {
+		out = append(out, p.report.src)
+	}
+	return out
+}
+
+func (p *pipeline) allEvents() []dedup.Event {
+	if p.store == nil {
+		return mergeEvents(&p.events, &p.broker.events)
+	}
+	return mergeEvents(&p.events, &p.broker.events, &p.store.events)
+}
+
+// showQueues fills in the depths of source and dead-letter queues.
+func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
+	if v.brokerDown != "" {
+		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
+		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
+		for _, t := range p.targets {
+			st.DeadLetterQueues = append(st.DeadLetterQueues,
+				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown})
+		}
+		return
+	}
+	d := p.depths()
+	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
+	sample, _ := p.broker.sample.get()
+	st.DeadLetters = dedup.Exact(dedup.Measured, dedup.Count, 0, sample.At, "depth of the dead-letter queues")
+	for _, t := range p.targets {
+		q := p.deadLetterQueue(t, sample.At)
+		st.DeadLetterQueues = append(st.DeadLetterQueues, q)
+		if !q.Depth.Known() {
+			st.DeadLetters = dedup.Unknown(dedup.Count, q.Depth.Why)
+		} else if st.DeadLetters.Known() {
+			st.DeadLetters = dedup.Exact(dedup.Measured, dedup.Count, st.DeadLetters.Value+q.Depth.Value, sample.At, st.DeadLetters.Source)
+		}
+	}
+	if len(p.targets) == 0 {
+		st.DeadLetters = dedup.Unknown(dedup.Count, p.noDeadLetterQueue())
+	}
+}
+
+func (p *pipeline) noDeadLetterQueue() string {
+	t, _ := p.broker.topology.get()
+	switch {
+	case t.err != "" && p.broker.index == nil:
+		return "dead-letter queues cannot be found: " + t.err
+	case p.broker.index == nil:
+		return "dead-letter queues are being looked for"
+	}
+	return "no dead-letter queue is listed, and none was found"
+}
+
+func (p *pipeline) deadLetterQueue(t deadLetterTarget, at time.Time) dedup.DeadLetterQueue {
+	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found}
+	q := p.broker.queues[t.QueueRef]
+	if q == nil {
+		out.Depth = dedup.Unknown(dedup.Count, queueNotFound(t.Name, p.Broker))
+		out.Consumers = out.Depth
+		return out
+	}
+	out.Type = q.Type
+	exact := func(n *int64) dedup.Figure {
+		if n == nil {
+			return dedup.Unknown(dedup.Count, "the broker does not say for queue "+name(t.Name))
+		}
+		return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "queue depths of the broker")
+	}
+	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
+	return out
+}
+
+// findings are the hazards seen in a pipeline's queues and store.
+func (c *Collector) findings(p *pipeline, v view) []dedup.Finding {
+	var out []dedup.Finding
+	if v.brokerDown == "" {
+		sample, _ := p.broker.sample.get()
+		missing := false
+		for _, ref := range p.refs {
+			if p.broker.queues[ref] == nil {
+				missing = true
+				out = append(out, queueMissing(ref.Name, p.Broker))
+			}
+		}
+		if missing || len(p.targets) == 0 {
+			out = append(out, hiddenQueues(p.Broker, len(sample.Queues), sample.QueuesTotal)...)
+		}
+		out = append(out, autoAckConsumers(p.sourceConsumers())...)
+		out = append(out, p.found.Findings...)
+		for _, t := range p.targets {
+			if q := p.broker.queues[t.QueueRef]; q != nil {
+				out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
+			}
+		}
+		shortest := dedup.Windows()[0]
+		out = append(out, loopingMessages(c.past.gain(shortest, p.redeliveries), c.past.gain(shortest, p.acks))...)
+	}
+	if p.store != nil && v.storeDown == "" {
+		out = append(out, markersWithoutExpiry(v.stats.Pass)...)
+		out = append(out, passLate(p.Store, v.stats, v.now)...)
+		out = append(out, evictions(p.Store, p.store.evictedAt)...)
+		if p.partner != "" {
+			out = append(out, sharedStore(p.Store, p.partner))
+		}
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// passesKept is the number of earlier passes whose undated completions are remembered.
+const passesKept = 512
+
+// A storeWatch reads one store and remembers what its pipelines need between two readings.
+type storeWatch struct {
+	store Store
+	src   *source
+	stats reading[dedup.StoreStats]
+
+	// The rest belongs to the round.
+	absorbed  uint64
+	earlier   []passNote
+	runID     string
+	evicted   counter
+	evictions *tally
+	// disturbed is when markers were last lost, with the reason; evictedAt when any were last evicted.
+	disturbed    time.Time
+	disturbedWhy string
+	evictedAt    time.Time
+	pipelines    []string
+	events       eventLog
+}
+
+func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
+	w := &storeWatch{store: s, evictions: b.tally(series.StoreEvictedKeys, "store", s.Name())}
+	w.src = &source{name: "store " + s.Name(), kind: "store", interval: cfg.Interval, timeout: cfg.Timeout,
+		patience: staleAfter * cfg.Interval, turned: turned,
+		read: func(ctx context.Context) error {
+			stats, err := s.Stats(ctx)
+			if err == nil {
+				w.stats.set(stats)
+			}
+			return err
+		}}
+	return w
+}
+
+// absorb takes new statistics, if there are any.
+func (w *storeWatch) absorb(now time.Time) {
+	stats, count := w.stats.get()
+	if count == w.absorbed {
+		return
+	}
+	w.absorbed = count
+	h := stats.Health
+	at := h.At
+	if at.IsZero() {
+		at = now
+	}
+	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
+		w.disturbed, w.disturbedWhy = at, "the store was restarted in the window and may have lost markers"
+		w.events.add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
+	}
+	if h.RunID != "" {
+		w.runID = h.RunID
+	}
+	if step := w.evicted.observe(h.EvictedKeys); w.evicted.known() {
+		w.evictions.take(step)
+		if step.Delta > 0 {
+			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
+			w.evictedAt = at
+			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %d keys", name(w.store.Name()), step.Delta))
+		}
+	}
+	w.notePass(stats.Pass)
+}
+
+// notePass remembers a pass that ended since the reading before.
+func (w *storeWatch) notePass(p *dedup.Pass) {
+	if p == nil {
+		return
+	}
+	if n := len(w.earlier); n > 0 && !p.Ended.After(w.earlier[n-1].Ended) {
+		return
+	}
+	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions})
+	if len(w.earlier) > passesKept {
+		w.earlier = w.earlier[len(w.earlier)-passesKept:]
+	}
+}
+
+func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
+	stats, _ := w.stats.get()
+	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.status(now), Stats: stats,
+		Events: mergeEvents(&w.events)}
+}
+
+// keep adds what is kept of the store itself.
+func (w *storeWatch) keep(into batch) {
+	stats, _ := w.stats.get()
+	h, label := stats.Health, w.store.Name()
+	into.tallies(w.evictions)
+	if h.Keys != nil {
+		into.add(series.StoreKeys, float64(*h.Keys), "store", label)
+	}
+	if h.MemoryUsed != nil {
+		into.add(series.StoreMemory, float64(*h.MemoryUsed), "store", label)
+	}
+	if h.LatencyP99 > 0 {
+		into.add(series.StoreLatency, h.LatencyP99.Seconds(), "store", label)
+	}
+	if p := stats.Pass; p != nil {
+		into.add(series.StorePassSeconds, p.Ended.Sub(p.Started).Seconds(), "store", label)
+	}
+}
+
+// A reportWatch reads the counters that the consumers of one pipeline report.
+type reportWatch struct {
+	src      *source
+	readings reading[dedup.Reported]
+	absorbed uint64
+}
+
+func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *reportWatch {
+	w := &reportWatch{}
+	w.src = &source{name: "reported " + pipeline, kind: "reported", interval: cfg.Interval, timeout: cfg.Timeout,
+		patience: staleAfter * cfg.Interval, turned: turned,
+		read: func(ctx context.Context) error {
+			got, err := r.Reported(ctx, pipeline)
+			if err == nil {
+				w.readings.set(got)
+			}
+			return err
+		}}
+	return w
+}

@@ -1,0 +1,224 @@
+package collector_test
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/playground"
+	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/series"
+)
+
+// shopTime is how long the sample shop works before its figures are compared with its ledger.
+const shopTime = 40 * time.Second
+
+// A scene is a dashboard's observing half on real servers.
+type scene struct {
+	rabbit    *servers.RabbitMQ
+	redis     *servers.Redis
+	config    playground.Config
+	collector *collector.Collector
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(within)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("after %s still not so: %s", within, what)
+		case <-tick.C:
+		}
+	}
+}
+
+func newScene(t *testing.T, interval time.Duration) *scene {
+	t.Helper()
+	ctx := t.Context()
+	s := &scene{config: playground.DefaultConfig()}
+	var err error
+	s.rabbit, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
+	must(t, err)
+	t.Cleanup(s.rabbit.Kill)
+	s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
+	must(t, err)
+	t.Cleanup(s.redis.Kill)
+
+	log := slog.New(slog.DiscardHandler)
+	history, err := series.Open(series.Config{Dir: filepath.Join(t.TempDir(), "series"), Retention: 24 * time.Hour, MaxBytes: 1 << 28, Interval: interval}, log)
+	must(t, err)
+	t.Cleanup(func() { must(t, history.Close()) })
+	user, password := s.rabbit.Admin()
+	client, err := broker.New(broker.Config{Name: "main", ManagementURL: s.rabbit.ManagementURL(), Username: user, Password: secret.New(password)})
+	must(t, err)
+	t.Cleanup(client.Close)
+
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	deps := collector.Deps{Brokers: []collector.Broker{client}, Series: history, Log: log}
+	s.wire(t, &deps, running)
+	s.collector, err = collector.New(collector.Config{Interval: interval}, deps)
+	must(t, err)
+	go func() { defer close(done); _ = s.collector.Run(running) }()
+	t.Cleanup(func() { stop(); <-done })
+	return s
+}
+
+// wire opens the stores of the shop's pipelines and one more pipeline, fed, whose counters a test writes itself.
+func (s *scene) wire(t *testing.T, deps *collector.Deps, running context.Context) {
+	t.Helper()
+	for _, p := range s.config.Pipelines {
+		cfg, ok := markers.Preset(string(p.Scheme))
+		if !ok {
+			t.Fatalf("no preset %s", p.Scheme)
+		}
+		cfg.Name, cfg.Redis.URL = p.Name, secret.New(s.redis.URL()[:len(s.redis.URL())-1]+string(rune('0'+p.DB)))
+		cfg.Match = "msg:*"
+		if p.Scheme == playground.JSONStatus {
+			cfg.Match = "msg:dedup:*"
+		} else {
+			cfg.Exclude = []string{"msg:dedup:*"}
+		}
+		cfg.Sweep.Every = time.Second
+		store, err := markers.Open(cfg, slog.New(slog.DiscardHandler))
+		must(t, err)
+		swept := make(chan struct{})
+		go func() { defer close(swept); store.Run(running) }()
+		t.Cleanup(func() { <-swept; must(t, store.Close()) })
+		deps.Stores = append(deps.Stores, store)
+		deps.Reporters = append(deps.Reporters, store)
+		deps.Pipelines = append(deps.Pipelines, dedup.Pipeline{Name: p.Name, Broker: "main", Vhost: "/", Queues: []string{p.Name}, Store: p.Name,
+			ReportedStore: p.Name, DiscoverDeadLetters: true, Limits: dedup.DefaultLimits()})
+	}
+	deps.Pipelines = append(deps.Pipelines, dedup.Pipeline{Name: "fed", Broker: "main", Vhost: "/", Queues: []string{"orders"},
+		ReportedStore: "orders", Limits: dedup.DefaultLimits()})
+}
+
+func (s *scene) figures(name string) (*dedup.PipelineStatus, dedup.WindowFigures) {
+	p, ok := s.collector.Snapshot().Pipeline(name)
+	if !ok || len(p.Windows) < 2 {
+		return &dedup.PipelineStatus{}, dedup.WindowFigures{}
+	}
+	return p, p.Windows[1] // 15 minutes
+}
+
+func TestFiguresAgreeWithTheLedgerOfTheSampleShop(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	t.Run("scene", func(t *testing.T) {
+		s := newScene(t, 2*time.Second)
+		eventually(t, 30*time.Second, "every source was tried and the history is open", func() bool {
+			_, w := s.figures("fed")
+			return s.collector.Tried() && w.DuplicateRate.Why != "" && w.DuplicateRate.Why != "history is being opened"
+		})
+		// The broker's counters can be older than a reading: a window that is to hold all traffic begins in the quiet.
+		eventually(t, 60*time.Second, "the broker was watched for a while before the first message", func() bool {
+			return s.collector.Snapshot().Round > 15
+		})
+		began := time.Now()
+		shop, err := playground.Start(t.Context(), s.config, s.rabbit, s.redis, slog.New(slog.DiscardHandler))
+		must(t, err)
+		s.feed(t)
+		eventually(t, shopTime+10*time.Second, "the shop has worked", func() bool { return time.Since(began) > shopTime })
+		shop.StopProducers()
+		draining, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		must(t, shop.Drain(draining))
+		rest := time.Now()
+
+		ledger := shop.Ledger()
+		t.Run("the pipeline that reports is exact", func(t *testing.T) { s.exact(t, ledger.Truth("orders")) })
+		t.Run("a fed example shows its rate", func(t *testing.T) { s.fed(t) })
+		t.Run("the others show no wrong rate", func(t *testing.T) { s.derived(t, ledger, began, rest) })
+		stopping, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		must(t, shop.Stop(stopping))
+	})
+}
+
+func (s *scene) feed(t *testing.T) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
+	defer client.Close()
+	must(t, client.HSet(t.Context(), "dedupstats:fed", "processed", 9850, "duplicate_done", 150).Err())
+}
+
+func (s *scene) fed(t *testing.T) {
+	_, w := s.figures("fed")
+	if r := w.DuplicateRate; r.Value != 0.015 || r.N != 10_000 || r.Quality != dedup.Measured {
+		t.Errorf("rate %+v, want 1.50 %% of 10000, measured", r)
+	}
+}
+
+func (s *scene) exact(t *testing.T, truth playground.Truth) {
+	t.Logf("truth: %+v", truth)
+	eventually(t, 20*time.Second, "orders shows the ledger's messages, duplicates and dead letters", func() bool {
+		p, w := s.figures("orders")
+		return w.Messages.Value == float64(truth.Messages) && w.Duplicates.Value == float64(truth.Duplicates) &&
+			p.DeadLetters.Value == float64(truth.DeadLetters)
+	})
+	_, w := s.figures("orders")
+	if want := float64(truth.Duplicates) / float64(truth.Messages); w.DuplicateRate.Value != want || w.DuplicateRate.Quality != dedup.Measured {
+		t.Errorf("rate %+v, want %v", w.DuplicateRate, want)
+	}
+	if want := float64(truth.Ack.SumMicros) / 1e6 / float64(truth.Ack.Count()); math.Abs(w.AckMean.Value-want) > 1e-9 {
+		t.Errorf("mean ack latency %v, want %v", w.AckMean.Value, want)
+	}
+	if c := w.CrossCheck; c.Known() && (w.DuplicateRate.Value < c.Low || w.DuplicateRate.Value > c.High) {
+		t.Errorf("the cross-check %v..%v does not hold the rate %v", c.Low, c.High, w.DuplicateRate.Value)
+	}
+}
+
+// derived compares the pipelines that report nothing, once their judged window ends after the traffic.
+func (s *scene) derived(t *testing.T, ledger *playground.Ledger, began, rest time.Time) {
+	narrow := 0
+	for _, p := range s.config.Pipelines {
+		if p.Report {
+			continue
+		}
+		eventually(t, 90*time.Second, p.Name+" is judged over all of its traffic, or cannot be", func() bool {
+			_, w := s.figures(p.Name)
+			return w.DuplicateRate.At.After(rest) || time.Since(rest) > time.Minute
+		})
+		status, w := s.figures(p.Name)
+		r, truth := w.DuplicateRate, ledger.Truth(p.Name)
+		want := float64(truth.Duplicates) / float64(truth.Messages)
+		t.Logf("%s: truth %.4f (%d of %d), shown %s [%.4f, %.4f] of %.0f over %s: %s", p.Name, want, truth.Duplicates, truth.Messages,
+			r.Quality, r.Low, r.High, r.N, r.Covered, r.Why)
+		if status.DeadLetters.Value != float64(truth.DeadLetters) {
+			t.Errorf("%s: %v dead letters, want %d", p.Name, status.DeadLetters.Value, truth.DeadLetters)
+		}
+		if r.N == 0 || r.At.Before(rest) || r.At.Add(-r.Covered).After(began) {
+			continue
+		}
+		if want < r.Low || want > r.High {
+			t.Errorf("%s: the interval [%v, %v] does not hold the truth %v", p.Name, r.Low, r.High, want)
+		}
+		if r.Known() && r.Width() <= 0.02 {
+			narrow++
+		}
+	}
+	if narrow == 0 {
+		t.Error("no pipeline that reports nothing shows an interval of at most 2 points")
+	}
+}

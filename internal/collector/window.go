@@ -1,0 +1,235 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// window computes the figures of one pipeline over one span: of each the best valid source.
+func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFigures {
+	if c.past.failure != "" {
+		return unknownWindow(w, c.past.failure)
+	}
+	rep := c.reportedFigures(p, v, w)
+	out := dedup.WindowFigures{
+		Window: w, Messages: rep.Messages, Duplicates: rep.Duplicates, DuplicateRate: rep.Rate,
+		CrossCheck:   dedup.Unknown(dedup.Ratio, "no second source"),
+		InFlightHits: rep.InFlight, Failures: rep.Failures, FailureRate: rep.FailureRate,
+		GaveUp: gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w),
+	}
+	c.latencies(&out, p, v)
+	if v.brokerDown != "" {
+		withoutBroker(&out, v.brokerDown)
+		return out
+	}
+	c.residualBeside(&out, p, v)
+	if !out.Messages.Known() {
+		out.Messages = c.ackedMessages(p, w)
+	}
+	out.Redeliveries = c.redeliveryRatio(p, w)
+	out.DeadLetterInflow = c.deadLetterInflow(p, w)
+	return out
+}
+
+// unknownWindow returns the figures of a window of which nothing is known.
+func unknownWindow(w time.Duration, why string) dedup.WindowFigures {
+	unknown := func(u dedup.Unit) dedup.Figure {
+		f := dedup.Unknown(u, why)
+		f.Window = w
+		return f
+	}
+	ratio, count, seconds := unknown(dedup.Ratio), unknown(dedup.Count), unknown(dedup.Seconds)
+	return dedup.WindowFigures{
+		Window: w, Messages: count, Duplicates: count, DuplicateRate: ratio, CrossCheck: ratio, Redeliveries: ratio,
+		InFlightHits: count, Failures: count, FailureRate: ratio, GaveUp: count,
+		AckMean: seconds, AckP50: seconds, AckP95: seconds, AckP99: seconds,
+		WorkMean: seconds, WorkP50: seconds, WorkP95: seconds, WorkP99: seconds,
+		DeadLetterInflow: unknown(dedup.PerHour),
+	}
+}
+
+// withoutBroker turns the figures unknown that need the broker. What consumers still report moves to the cross-check:
+// it is true, but a pipeline whose broker is down has no good rate.
+func withoutBroker(out *dedup.WindowFigures, why string) {
+	out.CrossCheck = out.DuplicateRate
+	unknown := unknownWindow(out.Window, why)
+	out.Messages, out.Duplicates, out.DuplicateRate = unknown.Messages, unknown.Duplicates, unknown.DuplicateRate
+	out.Redeliveries, out.DeadLetterInflow = unknown.Redeliveries, unknown.DeadLetterInflow
+	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
+}
+
+func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) reportedResult {
+	if v.reportDown != "" {
+		return unreported(w, v.reportDown)
+	}
+	s := reportedSample{
+		Window: w, Scheme: v.scheme, Outcomes: make(map[string]gain), Present: p.present, Bad: p.badFields,
+		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
+		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
+	}
+	for o, t := range p.outcomes {
+		s.Outcomes[o] = c.past.gain(w, t)
+	}
+	return reported(s)
+}
+
+// residualBeside computes the residual interval, and makes it the rate or its cross-check.
+func (c *Collector) residualBeside(out *dedup.WindowFigures, p *pipeline, v view) {
+	res := c.residualFigure(p, v, out.Window)
+	switch {
+	case out.DuplicateRate.Known():
+		out.CrossCheck = res
+		return
+	case res.Known():
+		out.DuplicateRate = res
+		out.Duplicates = duplicatesOf(res)
+		return
+	}
+	why := joinReasons(out.DuplicateRate.Why, res.Why)
+	res.Why = "cannot tell: " + why
+	out.DuplicateRate = res
+	out.Duplicates = dedup.Unknown(dedup.Count, res.Why)
+	out.Duplicates.Window = out.Window
+}
+
+// duplicatesOf turns the interval of a rate into the interval of a count.
+func duplicatesOf(rate dedup.Figure) dedup.Figure {
+	f := rate
+	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, rate.Hits, max(rate.Hits, rate.High*rate.N)
+	f.Formula = "A - U - F up to A - U - F + B"
+	return f
+}
+
+func (c *Collector) residualFigure(p *pipeline, v view, w time.Duration) dedup.Figure {
+	why := v.storeDown
+	if why == "" && p.partner != "" {
+		why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
+	}
+	if why == "" && !p.acks.open {
+		why = c.noCounters(p)
+	}
+	if why != "" {
+		f := dedup.Unknown(dedup.Ratio, why)
+		f.Window, f.Source, f.Formula, f.Better = w, residualSource, residualFormula, betterReport
+		return f
+	}
+	return residual(residualSample{
+		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Pass: v.stats.Pass,
+		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
+		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
+		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(),
+	})
+}
+
+// clockError bounds the error of a clock offset that was taken as the middle of one round trip.
+func clockError(roundTrip time.Duration) time.Duration {
+	const least = 20 * time.Millisecond
+	return max(least, roundTrip)
+}
+
+// noCounters says why the broker gives no counters for the pipeline's queues.
+func (c *Collector) noCounters(p *pipeline) string {
+	sample, _ := p.broker.sample.get()
+	switch {
+	case sample.Info.StatsDisabled:
+		return "the broker gives no counters: its statistics are disabled"
+	case sample.Info.RatesMode == "none":
+		return "the broker gives no counters: its rates_mode is none"
+	}
+	for _, ref := range p.refs {
+		if p.broker.queues[ref] == nil {
+			return queueNotFound(ref.Name, p.Broker)
+		}
+	}
+	return "the broker gives no counters for the queues yet"
+}
+
+// ackedMessages counts messages by the broker's acks.
+func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
+	acks, auto := c.past.gain(w, p.acks), c.past.gain(w, p.autoAcks)
+	f := dedup.Unknown(dedup.Count, "")
+	f.Window, f.Source, f.Formula = w, "acks of the broker", "acks of the source queues"
+	switch {
+	case !p.acks.open:
+		f.Why = c.noCounters(p)
+	case !acks.Known:
+		f.Why = "the history holds nothing of this window yet"
+	case auto.Delta > 0:
+		f.Why = "messages are delivered with automatic acks, which the broker does not count as acks"
+	default:
+		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
+		f.Covered, f.At = acks.Covered, acks.At
+		if c.past.gain(w, p.broker.closures).Delta > 0 {
+			f.Why = "at least: channels were closed in the window, and the broker may have lost their last counts"
+		}
+	}
+	return f
+}
+
+// redeliveryRatio is a signal of loops; it is never a duplicate rate.
+func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
+	again, manual, auto := c.past.gain(w, p.redeliveries), c.past.gain(w, p.deliveries), c.past.gain(w, p.autoAcks)
+	f := dedup.Unknown(dedup.Ratio, "no deliveries in the window")
+	f.Window, f.Source, f.Formula = w, "broker counters", "redeliveries / deliveries"
+	if !again.Known || !manual.Known {
+		f.Why = "the history holds nothing of this window yet"
+		if !p.deliveries.open {
+			f.Why = c.noCounters(p)
+		}
+		return f
+	}
+	if n := manual.Delta + auto.Delta; n > 0 {
+		v := again.Delta / n
+		f.Quality, f.Value, f.Low, f.High, f.N, f.Hits = dedup.Estimated, v, v, v, n, again.Delta
+		f.Covered, f.At, f.Why = again.Covered, again.At, "loop signal, not a duplicate rate"
+	}
+	return f
+}
+
+// deadLetterInflow is the rate at which dead letters arrived.
+func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
+	const shortest = 30 * time.Second
+	g := c.past.gain(w, p.arrived)
+	f := dedup.Unknown(dedup.PerHour, "")
+	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour"
+	switch {
+	case len(p.targets) == 0:
+		f.Why = p.noDeadLetterQueue()
+	case !g.Known || g.Covered < shortest:
+		f.Why = "the history holds too little of this window yet"
+	default:
+		v := g.Delta / g.Covered.Hours()
+		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, v, v, v, g.Delta
+		f.Covered, f.At = g.Covered, g.At
+	}
+	return f
+}
+
+// latencies fills in the ack latency and the processing time: the reported histogram, else Little's law for the mean.
+func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
+	ack, work := unknownLatency(out.Window, v.reportDown), unknownLatency(out.Window, v.reportDown)
+	if v.reportDown == "" {
+		ack, work = latency(c.latencySample(&p.ack, out.Window)), latency(c.latencySample(&p.work, out.Window))
+	}
+	if !ack.Mean.Known() && v.brokerDown == "" {
+		ack.Mean = little(littleSample{Window: out.Window, Frames: p.frames.frames})
+	}
+	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = ack.Mean, ack.P50, ack.P95, ack.P99
+	out.WorkMean, out.WorkP50, out.WorkP95, out.WorkP99 = work.Mean, work.P50, work.P95, work.P99
+}
+
+func (c *Collector) latencySample(h *histogram, w time.Duration) latencySample {
+	s := latencySample{Window: w}
+	if !h.sum.open {
+		return s
+	}
+	for _, t := range h.counts {
+		g := c.past.gain(w, t)
+		s.Buckets = append(s.Buckets, g.Delta)
+		s.Covered, s.At = g.Covered, g.At
+	}
+	s.Sum = c.past.gain(w, h.sum).Delta
+	return s
+}

@@ -1,0 +1,33 @@
+package playground
+
+import (
+	"testing"
+
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/playground/servers"
+)
+
+func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
+	shop := DefaultConfig()
+	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", new(servers.RabbitMQ), new(servers.Redis),
+		access{brokerPassword: "b", redisPassword: "p@ss:/word"})
+	read, err := config.Parse("dashboard.yaml", []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if want := "/var/lib/with \"quotes\" and #"; read.DataDir != want {
+		t.Errorf("data directory = %q, want %q", read.DataDir, want)
+	}
+	if len(read.Brokers) != 1 || len(read.Stores) != len(shop.Pipelines) || len(read.Pipelines) != len(shop.Pipelines) {
+		t.Fatalf("%d brokers, %d stores, %d pipelines", len(read.Brokers), len(read.Stores), len(read.Pipelines))
+	}
+	for i, pipeline := range read.Pipelines {
+		want := shop.Pipelines[i]
+		if pipeline.Name != want.Name || pipeline.Queues[0] != want.Name || pipeline.Store != want.Name || !pipeline.DiscoverDeadLetters {
+			t.Errorf("pipeline %s reads %+v", want.Name, pipeline)
+		}
+		if store := read.Stores[i]; store.Name != want.Name || store.Preset != string(want.Scheme) {
+			t.Errorf("store %s reads %+v", want.Name, store)
+		}
+	}
+}

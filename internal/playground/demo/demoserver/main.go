@@ -1,0 +1,146 @@
+// Command demoserver serves the pages of the demo scenes without a broker or a store, for browser tests and screenshots.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:0", "address to serve on")
+	dir := flag.String("dir", "", "empty directory for accounts and sessions")
+	password := flag.String("password", "", "password of the account viewer; without one no account exists")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *listen, *dir, *password); err != nil {
+		slog.Error("demo ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, listen, dir, password string) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	db, err := journal.Open(ctx, dir, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	accounts, err := accountsOf(db, password)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	cfg := server.DefaultConfig()
+	cfg.Listen = l.Addr().String()
+	link := func(token string) string { return cfg.URL(l.Addr(), "/setup?token="+token) }
+	first := auth.NewFirstAdmin(accounts, filepath.Join(dir, "first-admin"), link, func(link string) { fmt.Println("Setup:", link) })
+	if err := first.Start(ctx); err != nil {
+		return err
+	}
+	st := &stage{scene: "mixed"}
+	srv, err := server.New(cfg, server.Deps{
+		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: admin.NewGate(db.Audit(), db, log),
+		Sessions: db.Sessions(), Log: log, Version: "demo",
+	})
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /demo/scene/{name}", func(w http.ResponseWriter, r *http.Request) {
+		st.set(r.PathValue("name"))
+		for _, p := range st.Snapshot().Pipelines {
+			srv.Changed("pipeline:" + p.Pipeline.Name)
+		}
+		srv.Changed("overview")
+	})
+	mux.Handle("/", srv.Handler())
+	fmt.Println("Demo: http://" + l.Addr().String())
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = web.Close()
+	}()
+	if err := web.Serve(l); err != http.ErrServerClosed {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+func accountsOf(db *journal.DB, password string) (*auth.Service, error) {
+	var cfg auth.Config
+	if password != "" {
+		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+		if err != nil {
+			return nil, fmt.Errorf("hash password: %w", err)
+		}
+		cfg.Users = []auth.UserConfig{{Name: "viewer", Role: "admin", PasswordHash: secret.New(string(hash))}}
+	}
+	return auth.New(cfg, db)
+}
+
+// stage shows one scene at a time. Its times follow the clock.
+type stage struct {
+	mu    sync.Mutex
+	scene string
+	at    time.Time
+	last  *dedup.Snapshot
+}
+
+func (s *stage) set(scene string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scene, s.last = scene, nil
+}
+
+// Snapshot returns the scene as of now, made anew every ten seconds.
+func (s *stage) Snapshot() *dedup.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || time.Since(s.at) > 10*time.Second {
+		s.at = time.Now()
+		s.last = demo.Scene(s.scene, s.at)
+	}
+	return s.last
+}
+
+// Tried is always true: there is nothing to wait for.
+func (s *stage) Tried() bool { return true }
+
+// QueryRange answers from the demo history; the scene without a history is "no-history".
+func (s *stage) QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error) {
+	s.mu.Lock()
+	starting := s.scene == "no-history"
+	s.mu.Unlock()
+	return demo.History{Starting: starting}.QueryRange(ctx, promql, from, to, step)
+}
+
+// Ready is closed at once.
+func (s *stage) Ready() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}

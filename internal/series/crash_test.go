@@ -1,0 +1,382 @@
+package series
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func children() map[string]func(dir string) error {
+	return map[string]func(dir string) error{
+		"append until killed": appendUntilKilled,
+		"fill a tmpfs":        fillTmpfs,
+		"hit a file limit":    hitFileLimit,
+	}
+}
+
+func child(t *testing.T, mode, dir string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), childMode+"="+mode, "SERIES_TEST_DIR="+dir)
+	return cmd
+}
+
+// manySamples are so many that one round is longer than a page of the log.
+func manySamples(n int) []Sample {
+	samples := make([]Sample, 3000)
+	for i := range samples {
+		samples[i] = sample(BrokerAcks, float64(n), "pipeline=p"+strconv.Itoa(i))
+	}
+	return samples
+}
+
+func appendUntilKilled(dir string) error {
+	db, err := openReady(testConfig(dir))
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		if err := db.Append(context.Background(), round(n), manySamples(n)); err != nil {
+			return err
+		}
+		fmt.Println(n)
+	}
+}
+
+func TestEveryCommittedRoundSurvivesAKill(t *testing.T) {
+	dir := tempDir(t)
+	cmd := child(t, "append until killed", dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	last := -1
+	for last < 30 && lines.Scan() {
+		last, _ = strconv.Atoi(lines.Text())
+	}
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // what it committed before the signal reached it
+		last, _ = strconv.Atoi(lines.Text())
+	}
+	if err := cmd.Wait(); err == nil || last < 30 {
+		t.Fatalf("the child ended by itself after round %d: %v", last, err)
+	}
+
+	db := openDB(t, dir) // the lock of the killed process must not block
+	for _, n := range []int{0, last / 2, last} {
+		wantValue(t, db, "count("+BrokerAcks+"=="+strconv.Itoa(n)+")", round(n), 3000)
+	}
+	if q := db.Status().Quarantined; len(q) != 0 {
+		t.Errorf("moved aside: %v", q)
+	}
+	mustAppend(t, db, round(last+2), manySamples(last+2)...)
+}
+
+func TestAFullDiskIsReportedAndHeals(t *testing.T) {
+	cmd := child(t, "fill a tmpfs", t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(out), errNoMount.Error()) {
+		t.Log("no mounting here: a limit on the size of files stands for the full disk")
+		out, err = child(t, "hit a file limit", t.TempDir()).CombinedOutput()
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestAFailedWriteHealsWithoutLosingWhatCameBeforeOrAfter(t *testing.T) {
+	if out, err := child(t, "hit a file limit", tempDir(t)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+var errNoMount = errors.New("mounting is not allowed")
+
+// fillTmpfs runs in a mount namespace of its own, so the file system goes with the process.
+func fillTmpfs(dir string) error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("%w: %w", errNoMount, err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
+		return fmt.Errorf("%w: %w", errNoMount, err)
+	}
+	filler := filepath.Join(dir, "filler")
+	for name, minFree := range map[string]int64{"with a reserve": 4 << 20, "without a reserve": 1} {
+		cfg := testConfig(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")))
+		cfg.MinFree = minFree
+		err := failAndHeal(cfg, func() error { return fill(filler) }, func() error { return os.Remove(filler) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.RemoveAll(cfg.Dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fill(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, size := range []int{1 << 16, 1 << 10, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+	}
+	return nil
+}
+
+// hitFileLimit makes every file end after so many bytes that a round tears, which needs no privilege.
+func hitFileLimit(dir string) error {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		return err
+	}
+	limited := syscall.Rlimit{Cur: 150_000, Max: old.Max}
+	return failAndHeal(testConfig(dir),
+		func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited) },
+		func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old) })
+}
+
+// failAndHeal writes rounds, breaks the disk, writes until that shows, heals the disk, and writes rounds again. What was
+// written in the good times must be there at the end, and after a restart too.
+func failAndHeal(cfg Config, breakDisk, healDisk func() error) error {
+	db, err := openReady(cfg)
+	if err != nil {
+		return err
+	}
+	n := 0
+	appendNext := func() error {
+		err := db.Append(context.Background(), round(n), manySamples(n))
+		n++
+		return err
+	}
+	for range 3 {
+		if err := appendNext(); err != nil {
+			return err
+		}
+	}
+	before := n - 1
+	if err := breakDisk(); err != nil {
+		return err
+	}
+	for err = nil; err == nil && n < 10_000; {
+		before = n - 1
+		err = appendNext()
+	}
+	if err == nil || db.Err() == nil {
+		return fmt.Errorf("the broken disk went unseen: %v, %v", err, db.Err())
+	}
+	db.maintain() // must neither panic nor write
+	if err := holds(db, before); err != nil {
+		return fmt.Errorf("while the disk is broken: %w", err)
+	}
+	if err := healDisk(); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if err = appendNext(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("does not heal: %w", err)
+		}
+	}
+	healed := n - 1
+	if err := errors.Join(appendNext(), appendNext(), db.Err()); err != nil {
+		return fmt.Errorf("after healing: %w", err)
+	}
+	if err := holds(db, 0, before, healed, n-1); err != nil {
+		return fmt.Errorf("after healing: %w", err)
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	return reopenHolds(cfg, 0, before, healed, n-1)
+}
+
+func reopenHolds(cfg Config, rounds ...int) error {
+	db, err := openReady(cfg)
+	if err != nil {
+		return err
+	}
+	if q := db.Status().Quarantined; len(q) != 0 {
+		return fmt.Errorf("moved aside: %v", q)
+	}
+	if err := holds(db, rounds...); err != nil {
+		return fmt.Errorf("after a restart: %w", err)
+	}
+	return db.Close()
+}
+
+func holds(db *DB, rounds ...int) error {
+	for _, n := range rounds {
+		vs, err := db.Query(context.Background(), "count("+BrokerAcks+"=="+strconv.Itoa(n)+")", round(n))
+		if err != nil || len(vs) != 1 || vs[0].Value != 3000 {
+			return fmt.Errorf("round %d: %v, %w", n, vs, err)
+		}
+	}
+	return nil
+}
+
+func TestDamageCostsAsLittleHistoryAsPossible(t *testing.T) {
+	for name, test := range map[string]struct {
+		damage func(t *testing.T, dir string)
+		moved  []string // parts that were moved aside
+		early  bool     // whether the oldest block can still be read
+		late   bool     // whether what is only in the log can still be read
+	}{
+		"nothing is damaged":            {damage: func(*testing.T, string) {}, early: true, late: true},
+		"the log ends in half a record": {damage: truncateLog, early: true},
+		"a block cannot be read":        {damage: scribble("01*/index"), moved: []string{"01"}, late: true},
+		"the log's checkpoint is rubbish": {damage: plant("wal/checkpoint.99999999/00000000", "rubbish rubbish"),
+			moved: []string{"wal", "chunks_head"}, early: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tempDir(t)
+			db := openDB(t, dir)
+			fillHours(t, db, 9)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			test.damage(t, dir)
+
+			db = openDB(t, dir)
+			aside := strings.Join(movedAside(t, dir), " ")
+			for _, part := range test.moved {
+				if !strings.Contains(aside, part) {
+					t.Errorf("%s was not moved aside; moved: %s", part, aside)
+				}
+			}
+			if (aside == "") != (len(test.moved) == 0) || (aside == "") != (len(db.Status().Quarantined) == 0) {
+				t.Errorf("moved aside: %q, status: %v", aside, db.Status().Quarantined)
+			}
+			if _, ok := valueOf(t, db, BrokerAcks, start.Add(time.Minute+time.Second)); ok != test.early {
+				t.Errorf("the first hours can be read: %t, want %t", ok, test.early)
+			}
+			if _, ok := valueOf(t, db, BrokerAcks, start.Add(539*time.Minute+time.Second)); ok != test.late {
+				t.Errorf("the last minute can be read: %t, want %t", ok, test.late)
+			}
+			mustAppend(t, db, start.Add(10*time.Hour), sample(BrokerAcks, 1000))
+			wantValue(t, db, "max("+BrokerAcks+")", start.Add(10*time.Hour), 1000)
+		})
+	}
+}
+
+func movedAside(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	paths, err := filepath.Glob(dir + ".corrupt-*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		names = append(names, filepath.Base(p))
+	}
+	return names
+}
+
+func truncateLog(t *testing.T, dir string) {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(dir, "wal", "0*"))
+	if err != nil || len(segments) == 0 {
+		t.Fatal(segments, err)
+	}
+	last := segments[len(segments)-1]
+	text, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(bytes.TrimRight(text, "\x00")) // a closed log is padded to the end of a page
+	if err := os.Truncate(last, int64(used-5)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scribble overwrites the first file that matches.
+func scribble(pattern string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatal(paths, err)
+		}
+		if err := os.WriteFile(paths[0], []byte("rubbish"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func plant(path, text string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheLogIsQuietAboutProgressAndLoudAboutDamage(t *testing.T) {
+	var text strings.Builder
+	log := slog.New(slog.NewTextHandler(io.Writer(&text), nil))
+	dir := tempDir(t)
+	db, err := Open(testConfig(dir), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-db.Ready()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), "\n"); n != 1 {
+		t.Errorf("a plain start logs %d lines, want 1:\n%s", n, text.String())
+	}
+	plant("wal/checkpoint.99999999/00000000", "rubbish")(t, dir)
+	text.Reset()
+	if db, err = Open(testConfig(dir), log); err != nil {
+		t.Fatal(err)
+	}
+	<-db.Ready()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "moved aside") || !strings.Contains(text.String(), ".corrupt-") {
+		t.Errorf("damage is not explained:\n%s", text.String())
+	}
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// chartCSV answers one chart as a table: UTC times, ratios 0 to 1, seconds, and empty cells where nothing is known.
+func (s *Server) chartCSV(r *request) (response, error) {
+	snap := s.snapshots.Snapshot()
+	p, ok := snap.Pipeline(r.PathValue("name"))
+	if !ok {
+		return nil, noPipeline(r.PathValue("name"))
+	}
+	now := time.Now().UTC()
+	q, err := parseChartQuery(r.URL.Query(), now)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newChartData(s.history, p, q, snap.Interval, now.Location()).chart(r.Context(), r.URL.Query().Get("chart"))
+	if dedup.KindOf(err) == dedup.Invalid {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: missingText(err), Err: err}
+	}
+	return csvBody{filename: p.Pipeline.Name + "-" + c.ID + ".csv", rows: csvRows(c)}, nil
+}
+
+func csvRows(c templates.Chart) [][]string {
+	names, series := columnsOf(c)
+	rows := [][]string{{"time"}}
+	for _, n := range names {
+		rows[0] = append(rows[0], n+csvUnit(c.Unit))
+	}
+	times, values := grid(series)
+	for i, at := range times {
+		row := []string{at.UTC().Format(time.RFC3339)}
+		for _, v := range values[i] {
+			cell := ""
+			if !math.IsNaN(v) {
+				cell = strconv.FormatFloat(v, 'g', -1, 64)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func csvUnit(u templates.Unit) string {
+	switch u {
+	case templates.UnitRatio:
+		return " (ratio)"
+	case templates.UnitSeconds:
+		return " (seconds)"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"net/url"
+	"time"
+
+	"dedup-dashboard/web/templates"
+)
+
+// chartQuery is the state of a pipeline's page that lives in its address: the range and the scale of its charts.
+type chartQuery struct {
+	// preset is one of presets(), or empty for an absolute range.
+	preset string
+	from   time.Time
+	to     time.Time
+	// linear draws latency on a linear axis instead of a logarithmic one.
+	linear bool
+}
+
+// maxRange is the longest range that is drawn; what is older than the retention is a gap anyway.
+const maxRange = 400 * 24 * time.Hour
+
+// chartColumns is about how many points a line has: more cannot be told apart on a screen.
+const chartColumns = 240
+
+type preset struct {
+	word string
+	span time.Duration
+}
+
+func presets() []preset {
+	return []preset{
+		{"15m", 15 * time.Minute}, {"1h", time.Hour}, {"6h", 6 * time.Hour}, {"24h", 24 * time.Hour}, {"7d", 7 * 24 * time.Hour},
+	}
+}
+
+// parseChartQuery reads range, from, to and scale. Times without a zone are in the zone of now.
+func parseChartQuery(values url.Values, now time.Time) (chartQuery, error) {
+	q := chartQuery{}
+	switch values.Get("scale") {
+	case "", "log":
+	case "lin":
+		q.linear = true
+	default:
+		return q, badParameter("scale", "must be lin or log")
+	}
+	if values.Get("from") != "" || values.Get("to") != "" {
+		return q.absolute(values, now)
+	}
+	word := values.Get("range")
+	if word == "" {
+		word = "1h"
+	}
+	for _, p := range presets() {
+		if p.word == word {
+			q.preset, q.to, q.from = word, now, now.Add(-p.span)
+			return q, nil
+		}
+	}
+	return q, badParameter("range", "must be 15m, 1h, 6h, 24h or 7d")
+}
+
+func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, error) {
+	var err error
+	q.to = now
+	if s := values.Get("to"); s != "" {
+		if q.to, err = parseTime(s, now.Location()); err != nil {
+			return q, badParameter("to", "is not a time; write it as 2026-11-21T14:00")
+		}
+	}
+	q.from = q.to.Add(-time.Hour)
+	if s := values.Get("from"); s != "" {
+		if q.from, err = parseTime(s, now.Location()); err != nil {
+			return q, badParameter("from", "is not a time; write it as 2026-11-21T14:00")
+		}
+	}
+	switch span := q.to.Sub(q.from); {
+	case span < time.Minute:
+		return q, badParameter("from", "must be at least a minute before to")
+	case span > maxRange:
+		return q, badParameter("from", "must be at most 400 days before to")
+	}
+	return q, nil
+}
+
+func parseTime(s string, zone *time.Location) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, s); err == nil {
+		return at.In(zone), nil
+	}
+	var err error
+	for _, format := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		var at time.Time
+		if at, err = time.ParseInLocation(format, s, zone); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, err
+}
+
+// values writes the query back, without its defaults.
+func (q chartQuery) values() url.Values {
+	v := url.Values{}
+	switch q.preset {
+	case "1h":
+	case "":
+		v.Set("from", q.from.UTC().Format(time.RFC3339))
+		v.Set("to", q.to.UTC().Format(time.RFC3339))
+	default:
+		v.Set("range", q.preset)
+	}
+	if q.linear {
+		v.Set("scale", "lin")
+	}
+	return v
+}
+
+// address is the page with this query.
+func (q chartQuery) address(path string) string {
+	if v := q.values(); len(v) > 0 {
+		return path + "?" + v.Encode()
+	}
+	return path
+}
+
+// step is the distance of two points: the interval of the collector, or a multiple of it on long ranges.
+func (q chartQuery) step(interval time.Duration) time.Duration {
+	if interval <= 0 {
+		interval = 15 * time.Second
+	}
+	raw := q.to.Sub(q.from) / chartColumns
+	return max(1, (raw+interval-1)/interval) * interval
+}
+
+// window returns the range on whole steps, so that points stay where they are from one drawing to the next.
+func (q chartQuery) window(interval time.Duration) (from, to time.Time, step time.Duration) {
+	step = q.step(interval)
+	grid := max(interval, time.Second)
+	to = q.to.Truncate(grid)
+	return to.Add(-q.to.Sub(q.from).Truncate(step)), to, step
+}
+
+// rangeView is the form with its links.
+func rangeView(q chartQuery, path string, now time.Time) templates.Range {
+	span := q.to.Sub(q.from)
+	shifted := func(from, to time.Time) string {
+		return chartQuery{from: from, to: to, linear: q.linear}.address(path)
+	}
+	r := templates.Range{
+		Action: path, Zone: now.Location().String(), Earlier: shifted(q.from.Add(-span), q.from),
+		Wider: shifted(q.from.Add(-span), q.to),
+	}
+	if span*2 > maxRange {
+		r.Wider = q.address(path)
+	}
+	if later := q.to.Add(span); !later.After(now.Add(time.Second)) {
+		r.Later = shifted(q.to, later)
+	}
+	for _, p := range presets() {
+		r.Links = append(r.Links, templates.PageLink{
+			Label: p.word, Href: chartQuery{preset: p.word, linear: q.linear}.address(path), Current: q.preset == p.word,
+		})
+	}
+	if q.linear {
+		r.Scale = "lin"
+	}
+	r.Text = q.from.Format("2 Jan 15:04") + " to " + q.to.Format("2 Jan 15:04 MST")
+	r.From, r.To = q.from.Format("2006-01-02T15:04:05"), q.to.Format("2006-01-02T15:04:05")
+	if q.preset != "" {
+		r.Text = "last " + templates.Window(span)
+	}
+	other := q
+	other.linear = !q.linear
+	r.ScaleLink = templates.PageLink{Label: "Linear latency axis", Href: other.address(path)}
+	if q.linear {
+		r.ScaleLink.Label = "Logarithmic latency axis"
+	}
+	return r
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	nameLimit   = 40  // names of queues, stores and brokers in tables
+	keyLimit    = 60  // keys of markers
+	reasonLimit = 160 // reasons and errors
+)
+
+// figureView turns a figure into what pages show. The word stands in for the value of an unknown figure.
+func figureView(f dedup.Figure, word string, now time.Time) templates.Figure {
+	v := templates.Figure{
+		Text: word, Quality: f.Quality.String(), Known: f.Known(), Partial: f.Known() && f.Partial(),
+		Facts: figureFacts(f, now),
+	}
+	if !f.Known() {
+		v.Note = templates.Plain(f.Why, 90).Short
+		return v
+	}
+	v.Text = figureText(f)
+	v.Note = figureNote(f)
+	return v
+}
+
+// figureText writes a known figure in its unit, an interval with both ends.
+func figureText(f dedup.Figure) string {
+	if f.IsInterval() && f.Unit == dedup.Ratio {
+		return templates.PercentRange(f.Low, f.High)
+	}
+	low := valueText(f.Low, f.Unit)
+	if high := valueText(f.High, f.Unit); f.IsInterval() && high != low {
+		return low + "–" + high
+	}
+	return valueText(f.Value, f.Unit)
+}
+
+func valueText(v float64, u dedup.Unit) string {
+	switch u {
+	case dedup.Ratio:
+		return templates.Percent(v)
+	case dedup.Seconds:
+		return templates.Latency(v)
+	case dedup.PerHour:
+		return templates.Rate(v) + "/h"
+	case dedup.Bytes:
+		return templates.Bytes(v)
+	default:
+		return templates.Number(v)
+	}
+}
+
+// figureNote is the sample size, the window and the band in one short line.
+func figureNote(f dedup.Figure) string {
+	var parts []string
+	if f.Error > 0 {
+		parts = append(parts, "± "+valueText(f.Error, f.Unit))
+	}
+	if f.N > 0 {
+		parts = append(parts, "n "+templates.Number(f.N))
+	}
+	if f.Window > 0 {
+		parts = append(parts, windowText(f))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func windowText(f dedup.Figure) string {
+	if f.Partial() && f.Window-f.Covered > f.Window/20 {
+		return templates.Span(f.Covered) + " of " + templates.Window(f.Window)
+	}
+	return templates.Window(f.Window)
+}
+
+// figureFacts is the provenance of a figure, known or not.
+func figureFacts(f dedup.Figure, now time.Time) []templates.Fact {
+	facts := []templates.Fact{{Label: "Quality", Value: f.Quality.String()}}
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, 300).Short})
+		}
+	}
+	add("Source", f.Source)
+	add("Formula", f.Formula)
+	if f.Window > 0 {
+		add("Window", windowText(f))
+	}
+	if f.Known() && f.N > 0 {
+		add("Sample size", templates.Number(f.N))
+	}
+	if f.Known() && f.Error > 0 {
+		add("Band", "± "+valueText(f.Error, f.Unit))
+	}
+	if !f.At.IsZero() {
+		m := moment(f.At, now)
+		add("Newest sample", m.Text+", "+ago(f.At, now))
+	}
+	if f.Known() {
+		add("Bear in mind", f.Why)
+	} else {
+		add("Why unknown", f.Why)
+	}
+	add("To know better", f.Better)
+	return facts
+}
+
+// moment shows a time in the zone of now; a zero time is no time.
+func moment(at, now time.Time) templates.Moment {
+	if at.IsZero() {
+		return templates.Moment{}
+	}
+	at = at.In(now.Location())
+	text := at.Format("15:04:05")
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		text = at.Format("2 Jan 15:04")
+	}
+	return templates.Moment{Text: text, Full: at.Format("2006-01-02 15:04:05 MST"), RFC: at.Format(time.RFC3339)}
+}
+
+// since shows a time as its age, with the time itself in the title.
+func since(at, now time.Time) templates.Moment {
+	m := moment(at, now)
+	if m.RFC != "" {
+		m.Text = ago(at, now)
+	}
+	return m
+}
+
+func ago(at, now time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case d < -2*time.Second:
+		return "in " + templates.Span(-d)
+	case d < time.Second:
+		return "now"
+	default:
+		return templates.Span(d) + " ago"
+	}
+}
+
+// late says since when no round has ended, once three intervals have passed without one; empty while rounds are on time.
+func late(snap *dedup.Snapshot, now time.Time) string {
+	age := now.Sub(snap.At)
+	if snap.Round == 0 || snap.Interval <= 0 || age <= 3*snap.Interval {
+		return ""
+	}
+	return "Stale since " + moment(snap.At, now).Text + " (" + templates.Span(age) + "): no reading has ended since then"
+}
+
+// figuresOf returns the figures of the window, or of the first one.
+func figuresOf(p *dedup.PipelineStatus, window time.Duration) dedup.WindowFigures {
+	for _, w := range p.Windows {
+		if w.Window == window {
+			return w
+		}
+	}
+	if len(p.Windows) > 0 {
+		return p.Windows[0]
+	}
+	return dedup.WindowFigures{}
+}
+
+// points converts stored points for drawing and leaves out the gaps.
+func points(in []dedup.Point, zone *time.Location) []templates.Point {
+	out := make([]templates.Point, 0, len(in))
+	for _, p := range in {
+		if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
+			out = append(out, templates.Point{At: p.At.In(zone), Value: p.Value})
+		}
+	}
+	return out
+}
+
+// blameless returns the unknown figure of a value that nobody has filled in, so that pages say something.
+func blameless(f dedup.Figure) dedup.Figure {
+	if !f.Known() && f.Why == "" {
+		f.Why = "no reading yet"
+	}
+	return f
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/series"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testPassword = "correct horse battery"
+
+// Tokens of each role, and one that has expired.
+const (
+	viewerToken   = "viewer-token-0123456789012345678901234567890123"
+	operatorToken = "operator-token-01234567890123456789012345678901"
+	adminToken    = "admin-token-0123456789012345678901234567890123"
+	expiredToken  = "expired-token-012345678901234567890123456789012"
+)
+
+type fakeSnapshots struct {
+	snap  atomic.Pointer[dedup.Snapshot]
+	tried atomic.Bool
+}
+
+func (f *fakeSnapshots) Snapshot() *dedup.Snapshot { return f.snap.Load() }
+func (f *fakeSnapshots) Tried() bool               { return f.tried.Load() }
+
+type fakeHistory struct{ ready chan struct{} }
+
+func (f *fakeHistory) Ready() <-chan struct{} { return f.ready }
+func (f *fakeHistory) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) ([]series.Line, error) {
+	return nil, series.ErrStarting
+}
+
+// site is a whole server over a real journal, and what a test needs to get at.
+type site struct {
+	*Server
+	t         *testing.T
+	snapshots *fakeSnapshots
+	history   *fakeHistory
+	journal   *journal.DB
+	first     *auth.FirstAdmin
+	link      atomic.Pointer[string]
+	dir       string
+}
+
+// hashOf is made once: hashing is slow on purpose.
+var hashOf = func() string {
+	h, err := auth.HashPassword(testPassword)
+	if err != nil {
+		panic(err)
+	}
+	return h
+}()
+
+func testConfig() Config {
+	c := DefaultConfig()
+	c.Listen = "127.0.0.1:0"
+	return c
+}
+
+// testUsers are one user per role.
+func testUsers() []auth.UserConfig {
+	var users []auth.UserConfig
+	for _, role := range []string{"viewer", "operator", "admin"} {
+		users = append(users, auth.UserConfig{Name: role, Role: role, PasswordHash: secret.New(hashOf)})
+	}
+	return users
+}
+
+func newSite(t *testing.T, change func(*Config), users []auth.UserConfig) *site {
+	t.Helper()
+	cfg := testConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir()}
+	s.snapshots.snap.Store(&dedup.Snapshot{})
+	db, err := journal.Open(t.Context(), s.dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	s.journal = db
+	service, err := auth.New(auth.Config{Users: users, Tokens: []auth.TokenConfig{
+		{Name: "v", Role: "viewer", Token: secret.New(viewerToken)},
+		{Name: "o", Role: "operator", Token: secret.New(operatorToken)},
+		{Name: "a", Role: "admin", Token: secret.New(adminToken)},
+		{Name: "old", Role: "admin", Token: secret.New(expiredToken), Expires: time.Now().Add(-time.Minute)},
+	}}, db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.first = auth.NewFirstAdmin(service, filepath.Join(s.dir, "first-admin-link"),
+		func(token string) string { return cfg.base() + "/setup?token=" + token }, func(link string) { s.link.Store(&link) })
+	if err := s.first.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Server, err = New(cfg, Deps{
+		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
+		Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log, Version: "test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// do sends a request to the handler, from a loopback address.
+func (s *site) do(method, target, body string, headers ...string) *http.Response {
+	s.t.Helper()
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "127.0.0.1:8080"
+	r.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 4711).String()
+	if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	// Streams end at once: what counts here is how they begin.
+	ctx, cancel := context.WithTimeout(r.Context(), 50*time.Millisecond)
+	if !strings.Contains(target, "/events") {
+		cancel()
+		ctx, cancel = context.WithTimeout(r.Context(), 30*time.Second)
+	}
+	defer cancel()
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(deadlineRecorder{w}, r.WithContext(ctx))
+	return w.Result()
+}
+
+// deadlineRecorder lets a recorder stand in for a connection.
+type deadlineRecorder struct{ *httptest.ResponseRecorder }
+
+func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
+
+func (s *site) body(res *http.Response) string {
+	s.t.Helper()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// signInAs returns the cookie of a fresh session.
+func (s *site) signInAs(name string) string {
+	s.t.Helper()
+	res := s.do("POST", s.cfg.base()+"/login", url.Values{"username": {name}, "password": {testPassword}}.Encode())
+	if res.StatusCode != http.StatusSeeOther {
+		s.t.Fatalf("sign in as %s: %s", name, res.Status)
+	}
+	return cookieOf(s.t, res)
+}
+
+// cookieOf returns the session cookie that a response sets, as a request sends it.
+func cookieOf(t *testing.T, res *http.Response) string {
+	t.Helper()
+	for _, c := range res.Cookies() {
+		if strings.HasSuffix(c.Name, "dedup_session") && c.MaxAge >= 0 {
+			return c.Name + "=" + c.Value
+		}
+	}
+	t.Fatal("no session cookie")
+	return ""
+}

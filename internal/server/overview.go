@@ -1,0 +1,221 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// judge returns the verdict on a pipeline.
+type judge func(*dedup.PipelineStatus) alerts.Verdict
+
+// judged is a pipeline with its verdict.
+type judged struct {
+	*dedup.PipelineStatus
+	verdict alerts.Verdict
+}
+
+// overviewView builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
+// zone of now.
+func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.Time, frame templates.Frame) templates.OverviewView {
+	v := templates.OverviewView{Frame: frame, Self: q.address(frame.Base), Starting: snap == nil || snap.Round == 0}
+	if snap == nil {
+		snap = &dedup.Snapshot{}
+	}
+	v.AsOf, v.Every, v.Late = moment(snap.At, now), templates.Span(snap.Interval), late(snap, now)
+	v.Seconds = int(snap.Interval.Seconds())
+	for i := range snap.Brokers {
+		v.Brokers = append(v.Brokers, brokerCard(&snap.Brokers[i], now))
+	}
+	for i := range snap.Stores {
+		v.Stores = append(v.Stores, storeCard(&snap.Stores[i], now))
+	}
+	all := judgeAll(snap, judge, v.Late)
+	v.Total = len(all)
+	v.Tiers = tierCounts(all, q, frame.Base)
+	v.Stats = headline(all)
+	v.Filter = filterView(all, q, frame.Base)
+	v.Columns = columns(q, frame.Base)
+
+	shown := slices.DeleteFunc(slices.Clone(all), func(p judged) bool { return !q.matches(p.PipelineStatus, p.verdict.Tier) })
+	v.Matching = len(shown)
+	sortPipelines(shown, q)
+	pages := max(1, (len(shown)+perPage-1)/perPage)
+	q.page = min(q.page, pages)
+	first := (q.page - 1) * perPage
+	for _, p := range shown[first:min(first+perPage, len(shown))] {
+		v.Rows = append(v.Rows, pipelineRow(p, frame.Base, now))
+	}
+	v.Pages = pager(q, pages, frame.Base)
+	v.Empty = emptyOverview(v, frame.Base)
+	return v
+}
+
+// judgeAll judges every pipeline. While rounds are late nothing can be told, and the old verdicts are not shown.
+func judgeAll(snap *dedup.Snapshot, judge judge, late string) []judged {
+	all := make([]judged, 0, len(snap.Pipelines))
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		all = append(all, judged{p, verdictOf(p, judge, late)})
+	}
+	return all
+}
+
+func verdictOf(p *dedup.PipelineStatus, judge judge, late string) alerts.Verdict {
+	if late != "" {
+		return alerts.Verdict{Why: late}
+	}
+	return judge(p)
+}
+
+func tierCounts(all []judged, q overviewQuery, base string) []templates.TierCount {
+	counts := map[dedup.Tier]int{}
+	for _, p := range all {
+		counts[p.verdict.Tier]++
+	}
+	var out []templates.TierCount
+	for _, t := range tiersWorstFirst() {
+		link := q
+		link.page = 1
+		link.tiers = []dedup.Tier{t}
+		active := len(q.tiers) == 1 && q.tiers[0] == t
+		if active {
+			link.tiers = nil // the same tile again shows all
+		}
+		out = append(out, templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.address(base), Active: active})
+	}
+	return out
+}
+
+func tiersWorstFirst() []dedup.Tier {
+	return []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning, dedup.TierUnknown, dedup.Normal}
+}
+
+func filterView(all []judged, q overviewQuery, base string) templates.Filter {
+	clear := overviewQuery{sort: q.sort, descending: q.descending, page: 1}
+	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.address(base)}
+	for _, t := range tiersWorstFirst() {
+		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
+	}
+	f.Labels = labelChoices(all, q)
+	for _, k := range sortKeys() {
+		down, up := "-"+k[0], k[0]
+		switch k[0] {
+		case "tier":
+			f.Sorts = append(f.Sorts, sortChoice(q, down, k[1]))
+		case "name":
+			f.Sorts = append(f.Sorts, sortChoice(q, up, k[1]))
+		case "consumers", "activity":
+			f.Sorts = append(f.Sorts, sortChoice(q, up, k[1]+", lowest first"))
+		default:
+			f.Sorts = append(f.Sorts, sortChoice(q, down, k[1]+", highest first"))
+		}
+	}
+	if !slices.ContainsFunc(f.Sorts, func(c templates.Choice) bool { return c.Chosen }) {
+		f.Sorts = append(f.Sorts, sortChoice(q, q.sortValue(), q.sort+", reversed"))
+	}
+	return f
+}
+
+func sortChoice(q overviewQuery, value, label string) templates.Choice {
+	return templates.Choice{Value: value, Label: label, Chosen: q.sortValue() == value}
+}
+
+// labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
+func labelChoices(all []judged, q overviewQuery) []templates.Choice {
+	pairs := map[string]bool{}
+	for _, p := range all {
+		for name, value := range p.Pipeline.Labels {
+			pairs[name+"="+value] = true
+		}
+	}
+	chosen := q.label + "=" + q.value
+	if q.label != "" {
+		pairs[chosen] = true
+	}
+	choices := []templates.Choice{{Label: "any"}}
+	for pair := range pairs {
+		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, nameLimit).Short, Chosen: q.label != "" && pair == chosen})
+	}
+	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return compareText(a.Value, b.Value) })
+	return choices
+}
+
+func columns(q overviewQuery, base string) []templates.Column {
+	heads := []struct {
+		key, label string
+		number     bool
+	}{
+		{"tier", "Tier", false}, {"risk", "Risk", false}, {"name", "Pipeline", false}, {"duplicates", "Duplicate rate", true},
+		{"", "Last hour", false}, {"latency", "Ack latency", true}, {"dead-letters", "Dead letters", true},
+		{"processing", "Processing", true}, {"backlog", "Backlog", true}, {"consumers", "Consumers", true},
+		{"activity", "Last message", true},
+	}
+	var out []templates.Column
+	for _, h := range heads {
+		c := templates.Column{Label: h.label, Number: h.number}
+		if h.key != "" {
+			link := q
+			link.page = 1
+			link.sort, link.descending = h.key, h.key != "name"
+			if q.sort == h.key {
+				link.descending = !q.descending
+				c.Sorted = "ascending"
+				if q.descending {
+					c.Sorted = "descending"
+				}
+			}
+			c.Href = link.address(base)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func pager(q overviewQuery, pages int, base string) []templates.PageLink {
+	var links []templates.PageLink
+	for n := 1; n <= pages; n++ {
+		link := q
+		link.page = n
+		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: link.address(base), Current: n == q.page})
+	}
+	return links
+}
+
+func emptyOverview(v templates.OverviewView, base string) templates.Empty {
+	switch {
+	case v.Total > 0:
+		return templates.Empty{
+			Heading: "No pipeline matches this filter", Text: "There are " + strconv.Itoa(v.Total) + " pipelines in all.",
+			Href: v.Filter.Clear, Link: "Show all of them",
+		}
+	case v.Starting:
+		return templates.Empty{
+			Heading: "The first reading is under way",
+			Text:    "Brokers and stores are being read for the first time. Figures appear when the first round has ended, within one interval.",
+			Href:    base + "/", Link: "Reload",
+		}
+	default:
+		return templates.Empty{
+			Heading: "No pipeline is configured",
+			Text:    "Add a broker, a store and a pipeline to the configuration file and start again; config.example.yaml shows every key.",
+		}
+	}
+}
+
+// overview answers the first page.
+func (s *Server) overview(r *request) (response, error) {
+	q, err := parseOverviewQuery(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	frame := s.frame(r, "Overview")
+	frame.Live = live("overview")
+	view := overviewView(s.snapshots.Snapshot(), alerts.Judge, q, time.Now().In(zone(r)), frame)
+	return page{status: http.StatusOK, component: templates.Overview(view)}, nil
+}

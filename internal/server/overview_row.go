@@ -1,0 +1,276 @@
+package server
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// pipelineRow is one line of the overview.
+func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
+	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	latency, kind := latencyFigure(w)
+	row := templates.PipelineRow{
+		Name:        templates.Plain(p.Pipeline.Name, nameLimit),
+		Href:        base + "/pipelines/" + url.PathEscape(p.Pipeline.Name),
+		Queues:      templates.Plain(strings.Join(p.Pipeline.Queues, ", "), nameLimit),
+		Tier:        p.verdict.Tier.String(),
+		Possible:    possible(p.verdict.Tier, p.verdict.Possible),
+		Risk:        p.verdict.Risk.String(),
+		RiskDriver:  p.verdict.RiskDriver,
+		Duplicates:  figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now),
+		Spark:       sparkOf(p.PipelineStatus, now),
+		Latency:     figureView(blameless(latency), "unknown", now),
+		LatencyKind: kind,
+		DeadLetters: figureView(blameless(p.DeadLetters), "unknown", now),
+		Processing:  figureView(processing(p.PipelineStatus), "unknown", now),
+		NoExpiry:    figureView(p.MarkersNoExpiry, "unknown", now),
+		Ready:       figureView(blameless(p.Ready), "unknown", now),
+		Unacked:     figureView(p.Unacked, "unknown", now),
+		Consumers:   figureView(blameless(p.Consumers), "unknown", now),
+		Activity:    since(p.LastActivity, now),
+		Stale:       len(p.Down) > 0,
+	}
+	if p.verdict.Tier != dedup.Normal {
+		row.Why = templates.Plain(capital(why(p)), 2*reasonLimit)
+	}
+	if !row.Duplicates.Known {
+		row.Duplicates.Note = "" // the reason stands beside the name
+	}
+	if !row.Duplicates.Known && w.Redeliveries.Known() {
+		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
+	}
+	for _, f := range []*templates.Figure{&row.Latency, &row.DeadLetters, &row.Processing, &row.Ready, &row.Consumers} {
+		f.Note = "" // the pipeline's page has it
+	}
+	return row
+}
+
+// why says what made the tier; for a pipeline whose sources are down, which and since when.
+func why(p judged) string {
+	if p.verdict.Tier == dedup.TierUnknown && len(p.Down) > 0 {
+		down := p.Down[0]
+		return down.Name + " cannot be read: " + down.Err
+	}
+	return p.verdict.Why
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[size:]
+}
+
+// shownRate is the duplicate rate that was judged, else the one of the configured window.
+func shownRate(p judged, w dedup.WindowFigures) dedup.Figure {
+	if p.verdict.Judged.Known() {
+		return p.verdict.Judged
+	}
+	return w.DuplicateRate
+}
+
+// rateWord tells a rate that nobody can know from these sources from one that is missing because a source is down.
+func rateWord(p *dedup.PipelineStatus) string {
+	if len(p.Down) > 0 {
+		return "unknown"
+	}
+	return "cannot tell"
+}
+
+func possible(tier, possible dedup.Tier) string {
+	if possible == tier || possible == dedup.TierUnknown || tier == dedup.TierUnknown {
+		return ""
+	}
+	return possible.String()
+}
+
+// latencyFigure is the 95th percentile where a distribution exists, else the mean.
+func latencyFigure(w dedup.WindowFigures) (dedup.Figure, string) {
+	if w.AckP95.Known() {
+		return w.AckP95, "p95"
+	}
+	return w.AckMean, "mean"
+}
+
+func processing(p *dedup.PipelineStatus) dedup.Figure {
+	if f, ok := p.Markers[dedup.Processing]; ok {
+		return blameless(f)
+	}
+	if p.Pipeline.Store == "" {
+		return dedup.Unknown(dedup.Count, "no store is configured")
+	}
+	if len(p.Markers) > 0 {
+		return dedup.Unknown(dedup.Count, "this scheme has no processing state")
+	}
+	return dedup.Unknown(dedup.Count, "no complete pass over the store yet")
+}
+
+func sparkOf(p *dedup.PipelineStatus, now time.Time) templates.Spark {
+	s := templates.Spark{
+		From: now.Add(-time.Hour), To: now, Step: 2 * time.Minute,
+		Points: points(p.Spark, now.Location()), Limit: p.Pipeline.Limits.DuplicateWarning, Stale: len(p.Down) > 0,
+	}
+	s.Points = slices.DeleteFunc(s.Points, func(q templates.Point) bool { return q.At.Before(s.From) || q.At.After(s.To) })
+	s.Label = "Duplicate rate in the last hour: " + trend(s.Points)
+	return s
+}
+
+// trend says a line in words.
+func trend(points []templates.Point) string {
+	if len(points) == 0 {
+		return "no values"
+	}
+	highest := math.Inf(-1)
+	for _, p := range points {
+		highest = math.Max(highest, p.Value)
+	}
+	last, before := points[len(points)-1].Value, points[max(0, len(points)-11)].Value
+	direction := "steady"
+	switch {
+	case last > before*1.1+0.0005:
+		direction = "rising"
+	case last < before*0.9-0.0005:
+		direction = "falling"
+	}
+	return "last " + templates.Percent(last) + ", highest " + templates.Percent(highest) + ", " + direction
+}
+
+// sortPipelines sorts by the column of the query. What is unknown comes last either way, and equals go by name.
+func sortPipelines(list []judged, q overviewQuery) {
+	slices.SortStableFunc(list, func(a, b judged) int {
+		if q.sort == "name" {
+			c := compareText(a.Pipeline.Name, b.Pipeline.Name)
+			if q.descending {
+				return -c
+			}
+			return c
+		}
+		x, y := sortValue(a, q.sort), sortValue(b, q.sort)
+		switch {
+		case math.IsNaN(x) && math.IsNaN(y):
+		case math.IsNaN(x):
+			return 1
+		case math.IsNaN(y):
+			return -1
+		case x != y && q.descending:
+			return cmp.Compare(y, x)
+		case x != y:
+			return cmp.Compare(x, y)
+		}
+		return compareText(a.Pipeline.Name, b.Pipeline.Name)
+	})
+}
+
+// sortValue is the number that a column sorts by; NaN when it is unknown.
+func sortValue(p judged, key string) float64 {
+	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	value := func(f dedup.Figure) float64 {
+		if !f.Known() {
+			return math.NaN()
+		}
+		return f.Value
+	}
+	switch key {
+	case "risk":
+		if p.verdict.Risk == dedup.RiskUnknown {
+			return math.NaN()
+		}
+		return float64(p.verdict.Risk)
+	case "duplicates":
+		return value(shownRate(p, w))
+	case "latency":
+		f, _ := latencyFigure(w)
+		return value(f)
+	case "dead-letters":
+		return value(p.DeadLetters)
+	case "processing":
+		return value(processing(p.PipelineStatus))
+	case "backlog":
+		return value(p.Ready)
+	case "consumers":
+		return value(p.Consumers)
+	case "activity":
+		if p.LastActivity.IsZero() {
+			return math.NaN()
+		}
+		return float64(p.LastActivity.Unix())
+	default:
+		return worst(p, value(shownRate(p, w)))
+	}
+}
+
+// worst orders by tier, within a tier by what it may be, and within that by the duplicate rate.
+func worst(p judged, rate float64) float64 {
+	score := -100 * float64(p.verdict.Tier.Rank())
+	if p.verdict.Possible > p.verdict.Tier && p.verdict.Tier != dedup.TierUnknown {
+		score += 10 * float64(p.verdict.Possible-p.verdict.Tier)
+	}
+	if !math.IsNaN(rate) {
+		score += math.Min(rate, 1) * 9
+	}
+	return score
+}
+
+func compareText(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
+
+// headline sums what can be summed over the pipelines that know it, and says how many those are.
+func headline(all []judged) []templates.Stat {
+	var rate, n, low, high, dead, busy float64
+	known := map[string]int{}
+	for _, p := range all {
+		if len(p.Windows) > 0 {
+			if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
+				rate += m.Value / m.Covered.Seconds()
+				known["messages"]++
+			}
+		}
+		if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
+			n, low, high = n+d.N, low+d.Low*d.N, high+d.High*d.N
+			known["rate"]++
+		}
+		if p.DeadLetters.Known() {
+			dead += p.DeadLetters.Value
+			known["dead"]++
+		}
+		if f := processing(p.PipelineStatus); f.Known() {
+			busy += f.Value
+			known["busy"]++
+		}
+	}
+	stat := func(label, key, value string) templates.Stat {
+		s := templates.Stat{Label: label, Value: value, Known: known[key] > 0}
+		if !s.Known {
+			s.Value, s.Note = "unknown", "no pipeline knows"
+		} else if known[key] < len(all) {
+			s.Note = templates.Number(float64(known[key])) + " of " + templates.Number(float64(len(all))) + " pipelines"
+		}
+		return s
+	}
+	return []templates.Stat{
+		stat("Messages", "messages", templates.Rate(rate)+"/s"),
+		stat("Duplicate rate", "rate", templates.PercentRange(low/n, high/n)),
+		stat("Dead letters", "dead", templates.Number(dead)),
+		stat("Processing markers", "busy", templates.Number(busy)),
+	}
+}
+
+// sortedLabels lists labels as facts, in the order of their names.
+func sortedLabels(labels map[string]string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, name+"="+labels[name])
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// trackLimit is how many events are drawn under the charts; more cannot be told apart.
+const trackLimit = 20
+
+// pipelineView builds the page of one pipeline from a snapshot, without its charts. Times are shown in the zone of now.
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame) templates.PipelineView {
+	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
+	v := templates.PipelineView{
+		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*nameLimit), Self: q.address(path), Starting: snap.Round == 0,
+		AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now), Range: rangeView(q, path, now),
+	}
+	j := judged{p, verdictOf(p, judge, v.Late)}
+	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
+	v.Why = templates.Plain(capital(why(j)), 2*reasonLimit)
+	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
+	v.Parts = parts(j, now)
+	for _, d := range p.Down {
+		v.Down = append(v.Down, templates.Problem{
+			Tier: "unknown", Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
+			Mend: templates.Plain(downSince(d, now), reasonLimit),
+		})
+	}
+	for _, f := range p.Findings {
+		v.Findings = append(v.Findings, findingView(f))
+	}
+	v.Windows, v.Measures = measures(p, now)
+	v.Track = track(snap, p, q, now)
+	markerViews(&v, snap, p, now)
+	deadLetterViews(&v, p, now)
+	v.Sources = sourceRows(snap, p, now)
+	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)
+	return v
+}
+
+func downSince(d dedup.SourceHealth, now time.Time) string {
+	if d.LastSuccess.IsZero() {
+		return "It has not answered since the start."
+	}
+	return "Its last answer was " + ago(d.LastSuccess, now) + "; figures that need it are unknown until it answers again."
+}
+
+func findingView(f dedup.Finding) templates.Problem {
+	text := f.Text
+	if f.Evidence != "" {
+		text += " Seen: " + f.Evidence + "."
+	}
+	return templates.Problem{Tier: f.Tier.String(), Text: templates.Plain(text, 3*reasonLimit), Mend: templates.Plain(f.Mend, 2*reasonLimit)}
+}
+
+// parts are the headline figures: the two judged ones with tier and risk, then what stands now.
+func parts(p judged, now time.Time) []templates.JudgedPart {
+	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	latency := p.verdict.JudgedLatency
+	if !latency.Known() {
+		latency = w.AckMean
+	}
+	oldest := p.OldestProcessing
+	return []templates.JudgedPart{
+		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
+		{Label: "Mean ack latency", Figure: figureView(blameless(latency), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
+		{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)},
+		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(oldest))},
+		{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))},
+		{Label: "Consumers", Figure: withNote(figureView(blameless(p.Consumers), "unknown", now), activityNote(p.LastActivity, now))},
+	}
+}
+
+func withNote(f templates.Figure, note string) templates.Figure {
+	if f.Known && note != "" {
+		f.Note = note
+	}
+	return f
+}
+
+func oldestNote(f dedup.Figure) string {
+	if !f.Known() || f.Value <= 0 {
+		return ""
+	}
+	return "oldest " + templates.Span(time.Duration(f.Value*float64(time.Second)))
+}
+
+func unackedNote(f dedup.Figure) string {
+	if !f.Known() {
+		return ""
+	}
+	return templates.Number(f.Value) + " unacked"
+}
+
+func activityNote(at, now time.Time) string {
+	if at.IsZero() {
+		return "no message seen yet"
+	}
+	return "last message " + ago(at, now)
+}
+
+// measures is the window table.
+func measures(p *dedup.PipelineStatus, now time.Time) ([]string, []templates.Measure) {
+	type pick func(dedup.WindowFigures) dedup.Figure
+	rows := []struct {
+		label, hint string
+		group       bool
+		figure      pick
+	}{
+		{"Messages", "deliveries that were acked", false, func(w dedup.WindowFigures) dedup.Figure { return w.Messages }},
+		{"Duplicates", "acked without work, work was done", false, func(w dedup.WindowFigures) dedup.Figure { return w.Duplicates }},
+		{"Duplicate rate", "duplicates / messages", false, func(w dedup.WindowFigures) dedup.Figure { return w.DuplicateRate }},
+		{"Cross-check", "the next valid source", false, func(w dedup.WindowFigures) dedup.Figure { return w.CrossCheck }},
+		{"Redelivery ratio", "a loop signal, not duplicates", false, func(w dedup.WindowFigures) dedup.Figure { return w.Redeliveries }},
+		{"Ack latency, mean", "delivery to ack", true, func(w dedup.WindowFigures) dedup.Figure { return w.AckMean }},
+		{"p50", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.AckP50 }},
+		{"p95", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.AckP95 }},
+		{"p99", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.AckP99 }},
+		{"Processing time, mean", "the work alone", false, func(w dedup.WindowFigures) dedup.Figure { return w.WorkMean }},
+		{"Processing time, p95", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.WorkP95 }},
+		{"In-flight hits", "marker was processing", true, func(w dedup.WindowFigures) dedup.Figure { return w.InFlightHits }},
+		{"Failures", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.Failures }},
+		{"Failure rate", "failures / messages", false, func(w dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
+		{"Gave up", "acked without work: lost", false, func(w dedup.WindowFigures) dedup.Figure { return w.GaveUp }},
+		{"Dead-letter inflow", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
+	}
+	var windows []string
+	for _, w := range p.Windows {
+		windows = append(windows, templates.Window(w.Window))
+	}
+	out := make([]templates.Measure, 0, len(rows))
+	for _, r := range rows {
+		m := templates.Measure{Label: r.label, Hint: r.hint, Group: r.group}
+		for _, w := range p.Windows {
+			word := "unknown"
+			if r.label == "Duplicate rate" {
+				word = rateWord(p)
+			}
+			m.Figures = append(m.Figures, figureView(blameless(r.figure(w)), word, now))
+		}
+		out = append(out, m)
+	}
+	return windows, out
+}
+
+func identity(p *dedup.PipelineStatus) []templates.Fact {
+	c := p.Pipeline
+	list := []templates.Fact{
+		{Label: "Broker", Value: c.Broker}, {Label: "Virtual host", Value: c.Vhost}, {Label: "Queues", Value: strings.Join(c.Queues, ", ")},
+		{Label: "Store", Value: c.Store}, {Label: "Id from", Value: c.IDFrom}, {Label: "Reported counters", Value: c.ReportedStore},
+		{Label: "Labels", Value: strings.Join(sortedLabels(c.Labels), ", ")},
+	}
+	if c.MaxProcessing > 0 {
+		list = append(list, templates.Fact{Label: "Longest honest work", Value: templates.Span(c.MaxProcessing)})
+	}
+	var out []templates.Fact
+	for _, f := range list {
+		if f.Value != "" {
+			out = append(out, templates.Fact{Label: f.Label, Value: templates.Plain(f.Value, 120).Short})
+		}
+	}
+	return out
+}
+
+func limitFacts(l dedup.Limits) []templates.Fact {
+	return []templates.Fact{
+		{Label: "Duplicate rate limits", Value: templates.Percent(l.DuplicateWarning) + " warning, " + templates.Percent(l.DuplicateSevere) + " severe, " + templates.Percent(l.DuplicateEmergency) + " emergency"},
+		{Label: "Ack latency limits", Value: templates.Latency(l.LatencyWarning) + " warning, " + templates.Latency(l.LatencySevere) + " severe"},
+		{Label: "Judged over", Value: templates.Window(l.Window) + ", at least " + templates.Number(l.MinMessages) + " messages and " + templates.Number(l.MinDuplicates) + " duplicates"},
+	}
+}
+
+func noPipeline(name string) error {
+	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, nameLimit).Short + "."}
+}
+
+// drawCharts adds the charts to the view. A history that does not answer takes the place of all of them, in words.
+func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
+	for _, id := range chartIDs() {
+		c, err := d.chart(ctx, id)
+		if err != nil {
+			v.Charts, v.ChartsMissing = nil, missingText(err)
+			return
+		}
+		q := d.query.values()
+		q.Set("chart", id)
+		c.CSV = v.Range.Action + "/chart.csv?" + q.Encode()
+		c.Events = v.Track.Events
+		v.Charts = append(v.Charts, c)
+	}
+}
+
+// pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
+func (s *Server) pipeline(r *request) (response, error) {
+	snap := s.snapshots.Snapshot()
+	p, ok := snap.Pipeline(r.PathValue("name"))
+	if !ok {
+		return nil, noPipeline(r.PathValue("name"))
+	}
+	now := time.Now().In(zone(r))
+	q, err := parseChartQuery(r.URL.Query(), now)
+	if err != nil {
+		return nil, err
+	}
+	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
+	frame.Live = live("pipeline:" + p.Pipeline.Name)
+	view := pipelineView(snap, p, alerts.Judge, q, now, frame)
+	if r.Fragment == "" || r.Fragment == "charts" {
+		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now.Location()))
+	}
+	return page{status: http.StatusOK, component: templates.Pipeline(view)}, nil
+}

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// track is the events within the range, numbered in time order; the newest are kept.
+func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time.Time) templates.Track {
+	from, to, _ := q.window(snap.Interval)
+	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
+	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
+	if len(events) > trackLimit {
+		t.More = len(events) - trackLimit
+		events = events[t.More:]
+	}
+	for i, e := range events {
+		share := float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100
+		t.Events = append(t.Events, templates.TrackEvent{
+			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: templates.Plain(e.Text, reasonLimit),
+			X: strconv.FormatFloat(share, 'f', 2, 64) + "%",
+		})
+	}
+	return t
+}
+
+// eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
+func eventsOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.Event {
+	all := slices.Clone(p.Events)
+	for i := range snap.Brokers {
+		if snap.Brokers[i].Name == p.Pipeline.Broker {
+			all = append(all, snap.Brokers[i].Events...)
+		}
+	}
+	for i := range snap.Stores {
+		if name := snap.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
+			all = append(all, snap.Stores[i].Events...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b dedup.Event) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b dedup.Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
+}
+
+func eventWord(kind string) string {
+	words := map[string]string{
+		"consumer_restart": "consumers", "broker_restart": "broker restart", "store_restart": "store restart",
+		"source_down": "source lost", "source_up": "source back", "alarm": "alarm", "counter_reset": "counter reset",
+	}
+	if w, ok := words[kind]; ok {
+		return w
+	}
+	return templates.Plain(kind, nameLimit).Short
+}
+
+// markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
+func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) {
+	v.Store = templates.Plain(p.Pipeline.Store, nameLimit).Short
+	total := 0.0
+	for _, f := range p.Markers {
+		if f.Known() {
+			total += f.Value
+		}
+	}
+	for _, state := range dedup.States() {
+		f, ok := p.Markers[state]
+		if !ok {
+			continue
+		}
+		c := templates.StateCount{State: string(state), Count: figureView(blameless(f), "unknown", now)}
+		if f.Known() && f.Value > 0 {
+			c.Share = max(1, int(f.Value/total*1000))
+		}
+		v.States = append(v.States, c)
+	}
+	for i := range snap.Stores {
+		if snap.Stores[i].Name == p.Pipeline.Store {
+			storeDetail(v, &snap.Stores[i], p, now)
+		}
+	}
+}
+
+func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, now time.Time) {
+	add := func(label, value string) {
+		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
+	}
+	add("Never expire", figureView(p.MarkersNoExpiry, "unknown", now).Text)
+	add("Oldest processing", figureView(p.OldestProcessing, "none or unknown", now).Text)
+	add("Last complete pass", passText(st.Stats, now))
+	if !st.Stats.Progress.Started.IsZero() {
+		add("Pass under way", coverageText(st.Stats.Progress))
+	}
+	add("Scheme", schemeText(st.Scheme))
+	pass := st.Stats.Pass
+	if pass == nil {
+		return
+	}
+	if pass.Retrying > 0 {
+		add("Being retried", templates.Number(float64(pass.Retrying)))
+	}
+	for _, m := range pass.OldestProcessing {
+		v.Oldest = append(v.Oldest, markerRow(m, now))
+	}
+	for _, m := range pass.Undecodable {
+		v.Undecodable = append(v.Undecodable, markerRow(m, now))
+	}
+}
+
+// schemeText says in one line what consumers of the scheme do.
+func schemeText(s dedup.Scheme) string {
+	text := s.Preset
+	if s.Mark != "" {
+		text += ", marks " + s.Mark + " the work"
+	}
+	if s.OnInFlight != "" {
+		text += ", on an in-flight hit: " + s.OnInFlight
+	}
+	if s.OnFail != "" {
+		text += ", on failure: " + s.OnFail
+	}
+	if s.GiveUp > 0 {
+		text += fmt.Sprintf(", gives up after %d", s.GiveUp)
+	}
+	return templates.Plain(text, reasonLimit).Short
+}
+
+func markerRow(m dedup.Marker, now time.Time) templates.MarkerRow {
+	row := templates.MarkerRow{
+		Key: templates.Plain(m.Key, keyLimit), State: templates.Plain(string(m.State), nameLimit).Short, Age: "unknown", Since: moment(m.Since, now),
+		Expires: "never", Detail: templates.Plain(m.Detail, keyLimit),
+	}
+	if !m.Since.IsZero() {
+		row.Age = templates.Span(now.Sub(m.Since))
+	}
+	if !m.Expires.IsZero() {
+		row.Expires = ago(m.Expires, now)
+	}
+	return row
+}
+
+func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now time.Time) {
+	v.QueuesNote = "None is configured, and none was found from queue arguments, policies and bindings. Messages that are rejected are dropped."
+	if p.Pipeline.DiscoverDeadLetters && len(p.Down) > 0 {
+		v.QueuesNote = "None is known: the broker has not answered yet."
+	}
+	for _, q := range p.DeadLetterQueues {
+		v.Queues = append(v.Queues, templates.DeadLetterRow{
+			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,
+			Found: templates.Plain(q.Found, reasonLimit), Depth: figureView(blameless(q.Depth), "unknown", now),
+			Consumers: figureView(blameless(q.Consumers), "unknown", now),
+		})
+	}
+}
+
+// sourceRows are the sources that the pipeline depends on; all of them when it names none.
+func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []templates.SourceRow {
+	var rows []templates.SourceRow
+	for _, h := range snap.Sources {
+		if len(p.Sources) > 0 && !slices.Contains(p.Sources, h.Name) {
+			continue
+		}
+		word, tier := sourceWord(h)
+		row := templates.SourceRow{
+			Name: templates.Plain(h.Name, nameLimit), Tier: tier, Word: word, Since: moment(h.Since, now), Last: since(h.LastSuccess, now),
+			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Plain(h.Err, 2*reasonLimit),
+		}
+		if h.Took > 0 {
+			row.Took = templates.Latency(h.Took.Seconds())
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

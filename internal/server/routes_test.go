@@ -1,0 +1,164 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/auth"
+)
+
+// wanted is what each route needs, written down a second time: a route that is added, or whose role changes, must be
+// changed here too, by somebody who thinks about it.
+var wanted = map[string]auth.Role{
+	"GET /":                           auth.Viewer,
+	"GET /pipelines/{name}":           auth.Viewer,
+	"GET /pipelines/{name}/chart.csv": auth.Viewer,
+	"GET /events":                     auth.Viewer,
+	"GET /login":                      auth.Nobody,
+	"POST /login":                     auth.Nobody,
+	"POST /logout":                    auth.Viewer,
+	"POST /logout-all":                auth.Viewer,
+	"POST /settings":                  auth.Nobody,
+	"GET /welcome":                    auth.Nobody,
+	"GET /setup":                      auth.Nobody,
+	"POST /setup":                     auth.Nobody,
+	"GET /api/v1/pipelines":           auth.Viewer,
+	"GET /api/v1/pipelines/{name}":    auth.Viewer,
+	"GET /metrics":                    auth.Viewer,
+	"GET /healthz":                    auth.Nobody,
+	"GET /readyz":                     auth.Nobody,
+	"GET /static/{file...}":           auth.Nobody,
+}
+
+func TestEveryRouteIsExpected(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	seen := map[string]bool{}
+	for _, rt := range s.routes() {
+		key := rt.method + " " + rt.path
+		needs, ok := wanted[key]
+		if !ok {
+			t.Errorf("%s is not in the list of expected routes", key)
+		}
+		if needs != rt.needs {
+			t.Errorf("%s needs %s, expected %s", key, rt.needs, needs)
+		}
+		seen[key] = true
+	}
+	for key := range wanted {
+		if !seen[key] {
+			t.Errorf("%s is expected and does not exist", key)
+		}
+	}
+}
+
+// TestEveryRouteForEveryRoleAndMethod walks the whole table. Denied means 401, 403 or a redirect to the sign-in page;
+// a method that is not in the table must be 405 for everybody.
+func TestEveryRouteForEveryRoleAndMethod(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	s.snapshots.snap.Store(sampleSnapshot())
+	methods := []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"}
+	paths := map[string]bool{}
+	for key := range wanted {
+		_, path, _ := strings.Cut(key, " ")
+		paths[path] = true
+	}
+	for _, who := range s.everybody() {
+		for path := range paths {
+			for _, method := range methods {
+				s.checkAccess(t, who, method, path)
+				if path == "/logout-all" && method == "POST" && who.account != "" {
+					who.headers = []string{"Cookie", s.signInAs(who.account)}
+				}
+			}
+		}
+	}
+}
+
+// visitor is somebody who asks.
+type visitor struct {
+	name    string
+	role    auth.Role
+	headers []string
+	// account is whose session it is; empty for none.
+	account string
+}
+
+func (s *site) everybody() []visitor {
+	return []visitor{
+		{"nobody", auth.Nobody, nil, ""},
+		{"a made-up session", auth.Nobody, []string{"Cookie", "dedup_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}, ""},
+		{"a viewer", auth.Viewer, []string{"Cookie", s.signInAs("viewer")}, "viewer"},
+		{"an operator", auth.Operator, []string{"Cookie", s.signInAs("operator")}, "operator"},
+		{"an admin", auth.Admin, []string{"Cookie", s.signInAs("admin")}, "admin"},
+		{"a viewer's token", auth.Viewer, []string{"Authorization", "Bearer " + viewerToken}, ""},
+		{"an operator's token", auth.Operator, []string{"Authorization", "bearer " + operatorToken}, ""},
+		{"an admin's token", auth.Admin, []string{"Authorization", "Bearer " + adminToken}, ""},
+	}
+}
+
+func (s *site) checkAccess(t *testing.T, who visitor, method, path string) {
+	t.Helper()
+	needs, exists := wanted[method+" "+path]
+	if method == "HEAD" {
+		needs, exists = wanted["GET "+path]
+	}
+	target := strings.NewReplacer("{name}", "orders", "{file...}", "app.css").Replace(path)
+	if path == "/events" {
+		target += "?topics=overview"
+	}
+	headers := who.headers
+	ends := method == "POST" && strings.HasPrefix(path, "/logout")
+	if ends && who.account != "" {
+		headers = []string{"Cookie", s.signInAs(who.account)}
+	}
+	res := s.do(method, target, "", headers...)
+	what := who.name + ": " + method + " " + path
+	if !exists {
+		if res.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %s, expected 405", what, res.Status)
+		}
+		return
+	}
+	if want := who.role < needs; s.denied(path, res) != want {
+		t.Errorf("%s: %s (Location %q), expected denied to be %t", what, res.Status, res.Header.Get("Location"), want)
+	}
+	if res.StatusCode >= 500 && path != "/readyz" {
+		t.Errorf("%s: %s", what, res.Status)
+	}
+}
+
+// denied reports whether the answer refuses for lack of a role. Sign-out ends on the sign-in page too: there the cookie that
+// is taken back tells the two apart.
+func (s *site) denied(path string, res *http.Response) bool {
+	toLogin := res.StatusCode == http.StatusSeeOther && strings.HasPrefix(res.Header.Get("Location"), "/login")
+	switch path {
+	case "/setup", "/welcome", "/login":
+		return false // public: their own refusals are about the link
+	case "/logout", "/logout-all":
+		ended := slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.MaxAge < 0 })
+		return toLogin && !ended
+	default:
+		return toLogin || res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden
+	}
+}
+
+func TestReadOnlyRemovesWhatActs(t *testing.T) {
+	all := []route{{method: "GET", path: "/"}, {method: "POST", path: "/clear", acts: true}}
+	if got := served(all, true); len(got) != 1 || got[0].path != "/" {
+		t.Errorf("read-only serves %v", got)
+	}
+	if got := served(all, false); len(got) != 2 {
+		t.Errorf("without read-only %v", got)
+	}
+}
+
+func TestAFormOnlyRouteThatActsIsNeverGet(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	for _, rt := range s.routes() {
+		if rt.acts && rt.method == "GET" {
+			t.Errorf("%s acts and answers GET", rt.path)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+func (s *site) mayRead(cookie string) bool {
+	s.t.Helper()
+	return s.do("GET", "/api/v1/pipelines", "", "Cookie", cookie).StatusCode == http.StatusOK
+}
+
+func TestSignInStartsAFreshSessionWhateverTheBrowserSends(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	planted := "dedup_session=PLANTEDPLANTEDPLANTEDPLANTEDPLANTEDPLANTED1"
+	form := url.Values{"username": {"viewer"}, "password": {testPassword}}.Encode()
+	first := cookieOf(t, s.do("POST", "/login", form, "Cookie", planted))
+	if first == planted || s.mayRead(planted) || !s.mayRead(first) {
+		t.Error("a planted token became a session")
+	}
+	second := cookieOf(t, s.do("POST", "/login", form, "Cookie", first))
+	if second == first || s.mayRead(first) || !s.mayRead(second) {
+		t.Error("signing in again did not change the token and end the old one")
+	}
+}
+
+func TestVisitorsGetNoSession(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	for _, path := range []string{"/", "/login", "/nowhere", "/healthz"} {
+		if res := s.do("GET", path, ""); len(res.Cookies()) > 0 {
+			t.Errorf("%s sets %v", path, res.Cookies())
+		}
+	}
+	s.do("POST", "/login", "username=viewer&password=wrong+password+here")
+	if all, err := s.journal.Sessions().All(); err != nil || len(all) != 0 {
+		t.Errorf("%d sessions stored, %v", len(all), err)
+	}
+}
+
+func TestTheSessionCookieIsGuarded(t *testing.T) {
+	for _, c := range []struct {
+		name, cookie, path string
+		secure             bool
+		change             func(*Config)
+	}{
+		{"plain", "dedup_session", "/dedup/", false, func(c *Config) { c.BasePath = "/dedup" }},
+		{"behind https", "__Host-dedup_session", "/", true, func(c *Config) { c.BasePath, c.PublicURL = "/dedup", "https://x.example/dedup" }},
+	} {
+		s := newSite(t, c.change, testUsers())
+		res := s.do("POST", "/dedup/login", url.Values{"username": {"viewer"}, "password": {testPassword}}.Encode())
+		got := res.Cookies()[0]
+		if got.Name != c.cookie || !got.HttpOnly || got.SameSite != http.SameSiteLaxMode || got.Secure != c.secure || got.Path != c.path || got.Domain != "" {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if all, _ := s.journal.Sessions().All(); len(all) != 1 || all[got.Value] != nil {
+			t.Errorf("%s: the store holds the token itself", c.name)
+		}
+	}
+}
+
+func TestSignOutEndsTheSessionOnTheServer(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	here, there, other := s.signInAs("viewer"), s.signInAs("viewer"), s.signInAs("admin")
+	s.do("POST", "/logout", "", "Cookie", here)
+	if s.mayRead(here) || !s.mayRead(there) {
+		t.Error("sign-out must end this session and no other")
+	}
+	s.do("POST", "/logout-all", "", "Cookie", there)
+	if s.mayRead(there) || !s.mayRead(other) {
+		t.Error("sign-out everywhere must end every session of this user and of no other")
+	}
+	fourth, fifth := s.signInAs("admin"), s.signInAs("admin")
+	s.do("POST", "/logout-all", "", "Cookie", fourth)
+	if s.mayRead(fourth) || s.mayRead(fifth) || s.mayRead(other) {
+		t.Error("sign-out everywhere left a session")
+	}
+}
+
+func TestSessionsEndByDisuseAndByAge(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	// SQLite is real I/O, so the clock is that of a bubble only around the requests; see memoryStore.
+	store := &memoryStore{}
+	s.Server.sessions = newSessions(s.cfg, store)
+	synctest.Test(t, func(t *testing.T) {
+		idle := s.signInAs("viewer")
+		time.Sleep(29 * time.Minute)
+		if !s.mayRead(idle) {
+			t.Fatal("ended before 30 minutes without use")
+		}
+		time.Sleep(29 * time.Minute)
+		if !s.mayRead(idle) {
+			t.Fatal("use did not keep it")
+		}
+		time.Sleep(31 * time.Minute)
+		if s.mayRead(idle) {
+			t.Error("lives on after 31 minutes without use")
+		}
+		busy := s.signInAs("viewer")
+		for range 8*3 - 1 {
+			time.Sleep(20 * time.Minute)
+			if !s.mayRead(busy) {
+				t.Fatal("ended although used")
+			}
+		}
+		time.Sleep(21 * time.Minute)
+		if s.mayRead(busy) {
+			t.Error("lives on after 8 hours")
+		}
+	})
+}
+
+func TestReadingPagesDoesNotWriteSessionsEachTime(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	store := &memoryStore{}
+	s.Server.sessions = newSessions(s.cfg, store)
+	cookie := s.signInAs("viewer")
+	before := store.commits
+	for range 20 {
+		s.mayRead(cookie)
+	}
+	if store.commits != before {
+		t.Errorf("20 requests wrote %d times", store.commits-before)
+	}
+}
+
+// memoryStore is a session store without a disk.
+type memoryStore struct {
+	rows    map[string]memoryRow
+	commits int
+	err     error
+}
+
+type memoryRow struct {
+	data    []byte
+	expires time.Time
+}
+
+func (m *memoryStore) Find(token string) ([]byte, bool, error) {
+	r, ok := m.rows[token]
+	return r.data, ok && time.Now().Before(r.expires), m.err
+}
+
+func (m *memoryStore) Commit(token string, b []byte, expires time.Time) error {
+	if m.rows == nil {
+		m.rows = map[string]memoryRow{}
+	}
+	m.rows[token] = memoryRow{b, expires}
+	m.commits++
+	return m.err
+}
+
+func (m *memoryStore) Delete(token string) error {
+	delete(m.rows, token)
+	return m.err
+}
+
+func (m *memoryStore) All() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for token, r := range m.rows {
+		all[token] = r.data
+	}
+	return all, m.err
+}
+
+func TestABrokenSessionStoreGivesAClearPage(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	s.Server.sessions = newSessions(s.cfg, &memoryStore{err: &dedup.Error{Kind: dedup.Internal, Public: "disk I/O error"}})
+	res := s.do("POST", "/login", url.Values{"username": {"viewer"}, "password": {testPassword}}.Encode())
+	if res.StatusCode != http.StatusServiceUnavailable || strings.Contains(s.body(res), "disk I/O") {
+		t.Errorf("sign-in: %s", res.Status)
+	}
+	if res := s.do("GET", "/", "", "Cookie", "dedup_session=x"); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("page: %s", res.Status)
+	}
+	if res := s.do("GET", "/api/v1/pipelines", "", "Authorization", "Bearer "+viewerToken); res.StatusCode != http.StatusOK {
+		t.Errorf("a token needs no session store: %s", res.Status)
+	}
+}
+
+func TestAChangedAccountEndsItsSessions(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	cookie := s.signInAs("viewer")
+	// The same store under a configuration in which the viewer has another password.
+	users := testUsers()
+	changed := newSite(t, nil, users[1:])
+	changed.Server.sessions = s.Server.sessions
+	if changed.mayRead(cookie) {
+		t.Error("the session of a removed account still works")
+	}
+	if p := proof(auth.User{PasswordHash: "a"}); p == proof(auth.User{PasswordHash: "b"}) {
+		t.Error("a new password does not change the proof")
+	}
+}
+
+func TestFailedSignInsAreDelayedPerAddressAndAccount(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	form := func(name string) string {
+		return url.Values{"username": {name}, "password": {"not the password"}}.Encode()
+	}
+	for range 5 {
+		if res := s.do("POST", "/login", form("nosuchuser")); res.StatusCode != http.StatusUnprocessableEntity {
+			t.Fatalf("%s", res.Status)
+		}
+	}
+	s.do("POST", "/login", form("nosuchuser"))
+	res := s.do("POST", "/login", form("viewer"))
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
+		t.Errorf("the seventh failure: %s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
+	}
+}
+
+func TestSettingsComeBackToThePage(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	for referer, want := range map[string]string{
+		"http://127.0.0.1:8080/pipelines/orders?range=6h": "/pipelines/orders?range=6h",
+		"http://evil.example/x":                           "/",
+		"":                                                "/",
+		"http://127.0.0.1:8080//evil.example":             "/",
+	} {
+		res := s.do("POST", "/settings", "theme=dark&tz=Europe%2FBerlin", "Referer", referer)
+		if res.Header.Get("Location") != want || len(res.Cookies()) != 2 {
+			t.Errorf("from %q to %q with %v", referer, res.Header.Get("Location"), res.Cookies())
+		}
+	}
+	if res := s.do("POST", "/settings", "tz=Nowhere%2FCity"); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("an unknown zone: %s", res.Status)
+	}
+	if res := s.do("POST", "/settings", "tz=..%2F..%2Fetc%2Fpasswd"); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a path as zone: %s", res.Status)
+	}
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// sourceWord says in one word whether a source answers, with the tier that colours it: what cannot be read is unknown.
+func sourceWord(h dedup.SourceHealth) (word, tier string) {
+	switch {
+	case !h.Tried:
+		return "not tried yet", dedup.TierUnknown.String()
+	case h.OK:
+		return "reachable", dedup.Normal.String()
+	default:
+		return "unreachable", dedup.TierUnknown.String()
+	}
+}
+
+// brokerCard is one broker at a glance.
+func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
+	word, tier := sourceWord(b.Health)
+	c := templates.SourceCard{
+		Kind: "broker", Name: templates.Plain(b.Name, nameLimit), Word: word, Tier: tier,
+		Since: moment(b.Health.Since, now), What: templates.Plain(product(b.Info.Version), nameLimit),
+	}
+	if !b.Health.OK {
+		if b.Health.Tried {
+			c.Problems = append(c.Problems, unreachable(b.Health, now))
+		}
+		return c
+	}
+	add := func(label, value string) { c.Facts = append(c.Facts, templates.Fact{Label: label, Value: value}) }
+	down, alarms, partitions := nodeTrouble(b.State.Nodes)
+	nodes := "unknown"
+	if b.State.Nodes != nil {
+		nodes = templates.Number(float64(len(b.State.Nodes)-len(down))) + " of " + templates.Number(float64(len(b.State.Nodes)))
+	}
+	add("Nodes running", nodes)
+	add("Queues", optional(b.Queues))
+	if b.State.Nodes != nil {
+		add("Alarms", templates.Number(float64(len(alarms))))
+	}
+	c.Problems = append(c.Problems, troubles(alarms, "severe", "Publishers are blocked until it is cleared.")...)
+	c.Problems = append(c.Problems, troubles(down, "severe", "Start the node again, or remove it from the cluster.")...)
+	c.Problems = append(c.Problems, troubles(partitions, "emergency", "Both sides accept messages on their own: choose one and restart the other.")...)
+	c.Problems = append(c.Problems, troubles(queueNames("down: ", b.State.QueuesDown), "severe", "Messages in it cannot be read until its node is back.")...)
+	c.Problems = append(c.Problems, troubles(queueNames("without majority: ", b.State.QueuesMinority), "severe", "Bring back its other members.")...)
+	for _, p := range b.Problems {
+		c.Problems = append(c.Problems, templates.Problem{Tier: "warning", Text: templates.Plain(p.Text, reasonLimit), Mend: templates.Plain(p.Mend, reasonLimit)})
+	}
+	return cardWithWorst(c)
+}
+
+// storeCard is one store at a glance.
+func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
+	word, tier := sourceWord(st.Health)
+	health := st.Stats.Health
+	c := templates.SourceCard{
+		Kind: "store", Name: templates.Plain(st.Name, nameLimit), Word: word, Tier: tier,
+		Since: moment(st.Health.Since, now), What: templates.Plain(strings.TrimSpace(st.Scheme.Preset+" "+health.Version), nameLimit),
+	}
+	if !st.Health.OK {
+		if st.Health.Tried {
+			c.Problems = append(c.Problems, unreachable(st.Health, now))
+		}
+		return c
+	}
+	add := func(label, value string) { c.Facts = append(c.Facts, templates.Fact{Label: label, Value: value}) }
+	add("Keys", optional(health.Keys))
+	add("Last pass", passText(st.Stats, now))
+	if !st.Stats.Progress.Started.IsZero() {
+		add("Pass under way", coverageText(st.Stats.Progress))
+	}
+	if health.LatencyP99 > 0 {
+		add("Latency p99", templates.Latency(health.LatencyP99.Seconds()))
+	}
+	if health.MemoryUsed != nil {
+		add("Memory", memoryText(health))
+	}
+	if health.EvictionPolicy != "" {
+		add("Eviction", templates.Plain(health.EvictionPolicy, nameLimit).Short)
+	}
+	c.Problems = append(c.Problems, evictionProblem(health)...)
+	return cardWithWorst(c)
+}
+
+// evictionProblem warns when the store may throw markers away, or has done so.
+func evictionProblem(h dedup.StoreHealth) []templates.Problem {
+	evicted := h.EvictedKeys != nil && *h.EvictedKeys > 0
+	if !evicted && !strings.HasPrefix(h.EvictionPolicy, "allkeys") {
+		return nil
+	}
+	text := "The policy " + h.EvictionPolicy + " may evict markers: a message may then be processed twice."
+	if evicted {
+		text = templates.Number(float64(*h.EvictedKeys)) + " keys were evicted; if markers were among them, messages may be processed twice."
+	}
+	return []templates.Problem{{
+		Tier: "warning", Text: templates.Plain(text, reasonLimit),
+		Mend: templates.Plain("Keep markers in a store of their own with the policy noeviction.", reasonLimit),
+	}}
+}
+
+func passText(s dedup.StoreStats, now time.Time) string {
+	if s.Pass == nil {
+		return "none complete yet"
+	}
+	return ago(s.Pass.Ended, now) + ", " + templates.Number(float64(s.Pass.Matched)) + " markers"
+}
+
+func coverageText(p dedup.Progress) string {
+	text := templates.Number(p.Coverage*100) + " %"
+	if p.Waiting != "" {
+		text += ", slowed by " + templates.Plain(p.Waiting, nameLimit).Short
+	}
+	return text
+}
+
+func memoryText(h dedup.StoreHealth) string {
+	text := templates.Bytes(float64(*h.MemoryUsed))
+	if h.MemoryMax != nil && *h.MemoryMax > 0 {
+		text += " of " + templates.Bytes(float64(*h.MemoryMax))
+	}
+	return text
+}
+
+func product(version string) string {
+	if version == "" {
+		return "RabbitMQ"
+	}
+	return "RabbitMQ " + version
+}
+
+func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
+	text := h.Err
+	if text == "" {
+		text = "It does not answer."
+	}
+	if !h.LastSuccess.IsZero() {
+		text += " Last answer " + ago(h.LastSuccess, now) + "."
+	}
+	return templates.Problem{Tier: "unknown", Text: templates.Plain(text, 2*reasonLimit)}
+}
+
+// nodeTrouble lists nodes that are down, alarms and partitions in words.
+func nodeTrouble(nodes []dedup.Node) (down, alarms, partitions []string) {
+	for _, n := range nodes {
+		if !n.Running {
+			down = append(down, "Node "+n.Name+" is down.")
+		}
+		if n.MemoryAlarm {
+			alarms = append(alarms, "Memory alarm on "+n.Name+".")
+		}
+		if n.DiskAlarm {
+			alarms = append(alarms, "Disk alarm on "+n.Name+".")
+		}
+		if len(n.Partitions) > 0 {
+			partitions = append(partitions, "Network partition: "+n.Name+" cannot see "+strings.Join(n.Partitions, ", ")+".")
+		}
+	}
+	return down, alarms, partitions
+}
+
+// queueNames is one sentence for all queues in a state, so that a lost node does not fill the page.
+func queueNames(state string, queues []dedup.QueueRef) []string {
+	if len(queues) == 0 {
+		return nil
+	}
+	names := make([]string, 0, 5)
+	for _, q := range queues[:min(len(queues), 5)] {
+		names = append(names, q.Name)
+	}
+	text := templates.Number(float64(len(queues))) + " queues "
+	if len(queues) == 1 {
+		text = "1 queue "
+	}
+	text += state + strings.Join(names, ", ")
+	if len(queues) > 5 {
+		text += ", …"
+	}
+	return []string{text}
+}
+
+func troubles(texts []string, tier, mend string) []templates.Problem {
+	var out []templates.Problem
+	for _, t := range texts {
+		out = append(out, templates.Problem{Tier: tier, Text: templates.Plain(t, reasonLimit), Mend: templates.Plain(mend, reasonLimit)})
+	}
+	return out
+}
+
+// cardWithWorst colours a card that answers by the worst of its problems.
+func cardWithWorst(c templates.SourceCard) templates.SourceCard {
+	worst := dedup.Normal
+	for _, p := range c.Problems {
+		if t, ok := dedup.ParseTier(p.Tier); ok && t > worst {
+			worst = t
+		}
+	}
+	c.Tier = worst.String()
+	return c
+}
+
+// optional writes a number that a source may not give.
+func optional(n *int64) string {
+	if n == nil {
+		return "unknown"
+	}
+	return templates.Number(float64(*n))
+}

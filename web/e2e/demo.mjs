@@ -1,0 +1,81 @@
+// Starts the demo server and a browser for the tests, and watches every page for what must never happen.
+import { spawn, execFileSync } from "node:child_process";
+import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+export const results = join(root, "test-results");
+export const password = "correct horse battery";
+
+/** Builds and starts the demo server; options.account: false starts it without any account. */
+export async function startDemo({ account = true } = {}) {
+  const dir = mkdtempSync(join(tmpdir(), "dedup-demo-"));
+  const binary = join(root, "bin", "demoserver");
+  mkdirSync(results, { recursive: true });
+  execFileSync("go", ["build", "-o", binary, "./internal/playground/demo/demoserver"], { cwd: root, stdio: "inherit" });
+  const args = ["-dir", dir];
+  if (account) args.push("-password", password);
+  const child = spawn(binary, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines = {};
+  await new Promise((resolve, reject) => {
+    let text = "";
+    child.once("exit", (code) => reject(new Error(`the demo server ended with ${code}`)));
+    child.stdout.on("data", (chunk) => {
+      text += chunk;
+      for (const line of text.split("\n")) {
+        const [, key, value] = /^(Demo|Setup): (\S+)$/.exec(line) ?? [];
+        if (key) lines[key] = value;
+      }
+      if (lines.Demo) resolve();
+    });
+  });
+  const url = lines.Demo;
+  return {
+    url,
+    setup: lines.Setup,
+    pid: child.pid,
+    scene: (name) => fetch(`${url}/demo/scene/${name}`, { method: "POST" }),
+    async stop() {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGINT");
+      await ended;
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export function startBrowser() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** Opens a signed-in context. Everything that a page must not do is collected in context.faults. */
+export async function signIn(browser, url, options = {}) {
+  const context = await watched(browser, options);
+  const page = await context.newPage();
+  await page.goto(`${url}/login`);
+  await page.getByLabel("Name").fill("viewer");
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${url}/`);
+  await page.close();
+  return context;
+}
+
+export async function watched(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.faults = [];
+  context.expected = [];
+  context.on("console", (message) => {
+    const text = message.text();
+    if (message.type() === "error" && !context.expected.some((pattern) => pattern.test(text))) context.faults.push(text);
+  });
+  context.on("weberror", (error) => context.faults.push(String(error.error())));
+  context.on("dialog", (dialog) => context.faults.push(`dialog: ${dialog.message()}`));
+  return context;
+}

@@ -1,0 +1,132 @@
+// The live layer. The server sends hints over one stream; every region of the page then fetches itself again. Everything
+// works without this file: it only saves reloading.
+import htmx from "htmx.org/dist/htmx.esm.js";
+import "htmx.org/dist/ext/hx-sse.js";
+
+type State = "connecting" | "live" | "paused" | "reconnecting" | "stale" | "ended";
+
+htmx.config.history = false;
+// What a reader has opened stays open when its region is filled again.
+htmx.config.morphIgnore = [...htmx.config.morphIgnore, "open"];
+
+const words: Record<State, string> = {
+  connecting: "Connecting", live: "Live", paused: "Paused", reconnecting: "Reconnecting…", stale: "Stale", ended: "Signed out: reload",
+};
+const chip = document.getElementById("live");
+const label = document.getElementById("live-state");
+const button = document.getElementById("live-pause");
+const announce = document.getElementById("announce");
+const alarm = document.getElementById("alarm");
+
+let state: State = "connecting";
+let paused = false;
+let connected = false;
+let lastHint = Date.now();
+let emergencies = countEmergencies();
+let lastSpoken = 0;
+
+function show(next: State, since?: number): void {
+  if (state === next && next !== "stale") return;
+  state = next;
+  if (!label) return;
+  label.dataset.state = next;
+  label.textContent = since ? `${words[next]} since ${new Date(since).toLocaleTimeString()}` : words[next];
+}
+
+/** The page's region that an event of htmx belongs to, if any. */
+function regionOf(event: Event): HTMLElement | null {
+  const target = event.target as Element | null;
+  return target?.closest?.<HTMLElement>("[hx-get]") ?? null;
+}
+
+function refreshAll(): void {
+  document.body.dispatchEvent(new CustomEvent("resync"));
+}
+
+document.addEventListener("htmx:sse:after:connection", () => {
+  const again = connected;
+  connected = true;
+  lastHint = Date.now();
+  show(paused ? "paused" : "live");
+  if (again && !paused) refreshAll(); // whatever was missed while there was no connection
+});
+document.addEventListener("htmx:sse:before:connection", () => {
+  if (connected && !paused) show("reconnecting");
+});
+document.addEventListener("htmx:sse:error", () => {
+  if (!paused) show("reconnecting");
+});
+document.addEventListener("htmx:sse:close", () => show("stale", lastHint));
+document.addEventListener("htmx:sse:before:message", (event) => {
+  lastHint = Date.now();
+  if (paused) event.preventDefault();
+});
+
+// An error page must never take the place of a region: what is shown stays, and is marked as old.
+document.addEventListener("htmx:before:response", (event) => {
+  const { ctx } = (event as CustomEvent).detail;
+  const region = regionOf(event);
+  if (!region) return;
+  const failed = ctx.response.status >= 400 || ctx.response.raw.redirected;
+  region.classList.toggle("old", failed);
+  if (!failed) return;
+  event.preventDefault();
+  if (ctx.response.status === 401 || ctx.response.raw.redirected) show("ended");
+  else show("stale", lastHint);
+});
+document.addEventListener("htmx:error", (event) => {
+  const region = regionOf(event);
+  if (!region) return;
+  region.classList.add("old");
+  show("stale", lastHint);
+});
+document.addEventListener("htmx:after:swap", () => {
+  if (connected && !paused && state !== "ended") show("live");
+  speak();
+});
+
+button?.addEventListener("click", () => {
+  paused = !paused;
+  button.setAttribute("aria-pressed", String(paused));
+  button.textContent = paused ? "Resume" : "Pause";
+  show(paused ? "paused" : connected ? "live" : "reconnecting");
+  if (!paused) refreshAll();
+});
+
+// No hint for four intervals although the connection stands: the collector is late, and so is what is shown.
+setInterval(() => {
+  const every = Number(document.querySelector<HTMLElement>("[data-every]")?.dataset.every ?? 15);
+  if (!paused && state === "live" && Date.now() - lastHint > every * 4000) show("stale", lastHint);
+}, 5000);
+
+function countEmergencies(): number {
+  return document.querySelectorAll("main .chip.t-emergency:not(.hollow)").length;
+}
+
+/** Tells screen readers of a new emergency at once, and of nothing else: tables that talk are worse than silence. */
+function speak(): void {
+  const now = countEmergencies();
+  if (now > emergencies && alarm) alarm.textContent = "A pipeline is in emergency.";
+  else if (now < emergencies && announce && Date.now() - lastSpoken > 10_000) {
+    lastSpoken = Date.now();
+    announce.textContent = now === 0 ? "No pipeline is in emergency any more." : "Fewer pipelines are in emergency.";
+  }
+  if (now === 0 && alarm) alarm.textContent = "";
+  emergencies = now;
+}
+
+// A provenance panel closes as menus do: by Escape, or by a click elsewhere.
+function closePanels(except?: Element | null): void {
+  for (const open of document.querySelectorAll<HTMLDetailsElement>("details.prov[open], details.menu[open]")) {
+    if (!except || !open.contains(except)) open.open = false;
+  }
+}
+document.addEventListener("click", (event) => closePanels(event.target as Element));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const inside = document.activeElement?.closest("details");
+  closePanels();
+  inside?.querySelector("summary")?.focus();
+});
+
+if (chip) chip.hidden = false;

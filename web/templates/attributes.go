@@ -1,0 +1,110 @@
+package templates
+
+import (
+	"strconv"
+
+	"github.com/a-h/templ"
+)
+
+// region makes an element fetch itself again when the event stream hints that its topic changed, and after every
+// reconnection. Pages without a bundle or a stream carry none of it.
+func region(f Frame, self, topic string, every int) templ.Attributes {
+	if !f.Bundle || f.Live == "" {
+		return nil
+	}
+	return templ.Attributes{
+		"hx-get":     self,
+		"hx-trigger": topic + " from:body throttle:2s, resync from:body",
+		"hx-swap":    "outerMorph",
+		"data-every": strconv.Itoa(every),
+	}
+}
+
+func ariaSort(c Column) templ.Attributes {
+	if c.Sorted == "" {
+		return nil
+	}
+	return templ.Attributes{"aria-sort": c.Sorted}
+}
+
+// scheme is the value of the color-scheme meta element, which paints the canvas before the stylesheet is there.
+func (f Frame) scheme() string {
+	if f.Theme == "" {
+		return "light dark"
+	}
+	return f.Theme
+}
+
+func (f Frame) assets() string {
+	if f.Bundle {
+		return "bundle"
+	}
+	return "none"
+}
+
+// commonZones are offered in the settings; any name of the IANA database is accepted.
+func commonZones() []string {
+	return []string{
+		"UTC", "America/Los_Angeles", "America/New_York", "America/Sao_Paulo", "Europe/London", "Europe/Berlin",
+		"Asia/Kolkata", "Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney",
+	}
+}
+
+func whole(n int) string { return Number(float64(n)) }
+
+func matching(n, total int) string {
+	switch {
+	case total == 0:
+		return ""
+	case n == total:
+		return whole(total)
+	default:
+		return whole(n) + " of " + whole(total) + " match the filter"
+	}
+}
+
+func sortedBy(columns []Column) string {
+	for _, c := range columns {
+		if c.Sorted != "" {
+			return "sorted by " + c.Label + ", " + c.Sorted
+		}
+	}
+	return "worst first"
+}
+
+func (v PipelineView) lastWindow() string {
+	if len(v.Windows) == 0 {
+		return "no window"
+	}
+	return v.Windows[len(v.Windows)-1]
+}
+
+func (v PipelineView) markersMissing() Empty {
+	if v.Store == "" {
+		return Empty{Heading: "No markers", Text: "This pipeline names no store, so there is nothing to read."}
+	}
+	return Empty{Heading: "No markers known yet", Text: "They are shown after the first complete pass over the store."}
+}
+
+// width is the share of a state as a percentage of the bar; what is there is never invisible.
+func (s StateCount) width() string {
+	if s.Share == 0 {
+		return "0"
+	}
+	return px(max(float64(s.Share)/10, 0.5)) + "%"
+}
+
+// rowspan lets tier and risk stand beside the reason, which has a row of its own.
+func rowspan(r PipelineRow) templ.Attributes {
+	if r.Why.Short == "" {
+		return nil
+	}
+	return templ.Attributes{"rowspan": "2"}
+}
+
+func (v PipelineView) riskWords() string {
+	if v.RiskDriver == "" {
+		return "risk"
+	}
+	return "risk by " + v.RiskDriver
+}

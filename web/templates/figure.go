@@ -1,0 +1,38 @@
+package templates
+
+// A Figure is a number as it is shown, with the story of where it came from.
+type Figure struct {
+	// Text is the number with its unit, an interval such as "0.80–1.92 %", or a word: "unknown", "cannot tell".
+	Text string
+	// Quality is measured, derived, estimated or unknown.
+	Quality string
+	Known   bool
+	// Note is one short line under the number: sample size and window, or why it is unknown.
+	Note string
+	// Partial says that less than the whole window has data.
+	Partial bool
+	// Facts is the provenance: source, formula, window, sample size, error, age, why, how to get a better one.
+	Facts []Fact
+}
+
+// Mark is the letter of the figure's quality.
+func (f Figure) Mark() string {
+	if f.Quality == "" || f.Quality == "unknown" {
+		return "?"
+	}
+	return f.Quality[:1]
+}
+
+// A Fact is one labelled line.
+type Fact struct {
+	Label string
+	Value string
+}
+
+// A Moment is one time as it is shown: Text in the reader's zone, Full with zone and date, RFC for machines. The zero
+// value is no time.
+type Moment struct {
+	Text string
+	Full string
+	RFC  string
+}

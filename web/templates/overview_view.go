@@ -1,0 +1,136 @@
+package templates
+
+// OverviewView is the first page: what is wrong, worst first.
+type OverviewView struct {
+	Frame Frame
+	// AsOf is when the shown round ended; Starting says that there was none yet, and Late why the round is old.
+	AsOf  Moment
+	Every string
+	// Seconds is the interval as a number, for the script.
+	Seconds  int
+	Starting bool
+	Late     string
+	// Self is the page's own address with its filters, which live regions fetch again.
+	Self    string
+	Brokers []SourceCard
+	Stores  []SourceCard
+	Tiers   []TierCount
+	Stats   []Stat
+	Filter  Filter
+	Columns []Column
+	Rows    []PipelineRow
+	// Total counts all pipelines, Matching those that pass the filter.
+	Total    int
+	Matching int
+	Pages    []PageLink
+	Empty    Empty
+}
+
+// A SourceCard is one broker or store at a glance.
+type SourceCard struct {
+	Kind string // broker or store
+	Name Text
+	// Tier colours the card; Word is the state: "reachable", "unreachable", "not tried yet".
+	Tier  string
+	Word  string
+	Since Moment
+	// What is the product with its version, or the preset.
+	What  Text
+	Facts []Fact
+	// Problems are what is wrong, with what to do.
+	Problems []Problem
+}
+
+// A Problem is something wrong and what to do about it.
+type Problem struct {
+	Tier string
+	Text Text
+	Mend Text
+}
+
+// A TierCount is one tile of the summary: how many pipelines have a tier, as a link to them.
+type TierCount struct {
+	Tier   string
+	Count  int
+	Href   string
+	Active bool
+}
+
+// A Stat is one headline number.
+type Stat struct {
+	Label string
+	Value string
+	Note  string
+	Known bool
+}
+
+// A Filter is the state of the filter form.
+type Filter struct {
+	Query  string
+	Tiers  []Choice
+	Labels []Choice
+	Sorts  []Choice
+	// Any says that something is filtered; Clear is the address without filters.
+	Any   bool
+	Clear string
+}
+
+// A Choice is one option of a form control.
+type Choice struct {
+	Value  string
+	Label  string
+	Chosen bool
+}
+
+// A Column is one column head of the overview.
+type Column struct {
+	Label string
+	// Href sorts by the column; empty if it cannot be sorted by.
+	Href string
+	// Sorted is ascending, descending or empty.
+	Sorted string
+	Number bool
+}
+
+// A PipelineRow is one pipeline in the overview.
+type PipelineRow struct {
+	Name   Text
+	Href   string
+	Queues Text
+	Tier   string
+	// Possible is the tier of an interval's high end, empty when there is no doubt.
+	Possible string
+	// Why is shown for every tier but normal.
+	Why          Text
+	Risk         string
+	RiskDriver   string
+	Duplicates   Figure
+	Redeliveries string
+	Spark        Spark
+	Latency      Figure
+	LatencyKind  string
+	DeadLetters  Figure
+	Processing   Figure
+	NoExpiry     Figure
+	Ready        Figure
+	Unacked      Figure
+	Consumers    Figure
+	Activity     Moment
+	// Stale says that a source of this pipeline is down.
+	Stale bool
+}
+
+// A PageLink is one link of the pager.
+type PageLink struct {
+	Label   string
+	Href    string
+	Current bool
+}
+
+// Empty is what is shown instead of a table: a heading and the next step.
+type Empty struct {
+	Heading string
+	Text    string
+	Href    string
+	Link    string
+}

@@ -1,0 +1,131 @@
+package templates
+
+// PipelineView is the page of one pipeline.
+type PipelineView struct {
+	Frame Frame
+	Name  Text
+	// Self is the page's own address with its range, which live regions fetch again.
+	Self     string
+	AsOf     Moment
+	Every    string
+	Seconds  int
+	Late     string
+	Starting bool
+	Tier     string
+	Possible string
+	Why      Text
+	// Parts are the two judged measures, each with its tier and risk.
+	Parts      []JudgedPart
+	Risk       string
+	RiskDriver string
+	Identity   []Fact
+	Down       []Problem
+	Windows    []string
+	Measures   []Measure
+	Range      Range
+	Charts     []Chart
+	// ChartsMissing says why there is no history to draw; empty when there is.
+	ChartsMissing string
+	Track         Track
+	States        []StateCount
+	MarkerFacts   []Fact
+	Oldest        []MarkerRow
+	Undecodable   []MarkerRow
+	Store         string
+	Queues        []DeadLetterRow
+	QueuesNote    string
+	Findings      []Problem
+	Sources       []SourceRow
+	Limits        []Fact
+}
+
+// A JudgedPart is one measure that takes part in the verdict.
+type JudgedPart struct {
+	Label  string
+	Figure Figure
+	Tier   string
+	Risk   string
+}
+
+// A Measure is one line of the window table.
+type Measure struct {
+	Label string
+	// Hint says what the measure means in a few words.
+	Hint    string
+	Figures []Figure
+	// Group begins a new group of measures.
+	Group bool
+}
+
+// A Range is the state of the range form.
+type Range struct {
+	Links   []PageLink
+	Earlier string
+	Later   string
+	Wider   string
+	From    string
+	To      string
+	Zone    string
+	Action  string
+	// Scale is lin or empty; ScaleLink switches it.
+	Scale     string
+	ScaleLink PageLink
+	Text      string
+}
+
+// A StateCount is one state of markers with its number.
+type StateCount struct {
+	State string
+	Count Figure
+	// Share of all markers, 0 to 1000.
+	Share int
+}
+
+// A MarkerRow is one marker.
+type MarkerRow struct {
+	Key     Text
+	State   string
+	Age     string
+	Since   Moment
+	Expires string
+	Detail  Text
+}
+
+// A DeadLetterRow is one dead-letter queue.
+type DeadLetterRow struct {
+	Queue     Text
+	Vhost     Text
+	Type      string
+	Found     Text
+	Depth     Figure
+	Consumers Figure
+}
+
+// A SourceRow is the health of one source.
+type SourceRow struct {
+	Name   Text
+	Tier   string
+	Word   string
+	Since  Moment
+	Last   Moment
+	Took   string
+	Missed string
+	Err    Text
+}
+
+// A Track is the events under the charts, numbered in time order.
+type Track struct {
+	Events []TrackEvent
+	Ticks  []Tick
+	// More counts events that were left out.
+	More int
+}
+
+// A TrackEvent is one event with its number and its place, 0 to 100 percent of the range.
+type TrackEvent struct {
+	Number int
+	At     Moment
+	Kind   string
+	Text   Text
+	X      string
+}

@@ -1,0 +1,70 @@
+package templates
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Text is a string from outside, made safe to look at: control, format and bidi characters are shown as visible
+// escapes, and a long one is cut in the middle.
+type Text struct {
+	// Short is what is shown; Full is the whole, for the title attribute, and equal to Short when nothing was cut.
+	Short string
+	Full  string
+}
+
+// fullLimit bounds what even a title shows of a string: a store may hold 1 MB values.
+const fullLimit = 600
+
+// Plain returns the text of a hostile string, cut in the middle to at most limit characters.
+func Plain(s string, limit int) Text {
+	full := cutMiddle(Visible(s), fullLimit)
+	return Text{Short: cutMiddle(full, limit), Full: full}
+}
+
+// Visible replaces every character that cannot be seen, or that changes the direction or place of others, by an escape
+// such as \u202e. Bytes that are not UTF-8 become \xff.
+func Visible(s string) string {
+	if len(s) > 4*fullLimit { // work on what can be shown only
+		s = s[:2*fullLimit] + "…" + s[len(s)-2*fullLimit:]
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case hidden(r) && r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		case hidden(r):
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			b.WriteRune(r)
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// hidden reports whether a character is invisible or moves others: controls, formats (which hold the bidi marks),
+// private use, unassigned, line separators and every space but the ordinary one.
+func hidden(r rune) bool {
+	return r != ' ' && !unicode.IsPrint(r)
+}
+
+// cutMiddle shortens s to at most limit characters by replacing its middle with an ellipsis.
+func cutMiddle(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	r := []rune(s)
+	head := limit / 2
+	tail := limit - head - 1
+	return string(r[:head]) + "…" + string(r[len(r)-tail:])
+}
