@@ -103,7 +103,7 @@ func (s scan) addFromBlock(b *tsdb.Block, found map[string]reading, pick picker)
 		return err
 	}
 	defer index.Close()
-	refs, err := index.Postings(s.ctx, labels.MetricName, s.metric)
+	refs, err := index.Postings(s.ctx, nameLabel, s.metric)
 	if err != nil {
 		return fmt.Errorf("look up series in block %s: %w", b, err)
 	}
