@@ -119,6 +119,8 @@ func TestJudge(t *testing.T) {
 			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "", "too few messages to judge (12 in 24 h)"},
 		{"no data is unknown and says why", [4]dedup.Figure{none, none, none, none}, noLatency,
 			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "", "no counters are reported"},
+		{"a figure that is not a number is unknown, not normal", [4]dedup.Figure{none, exact(math.NaN(), 1000), exact(0.5, math.Inf(1)), none}, noLatency,
+			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "", "not a number"},
 		{"an interval is judged by its low end and shows what is possible", [4]dedup.Figure{none, rate(dedup.Derived, 0.005, 0.02, 10_000), none, none}, noLatency,
 			dedup.Normal, dedup.Warning, dedup.RiskLow, "duplicate rate", "0.50 % to 2.00 %"},
 		{"an estimate sets no tier", [4]dedup.Figure{none, rate(dedup.Estimated, 0.5, 0.5, 10_000), none, none}, noLatency,

@@ -151,7 +151,7 @@ func (s *Service) Login(ctx context.Context, name, password string, from netip.A
 		hash = s.hasher.dummy
 	}
 	matches := false
-	if err := s.hasher.do(ctx, func() { matches = verify(hash, password) }); err != nil {
+	if err := s.hasher.do(ctx, func() { matches = s.hasher.verify(hash, password) }); err != nil {
 		attempt.cancel()
 		return Principal{}, err
 	}

@@ -37,6 +37,11 @@ type tally struct {
 	metric string
 	labels map[string]string
 	total  float64
+	// index is the tally's place in a recalled round. first is when it was first stored and zero when it was 0 then or
+	// just before; both are unset if an earlier run stored it.
+	index int
+	first time.Time
+	zero  time.Time
 	// open: a baseline is known, so that the tally has a meaning. stored: the history holds a sample of it.
 	open   bool
 	stored bool
@@ -69,7 +74,7 @@ func (b *book) tally(metric string, labels ...string) *tally {
 	if t, ok := b.tallies[key]; ok {
 		return t
 	}
-	t := &tally{key: key, metric: metric, labels: m}
+	t := &tally{key: key, metric: metric, labels: m, index: len(b.tallies)}
 	b.tallies[key] = t
 	return t
 }
@@ -114,15 +119,6 @@ func (b *book) births() []series.Sample {
 		}
 	}
 	return out
-}
-
-// stored notes which tallies the history holds now.
-func (b *book) stored(in batch) {
-	for key := range in {
-		if t, ok := b.tallies[key]; ok {
-			t.stored = true
-		}
-	}
 }
 
 // seriesKey identifies a series.

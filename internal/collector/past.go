@@ -27,6 +27,7 @@ type past struct {
 	failure string
 	logged  string
 	windows map[time.Duration]windowGains
+	recent  recall
 }
 
 // windowGains is what every counter gained over one window.
@@ -98,11 +99,11 @@ func (p *past) join(ctx context.Context, c *Collector, now time.Time) error {
 
 func (p *past) write(ctx context.Context, c *Collector, now time.Time, b batch) error {
 	var errs []error
+	before := p.lastAt
+	if before.IsZero() || !before.Before(now) {
+		before = now.Add(-c.cfg.Interval)
+	}
 	if born := c.book.births(); len(born) > 0 {
-		before := p.lastAt
-		if before.IsZero() || !before.Before(now) {
-			before = now.Add(-c.cfg.Interval)
-		}
 		if err := c.history.Append(ctx, before, born); err != nil {
 			errs = append(errs, err)
 		}
@@ -115,7 +116,7 @@ func (p *past) write(ctx context.Context, c *Collector, now time.Time, b batch) 
 	if err := c.history.Append(ctx, now, b.list()); err != nil {
 		errs = append(errs, err)
 	} else {
-		c.book.stored(b)
+		p.recent.record(before, now, c.book, b)
 	}
 	p.last, p.lastAt = b, now
 	return errors.Join(errs...)
@@ -139,13 +140,18 @@ func (p *past) appendJudged(ctx context.Context, c *Collector, now time.Time, b 
 	p.judged = b
 }
 
-// refresh computes what the counters gained: the short windows each round, the long ones once a minute.
+// refresh computes what the counters gained: the short windows each round, from memory once it reaches back that far,
+// the long ones once a minute from the history.
 func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 	if p.failure != "" {
 		return
 	}
 	for _, w := range dedup.Windows() {
 		if have, ok := p.windows[w]; ok && w >= longWindow && now.Sub(have.at) < longWindowEvery && !now.Before(have.at) {
+			continue
+		}
+		if p.recent.reaches(now, w) {
+			p.windows[w] = windowGains{at: now, gains: p.recent.gains(now, w, c.book)}
 			continue
 		}
 		gains := windowGains{at: now, gains: make(map[string]gain)}

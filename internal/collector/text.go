@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -57,12 +56,4 @@ func names(refs []dedup.QueueRef) string {
 		b.WriteString(name(r.Name))
 	}
 	return b.String()
-}
-
-// span writes a window the way people say it: 5 m, 15 m, 1 h, 24 h.
-func span(d time.Duration) string {
-	if d >= time.Hour {
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d m", int(d.Minutes()))
 }

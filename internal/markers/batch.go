@@ -12,8 +12,12 @@ type expiryBatch struct {
 	commands [maxPipeline]*redis.IntCmd
 	keys     [maxPipeline]string
 	command  string
-	expiries [maxPipeline]int64
+	answers  []expiry
 }
+
+// expiry is when a key expires, and the server's clock at that moment or later, both in milliseconds since 1970; at may
+// also be noExpiry or gone.
+type expiry struct{ at, now int64 }
 
 // Servers before 7.0 do not know PEXPIRETIME; there the remaining life is added to the server's clock.
 const (
@@ -29,10 +33,25 @@ func newExpiryBatch() *expiryBatch {
 	return b
 }
 
-// ask returns the expiries of up to maxPipeline keys in milliseconds since 1970, or noExpiry, or gone; and the server's
-// clock read after them all, so that no marker can seem to have more life than its consumer gave it. The slice is valid
-// until the next call. The command that goes with them, if any, saves a round trip.
-func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string, with redis.Cmder) ([]int64, int64, error) {
+// ask returns the expiries of the keys, in pipelines of at most maxPipeline. The server's clock is read behind each, so
+// that no marker can seem to have more life than its consumer gave it. The slice is valid until the next call.
+func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string) ([]expiry, error) {
+	b.answers = b.answers[:0]
+	for len(b.answers) < len(keys) {
+		rest := keys[len(b.answers):]
+		err := b.exec(ctx, conn, rest[:min(len(rest), maxPipeline)])
+		if isAnswer(err, "ERR unknown command") && b.command == absoluteExpiry {
+			b.command = remainingExpiry
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.answers, nil
+}
+
+func (b *expiryBatch) exec(ctx context.Context, conn *redis.Conn, keys []string) error {
 	defer clear(b.keys[:])
 	pipe := conn.Pipeline()
 	for i, key := range keys {
@@ -41,24 +60,14 @@ func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string, 
 		_ = pipe.Process(ctx, b.commands[i])
 	}
 	clock := pipe.Time(ctx)
-	if with != nil {
-		_ = pipe.Process(ctx, with)
-	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		if b.command == absoluteExpiry && isAnswer(err, "ERR unknown command") {
-			b.command = remainingExpiry
-			if with != nil {
-				with.SetErr(nil)
-			}
-			return b.ask(ctx, conn, keys, with)
-		}
-		return nil, 0, err
+		return err
 	}
 	now := clock.Val().UnixMilli()
 	for i := range keys {
-		b.expiries[i] = b.absolute(b.commands[i].Val(), now)
+		b.answers = append(b.answers, expiry{b.absolute(b.commands[i].Val(), now), now})
 	}
-	return b.expiries[:len(keys)], now, nil
+	return nil
 }
 
 func (b *expiryBatch) absolute(answer, now int64) int64 {

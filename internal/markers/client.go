@@ -53,7 +53,8 @@ func newClient(r Redis) (*redis.Client, error) {
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	options.ContextTimeoutEnabled = true
-	options.PoolSize, options.MaxActiveConns, options.MinIdleConns = 4, 4, 0
+	// A walk holds two; a check or a pass beside it as many again; stats and counters take one each for a moment.
+	options.PoolSize, options.MaxActiveConns, options.MinIdleConns = 8, 8, 0
 	options.PipelinePoolSize = -1
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = answerTimeout, answerTimeout, answerTimeout
 	// Who calls decides about another try: a hidden one would double the load on a server that is in trouble.

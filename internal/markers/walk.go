@@ -46,7 +46,9 @@ type walk struct {
 	sampleSize int
 	sample     []string
 
+	// conn scans and reads values; side reads expiries meanwhile.
 	conn     *redis.Conn
+	side     *redis.Conn
 	info     info
 	keys     int64
 	cursor   uint64
@@ -63,11 +65,12 @@ func newWalk(l *layout, pings *latencies) *walk {
 	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch()}
 }
 
-// run walks from where the walk stands to its end. All of it goes over one connection, so that it cannot end up at
-// another server halfway.
+// run walks from where the walk stands to its end. All of it goes over two connections whose server is identified, so
+// that it cannot end up at another server halfway.
 func (w *walk) run(ctx context.Context, rdb *redis.Client) error {
-	w.conn = rdb.Conn()
+	w.conn, w.side = rdb.Conn(), rdb.Conn()
 	defer w.conn.Close()
+	defer w.side.Close()
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
@@ -95,8 +98,13 @@ func (w *walk) begin(ctx context.Context) error {
 	w.pace.idle = w.pings.least()
 	w.probedAt = time.Now()
 	first := w.info == nil
-	if err := w.identify(ctx); err != nil || !first {
-		return err
+	for _, conn := range []*redis.Conn{w.conn, w.side} {
+		if err := w.identify(ctx, conn); err != nil {
+			return err
+		}
+	}
+	if !first {
+		return nil
 	}
 	started := time.Now()
 	pipe := w.conn.Pipeline()
@@ -122,8 +130,8 @@ func (w *walk) ping(ctx context.Context) (time.Duration, error) {
 }
 
 // identify returns errChanged if the server is not the one that the walk began with.
-func (w *walk) identify(ctx context.Context) error {
-	now, err := readInfo(ctx, w.conn)
+func (w *walk) identify(ctx context.Context, conn *redis.Conn) error {
+	now, err := readInfo(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -150,49 +158,83 @@ func readInfo(ctx context.Context, conn redis.Cmdable) (info, error) {
 	return parseInfo(basics.Val() + "\r\n" + commands.Val()), nil
 }
 
-// step makes one round trip: values where a pipeline of them waits, else the expiries that wait together with the next
-// page of keys.
+// step fetches values where a pipeline of them waits; else the expiries that wait and, at the same time, the next page.
 func (w *walk) step(ctx context.Context) error {
-	asked := len(w.pending)
-	switch {
-	case len(w.reads) >= maxPipeline/2 || w.ended && asked == 0:
+	if len(w.reads) >= maxPipeline/2 || w.ended && len(w.pending) == 0 {
 		n := min(len(w.reads), maxPipeline/2)
 		err := w.read(ctx, w.reads[:n], w.mayDoubt)
 		if err == nil {
 			w.reads = append(w.reads[:0], w.reads[n:]...)
 		}
 		return err
-	case asked > maxPipeline:
-		asked = maxPipeline
-	case asked < maxPipeline && !w.ended:
+	}
+	asked := min(len(w.pending), 2*maxPipeline)
+	if asked < maxPipeline && !w.ended {
 		asked = 0
 	}
-	var scan *redis.ScanCmd
-	var with redis.Cmder
-	if !w.ended && len(w.pending)-asked < maxPipeline {
-		scan = redis.NewScanCmd(ctx, nil, "scan", w.cursor, "match", w.layout.scan, "count", w.pace.count)
-		with = scan
-	}
+	scans := !w.ended && len(w.pending)-asked < maxPipeline
 	started := time.Now()
-	expiries, now, err := w.expiries.ask(ctx, w.conn, w.pending[:asked], with)
+	ahead := make(chan scanned, 1)
+	cursor, count := w.cursor, w.pace.count
+	switch {
+	case scans && asked > 0:
+		// The two connections overlap what the server does with what we do.
+		go func() { ahead <- w.scan(ctx, cursor, count) }()
+	case scans:
+		ahead <- w.scan(ctx, cursor, count)
+	}
+	if err := w.expire(ctx, asked); err != nil {
+		if scans {
+			<-ahead
+		}
+		return err
+	}
+	if !scans {
+		w.pace.spent(time.Since(started), 0, asked*10)
+		return nil
+	}
+	page := <-ahead
+	w.pace.spent(time.Since(started), count, asked*10)
+	return w.turn(page)
+}
+
+// scanned is a page of keys as the server gave it.
+type scanned struct {
+	keys   []string
+	cursor uint64
+	err    error
+}
+
+// scan asks for a page. It touches nothing of the walk, so that expire may run at the same time.
+func (w *walk) scan(ctx context.Context, cursor uint64, count int) scanned {
+	keys, next, err := w.conn.Scan(ctx, cursor, w.layout.scan, int64(count)).Result()
+	return scanned{keys, next, err}
+}
+
+// turn takes a page in.
+func (w *walk) turn(page scanned) error {
+	if page.err != nil {
+		return page.err
+	}
+	w.pace.bytes += w.take(page.keys)
+	w.cursor = page.cursor
+	w.ended = w.cursor == 0 || w.limit > 0 && w.examined() >= w.limit
+	return nil
+}
+
+// expire asks for the expiries of the first n pending markers. Those that can only be done are counted; the others wait
+// for their value to be read.
+func (w *walk) expire(ctx context.Context, n int) error {
+	expiries, err := w.expiries.ask(ctx, w.side, w.pending[:n])
 	if err != nil {
 		return err
 	}
-	took := time.Since(started)
-	for i, expiry := range expiries {
-		if expiry != gone && !w.tally.byLife(expiry, now) {
+	for i, e := range expiries {
+		if e.at != gone && !w.tally.byLife(e.at, e.now) {
 			w.reads = append(w.reads, item{key: w.pending[i]})
 		}
 	}
-	w.pending = append(w.pending[:0], w.pending[asked:]...)
-	examined, size := 0, 10*asked
-	if scan != nil {
-		keys, cursor := scan.Val()
-		examined, size = w.pace.count, size+w.take(keys)
-		w.cursor = cursor
-		w.ended = cursor == 0 || w.limit > 0 && w.examined() >= w.limit
-	}
-	w.pace.spent(took, examined, size)
+	w.pending = append(w.pending[:0], w.pending[n:]...)
 	return nil
 }
 
@@ -294,7 +336,7 @@ func (w *walk) rest(ctx context.Context) error {
 		w.pace.probed(ping, w.pings.least())
 		w.probedAt = time.Now()
 		if w.probes++; w.probes%maxProbesBetweenIdentity == 0 {
-			if err := w.identify(ctx); err != nil {
+			if err := w.identify(ctx, w.conn); err != nil {
 				return err
 			}
 		}
@@ -312,7 +354,7 @@ func (w *walk) report(why string) {
 
 // end makes the pass complete, unless the store changed under it.
 func (w *walk) end(ctx context.Context) error {
-	if err := w.identify(ctx); err != nil {
+	if err := w.identify(ctx, w.conn); err != nil {
 		return err
 	}
 	pass := &w.tally.pass

@@ -130,7 +130,7 @@ func schemeText(s dedup.Scheme) string {
 
 func markerRow(m dedup.Marker, now time.Time) templates.MarkerRow {
 	row := templates.MarkerRow{
-		Key: templates.Plain(m.Key, keyLimit), State: string(m.State), Age: "unknown", Since: moment(m.Since, now),
+		Key: templates.Plain(m.Key, keyLimit), State: templates.Plain(string(m.State), nameLimit).Short, Age: "unknown", Since: moment(m.Since, now),
 		Expires: "never", Detail: templates.Plain(m.Detail, keyLimit),
 	}
 	if !m.Since.IsZero() {

@@ -44,10 +44,11 @@ function refreshAll(): void {
 }
 
 document.addEventListener("htmx:sse:after:connection", () => {
+  const again = connected;
   connected = true;
   lastHint = Date.now();
   show(paused ? "paused" : "live");
-  if (!paused) refreshAll(); // whatever was missed while there was no connection
+  if (again && !paused) refreshAll(); // whatever was missed while there was no connection
 });
 document.addEventListener("htmx:sse:before:connection", () => {
   if (connected && !paused) show("reconnecting");

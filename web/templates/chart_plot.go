@@ -125,8 +125,9 @@ func (c Chart) valueAxis() axis {
 		if math.IsInf(low, 1) {
 			low, top = 0.001, 1
 		}
+		high := math.Pow(10, math.Ceil(math.Log10(top)))
 		bottom := math.Pow(10, math.Floor(math.Log10(low)))
-		return axis{low: bottom, high: math.Max(math.Pow(10, math.Ceil(math.Log10(top))), bottom*10), log: true}
+		return axis{low: math.Max(math.Min(bottom, high/10), high/1e6), high: high, log: true} // six decades are enough to see
 	}
 	if top <= 0 {
 		top = 1
@@ -137,7 +138,7 @@ func (c Chart) valueAxis() axis {
 // niceCeil rounds a linear axis up so that its ticks are round numbers.
 func niceCeil(top float64, u Unit) float64 {
 	step := tickStep(top, u)
-	return math.Ceil(top/step-1e-9) * step
+	return math.Max(1, math.Ceil(top/step-1e-9)) * step
 }
 
 // tickStep is 1, 2 or 5 times a power of ten, for three to five ticks; counts have no fractions.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TimeTicks returns at most seven ticks at round times of the zone that from is in.
+// TimeTicks returns at most eight ticks at round times of the zone that from is in.
 func TimeTicks(from, to time.Time) []Tick {
 	span := to.Sub(from)
 	if span <= 0 {
@@ -18,7 +18,7 @@ func TimeTicks(from, to time.Time) []Tick {
 		time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
 		2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour,
 	} {
-		if span/s <= 6 {
+		if span/s <= 8 {
 			step = s
 			break
 		}

@@ -1,0 +1,91 @@
+package collector
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// BenchmarkRound times one round of 200 pipelines over the real history, with an hour of readings behind it.
+func BenchmarkRound(b *testing.B) {
+	const pipelines = 200
+	source, store := &fakeSource{}, &fakeSource{scheme: nackScheme}
+	deps := Deps{Brokers: []Broker{source}, Log: slog.New(slog.DiscardHandler)}
+	source.sample.Info = dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}
+	source.sample.ChannelsClosed, source.sample.QueuesTotal = ptr(1), ptr(2*pipelines)
+	for i := range pipelines {
+		name := fmt.Sprintf("p%03d", i)
+		source.sample.Queues = append(source.sample.Queues,
+			queue(name, func(q *dedup.Queue) {
+				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + ".dead"}
+			}), queue(name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
+		deps.Stores = append(deps.Stores, namedStore{store, name})
+		deps.Reporters = append(deps.Reporters, namedStore{store, name})
+		deps.Pipelines = append(deps.Pipelines, dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name}, Store: name,
+			ReportedStore: name, DiscoverDeadLetters: true, Limits: dedup.DefaultLimits()})
+	}
+	history, err := series.Open(series.Config{Dir: b.TempDir(), Retention: 24 * time.Hour, MaxBytes: 1 << 30, Interval: testInterval}, deps.Log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer history.Close()
+	<-history.Ready()
+	deps.Series = history
+	c, err := New(Config{Interval: testInterval}, deps)
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now().Add(-time.Hour)
+	c.brokers[0].topology.set(topologyReading{topology: dedup.Topology{At: now}})
+	read := func() {
+		now = now.Add(testInterval)
+		feedRound(c, source, now)
+	}
+	for range 200 {
+		read()
+		c.round(b.Context(), now)
+	}
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		read()
+		b.StartTimer()
+		c.round(b.Context(), now)
+	}
+	if r := c.Snapshot().Pipelines[0].Windows[0].DuplicateRate; !r.Known() {
+		b.Fatalf("the benchmark measures nothing: %+v", r)
+	}
+}
+
+// feedRound gives every source a reading with new events.
+func feedRound(c *Collector, source *fakeSource, at time.Time) {
+	sample := source.sample
+	sample.At, sample.Took = at, 10*time.Millisecond
+	sample.Queues = append([]dedup.Queue(nil), sample.Queues...)
+	n := at.Unix()
+	for i := range sample.Queues {
+		sample.Queues[i].Counters = dedup.QueueCounters{Publish: &n, Ack: &n, Deliver: &n, Redeliver: &n}
+	}
+	c.brokers[0].sample.set(sample)
+	c.brokers[0].samples.finish(at, 0, nil)
+	pass := &dedup.Pass{Started: at, Ended: at.Add(time.Second), States: map[dedup.State]int64{dedup.Done: n}}
+	pass.Completions.Freeze()
+	pass.GaveUp.Freeze()
+	for _, w := range c.stores {
+		w.stats.set(dedup.StoreStats{Pass: pass})
+		w.src.finish(at, 0, nil)
+	}
+	buckets := make([]int64, len(dedup.LatencyBounds()))
+	for i := range buckets {
+		buckets[i] = n
+	}
+	for _, w := range c.reports {
+		w.readings.set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
+			Ack: dedup.LatencyCounts{Buckets: buckets, Sum: n}, Work: dedup.LatencyCounts{Buckets: buckets, Sum: n}})
+		w.src.finish(at, 0, nil)
+	}
+}

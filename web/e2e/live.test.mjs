@@ -1,0 +1,80 @@
+// The live layer: hints arrive, regions follow, and nothing that a reader does is lost.
+import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
+import { startDemo, startBrowser, signIn } from "./demo.mjs";
+
+let demo, browser, context, page;
+before(async () => {
+  demo = await startDemo();
+  browser = await startBrowser();
+  context = await signIn(browser, demo.url);
+  page = await context.newPage();
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+const live = () => page.locator("#live-state[data-state=live]").waitFor();
+const tierOf = (name) => page.locator(`#row-${name} .c-tier .chip`).first().innerText();
+
+test("a hint brings the new state, and keeps filters, typed text, focus and what is open", async () => {
+  await demo.scene("healthy");
+  await page.goto(`${demo.url}/?sort=name`);
+  await live();
+  await page.getByRole("searchbox").fill("half typ");
+  assert.equal(await page.locator("th.c-name").count(), 2);
+  await demo.scene("mixed");
+  await page.locator("#row-inventory").waitFor();
+  assert.equal(await tierOf("inventory"), "emergency");
+  assert.equal(await page.locator("th[aria-sort=ascending]").innerText(), "Pipeline");
+  assert.equal(await page.getByRole("searchbox").inputValue(), "half typ");
+  assert.equal(await page.evaluate(() => document.activeElement.name), "q");
+  assert.match(await page.locator("#alarm").innerText(), /emergency/);
+});
+
+test("a figure that is open stays open while its page follows the data", async () => {
+  await demo.scene("mixed");
+  await page.goto(`${demo.url}/pipelines/orders`);
+  await live();
+  await page.locator(".windows .prov summary").first().click();
+  const asOf = await page.locator(".fresh time").getAttribute("datetime");
+  await page.waitForFunction((before) => {
+    return new Date().toISOString().slice(0, 19) > new Date(Date.parse(before) + 7000).toISOString().slice(0, 19);
+  }, asOf);
+  await demo.scene("mixed");
+  await page.waitForFunction((before) => document.querySelector(".fresh time").getAttribute("datetime") !== before, asOf);
+  assert.ok(await page.locator(".windows .panel").first().isVisible());
+  await page.keyboard.press("Escape");
+  await page.locator(".windows .panel").first().waitFor({ state: "hidden" });
+});
+
+test("Pause holds the page still, and Resume catches up", async () => {
+  await demo.scene("healthy");
+  await page.goto(demo.url);
+  await live();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.locator("#live-state[data-state=paused]").waitFor();
+  const hints = page.waitForResponse((r) => r.url().includes("/events"), { timeout: 1000 }).catch(() => null);
+  await demo.scene("mixed");
+  await hints;
+  assert.equal(await page.locator("th.c-name").count(), 2);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.locator("#row-inventory").waitFor();
+  await live();
+});
+
+test("an ended session is said, and does not replace the page", async () => {
+  await demo.scene("mixed");
+  await page.goto(demo.url);
+  await live();
+  context.expected.push(/status of 401/);
+  const cookies = await context.cookies();
+  await context.clearCookies();
+  await demo.scene("mixed");
+  await page.locator("#live-state[data-state=ended]").waitFor();
+  assert.ok(await page.locator("#row-inventory").isVisible());
+  await context.addCookies(cookies);
+});
+
+test("no page wrote an error", () => assert.deepEqual(context.faults, []));

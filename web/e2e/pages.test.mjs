@@ -1,0 +1,194 @@
+// What readers meet: every page in every mode, without script errors, without accessibility faults, within its budget.
+import { after, before, describe, test } from "node:test";
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { startDemo, startBrowser, signIn, watched, results } from "./demo.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+let demo, browser;
+before(async () => {
+  demo = await startDemo();
+  browser = await startBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+const modes = {
+  light: {},
+  dark: { colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 844 } },
+  "forced-colors": { forcedColors: "active" },
+};
+// Scene, path, and the modes it is looked at in besides light.
+const all = Object.keys(modes);
+const pages = [
+  ["mixed", "/", all],
+  ["mixed", "/pipelines/orders", all],
+  ["mixed", "/pipelines/invoices?range=7d", []],
+  ["mixed", "/pipelines/mailings", ["dark"]],
+  ["mixed", "/?q=nothing", []],
+  ["mixed", "/?sort=nonsense", all],
+  ["hostile", "/", ["phone"]],
+  ["hostile", "/pipelines/orders", ["phone"]],
+  ["stale", "/", ["dark"]],
+  ["starting", "/", []],
+  ["empty", "/", []],
+  ["no-history", "/pipelines/orders", []],
+];
+
+async function faultsOf(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate((only) => window.axe.run(document, { runOnly: only }), tags);
+  return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")} (${v.nodes.length})`);
+}
+
+for (const [name, options] of Object.entries(modes)) {
+  test(`pages have no accessibility faults, no errors and no sideways scrolling in ${name}`, async () => {
+    const context = await signIn(browser, demo.url, options);
+    context.expected.push(/status of 400/);
+    for (const [scene, path, also] of pages) {
+      if (name !== "light" && !also.includes(name)) continue;
+      await demo.scene(scene);
+      const page = await context.newPage();
+      await page.goto(demo.url + path);
+      // Open one of each that can be opened: what is hidden is not checked.
+      if (await page.locator("details.data > summary").count()) await page.locator("details.data > summary").first().click();
+      if (await page.locator(".prov > summary").count()) await page.locator(".prov > summary").first().click();
+      assert.deepEqual(await faultsOf(page), [], `${name} ${scene} ${path}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${name} ${scene} ${path} is ${wide} px wider than the screen`);
+      if (scene === "mixed") await page.screenshot({ path: join(results, `e2e-${name}-${scene}${path.replace(/\W+/g, "-")}.png`), fullPage: true });
+      await page.close();
+    }
+    assert.deepEqual(context.faults, []);
+    await context.close();
+  });
+}
+
+test("the sign-in page, the setup page and their mistakes are accessible", async () => {
+  const fresh = await startDemo({ account: false });
+  try {
+    for (const options of Object.values(modes)) {
+      const context = await watched(browser, options);
+      const page = await context.newPage();
+      context.expected.push(/status of 422/);
+      await page.goto(`${demo.url}/login`);
+      assert.deepEqual(await faultsOf(page), []);
+      await page.goto(fresh.setup);
+      assert.deepEqual(await faultsOf(page), []);
+      assert.deepEqual(context.faults, []);
+      await context.close();
+    }
+    const context = await watched(browser);
+    context.expected.push(/status of 422/);
+    const page = await context.newPage();
+    await page.goto(`${demo.url}/login`);
+    await page.getByLabel("Name").fill("viewer");
+    await page.getByLabel("Password").fill("wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").filter({ hasText: "wrong" }).waitFor();
+    assert.deepEqual(await faultsOf(page), []);
+    await context.close();
+  } finally {
+    await fresh.stop();
+  }
+});
+
+describe("without JavaScript", () => {
+  test("the overview filters, sorts and leads to a pipeline with charts, data tables and CSV", async () => {
+    await demo.scene("mixed");
+    const context = await signIn(browser, demo.url, { javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(demo.url);
+    const names = () => page.locator("th.c-name > a").allInnerTexts();
+    assert.deepEqual((await names()).slice(0, 3), ["inventory", "payments", "orders"]);
+    await page.getByRole("checkbox", { name: "warning" }).check();
+    await page.getByRole("button", { name: "Apply" }).click();
+    assert.deepEqual(await names(), ["orders"]);
+    assert.match(page.url(), /tier=warning/);
+    await page.getByRole("link", { name: "Clear" }).click();
+    await page.getByRole("link", { name: "Dead letters" }).click();
+    assert.match(page.url(), /sort=-dead-letters/);
+    assert.equal(await page.locator("th[aria-sort]").innerText(), "Dead letters");
+    await page.getByRole("link", { name: "orders", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "orders" }).waitFor();
+    assert.equal(await page.locator("figure.chart").count(), 5);
+    await page.locator("#chart-duplicates summary").click();
+    assert.ok(await page.locator("#chart-duplicates tbody tr").first().isVisible());
+    await page.getByRole("link", { name: "6h" }).click();
+    assert.match(page.url(), /range=6h/);
+    const csv = await context.request.get(demo.url + (await page.locator("#chart-duplicates .csv").getAttribute("href")));
+    assert.match(await csv.text(), /^time,/);
+    await context.close();
+  });
+
+  test("a figure opens to show where it came from", async () => {
+    const context = await signIn(browser, demo.url, { javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${demo.url}/pipelines/invoices`);
+    await page.locator(".part summary").first().click();
+    const panel = page.locator(".part .panel").first();
+    assert.match(await panel.innerText(), /residual interval/);
+    assert.match(await panel.innerText(), /Sample size/);
+    await context.close();
+  });
+
+  test("the theme and the time zone are kept", async () => {
+    const context = await signIn(browser, demo.url, { javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${demo.url}/?tier=warning`);
+    await page.getByText("Display").click();
+    await page.getByLabel("Dark").check();
+    await page.getByLabel("Time zone").fill("Asia/Shanghai");
+    await page.getByRole("button", { name: "Save" }).click();
+    assert.match(page.url(), /tier=warning/);
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    assert.match(await page.locator(".fresh time").getAttribute("title"), /CST/);
+    await context.close();
+  });
+});
+
+test("the first load stays within its budget", async () => {
+  const budgets = [["mixed", "/", 55_000, 3000], ["many", "/", 55_000, 3000], ["mixed", "/pipelines/inventory", 75_000, 4000]];
+  for (const [scene, path, limit, most] of budgets) {
+    await demo.scene(scene);
+    const context = await signIn(browser, demo.url);
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    await session.send("Network.enable");
+    await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+    let bytes = 0;
+    let requests = 0;
+    session.on("Network.loadingFinished", (event) => (bytes += event.encodedDataLength));
+    session.on("Network.requestWillBeSent", () => requests++);
+    await page.goto(demo.url + path, { waitUntil: "load" });
+    const [nodes, start] = await page.evaluate(() => [document.querySelectorAll("*").length, performance.getEntriesByType("navigation")[0].responseStart]);
+    console.log(`${scene} ${path}: ${bytes} bytes in ${requests} requests, ${nodes} nodes, first byte after ${Math.round(start)} ms`);
+    assert.ok(bytes <= limit, `${path} loads ${bytes} bytes, more than ${limit}`);
+    assert.ok(nodes <= most, `${path} has ${nodes} nodes`);
+    await context.close();
+  }
+});
+
+test("the keyboard reaches the table in the order of the page, and skips to the content", async () => {
+  await demo.scene("mixed");
+  const context = await signIn(browser, demo.url);
+  const page = await context.newPage();
+  await page.goto(demo.url);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to content");
+  const seen = [];
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    seen.push(await page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name));
+  }
+  const order = ["Overview", "Display", "Sign out", "Reload", "q", "Apply", "inventory", "payments"].map((word) => seen.indexOf(word));
+  assert.ok(order.every((place, i) => place >= 0 && (i === 0 || place > order[i - 1])), `${order} of ${seen}`);
+  await context.close();
+});
