@@ -44,7 +44,7 @@ type judgement struct {
 
 // judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages.
 func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, ok, why := firstJudgeable(windows, l, func(w dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
+	f, ok, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
 	if !ok {
 		return judgement{figure: f, why: "duplicate rate unknown: " + why}
 	}
@@ -59,7 +59,7 @@ func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 }
 
 func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, ok, why := firstJudgeable(windows, l, func(w dedup.WindowFigures) dedup.Figure { return w.AckMean })
+	f, ok, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
 	if !ok {
 		return judgement{figure: f, why: "ack latency unknown: " + why}
 	}
@@ -71,11 +71,12 @@ func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 
 // firstJudgeable returns the figure of the first window, from the configured one upwards, that is known, not merely
 // estimated, and rests on enough messages. Failing that it returns the figure of the configured window and why.
-func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(dedup.WindowFigures) dedup.Figure) (dedup.Figure, bool, string) {
+func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*dedup.WindowFigures) dedup.Figure) (dedup.Figure, bool, string) {
 	first := dedup.Figure{Why: "no figures yet"}
 	seen := false
 	why := ""
-	for _, w := range windows {
+	for i := range windows {
+		w := &windows[i]
 		if w.Window < l.Window {
 			continue
 		}

@@ -48,7 +48,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 
 	shown := slices.DeleteFunc(slices.Clone(all), func(p judged) bool { return !q.matches(p.PipelineStatus, p.verdict.Tier) })
 	v.Matching = len(shown)
-	sortPipelines(shown, q)
+	shown = sortPipelines(shown, q)
 	pages := max(1, (len(shown)+perPage-1)/perPage)
 	q.page = min(q.page, pages)
 	first := (q.page - 1) * perPage
