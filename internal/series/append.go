@@ -18,6 +18,9 @@ import (
 // is stored, as after the clock was set back by that much.
 var ErrTooOld = errors.New("older than the newest stored sample by more than 2 hours; was the clock set back?")
 
+// nameLabel is the label that holds the name of a metric.
+const nameLabel = "__name__"
+
 // maxLabelBytes bounds a label value. Names of queues and pipelines are far shorter; anything longer is an accident or
 // an attack, and would stay in memory and in every block for the whole retention.
 const maxLabelBytes = 1024
@@ -112,9 +115,9 @@ func (s Sample) labels(b *labels.ScratchBuilder) (labels.Labels, error) {
 		return labels.EmptyLabels(), errors.New("its name is not a metric name")
 	}
 	b.Reset()
-	b.Add(labels.MetricName, s.Name)
+	b.Add(nameLabel, s.Name)
 	for name, val := range s.Labels {
-		if name == labels.MetricName || !isIdentifier(name) {
+		if name == nameLabel || !isIdentifier(name) {
 			return labels.EmptyLabels(), fmt.Errorf("%.60q is not a label name", name)
 		}
 		if len(val) > maxLabelBytes {

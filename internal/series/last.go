@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -43,8 +44,8 @@ func (db *DB) Last(ctx context.Context, metric string) ([]Value, error) {
 	if err := s.addFromHead(found, pick); err != nil {
 		return nil, err
 	}
-	blocks := t.Blocks()
-	slices.SortFunc(blocks, func(a, b *tsdb.Block) int { return int(b.MaxTime() - a.MaxTime()) })
+	blocks := slices.Clone(t.Blocks()) // the slice is the one that the TSDB and every query read
+	slices.SortFunc(blocks, func(a, b *tsdb.Block) int { return cmp.Compare(b.MaxTime(), a.MaxTime()) })
 	for _, b := range blocks { // the newest first
 		if err := s.addFromBlock(b, found, pick); err != nil {
 			return nil, fmt.Errorf("read the history of %s: %w", metric, err)
@@ -103,7 +104,7 @@ func (s scan) addFromBlock(b *tsdb.Block, found map[string]reading, pick picker)
 		return fmt.Errorf("open the index of block %s: %w", b, err)
 	}
 	defer index.Close()
-	refs, err := index.Postings(s.ctx, labels.MetricName, s.metric)
+	refs, err := index.Postings(s.ctx, nameLabel, s.metric)
 	if err != nil {
 		return fmt.Errorf("look up series in block %s: %w", b, err)
 	}
