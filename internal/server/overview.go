@@ -35,6 +35,10 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	for i := range snap.Stores {
 		v.Stores = append(v.Stores, storeCard(&snap.Stores[i], now))
 	}
+	v.Stores, v.Calm = foldCalm(v.Stores)
+	if len(v.Calm) > 0 {
+		v.CalmWord = calmWord(v.Calm)
+	}
 	all := judgeAll(snap, judge, v.Late)
 	v.Total = len(all)
 	v.Tiers = tierCounts(all, q, frame.Base)

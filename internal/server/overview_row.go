@@ -44,7 +44,7 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		row.Why = templates.Plain(capital(why(p)), 2*reasonLimit)
 	}
 	if !row.Duplicates.Known {
-		row.Duplicates.Note = "" // the reason stands beside the name
+		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
 	}
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
@@ -53,6 +53,14 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		f.Note = "" // the pipeline's page has it
 	}
 	return row
+}
+
+// bounds is what is certain of a rate that cannot be told: an interval too wide to judge by.
+func bounds(f dedup.Figure) string {
+	if f.Known() || f.N <= 0 || f.High <= f.Low {
+		return ""
+	}
+	return "within " + templates.PercentRange(f.Low, f.High)
 }
 
 // why says what made the tier; for a pipeline whose sources are down, which and since when.
