@@ -3,7 +3,6 @@ package markers
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -101,7 +100,7 @@ func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marke
 	var samples []dedup.Marker
 	for len(items) > 0 {
 		n := min(len(items), maxPipeline/2)
-		found, _, err := w.expiries.fetch(ctx, conn, items[:n])
+		found, now, err := w.expiries.fetch(ctx, conn, items[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -113,9 +112,7 @@ func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marke
 			if f.problem == "" {
 				m.State, m.Detail = s.layout.codec.decode(f.value)
 			}
-			if f.expiry > 0 {
-				m.Expires = time.UnixMilli(f.expiry)
-			}
+			m.Expires, m.Since = s.layout.times(m.State, f.expiry, now)
 			samples = append(samples, s.layout.named(m, items[i].key))
 		}
 		items = items[n:]
