@@ -99,13 +99,15 @@ func (r *queueRow) minority() bool {
 	return len(r.Members) > 0 && len(r.Online) > 0 && 2*len(r.Online) <= len(r.Members)
 }
 
-// A queueList gathers pages of queues. Queues that move to another page while the list is read, because others are
-// deleted or declared, are taken once.
+// A queueList gathers pages of queues. Queues that move to a later page while the list is read, because others are
+// declared, are taken once; findMoved finds those that move to an earlier one.
 type queueList struct {
 	queues   []dedup.Queue
 	down     []dedup.QueueRef
 	minority []dedup.QueueRef
 	seen     map[dedup.QueueRef]struct{}
+	// pages is the number of pages that were read.
+	pages int
 }
 
 func (l *queueList) add(row *queueRow) {
@@ -134,6 +136,7 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 	for number := 1; ; number++ {
 		query.Set("page", strconv.Itoa(number))
 		before := len(list.queues)
+		list.pages = number
 		page := rows[queueRow]{each: list.add}
 		err := c.getTwice(ctx, apiPath("queues"), query, &page)
 		if isPageOutOfRange(err) && number > 1 {

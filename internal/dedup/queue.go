@@ -79,8 +79,9 @@ type BrokerSample struct {
 	Info   BrokerInfo
 	State  BrokerState
 	Queues []Queue
-	// QueuesTotal is the number of queues that the broker counts, nil if it does not say. More than len(Queues) means
-	// that permissions hide some: the API answers 200 and a shorter list.
+	// QueuesTotal is the number of queues that the broker counts, nil if it does not say or if Queues may lack some that
+	// moved while they were read. More than len(Queues) means that permissions hide some: the API answers 200 and a
+	// shorter list.
 	QueuesTotal *int64
 	// ChannelsClosed and ConnectionsClosed are cumulative for the whole broker (churn_rates).
 	ChannelsClosed    *int64
