@@ -43,7 +43,6 @@ type statsRow struct {
 	DeliverNoAck number `json:"deliver_no_ack"`
 	Get          number `json:"get"`
 	GetNoAck     number `json:"get_no_ack"`
-	DeliverGet   number `json:"deliver_get"`
 	Redeliver    number `json:"redeliver"`
 	Ack          number `json:"ack"`
 }
@@ -66,7 +65,7 @@ func (r *queueRow) queue() dedup.Queue {
 func (s *statsRow) counters() dedup.QueueCounters {
 	return dedup.QueueCounters{
 		Publish: s.Publish.value, Deliver: s.Deliver.value, DeliverNoAck: s.DeliverNoAck.value,
-		Get: s.Get.value, GetNoAck: s.GetNoAck.value, DeliverGet: s.DeliverGet.value,
+		Get: s.Get.value, GetNoAck: s.GetNoAck.value,
 		Redeliver: s.Redeliver.value, Ack: s.Ack.value,
 	}
 }

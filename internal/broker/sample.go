@@ -42,10 +42,9 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	}
 	sample := dedup.BrokerSample{
 		At: started, Info: overview.info(), Queues: list.queues,
-		State:             dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
-		QueuesTotal:       overview.Objects.is.Queues.value,
-		ChannelsClosed:    overview.Churn.is.ChannelsClosed.value,
-		ConnectionsClosed: overview.Churn.is.ConnectionsClosed.value,
+		State:          dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
+		QueuesTotal:    overview.Objects.is.Queues.value,
+		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
 	}
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list
