@@ -13,6 +13,9 @@ const (
 	slowBy = 5 * time.Millisecond
 	// leastCount is the smallest number of keys that one SCAN examines, however slow the store is.
 	leastCount = 50
+	// mostBusy is the most of one round trip that counts as the server's work for us. What takes longer waited for
+	// something else, a pause or a long command of others, and must not stop the walk for a minute once that is over.
+	mostBusy = time.Second
 )
 
 // pace keeps a walk within its share of the server's time and its ceilings. It is used by one goroutine.
@@ -36,7 +39,7 @@ func newPace(rules Sweep) *pace {
 
 // spent accounts for one round trip. At least a quarter of it counts as the server's time, whatever the network takes.
 func (p *pace) spent(roundTrip time.Duration, keys, bytes int) {
-	p.busy += max(roundTrip-p.idle, roundTrip/4)
+	p.busy += min(max(roundTrip-p.idle, roundTrip/4), mostBusy)
 	p.keys += keys
 	p.bytes += bytes
 	if roundTrip-p.idle > slowBy {
