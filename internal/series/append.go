@@ -18,9 +18,6 @@ import (
 // is stored, as after the clock was set back by that much.
 var ErrTooOld = errors.New("older than the newest stored sample by more than 2 hours; was the clock set back?")
 
-// nameLabel is the label that holds the name of a metric.
-const nameLabel = "__name__"
-
 // maxLabelBytes bounds a label value. Names of queues and pipelines are far shorter; anything longer is an accident or
 // an attack, and would stay in memory and in every block for the whole retention.
 const maxLabelBytes = 1024
