@@ -201,7 +201,7 @@ func (b *realBroker) numbers(t *testing.T, watcher *Client) {
 			quorum.Messages != nil && quorum.State == "running"
 	})
 	q := find(t, sample.Queues, "orders")
-	if *q.Counters.Publish != 3 || *q.Counters.Ack != 1 || *q.Counters.DeliverGet != 3 || *q.Ready != 1 {
+	if *q.Counters.Publish != 3 || *q.Counters.Ack != 1 || *q.Counters.Deliver+*q.Counters.Get != 3 || *q.Ready != 1 {
 		t.Errorf("%+v", q.Counters)
 	}
 	if quorum := find(t, sample.Queues, "payments"); quorum.Type != "quorum" || quorum.Node == "" || sample.State.QueuesMinority != nil {
@@ -263,20 +263,15 @@ func (b *realBroker) topology(t *testing.T, watcher *Client) {
 		t.Fatal(err)
 	}
 	want := dedup.Binding{Vhost: "/", Destination: "a/b", DestinationType: "queue", RoutingKey: "a/b"}
-	if !slices.ContainsFunc(topology.Bindings, func(x dedup.Binding) bool { x.Arguments = nil; return equalBinding(x, want) }) {
+	if !slices.Contains(topology.Bindings, want) {
 		t.Errorf("no default binding of a/b among %d", len(topology.Bindings))
 	}
 	if !slices.ContainsFunc(topology.Exchanges, func(x dedup.Exchange) bool { return x.Vhost == "50%2F" && x.Name == "amq.topic" }) {
 		t.Errorf("no exchanges of the vhost 50%%2F among %d", len(topology.Exchanges))
 	}
-	if len(topology.Consumers) != 1 || topology.Consumers[0].Tag != "a/b" || topology.Consumers[0].Prefetch != 7 || !topology.Consumers[0].AckRequired {
+	if len(topology.Consumers) != 1 || topology.Consumers[0].Prefetch != 7 || !topology.Consumers[0].AckRequired {
 		t.Errorf("%+v", topology.Consumers)
 	}
-}
-
-func equalBinding(a, b dedup.Binding) bool {
-	return a.Vhost == b.Vhost && a.Source == b.Source && a.Destination == b.Destination &&
-		a.DestinationType == b.DestinationType && a.RoutingKey == b.RoutingKey
 }
 
 func (b *realBroker) limited(t *testing.T, limited *Client) {

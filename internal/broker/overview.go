@@ -25,8 +25,7 @@ type objectsRow struct {
 }
 
 type churnRow struct {
-	ChannelsClosed    number `json:"channel_closed"`
-	ConnectionsClosed number `json:"connection_closed"`
+	ChannelsClosed number `json:"channel_closed"`
 }
 
 func (o *overviewRow) info() dedup.BrokerInfo {

@@ -43,7 +43,6 @@ type statsRow struct {
 	DeliverNoAck number `json:"deliver_no_ack"`
 	Get          number `json:"get"`
 	GetNoAck     number `json:"get_no_ack"`
-	DeliverGet   number `json:"deliver_get"`
 	Redeliver    number `json:"redeliver"`
 	Ack          number `json:"ack"`
 }
@@ -66,7 +65,7 @@ func (r *queueRow) queue() dedup.Queue {
 func (s *statsRow) counters() dedup.QueueCounters {
 	return dedup.QueueCounters{
 		Publish: s.Publish.value, Deliver: s.Deliver.value, DeliverNoAck: s.DeliverNoAck.value,
-		Get: s.Get.value, GetNoAck: s.GetNoAck.value, DeliverGet: s.DeliverGet.value,
+		Get: s.Get.value, GetNoAck: s.GetNoAck.value,
 		Redeliver: s.Redeliver.value, Ack: s.Ack.value,
 	}
 }
@@ -99,13 +98,15 @@ func (r *queueRow) minority() bool {
 	return len(r.Members) > 0 && len(r.Online) > 0 && 2*len(r.Online) <= len(r.Members)
 }
 
-// A queueList gathers pages of queues. Queues that move to another page while the list is read, because others are
-// deleted or declared, are taken once.
+// A queueList gathers pages of queues. Queues that move to a later page while the list is read, because others are
+// declared, are taken once; findMoved finds those that move to an earlier one.
 type queueList struct {
 	queues   []dedup.Queue
 	down     []dedup.QueueRef
 	minority []dedup.QueueRef
 	seen     map[dedup.QueueRef]struct{}
+	// pages is the number of pages that were read.
+	pages int
 }
 
 func (l *queueList) add(row *queueRow) {
@@ -134,6 +135,7 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 	for number := 1; ; number++ {
 		query.Set("page", strconv.Itoa(number))
 		before := len(list.queues)
+		list.pages = number
 		page := rows[queueRow]{each: list.add}
 		err := c.getTwice(ctx, apiPath("queues"), query, &page)
 		if isPageOutOfRange(err) && number > 1 {

@@ -14,6 +14,8 @@ type memory struct {
 	// lateFor counts the readings in a row in which the broker's collector of statistics lagged.
 	lateFor int
 	hidden  hiddenVhosts
+	// lasting are the queues of the last reading that are not expected to vanish, and those that are still looked for.
+	lasting map[dedup.QueueRef]struct{}
 }
 
 // Sample reads the broker's own description, its nodes and all queues that the account may see. What cannot be read
@@ -34,12 +36,18 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	if err != nil {
 		return dedup.BrokerSample{}, err
 	}
+	whole, err := c.findMoved(ctx, list, queuesQuery(overview))
+	if err != nil {
+		return dedup.BrokerSample{}, err
+	}
 	sample := dedup.BrokerSample{
 		At: started, Info: overview.info(), Queues: list.queues,
-		State:             dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
-		QueuesTotal:       overview.Objects.is.Queues.value,
-		ChannelsClosed:    overview.Churn.is.ChannelsClosed.value,
-		ConnectionsClosed: overview.Churn.is.ConnectionsClosed.value,
+		State:          dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
+		QueuesTotal:    overview.Objects.is.Queues.value,
+		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
+	}
+	if !whole {
+		sample.QueuesTotal = nil // an equal count must not pass for a whole list
 	}
 	sample.Problems = slices.Concat(
 		statsProblems(sample.Info, list.queues), c.overviewProblems(overview), c.nodeProblems(nodes, nodesErr), c.hiddenQueues(ctx, &sample),

@@ -36,7 +36,7 @@ func kinds(problems []dedup.Problem) []string {
 func TestEveryVersionIsReadAsFarAsItTells(t *testing.T) {
 	counters := dedup.QueueCounters{
 		Publish: ptr(int64(10)), Deliver: ptr(int64(7)), DeliverNoAck: ptr(int64(0)), Get: ptr(int64(0)), GetNoAck: ptr(int64(0)),
-		DeliverGet: ptr(int64(7)), Redeliver: ptr(int64(1)), Ack: ptr(int64(2)),
+		Redeliver: ptr(int64(1)), Ack: ptr(int64(2)),
 	}
 	minority := []dedup.QueueRef{{Vhost: "/", Name: "payments"}}
 	cases := map[brokertest.Version]struct {
@@ -188,6 +188,72 @@ func TestPagesAreReadInSequenceAndMovedQueuesOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, server.Requests()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAQueueThatMovesToAPageAlreadyReadIsStillFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		deleted int
+		fault   brokertest.Fault
+		whole   bool
+	}{
+		"one deleted":                     {deleted: 1, whole: true},
+		"more deleted than are asked for": {deleted: maxLookups + 5},
+		"the broker does not say":         {deleted: 1, fault: brokertest.Status(503, "unavailable", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := brokertest.NewServer(t, brokertest.V310)
+			server.Reply("overview", `{"rabbitmq_version":"3.10.8","object_totals":{"queues":900}}`)
+			var list []json.RawMessage
+			for i := range 1000 {
+				list = append(list, queue(fmt.Sprintf("q%04d", i), ""))
+			}
+			server.SetQueues(list...)
+			client := newClient(t, server.URL)
+			if _, err := client.Sample(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			// Queues of the first page are deleted once it was sent.
+			page, err := json.Marshal(map[string]any{"items": list[:500], "page_count": 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Fail("queues", 1, brokertest.Then(brokertest.Body("application/json", string(page)), func() { server.SetQueues(list[test.deleted:]...) }))
+			if test.fault != nil {
+				server.Fail("queue", 1, test.fault)
+			}
+			sample, err := client.Sample(t.Context())
+			if err != nil || (sample.QueuesTotal != nil) != test.whole || test.whole && len(sample.Queues) != 1000 {
+				t.Errorf("%d queues of %v, %v", len(sample.Queues), sample.QueuesTotal, err)
+			}
+			for range 2 {
+				if sample, err = client.Sample(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(sample.Queues) != 1000-test.deleted || sample.QueuesTotal == nil {
+				t.Errorf("afterwards %d queues of %v", len(sample.Queues), sample.QueuesTotal)
+			}
+		})
+	}
+}
+
+func TestQueuesThatComeAndGoByDesignAreNotLookedFor(t *testing.T) {
+	server := brokertest.NewServer(t, brokertest.V310)
+	var list []json.RawMessage
+	for i := range 1000 {
+		list = append(list, queue(fmt.Sprintf("q%04d", i), `"exclusive":true`))
+	}
+	server.SetQueues(list...)
+	client := newClient(t, server.URL)
+	for range 2 {
+		if _, err := client.Sample(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		server.SetQueues(list[100:]...)
+	}
+	if i := slices.IndexFunc(server.Requests(), func(r string) bool { return strings.HasPrefix(r, "/api/queues/") }); i >= 0 {
+		t.Errorf("asked for %s", server.Requests()[i])
 	}
 }
 
@@ -360,7 +426,7 @@ func TestTopologyComesWithConsumersOrWithoutKnowingThem(t *testing.T) {
 			}
 			continue
 		}
-		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Tag: "scene", Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Prefetch: 3, AckRequired: true}}
+		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Prefetch: 3, AckRequired: true}}
 		if diff := cmp.Diff(want, topology.Consumers); diff != "" {
 			t.Errorf("%s: %s", version, diff)
 		}

@@ -13,24 +13,20 @@ type exchangeRow struct {
 	Vhost     word  `json:"vhost"`
 	Name      word  `json:"name"`
 	Type      word  `json:"type"`
-	Internal  flag  `json:"internal"`
 	Arguments table `json:"arguments"`
-	Policy    word  `json:"policy"`
 }
 
 type bindingRow struct {
-	Vhost           word  `json:"vhost"`
-	Source          word  `json:"source"`
-	Destination     word  `json:"destination"`
-	DestinationType word  `json:"destination_type"`
-	RoutingKey      word  `json:"routing_key"`
-	Arguments       table `json:"arguments"`
+	Vhost           word `json:"vhost"`
+	Source          word `json:"source"`
+	Destination     word `json:"destination"`
+	DestinationType word `json:"destination_type"`
+	RoutingKey      word `json:"routing_key"`
 }
 
 // A consumerRow is a consumer; its channel_details may be [] (rabbitmq-server issue 2684).
 type consumerRow struct {
 	Queue       object[consumerQueue]   `json:"queue"`
-	Tag         word                    `json:"consumer_tag"`
 	Channel     object[consumerChannel] `json:"channel_details"`
 	Prefetch    number                  `json:"prefetch_count"`
 	AckRequired flag                    `json:"ack_required"`
@@ -71,9 +67,9 @@ func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 
 // The columns that are asked for; the API does not page bindings and consumers.
 const (
-	exchangeColumns = "vhost,name,type,internal,arguments,policy"
-	bindingColumns  = "vhost,source,destination,destination_type,routing_key,arguments"
-	consumerColumns = "queue,consumer_tag,channel_details,prefetch_count,ack_required"
+	exchangeColumns = "vhost,name,type,arguments"
+	bindingColumns  = "vhost,source,destination,destination_type,routing_key"
+	consumerColumns = "queue,channel_details,prefetch_count,ack_required"
 )
 
 // withholdsConsumers reports whether a broker refused to list consumers, which it does with 400 while statistics are
@@ -100,21 +96,21 @@ func collect[R, T any](ctx context.Context, c *Client, list, columns string, con
 func (x *exchangeRow) exchange() dedup.Exchange {
 	return dedup.Exchange{
 		Vhost: string(x.Vhost), Name: string(x.Name), Type: string(x.Type),
-		Internal: bool(x.Internal), Arguments: x.Arguments, Policy: string(x.Policy),
+		Arguments: x.Arguments,
 	}
 }
 
 func (b *bindingRow) binding() dedup.Binding {
 	return dedup.Binding{
 		Vhost: string(b.Vhost), Source: string(b.Source), Destination: string(b.Destination),
-		DestinationType: string(b.DestinationType), RoutingKey: string(b.RoutingKey), Arguments: b.Arguments,
+		DestinationType: string(b.DestinationType), RoutingKey: string(b.RoutingKey),
 	}
 }
 
 func (r *consumerRow) consumer() dedup.Consumer {
 	consumer := dedup.Consumer{
-		Queue: dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
-		Tag:   string(r.Tag), Channel: string(r.Channel.is.Name), AckRequired: bool(r.AckRequired),
+		Queue:   dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
+		Channel: string(r.Channel.is.Name), AckRequired: bool(r.AckRequired),
 	}
 	if r.Prefetch.value != nil {
 		consumer.Prefetch = *r.Prefetch.value

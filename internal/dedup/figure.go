@@ -52,7 +52,7 @@ type Figure struct {
 	Unit    Unit
 	// Source names where the number came from, for people: "reported counters", "residual interval".
 	Source string
-	// Formula is the arithmetic in one line, in the words of docs/metrics.md.
+	// Formula is the arithmetic in one line, in the words of docs/figures.md.
 	Formula string
 	// Window is the span asked for; zero for an instantaneous figure. Covered is the part of it that has data.
 	Window  time.Duration

@@ -103,17 +103,16 @@ type Progress struct {
 
 // StoreHealth is the store seen from outside the markers. Nil means that the store did not say.
 type StoreHealth struct {
-	At               time.Time
-	Version          string
-	Role             string
-	RunID            string
-	LatencyP99       time.Duration
-	Keys             *int64
-	MemoryUsed       *int64
-	MemoryMax        *int64
-	EvictionPolicy   string
-	EvictedKeys      *int64
-	ConnectedClients *int64
+	At             time.Time
+	Version        string
+	Role           string
+	RunID          string
+	LatencyP99     time.Duration
+	Keys           *int64
+	MemoryUsed     *int64
+	MemoryMax      *int64
+	EvictionPolicy string
+	EvictedKeys    *int64
 }
 
 // A Timeline counts events by the second.

@@ -44,7 +44,7 @@ type Limits struct {
 	Window time.Duration
 }
 
-// DefaultLimits returns the limits of the alert table in docs/metrics.md.
+// DefaultLimits returns the limits of a pipeline that sets none of its own.
 func DefaultLimits() Limits {
 	return Limits{
 		DuplicateWarning: 0.01, DuplicateSevere: 0.03, DuplicateEmergency: 0.10,

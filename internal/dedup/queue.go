@@ -37,7 +37,6 @@ type QueueCounters struct {
 	DeliverNoAck *int64
 	Get          *int64
 	GetNoAck     *int64
-	DeliverGet   *int64
 	Redeliver    *int64
 	Ack          *int64
 }
@@ -79,12 +78,12 @@ type BrokerSample struct {
 	Info   BrokerInfo
 	State  BrokerState
 	Queues []Queue
-	// QueuesTotal is the number of queues that the broker counts, nil if it does not say. More than len(Queues) means
-	// that permissions hide some: the API answers 200 and a shorter list.
+	// QueuesTotal is the number of queues that the broker counts, nil if it does not say or if Queues may lack some that
+	// moved while they were read. More than len(Queues) means that permissions hide some: the API answers 200 and a
+	// shorter list.
 	QueuesTotal *int64
-	// ChannelsClosed and ConnectionsClosed are cumulative for the whole broker (churn_rates).
-	ChannelsClosed    *int64
-	ConnectionsClosed *int64
+	// ChannelsClosed is cumulative for the whole broker (churn_rates).
+	ChannelsClosed *int64
 	// Problems are what is wrong though the reading succeeded: hidden queues, statistics disabled, a lagging collector.
 	Problems []Problem
 }
@@ -92,7 +91,6 @@ type BrokerSample struct {
 // QueueTotals is the live, counter-free reading of queue depths.
 type QueueTotals struct {
 	At     time.Time
-	Took   time.Duration
 	Queues []Queue
 }
 
@@ -116,9 +114,7 @@ type Exchange struct {
 	Vhost     string
 	Name      string // empty for the default exchange
 	Type      string
-	Internal  bool
 	Arguments map[string]any
-	Policy    string
 }
 
 // A Binding leads from an exchange to a queue or another exchange.
@@ -128,13 +124,11 @@ type Binding struct {
 	Destination     string
 	DestinationType string // queue or exchange
 	RoutingKey      string
-	Arguments       map[string]any
 }
 
 // A Consumer is one subscription to a queue.
 type Consumer struct {
 	Queue       QueueRef
-	Tag         string
 	Channel     string
 	Prefetch    int64
 	AckRequired bool

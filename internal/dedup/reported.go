@@ -23,10 +23,10 @@ type Reported struct {
 	Present bool
 	// Outcomes holds the outcome fields that exist.
 	Outcomes map[string]int64
-	// Ack and Work are the latency distributions; a nil Buckets means that none was reported.
+	// Ack and Work are the latency distributions; a nil Buckets means that none was reported, or that it cannot be read.
 	Ack  LatencyCounts
 	Work LatencyCounts
-	// Bad names fields whose value is not a whole number.
+	// Bad names latency fields that are not whole numbers, or missing beside their buckets; their distribution is left out.
 	Bad []string
 }
 

@@ -3,7 +3,6 @@ package markers
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -57,7 +56,7 @@ func (s *redisString) Check(ctx context.Context, n int) (Report, error) {
 	if r.Samples, err = s.decodeSamples(ctx, w); err != nil {
 		return r, s.explain.explain(err)
 	}
-	r.Findings = findings(s.layout.cfg, w)
+	r.Findings = findings(s.layout.cfg, w, r.Samples)
 	return r, nil
 }
 
@@ -74,9 +73,11 @@ func (s *redisString) missingGrants(ctx context.Context) ([]string, error) {
 		tries = append(tries, redis.NewIntCmd(ctx, absoluteExpiry, s.layout.retry.prefix+"dashboard-check"))
 	}
 	var missing []string
-	for _, try := range tries {
-		err := s.rdb.Process(ctx, try)
+	for i := 0; i < len(tries); i++ {
+		err := s.rdb.Process(ctx, tries[i])
 		switch {
+		case isAnswer(err, "ERR unknown command") && tries[i].Name() == absoluteExpiry:
+			tries = append(tries, redis.NewIntCmd(ctx, remainingExpiry, key))
 		case err == nil:
 		case isAnswer(err, "NOPERM"):
 			grant := s.explain.grant(err.Error())
@@ -101,7 +102,7 @@ func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marke
 	var samples []dedup.Marker
 	for len(items) > 0 {
 		n := min(len(items), maxPipeline/2)
-		found, _, err := w.expiries.fetch(ctx, conn, items[:n])
+		found, now, err := w.expiries.fetch(ctx, conn, items[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -113,9 +114,7 @@ func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marke
 			if f.problem == "" {
 				m.State, m.Detail = s.layout.codec.decode(f.value)
 			}
-			if f.expiry > 0 {
-				m.Expires = time.UnixMilli(f.expiry)
-			}
+			m.Expires, m.Since = s.layout.times(m.State, f.expiry, now)
 			samples = append(samples, s.layout.named(m, items[i].key))
 		}
 		items = items[n:]
@@ -123,7 +122,18 @@ func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marke
 	return samples, nil
 }
 
-func findings(c Config, w *walk) []dedup.Finding {
+// outliving counts processing markers with an expiry that does not tell when they were written.
+func outliving(samples []dedup.Marker) int {
+	n := 0
+	for _, m := range samples {
+		if m.State == dedup.Processing && !m.Expires.IsZero() && m.Since.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+func findings(c Config, w *walk, samples []dedup.Marker) []dedup.Finding {
 	var all []dedup.Finding
 	add := func(kind string, tier dedup.Tier, text, evidence, mend string) {
 		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Mend: mend})
@@ -144,6 +154,10 @@ func findings(c Config, w *walk) []dedup.Finding {
 	if undated := pass.UndatedCompletions; undated > 0 && c.TTL.Done > 0 {
 		add("completions_undated", dedup.Warning, "Some done markers never expire, or live longer than ttl.done: their completion cannot be dated.",
 			fmt.Sprintf("%d of %d done", undated, pass.States[dedup.Done]), "Set ttl.done to the time to live that the consumers use.")
+	}
+	if n := outliving(samples); n > 0 && c.TTL.Done > 0 {
+		add("processing_outlives_ttl", dedup.Severe, "Some processing markers live longer than ttl.processing, by which done markers are recognised: they count as done.",
+			fmt.Sprintf("%d of %d samples", n, len(samples)), "Set ttl.processing to the time to live that the consumers use.")
 	}
 	if n := pass.NoExpiry[dedup.Processing]; n > 0 {
 		add("marker_without_expiry", dedup.Severe, "Some processing markers never expire: their messages are blocked for ever.",

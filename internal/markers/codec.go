@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -156,5 +157,9 @@ func printable(text string) string {
 	if len(text) <= limit {
 		return strconv.Quote(text)
 	}
-	return strconv.Quote(strings.ToValidUTF8(text[:limit], "")) + "…"
+	cut := limit
+	for cut > limit-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return strconv.Quote(text[:cut]) + "…"
 }

@@ -156,6 +156,31 @@ func TestTheDocumentedRightsSufficeAndEachIsNeeded(t *testing.T) {
 	}
 }
 
+func TestTheDocumentedRightsForRedis6SufficeAndEachIsNeeded(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t, "--rename-command", "PEXPIRETIME", "")
+	fillMarkers(t, rdb, markerstest.Mix{Done: 30, Processing: 2, GaveUp: 3})
+	rules := documentedRules(t, "Redis 6:")
+	for _, without := range append([]string{""}, rules...) {
+		if without != "" && (!strings.HasPrefix(without, "+") || without == "+select") {
+			continue
+		}
+		args := []any{"acl", "setuser", "dashboard", "reset"}
+		for _, r := range rules {
+			if r != without {
+				args = append(args, r)
+			}
+		}
+		if err := rdb.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		report, err := open(t, "redis://dashboard:PASSWORD@"+server.Addr()+"/0").Check(t.Context(), 20)
+		if err != nil || strings.Join(report.Missing, " ") != without || without == "" && len(report.Samples) != 20 {
+			t.Errorf("without %q: %+v, %v", without, report, err)
+		}
+	}
+}
+
 // documentedRules reads the rules of the ACL line below the heading in docs/stores.md.
 func documentedRules(t *testing.T, heading string) []string {
 	t.Helper()

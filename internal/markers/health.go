@@ -49,7 +49,7 @@ func (i info) health() dedup.StoreHealth {
 	h := dedup.StoreHealth{
 		Version: i.version(), Role: i["role"], RunID: i["run_id"],
 		MemoryUsed: i.number("used_memory"), MemoryMax: i.number("maxmemory"), EvictionPolicy: i["maxmemory_policy"],
-		EvictedKeys: i.number("evicted_keys"), ConnectedClients: i.number("connected_clients"),
+		EvictedKeys: i.number("evicted_keys"),
 	}
 	if h.MemoryMax != nil && *h.MemoryMax == 0 {
 		// maxmemory 0 means that there is no limit.

@@ -153,10 +153,14 @@ func TestDoneMarkersThatOutliveTheirTTLAreNotDatedInTheFuture(t *testing.T) {
 	rdb.Set(ctx, "msg:never", "done", 0)
 	rdb.Set(ctx, "msg:right", "done", 24*time.Hour)
 	rdb.Set(ctx, "retry:never", "5", 0)
+	rdb.Set(ctx, "retry:long", "5", 72*time.Hour)
+	rdb.Set(ctx, "retry:right", "5", 24*time.Hour)
+	rdb.Set(ctx, "msg:now", "processing", 300*time.Second)
+	rdb.Set(ctx, "msg:stays", "processing", time.Hour)
 	store := markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL()))
 	pass := markerstest.MustPass(t, store)
-	markerstest.WantStates(t, pass, map[dedup.State]int64{dedup.Done: 3})
-	if pass.Completions.Total() != 1 || pass.UndatedCompletions != 2 || pass.NoExpiry[dedup.Done] != 1 || pass.UndatedGaveUp != 1 {
+	markerstest.WantStates(t, pass, map[dedup.State]int64{dedup.Done: 4, dedup.Processing: 1})
+	if pass.Completions.Total() != 2 || pass.UndatedCompletions != 2 || pass.NoExpiry[dedup.Done] != 1 || pass.GaveUp.Total() != 1 || pass.UndatedGaveUp != 2 {
 		t.Errorf("%+v", pass)
 	}
 	report, err := store.Check(ctx, 20)
@@ -167,8 +171,14 @@ func TestDoneMarkersThatOutliveTheirTTLAreNotDatedInTheFuture(t *testing.T) {
 	for _, f := range report.Findings {
 		kinds = append(kinds, f.Kind)
 	}
-	if !slices.Contains(kinds, "completions_undated") || len(report.Samples) != 3 || !strings.HasPrefix(report.Server, "redis 7") || report.Coverage != 1 {
+	if !slices.Contains(kinds, "completions_undated") || !slices.Contains(kinds, "processing_outlives_ttl") || len(report.Samples) != 5 || !strings.HasPrefix(report.Server, "redis 7") || report.Coverage != 1 {
 		t.Errorf("report %+v", report)
+	}
+	for _, m := range report.Samples {
+		age := time.Now().Add(pass.ClockOffset).Sub(m.Since)
+		if known := m.ID == "right" || m.ID == "now"; known && (age < 0 || age > time.Minute) || !known && !m.Since.IsZero() {
+			t.Errorf("%s is %s since %s, which is %s ago", m.ID, m.State, m.Since, age)
+		}
 	}
 }
 
@@ -181,8 +191,8 @@ func TestReportedCountersAreReadAndBadOnesNamed(t *testing.T) {
 	if err != nil || none.Present || len(none.Outcomes) != 0 || none.Ack.Buckets != nil {
 		t.Errorf("nothing reported: %+v, %v", none, err)
 	}
-	rdb.HSet(ctx, "dedupstats:orders", "processed", 9850, "duplicate_done", 150, "failed", "1.5", "conflict", -1, "lock_failed", strings.Repeat("9", 1<<20),
-		"ack_le_0.005", 3, "ack_le_2.5", 4, "ack_le_inf", 5, "ack_sum_us", 123456, "work_le_10", "x", "of_another_version", "z")
+	rdb.HSet(ctx, "dedupstats:orders", "processed", 9850, "duplicate_done", 150,
+		"ack_le_0.005", 3, "ack_le_2.5", 4, "ack_le_inf", 5, "ack_sum_us", 123456, "work_le_5", 7, "work_le_10", "x", "of_another_version", "z")
 	got, err := store.Reported(ctx, "orders")
 	if err != nil {
 		t.Fatal(err)
@@ -190,10 +200,15 @@ func TestReportedCountersAreReadAndBadOnesNamed(t *testing.T) {
 	want := dedup.Reported{
 		At: got.At, Present: true, Outcomes: map[string]int64{"processed": 9850, "duplicate_done": 150},
 		Ack: dedup.LatencyCounts{Buckets: []int64{3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 5}, Sum: 123456},
-		Bad: []string{"failed", "conflict", "lock_failed", "work_le_10"},
+		Bad: []string{"work_le_10", "work_sum_us"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("reported (-want +got):\n%s", d)
+	}
+	for _, bad := range []string{"1.5", "-1", "", "\u202e1", strings.Repeat("9", 1<<20)} {
+		rdb.HSet(ctx, "dedupstats:bad", "processed", 7, "duplicate_done", bad)
+		_, err := store.Reported(ctx, "bad")
+		wantFault(t, err, "field duplicate_done is not a count")
 	}
 	rdb.Set(ctx, "dedupstats:text", "x", 0)
 	_, err = store.Reported(ctx, "text")

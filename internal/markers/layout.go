@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -111,6 +112,23 @@ func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 		return m
 	}
 	m.Key = key
-	m.ID, _ = l.messageID(key)
+	if id, ok := l.messageID(key); ok {
+		m.ID = id
+	}
 	return m
+}
+
+// times returns when a marker expires and since when it is in its state, by the store's clock; each is zero when that
+// cannot be known. Only the lives of processing and done markers are configured.
+func (l *layout) times(state dedup.State, expiry, now int64) (expires, since time.Time) {
+	if expiry > 0 {
+		expires = time.UnixMilli(expiry)
+	}
+	switch state {
+	case dedup.Processing:
+		since = began(expiry, now, l.cfg.TTL.Processing)
+	case dedup.Done:
+		since = began(expiry, now, l.cfg.TTL.Done)
+	}
+	return expires, since
 }

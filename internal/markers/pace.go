@@ -15,6 +15,9 @@ const (
 	longScan = 2 * time.Millisecond
 	// leastCount is the smallest number of keys that one SCAN examines, however slow the store is.
 	leastCount = 50
+	// mostBusy is the most of one round trip that counts as the server's work for us. What takes longer waited for
+	// something else, a pause or a long command of others, and must not stop the walk for a minute once that is over.
+	mostBusy = time.Second
 )
 
 // pace keeps a walk within its share of the server's time and its ceilings. It is used by one goroutine.
@@ -41,7 +44,7 @@ func newPace(rules Sweep) *pace {
 
 // spent accounts for one round trip. At least a quarter of it counts, whatever the network takes.
 func (p *pace) spent(roundTrip time.Duration, keys, bytes int) {
-	waited := max(roundTrip-p.idle, roundTrip/4)
+	waited := min(max(roundTrip-p.idle, roundTrip/4), mostBusy)
 	p.waited += waited
 	p.busy += time.Duration(p.factor * float64(waited))
 	p.keys += keys

@@ -76,10 +76,14 @@ func (s *redisString) Run(ctx context.Context) {
 	var w *walk
 	retry := leastRetry
 	brokenAt := time.Time{}
+	walking := func(p dedup.Progress) {
+		retry, brokenAt = leastRetry, time.Time{}
+		s.walking(p)
+	}
 	for ctx.Err() == nil {
 		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > staleWalk {
 			w = newWalk(s.layout, &s.pings)
-			w.progressed = s.walking
+			w.progressed = walking
 			brokenAt = time.Time{}
 		}
 		err := w.run(ctx, s.rdb)
@@ -90,7 +94,7 @@ func (s *redisString) Run(ctx context.Context) {
 		case err == nil:
 			s.completed(w)
 			wait = max(0, s.layout.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
-			w, retry, brokenAt = nil, leastRetry, time.Time{}
+			w = nil
 		case errors.Is(err, errChanged):
 			s.changed(err)
 			w = nil

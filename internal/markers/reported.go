@@ -2,6 +2,7 @@ package markers
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -33,7 +34,11 @@ func (s *redisString) Reported(ctx context.Context, pipeline string) (dedup.Repo
 			known[fields[i]] = text
 		}
 	}
-	r := parseReported(known)
+	r, err := parseReported(known)
+	if err != nil {
+		return dedup.Reported{At: at}, &dedup.Error{Kind: dedup.Unavailable,
+			Public: "Redis hash " + key + ": " + err.Error() + ": consumers count in it with HINCRBY only; correct or delete the field"}
+	}
 	r.At, r.Present = at, size.Val() > 0
 	return r, nil
 }
@@ -58,41 +63,61 @@ func bucketField(what string, bound float64) string {
 	return what + "_le_" + strconv.FormatFloat(bound, 'f', -1, 64)
 }
 
-// parseReported takes the counters out of the fields that exist. A count that is no whole number, or is below zero, is
-// named in Bad.
-func parseReported(fields map[string]string) dedup.Reported {
+// parseReported takes the counters out of the fields that exist. An outcome that cannot be read is an error: a rate
+// without its numerator would read 0. A latency distribution that cannot be read as a whole is left out, and named in Bad.
+func parseReported(fields map[string]string) (dedup.Reported, error) {
 	r := dedup.Reported{Outcomes: map[string]int64{}}
-	count := func(field string) (int64, bool) {
-		text, ok := fields[field]
-		if !ok {
-			return 0, false
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			r.Bad = append(r.Bad, field)
-			return 0, false
-		}
-		return n, true
-	}
 	for _, outcome := range dedup.ReportedOutcomes() {
-		if n, ok := count(outcome); ok {
-			r.Outcomes[outcome] = n
+		n, err := count(fields, outcome)
+		if err != nil {
+			return dedup.Reported{}, err
+		}
+		if n != nil {
+			r.Outcomes[outcome] = *n
 		}
 	}
-	latency := func(what string) dedup.LatencyCounts {
-		var c dedup.LatencyCounts
-		bounds := dedup.LatencyBounds()
-		for i, bound := range bounds {
-			if n, ok := count(bucketField(what, bound)); ok {
-				if c.Buckets == nil {
-					c.Buckets = make([]int64, len(bounds))
-				}
-				c.Buckets[i] = n
+	r.Ack, r.Bad = latency(fields, "ack", r.Bad)
+	r.Work, r.Bad = latency(fields, "work", r.Bad)
+	return r, nil
+}
+
+// count returns a field as a count, nil when it is absent.
+func count(fields map[string]string, field string) (*int64, error) {
+	text, ok := fields[field]
+	if !ok {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return nil, fmt.Errorf("field %s is not a count but %s", field, printable(text))
+	}
+	return &n, nil
+}
+
+// latency returns one distribution and bad with the fields that spoil it: a mean without its sum would read 0.
+func latency(fields map[string]string, what string, bad []string) (dedup.LatencyCounts, []string) {
+	var buckets []int64
+	good := len(bad)
+	bounds := dedup.LatencyBounds()
+	for i, bound := range bounds {
+		field := bucketField(what, bound)
+		n, err := count(fields, field)
+		switch {
+		case err != nil:
+			bad = append(bad, field)
+		case n != nil:
+			if buckets == nil {
+				buckets = make([]int64, len(bounds))
 			}
+			buckets[i] = *n
 		}
-		c.Sum, _ = count(what + "_sum_us")
-		return c
 	}
-	r.Ack, r.Work = latency("ack"), latency("work")
-	return r
+	sum, err := count(fields, what+"_sum_us")
+	if err != nil || buckets != nil && sum == nil {
+		bad = append(bad, what+"_sum_us")
+	}
+	if len(bad) > good || buckets == nil {
+		return dedup.LatencyCounts{}, bad
+	}
+	return dedup.LatencyCounts{Buckets: buckets, Sum: *sum}, bad
 }

@@ -55,16 +55,11 @@ func (t *tally) byValue(key string, state dedup.State, detail string, expiry, no
 		t.pass.NoExpiry[state]++
 	}
 	m := dedup.Marker{Store: t.layout.cfg.Name, State: state, Detail: detail}
-	if expiry > 0 {
-		m.Expires = time.UnixMilli(expiry)
-	}
+	m.Expires, m.Since = t.layout.times(state, expiry, now)
 	switch state {
 	case dedup.Done:
 		t.completed(expiry, now)
 	case dedup.Processing:
-		if expiry > 0 {
-			m.Since = m.Expires.Add(-t.layout.cfg.TTL.Processing)
-		}
 		t.older(key, m)
 	case dedup.StateUnknown:
 		if len(t.pass.Undecodable) < maxUndecodable {
@@ -78,15 +73,23 @@ func (t *tally) count(state dedup.State) {
 	t.pass.States[state]++
 }
 
-// completed dates a done marker by its expiry. One that lives longer than ttl.done was not written as configured, and
-// its date would lie in the future.
+// completed dates a done marker by its expiry.
 func (t *tally) completed(expiry, now int64) {
-	ttl := t.layout.cfg.TTL.Done.Milliseconds()
-	if expiry < 0 || ttl == 0 || expiry-now > ttl+1000 {
+	at := began(expiry, now, t.layout.cfg.TTL.Done)
+	if at.IsZero() {
 		t.pass.UndatedCompletions++
 		return
 	}
-	t.pass.Completions.Add(time.UnixMilli(expiry - ttl))
+	t.pass.Completions.Add(at)
+}
+
+// began returns when a key was written that expires ttl later, zero when that cannot be known. One that lives longer
+// than ttl was not written as configured, and its date would lie in the future.
+func began(expiry, now int64, ttl time.Duration) time.Time {
+	if expiry < 0 || ttl <= 0 || expiry-now > ttl.Milliseconds()+1000 {
+		return time.Time{}
+	}
+	return time.UnixMilli(expiry).Add(-ttl)
 }
 
 // older keeps m if it is among the oldest processing markers: those without expiry first, then by age.
@@ -108,7 +111,7 @@ func (t *tally) older(key string, m dedup.Marker) {
 }
 
 // retry counts a retry counter.
-func (t *tally) retry(key, value string, expiry int64) {
+func (t *tally) retry(key, value string, expiry, now int64) {
 	if expiry == gone {
 		return
 	}
@@ -116,17 +119,18 @@ func (t *tally) retry(key, value string, expiry int64) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case err != nil:
-		t.byValue(key, dedup.StateUnknown, "a retry counter with the value "+printable(value), expiry, 0)
+		t.byValue(key, dedup.StateUnknown, "a retry counter with the value "+printable(value), expiry, now)
 	case n < int64(rule.GiveUp):
 		t.pass.Retrying++
 	default:
 		if len(t.pass.GaveUpIDs) < maxGaveUpIDs && len(key) <= maxSampleKey {
 			t.pass.GaveUpIDs = append(t.pass.GaveUpIDs, strings.TrimPrefix(key, t.layout.retry.prefix))
 		}
-		if expiry == noExpiry {
+		at := began(expiry, now, rule.TTL)
+		if at.IsZero() {
 			t.pass.UndatedGaveUp++
 			return
 		}
-		t.pass.GaveUp.Add(time.UnixMilli(expiry).Add(-rule.TTL))
+		t.pass.GaveUp.Add(at)
 	}
 }

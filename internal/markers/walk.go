@@ -289,7 +289,9 @@ func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup
 		case doubtful(items[i], state, f.expiry):
 			w.doubts = append(w.doubts, items[i])
 		case items[i].retry:
-			w.tally.retry(items[i].key, f.value, f.expiry)
+			w.tally.retry(items[i].key, f.value, f.expiry, now)
+		case w.tally.byLife(f.expiry, now):
+			// It was completed between the reading of its value and that of its expiry.
 		default:
 			w.tally.byValue(items[i].key, state, detail, f.expiry, now)
 		}

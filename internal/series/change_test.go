@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -140,6 +141,10 @@ func TestLastFindsEverySeriesHoweverOld(t *testing.T) {
 	}
 
 	db = openDB(t, dir)
+	blocks := slices.Clone(db.tsdb.Blocks())
+	if len(blocks) < 2 {
+		t.Fatalf("%d blocks have no order", len(blocks))
+	}
 	want := map[string]float64{"gone": 12, "here": 9*60 - 1}
 	vs, err := db.Last(t.Context(), BrokerAcks)
 	if err != nil || len(vs) != len(want) {
@@ -158,6 +163,9 @@ func TestLastFindsEverySeriesHoweverOld(t *testing.T) {
 	}
 	if vs, err := db.Last(t.Context(), "never_stored"); err != nil || len(vs) != 0 {
 		t.Errorf("%+v, %v", vs, err)
+	}
+	if !slices.Equal(db.tsdb.Blocks(), blocks) {
+		t.Error("Last changed the order of the blocks, which queries read at the same time")
 	}
 }
 

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -41,8 +42,8 @@ func (db *DB) Last(ctx context.Context, metric string) ([]Value, error) {
 	if err := s.addFromHead(found, pick); err != nil {
 		return nil, err
 	}
-	blocks := t.Blocks()
-	slices.SortFunc(blocks, func(a, b *tsdb.Block) int { return int(b.MaxTime() - a.MaxTime()) })
+	blocks := slices.Clone(t.Blocks()) // the slice is the one that the TSDB and every query read
+	slices.SortFunc(blocks, func(a, b *tsdb.Block) int { return cmp.Compare(b.MaxTime(), a.MaxTime()) })
 	for _, b := range blocks { // the newest first
 		if err := s.addFromBlock(b, found, pick); err != nil {
 			return nil, fmt.Errorf("read the history of %s: %w", metric, err)

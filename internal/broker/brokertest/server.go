@@ -168,8 +168,8 @@ func (s *Server) Requests() []string {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	resource, vhost, ok := splitPath(r.URL)
-	status, answer := s.answer(r, resource, vhost, ok)
+	resource, vhost, name, ok := splitPath(r.URL)
+	status, answer := s.answer(r, resource, vhost, name, ok)
 	w.Header().Set("Content-Type", "application/json")
 	if fault := s.fault(resource); fault != nil {
 		fault(w, r, answer)
@@ -179,15 +179,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// splitPath takes /api/RESOURCE or /api/RESOURCE/VHOST apart without decoding %2F too early.
-func splitPath(u *url.URL) (resource, vhost string, ok bool) {
+// splitPath takes /api/RESOURCE, /api/RESOURCE/VHOST or /api/RESOURCE/VHOST/NAME apart without decoding %2F too early. A
+// single queue is the resource "queue".
+func splitPath(u *url.URL) (resource, vhost, name string, ok bool) {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), "/api/")
 	resource, escaped, _ := strings.Cut(rest, "/")
+	escaped, last, named := strings.Cut(escaped, "/")
+	if named && resource == "queues" {
+		resource = "queue"
+	} else if named && resource != "health" {
+		return resource, "", "", false
+	}
 	vhost, err := url.PathUnescape(escaped)
-	return resource, vhost, ok && err == nil && (resource == "health" || !strings.Contains(escaped, "/"))
+	name, nameErr := url.PathUnescape(last)
+	return resource, vhost, name, ok && err == nil && nameErr == nil
 }
 
-func (s *Server) answer(r *http.Request, resource, vhost string, ok bool) (int, []byte) {
+func (s *Server) answer(r *http.Request, resource, vhost, name string, ok bool) (int, []byte) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.requests = append(s.requests, r.URL.RequestURI())
@@ -201,6 +209,8 @@ func (s *Server) answer(r *http.Request, resource, vhost string, ok bool) (int, 
 		return complain(http.StatusUnauthorized, "not_authorised", "User not authorised to access virtual host")
 	case resource == "queues":
 		return s.queues(r.URL.Query(), vhost)
+	case resource == "queue":
+		return s.queue(vhost, name)
 	case resource == "health":
 		return s.health()
 	case s.replies[resource] == nil && resource == "consumers":
@@ -262,6 +272,16 @@ func (s *Server) queues(query url.Values, vhost string) (int, []byte) {
 		"filtered_count": len(list), "item_count": len(items), "items": items,
 		"page": page, "page_count": pages, "page_size": size, "total_count": len(list),
 	})
+}
+
+func (s *Server) queue(vhost, name string) (int, []byte) {
+	for _, text := range s.lists["queues"] {
+		var q struct{ Vhost, Name string }
+		if json.Unmarshal(text, &q) == nil && q.Vhost == vhost && q.Name == name {
+			return http.StatusOK, text
+		}
+	}
+	return complain(http.StatusNotFound, "Object Not Found", "Not Found")
 }
 
 func (s *Server) visible(list []json.RawMessage, vhost string) []json.RawMessage {
