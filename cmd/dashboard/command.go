@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	stdio "io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -28,12 +30,13 @@ func unusable(format string, args ...any) error { return &unusableError{fmt.Erro
 // loadConfig parses the flags of a command that needs nothing but a configuration, and reads it.
 func loadConfig(command string, args []string, io streams) (*config.Config, error) {
 	flags := flag.NewFlagSet("dashboard "+command, flag.ContinueOnError)
-	flags.SetOutput(io.err)
+	flags.SetOutput(stdio.Discard) // run prints the error, once
 	path := flags.String("config", "", "the configuration `file`; config.example.yaml documents every key")
-	if err := flags.Parse(args); err != nil {
-		return nil, &unusableError{err}
+	err := flags.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return nil, unusable("%w; usage: dashboard %s -config FILE", err, command)
 	}
-	if *path == "" || flags.NArg() > 0 {
+	if err != nil || *path == "" || flags.NArg() > 0 {
 		return nil, unusable("usage: dashboard %s -config FILE", command)
 	}
 	cfg, err := config.Load(*path)
@@ -93,7 +96,7 @@ func readPassword(io streams) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// auditCommand checks the chain of the audit.
+// auditCommand checks the chain of the audit, read-only, so that it may run beside the dashboard.
 func auditCommand(ctx context.Context, args []string, io streams) error {
 	if len(args) == 0 || args[0] != "verify" {
 		return unusable("usage: dashboard audit verify -config FILE")
@@ -102,12 +105,10 @@ func auditCommand(ctx context.Context, args []string, io streams) error {
 	if err != nil {
 		return err
 	}
-	db, err := journal.Open(ctx, cfg.DataDir, newLog(io.err))
-	if err != nil {
-		return &unusableError{err}
+	entries, head, err := journal.VerifyAudit(ctx, cfg.DataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return unusable("%w; no dashboard has run on server.data_dir %s, which counts from the folder that it is started in", err, cfg.DataDir)
 	}
-	defer db.Close()
-	entries, head, err := db.Audit().Verify(ctx)
 	if err != nil {
 		return errors.Join(errors.New("the audit does not verify"), err)
 	}

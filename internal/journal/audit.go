@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -25,6 +27,22 @@ type Audit struct {
 	mu   sync.Mutex // one writer, so that the chain is one line
 	db   *sql.DB
 	err  error // why the audit cannot be used
+}
+
+// VerifyAudit checks the chain of the audit in a directory without changing anything there: it opens the file for reading
+// alone, so it is safe beside a running dashboard and sees one consistent state of it. It returns the number of entries and
+// the head in hex. A directory without an audit is an error that wraps fs.ErrNotExist, never an empty chain.
+func VerifyAudit(ctx context.Context, dir string) (int64, string, error) {
+	path := filepath.Join(dir, auditFile)
+	if _, err := os.Stat(path); err != nil {
+		return 0, "", fmt.Errorf("read audit: %w", err)
+	}
+	db, err := sql.Open("sqlite", readOnlyDSN(path))
+	if err != nil {
+		return 0, "", fmt.Errorf("read audit %s: %w", path, err)
+	}
+	defer func() { _ = db.Close() }()
+	return (&Audit{path: path, db: db}).Verify(ctx)
 }
 
 // openAudit never fails: an audit that cannot be used refuses to record, and so nothing is done; but pages go on.

@@ -132,5 +132,14 @@ func dsn(path, synchronous string) string {
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)", "trusted_schema(0)",
 	}}
+	return fileURL(path, q)
+}
+
+// readOnlyDSN opens a file that another process may be writing, and leaves it as it is.
+func readOnlyDSN(path string) string {
+	return fileURL(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)", "query_only(1)", "trusted_schema(0)"}})
+}
+
+func fileURL(path string, q url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
