@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -26,6 +27,14 @@ func (e *unusableError) Error() string { return e.err.Error() }
 func (e *unusableError) Unwrap() error { return e.err }
 
 func unusable(format string, args ...any) error { return &unusableError{fmt.Errorf(format, args...)} }
+
+// dataDirError tells a directory that cannot be used from a full disk: that one heals, so trying again is of use.
+func dataDirError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("server.data_dir: %w", err)
+	}
+	return unusable("server.data_dir: %w", err)
+}
 
 // loadConfig parses the flags of a command that needs nothing but a configuration, and reads it.
 func loadConfig(command string, args []string, io streams) (*config.Config, error) {

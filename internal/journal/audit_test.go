@@ -2,10 +2,12 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -68,6 +70,21 @@ func TestVerifyingLeavesADamagedJournalWhereItIs(t *testing.T) {
 		if after[name] != text {
 			t.Errorf("verifying changed %s", name)
 		}
+	}
+}
+
+func TestAnAuditThatFoundNoRoomAtTheStartIsOpenedOnceThereIsSome(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Audit()
+	if err := a.close(); err != nil {
+		t.Fatal(err)
+	}
+	a.db, a.err = nil, fmt.Errorf("open: %w", syscall.ENOSPC) // as openAudit leaves it; now there is room
+	if err := a.Record(t.Context(), entry(1)); err != nil {
+		t.Errorf("there is room again: %v", err)
+	}
+	if n, _, err := a.Verify(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d entries, %v", n, err)
 	}
 }
 
