@@ -154,7 +154,7 @@ func (p *problems) rules(c Config) {
 }
 
 func (p *problems) sweep(s Sweep) {
-	if s.Duty < 0.001 || s.Duty > 1 {
+	if !(s.Duty >= 0.001 && s.Duty <= 1) { // NaN too
 		p.add("sweep.duty", "is %s: write a share of the server's time from 0.1%% to 100%%", s.Duty)
 	}
 	if s.Count < 10 || s.Count > 1000 {
