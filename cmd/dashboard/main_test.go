@@ -14,11 +14,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -178,6 +181,16 @@ func TestASecondInstanceOnTheSameDataIsRefused(t *testing.T) {
 	var unusable *unusableError
 	if !errors.As(err, &unusable) {
 		t.Errorf("a second instance gives %v, want an error of exit code 2", err)
+	}
+}
+
+func TestWhatServersSayCannotSteerTheTerminal(t *testing.T) {
+	var out output
+	printBroker(plainWriter{&out}, "main", broker.Report{
+		User: "\x1b[2Jwatcher\r", Sample: dedup.BrokerSample{Info: dedup.BrokerInfo{Version: "4.0\u202e", Cluster: "ends\xff", Node: "ä"}},
+	})
+	if got := out.String(); !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\r\u202e") || !strings.Contains(got, `\x1b[2Jwatcher\r`) || !strings.Contains(got, "node ä\n") {
+		t.Errorf("printed %q", got)
 	}
 }
 
