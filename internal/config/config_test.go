@@ -53,7 +53,7 @@ func TestEveryProblemIsReportedAtItsLineWithAMend(t *testing.T) {
 		{"a limit without a unit", minimal + "alerts: {limits: {duplicate_rate: {warning: 3}}}", `test.yaml:8: alerts.limits.duplicate_rate.warning: "3" is not a percentage`},
 		{"a span without a unit", minimal + "  - {name: b, queues: [b], max_processing: 30}", `test.yaml:8: pipelines[1].max_processing: "30" is not a span of time`},
 		{"a span of Go's own type without a unit", minimal + "server: {session_idle: soon}", "test.yaml:8: server.session_idle: must be a span of time with its unit"},
-		{"a share without a unit", strings.Replace(minimal, "redis-text-status,", "redis-text-status, sweep: {duty: 5},", 1), "test.yaml:5: stores[0].sweep.duty: is NaN%"},
+		{"a share without a unit", strings.Replace(minimal, "redis-text-status,", "redis-text-status, sweep: {duty: 5},", 1), "test.yaml:5: stores[0].sweep.duty: is not a percentage"},
 		{"text where a list belongs", minimal + "auth: {tokens: hunter3}", "test.yaml:8: auth.tokens: must be a list"},
 		{"a list where text belongs", minimal + "server: {listen: [a]}", "test.yaml:8: server.listen: must be text"},
 		{"a list where a group of keys belongs", "- hunter3", "test.yaml:1: must be a group of keys"},
