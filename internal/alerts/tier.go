@@ -44,7 +44,7 @@ type judgement struct {
 
 // judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages.
 func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, ok, why := firstJudgeable(windows, l, func(w dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
+	f, ok, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
 	if !ok {
 		return judgement{figure: f, why: "duplicate rate unknown: " + why}
 	}
@@ -59,7 +59,7 @@ func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 }
 
 func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, ok, why := firstJudgeable(windows, l, func(w dedup.WindowFigures) dedup.Figure { return w.AckMean })
+	f, ok, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
 	if !ok {
 		return judgement{figure: f, why: "ack latency unknown: " + why}
 	}
@@ -71,11 +71,12 @@ func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 
 // firstJudgeable returns the figure of the first window, from the configured one upwards, that is known, not merely
 // estimated, and rests on enough messages. Failing that it returns the figure of the configured window and why.
-func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(dedup.WindowFigures) dedup.Figure) (dedup.Figure, bool, string) {
+func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*dedup.WindowFigures) dedup.Figure) (dedup.Figure, bool, string) {
 	first := dedup.Figure{Why: "no figures yet"}
 	seen := false
 	why := ""
-	for _, w := range windows {
+	for i := range windows {
+		w := &windows[i]
 		if w.Window < l.Window {
 			continue
 		}
@@ -143,7 +144,8 @@ func WilsonLower(hits, n float64) float64 {
 	z2 := wilsonZ * wilsonZ
 	centre := p + z2/(2*n)
 	spread := wilsonZ * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	return max(0, (centre-spread)/(1+z2/n))
+	// Rounding must not lift the bound above the rate itself, which it would for no hits at all.
+	return min(p, max(0, (centre-spread)/(1+z2/n)))
 }
 
 // The risk scale is fixed: low [0, 1 %), medium [1 %, 5 %], high above; low [0, 100 ms), medium [100, 500] ms, high above.
@@ -220,7 +222,15 @@ func percent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 
 func millis(seconds float64) string {
 	return strconv.FormatFloat(seconds*1000, 'f', 0, 64) + " ms"
 }
-func number(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// number writes a whole number with a comma between thousands.
+func number(v float64) string {
+	digits := strconv.FormatFloat(v, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
 
 // span writes a window the way people say it: 15 m, 1 h, 24 h.
 func span(d time.Duration) string {

@@ -10,10 +10,12 @@ import (
 	"dedup-dashboard/internal/series"
 )
 
-// longWindow is the span from which on a window is computed once a minute instead of each round.
+// From longWindow on a window is computed from the history, which costs: so seldom that it takes at most one part in
+// longWindowShare of the time, but at least every longWindowEvery.
 const (
 	longWindow      = time.Hour
 	longWindowEvery = time.Minute
+	longWindowShare = 200
 )
 
 // past is the collector's side of the history: what was stored last, and what the counters gained over each window.
@@ -33,7 +35,13 @@ type past struct {
 // windowGains is what every counter gained over one window.
 type windowGains struct {
 	at    time.Time
+	took  time.Duration
 	gains map[string]gain
+}
+
+// fresh reports whether a long window need not be computed again yet.
+func (g windowGains) fresh(now time.Time) bool {
+	return !now.Before(g.at) && now.Sub(g.at) < min(longWindowEvery, longWindowShare*g.took)
 }
 
 // countedMetrics are the counters over which windows are computed.
@@ -141,20 +149,20 @@ func (p *past) appendJudged(ctx context.Context, c *Collector, now time.Time, b 
 }
 
 // refresh computes what the counters gained: the short windows each round, from memory once it reaches back that far,
-// the long ones once a minute from the history.
+// the long ones from the history, as often as their cost allows.
 func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 	if p.failure != "" {
 		return
 	}
 	for _, w := range dedup.Windows() {
-		if have, ok := p.windows[w]; ok && w >= longWindow && now.Sub(have.at) < longWindowEvery && !now.Before(have.at) {
+		if have, ok := p.windows[w]; ok && w >= longWindow && have.fresh(now) {
 			continue
 		}
 		if p.recent.reaches(now, w) {
 			p.windows[w] = windowGains{at: now, gains: p.recent.gains(now, w, c.book)}
 			continue
 		}
-		gains := windowGains{at: now, gains: make(map[string]gain)}
+		began, gains := time.Now(), windowGains{at: now, gains: make(map[string]gain)}
 		for _, metric := range countedMetrics() {
 			changes, err := c.history.Changes(ctx, metric, now, w)
 			if err != nil {
@@ -165,6 +173,7 @@ func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 				gains.gains[seriesKey(metric, ch.Labels)] = gain{Delta: ch.Delta, Covered: p.covered(ch, w), At: ch.To, Known: true}
 			}
 		}
+		gains.took = time.Since(began)
 		p.windows[w] = gains
 	}
 }

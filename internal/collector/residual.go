@@ -158,12 +158,13 @@ func residualRefusal(s residualSample) string {
 // residualEnds chooses the ends of the window: near the newest time that both sides can vouch for, and one window
 // earlier, each where the doubt is least within a tenth of the window.
 func residualEnds(s residualSample) (from, to cut, why string) {
-	slack := s.Window / 10
 	latest := s.Pass.Started
 	newest := s.Frames[len(s.Frames)-1].Began
 	if newest.Before(latest) {
 		latest = newest
 	}
+	// A tenth of what there is: on a young tape a tenth of a long window would reach back to before the traffic.
+	slack := min(s.Window, max(0, latest.Sub(s.Frames[0].Ended))) / 10
 	to, ok := bestCut(s, latest.Add(-slack-2*counterLag-2*depthLag-4*s.Interval), latest, true)
 	if !ok {
 		return from, to, "the last pass over the store began before the broker was read often enough"

@@ -88,7 +88,7 @@ func (c *Collector) residualBeside(out *dedup.WindowFigures, p *pipeline, v view
 		return
 	}
 	why := joinReasons(out.DuplicateRate.Why, res.Why)
-	res.Why = "cannot tell: " + why
+	res.Why = why
 	out.DuplicateRate = res
 	out.Duplicates = dedup.Unknown(dedup.Count, res.Why)
 	out.Duplicates.Window = out.Window

@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,30 @@ func (before identity) change(now identity) string {
 		return "the store was emptied"
 	}
 	return ""
+}
+
+// work is what a server says that it spent on commands such as ours, since it began to count.
+type work struct {
+	time     time.Duration
+	scanTime time.Duration
+	scans    int64
+}
+
+// work needs commandstats.
+func (i info) work() work {
+	var w work
+	for _, command := range []string{"scan", absoluteExpiry, remainingExpiry, "getrange"} {
+		n, spent := int64(0), int64(0)
+		_, err := fmt.Sscanf(i["cmdstat_"+command], "calls=%d,usec=%d", &n, &spent)
+		if err != nil {
+			continue
+		}
+		w.time += time.Duration(spent) * time.Microsecond
+		if command == "scan" {
+			w.scans, w.scanTime = n, time.Duration(spent)*time.Microsecond
+		}
+	}
+	return w
 }
 
 // calls takes the number of calls out of a commandstats line: calls=1,usec=30,...

@@ -11,6 +11,8 @@ const (
 	probeEvery = time.Second
 	// slowBy is how far above its usual round trip a PING may be before the walk backs off.
 	slowBy = 5 * time.Millisecond
+	// longScan is the mean time of a SCAN call from which fewer keys are asked for at once.
+	longScan = 2 * time.Millisecond
 	// leastCount is the smallest number of keys that one SCAN examines, however slow the store is.
 	leastCount = 50
 )
@@ -19,8 +21,11 @@ const (
 type pace struct {
 	rules Sweep
 	// idle is the part of a round trip in which the server does nothing for us: the network and our own end.
-	idle  time.Duration
-	count int
+	idle time.Duration
+	// factor is the part of the rest that the server works for us, by its own account; 1 until it gave one.
+	factor float64
+	waited time.Duration
+	count  int
 	// What was used since the last pause.
 	busy    time.Duration
 	since   time.Time
@@ -31,15 +36,27 @@ type pace struct {
 }
 
 func newPace(rules Sweep) *pace {
-	return &pace{rules: rules, count: rules.Count, since: time.Now()}
+	return &pace{rules: rules, count: rules.Count, factor: 1, since: time.Now()}
 }
 
-// spent accounts for one round trip. At least a quarter of it counts as the server's time, whatever the network takes.
+// spent accounts for one round trip. At least a quarter of it counts, whatever the network takes.
 func (p *pace) spent(roundTrip time.Duration, keys, bytes int) {
-	p.busy += max(roundTrip-p.idle, roundTrip/4)
+	waited := max(roundTrip-p.idle, roundTrip/4)
+	p.waited += waited
+	p.busy += time.Duration(p.factor * float64(waited))
 	p.keys += keys
 	p.bytes += bytes
-	if roundTrip-p.idle > slowBy {
+}
+
+// served compares our round trips since the last call with what the server says it spent on our sort of commands, so
+// that a slow network or a busy machine of ours does not slow the walk down. The account is doubled for reading commands
+// and writing answers, which it leaves out; what others spend on such commands counts as ours.
+func (p *pace) served(now, before work) {
+	if p.waited > 0 && now.time > before.time {
+		p.factor = min(1, max(0.1, 2*float64(now.time-before.time)/float64(p.waited)))
+	}
+	p.waited = 0
+	if calls := now.scans - before.scans; calls > 0 && (now.scanTime-before.scanTime)/time.Duration(calls) > longScan {
 		p.shrink()
 	}
 }

@@ -52,9 +52,29 @@ func TestASlowStoreIsWalkedInSmallerStepsUntilItIsFastAgain(t *testing.T) {
 	if p.count != 500 || p.slow != "" {
 		t.Errorf("afterwards: count %d, %q", p.count, p.slow)
 	}
-	p.spent(20*time.Millisecond, 1, 1)
+	p.served(work{scans: 10, scanTime: 30 * time.Millisecond}, work{})
 	if p.count != 250 {
-		t.Errorf("after one long block: count %d", p.count)
+		t.Errorf("after scans of 3 ms: count %d", p.count)
+	}
+}
+
+func TestTheServersOwnAccountShortensThePausesOfASlowNetwork(t *testing.T) {
+	p := newPace(Sweep{Duty: 0.05, Count: 500})
+	p.spent(100*time.Millisecond, 0, 0)
+	p.served(work{time: time.Second + 10*time.Millisecond}, work{time: time.Second})
+	p.busy = 0
+	p.spent(100*time.Millisecond, 0, 0)
+	if p.busy != 20*time.Millisecond {
+		t.Errorf("a fifth of the time was the server's, %s counted", p.busy)
+	}
+	p.served(work{time: time.Hour}, work{})
+	p.busy = 0
+	if p.spent(100*time.Millisecond, 0, 0); p.busy != 100*time.Millisecond {
+		t.Errorf("more than all was counted: %s", p.busy)
+	}
+	p.served(work{}, work{time: time.Hour})
+	if p.factor != 1 {
+		t.Errorf("counters that restart changed the factor to %v", p.factor)
 	}
 }
 

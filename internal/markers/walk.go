@@ -20,8 +20,6 @@ const (
 	// doubtFor is how long a marker without expiry waits for its second look: consumers of SETNX + EXPIRE schemes leave
 	// it so for the time between the two commands.
 	doubtFor = 20 * time.Millisecond
-	// maxProbesBetweenIdentity is how many probes pass between two looks at who the server is.
-	maxProbesBetweenIdentity = 5
 )
 
 // item is a key whose value must be read.
@@ -58,7 +56,7 @@ type walk struct {
 	doubts   []item
 	expiries *expiryBatch
 	probedAt time.Time
-	probes   int
+	worked   work
 }
 
 func newWalk(l *layout, pings *latencies) *walk {
@@ -138,10 +136,13 @@ func (w *walk) identify(ctx context.Context, conn *redis.Conn) error {
 	if now["cluster_enabled"] == "1" {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "this Redis is a node of a Redis Cluster: kind " + kindRedisString + " reads one server that holds all markers"}
 	}
+	before := w.worked
+	w.worked = now.work()
 	if w.info == nil {
 		w.info = now
 		return nil
 	}
+	w.pace.served(w.worked, before)
 	if change := w.info.identity().change(now.identity()); change != "" {
 		return fmt.Errorf("%w: %s", errChanged, change)
 	}
@@ -335,10 +336,8 @@ func (w *walk) rest(ctx context.Context) error {
 		}
 		w.pace.probed(ping, w.pings.least())
 		w.probedAt = time.Now()
-		if w.probes++; w.probes%maxProbesBetweenIdentity == 0 {
-			if err := w.identify(ctx, w.conn); err != nil {
-				return err
-			}
+		if err := w.identify(ctx, w.conn); err != nil {
+			return err
 		}
 	}
 	_, why := w.pace.owed(time.Now())

@@ -35,8 +35,11 @@ type PipelineConfig struct {
 	Scheme SchemeName
 	// DB is the Redis logical database of the pipeline's markers.
 	DB int
-	// Rate is in messages per second, without resent copies.
-	Rate      float64
+	// Rate is in messages per second, without resent copies, while the producer is not resting.
+	Rate float64
+	// Burst and Rest make the producer publish and pause in turns, as batches of customers do; without Rest it never pauses.
+	Burst     time.Duration
+	Rest      time.Duration
 	Consumers int
 	Prefetch  int
 	// Resend is the share of messages that the producer sends twice, as after a lost confirm.
@@ -70,16 +73,17 @@ type PipelineConfig struct {
 // DeadLetterQueue is the name of the pipeline's dead-letter queue.
 func (p PipelineConfig) DeadLetterQueue() string { return p.Name + ".dlq" }
 
-// DefaultConfig is a shop of five pipelines with about 80 messages per second in all.
+// DefaultConfig is a shop of five pipelines with about 80 messages per second on average. Payments and inventory come in
+// batches: between two batches the broker's late counters catch up, so that the interval of the rate is narrow soon.
 func DefaultConfig() Config {
 	return Config{Seed: 1, Pipelines: []PipelineConfig{
 		{Name: "orders", Scheme: TextStatus, DB: 0, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
 			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
-		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 25, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
+		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 60, Burst: 20 * time.Second, Rest: 40 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
 			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5, DeadLetterPolicy: true},
 		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 14, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.01,
 			Failure: 0.04, Poison: 0.001, Reject: 0.008, Work: 60 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
-		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 10, Consumers: 2, Prefetch: 5, Resend: 0.01, LostAck: 0.002,
+		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 25, Burst: 20 * time.Second, Rest: 40 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.01, LostAck: 0.002,
 			Failure: 0.01, Crash: 0.0003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
 		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
 			Failure: 0.005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
@@ -127,6 +131,8 @@ func knobs() map[string]func(*PipelineConfig, string) error {
 		"consumers":     count(func(p *PipelineConfig) *int { return &p.Consumers }),
 		"prefetch":      count(func(p *PipelineConfig) *int { return &p.Prefetch }),
 		"work":          func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Work) },
+		"burst":         func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Burst) },
+		"rest":          func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Rest) },
 		"requeue-delay": func(p *PipelineConfig, text string) error { return parseDuration(text, &p.RequeueDelay) },
 	}
 }

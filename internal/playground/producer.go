@@ -24,7 +24,8 @@ type producer struct {
 	log      *slog.Logger
 
 	random *rand.Rand
-	number int // of the next message
+	began  time.Time // the first burst
+	number int       // of the next message
 	copies int32
 	next   time.Time // when the next new message is due
 	due    []resend  // sorted by time
@@ -47,6 +48,7 @@ func newProducer(config Config, pipeline PipelineConfig, entry *entry, url strin
 // run publishes until ctx ends and then waits for the last confirms.
 func (p *producer) run(ctx context.Context) {
 	defer p.link.close()
+	p.began = time.Now()
 	for ctx.Err() == nil {
 		err := p.session(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -80,7 +82,7 @@ func (p *producer) session(ctx context.Context) error {
 	// The confirmer must end before the channel closes, or the last confirms would pass for lost.
 	defer func() { close(pending); <-confirmed }()
 	// Messages that were due while the broker was away are not made up for.
-	p.next = time.Now().Add(p.gap())
+	p.next = p.afterRest(time.Now().Add(p.gap()))
 	for {
 		which, ok := p.await(ctx)
 		if !ok {
@@ -118,7 +120,7 @@ func (p *producer) await(ctx context.Context) (copyID, bool) {
 	}
 	id := messageID(p.pipeline.Name, p.fate.seed, p.number)
 	p.number++
-	p.next = p.next.Add(p.gap())
+	p.next = p.afterRest(p.next.Add(p.gap()))
 	if delay, again := p.fate.resend(id); again {
 		p.due = append(p.due, resend{id, time.Now().Add(delay)})
 		slices.SortFunc(p.due, func(a, b resend) int { return a.at.Compare(b.at) })
@@ -137,6 +139,19 @@ func (p *producer) gap() time.Duration {
 		return 24 * time.Hour
 	}
 	return time.Duration(p.random.ExpFloat64() / p.pipeline.Rate * float64(time.Second))
+}
+
+// afterRest moves a time that falls into a rest to the start of the next burst.
+func (p *producer) afterRest(t time.Time) time.Time {
+	if p.pipeline.Rest <= 0 {
+		return t
+	}
+	cycle := p.pipeline.Burst + p.pipeline.Rest
+	into := t.Sub(p.began) % cycle
+	if into < p.pipeline.Burst {
+		return t
+	}
+	return t.Add(cycle - into)
 }
 
 func (p *producer) message(which copyID) amqp.Publishing {

@@ -112,9 +112,9 @@ func (s Sample) labels(b *labels.ScratchBuilder) (labels.Labels, error) {
 		return labels.EmptyLabels(), errors.New("its name is not a metric name")
 	}
 	b.Reset()
-	b.Add(labels.MetricName, s.Name)
+	b.Add(nameLabel, s.Name)
 	for name, val := range s.Labels {
-		if name == labels.MetricName || !isIdentifier(name) {
+		if name == nameLabel || !isIdentifier(name) {
 			return labels.EmptyLabels(), fmt.Errorf("%.60q is not a label name", name)
 		}
 		if len(val) > maxLabelBytes {

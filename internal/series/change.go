@@ -154,7 +154,7 @@ func (s scan) each(from, to int64, visit func(key string, series storage.Series,
 }
 
 func nameIs(metric string) *labels.Matcher {
-	return labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, metric)
+	return labels.MustNewMatcher(labels.MatchEqual, nameLabel, metric)
 }
 
 // current chooses the value of a counter: the largest, because a counter only rises. It is the last one, except in the

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,11 +39,13 @@ func child(t *testing.T, mode, dir string) *exec.Cmd {
 	return cmd
 }
 
-// manySamples are so many that one round is longer than a page of the log.
+// manySamples are so many, and half of them so uneven, that one round is longer than a page of the log.
 func manySamples(n int) []Sample {
-	samples := make([]Sample, 3000)
-	for i := range samples {
-		samples[i] = sample(BrokerAcks, float64(n), "pipeline=p"+strconv.Itoa(i))
+	uneven := rand.New(rand.NewPCG(1, uint64(n)))
+	var samples []Sample
+	for i := range 3000 {
+		pipeline := "pipeline=p" + strconv.Itoa(i)
+		samples = append(samples, sample(BrokerAcks, float64(n), pipeline), sample(AckLatency, uneven.Float64(), pipeline))
 	}
 	return samples
 }
@@ -129,10 +132,17 @@ func fillTmpfs(dir string) error {
 		return fmt.Errorf("%w: %w", errNoMount, err)
 	}
 	filler := filepath.Join(dir, "filler")
-	for name, minFree := range map[string]int64{"with a reserve": 4 << 20, "without a reserve": 1} {
+	for name, test := range map[string]struct {
+		minFree, room int64 // room is what is left free
+		torn          bool
+	}{
+		"a reserve is kept":               {minFree: 4 << 20},
+		"nothing is left":                 {minFree: 1},
+		"less is left than a round takes": {minFree: 1, room: 8 << 10, torn: true},
+	} {
 		cfg := testConfig(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")))
-		cfg.MinFree = minFree
-		err := failAndHeal(cfg, func() error { return fill(filler) }, func() error { return os.Remove(filler) })
+		cfg.MinFree = test.minFree
+		err := failAndHeal(cfg, test.torn, func() error { return fill(filler, test.room) }, func() error { return os.Remove(filler) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -143,7 +153,8 @@ func fillTmpfs(dir string) error {
 	return nil
 }
 
-func fill(path string) error {
+// fill leaves no more free than room.
+func fill(path string, room int64) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -157,7 +168,11 @@ func fill(path string) error {
 			return err
 		}
 	}
-	return nil
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return f.Truncate(info.Size() - room)
 }
 
 // hitFileLimit makes every file end after so many bytes that a round tears, which needs no privilege.
@@ -167,14 +182,15 @@ func hitFileLimit(dir string) error {
 		return err
 	}
 	limited := syscall.Rlimit{Cur: 150_000, Max: old.Max}
-	return failAndHeal(testConfig(dir),
+	return failAndHeal(testConfig(dir), true,
 		func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited) },
 		func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old) })
 }
 
 // failAndHeal writes rounds, breaks the disk, writes until that shows, heals the disk, and writes rounds again. What was
-// written in the good times must be there at the end, and after a restart too.
-func failAndHeal(cfg Config, breakDisk, healDisk func() error) error {
+// written in the good times must be there at the end, and after a restart too. Torn says whether the failure is to come
+// in the middle of a round, rather than before it.
+func failAndHeal(cfg Config, torn bool, breakDisk, healDisk func() error) error {
 	db, err := openReady(cfg)
 	if err != nil {
 		return err
@@ -200,6 +216,9 @@ func failAndHeal(cfg Config, breakDisk, healDisk func() error) error {
 	}
 	if err == nil || db.Err() == nil {
 		return fmt.Errorf("the broken disk went unseen: %v, %v", err, db.Err())
+	}
+	if db.wounded.Load() != torn {
+		return fmt.Errorf("a round was torn: %t, want %t; %w", !torn, torn, err)
 	}
 	db.maintain() // must neither panic nor write
 	if err := holds(db, before); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
-	"github.com/prometheus/prometheus/tsdb/index"
 )
 
 // recent is the span in which nearly every series has a sample.
@@ -89,21 +87,23 @@ func (s scan) addFromHead(found map[string]reading, pick picker) error {
 
 // addFromBlock adds the series of a block that are not found yet. It reads the labels of the others and nothing else:
 // a block lists thousands of chunks, and there are many blocks.
-//
-// It maps the index into memory a second time, for as long as it reads. Through the mapping that the block keeps for
-// queries, a start would leave the whole index of the whole history in our resident memory.
 func (s scan) addFromBlock(b *tsdb.Block, found map[string]reading, pick picker) error {
-	samples, err := b.Chunks() // as long as they are in use the block is not deleted
+	hold, err := b.Chunks() // as long as it is in use the block is not deleted
 	if err != nil {
-		return fmt.Errorf("open the chunks of block %s: %w", b, err)
+		return fmt.Errorf("hold block %s: %w", b, err)
+	}
+	defer hold.Close()
+	samples, err := passing{b}.Chunks()
+	if err != nil {
+		return err
 	}
 	defer samples.Close()
-	index, err := index.NewFileReader(filepath.Join(b.Dir(), "index"), index.DecodePostingsRaw)
+	index, err := passing{b}.Index()
 	if err != nil {
-		return fmt.Errorf("open the index of block %s: %w", b, err)
+		return err
 	}
 	defer index.Close()
-	refs, err := index.Postings(s.ctx, labels.MetricName, s.metric)
+	refs, err := index.Postings(s.ctx, nameLabel, s.metric)
 	if err != nil {
 		return fmt.Errorf("look up series in block %s: %w", b, err)
 	}

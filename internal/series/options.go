@@ -48,6 +48,7 @@ func (db *DB) tsdbOptions() *tsdb.Options {
 	o.HeadChunksWriteQueueSize = 0
 	o.BlockReloadInterval = 365 * 24 * time.Hour
 	o.NewCompactorFunc = db.newCompactor
+	o.BlockQuerierFunc = newBlockQuerier
 	return o
 }
 

@@ -139,6 +139,6 @@ func invalid(public string) error { return &dedup.Error{Kind: dedup.Invalid, Pub
 // identity returns the labels of a series without its metric name.
 func identity(l labels.Labels) map[string]string {
 	m := l.Map()
-	delete(m, labels.MetricName)
+	delete(m, nameLabel)
 	return m
 }

@@ -9,6 +9,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// nameLabel is the label under which Prometheus keeps the name of a metric.
+const nameLabel = "__name__"
+
 // Quote returns a label value as a PromQL string literal, whatever the value holds.
 func Quote(v string) string {
 	// PromQL takes the replacement character for broken text, unless it is escaped.

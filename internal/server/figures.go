@@ -155,16 +155,16 @@ func late(snap *dedup.Snapshot, now time.Time) string {
 }
 
 // figuresOf returns the figures of the window, or of the first one.
-func figuresOf(p *dedup.PipelineStatus, window time.Duration) dedup.WindowFigures {
-	for _, w := range p.Windows {
-		if w.Window == window {
-			return w
+func figuresOf(p *dedup.PipelineStatus, window time.Duration) *dedup.WindowFigures {
+	for i := range p.Windows {
+		if p.Windows[i].Window == window {
+			return &p.Windows[i]
 		}
 	}
 	if len(p.Windows) > 0 {
-		return p.Windows[0]
+		return &p.Windows[0]
 	}
-	return dedup.WindowFigures{}
+	return &dedup.WindowFigures{}
 }
 
 // points converts stored points for drawing and leaves out the gaps.

@@ -35,6 +35,10 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	for i := range snap.Stores {
 		v.Stores = append(v.Stores, storeCard(&snap.Stores[i], now))
 	}
+	v.Stores, v.Calm = foldCalm(v.Stores)
+	if len(v.Calm) > 0 {
+		v.CalmWord = calmWord(v.Calm)
+	}
 	all := judgeAll(snap, judge, v.Late)
 	v.Total = len(all)
 	v.Tiers = tierCounts(all, q, frame.Base)
@@ -44,7 +48,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 
 	shown := slices.DeleteFunc(slices.Clone(all), func(p judged) bool { return !q.matches(p.PipelineStatus, p.verdict.Tier) })
 	v.Matching = len(shown)
-	sortPipelines(shown, q)
+	shown = sortPipelines(shown, q)
 	pages := max(1, (len(shown)+perPage-1)/perPage)
 	q.page = min(q.page, pages)
 	first := (q.page - 1) * perPage

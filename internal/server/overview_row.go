@@ -44,7 +44,7 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		row.Why = templates.Plain(capital(why(p)), 2*reasonLimit)
 	}
 	if !row.Duplicates.Known {
-		row.Duplicates.Note = "" // the reason stands beside the name
+		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
 	}
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
@@ -53,6 +53,14 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		f.Note = "" // the pipeline's page has it
 	}
 	return row
+}
+
+// bounds is what is certain of a rate that cannot be told: an interval too wide to judge by.
+func bounds(f dedup.Figure) string {
+	if f.Known() || f.N <= 0 || f.High <= f.Low {
+		return ""
+	}
+	return "within " + templates.PercentRange(f.Low, f.High)
 }
 
 // why says what made the tier; for a pipeline whose sources are down, which and since when.
@@ -74,7 +82,7 @@ func capital(s string) string {
 }
 
 // shownRate is the duplicate rate that was judged, else the one of the configured window.
-func shownRate(p judged, w dedup.WindowFigures) dedup.Figure {
+func shownRate(p judged, w *dedup.WindowFigures) dedup.Figure {
 	if p.verdict.Judged.Known() {
 		return p.verdict.Judged
 	}
@@ -97,7 +105,7 @@ func possible(tier, possible dedup.Tier) string {
 }
 
 // latencyFigure is the 95th percentile where a distribution exists, else the mean.
-func latencyFigure(w dedup.WindowFigures) (dedup.Figure, string) {
+func latencyFigure(w *dedup.WindowFigures) (dedup.Figure, string) {
 	if w.AckP95.Known() {
 		return w.AckP95, "p95"
 	}
@@ -147,30 +155,44 @@ func trend(points []templates.Point) string {
 	return "last " + templates.Percent(last) + ", highest " + templates.Percent(highest) + ", " + direction
 }
 
-// sortPipelines sorts by the column of the query. What is unknown comes last either way, and equals go by name.
-func sortPipelines(list []judged, q overviewQuery) {
-	slices.SortStableFunc(list, func(a, b judged) int {
+// sortPipelines returns the pipelines sorted by the column of the query. What is unknown comes last either way, and
+// equals go by name. It sorts small keys: the pipelines themselves are large to move.
+func sortPipelines(list []judged, q overviewQuery) []judged {
+	type key struct {
+		index int
+		value float64
+		name  string
+	}
+	keys := make([]key, len(list))
+	for i, p := range list {
+		keys[i] = key{i, sortValue(p, q.sort), strings.ToLower(p.Pipeline.Name)}
+	}
+	slices.SortStableFunc(keys, func(a, b key) int {
 		if q.sort == "name" {
-			c := compareText(a.Pipeline.Name, b.Pipeline.Name)
-			if q.descending {
-				return -c
-			}
-			return c
+			return inOrder(cmp.Compare(a.name, b.name), q.descending)
 		}
-		x, y := sortValue(a, q.sort), sortValue(b, q.sort)
-		switch {
-		case math.IsNaN(x) && math.IsNaN(y):
-		case math.IsNaN(x):
-			return 1
-		case math.IsNaN(y):
-			return -1
-		case x != y && q.descending:
-			return cmp.Compare(y, x)
-		case x != y:
-			return cmp.Compare(x, y)
-		}
-		return compareText(a.Pipeline.Name, b.Pipeline.Name)
+		unknown := cmp.Compare(rankUnknown(math.IsNaN(a.value)), rankUnknown(math.IsNaN(b.value)))
+		return cmp.Or(unknown, inOrder(cmp.Compare(a.value, b.value), q.descending), cmp.Compare(a.name, b.name))
 	})
+	sorted := make([]judged, len(keys))
+	for i, k := range keys {
+		sorted[i] = list[k.index]
+	}
+	return sorted
+}
+
+func inOrder(c int, descending bool) int {
+	if descending {
+		return -c
+	}
+	return c
+}
+
+func rankUnknown(unknown bool) int {
+	if unknown {
+		return 1
+	}
+	return 0
 }
 
 // sortValue is the number that a column sorts by; NaN when it is unknown.

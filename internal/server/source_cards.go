@@ -88,6 +88,36 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	return cardWithWorst(c)
 }
 
+// foldCalm takes out the stores that answer and have no problem, if there is more than one: what is well must not push
+// the pipelines off the screen.
+func foldCalm(cards []templates.SourceCard) (loud, calm []templates.SourceCard) {
+	for _, c := range cards {
+		if c.Tier == dedup.Normal.String() && len(c.Problems) == 0 {
+			calm = append(calm, c)
+		} else {
+			loud = append(loud, c)
+		}
+	}
+	if len(calm) < 2 {
+		return cards, nil
+	}
+	return loud, calm
+}
+
+// calmWord names the folded stores, as many as fit a line.
+func calmWord(calm []templates.SourceCard) string {
+	const most = 6
+	var names []string
+	for _, c := range calm[:min(len(calm), most)] {
+		names = append(names, c.Name.Short)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(calm) - most; more > 0 {
+		text += " and " + templates.Number(float64(more)) + " more"
+	}
+	return text
+}
+
 // evictionProblem warns when the store may throw markers away, or has done so.
 func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 	evicted := h.EvictedKeys != nil && *h.EvictedKeys > 0

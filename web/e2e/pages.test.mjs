@@ -39,7 +39,6 @@ const pages = [
   ["stale", "/", ["dark"]],
   ["starting", "/", []],
   ["empty", "/", []],
-  ["many", "/?page=2", []],
   ["no-history", "/pipelines/orders", []],
 ];
 

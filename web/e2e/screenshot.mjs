@@ -37,8 +37,8 @@ const more = [
 ];
 try {
   if (readme) {
-    await demo.scene("mixed");
-    const context = await signIn(browser, demo.url, { viewport: { width: 1280, height: 860 } });
+    await demo.scene("shop");
+    const context = await signIn(browser, demo.url, { viewport: { width: 1280, height: 1000 } });
     const page = await context.newPage();
     await page.goto(demo.url + "/");
     await page.waitForTimeout(800);

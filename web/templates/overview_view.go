@@ -14,11 +14,14 @@ type OverviewView struct {
 	Self    string
 	Brokers []SourceCard
 	Stores  []SourceCard
-	Tiers   []TierCount
-	Stats   []Stat
-	Filter  Filter
-	Columns []Column
-	Rows    []PipelineRow
+	// Calm are further stores that answer and have no problem; the page folds them into one line, CalmWord.
+	Calm     []SourceCard
+	CalmWord string
+	Tiers    []TierCount
+	Stats    []Stat
+	Filter   Filter
+	Columns  []Column
+	Rows     []PipelineRow
 	// Total counts all pipelines, Matching those that pass the filter.
 	Total    int
 	Matching int

@@ -68,7 +68,7 @@ func pastLabels() []labels.Labels {
 	var all []labels.Labels
 	for _, s := range pastSamples(0) {
 		b := labels.NewBuilder(labels.FromMap(s.Labels))
-		all = append(all, b.Set(labels.MetricName, s.Name).Labels())
+		all = append(all, b.Set("__name__", s.Name).Labels())
 	}
 	slices.SortFunc(all, labels.Compare)
 	return all

@@ -10,12 +10,16 @@ import (
 
 // Scenes names every scene: what a page can be confronted with.
 func Scenes() []string {
-	return []string{"mixed", "healthy", "stale", "starting", "empty", "hostile", "many"}
+	return []string{"mixed", "shop", "healthy", "stale", "starting", "empty", "hostile", "many"}
 }
 
 // Scene returns the snapshot of a scene as it would be at the time; an unknown name gives the mixed one.
 func Scene(name string, now time.Time) *dedup.Snapshot {
 	switch name {
+	case "shop":
+		s := mixed(now)
+		s.Brokers, s.Stores = s.Brokers[:1], append(s.Stores[:1:1], s.Stores[2])
+		return s
 	case "healthy":
 		return healthy(now)
 	case "stale":

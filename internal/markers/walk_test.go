@@ -1,0 +1,72 @@
+package markers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/internal/secret"
+)
+
+// newTestWalk returns a walk over a private Redis, and a client of the server.
+func newTestWalk(t *testing.T) (*walk, *redis.Client) {
+	t.Helper()
+	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+	cfg, _ := Preset("redis-text-status")
+	cfg.Redis.URL = secret.New(server.URL())
+	l, err := newLayout(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb, err := newClient(cfg.Redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	return newWalk(l, &latencies{}), rdb
+}
+
+func TestAKeyThatScanRepeatsIsTakenOnce(t *testing.T) {
+	w, _ := newTestWalk(t)
+	w.take([]string{"msg:1", "msg:2", "retry:1"})
+	w.take([]string{"msg:2", "msg:3", "retry:1", "msg:dedup:4", "other"})
+	if len(w.pending) != 3 || len(w.reads) != 1 {
+		t.Errorf("pending %q, reads %v", w.pending, w.reads)
+	}
+}
+
+func TestAMarkerBetweenSetnxAndExpireIsNotTakenForOneWithoutExpiry(t *testing.T) {
+	w, rdb := newTestWalk(t)
+	ctx := t.Context()
+	for key, value := range map[string]string{"msg:claiming": "processing", "msg:finishing": "done", "retry:counting": "5", "msg:stuck": "processing", "msg:gone": "processing"} {
+		if err := rdb.Set(ctx, key, value, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	consumers := func() {
+		rdb.Expire(ctx, "msg:claiming", 300*time.Second)
+		rdb.Expire(ctx, "msg:finishing", 24*time.Hour)
+		rdb.Expire(ctx, "retry:counting", 24*time.Hour)
+		rdb.Del(ctx, "msg:gone")
+	}
+	w.progressed = func(dedup.Progress) {
+		if len(w.doubts) == 5 {
+			consumers()
+		}
+	}
+	if err := w.run(ctx, rdb); err != nil {
+		t.Fatal(err)
+	}
+	pass := w.tally.pass
+	if pass.NoExpiry[dedup.Processing] != 1 || pass.NoExpiry[dedup.Done] != 0 || pass.States[dedup.Processing] != 2 ||
+		pass.States[dedup.Done] != 1 || pass.Completions.Total() != 1 || pass.GaveUp.Total() != 1 || pass.UndatedGaveUp != 0 {
+		t.Errorf("%+v", pass)
+	}
+}
