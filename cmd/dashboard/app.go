@@ -57,13 +57,13 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 
 	db, err := journal.Open(ctx, cfg.DataDir, log)
 	if err != nil {
-		return nil, unusable("server.data_dir: %w", err)
+		return nil, dataDirError(err)
 	}
 	a.teardown.add("journal", func(context.Context) error { return db.Close() })
 
 	history, err := series.Open(cfg.History, log)
 	if err != nil {
-		return nil, unusable("server.data_dir: %w", err)
+		return nil, dataDirError(err)
 	}
 	a.teardown.add("history", func(context.Context) error { return history.Close() })
 

@@ -28,6 +28,7 @@ func check(ctx context.Context, args []string, io streams) error {
 	if err != nil {
 		return err
 	}
+	io.out = plainWriter{io.out}
 	fmt.Fprintf(io.out, "configuration: valid, %d brokers, %d stores, %d pipelines\n",
 		len(cfg.Brokers), len(cfg.Stores), len(cfg.Pipelines))
 	var failed []error

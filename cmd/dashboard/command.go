@@ -6,9 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	stdio "io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -25,15 +28,24 @@ func (e *unusableError) Unwrap() error { return e.err }
 
 func unusable(format string, args ...any) error { return &unusableError{fmt.Errorf(format, args...)} }
 
+// dataDirError tells a directory that cannot be used from a full disk: that one heals, so trying again is of use.
+func dataDirError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("server.data_dir: %w", err)
+	}
+	return unusable("server.data_dir: %w", err)
+}
+
 // loadConfig parses the flags of a command that needs nothing but a configuration, and reads it.
 func loadConfig(command string, args []string, io streams) (*config.Config, error) {
 	flags := flag.NewFlagSet("dashboard "+command, flag.ContinueOnError)
-	flags.SetOutput(io.err)
+	flags.SetOutput(stdio.Discard) // run prints the error, once
 	path := flags.String("config", "", "the configuration `file`; config.example.yaml documents every key")
-	if err := flags.Parse(args); err != nil {
-		return nil, &unusableError{err}
+	err := flags.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return nil, unusable("%w; usage: dashboard %s -config FILE", err, command)
 	}
-	if *path == "" || flags.NArg() > 0 {
+	if err != nil || *path == "" || flags.NArg() > 0 {
 		return nil, unusable("usage: dashboard %s -config FILE", command)
 	}
 	cfg, err := config.Load(*path)
@@ -93,7 +105,7 @@ func readPassword(io streams) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// auditCommand checks the chain of the audit.
+// auditCommand checks the chain of the audit, read-only, so that it may run beside the dashboard.
 func auditCommand(ctx context.Context, args []string, io streams) error {
 	if len(args) == 0 || args[0] != "verify" {
 		return unusable("usage: dashboard audit verify -config FILE")
@@ -102,12 +114,10 @@ func auditCommand(ctx context.Context, args []string, io streams) error {
 	if err != nil {
 		return err
 	}
-	db, err := journal.Open(ctx, cfg.DataDir, newLog(io.err))
-	if err != nil {
-		return &unusableError{err}
+	entries, head, err := journal.VerifyAudit(ctx, cfg.DataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return unusable("%w; no dashboard has run on server.data_dir %s, which counts from the folder that it is started in", err, cfg.DataDir)
 	}
-	defer db.Close()
-	entries, head, err := db.Audit().Verify(ctx)
 	if err != nil {
 		return errors.Join(errors.New("the audit does not verify"), err)
 	}

@@ -64,10 +64,10 @@ func run(ctx context.Context, args []string, io streams) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &unusable):
-		fmt.Fprintln(io.err, err)
+		fmt.Fprintln(plainWriter{io.err}, err)
 		return exitUsage
 	default:
-		fmt.Fprintln(io.err, "dashboard:", err)
+		fmt.Fprintln(plainWriter{io.err}, "dashboard:", err)
 		return exitFailed
 	}
 }

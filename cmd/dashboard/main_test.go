@@ -14,11 +14,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -96,6 +99,8 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{"a port in use", []string{"serve", "-config", writeConfig(t, busy.Addr().String(), t.TempDir())}, "", exitUsage, "address already in use"},
 		{"a data directory that is a file", []string{"serve", "-config", writeConfig(t, "127.0.0.1:0", file)}, "", exitUsage, "data_dir"},
 		{"check of servers that are down", []string{"check", "-config", writeConfig(t, "127.0.0.1:0", t.TempDir())}, "", exitFailed, "check found what needs mending"},
+		{"a flag that does not exist", []string{"serve", "-confg", "x"}, "", exitUsage, "flag provided but not defined: -confg; usage: dashboard serve -config FILE"},
+		{"an audit where none was written", []string{"audit", "verify", "-config", writeConfig(t, "127.0.0.1:0", t.TempDir())}, "", exitUsage, "audit.db"},
 		{"a password that is too short", []string{"hash-password"}, "short\n", exitUsage, "12"},
 		{"a good password", []string{"hash-password"}, "correct horse battery staple\n", exitOK, "$argon2id$"},
 		{"the version", []string{"version"}, "", exitOK, "dashboard "},
@@ -176,6 +181,16 @@ func TestASecondInstanceOnTheSameDataIsRefused(t *testing.T) {
 	var unusable *unusableError
 	if !errors.As(err, &unusable) {
 		t.Errorf("a second instance gives %v, want an error of exit code 2", err)
+	}
+}
+
+func TestWhatServersSayCannotSteerTheTerminal(t *testing.T) {
+	var out output
+	printBroker(plainWriter{&out}, "main", broker.Report{
+		User: "\x1b[2Jwatcher\r", Sample: dedup.BrokerSample{Info: dedup.BrokerInfo{Version: "4.0\u202e", Cluster: "ends\xff", Node: "ä"}},
+	})
+	if got := out.String(); !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\r\u202e") || !strings.Contains(got, `\x1b[2Jwatcher\r`) || !strings.Contains(got, "node ä\n") {
+		t.Errorf("printed %q", got)
 	}
 }
 

@@ -163,9 +163,11 @@ func risk(v, medium, high float64) dedup.Risk {
 	}
 }
 
+// worstRisk returns the worse of the two and the measure that drove it. Like the tier, a low latency does not vouch for a
+// duplicate rate that is not known.
 func worstRisk(duplicates, latency dedup.Risk) (dedup.Risk, string) {
 	switch {
-	case duplicates == dedup.RiskUnknown && latency == dedup.RiskUnknown:
+	case duplicates == dedup.RiskUnknown && latency <= dedup.RiskLow:
 		return dedup.RiskUnknown, ""
 	case latency > duplicates:
 		return latency, "ack latency"

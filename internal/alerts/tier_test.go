@@ -128,7 +128,7 @@ func TestJudge(t *testing.T) {
 		{"a slow pipeline is severe however few its duplicates", [4]dedup.Figure{none, exact(0, 1000), none, none}, slow,
 			dedup.Severe, dedup.Severe, dedup.RiskHigh, "ack latency", "800 ms"},
 		{"a quick pipeline does not vouch for an unknown duplicate rate", [4]dedup.Figure{none, none, none, none}, quick,
-			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskLow, "ack latency", "unknown"},
+			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "", "unknown"},
 		{"a slow pipeline is severe though its duplicate rate is unknown", [4]dedup.Figure{none, none, none, none}, slow,
 			dedup.Severe, dedup.Severe, dedup.RiskHigh, "ack latency", "800 ms"},
 	} {

@@ -394,6 +394,17 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+func TestNamesAreASCIIAndNotBlank(t *testing.T) {
+	for name, want := range map[string]bool{
+		"alice": true, "Alice.B@example-1": true, "alice ": true,
+		"": false, " ": false, "\u212aim": false, "al ice": false, ".alice": false, "alice\x00": false, strings.Repeat("a", 65): false,
+	} {
+		if got := ValidName(name); got != want {
+			t.Errorf("ValidName(%q) is %t", name, got)
+		}
+	}
+}
+
 func TestANameInBothPlacesIsAConflict(t *testing.T) {
 	hash, _ := HashPassword(password)
 	s := newService(t, Config{Users: []UserConfig{{Name: "Ann", Role: "viewer", PasswordHash: secret.New(hash)}}},

@@ -101,12 +101,13 @@ const nameRule = "use 1 to 64 letters, digits or . _ - @, beginning with a lette
 
 // ValidName reports whether a user or token may have this name.
 func ValidName(name string) bool {
-	if name == "" || len(name) > 64 {
+	if strings.TrimSpace(name) == "" || len(name) > 64 {
 		return false
 	}
-	for i, c := range []byte(CanonicalName(name)) {
+	// Not the canonical form: lower case makes ASCII of some letters that are not, such as the Kelvin sign.
+	for i, c := range []byte(strings.TrimSpace(name)) {
 		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		case i > 0 && strings.IndexByte("._-@", c) >= 0:
 		default:
 			return false

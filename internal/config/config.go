@@ -100,8 +100,8 @@ func Parse(name string, text []byte) (*Config, error) {
 	if err := dec.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
 		c.addYAML(err)
 	}
-	if err := dec.Decode(new(yaml.Node)); err == nil {
-		c.add("", "holds a second YAML document; keep everything in one")
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		c.add("", "holds something after its YAML document; keep everything in one")
 	}
 	cfg := raw.build(c)
 	if err := c.err(); err != nil {

@@ -50,8 +50,13 @@ func TestEveryProblemIsReportedAtItsLineWithAMend(t *testing.T) {
 		{"a store that does not exist", minimal + "  - {name: b, queues: [b], store: nowhere}", `pipelines[1].store: no store is called "nowhere"`},
 		{"a broker that does not exist", minimal + "  - {name: b, queues: [b], broker: nowhere}", `pipelines[1].broker: no broker is called "nowhere"`},
 		{"no queues", minimal + "  - {name: b}", "pipelines[1].queues: must name at least one queue"},
-		{"a limit without a unit", minimal + "alerts: {limits: {duplicate_rate: {warning: 3}}}", "is not a percentage"},
-		{"a span without a unit", minimal + "  - {name: b, queues: [b], max_processing: 30}", "is not a span of time"},
+		{"a limit without a unit", minimal + "alerts: {limits: {duplicate_rate: {warning: 3}}}", `test.yaml:8: alerts.limits.duplicate_rate.warning: "3" is not a percentage`},
+		{"a span without a unit", minimal + "  - {name: b, queues: [b], max_processing: 30}", `test.yaml:8: pipelines[1].max_processing: "30" is not a span of time`},
+		{"a span of Go's own type without a unit", minimal + "server: {session_idle: soon}", "test.yaml:8: server.session_idle: must be a span of time with its unit"},
+		{"a share without a unit", strings.Replace(minimal, "redis-text-status,", "redis-text-status, sweep: {duty: 5},", 1), "test.yaml:5: stores[0].sweep.duty: is not a percentage"},
+		{"text where a list belongs", minimal + "auth: {tokens: hunter3}", "test.yaml:8: auth.tokens: must be a list"},
+		{"a list where text belongs", minimal + "server: {listen: [a]}", "test.yaml:8: server.listen: must be text"},
+		{"a list where a group of keys belongs", "- hunter3", "test.yaml:1: must be a group of keys"},
 		{"limits that do not rise", minimal + "alerts: {limits: {duplicate_rate: {warning: 5%}}}", "limits must rise"},
 		{"a window that is not shown", minimal + "alerts: {limits: {window: 20m}}", "must be one of 5m, 15m, 1h and 24h"},
 		{"an id from nowhere", minimal + "  - {name: b, queues: [b], id: {from: body}}", "says no place"},
@@ -60,7 +65,8 @@ func TestEveryProblemIsReportedAtItsLineWithAMend(t *testing.T) {
 		{"a management URL without scheme", strings.Replace(minimal, "http://127.0.0.1:15672", "127.0.0.1:15672", 1), "brokers[0].management_url"},
 		{"an unknown preset", strings.Replace(minimal, "redis-text-status", "redis-magic", 1), "stores[0].preset"},
 		{"an address beyond loopback", minimal + "server: {listen: \"0.0.0.0:8080\"}", "test.yaml:8: server.listen"},
-		{"a second document", minimal + "\n---\nserver: {}", "second YAML document"},
+		{"a second document", minimal + "\n---\nserver: {}", "after its YAML document"},
+		{"a second document that is broken", minimal + "\n---\n{[", "after its YAML document"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse("test.yaml", []byte(tt.text))
@@ -88,6 +94,26 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	for i := 1; i < len(problems); i++ {
 		if problems[i].Line < problems[i-1].Line {
 			t.Errorf("problems are not in the order of the file:\n%v", err)
+		}
+	}
+}
+
+func TestAValueThatCannotBeReadHidesNoOtherProblem(t *testing.T) {
+	_, err := Parse("test.yaml", []byte(minimal+`  - {name: b, queues: [b], max_processing: 30, limits: {duplicate_rate: {severe: 5}}}
+history: {retention: 5, max_size: 5}
+collector: {interval: 5}
+colector: {}
+`))
+	var problems Problems
+	if !errors.As(err, &problems) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"test.yaml:8: pipelines[1].max_processing: ", "test.yaml:8: pipelines[1].limits.duplicate_rate.severe: ", "test.yaml:9: history.retention: ",
+		"test.yaml:9: history.max_size: ", "test.yaml:10: collector.interval: ", "test.yaml:11: colector: ",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no problem begins with %q:\n%v", want, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"sort"
@@ -88,7 +89,7 @@ func join(path, field string) string {
 }
 
 // typeErrorLine matches one line of a yaml.TypeError.
-var typeErrorLine = regexp.MustCompile(`^line (\d+): (.*)$`)
+var typeErrorLine = regexp.MustCompile(`(?s)^line (\d+): (.*)$`)
 
 // unknownField matches what yaml says of a key that no field takes.
 var unknownField = regexp.MustCompile(`^field (.+) not found in type .*$`)
@@ -105,11 +106,49 @@ func (c *report) addYAML(err error) {
 			p.Line, _ = strconv.Atoi(m[1])
 			p.Text = m[2]
 		}
+		if m := unitError.FindStringSubmatch(p.Text); m != nil {
+			column, _ := strconv.Atoi(m[1])
+			p.Path = c.pathWhere(func(_, v *yaml.Node) bool { return v.Line == p.Line && v.Column == column })
+			p.Text = m[2]
+		}
+		if m := wrongType.FindStringSubmatch(p.Text); m != nil {
+			begin := strings.TrimSuffix(m[2], "...") // yaml shortens long scalars
+			p.Path = c.pathWhere(func(_, v *yaml.Node) bool {
+				return v.Line == p.Line && v.ShortTag() == m[1] && strings.HasPrefix(v.Value, begin)
+			})
+			p.Text = "must be " + wanted(m[3])
+		}
 		if m := unknownField.FindStringSubmatch(p.Text); m != nil {
-			p.Path = c.pathAt(p.Line, m[1])
+			p.Path = cmp.Or(c.pathWhere(func(k, _ *yaml.Node) bool { return k != nil && k.Line == p.Line && k.Value == m[1] }), m[1])
 			p.Text = "unknown key: see config.example.yaml for the keys that exist"
 		}
 		c.problems = append(c.problems, p)
+	}
+}
+
+// unitError matches what readUnit says.
+var unitError = regexp.MustCompile(`(?s)^column (\d+): (.*)$`)
+
+// wrongType matches what yaml says of a value of the wrong shape: its tag, how it begins if it is a scalar, and the Go type.
+var wrongType = regexp.MustCompile("(?s)^cannot unmarshal (!!\\S+)(?: `(.*)`)? into (\\S+)$")
+
+// wanted says what a value of a Go type looks like in YAML. What was found is not repeated: it may be a secret.
+func wanted(goType string) string {
+	switch {
+	case goType == "time.Duration":
+		return "a span of time with its unit, as in 500ms, 30s or 2h"
+	case goType == "time.Time":
+		return "a date, as in 2030-01-01T00:00:00Z"
+	case goType == "string":
+		return "text"
+	case goType == "bool":
+		return "true or false"
+	case strings.HasPrefix(goType, "int"), strings.HasPrefix(goType, "float"), strings.HasPrefix(goType, "uint"):
+		return "a number"
+	case strings.HasPrefix(goType, "[]"):
+		return "a list; see config.example.yaml"
+	default:
+		return "a group of keys; see config.example.yaml"
 	}
 }
 
@@ -161,28 +200,38 @@ func child(node *yaml.Node, step string) (*yaml.Node, int) {
 	return nil, 0
 }
 
-// pathAt returns the path of the key that stands on a line, or the key itself when it is not found.
-func (c *report) pathAt(line int, key string) string {
-	found := key
-	var walk func(n *yaml.Node, path string)
-	walk = func(n *yaml.Node, path string) {
+// pathWhere returns the path of the first value in the file for which match holds; empty when there is none. The key is
+// nil for an entry of a list.
+func (c *report) pathWhere(match func(key, value *yaml.Node) bool) string {
+	found := ""
+	c.walk(func(path string, key, value *yaml.Node) {
+		if found == "" && match(key, value) {
+			found = path
+		}
+	})
+	return found
+}
+
+// walk visits every value below the root with its path, and with its key where it has one.
+func (c *report) walk(visit func(path string, key, value *yaml.Node)) {
+	var down func(n *yaml.Node, path string)
+	down = func(n *yaml.Node, path string) {
 		switch n.Kind {
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				at := join(path, n.Content[i].Value)
-				if n.Content[i].Line == line && n.Content[i].Value == key {
-					found = at
-				}
-				walk(n.Content[i+1], at)
+				visit(at, n.Content[i], n.Content[i+1])
+				down(n.Content[i+1], at)
 			}
 		case yaml.SequenceNode:
 			for i, item := range n.Content {
-				walk(item, fmt.Sprintf("%s[%d]", path, i))
+				at := fmt.Sprintf("%s[%d]", path, i)
+				visit(at, nil, item)
+				down(item, at)
 			}
 		}
 	}
 	if c.root != nil {
-		walk(c.root, "")
+		down(c.root, "")
 	}
-	return found
 }

@@ -10,7 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -23,21 +26,51 @@ type Audit struct {
 	path string
 	log  *slog.Logger
 	mu   sync.Mutex // one writer, so that the chain is one line
-	db   *sql.DB
-	err  error // why the audit cannot be used
+	// Under mu: the open file, or why the audit cannot be used.
+	db  *sql.DB
+	err error
+}
+
+// VerifyAudit checks the chain of the audit in a directory without changing anything there: it opens the file for reading
+// alone, so it is safe beside a running dashboard and sees one consistent state of it. It returns the number of entries and
+// the head in hex. A directory without an audit is an error that wraps fs.ErrNotExist, never an empty chain.
+func VerifyAudit(ctx context.Context, dir string) (int64, string, error) {
+	path := filepath.Join(dir, auditFile)
+	if _, err := os.Stat(path); err != nil {
+		return 0, "", fmt.Errorf("read audit: %w", err)
+	}
+	db, err := sql.Open("sqlite", readOnlyDSN(path))
+	if err != nil {
+		return 0, "", fmt.Errorf("read audit %s: %w", path, err)
+	}
+	defer func() { _ = db.Close() }()
+	return verifyChain(ctx, db, path)
 }
 
 // openAudit never fails: an audit that cannot be used refuses to record, and so nothing is done; but pages go on.
 func openAudit(ctx context.Context, path string, log *slog.Logger) *Audit {
 	a := &Audit{path: path, log: log}
 	a.db, a.err = openFile(ctx, path, "FULL", "audit_migrations")
-	if a.err != nil {
+	switch {
+	case errors.Is(a.err, syscall.ENOSPC):
+		log.Error("the audit cannot be opened: no action will be taken until there is space", "file", path, "err", a.err)
+	case a.err != nil:
 		log.Error("the audit cannot be used: no action will be taken until it is moved away by hand and kept", "file", path, "err", a.err)
 	}
 	return a
 }
 
+// file returns the open audit, or why it cannot be used. What only lacked space is opened again. The caller holds mu.
+func (a *Audit) file(ctx context.Context) (*sql.DB, error) {
+	if errors.Is(a.err, syscall.ENOSPC) {
+		a.db, a.err = openFile(ctx, a.path, "FULL", "audit_migrations")
+	}
+	return a.db, a.err
+}
+
 func (a *Audit) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.db == nil {
 		return nil
 	}
@@ -60,9 +93,6 @@ type entryJSON struct {
 
 // Record appends an entry. It returns after the entry is on disk.
 func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
-	if a.err != nil {
-		return a.err
-	}
 	text, err := json.Marshal(entryJSON{
 		At: e.At.UTC().Format(time.RFC3339Nano), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role,
 		Method: e.Method, From: e.From, Action: e.Action, Target: e.Target, Detail: e.Detail,
@@ -72,7 +102,11 @@ func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	number, head, err := a.append(ctx, text)
+	db, err := a.file(ctx)
+	if err != nil {
+		return err
+	}
+	number, head, err := appendEntry(ctx, db, text)
 	if err != nil {
 		return fmt.Errorf("write audit: %w", err)
 	}
@@ -80,8 +114,8 @@ func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
 	return nil
 }
 
-func (a *Audit) append(ctx context.Context, text []byte) (int64, []byte, error) {
-	tx, err := a.db.BeginTx(ctx, nil)
+func appendEntry(ctx context.Context, db *sql.DB, text []byte) (int64, []byte, error) {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -113,10 +147,17 @@ func link(head, text []byte) []byte {
 // Verify walks the whole chain. It returns the number of entries and the head in hex, or an error that names the first
 // entry that does not fit.
 func (a *Audit) Verify(ctx context.Context) (int64, string, error) {
-	if a.err != nil {
-		return 0, "", a.err
+	a.mu.Lock()
+	db, err := a.file(ctx)
+	a.mu.Unlock()
+	if err != nil {
+		return 0, "", err
 	}
-	rows, err := a.db.QueryContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number")
+	return verifyChain(ctx, db, a.path)
+}
+
+func verifyChain(ctx context.Context, db *sql.DB, path string) (int64, string, error) {
+	rows, err := db.QueryContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number")
 	if err != nil {
 		return 0, "", fmt.Errorf("read audit: %w", err)
 	}
@@ -132,11 +173,11 @@ func (a *Audit) Verify(ctx context.Context) (int64, string, error) {
 		}
 		count++
 		if number != count {
-			return count, "", fmt.Errorf("audit %s: entry %d is missing", a.path, count)
+			return count, "", fmt.Errorf("audit %s: entry %d is missing", path, count)
 		}
 		head = link(head, []byte(text))
 		if !bytes.Equal(head, hash) {
-			return count, "", fmt.Errorf("audit %s: entry %d or the one before it was changed", a.path, number)
+			return count, "", fmt.Errorf("audit %s: entry %d or the one before it was changed", path, number)
 		}
 	}
 	if err := rows.Err(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite" // the database/sql driver
@@ -30,7 +31,8 @@ type DB struct {
 
 // Open opens or creates the journal in a directory, which it creates too. A journal that is damaged is moved aside with a
 // warning and begun anew: its accounts and sessions are lost, no figure is. A damaged audit is never moved nor written to;
-// the journal opens without it, and Record refuses. An unusable directory is an error that says what to do.
+// the journal opens without it, and Record refuses. An unusable directory is an error that says what to do; a full disk,
+// which may heal, is one that wraps syscall.ENOSPC.
 func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
@@ -105,6 +107,9 @@ func openFile(ctx context.Context, path, synchronous, migrations string) (*sql.D
 	db.SetMaxOpenConns(8)
 	if err := prepare(ctx, db, migrations); err != nil {
 		_ = db.Close()
+		if isFull(err) {
+			return nil, fmt.Errorf("open %s: %w (%w); free some space", path, syscall.ENOSPC, err)
+		}
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return db, nil
@@ -132,5 +137,14 @@ func dsn(path, synchronous string) string {
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)", "trusted_schema(0)",
 	}}
+	return fileURL(path, q)
+}
+
+// readOnlyDSN opens a file that another process may be writing, and leaves it as it is.
+func readOnlyDSN(path string) string {
+	return fileURL(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)", "query_only(1)", "trusted_schema(0)"}})
+}
+
+func fileURL(path string, q url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }

@@ -302,6 +302,31 @@ func fill(t *testing.T, db *sql.DB) (heal func()) {
 	return func() { set(1 << 30) }
 }
 
+func TestARequestUnderWayDoesNotBringBackASessionThatEnded(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	s := db.Sessions()
+	later := time.Now().Add(time.Hour)
+	for i := range 50 {
+		token := fmt.Sprint("token", i)
+		if err := s.Commit(token, []byte("data"), later); err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		both.Go(func() { // a request that found the session before it ended, and now notes its last use
+			if err := s.Commit(token, []byte("data"), later); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := s.Delete(token); err != nil {
+			t.Error(err)
+		}
+		both.Wait()
+		if _, found, err := s.Find(token); found || err != nil {
+			t.Fatalf("session %d came back: %t %v", i, found, err)
+		}
+	}
+}
+
 func TestAFullDiskKeepsSessionsInMemoryAndHeals(t *testing.T) {
 	db, text := open(t, t.TempDir())
 	s := db.Sessions()

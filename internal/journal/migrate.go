@@ -74,6 +74,12 @@ func isDamage(err error) bool {
 
 func isConstraint(err error) bool { return primaryCode(err) == sqlite3.SQLITE_CONSTRAINT }
 
+// isFull also takes the error by which SQLite says that its shared memory found no room.
+func isFull(err error) bool {
+	var e *sqlite.Error
+	return primaryCode(err) == sqlite3.SQLITE_FULL || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+}
+
 func isReadOnly(err error) bool {
 	return errors.Is(err, syscall.EROFS) || primaryCode(err) == sqlite3.SQLITE_READONLY
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
@@ -16,6 +17,8 @@ const (
 	// sweepEvery is how often expired sessions are deleted, on the back of a commit.
 	sweepEvery = 5 * time.Minute
 	sqlTimeout = 6 * time.Second
+	// endedFor is how long a session that ended is remembered as ended; no request that found it before takes as long.
+	endedFor = time.Minute
 )
 
 // Sessions is a store for scs: Find, Commit, Delete and All. While the disk refuses writes, changes are held in memory, so
@@ -27,7 +30,9 @@ type Sessions struct {
 
 	mu sync.Mutex
 	// held overrides the table: what could not be written. A nil data means deleted.
-	held  map[string]heldSession
+	held map[string]heldSession
+	// ended holds when each session was deleted of late: a request that was under way then must not bring it back.
+	ended map[string]time.Time
 	swept time.Time
 }
 
@@ -37,7 +42,7 @@ type heldSession struct {
 }
 
 func newSessions(db *sql.DB, log *slog.Logger) *Sessions {
-	return &Sessions{db: db, log: log, held: map[string]heldSession{}}
+	return &Sessions{db: db, log: log, held: map[string]heldSession{}, ended: map[string]time.Time{}}
 }
 
 // Find returns the data of a session that has not expired.
@@ -61,8 +66,11 @@ func (s *Sessions) Find(token string) ([]byte, bool, error) {
 	return data, true, nil
 }
 
-// Commit stores a session.
+// Commit stores a session. One that was deleted stays deleted: tokens are never used again.
 func (s *Sessions) Commit(token string, data []byte, expires time.Time) error {
+	if s.hasEnded(token) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
 	defer cancel()
 	_, err := s.db.ExecContext(ctx, `
@@ -72,6 +80,9 @@ func (s *Sessions) Commit(token string, data []byte, expires time.Time) error {
 	if err != nil {
 		return s.hold(token, heldSession{data: data, expires: expires}, err)
 	}
+	if s.hasEnded(token) { // while it was being written
+		return s.Delete(token)
+	}
 	s.release(token)
 	s.sweep(ctx)
 	return nil
@@ -79,6 +90,7 @@ func (s *Sessions) Commit(token string, data []byte, expires time.Time) error {
 
 // Delete removes a session.
 func (s *Sessions) Delete(token string) error {
+	s.end(token)
 	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
 	defer cancel()
 	if _, err := s.db.ExecContext(ctx, "DELETE FROM sessions WHERE token = ?", token); err != nil {
@@ -87,6 +99,21 @@ func (s *Sessions) Delete(token string) error {
 	}
 	s.release(token)
 	return nil
+}
+
+func (s *Sessions) end(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(s.ended, func(_ string, at time.Time) bool { return now.Sub(at) > endedFor })
+	s.ended[token] = now
+}
+
+func (s *Sessions) hasEnded(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ended := s.ended[token]
+	return ended
 }
 
 // All returns the sessions that have not expired, by token.

@@ -1,7 +1,7 @@
 package markers
 
 import (
-	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -93,12 +93,13 @@ type Act struct {
 // Share is a ratio 0..1, written with a percent sign: 5%.
 type Share float64
 
-// UnmarshalText reads a share such as 5% or 0.5%.
+// UnmarshalText reads a share such as 5% or 0.5%. What is none becomes NaN, which Validate refuses with its path: an error
+// here would end the reading of the file before its other problems are found.
 func (s *Share) UnmarshalText(text []byte) error {
 	number, ok := strings.CutSuffix(string(text), "%")
 	value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !ok || err != nil {
-		return fmt.Errorf("%q is not a share: write a percentage such as 5%%", text)
+		value = math.NaN()
 	}
 	*s = Share(value / 100)
 	return nil

@@ -51,10 +51,15 @@ func TestYAMLThatNobodyUnderstandsIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{preset: redis-text-status, colour: red}`:         "colour",
 		`{preset: redis-text-status, ttl: {doone: 1h}}`:    "doone",
-		`{preset: redis-text-status, sweep: {duty: 0.05}}`: "5%",
-		`{preset: redis-text-status, ttl: {done: 5}}`:      "",
+		`{preset: redis-text-status, sweep: {duty: 0.05}}`: "sweep.duty: is not a percentage",
+		`{preset: redis-text-status, sweep: {duty: NaN%}}`: "sweep.duty: is not a percentage",
+		`{preset: redis-text-status, ttl: {done: 5}}`:      "time.Duration",
 	} {
-		if cfg, err := decode(t, text); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		cfg, err := decode(t, text)
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v (%+v)", text, err, cfg)
 		}
 	}

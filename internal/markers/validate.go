@@ -3,6 +3,7 @@ package markers
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,7 +155,9 @@ func (p *problems) rules(c Config) {
 }
 
 func (p *problems) sweep(s Sweep) {
-	if s.Duty < 0.001 || s.Duty > 1 {
+	if math.IsNaN(float64(s.Duty)) {
+		p.add("sweep.duty", "is not a percentage: write a share of the server's time such as 5%%")
+	} else if s.Duty < 0.001 || s.Duty > 1 {
 		p.add("sweep.duty", "is %s: write a share of the server's time from 0.1%% to 100%%", s.Duty)
 	}
 	if s.Count < 10 || s.Count > 1000 {

@@ -46,10 +46,13 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 		return j
 	}
 	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
-	j.N, j.Hits, j.Error = number(f.N), number(f.Hits), number(f.Error)
+	j.Error = number(f.Error)
+	if f.N > 0 && f.Unit == dedup.Ratio {
+		j.Hits = number(f.Hits)
+	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()
-		j.Low, j.High = nil, nil
+		j.Low, j.High, j.Hits, j.Error = nil, nil, nil, nil
 		if j.Why == "" {
 			j.Why = "the value is not a number"
 		}
@@ -198,16 +201,20 @@ type sourceJSON struct {
 	LastTry     *time.Time `json:"last_try"`
 	LastSuccess *time.Time `json:"last_success"`
 	Since       *time.Time `json:"since"`
-	Took        float64    `json:"took_seconds"`
+	Took        *float64   `json:"took_seconds"`
 	Error       string     `json:"error"`
 	Missed      uint64     `json:"missed_ticks"`
 }
 
 func sourceOf(h dedup.SourceHealth) sourceJSON {
-	return sourceJSON{
+	j := sourceJSON{
 		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: timeOf(h.LastTry), LastSuccess: timeOf(h.LastSuccess),
-		Since: timeOf(h.Since), Took: h.Took.Seconds(), Error: h.Err, Missed: h.Missed,
+		Since: timeOf(h.Since), Error: h.Err, Missed: h.Missed,
 	}
+	if h.Tried {
+		j.Took = number(h.Took.Seconds())
+	}
+	return j
 }
 
 type findingJSON struct {

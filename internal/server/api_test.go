@@ -85,6 +85,9 @@ func TestAPINeverShowsUnknownAsZero(t *testing.T) {
 			if f["quality"] == "unknown" && (f["value"] != nil || f["low"] != nil || f["high"] != nil || f["why"] == "") {
 				t.Errorf("%s: an unknown figure shows %v", name, f)
 			}
+			if f["unit"] != "ratio" && f["hits"] != nil || f["n"] == 0.0 {
+				t.Errorf("%s: a figure shows a numerator or a sample that it does not have: %v", name, f)
+			}
 			if f["quality"] != "unknown" && f["value"] == nil {
 				t.Errorf("%s: a known figure has no value: %v", name, f)
 			}
@@ -212,6 +215,17 @@ func TestMetricsShowWhatIsKnownAndNothingElse(t *testing.T) {
 	}
 	if again := s.body(s.do("GET", "/metrics", "", "Authorization", "Bearer "+viewerToken)); !strings.Contains(again, `dedup_dashboard_http_request_duration_seconds_count{code="200",method="GET",route="/metrics"} 1`) {
 		t.Error("requests are not counted by route")
+	}
+}
+
+func TestMetricsOfARoundLongAgoAreAbsent(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	old := *sampleSnapshot()
+	old.Interval, old.At = 15*time.Second, time.Now().Add(-time.Minute)
+	s.snapshots.snap.Store(&old)
+	body := s.body(s.do("GET", "/metrics", "", "Authorization", "Bearer "+viewerToken))
+	if strings.Contains(body, `pipeline="orders"`) || !strings.Contains(body, "dedup_last_round_timestamp_seconds") {
+		t.Errorf("figures of a minute ago pass for figures of now:\n%s", body)
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -38,6 +39,9 @@ type httpError struct {
 
 func (e *httpError) Error() string { return e.message }
 
+// ours reports whether the fault lies here rather than in the request, so that the log has more about it.
+func (e *httpError) ours() bool { return e.status >= http.StatusInternalServerError }
+
 func invalid(message string) error {
 	return &dedup.Error{Kind: dedup.Invalid, Public: message}
 }
@@ -68,6 +72,8 @@ func describe(err error) *httpError {
 		return describeKind(known)
 	case errors.As(err, &framework):
 		return describeStatus(framework.Code)
+	case errors.Is(err, context.Canceled):
+		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Broken off", "The request was broken off", 0}
 	default:
 		return describeStatus(http.StatusInternalServerError)
 	}
@@ -123,7 +129,10 @@ func (s *Server) errorResponse(r *request, k kind, err error) response {
 	d := describe(err)
 	message := clean(d.message, 500)
 	if k == pageKind {
-		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: message, RequestID: r.ID}
+		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: message}
+		if d.ours() {
+			view.RequestID = r.ID // the page says that the log has more under it
+		}
 		return errorPage{page{d.status, templates.Error(view)}, d.retryAfter}
 	}
 	return errorJSON{jsonBody{d.status, errorBody{errorFields{d.kind, message, r.ID}}}, d.retryAfter}

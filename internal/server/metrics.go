@@ -165,6 +165,9 @@ func (c *snapshotCollector) Collect(out chan<- prometheus.Metric) {
 	for _, h := range snap.Sources {
 		c.source(h, emit)
 	}
+	if late(snap, time.Now()) != "" {
+		return // an old figure would pass for one of now
+	}
 	for i, v := range c.verdicts(snap) {
 		c.pipeline(&snap.Pipelines[i], v, emit)
 	}

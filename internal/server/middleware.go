@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -105,27 +106,23 @@ func (s *Server) observed(c echo.Context, id string, took time.Duration) {
 	if path != "/events" {
 		s.metrics.observe(path, c.Request().Method, status, took)
 	}
-	level := slog.LevelDebug
-	if status >= http.StatusInternalServerError {
-		level = slog.LevelWarn
-	}
-	s.log.Log(c.Request().Context(), level, "request", "request", id, "method", clean(c.Request().Method, 20), "path", clean(c.Request().URL.Path, 200),
+	s.log.Debug("request", "request", id, "method", clean(c.Request().Method, 20), "path", clean(c.Request().URL.Path, 200),
 		"status", status, "took", took, "from", c.RealIP())
 }
 
-// writeError answers with an error, unless an answer is under way already.
+// writeError answers with an error, unless an answer is under way already. The answer does not end with the request's
+// context: a body that came too slowly ends that, and its sender still waits for an answer.
 func (s *Server) writeError(err error, c echo.Context) {
 	var gone *goneError
 	if c.Response().Committed || errors.As(err, &gone) {
 		return
 	}
+	c.SetRequest(c.Request().WithContext(context.WithoutCancel(c.Request().Context())))
 	r := s.newRequest(c)
 	if who, ok := c.Get(principalKey).(auth.Principal); ok {
 		r.Who = who
 	}
-	if describe(err).status == http.StatusInternalServerError {
-		s.log.Error("request failed", "request", r.ID, "path", clean(r.URL.Path, 200), "err", err)
-	}
+	s.logFailure(r, err)
 	k, ok := c.Get(kindKey).(kind)
 	if !ok {
 		k = s.kindOf(r.URL.Path)
@@ -133,6 +130,20 @@ func (s *Server) writeError(err error, c echo.Context) {
 	if err := s.errorResponse(r, k, err).write(c.Response(), r); err != nil && !errors.As(err, &gone) {
 		s.log.Error("error page failed", "request", r.ID, "err", err)
 	}
+}
+
+// logFailure logs what went wrong here, with its cause: the answer names only what was made to be shown.
+func (s *Server) logFailure(r *request, err error) {
+	level := slog.LevelError
+	switch d := describe(err); {
+	case !d.ours():
+		return
+	case errors.Is(err, context.Canceled):
+		level = slog.LevelDebug // the client left; nothing is wrong
+	case d.status != http.StatusInternalServerError:
+		level = slog.LevelWarn
+	}
+	s.log.Log(r.Context(), level, "request failed", "request", r.ID, "path", clean(r.URL.Path, 200), "err", err)
 }
 
 // contentPolicy allows what is ours and nothing inline. Trusted Types are left out because htmx parses HTML.

@@ -16,11 +16,14 @@ const (
 
 // settings stores theme and time zone in the browser and goes back to the page it came from.
 func (s *Server) settings(r *request) (response, error) {
-	chosen := r.PostFormValue("theme")
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	chosen := r.PostForm.Get("theme")
 	if chosen != "light" && chosen != "dark" {
 		chosen = ""
 	}
-	name := strings.TrimSpace(r.PostFormValue("tz"))
+	name := strings.TrimSpace(r.PostForm.Get("tz"))
 	if _, err := loadZone(name); err != nil {
 		return nil, invalid("There is no time zone " + clean(name, 64) + "; write it as Europe/Berlin or UTC")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -50,7 +51,7 @@ func (s *Server) setup(r *request) (response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	token, name, password := r.PostForm.Get("token"), r.PostForm.Get("username"), r.PostForm.Get("password")
+	token, name, password := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("username")), r.PostForm.Get("password")
 	if !s.firstAdmin.Valid(token) {
 		return nil, linkError()
 	}
