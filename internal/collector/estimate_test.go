@@ -264,3 +264,13 @@ func TestHostileTextIsBoundedAndPlain(t *testing.T) {
 		}
 	}
 }
+
+func TestLatencyFieldsThatCannotBeReadAreAFinding(t *testing.T) {
+	if got := reportUnreadable("orders", nil); len(got) != 0 {
+		t.Errorf("without bad fields there is a finding: %v", got)
+	}
+	got := reportUnreadable("orders", []string{"ack_le_1", "ack_le_<b>", "a", "b", "c", "d"})
+	if len(got) != 1 || got[0].Tier != dedup.Warning || !strings.Contains(got[0].Text, "6 latency fields") || strings.Contains(got[0].Evidence, "\"d\"") {
+		t.Errorf("six bad fields give %+v", got)
+	}
+}

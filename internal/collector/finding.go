@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -41,6 +42,24 @@ func pinAsked(queue, exchange string, candidates []dedup.QueueRef) dedup.Finding
 		Evidence: "Possible dead-letter queues: " + names(candidates),
 		Mend:     "List the right ones under dead_letter_queues of the pipeline.",
 	}
+}
+
+// reportUnreadable finds latency fields of the reported counters that cannot be read; their distribution is left out.
+func reportUnreadable(pipeline string, fields []string) []dedup.Finding {
+	if len(fields) == 0 {
+		return nil
+	}
+	const most = 5
+	shown := make([]string, 0, most)
+	for _, f := range fields[:min(len(fields), most)] {
+		shown = append(shown, name(f))
+	}
+	return []dedup.Finding{{
+		Kind: "reported_latency_unreadable", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("%d latency fields of dedupstats:%s cannot be read, so the latency is not shown", len(fields), pipeline),
+		Evidence: "Fields: " + strings.Join(shown, ", "),
+		Mend:     "Write whole numbers by HINCRBY, and a bucket and the sum for each delivery: docs/consumers.md.",
+	}}
 }
 
 func queueMissing(queue, broker string) dedup.Finding {

@@ -27,9 +27,8 @@ type reportedSample struct {
 	Outcomes map[string]gain
 	// Acked counts the observations in the ack latency histogram, one for each delivery that was acked.
 	Acked gain
-	// Present: the hash exists or existed. Bad names fields that are not whole numbers.
+	// Present: the hash exists or existed.
 	Present bool
-	Bad     []string
 	// BrokerAcks are the acks that the broker counted meanwhile.
 	BrokerAcks gain
 	// Dropped is true when the counters were reset in the window.

@@ -155,6 +155,9 @@ func (c *Collector) findings(p *pipeline, v view) []dedup.Finding {
 		shortest := dedup.Windows()[0]
 		out = append(out, loopingMessages(c.past.gain(shortest, p.redeliveries), c.past.gain(shortest, p.acks))...)
 	}
+	if v.reportDown == "" {
+		out = append(out, reportUnreadable(p.Name, p.badFields)...)
+	}
 	if p.store != nil && v.storeDown == "" {
 		out = append(out, markersWithoutExpiry(v.stats.Pass)...)
 		out = append(out, passLate(p.Store, v.stats, v.now)...)

@@ -65,7 +65,7 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) report
 		return unreported(w, v.reportDown)
 	}
 	s := reportedSample{
-		Window: w, Scheme: v.scheme, Outcomes: make(map[string]gain), Present: p.present, Bad: p.badFields,
+		Window: w, Scheme: v.scheme, Outcomes: make(map[string]gain), Present: p.present,
 		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
 		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
 	}

@@ -26,7 +26,7 @@ func (s *Server) apiPipelines(r *request) (response, error) {
 	}
 	snap, now := s.snapshots.Snapshot(), time.Now()
 	body := pipelinesJSON{Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}}
-	verdicts := s.verdicts(snap)
+	verdicts := s.verdictsAt(snap, now)
 	rank := map[string]int{}
 	for i := range snap.Pipelines {
 		p := pipelineOf(&snap.Pipelines[i], verdicts[i], now)
@@ -109,11 +109,11 @@ func (f pipelineFilter) admits(p pipelineJSON) bool {
 
 // apiPipeline gives everything known of one pipeline.
 func (s *Server) apiPipeline(r *request) (response, error) {
-	snap := s.snapshots.Snapshot()
+	snap, now := s.snapshots.Snapshot(), time.Now()
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {
-			return jsonBody{v: detailOf(snap, &snap.Pipelines[i], s.verdicts(snap)[i], time.Now())}, nil
+			return jsonBody{v: detailOf(snap, &snap.Pipelines[i], s.verdictsAt(snap, now)[i], now)}, nil
 		}
 	}
 	if snap.Round == 0 {

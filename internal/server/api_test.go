@@ -103,6 +103,23 @@ func TestAPINeverShowsUnknownAsZero(t *testing.T) {
 	}
 }
 
+func TestAPIForgetsTheTierWhenRoundsStop(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	snap := sampleSnapshot()
+	snap.Interval, snap.At = 15*time.Second, time.Now().Add(-time.Minute)
+	s.snapshots.snap.Store(snap)
+	var d pipelineDetailJSON
+	s.api("/api/v1/pipelines/orders", &d)
+	if d.Tier != "unknown" || !strings.Contains(d.Why, "Stale since") {
+		t.Errorf("a minute after the last round of 15 s the tier is %s: %s", d.Tier, d.Why)
+	}
+	var list pipelinesJSON
+	s.api("/api/v1/pipelines?tier=unknown", &list)
+	if len(list.Pipelines) != len(snap.Pipelines) {
+		t.Errorf("%d of %d pipelines are unknown", len(list.Pipelines), len(snap.Pipelines))
+	}
+}
+
 // walkFigures calls f for everything that looks like a figure.
 func walkFigures(v any, f func(map[string]any)) {
 	switch v := v.(type) {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
@@ -9,6 +11,20 @@ import (
 type judgedSnapshot struct {
 	snapshot *dedup.Snapshot
 	verdicts []alerts.Verdict
+}
+
+// verdictsAt returns the verdicts as they hold at a time: while rounds are late nothing can be told, and the old verdicts
+// are not given.
+func (s *Server) verdictsAt(snap *dedup.Snapshot, now time.Time) []alerts.Verdict {
+	why := late(snap, now)
+	if why == "" {
+		return s.verdicts(snap)
+	}
+	out := make([]alerts.Verdict, len(snap.Pipelines))
+	for i := range out {
+		out[i] = alerts.Verdict{Why: why}
+	}
+	return out
 }
 
 // verdicts returns the verdict on each pipeline of the snapshot, in its order. The slice is shared: it is not to be changed.
