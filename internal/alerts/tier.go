@@ -13,8 +13,8 @@ import (
 // wilsonZ is the normal quantile of a two-sided 95 % interval.
 const wilsonZ = 1.959963984540054
 
-// Judge returns the verdict on a pipeline: the worst tier of its duplicate rate and its ack latency, and the risk of
-// both. A figure that is only estimated sets neither. What cannot be told is unknown, never normal.
+// Judge returns the verdict on a pipeline: the worst tier of its duplicate rate, its ack latency and its findings, and the
+// risk of the two figures. A figure that is only estimated sets neither. What cannot be told is unknown, never normal.
 func Judge(p *dedup.PipelineStatus) Verdict {
 	limits := p.Pipeline.Limits
 	dup := judgeDuplicates(p.Windows, limits)
@@ -29,8 +29,26 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 	if lat.tier > dup.tier && lat.tier > dedup.Normal {
 		v.Tier, v.Possible, v.Why = lat.tier, max(lat.tier, dup.possible), lat.why
 	}
+	if f, ok := worstFinding(p); ok && f.Tier > v.Tier {
+		v.Tier, v.Possible, v.Why = f.Tier, max(f.Tier, v.Possible), f.Text
+	}
 	v.Risk, v.RiskDriver = worstRisk(dup.risk, lat.risk)
 	return v
+}
+
+// worstFinding returns the finding of the highest tier, if that is above normal. While a source of the pipeline is down
+// there is none: what is left of the findings is not the whole, and the pipeline is unknown.
+func worstFinding(p *dedup.PipelineStatus) (dedup.Finding, bool) {
+	var worst dedup.Finding
+	if len(p.Down) > 0 {
+		return worst, false
+	}
+	for _, f := range p.Findings {
+		if f.Tier > worst.Tier {
+			worst = f
+		}
+	}
+	return worst, worst.Tier > dedup.Normal
 }
 
 // judgement is the outcome for one measure.

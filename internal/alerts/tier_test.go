@@ -145,6 +145,40 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestAFindingRaisesTheTierAndGivesTheReason(t *testing.T) {
+	none := dedup.Unknown(dedup.Ratio, "no counters are reported")
+	healthy := rate(dedup.Measured, 0, 0, 1000)
+	loop := dedup.Finding{Kind: "looping", Tier: dedup.Severe, Text: "A message loops on a stuck marker"}
+	hint := dedup.Finding{Kind: "hint", Tier: dedup.Normal, Text: "Pin the dead-letter queue"}
+	down := []dedup.SourceHealth{{Name: "store orders"}}
+	for _, tt := range []struct {
+		name     string
+		rate     dedup.Figure
+		findings []dedup.Finding
+		down     []dedup.SourceHealth
+		tier     dedup.Tier
+		why      string
+	}{
+		{"beside a healthy rate", healthy, []dedup.Finding{hint, loop}, nil, dedup.Severe, loop.Text},
+		{"beside an unknown rate", none, []dedup.Finding{loop}, nil, dedup.Severe, loop.Text},
+		{"but not when it is only a hint", healthy, []dedup.Finding{hint}, nil, dedup.Normal, "below the warning limit"},
+		{"but not over a worse rate", rate(dedup.Measured, 0.5, 0.5, 1000), []dedup.Finding{loop}, nil, dedup.Emergency, "emergency limit"},
+		{"but not while a source is down", none, []dedup.Finding{loop}, down, dedup.TierUnknown, "no counters are reported"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := status([4]dedup.Figure{none, tt.rate, none, none}, dedup.Unknown(dedup.Seconds, "not reported"))
+			p.Findings, p.Down = tt.findings, tt.down
+			v := Judge(p)
+			if v.Tier != tt.tier || !strings.Contains(v.Why, tt.why) {
+				t.Errorf("got %v because %q, want %v because %q", v.Tier, v.Why, tt.tier, tt.why)
+			}
+			if v.DuplicateTier == dedup.Severe {
+				t.Error("a finding must not change the tier of the duplicate rate")
+			}
+		})
+	}
+}
+
 func TestAPipelineWithoutFiguresIsUnknown(t *testing.T) {
 	v := Judge(&dedup.PipelineStatus{})
 	if v.Tier != dedup.TierUnknown || v.Risk != dedup.RiskUnknown {
