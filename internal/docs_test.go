@@ -1,0 +1,36 @@
+package internal_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEveryFindingHasARunbook compares the kinds of findings in the code with docs/findings.md.
+func TestEveryFindingHasARunbook(t *testing.T) {
+	code, err := os.ReadFile("collector/finding.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("../docs/findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := regexp.MustCompile(`Kind: +"([a-z_]+)"`).FindAllStringSubmatch(string(code), -1)
+	if len(kinds) < 10 {
+		t.Fatalf("only %d kinds of findings found in the code", len(kinds))
+	}
+	known := map[string]bool{}
+	for _, k := range kinds {
+		known[k[1]] = true
+		if !strings.Contains(string(doc), "| `"+k[1]+"` |") {
+			t.Errorf("docs/findings.md has no line for %s", k[1])
+		}
+	}
+	for _, k := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(string(doc), -1) {
+		if !known[k[1]] {
+			t.Errorf("docs/findings.md has a line for %s, which no code finds", k[1])
+		}
+	}
+}
