@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,22 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) {
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "  FINDING %s: %s\n    mend: %s\n", f.Kind, f.Text, f.Mend)
 	}
-	printSamples(w, r.Samples)
+	printSamples(w, telling(r))
+}
+
+// telling returns the sample with the markers that tell most in front: some that are in flight and some that could not
+// be decoded. A sample of a healthy store holds neither.
+func telling(r markers.Report) []dedup.Marker {
+	const most = 5
+	oldest, odd := r.Pass.OldestProcessing, r.Pass.Undecodable
+	all := slices.Concat(oldest[:min(most, len(oldest))], odd[:min(most, len(odd))], r.Samples)
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(all, func(m dedup.Marker) bool {
+		double := seen[m.Key] && m.Key != ""
+		seen[m.Key] = true
+		return double
+	})
+	return all[:min(len(all), sampleKeys)]
 }
 
 func withoutExpiry(n int64) string {
