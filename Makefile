@@ -31,7 +31,7 @@ bench: ## measure the figures of the product and compare each with its target
 build: ## build bin/dashboard and bin/playground
 	@echo "==> Building bin/dashboard and bin/playground"
 	@mkdir -p bin
-	@$(GO) build -trimpath -o bin/ ./cmd/dashboard ./cmd/playground
+	@$(GO) build -o bin/ ./cmd/dashboard ./cmd/playground
 
 web: ## build the scripts and styles of the pages
 	@scripts/web required
