@@ -38,7 +38,7 @@ func messagesGivenUp(p *dedup.Pass, now time.Time) []dedup.Finding {
 	}
 	return []dedup.Finding{{
 		Kind: "messages_given_up", Tier: tier,
-		Text:     fmt.Sprintf("%s %s given up since %s: acked without the work, which is lost", counted(n, "message"), wasWere(n), since),
+		Text:     fmt.Sprintf("%s %s given up since %s: acked without the work, which is lost", counted(n, "message"), verb(n, "was", "were"), since),
 		Evidence: evidence,
 		Mend:     "Look for these ids in the consumers' logs, mend what makes the work fail, then clear their retry counters and send the messages again.",
 	}}
@@ -74,7 +74,7 @@ func processingTooLong(p *dedup.Pass, longest time.Duration, now time.Time) []de
 	return []dedup.Finding{{
 		Kind: "processing_too_long", Tier: dedup.Warning,
 		Text: fmt.Sprintf("%s%s %s processing for longer than %s, the longest that honest work takes; the oldest for %s",
-			atLeast, counted(n, "marker"), hasHave(n), span(longest), span(age)),
+			atLeast, counted(n, "marker"), verb(n, "has been", "have been"), span(longest), span(age)),
 		Evidence: fmt.Sprintf("In the last complete pass; the oldest is of message %s, since %s", name(oldest.ID), clock(oldest.Since.Add(-p.ClockOffset), now)),
 		Mend: "Look whether a consumer died while working; the marker holds its message back until it expires. " +
 			"If the work is just slow, raise max_processing of the pipeline.",

@@ -80,12 +80,12 @@ func counted(n int64, noun string) string {
 	return grouped(n) + " " + noun + "s"
 }
 
-// wasWere is the verb that agrees with n.
-func wasWere(n int64) string {
+// verb returns the form of a verb that agrees with n.
+func verb(n int64, one, many string) string {
 	if n == 1 {
-		return "was"
+		return one
 	}
-	return "were"
+	return many
 }
 
 // someOf joins at most five hostile names for a sentence.
@@ -96,14 +96,6 @@ func someOf(all []string) string {
 		shown = append(shown, name(s))
 	}
 	return strings.Join(shown, ", ")
-}
-
-// hasHave is the perfect tense's verb that agrees with n.
-func hasHave(n int64) string {
-	if n == 1 {
-		return "has been"
-	}
-	return "have been"
 }
 
 // clock writes a time of day for a sentence said now, with the date when it is of another day.
