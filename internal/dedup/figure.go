@@ -50,6 +50,8 @@ type Figure struct {
 	Low     float64
 	High    float64
 	Unit    Unit
+	// AtLeast is true when Value is only a lower bound: Low = Value, and High, which equals it, is not known.
+	AtLeast bool
 	// Source names where the number came from, for people: "reported counters", "residual interval".
 	Source string
 	// Formula is the arithmetic in one line, in the words of docs/figures.md.
