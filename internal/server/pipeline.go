@@ -29,7 +29,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Parts = parts(j, now)
 	for _, d := range p.Down {
 		v.Down = append(v.Down, templates.Problem{
-			Tier: "unknown", Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
+			Tier: dedup.Severe.String(), Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
 			Mend: templates.Plain(downSince(d, now), reasonLimit),
 		})
 	}
@@ -213,7 +213,7 @@ func (s *Server) pipeline(r *request) (response, error) {
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	view := pipelineView(snap, p, alerts.Judge, q, now, frame)
 	if r.Fragment == "" || r.Fragment == "charts" {
-		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now.Location()))
+		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
 	}
 	return page{status: http.StatusOK, component: templates.Pipeline(view)}, nil
 }

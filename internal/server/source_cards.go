@@ -8,7 +8,8 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// sourceWord says in one word whether a source answers, with the tier that colours it: what cannot be read is unknown.
+// sourceWord says in one word whether a source answers, with the tier that colours it: a source that does not answer hides
+// what may be wrong, so it is severe and not only unknown.
 func sourceWord(h dedup.SourceHealth) (word, tier string) {
 	switch {
 	case !h.Tried:
@@ -16,7 +17,7 @@ func sourceWord(h dedup.SourceHealth) (word, tier string) {
 	case h.OK:
 		return "reachable", dedup.Normal.String()
 	default:
-		return "unreachable", dedup.TierUnknown.String()
+		return "unreachable", dedup.Severe.String()
 	}
 }
 
@@ -29,6 +30,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	}
 	if !b.Health.OK {
 		if b.Health.Tried {
+			c.Word = unreachableSince(lostSince(b.Health), now)
 			c.Problems = append(c.Problems, unreachable(b.Health, now))
 		}
 		return c
@@ -65,6 +67,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	}
 	if !st.Health.OK {
 		if st.Health.Tried {
+			c.Word = unreachableSince(lostSince(st.Health), now)
 			c.Problems = append(c.Problems, unreachable(st.Health, now))
 		}
 		return c
@@ -170,9 +173,17 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 		text = "It does not answer."
 	}
 	if !h.LastSuccess.IsZero() {
-		text += " Last answer " + ago(h.LastSuccess, now) + "."
+		text = stopped(text) + " Last answer " + ago(h.LastSuccess, now) + "."
 	}
-	return templates.Problem{Tier: "unknown", Text: templates.Plain(text, 2*reasonLimit)}
+	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Plain(text, 2*reasonLimit)}
+}
+
+// stopped ends a sentence that has no end yet.
+func stopped(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
+		return text
+	}
+	return text + "."
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.
