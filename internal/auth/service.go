@@ -33,7 +33,7 @@ type TooSoon struct{ RetryAfter time.Duration }
 
 // Error implements error.
 func (e *TooSoon) Error() string {
-	return fmt.Sprintf("too many failed sign-ins; try again in %s", e.RetryAfter.Round(time.Second))
+	return fmt.Sprintf("too many failed sign-ins; try again in %s", max(time.Second, e.RetryAfter.Round(time.Second)))
 }
 
 // Service answers who is asking. It is safe for concurrent use.

@@ -10,9 +10,11 @@ import (
 
 // figureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
 type figureJSON struct {
-	Value   *float64   `json:"value"`
-	Low     *float64   `json:"low"`
-	High    *float64   `json:"high"`
+	Value *float64 `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+	// AtLeast says that the value is a lower bound; High is null then.
+	AtLeast bool       `json:"at_least"`
 	Unit    string     `json:"unit"`
 	Quality string     `json:"quality"`
 	Source  string     `json:"source"`
@@ -47,12 +49,15 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 	}
 	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
 	j.Error = number(f.Error)
+	if f.AtLeast {
+		j.AtLeast, j.High = true, nil
+	}
 	if f.N > 0 && f.Unit == dedup.Ratio {
 		j.Hits = number(f.Hits)
 	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()
-		j.Low, j.High, j.Hits, j.Error = nil, nil, nil, nil
+		j.Low, j.High, j.Hits, j.Error, j.AtLeast = nil, nil, nil, nil, false
 		if j.Why == "" {
 			j.Why = "the value is not a number"
 		}

@@ -21,7 +21,7 @@ func (s *Server) chartCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newChartData(s.history, p, q, snap.Interval, now.Location()).chart(r.Context(), r.URL.Query().Get("chart"))
+	c, err := newChartData(s.history, p, q, snap.Interval, now).chart(r.Context(), r.URL.Query().Get("chart"))
 	if dedup.KindOf(err) == dedup.Invalid {
 		return nil, err
 	}

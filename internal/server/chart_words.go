@@ -12,15 +12,16 @@ import (
 // tableRows is how many rows a chart's data table has at most; the CSV has them all.
 const tableRows = 60
 
-// chartSentence says a chart in words: now, lowest, highest, and the limits in sight.
-func chartSentence(c templates.Chart) string {
+// chartSentence says a chart in words: now or last, lowest, highest, and the limits in sight. A value is the one of now if
+// it is not older than fresh; a zero fresh says that none is.
+func chartSentence(c templates.Chart, fresh time.Time) string {
 	if c.Missing != "" {
 		return c.Missing
 	}
 	var parts []string
 	for _, l := range c.Lines {
 		if len(l.Points) > 0 {
-			parts = append(parts, lineSentence(c, l))
+			parts = append(parts, lineSentence(c, l, fresh))
 		}
 	}
 	text := strings.Join(parts, "; ")
@@ -34,7 +35,7 @@ func chartSentence(c templates.Chart) string {
 	return text + "."
 }
 
-func lineSentence(c templates.Chart, l templates.Line) string {
+func lineSentence(c templates.Chart, l templates.Line, fresh time.Time) string {
 	last := l.Points[len(l.Points)-1]
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range l.Points {
@@ -44,18 +45,19 @@ func lineSentence(c templates.Chart, l templates.Line) string {
 	if len(c.Lines) > 1 {
 		name = l.Name + " "
 	}
-	now := "now " + c.Unit.Format(last.Value)
+	value := c.Unit.Format(last.Value)
 	if len(l.High) > 0 {
 		top := l.High[len(l.High)-1].Value
-		now = "now between " + c.Unit.Format(last.Value) + " and " + c.Unit.Format(top)
+		value = "between " + c.Unit.Format(last.Value) + " and " + c.Unit.Format(top)
 		for _, p := range l.High {
 			high = math.Max(high, p.Value)
 		}
 	}
-	if c.To.Sub(last.At) > 3*c.Step {
-		now = "last " + c.Unit.Format(last.Value) + " at " + last.At.Format("2 Jan 15:04")
+	when := "now " + value
+	if fresh.IsZero() || last.At.Before(fresh) {
+		when = "last " + value + " at " + last.At.Format(timeFormat(c))
 	}
-	return name + now + ", lowest " + c.Unit.Format(low) + ", highest " + c.Unit.Format(high)
+	return name + when + ", lowest " + c.Unit.Format(low) + ", highest " + c.Unit.Format(high)
 }
 
 // columnsOf are the named series of a chart, with both ends of an interval and the bars.
@@ -107,10 +109,7 @@ func tableOf(c templates.Chart, limit int) templates.Table {
 	if bundle > 1 {
 		t.Note = "Highest value of each " + templates.Span(time.Duration(bundle)*c.Step) + "; the CSV has every point."
 	}
-	format := "15:04:05"
-	if c.To.Sub(c.From) > 20*time.Hour {
-		format = "2 Jan 15:04"
-	}
+	format := timeFormat(c)
 	for end := len(times); end > 0; end -= bundle {
 		start := max(0, end-bundle)
 		row := []string{times[end-1].Format(format)}
@@ -120,6 +119,14 @@ func tableOf(c templates.Chart, limit int) templates.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// timeFormat has the date where the time alone could be of another day.
+func timeFormat(c templates.Chart) string {
+	if c.To.Sub(c.From) > 20*time.Hour {
+		return "2 Jan 15:04"
+	}
+	return "15:04:05"
 }
 
 func highest(rows [][]float64, column int) float64 {

@@ -30,13 +30,19 @@ type chartData struct {
 	// coarse says that a point stands for several readings, of which it is the highest.
 	coarse bool
 	zone   *time.Location
+	// fresh is the oldest time of a value that may be called the one of now; zero when none may.
+	fresh time.Time
 }
 
-func newChartData(h ranges, p *dedup.PipelineStatus, q chartQuery, interval time.Duration, zone *time.Location) chartData {
-	d := chartData{history: h, pipeline: p, query: q, zone: zone}
+func newChartData(h ranges, p *dedup.PipelineStatus, q chartQuery, interval time.Duration, now time.Time) chartData {
+	d := chartData{history: h, pipeline: p, query: q, zone: now.Location()}
 	d.from, d.to, d.step = q.window(interval)
-	d.from, d.to = d.from.In(zone), d.to.In(zone)
+	d.from, d.to = d.from.In(d.zone), d.to.In(d.zone)
 	d.coarse = d.step > interval
+	// A point of a coarse chart is the highest of several readings, which need not be the last of them.
+	if fresh := now.Add(-2 * interval); !d.coarse && !d.to.Before(fresh) {
+		d.fresh = fresh
+	}
 	return d
 }
 
@@ -70,12 +76,38 @@ func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error
 	if empty {
 		c.Missing = "No values in this range."
 	}
-	c.Sentence = chartSentence(c)
+	fresh := d.fresh
+	if !d.knownNow(id) {
+		fresh = time.Time{}
+	}
+	c.Sentence = chartSentence(c, fresh)
 	c.Table = tableOf(c, tableRows)
 	if d.coarse {
 		c.Table.Note = strings.TrimSpace(c.Table.Note + " Each point is the highest reading within " + templates.Span(d.step) + ".")
 	}
 	return c, nil
+}
+
+// knownNow reports whether the figure that a chart draws is known at present.
+func (d chartData) knownNow(id string) bool {
+	w := figuresOf(d.pipeline, d.pipeline.Pipeline.Limits.Window)
+	switch id {
+	case "duplicates":
+		return w.DuplicateRate.Known()
+	case "latency":
+		return w.AckMean.Known() || w.AckP95.Known()
+	case "dead-letters":
+		return d.pipeline.DeadLetters.Known()
+	case "backlog":
+		return d.pipeline.Ready.Known()
+	default:
+		for _, f := range d.pipeline.Markers {
+			if f.Known() {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // missingText says why there is no history, in words for people.

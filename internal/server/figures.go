@@ -30,8 +30,11 @@ func figureView(f dedup.Figure, word string, now time.Time) templates.Figure {
 	return v
 }
 
-// figureText writes a known figure in its unit, an interval with both ends.
+// figureText writes a known figure in its unit: an interval with both ends, a lower bound as one.
 func figureText(f dedup.Figure) string {
+	if f.AtLeast {
+		return "≥ " + valueText(f.Value, f.Unit)
+	}
 	if f.IsInterval() && f.Unit == dedup.Ratio {
 		return templates.PercentRange(f.Low, f.High)
 	}
@@ -73,11 +76,14 @@ func figureNote(f dedup.Figure) string {
 }
 
 func windowText(f dedup.Figure) string {
-	if f.Partial() && f.Window-f.Covered > f.Window/20 {
+	if short(f) {
 		return templates.Span(f.Covered) + " of " + templates.Window(f.Window)
 	}
 	return templates.Window(f.Window)
 }
+
+// short reports whether so much less than the whole window has data that readers must know.
+func short(f dedup.Figure) bool { return f.Partial() && f.Window-f.Covered > f.Window/20 }
 
 // figureFacts is the provenance of a figure, known or not.
 func figureFacts(f dedup.Figure, now time.Time) []templates.Fact {

@@ -33,7 +33,7 @@ const (
 func sortKeys() [][2]string {
 	return [][2]string{
 		{"tier", "worst first"}, {"risk", "risk"}, {"name", "name"}, {"duplicates", "duplicate rate"},
-		{"latency", "ack latency"}, {"dead-letters", "dead letters"}, {"processing", "processing markers"},
+		{"latency", "mean ack latency"}, {"dead-letters", "dead letters"}, {"processing", "processing markers"},
 		{"backlog", "backlog"}, {"consumers", "consumers"}, {"activity", "last message"},
 	}
 }

@@ -18,7 +18,6 @@ import (
 // pipelineRow is one line of the overview.
 func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
-	latency, kind := latencyFigure(w)
 	row := templates.PipelineRow{
 		Name:        templates.Plain(p.Pipeline.Name, nameLimit),
 		Href:        base + "/pipelines/" + url.PathEscape(p.Pipeline.Name),
@@ -29,8 +28,7 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		RiskDriver:  p.verdict.RiskDriver,
 		Duplicates:  figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now),
 		Spark:       sparkOf(p.PipelineStatus, now),
-		Latency:     figureView(blameless(latency), "unknown", now),
-		LatencyKind: kind,
+		Latency:     figureView(blameless(shownLatency(p, w)), "unknown", now),
 		DeadLetters: figureView(blameless(p.DeadLetters), "unknown", now),
 		Processing:  figureView(processing(p.PipelineStatus), "unknown", now),
 		NoExpiry:    figureView(p.MarkersNoExpiry, "unknown", now),
@@ -48,6 +46,9 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 	}
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
+	}
+	if w.AckP95.Known() {
+		row.LatencyP95 = "p95 " + figureText(w.AckP95)
 	}
 	for _, f := range []*templates.Figure{&row.Latency, &row.DeadLetters, &row.Processing, &row.Ready, &row.Consumers} {
 		f.Note = "" // the pipeline's page has it
@@ -104,12 +105,12 @@ func possible(tier, possible dedup.Tier) string {
 	return possible.String()
 }
 
-// latencyFigure is the 95th percentile where a distribution exists, else the mean.
-func latencyFigure(w *dedup.WindowFigures) (dedup.Figure, string) {
-	if w.AckP95.Known() {
-		return w.AckP95, "p95"
+// shownLatency is the mean ack latency that was judged, else the one of the configured window.
+func shownLatency(p judged, w *dedup.WindowFigures) dedup.Figure {
+	if p.verdict.JudgedLatency.Known() {
+		return p.verdict.JudgedLatency
 	}
-	return w.AckMean, "mean"
+	return w.AckMean
 }
 
 func processing(p *dedup.PipelineStatus) dedup.Figure {
@@ -213,8 +214,7 @@ func sortValue(p judged, key string) float64 {
 	case "duplicates":
 		return value(shownRate(p, w))
 	case "latency":
-		f, _ := latencyFigure(w)
-		return value(f)
+		return value(shownLatency(p, w))
 	case "dead-letters":
 		return value(p.DeadLetters)
 	case "processing":
@@ -250,29 +250,38 @@ func compareText(a, b string) int { return cmp.Compare(strings.ToLower(a), strin
 // headline sums what can be summed over the pipelines that know it, and says how many those are.
 func headline(all []judged) []templates.Stat {
 	var rate, n, low, high, dead, busy float64
-	known := map[string]int{}
+	known, atLeast := map[string]int{}, map[string]bool{}
+	var window time.Duration
+	count := func(key string, f dedup.Figure) {
+		known[key]++
+		atLeast[key] = atLeast[key] || f.AtLeast
+	}
 	for _, p := range all {
 		if len(p.Windows) > 0 {
 			if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
 				rate += m.Value / m.Covered.Seconds()
-				known["messages"]++
+				window = p.Windows[0].Window
+				count("messages", m)
 			}
 		}
 		if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
 			n, low, high = n+d.N, low+d.Low*d.N, high+d.High*d.N
-			known["rate"]++
+			count("rate", d)
 		}
 		if p.DeadLetters.Known() {
 			dead += p.DeadLetters.Value
-			known["dead"]++
+			count("dead", p.DeadLetters)
 		}
 		if f := processing(p.PipelineStatus); f.Known() {
 			busy += f.Value
-			known["busy"]++
+			count("busy", f)
 		}
 	}
 	stat := func(label, key, value string) templates.Stat {
 		s := templates.Stat{Label: label, Value: value, Known: known[key] > 0}
+		if atLeast[key] {
+			s.Value = "≥ " + value
+		}
 		if !s.Known {
 			s.Value, s.Note = "unknown", "no pipeline knows"
 		} else if known[key] < len(all) {
@@ -280,8 +289,12 @@ func headline(all []judged) []templates.Stat {
 		}
 		return s
 	}
+	messages := stat("Messages", "messages", templates.Rate(rate)+"/s")
+	if messages.Known {
+		messages.Note = strings.TrimSuffix("mean of "+templates.Window(window)+" · "+messages.Note, " · ")
+	}
 	return []templates.Stat{
-		stat("Messages", "messages", templates.Rate(rate)+"/s"),
+		messages,
 		stat("Duplicate rate", "rate", templates.PercentRange(low/n, high/n)),
 		stat("Dead letters", "dead", templates.Number(dead)),
 		stat("Processing markers", "busy", templates.Number(busy)),

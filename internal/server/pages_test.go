@@ -71,7 +71,7 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h rang
 		t.Fatalf("no pipeline %s", name)
 	}
 	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true))
-	drawCharts(t.Context(), &v, newChartData(h, p, q, snap.Interval, noon.Location()))
+	drawCharts(t.Context(), &v, newChartData(h, p, q, snap.Interval, noon))
 	return render(t, templates.Pipeline(v))
 }
 

@@ -29,7 +29,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Parts = parts(j, now)
 	for _, d := range p.Down {
 		v.Down = append(v.Down, templates.Problem{
-			Tier: "unknown", Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
+			Tier: dedup.Severe.String(), Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
 			Mend: templates.Plain(downSince(d, now), reasonLimit),
 		})
 	}
@@ -63,14 +63,10 @@ func findingView(f dedup.Finding) templates.Problem {
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
 func parts(p judged, now time.Time) []templates.JudgedPart {
 	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
-	latency := p.verdict.JudgedLatency
-	if !latency.Known() {
-		latency = w.AckMean
-	}
 	oldest := p.OldestProcessing
 	return []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
-		{Label: "Mean ack latency", Figure: figureView(blameless(latency), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
+		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
 		{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)},
 		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(oldest))},
 		{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))},
@@ -107,7 +103,7 @@ func activityNote(at, now time.Time) string {
 }
 
 // measures is the window table.
-func measures(p *dedup.PipelineStatus, now time.Time) ([]string, []templates.Measure) {
+func measures(p *dedup.PipelineStatus, now time.Time) ([]templates.WindowHead, []templates.Measure) {
 	type pick func(dedup.WindowFigures) dedup.Figure
 	rows := []struct {
 		label, hint string
@@ -131,9 +127,9 @@ func measures(p *dedup.PipelineStatus, now time.Time) ([]string, []templates.Mea
 		{"Gave up", "acked without work: lost", false, func(w dedup.WindowFigures) dedup.Figure { return w.GaveUp }},
 		{"Dead-letter inflow", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
 	}
-	var windows []string
-	for _, w := range p.Windows {
-		windows = append(windows, templates.Window(w.Window))
+	var windows []templates.WindowHead
+	for i := range p.Windows {
+		windows = append(windows, windowHead(&p.Windows[i]))
 	}
 	out := make([]templates.Measure, 0, len(rows))
 	for _, r := range rows {
@@ -143,11 +139,31 @@ func measures(p *dedup.PipelineStatus, now time.Time) ([]string, []templates.Mea
 			if r.label == "Duplicate rate" {
 				word = rateWord(p)
 			}
-			m.Figures = append(m.Figures, figureView(blameless(r.figure(w)), word, now))
+			f := r.figure(w)
+			view := figureView(blameless(f), word, now)
+			if f.Known() && f.Unit == dedup.PerHour && short(f) {
+				view.Since = "from " + templates.Span(f.Covered)
+			}
+			m.Figures = append(m.Figures, view)
 		}
 		out = append(out, m)
 	}
 	return windows, out
+}
+
+// windowHead says how much of a window has data, by the figure that has the most.
+func windowHead(w *dedup.WindowFigures) templates.WindowHead {
+	var best dedup.Figure
+	for _, f := range []dedup.Figure{w.Messages, w.DuplicateRate, w.Redeliveries, w.AckMean, w.InFlightHits, w.Failures, w.GaveUp, w.DeadLetterInflow} {
+		if f.Known() && f.Window > 0 && f.Covered > best.Covered {
+			best = f
+		}
+	}
+	head := templates.WindowHead{Label: templates.Window(w.Window)}
+	if short(best) {
+		head.Covered = templates.Span(best.Covered) + " so far"
+	}
+	return head
 }
 
 func identity(p *dedup.PipelineStatus) []templates.Fact {
@@ -213,7 +229,7 @@ func (s *Server) pipeline(r *request) (response, error) {
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	view := pipelineView(snap, p, alerts.Judge, q, now, frame)
 	if r.Fragment == "" || r.Fragment == "charts" {
-		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now.Location()))
+		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
 	}
 	return page{status: http.StatusOK, component: templates.Pipeline(view)}, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,9 +24,10 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 		share := float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100
 		t.Events = append(t.Events, templates.TrackEvent{
 			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: templates.Plain(e.Text, reasonLimit),
-			X: strconv.FormatFloat(share, 'f', 2, 64) + "%",
+			X: strconv.FormatFloat(share, 'f', 2, 64) + "%", Place: share,
 		})
 	}
+	templates.ThinOut(t.Events)
 	return t
 }
 
@@ -89,9 +91,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}
 	add("Never expire", figureView(p.MarkersNoExpiry, "unknown", now).Text)
-	add("Oldest processing", figureView(p.OldestProcessing, "none or unknown", now).Text)
+	add("Oldest processing", oldestText(p))
 	add("Last complete pass", passText(st.Stats, now))
-	if !st.Stats.Progress.Started.IsZero() {
+	if underWay(st.Stats.Progress) {
 		add("Pass under way", coverageText(st.Stats.Progress))
 	}
 	add("Scheme", schemeText(st.Scheme))
@@ -108,6 +110,19 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	for _, m := range pass.Undecodable {
 		v.Undecodable = append(v.Undecodable, markerRow(m, now))
 	}
+}
+
+// oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
+func oldestText(p *dedup.PipelineStatus) string {
+	if f := p.OldestProcessing; f.Known() {
+		return figureText(f)
+	}
+	n := processing(p)
+	if n.Known() && n.Value == 0 {
+		return "none"
+	}
+	why := cmp.Or(p.OldestProcessing.Why, n.Why, "no reading yet")
+	return "unknown: " + templates.Plain(why, reasonLimit).Short
 }
 
 // schemeText says in one line what consumers of the scheme do.

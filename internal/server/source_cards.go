@@ -8,15 +8,18 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// sourceWord says in one word whether a source answers, with the tier that colours it: what cannot be read is unknown.
+// sourceWord says in one word whether a source answers, with the tier that colours it: a source that does not answer hides
+// what may be wrong, so it is severe and not only unknown.
 func sourceWord(h dedup.SourceHealth) (word, tier string) {
 	switch {
 	case !h.Tried:
 		return "not tried yet", dedup.TierUnknown.String()
+	case h.OK && h.Note != "":
+		return templates.Plain(h.Note, nameLimit).Short, dedup.TierUnknown.String()
 	case h.OK:
 		return "reachable", dedup.Normal.String()
 	default:
-		return "unreachable", dedup.TierUnknown.String()
+		return "unreachable", dedup.Severe.String()
 	}
 }
 
@@ -29,6 +32,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	}
 	if !b.Health.OK {
 		if b.Health.Tried {
+			c.Word = unreachableSince(lostSince(b.Health), now)
 			c.Problems = append(c.Problems, unreachable(b.Health, now))
 		}
 		return c
@@ -65,6 +69,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	}
 	if !st.Health.OK {
 		if st.Health.Tried {
+			c.Word = unreachableSince(lostSince(st.Health), now)
 			c.Problems = append(c.Problems, unreachable(st.Health, now))
 		}
 		return c
@@ -72,7 +77,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	add := func(label, value string) { c.Facts = append(c.Facts, templates.Fact{Label: label, Value: value}) }
 	add("Keys", optional(health.Keys))
 	add("Last pass", passText(st.Stats, now))
-	if !st.Stats.Progress.Started.IsZero() {
+	if underWay(st.Stats.Progress) {
 		add("Pass under way", coverageText(st.Stats.Progress))
 	}
 	if health.LatencyP99 > 0 {
@@ -138,8 +143,11 @@ func passText(s dedup.StoreStats, now time.Time) string {
 	if s.Pass == nil {
 		return "none complete yet"
 	}
-	return ago(s.Pass.Ended, now) + ", " + templates.Number(float64(s.Pass.Matched)) + " markers"
+	return ago(s.Pass.Ended, now) + ", " + counted(int(s.Pass.Matched), "marker")
 }
+
+// underWay reports whether a pass has begun and has not seen everything yet.
+func underWay(p dedup.Progress) bool { return !p.Started.IsZero() && p.Coverage < 0.995 }
 
 func coverageText(p dedup.Progress) string {
 	text := templates.Number(p.Coverage*100) + " %"
@@ -170,9 +178,17 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 		text = "It does not answer."
 	}
 	if !h.LastSuccess.IsZero() {
-		text += " Last answer " + ago(h.LastSuccess, now) + "."
+		text = stopped(text) + " Last answer " + ago(h.LastSuccess, now) + "."
 	}
-	return templates.Problem{Tier: "unknown", Text: templates.Plain(text, 2*reasonLimit)}
+	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Plain(text, 2*reasonLimit)}
+}
+
+// stopped ends a sentence that has no end yet.
+func stopped(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
+		return text
+	}
+	return text + "."
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.
@@ -203,11 +219,7 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	for _, q := range queues[:min(len(queues), 5)] {
 		names = append(names, q.Name)
 	}
-	text := templates.Number(float64(len(queues))) + " queues "
-	if len(queues) == 1 {
-		text = "1 queue "
-	}
-	text += state + strings.Join(names, ", ")
+	text := counted(len(queues), "queue") + " " + state + strings.Join(names, ", ")
 	if len(queues) > 5 {
 		text += ", …"
 	}
@@ -230,7 +242,9 @@ func cardWithWorst(c templates.SourceCard) templates.SourceCard {
 			worst = t
 		}
 	}
-	c.Tier = worst.String()
+	if len(c.Problems) > 0 || c.Tier != dedup.TierUnknown.String() { // a note that keeps a card from being green stays
+		c.Tier = worst.String()
+	}
 	return c
 }
 

@@ -72,11 +72,19 @@ func sortedBy(columns []Column) string {
 	return "worst first"
 }
 
+// words are the head of a column in one line, for screens without heads.
+func (w WindowHead) words() string {
+	if w.Covered == "" {
+		return w.Label
+	}
+	return w.Label + ", " + w.Covered
+}
+
 func (v PipelineView) lastWindow() string {
 	if len(v.Windows) == 0 {
 		return "no window"
 	}
-	return v.Windows[len(v.Windows)-1]
+	return v.Windows[len(v.Windows)-1].Label
 }
 
 func (v PipelineView) markersMissing() Empty {

@@ -25,6 +25,28 @@ func chart(l Line) Chart {
 	return Chart{Unit: UnitRatio, From: start, To: start.Add(10 * time.Minute), Step: time.Minute, Lines: []Line{l}}
 }
 
+func TestNumbersOfEventsThatWouldCoverTheOneBeforeAreLeftOut(t *testing.T) {
+	var events []TrackEvent
+	for _, place := range []float64{10, 11, 13.9, 14, 19, 22} {
+		events = append(events, TrackEvent{Place: place})
+	}
+	ThinOut(events)
+	var got strings.Builder
+	for _, e := range events {
+		switch {
+		case e.Crowded:
+			got.WriteString("-")
+		case e.Minor:
+			got.WriteString("m")
+		default:
+			got.WriteString("n")
+		}
+	}
+	if got.String() != "n--mn-" {
+		t.Errorf("got %s, want n--mn-", got.String())
+	}
+}
+
 func TestAMissingStepIsAGapAndAValueBetweenGapsIsADot(t *testing.T) {
 	gap := math.NaN()
 	p := chart(Line{Points: line(0.01, 0.02, gap, 0.03, gap, gap, 0.01, 0.02)}).layout()

@@ -9,6 +9,8 @@ type Figure struct {
 	Known   bool
 	// Note is one short line under the number: sample size and window, or why it is unknown.
 	Note string
+	// Since says that a rate was taken over a short time only: "from 2 m". Empty for every other figure.
+	Since string
 	// Partial says that less than the whole window has data.
 	Partial bool
 	// Facts is the provenance: source, formula, window, sample size, error, age, why, how to get a better one.

@@ -111,14 +111,15 @@ type PipelineRow struct {
 	Redeliveries string
 	Spark        Spark
 	Latency      Figure
-	LatencyKind  string
-	DeadLetters  Figure
-	Processing   Figure
-	NoExpiry     Figure
-	Ready        Figure
-	Unacked      Figure
-	Consumers    Figure
-	Activity     Moment
+	// LatencyP95 is the second line below the mean, empty where no distribution is known.
+	LatencyP95  string
+	DeadLetters Figure
+	Processing  Figure
+	NoExpiry    Figure
+	Ready       Figure
+	Unacked     Figure
+	Consumers   Figure
+	Activity    Moment
 	// Stale says that a source of this pipeline is down.
 	Stale bool
 }

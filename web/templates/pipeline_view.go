@@ -1,5 +1,7 @@
 package templates
 
+import "math"
+
 // PipelineView is the page of one pipeline.
 type PipelineView struct {
 	Frame Frame
@@ -20,7 +22,7 @@ type PipelineView struct {
 	RiskDriver string
 	Identity   []Fact
 	Down       []Problem
-	Windows    []string
+	Windows    []WindowHead
 	Measures   []Measure
 	Range      Range
 	Charts     []Chart
@@ -45,6 +47,12 @@ type JudgedPart struct {
 	Figure Figure
 	Tier   string
 	Risk   string
+}
+
+// A WindowHead is one column of the window table. Covered says how much of the window has data, empty when all has.
+type WindowHead struct {
+	Label   string
+	Covered string
 }
 
 // A Measure is one line of the window table.
@@ -128,4 +136,32 @@ type TrackEvent struct {
 	Kind   string
 	Text   Text
 	X      string
+	// Place is X as a number. Crowded events are drawn without their number, Minor ones only on narrow screens.
+	Place   float64
+	Crowded bool
+	Minor   bool
+}
+
+// The least distances between two numbers in percent of the width of a chart: about 14 pixels on the narrowest chart of
+// a wide screen, and on a phone.
+const (
+	numberGap      = 4.0
+	numberGapPhone = 7.0
+)
+
+// ThinOut marks the events, in time order, whose numbers would cover the one before; the list still has them all.
+func ThinOut(events []TrackEvent) {
+	last, lastPhone := math.Inf(-1), math.Inf(-1)
+	for i := range events {
+		e := &events[i]
+		e.Crowded = e.Place-last < numberGap
+		if e.Crowded {
+			continue
+		}
+		last = e.Place
+		e.Minor = e.Place-lastPhone < numberGapPhone
+		if !e.Minor {
+			lastPhone = e.Place
+		}
+	}
 }

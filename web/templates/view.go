@@ -19,7 +19,7 @@ type Frame struct {
 	// Now is the server's time, RFC 3339 in UTC, and Zone the zone that times are shown in.
 	Now  string
 	Zone string
-	// Banner is the worst tier of all pipelines in one sentence; empty unless severe or worse.
+	// Banner is the worst of the whole in one sentence: tiers and sources that do not answer; empty unless severe or worse.
 	Banner     string
 	BannerTier string
 	// Live is the path of the event stream with its topics; empty on pages that do not change.

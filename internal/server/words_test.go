@@ -1,0 +1,149 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/demo"
+)
+
+// oneLine is the text of a selection on one line.
+func oneLine(s *goquery.Selection) string { return strings.Join(strings.Fields(s.Text()), " ") }
+
+// orders returns a scene with its pipeline orders, to be changed.
+func orders(t *testing.T) (*dedup.Snapshot, *dedup.PipelineStatus) {
+	t.Helper()
+	snap := demo.Scene("mixed", noon)
+	p, ok := snap.Pipeline("orders")
+	if !ok {
+		t.Fatal("no pipeline orders")
+	}
+	return snap, p
+}
+
+func TestTheOverviewShowsAndSortsByTheMeanAckLatencyThatIsJudged(t *testing.T) {
+	snap, p := orders(t)
+	for i := range p.Windows {
+		p.Windows[i].AckMean = dedup.Exact(dedup.Measured, dedup.Seconds, 9, noon, "test")
+		p.Windows[i].AckMean.N = 10_000
+		p.Windows[i].AckP95 = dedup.Exact(dedup.Measured, dedup.Seconds, 0.001, noon, "test")
+	}
+	_, doc := overviewPage(t, snap, "sort=-latency")
+	cell := doc.Find(`#row-orders [data-label="Mean ack latency"]`)
+	if got := oneLine(cell.Find(".val")); got != "9.00 s" {
+		t.Errorf("the cell shows %q", got)
+	}
+	if got := oneLine(cell.Find("small")); got != "p95 1 ms" {
+		t.Errorf("its second line is %q", got)
+	}
+	if got := names(doc); got[0] != "orders" {
+		t.Errorf("the order is %v", got)
+	}
+}
+
+func TestTheMessagesTileNamesItsWindow(t *testing.T) {
+	_, doc := overviewPage(t, demo.Scene("mixed", noon), "")
+	if got := oneLine(doc.Find(".stats > div").First()); !strings.Contains(got, "mean of 5 m") {
+		t.Errorf("the tile says %q", got)
+	}
+}
+
+func TestAWindowThatIsCoveredInPartSaysSoInItsHead(t *testing.T) {
+	snap, p := orders(t)
+	hour := slices.IndexFunc(p.Windows, func(w dedup.WindowFigures) bool { return w.Window == time.Hour })
+	inflow := dedup.Exact(dedup.Measured, dedup.PerHour, 30, noon, "test")
+	inflow.Window, inflow.Covered = time.Hour, 2*time.Minute
+	p.Windows[hour] = dedup.WindowFigures{Window: time.Hour, DeadLetterInflow: inflow}
+	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
+	heads := doc.Find(".windows thead th")
+	if got := oneLine(heads.Eq(hour + 1)); got != "1 h 2 m so far" {
+		t.Errorf("the head says %q", got)
+	}
+	if got := oneLine(heads.Eq(1)); got != "5 m" {
+		t.Errorf("the head of a whole window says %q", got)
+	}
+	cell := doc.Find(".windows tbody tr").Last().Find("td").Eq(hour)
+	if got := oneLine(cell.ChildrenFiltered("small")); got != "from 2 m" {
+		t.Errorf("the rate is shown as from %q", got)
+	}
+}
+
+func TestALowerBoundIsShownAsOne(t *testing.T) {
+	snap, p := orders(t)
+	p.DeadLetters = dedup.Exact(dedup.Measured, dedup.Count, 12_132, noon, "test")
+	p.DeadLetters.AtLeast = true
+	_, doc := overviewPage(t, snap, "")
+	if got := oneLine(doc.Find(`#row-orders [data-label="Dead letters"]`)); got != "≥ 12,132" {
+		t.Errorf("the row shows %q", got)
+	}
+	if got := oneLine(doc.Find(".stats > div").Eq(2)); !strings.Contains(got, "≥ ") {
+		t.Errorf("the sum over the pipelines shows %q", got)
+	}
+	j := figureOf(p.DeadLetters, noon)
+	if !j.AtLeast || j.High != nil || j.Low == nil || *j.Low != 12_132 {
+		t.Errorf("the API has %+v", j)
+	}
+}
+
+func TestTheOldestProcessingIsNoneOrUnknownWithItsReason(t *testing.T) {
+	none := dedup.Unknown(dedup.Seconds, "no marker is processing")
+	for _, tt := range []struct {
+		name   string
+		count  dedup.Figure
+		oldest dedup.Figure
+		want   string
+	}{
+		{"known", dedup.Exact(dedup.Measured, dedup.Count, 2, noon, ""), dedup.Exact(dedup.Derived, dedup.Seconds, 90, noon, ""), "90.00 s"},
+		{"no processing marker", dedup.Exact(dedup.Measured, dedup.Count, 0, noon, ""), none, "none"},
+		{"the store is down", dedup.Unknown(dedup.Count, "the store does not answer"), dedup.Unknown(dedup.Seconds, "the store does not answer"), "unknown: the store does not answer"},
+		{"no reading", dedup.Figure{}, dedup.Figure{}, "unknown: no reading yet"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &dedup.PipelineStatus{Markers: map[dedup.State]dedup.Figure{dedup.Processing: tt.count}, OldestProcessing: tt.oldest}
+			if got := oldestText(p); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAPassThatHasSeenEverythingIsNotUnderWay(t *testing.T) {
+	snap, _ := orders(t)
+	for coverage, want := range map[float64]bool{0.43: true, 0.998: false, 1: false} {
+		snap.Stores[0].Stats.Progress.Coverage = coverage
+		_, overview := overviewPage(t, snap, "")
+		_, page := pipelinePage(t, snap, "orders", "", demo.History{})
+		for name, doc := range map[string]*goquery.Document{"overview": overview, "pipeline": page} {
+			if got := strings.Contains(doc.Find("main").Text(), "Pass under way"); got != want {
+				t.Errorf("%s at %v: shown %v", name, coverage, got)
+			}
+		}
+	}
+}
+
+func TestASourceThatAnswersWithNothingIsNotSimplyReachable(t *testing.T) {
+	snap, _ := orders(t)
+	snap.Sources[1].Note, snap.Stores[0].Health.Note = "nothing reported yet", "nothing reported yet"
+	_, doc := overviewPage(t, snap, "")
+	if got := oneLine(doc.Find(".source.t-unknown .state")); got != "nothing reported yet" {
+		t.Errorf("the card says %q", got)
+	}
+	_, doc = pipelinePage(t, snap, "orders", "", demo.History{})
+	if got := oneLine(doc.Find("#detail td .chip.t-unknown")); got != "nothing reported yet" {
+		t.Errorf("the row says %q", got)
+	}
+}
+
+func TestOneThingIsNotPlural(t *testing.T) {
+	snap, _ := orders(t)
+	snap.Stores[0].Stats.Pass.Matched = 1
+	_, doc := overviewPage(t, snap, "")
+	if text := doc.Find("#sources").Text(); strings.Contains(text, " 1 markers") || !strings.Contains(text, " 1 marker") {
+		t.Errorf("the cards say %q", oneLine(doc.Find("#sources")))
+	}
+}
