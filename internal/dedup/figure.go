@@ -65,8 +65,6 @@ type Figure struct {
 	Hits float64
 	// Error is the half width of the band of an estimated figure, in the figure's unit; zero when there is none.
 	Error float64
-	// AtLeast says that the value is a lower bound.
-	AtLeast bool
 	// At is when the newest sample in it was taken.
 	At time.Time
 	// Why says why the figure is unknown, or what to bear in mind when it is known.
