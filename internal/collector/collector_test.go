@@ -218,3 +218,36 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Error("a pipeline on a broker that does not exist is accepted")
 	}
 }
+
+func TestAYoungCollectorDoesNotVouchForADay(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		pass(10 * time.Minute)
+		now := time.Now()
+		b.store.set(func(f *fakeSource) { f.stats.Pass = &dedup.Pass{Started: now, Ended: now} })
+		pass(2 * testInterval)
+		f := b.pipeline(t, "orders").Windows[3].GaveUp
+		if !f.Known() || f.Covered < 9*time.Minute || f.Covered > 11*time.Minute {
+			t.Errorf("given up %+v, want the ten minutes that the store was followed for", f)
+		}
+	})
+}
+
+func TestMessagesAreALowerBoundWhenChannelsClosed(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		acks := func(n, closed int64) {
+			b.broker.set(func(f *fakeSource) {
+				f.sample.Queues[2].Counters.Ack, f.sample.ChannelsClosed = ptr(n), ptr(closed)
+			})
+			pass(2 * testInterval)
+		}
+		acks(100, 0)
+		acks(200, 0)
+		if m := b.pipeline(t, "emails").Windows[0].Messages; !m.Known() || m.AtLeast {
+			t.Fatalf("without closed channels: %+v", m)
+		}
+		acks(300, 4)
+		if m := b.pipeline(t, "emails").Windows[0].Messages; !m.AtLeast || m.Low != m.Value || m.Value <= 0 {
+			t.Errorf("after channels were closed: %+v, want a lower bound", m)
+		}
+	})
+}

@@ -96,7 +96,9 @@ func TestLittlesLaw(t *testing.T) {
 		"automatic acks":                         {func(f *frame) { f.AutoAcks = 5 }, 0, "automatic acks"},
 		"reset counters":                         {func(f *frame) { f.Gaps = 1 }, 0, "were reset"},
 		"sampled every five seconds":             {func(f *frame) { f.UnackedCount, f.UnackedSum = 60, 200 }, 0, "cannot be sampled each second"},
-		"a loop is said":                         {func(f *frame) { f.Acks, f.Redeliveries = 10, 2900 }, 0.2, "looping"},
+		"a loop":                                 {func(f *frame) { f.Acks, f.Redeliveries = 10, 2900 }, 0, "97 % of deliveries were redelivered, whose waiting would be counted in"},
+		"one in twenty is returned":              {func(f *frame) { f.Redeliveries = 150 }, 0, "5 % of deliveries were redelivered"},
+		"a stray redelivery is borne":            {func(f *frame) { f.Redeliveries = 149 }, 0.2, "includes prefetch wait"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +110,39 @@ func TestLittlesLaw(t *testing.T) {
 			}
 			if f.Known() && (f.Quality != dedup.Estimated || f.Error <= 0) {
 				t.Errorf("an estimate without a band: %+v", f)
+			}
+		})
+	}
+}
+
+func TestLittlesLawNeedsASteadySystem(t *testing.T) {
+	tests := map[string]struct {
+		unacked [3]float64 // in each third of the window
+		known   bool
+	}{
+		"steady":                            {[3]float64{4, 4, 4}, true},
+		"a hump in the middle drains again": {[3]float64{4, 40, 4}, true},
+		"twice as much is borne":            {[3]float64{4, 6, 8}, true},
+		"a pile that an outage left":        {[3]float64{40, 20, 4}, false},
+		"a pile that grows":                 {[3]float64{4, 20, 40}, false},
+		"work that began late":              {[3]float64{0, 0, 40}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			at := time.Unix(1_800_000_000, 0)
+			frames := reel{{Began: at, Ended: at}}
+			for i := range 60 {
+				next := frames[i]
+				next.Began, next.Ended = at.Add(time.Duration(i+1)*15*time.Second), at.Add(time.Duration(i+1)*15*time.Second)
+				next.Deliveries += 150
+				next.Acks += 150
+				next.UnackedSum += 15 * tt.unacked[i/20]
+				next.UnackedCount += 15
+				frames = append(frames, next)
+			}
+			f := little(littleSample{Window: 15 * time.Minute, Frames: frames})
+			if f.Known() != tt.known || (!tt.known && !strings.Contains(f.Why, "not steady")) {
+				t.Errorf("got %+v, want known %v", f, tt.known)
 			}
 		})
 	}
@@ -272,5 +307,32 @@ func TestLatencyFieldsThatCannotBeReadAreAFinding(t *testing.T) {
 	got := reportUnreadable("orders", []string{"ack_le_1", "ack_le_<b>", "a", "b", "c", "d"})
 	if len(got) != 1 || got[0].Tier != dedup.Warning || !strings.Contains(got[0].Text, "6 latency fields") || strings.Contains(got[0].Evidence, "\"d\"") {
 		t.Errorf("six bad fields give %+v", got)
+	}
+}
+
+func TestGivenUpCoversOnlyWhatThePassCanVouchFor(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		since   time.Duration
+		change  func(*dedup.Pass)
+		covered time.Duration
+		atLeast bool
+	}{
+		"a store followed for a day":      {25 * time.Hour, func(*dedup.Pass) {}, time.Hour, false},
+		"a store followed for 10 minutes": {10 * time.Minute, func(*dedup.Pass) {}, 9 * time.Minute, false},
+		"a pass from before":              {0, func(*dedup.Pass) {}, 0, false},
+		"retry counters without expiry":   {25 * time.Hour, func(p *dedup.Pass) { p.UndatedGaveUp = 3 }, time.Hour, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &dedup.Pass{Started: now.Add(-time.Minute), Ended: now, Matched: 700}
+			p.GaveUp.Add(now.Add(-2 * time.Minute))
+			p.GaveUp.Freeze()
+			tt.change(p)
+			f := gaveUp(markerSample{Now: now, Scheme: nackScheme, Stats: dedup.StoreStats{Pass: p}, Since: now.Add(-tt.since)}, time.Hour)
+			if f.Value != 1 || f.Covered != tt.covered || f.N != 700 || f.AtLeast != tt.atLeast || f.Low != f.Value {
+				t.Errorf("got %+v, want 1 of 700 markers over %s, at least %v", f, tt.covered, tt.atLeast)
+			}
+		})
 	}
 }

@@ -61,6 +61,7 @@ func (s latencySample) quantile(q, n float64) dedup.Figure {
 		return s.figure(v, n, formula)
 	}
 	f := s.figure(bounds[len(bounds)-2], n, formula)
+	f.AtLeast = true
 	f.Why = "at least: the slowest reported bucket has no upper bound"
 	return f
 }

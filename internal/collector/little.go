@@ -14,6 +14,13 @@ const littleFewest = 100
 // littleSparsest is the longest mean time between two samples of the unacked messages that still gives a number.
 const littleSparsest = 2 * time.Second
 
+// littleRedelivered is the share of redeliveries among the deliveries from which on there is no number: messages that
+// are held and returned wait in the mean although nobody acks them.
+const littleRedelivered = 0.05
+
+// littleSteady is how many times the unacked messages may differ between the first and the last third of the window.
+const littleSteady = 3
+
 // A littleSample is what Little's law is applied to.
 type littleSample struct {
 	Window time.Duration
@@ -42,6 +49,10 @@ func little(s littleSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
+	if unsteady(s.Frames, first, last) {
+		f.Why = "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
+		return f
+	}
 	mean := (last.UnackedSum - first.UnackedSum) / n
 	if mean*n < littleFewest {
 		f.Why = "too few in flight to estimate"
@@ -52,14 +63,11 @@ func little(s littleSample) dedup.Figure {
 	f.Error = f.Value * 1.5 / math.Sqrt(mean*n)
 	f.Low, f.High = f.Value, f.Value
 	f.Why = "mean, includes prefetch wait"
-	if acked, again := last.Acks-first.Acks, last.Redeliveries-first.Redeliveries; looping(again, acked) {
-		f.Why += fmt.Sprintf("; %.0f redeliveries against %.0f acks: mostly the time between two returns of looping messages", again, acked)
-	}
 	return f
 }
 
 func littleRefusal(first, last frame, delivered, n float64) string {
-	elapsed := last.Began.Sub(first.Began)
+	elapsed, again := last.Began.Sub(first.Began), last.Redeliveries-first.Redeliveries
 	switch {
 	case last.AutoAcks != first.AutoAcks:
 		return "messages are delivered with automatic acks: there is no ack to wait for"
@@ -67,10 +75,36 @@ func littleRefusal(first, last frame, delivered, n float64) string {
 		return "the broker's counters were reset in the window"
 	case delivered <= 0:
 		return "no deliveries in the window"
+	case again >= littleRedelivered*delivered:
+		return fmt.Sprintf("%.0f %% of deliveries were redelivered, whose waiting would be counted in", 100*min(again/delivered, 1))
 	case n == 0 || elapsed > time.Duration(n)*littleSparsest:
 		return "unacked messages cannot be sampled each second: the broker has too many queues, answers too slowly, or gives no live totals"
 	}
 	return ""
+}
+
+// unsteady reports whether the mean of the unacked samples in the first third of the window and that in the last third
+// differ more than littleSteady times. Little's law holds for a system that ends as it began; after an outage it
+// counts the waiting of a pile whose deliveries lie before the window, or deliveries whose waiting lies after it.
+func unsteady(r reel, first, last frame) bool {
+	third := last.Began.Sub(first.Began) / 3
+	early, ok := r.after(first.Began.Add(third))
+	if !ok {
+		return false
+	}
+	late, ok := r.before(last.Began.Add(-third))
+	if !ok || !late.Began.After(first.Began) {
+		return false
+	}
+	begin, beginKnown := meanUnacked(first, *early)
+	end, endKnown := meanUnacked(*late, last)
+	return beginKnown && endKnown && max(begin, end) > littleSteady*min(begin, end)
+}
+
+// meanUnacked is the mean of the samples between two frames, and false when there are none.
+func meanUnacked(from, to frame) (float64, bool) {
+	n := to.UnackedCount - from.UnackedCount
+	return (to.UnackedSum - from.UnackedSum) / n, n > 0
 }
 
 // looping reports whether redeliveries outnumber acks so far that messages must be going round.

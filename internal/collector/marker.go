@@ -15,6 +15,8 @@ type markerSample struct {
 	Scheme dedup.Scheme
 	Stats  dedup.StoreStats
 	Down   string
+	// Since is when the store began to be followed without loss, by our clock; a window reaches back no further.
+	Since time.Time
 }
 
 // A markerResult holds the marker figures of a pipeline.
@@ -87,7 +89,8 @@ func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 		f := dedup.Exact(dedup.Derived, dedup.Seconds, max(0, age.Seconds()), p.Ended, passSource)
 		f.N = float64(len(p.OldestProcessing))
 		if permanent > 0 {
-			f.Why = fmt.Sprintf("at least: %d processing markers have no expiry, so that their age cannot be known", permanent)
+			f.AtLeast = true
+			f.Why = fmt.Sprintf("at least: %s %s no expiry, so that the age cannot be known", counted(int64(permanent), "processing marker"), verb(int64(permanent), "has", "have"))
 		}
 		return f
 	}
@@ -95,7 +98,8 @@ func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 }
 
 // gaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the
-// start of the last pass.
+// start of the last pass. It covers the part of the window that the store was followed for, and its sample size is the
+// markers of the pass.
 func gaveUp(s markerSample, window time.Duration) dedup.Figure {
 	p, why := s.Stats.Pass, s.Down
 	switch {
@@ -112,9 +116,13 @@ func gaveUp(s markerSample, window time.Duration) dedup.Figure {
 	}
 	end := p.Started.Add(p.ClockOffset)
 	f := dedup.Exact(dedup.Derived, dedup.Count, float64(p.GaveUp.Between(end.Add(-window), end)), p.Started, passSource)
-	f.Window, f.Covered = window, window
+	f.Window, f.Covered, f.N = window, clampDuration(p.Started.Sub(s.Since), 0, window), float64(p.Matched)
 	if s.Scheme.DoneTTL > 0 {
-		f.Covered = min(window, s.Scheme.DoneTTL)
+		f.Covered = min(f.Covered, s.Scheme.DoneTTL)
+	}
+	if p.UndatedGaveUp > 0 {
+		f.AtLeast = true
+		f.Why = fmt.Sprintf("at least: the retry counters of %s have no expiry, so that the time cannot be known", counted(p.UndatedGaveUp, "message"))
 	}
 	return f
 }

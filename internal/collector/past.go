@@ -194,5 +194,14 @@ func (p *past) covered(ch series.Change, w time.Duration) time.Duration {
 
 func clampDuration(d, low, high time.Duration) time.Duration { return min(max(d, low), high) }
 
+// span is the part of a window that the history holds of any counter at all.
+func (p *past) span(w time.Duration) time.Duration {
+	var longest time.Duration
+	for _, g := range p.windows[w].gains {
+		longest = max(longest, min(g.Covered, w))
+	}
+	return longest
+}
+
 // gain returns what a tally gained over a window.
 func (p *past) gain(w time.Duration, t *tally) gain { return p.windows[w].gains[t.key] }

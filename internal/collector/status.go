@@ -159,7 +159,9 @@ func (c *Collector) findings(p *pipeline, v view) []dedup.Finding {
 		out = append(out, reportUnreadable(p.Name, p.badFields)...)
 	}
 	if p.store != nil && v.storeDown == "" {
+		out = append(out, messagesGivenUp(v.stats.Pass, v.now)...)
 		out = append(out, markersWithoutExpiry(v.stats.Pass)...)
+		out = append(out, processingTooLong(v.stats.Pass, p.MaxProcessing, v.now)...)
 		out = append(out, passLate(p.Store, v.stats, v.now)...)
 		out = append(out, evictions(p.Store, p.store.evictedAt)...)
 		if p.partner != "" {

@@ -24,6 +24,8 @@ type storeWatch struct {
 	runID     string
 	evicted   counter
 	evictions *tally
+	// first is when the store was first read in this run.
+	first time.Time
 	// disturbed is when markers were last lost, with the reason; evictedAt when any were last evicted.
 	disturbed    time.Time
 	disturbedWhy string
@@ -53,6 +55,9 @@ func (w *storeWatch) absorb(now time.Time) {
 		return
 	}
 	w.absorbed = count
+	if w.first.IsZero() {
+		w.first = now
+	}
 	h := stats.Health
 	at := h.At
 	if at.IsZero() {

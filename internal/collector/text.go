@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -56,4 +57,67 @@ func names(refs []dedup.QueueRef) string {
 		b.WriteString(name(r.Name))
 	}
 	return b.String()
+}
+
+// grouped writes a whole number with a comma between thousands.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// counted writes a number with its noun, whose plural takes an s: "1 marker", "1,200 markers".
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(n) + " " + noun + "s"
+}
+
+// verb returns the form of a verb that agrees with n.
+func verb(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// someOf joins at most five hostile names for a sentence.
+func someOf(all []string) string {
+	const most = 5
+	shown := make([]string, 0, most)
+	for _, s := range all[:min(len(all), most)] {
+		shown = append(shown, name(s))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// clock writes a time of day for a sentence said now, with the date when it is of another day.
+func clock(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04 MST")
+	}
+	return t.Format("2 Jan 15:04 MST")
+}
+
+// span writes a length of time in at most two units: "45s", "5m", "1h30m".
+func span(d time.Duration) string {
+	if d >= time.Hour {
+		d = d.Round(time.Minute)
+	}
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

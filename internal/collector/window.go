@@ -17,7 +17,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 		Window: w, Messages: rep.Messages, Duplicates: rep.Duplicates, DuplicateRate: rep.Rate,
 		CrossCheck:   dedup.Unknown(dedup.Ratio, "no second source"),
 		InFlightHits: rep.InFlight, Failures: rep.Failures, FailureRate: rep.FailureRate,
-		GaveUp: gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w),
+		GaveUp: gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w),
 	}
 	c.latencies(&out, p, v)
 	if v.brokerDown != "" {
@@ -31,6 +31,25 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out.Redeliveries = c.redeliveryRatio(p, w)
 	out.DeadLetterInflow = c.deadLetterInflow(p, w)
 	return out
+}
+
+// vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history or
+// this run has followed the store, and no longer than since it last lost markers.
+func (c *Collector) vouchedSince(p *pipeline, now time.Time, w time.Duration) time.Time {
+	if p.store == nil {
+		return now
+	}
+	since := p.store.first
+	if since.IsZero() {
+		since = now
+	}
+	if kept := now.Add(-c.past.span(w)); kept.Before(since) {
+		since = kept
+	}
+	if p.store.disturbed.After(since) {
+		since = p.store.disturbed
+	}
+	return since
 }
 
 // unknownWindow returns the figures of a window of which nothing is known.
@@ -162,6 +181,7 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
 		f.Covered, f.At = acks.Covered, acks.At
 		if c.past.gain(w, p.broker.closures).Delta > 0 {
+			f.AtLeast = true
 			f.Why = "at least: channels were closed in the window, and the broker may have lost their last counts"
 		}
 	}

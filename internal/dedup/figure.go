@@ -50,6 +50,8 @@ type Figure struct {
 	Low     float64
 	High    float64
 	Unit    Unit
+	// AtLeast is true when Value is only a lower bound: Low = Value, and High, which equals it, is not known.
+	AtLeast bool
 	// Source names where the number came from, for people: "reported counters", "residual interval".
 	Source string
 	// Formula is the arithmetic in one line, in the words of docs/figures.md.
@@ -63,8 +65,6 @@ type Figure struct {
 	Hits float64
 	// Error is the half width of the band of an estimated figure, in the figure's unit; zero when there is none.
 	Error float64
-	// AtLeast says that the value is a lower bound.
-	AtLeast bool
 	// At is when the newest sample in it was taken.
 	At time.Time
 	// Why says why the figure is unknown, or what to bear in mind when it is known.

@@ -153,6 +153,16 @@ func (t Timeline) Between(from, to time.Time) int64 {
 	return t.before(to) - t.before(from)
 }
 
+// FirstSince returns the second of the earliest event at or after from, and the zero time when there is none. It is
+// valid after Freeze.
+func (t Timeline) FirstSince(from time.Time) time.Time {
+	i := sort.Search(len(t.seconds), func(i int) bool { return t.seconds[i] >= from.Unix() })
+	if i == len(t.seconds) {
+		return time.Time{}
+	}
+	return time.Unix(t.seconds[i], 0)
+}
+
 // Total returns all events. It is valid after Freeze.
 func (t Timeline) Total() int64 {
 	if len(t.sums) == 0 {

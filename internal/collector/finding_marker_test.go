@@ -1,0 +1,146 @@
+package collector
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// findingNow is noon; the store's clock is three minutes ahead of ours in these tests.
+var findingNow = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+const findingOffset = 3 * time.Minute
+
+func passAt(now time.Time) *dedup.Pass {
+	return &dedup.Pass{Started: now.Add(-2 * time.Minute), Ended: now.Add(-time.Minute), ClockOffset: findingOffset}
+}
+
+func TestMessagesGivenUpAreAFinding(t *testing.T) {
+	tests := map[string]struct {
+		ages []time.Duration
+		tier dedup.Tier // unknown: no finding
+		text string
+	}{
+		"none":                       {nil, dedup.TierUnknown, ""},
+		"one in the hour":            {[]time.Duration{18 * time.Minute}, dedup.Severe, "1 message was given up since 11:42 UTC"},
+		"nine in the hour":           {repeated(9, 18*time.Minute), dedup.Severe, "9 messages were given up since 11:42 UTC"},
+		"ten in the hour":            {repeated(10, 18*time.Minute), dedup.Emergency, "10 messages were given up"},
+		"thousands":                  {repeated(1234, 18*time.Minute), dedup.Emergency, "1,234 messages were given up"},
+		"older ones are not counted": {append(repeated(20, 3*time.Hour), 30*time.Minute), dedup.Severe, "1 message was given up since 11:30 UTC"},
+		"many, but hours ago":        {repeated(20, 3*time.Hour), dedup.Warning, "20 messages were given up since 09:00 UTC"},
+		"yesterday":                  {[]time.Duration{23 * time.Hour}, dedup.Warning, "since 3 Mar 13:00 UTC"},
+		"more than a day ago":        {repeated(20, 25*time.Hour), dedup.TierUnknown, ""},
+		"while the pass walked":      {[]time.Duration{90 * time.Second}, dedup.Severe, "1 message was given up"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := passAt(findingNow)
+			for _, age := range tt.ages {
+				p.GaveUp.Add(findingNow.Add(findingOffset - age))
+			}
+			p.GaveUp.Freeze()
+			p.GaveUpIDs = []string{"a", "b\x1b", "c", "d", "e", "sixth"}
+			got := messagesGivenUp(p, findingNow)
+			if tt.tier == dedup.TierUnknown {
+				if len(got) != 0 {
+					t.Errorf("got %+v, want none", got)
+				}
+				return
+			}
+			if len(got) != 1 || got[0].Tier != tt.tier || !strings.Contains(got[0].Text, tt.text) || got[0].Mend == "" {
+				t.Fatalf("got %+v, want %s and %q", got, tt.tier, tt.text)
+			}
+			if e := got[0].Evidence; !strings.Contains(e, "a, b\uFFFD, c, d, e") || strings.Contains(e, "sixth") {
+				t.Errorf("evidence %q, want the first five ids, plain", e)
+			}
+		})
+	}
+	if got := messagesGivenUp(nil, findingNow); got != nil {
+		t.Errorf("without a pass: %+v", got)
+	}
+}
+
+func repeated(n int, age time.Duration) []time.Duration {
+	out := make([]time.Duration, n)
+	for i := range out {
+		out[i] = age
+	}
+	return out
+}
+
+func TestMarkersThatProcessTooLongAreAFinding(t *testing.T) {
+	tests := map[string]struct {
+		ages    []time.Duration // negative: without expiry
+		longest time.Duration
+		text    string // empty: no finding
+	}{
+		"none":                       {nil, time.Minute, ""},
+		"honest work":                {[]time.Duration{150 * time.Second}, time.Minute, ""},
+		"one too old":                {[]time.Duration{14 * time.Minute}, 30 * time.Second, "1 marker has been processing for longer than 30s, the longest that honest work takes; the oldest for 14m"},
+		"two of three":               {[]time.Duration{90 * time.Minute, 10 * time.Minute, 2 * time.Minute}, time.Minute, "2 markers have been processing for longer than 1m, the longest that honest work takes; the oldest for 1h30m"},
+		"only without expiry":        {[]time.Duration{-1, -1}, time.Minute, ""},
+		"without expiry and too old": {[]time.Duration{-1, 10 * time.Minute}, time.Minute, "1 marker has been"},
+		"a list full of old ones":    {repeated(50, 10*time.Minute), time.Minute, "At least 50 markers have been"},
+		"a full list that holds all": {append(repeated(49, 10*time.Minute), 2*time.Minute), time.Minute, "49 markers have been"},
+		"a full list beside markers without expiry": {append(repeated(10, -1), repeated(40, 10*time.Minute)...), time.Minute, "At least 40 markers"},
+		"no limit is configured":                    {[]time.Duration{time.Hour}, 0, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := passAt(findingNow)
+			for i, age := range tt.ages {
+				m := dedup.Marker{ID: fmt.Sprintf("m<%d>", i)}
+				if age >= 0 {
+					m.Since = findingNow.Add(findingOffset - age)
+				}
+				p.OldestProcessing = append(p.OldestProcessing, m)
+			}
+			got := processingTooLong(p, tt.longest, findingNow)
+			if tt.text == "" {
+				if len(got) != 0 {
+					t.Errorf("got %+v, want none", got)
+				}
+				return
+			}
+			if len(got) != 1 || got[0].Tier != dedup.Warning || !strings.HasPrefix(got[0].Text, tt.text) {
+				t.Fatalf("got %+v, want %q", got, tt.text)
+			}
+			if !strings.Contains(got[0].Mend, "look") && !strings.Contains(got[0].Mend, "Look") {
+				t.Errorf("a finding without a mend: %+v", got[0])
+			}
+		})
+	}
+}
+
+func TestNumbersInSentences(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 markers", 1: "1 marker", 2: "2 markers", 999: "999 markers", 1000: "1,000 markers", 1234567: "1,234,567 markers"} {
+		if got := counted(n, "marker"); got != want {
+			t.Errorf("counted(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if got := grouped(-1234); got != "-1,234" {
+		t.Errorf("grouped(-1234) = %q", got)
+	}
+}
+
+func TestAPipelineShowsLostWorkAndStuckMarkers(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.pipelines[0].MaxProcessing = time.Minute
+		now := time.Now()
+		p := &dedup.Pass{Started: now, Ended: now, OldestProcessing: []dedup.Marker{{ID: "stuck", Since: now.Add(-time.Hour)}}}
+		p.GaveUp.Add(now.Add(-time.Minute))
+		p.GaveUp.Freeze()
+		b.store.set(func(f *fakeSource) { f.stats.Pass = p })
+		pass(2 * testInterval)
+		kinds := map[string]dedup.Tier{}
+		for _, f := range b.pipeline(t, "orders").Findings {
+			kinds[f.Kind] = f.Tier
+		}
+		if kinds["messages_given_up"] != dedup.Severe || kinds["processing_too_long"] != dedup.Warning {
+			t.Errorf("findings %v, want messages_given_up severe and processing_too_long", kinds)
+		}
+	})
+}
