@@ -129,12 +129,18 @@ type reportWatch struct {
 
 func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *reportWatch {
 	w := &reportWatch{}
+	reported := false // of the reading goroutine: the hash was there at least once
 	w.src = &source{name: "reported " + pipeline, kind: "reported", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: staleAfter * cfg.Interval, turned: turned,
 		read: func(ctx context.Context) error {
 			got, err := r.Reported(ctx, pipeline)
 			if err == nil {
 				w.readings.set(got)
+				note := ""
+				if reported = reported || got.Present; !reported {
+					note = "nothing reported yet"
+				}
+				w.src.remark(note)
 			}
 			return err
 		}}
