@@ -75,7 +75,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
-			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %d keys", name(w.store.Name()), step.Delta))
+			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass)
