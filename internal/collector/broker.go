@@ -62,8 +62,11 @@ type brokerWatch struct {
 	moved     bool
 	closed    counter
 	closures  *tally
-	alarms    map[string]bool
-	events    eventLog
+	// closuresSince is when the newest event of closed channels began, closuresCount how many it tells of.
+	closuresSince time.Time
+	closuresCount int64
+	alarms        map[string]bool
+	events        eventLog
 }
 
 func (b *brokerWatch) acquire(ctx context.Context) error {
@@ -210,8 +213,25 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
 		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
 	}
 	if st.Delta > 0 {
-		b.events.addSpaced(s.At, "consumer_restart", fmt.Sprintf("%d channels were closed on broker %s", st.Delta, name(b.broker.Name())))
+		b.noteClosures(st.Delta, s.At)
 	}
+}
+
+// noteClosures adds closed channels to the newest event of theirs, or begins another when that one is too old: consumers
+// that open a channel for each message would push everything else out of the log.
+func (b *brokerWatch) noteClosures(n int64, at time.Time) {
+	const kind = "consumer_restart"
+	text := func(n int64) string {
+		return fmt.Sprintf("%s %s closed on broker %s", counted(n, "channel"), verb(n, "was", "were"), name(b.broker.Name()))
+	}
+	apart := at.Sub(b.closuresSince)
+	if b.closuresSince.IsZero() || apart < 0 || apart >= closuresApart {
+		b.closuresSince, b.closuresCount = at, n
+		b.events.add(at, kind, text(n))
+		return
+	}
+	b.closuresCount += n
+	b.events.amend(kind, text(b.closuresCount)+" since "+clock(b.closuresSince, at))
 }
 
 func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {

@@ -94,7 +94,7 @@ func TestLittlesLaw(t *testing.T) {
 		"too few in flight":                      {func(f *frame) { f.UnackedSum = 90 }, 0, "too few in flight"},
 		"no deliveries":                          {func(f *frame) { f.Deliveries = 0 }, 0, "no deliveries"},
 		"automatic acks":                         {func(f *frame) { f.AutoAcks = 5 }, 0, "automatic acks"},
-		"reset counters":                         {func(f *frame) { f.Gaps = 1 }, 0, "were reset"},
+		"reset counters":                         {func(f *frame) { f.Gaps = 1 }, 0, "were reset in the window (until about 08:10 UTC)"},
 		"sampled every five seconds":             {func(f *frame) { f.UnackedCount, f.UnackedSum = 60, 200 }, 0, "cannot be sampled each second"},
 		"a loop":                                 {func(f *frame) { f.Acks, f.Redeliveries = 10, 2900 }, 0, "97 % of deliveries were redelivered, whose waiting would be counted in"},
 		"one in twenty is returned":              {func(f *frame) { f.Redeliveries = 150 }, 0, "5 % of deliveries were redelivered"},

@@ -13,6 +13,8 @@ const (
 	eventsAge  = 24 * time.Hour
 	// eventsApart is how soon an event of a kind that comes in bursts may be followed by another.
 	eventsApart = time.Minute
+	// closuresApart is the span over which closed channels are one event.
+	closuresApart = 5 * time.Minute
 )
 
 // An eventLog keeps what happened within a day, oldest first.
@@ -25,6 +27,16 @@ func (l *eventLog) add(at time.Time, kind, text string) {
 		drop++
 	}
 	l.events = slices.Delete(l.events, 0, drop)
+}
+
+// amend changes the text of the newest event of a kind.
+func (l *eventLog) amend(kind, text string) {
+	for i := len(l.events) - 1; i >= 0; i-- {
+		if l.events[i].Kind == kind {
+			l.events[i].Text = text
+			return
+		}
+	}
 }
 
 // addSpaced adds an event unless one of its kind was added less than eventsApart ago.

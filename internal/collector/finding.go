@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -49,15 +48,10 @@ func reportUnreadable(pipeline string, fields []string) []dedup.Finding {
 	if len(fields) == 0 {
 		return nil
 	}
-	const most = 5
-	shown := make([]string, 0, most)
-	for _, f := range fields[:min(len(fields), most)] {
-		shown = append(shown, name(f))
-	}
 	return []dedup.Finding{{
 		Kind: "reported_latency_unreadable", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("%d latency fields of dedupstats:%s cannot be read, so the latency is not shown", len(fields), pipeline),
-		Evidence: "Fields: " + strings.Join(shown, ", "),
+		Text:     fmt.Sprintf("%s of dedupstats:%s cannot be read, so the latency is not shown", counted(int64(len(fields)), "latency field"), pipeline),
+		Evidence: "Fields: " + someOf(fields),
 		Mend:     "Write whole numbers by HINCRBY, and a bucket and the sum for each delivery: docs/consumers.md.",
 	}}
 }
@@ -82,7 +76,7 @@ func hiddenQueues(broker string, listed int, total *int64) []dedup.Finding {
 	}
 	return []dedup.Finding{{
 		Kind: "queue_hidden", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("Broker %s hides %d of its %d queues from the watching account", name(broker), *total-int64(listed), *total),
+		Text:     fmt.Sprintf("Broker %s hides %s of its %s from the watching account", name(broker), grouped(*total-int64(listed)), counted(*total, "queue")),
 		Evidence: "The overview counts more queues than the list shows.",
 		Mend:     "Give the account a permission in each vhost: rabbitmqctl set_permissions -p VHOST USER '^$' '^$' '.*'",
 	}}
@@ -102,7 +96,7 @@ func autoAckConsumers(consumers []dedup.Consumer) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "auto_ack_consumers", Tier: dedup.Warning,
 		Text:     "Consumers take messages with automatic acks: what they hold when they crash is lost",
-		Evidence: fmt.Sprintf("%d of %d consumers", n, len(consumers)),
+		Evidence: fmt.Sprintf("%s of %s", grouped(int64(n)), counted(int64(len(consumers)), "consumer")),
 		Mend:     "Consume with manual acks and ack after the work.",
 	}}
 }
@@ -115,7 +109,7 @@ func deadLetterConsumers(queue string, consumers *int64) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "dead_letter_queue_consumed", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("Dead-letter queue %s has consumers: its depth does not show how many dead letters arrived", name(queue)),
-		Evidence: fmt.Sprintf("%d consumers", *consumers),
+		Evidence: counted(*consumers, "consumer"),
 		Mend:     "Judge the inflow instead of the depth, or see what consumes it.",
 	}}
 }
@@ -128,7 +122,7 @@ func loopingMessages(redeliveries, acks gain) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "looping", Tier: dedup.Severe,
 		Text:     "Messages are looping: they are redelivered again and again without progress",
-		Evidence: fmt.Sprintf("%.0f redeliveries and %.0f acks in 5 m", redeliveries.Delta, acks.Delta),
+		Evidence: fmt.Sprintf("%s and %s in 5 m", deliveredAgain(redeliveries.Delta), counted(whole(acks.Delta), "ack")),
 		Mend:     "Look for markers that stay processing, and for failing work that is returned to the queue.",
 	}}
 }
@@ -141,7 +135,7 @@ func markersWithoutExpiry(p *dedup.Pass) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "marker_without_expiry", Tier: dedup.Severe,
 		Text:     "Processing markers that never expire block their messages until somebody clears them",
-		Evidence: fmt.Sprintf("%d markers in the last complete pass", p.NoExpiry[dedup.Processing]),
+		Evidence: counted(p.NoExpiry[dedup.Processing], "marker") + " in the last complete pass",
 		Mend:     "Claim with SET NX EX in one command; clear the stuck markers after a look at each.",
 	}}
 }
@@ -160,7 +154,7 @@ func passLate(store string, s dedup.StoreStats, now time.Time) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "pass_incomplete", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("The pass over store %s has been under way for %s", name(store), now.Sub(started).Round(time.Minute)),
-		Evidence: fmt.Sprintf("%.0f %% covered, %d keys examined; %s", 100*s.Progress.Coverage, s.Progress.Examined, plain(why, 200)),
+		Evidence: fmt.Sprintf("%.0f %% covered, %s examined; %s", 100*s.Progress.Coverage, counted(s.Progress.Examined, "key"), plain(why, 200)),
 		Mend:     "Raise the store's budget, or put the markers into a database of their own.",
 	}}
 }

@@ -45,7 +45,7 @@ func little(s littleSample) dedup.Figure {
 	}
 	f.Covered, f.At = min(last.Began.Sub(first.Began), s.Window), last.Began
 	delivered, n := last.Deliveries-first.Deliveries, last.UnackedCount-first.UnackedCount
-	if why := littleRefusal(first, last, delivered, n); why != "" {
+	if why := littleRefusal(s, first, last); why != "" {
 		f.Why = why
 		return f
 	}
@@ -66,13 +66,14 @@ func little(s littleSample) dedup.Figure {
 	return f
 }
 
-func littleRefusal(first, last frame, delivered, n float64) string {
+func littleRefusal(s littleSample, first, last frame) string {
+	delivered, n := last.Deliveries-first.Deliveries, last.UnackedCount-first.UnackedCount
 	elapsed, again := last.Began.Sub(first.Began), last.Redeliveries-first.Redeliveries
 	switch {
 	case last.AutoAcks != first.AutoAcks:
 		return "messages are delivered with automatic acks: there is no ack to wait for"
 	case last.Gaps != first.Gaps:
-		return "the broker's counters were reset in the window"
+		return "the broker's counters were reset in the window" + untilAbout(s.Frames.lastGap().Add(s.Window), last.Began)
 	case delivered <= 0:
 		return "no deliveries in the window"
 	case again >= littleRedelivered*delivered:

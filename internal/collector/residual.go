@@ -112,7 +112,7 @@ func residual(s residualSample) dedup.Figure {
 	high := acks[1] - done[0] - given[0]
 	low := acks[0] - done[1] - given[1]
 	if high < -3*math.Sqrt(acks[1]) {
-		f.Why = fmt.Sprintf("the store shows %.0f more completed messages than the broker shows acks: it holds markers of other work, or acks were lost", -high)
+		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
 		return f
 	}
 	b, why := repeats(s, from, to, lost)
@@ -131,7 +131,7 @@ func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
 	f.High = max(f.Low, high/acks[1])
 	f.Value, f.Hits, f.N = f.Low, low, acks[0]
 	if width := f.High - f.Low; width > residualWidest {
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %.0f messages were duplicates", 100*f.Low, 100*f.High, acks[0])
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(acks[0]), "message"))
 		return f
 	}
 	f.Quality = dedup.Derived
@@ -293,13 +293,19 @@ func spanRefusal(s residualSample, from, to cut) string {
 	first, last := from.Before, to.After
 	switch {
 	case last.Gaps != first.Gaps:
-		return "the broker's counters were reset in the window"
+		return "the broker's counters were reset in the window" + s.untilAbout(s.Frames.lastGap(), to)
 	case last.AutoAcks != first.AutoAcks:
 		return "messages were delivered with automatic acks in the window, which the broker does not count as acks"
 	case !s.Disturbed.IsZero() && s.Disturbed.After(from.At):
-		return s.DisturbedWhy
+		return s.DisturbedWhy + s.untilAbout(s.Disturbed, to)
 	}
 	return ""
+}
+
+// untilAbout says when what happened at t leaves the window, whose end lags behind the newest reading as it does now.
+func (s residualSample) untilAbout(t time.Time, to cut) string {
+	now := s.Frames[len(s.Frames)-1].Began
+	return untilAbout(t.Add(s.Window+now.Sub(to.At)), now)
 }
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
@@ -315,7 +321,7 @@ func ackBounds(from, to cut) (acks [2]float64, lost float64, why string) {
 	}
 	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
 	if low > acks[1] {
-		return acks, 0, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %.0f acks, while at least %.0f messages left the queue", acks[1], low)
+		return acks, 0, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
 	}
 	if high < acks[0] {
 		return acks, 0, "the balance of messages does not close: more acks than messages that left the queue"

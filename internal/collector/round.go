@@ -96,7 +96,7 @@ func (c *Collector) absorb(now time.Time) {
 	}
 }
 
-// noteTurns logs an event for each source that went down or came back.
+// noteTurns notes an event, and logs a line, for each source that went down or came back.
 func (c *Collector) noteTurns(now time.Time) {
 	note := func(s *source, logs ...*eventLog) {
 		h := s.status(now)
@@ -105,6 +105,12 @@ func (c *Collector) noteTurns(now time.Time) {
 		}
 		was, known := c.up[s.name]
 		c.up[s.name] = h.OK
+		switch {
+		case !h.OK && (was || !known):
+			c.log.Warn("source cannot be read", "source", s.name, "reason", h.Err)
+		case h.OK && known && !was:
+			c.log.Info("source answers again", "source", s.name)
+		}
 		for _, l := range logs {
 			switch {
 			case !h.OK && (was || !known):

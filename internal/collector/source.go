@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type source struct {
 	mu     sync.Mutex
 	health dedup.SourceHealth
 	began  time.Time // of the reading under way; zero when there is none
+	note   string    // shown while the source is OK
 }
 
 // phase returns a share of span that depends on the name alone, so that sources spread over the interval and keep
@@ -111,12 +113,20 @@ func (s *source) finish(start time.Time, took time.Duration, err error) bool {
 	if err == nil {
 		h.LastSuccess, h.Err = start, ""
 	} else {
-		h.Err = words(err, s.timeout)
+		// The broker's own messages begin with the name that is shown beside them.
+		h.Err = strings.TrimPrefix(words(err, s.timeout), "broker "+strings.TrimPrefix(s.name, s.kind+" ")+": ")
 	}
 	if turned {
 		h.Since = start
 	}
 	return turned
+}
+
+// remark sets what is shown beside a source that is OK.
+func (s *source) remark(note string) {
+	s.mu.Lock()
+	s.note = note
+	s.mu.Unlock()
 }
 
 func (s *source) miss() {
@@ -142,6 +152,9 @@ func (s *source) status(now time.Time) dedup.SourceHealth {
 	}
 	if h.OK && now.Sub(h.LastSuccess) > s.patience {
 		h.OK, h.Err = false, fmt.Sprintf("the last answer is %s old", now.Sub(h.LastSuccess).Round(time.Second))
+	}
+	if h.OK {
+		h.Note = s.note
 	}
 	return h
 }

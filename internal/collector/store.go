@@ -75,7 +75,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
-			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %d keys", name(w.store.Name()), step.Delta))
+			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass)
@@ -129,12 +129,18 @@ type reportWatch struct {
 
 func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *reportWatch {
 	w := &reportWatch{}
+	reported := false // of the reading goroutine: the hash was there at least once
 	w.src = &source{name: "reported " + pipeline, kind: "reported", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: staleAfter * cfg.Interval, turned: turned,
 		read: func(ctx context.Context) error {
 			got, err := r.Reported(ctx, pipeline)
 			if err == nil {
 				w.readings.set(got)
+				note := ""
+				if reported = reported || got.Present; !reported {
+					note = "nothing reported yet"
+				}
+				w.src.remark(note)
 			}
 			return err
 		}}

@@ -119,3 +119,13 @@ func (r reel) span(from, to time.Time) reel {
 	}
 	return r[i:j]
 }
+
+// lastGap is when a reading last showed that events may have been dropped; zero when none did.
+func (r reel) lastGap() time.Time {
+	for i := len(r) - 1; i > 0; i-- {
+		if r[i].Gaps != r[i-1].Gaps {
+			return r[i].Ended
+		}
+	}
+	return time.Time{}
+}

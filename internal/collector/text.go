@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -120,4 +121,16 @@ func span(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// untilAbout ends a sentence with the time at which what it says stops to hold.
+func untilAbout(t, now time.Time) string { return " (until about " + clock(t, now) + ")" }
+
+// whole rounds a counter for a sentence.
+func whole(v float64) int64 { return int64(math.Round(v)) }
+
+// deliveredAgain counts redeliveries in words.
+func deliveredAgain(v float64) string {
+	n := whole(v)
+	return grouped(n) + " " + verb(n, "redelivery", "redeliveries")
 }

@@ -38,7 +38,7 @@ type SourceHealth struct {
 	Took  time.Duration
 	// Err is the last error in words that say what to do; empty when OK.
 	Err string
-	// Note says what to bear in mind of a source that answers, such as "nothing reported yet"; empty when nothing.
+	// Note says what to bear in mind of a source that is OK: "nothing reported yet"; empty when there is nothing.
 	Note string
 	// Missed counts ticks that were skipped because a reading was still under way.
 	Missed uint64

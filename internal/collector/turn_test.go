@@ -1,0 +1,135 @@
+package collector
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestASourceThatTurnsIsLoggedOnceWithItsReason(t *testing.T) {
+	var out bytes.Buffer
+	b := newBench(t, testInterval)
+	b.log = slog.New(slog.NewTextHandler(&out, nil))
+	src, now := b.brokers[0].samples, time.Now()
+	turn := func(err error) string {
+		out.Reset()
+		for range 3 {
+			src.finish(now, 0, err)
+			b.noteTurns(now)
+		}
+		return out.String()
+	}
+	if got := turn(nil); got != "" {
+		t.Errorf("a first success is logged: %s", got)
+	}
+	if got := turn(errors.New("connection refused")); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") ||
+		!strings.Contains(got, `source="broker main"`) || !strings.Contains(got, `reason="connection refused"`) {
+		t.Errorf("a lost source logs %q, want one WARN with the reason", got)
+	}
+	if got := turn(nil); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO") || !strings.Contains(got, `source="broker main"`) {
+		t.Errorf("a source that is back logs %q, want one INFO", got)
+	}
+}
+
+func TestTheNameOfABrokerIsSaidOnce(t *testing.T) {
+	b := newBench(t, testInterval)
+	now := time.Now()
+	b.brokers[0].samples.finish(now, 0, &dedup.Error{Kind: dedup.Unavailable, Public: "broker main: GET /api/overview: connection refused"})
+	b.noteTurns(now)
+	want := "broker main cannot be read: GET /api/overview: connection refused"
+	if got := b.view(b.pipelines[0], now).brokerDown; got != want {
+		t.Errorf("a figure says %q, want %q", got, want)
+	}
+	if e := b.brokers[0].events.events; len(e) != 1 || e[0].Text != want {
+		t.Errorf("events %+v, want %q", e, want)
+	}
+}
+
+func TestAHashThatNeverExistedIsNoted(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		health := func() dedup.SourceHealth {
+			pass(2 * testInterval)
+			for _, h := range b.Snapshot().Sources {
+				if h.Name == "reported orders" {
+					return h
+				}
+			}
+			t.Fatal("there is no source of what orders reports")
+			return dedup.SourceHealth{}
+		}
+		if h := health(); !h.OK || h.Note != "nothing reported yet" {
+			t.Errorf("before anybody reported: %+v", h)
+		}
+		b.store.set(func(f *fakeSource) { f.reported.Present = true })
+		if h := health(); !h.OK || h.Note != "" {
+			t.Errorf("once it was reported: %+v", h)
+		}
+		b.store.set(func(f *fakeSource) { f.reported.Present = false })
+		if h := health(); !h.OK || h.Note != "" {
+			t.Errorf("after the hash was deleted: %+v", h)
+		}
+	})
+}
+
+func TestChannelClosuresAreOneEventInFiveMinutes(t *testing.T) {
+	b := newBench(t, testInterval).brokers[0]
+	start := time.Date(2026, 3, 4, 12, 1, 0, 0, time.UTC)
+	closed := int64(0)
+	read := func(after time.Duration, more int64) {
+		closed += more
+		b.countClosures(&dedup.BrokerSample{At: start.Add(after), ChannelsClosed: ptr(closed)})
+	}
+	read(-time.Minute, 0)
+	read(0, 1)
+	if e := b.events.events; len(e) != 1 || e[0].Text != "1 channel was closed on broker main" {
+		t.Fatalf("one closed channel: %+v", e)
+	}
+	read(time.Minute, 2)
+	b.events.add(start.Add(2*time.Minute), "alarm", "Broker main: disk alarm on n1")
+	read(4*time.Minute, 4)
+	e := b.events.events
+	if len(e) != 2 || e[0].Text != "7 channels were closed on broker main since 12:01 UTC" || !e[0].At.Equal(start) {
+		t.Fatalf("seven within five minutes: %+v", e)
+	}
+	read(5*time.Minute, 1200)
+	if e := b.events.events; len(e) != 3 || e[2].Text != "1,200 channels were closed on broker main" || e[0].Text != "7 channels were closed on broker main since 12:01 UTC" {
+		t.Errorf("after five minutes: %+v", e)
+	}
+}
+
+func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
+	shop := runSim(simTraffic{seed: 1, rate: 20, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: 2 * time.Minute, resend: 0.05,
+		interval: 5 * time.Second, passAt: time.Minute, channels: 2})
+	for name, change := range map[string]func(s *residualSample) (hold time.Time){
+		"reset counters": func(s *residualSample) time.Time {
+			tail(s, func(f *frame) { f.Gaps = 1 })
+			return s.Frames[len(s.Frames)/3].Ended
+		},
+		"a restarted store": func(s *residualSample) time.Time {
+			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store was restarted in the window and may have lost markers"
+			return s.Disturbed
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := shop.sample(15 * time.Minute)
+			at := change(&s)
+			why := residual(s).Why
+			_, said, ok := strings.Cut(why, "(until about ")
+			until, err := time.Parse("15:04 MST)", said)
+			if !ok || err != nil {
+				t.Fatalf("%q does not say until when: %v", why, err)
+			}
+			newest := s.Frames[len(s.Frames)-1].Began
+			earliest, latest := at.Add(s.Window-time.Minute).UTC(), at.Add(s.Window).Add(newest.Sub(s.Pass.Started)+2*time.Minute).UTC()
+			until = time.Date(earliest.Year(), earliest.Month(), earliest.Day(), until.Hour(), until.Minute(), 0, 0, time.UTC)
+			if until.Before(earliest) || until.After(latest) {
+				t.Errorf("%q, want between %s and %s", why, earliest, latest)
+			}
+		})
+	}
+}
