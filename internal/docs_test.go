@@ -2,6 +2,7 @@ package internal_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,9 +10,17 @@ import (
 
 // TestEveryFindingHasARunbook compares the kinds of findings in the code with docs/findings.md.
 func TestEveryFindingHasARunbook(t *testing.T) {
-	code, err := os.ReadFile("collector/finding.go")
+	files, err := filepath.Glob("collector/finding*.go")
 	if err != nil {
 		t.Fatal(err)
+	}
+	var code []byte
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code = append(code, text...)
 	}
 	doc, err := os.ReadFile("../docs/findings.md")
 	if err != nil {
