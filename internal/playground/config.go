@@ -79,11 +79,11 @@ func DefaultConfig() Config {
 	return Config{Seed: 1, Pipelines: []PipelineConfig{
 		{Name: "orders", Scheme: TextStatus, DB: 0, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
 			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
-		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 60, Burst: 20 * time.Second, Rest: 40 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
+		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 120, Burst: 15 * time.Second, Rest: 75 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
 			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5, DeadLetterPolicy: true},
 		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 14, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.01,
 			Failure: 0.04, Poison: 0.001, Reject: 0.008, Work: 60 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
-		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 25, Burst: 20 * time.Second, Rest: 40 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.01, LostAck: 0.002,
+		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 48, Burst: 15 * time.Second, Rest: 75 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.01, LostAck: 0.002,
 			Failure: 0.01, Crash: 0.0003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
 		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
 			Failure: 0.005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
@@ -194,8 +194,8 @@ func parseCount(text string, to *int) error {
 
 func parseDuration(text string, to *time.Duration) error {
 	value, err := time.ParseDuration(text)
-	if err != nil || value < 0 || value > time.Minute {
-		return fmt.Errorf("want a duration from 0s to 1m")
+	if err != nil || value < 0 || value > 10*time.Minute {
+		return fmt.Errorf("want a duration from 0s to 10m")
 	}
 	*to = value
 	return nil
