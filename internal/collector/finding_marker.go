@@ -33,8 +33,8 @@ func messagesGivenUp(p *dedup.Pass, now time.Time) []dedup.Finding {
 	}
 	since := clock(p.GaveUp.FirstSince(from).Add(-p.ClockOffset), now)
 	evidence := counted(p.GaveUp.Total()+p.UndatedGaveUp, "retry counter") + " at the limit in the last complete pass, of any age"
-	if len(p.GaveUpIDs) > 0 {
-		evidence += "; ids, for example: " + someOf(p.GaveUpIDs)
+	if len(p.GaveUpMarkers) > 0 {
+		evidence += "; ids, for example: " + someOf(ids(p.GaveUpMarkers))
 	}
 	return []dedup.Finding{{
 		Kind: "messages_given_up", Tier: tier,
@@ -79,4 +79,12 @@ func processingTooLong(p *dedup.Pass, longest time.Duration, now time.Time) []de
 		Mend: "Look whether a consumer died while working; the marker holds its message back until it expires. " +
 			"If the work is just slow, raise max_processing of the pipeline.",
 	}}
+}
+
+func ids(markers []dedup.Marker) []string {
+	all := make([]string, len(markers))
+	for i, m := range markers {
+		all[i] = m.ID
+	}
+	return all
 }

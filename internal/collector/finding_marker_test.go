@@ -42,7 +42,9 @@ func TestMessagesGivenUpAreAFinding(t *testing.T) {
 				p.GaveUp.Add(findingNow.Add(findingOffset - age))
 			}
 			p.GaveUp.Freeze()
-			p.GaveUpIDs = []string{"a", "b\x1b", "c", "d", "e", "sixth"}
+			for _, id := range []string{"a", "b\x1b", "c", "d", "e", "sixth"} {
+				p.GaveUpMarkers = append(p.GaveUpMarkers, dedup.Marker{ID: id})
+			}
 			got := messagesGivenUp(p, findingNow)
 			if tt.tier == dedup.TierUnknown {
 				if len(got) != 0 {

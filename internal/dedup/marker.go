@@ -28,8 +28,18 @@ type Marker struct {
 	// Key is the raw key of the record, as the store holds it.
 	Key   string
 	State State
-	// Since is when the state began, derived from the expiry; zero when it cannot be known.
+	// Status is the status as the store writes it, decoded: processing, 0, PAID; empty where the scheme has none.
+	Status string
+	// BusinessKey names what the message is about, where the store keeps it beside the id.
+	BusinessKey string
+	// Owner names who holds a lock: client:thread of Redisson, or a token.
+	Owner string
+	// Attempts is how often the message has failed so far; nil where the store does not count it.
+	Attempts *int64
+	// Since is when the state began, by the store's clock; zero when it cannot be known.
 	Since time.Time
+	// FirstSeen is when, by our clock, a pass first saw the marker as it still is; zero in a live reading.
+	FirstSeen time.Time
 	// Expires is the absolute expiry by the store's clock; zero when the marker never expires.
 	Expires time.Time
 	// Detail says why a marker is unknown, or shows the beginning of an undecodable value with control characters escaped.
@@ -50,6 +60,12 @@ type Scheme struct {
 	DoneTTL       time.Duration
 	// GiveUp is the number of failures after which the message is acked without its work; zero means never.
 	GiveUp int
+	// States are the states that markers of the scheme can show, in the order of States().
+	States []State
+	// Lock is true for a lock without a marker: it stops two deliveries at once, not one after the other.
+	Lock bool
+	// Blind says why "0 stuck" proves nothing in this scheme; empty when a stuck marker shows.
+	Blind string
 }
 
 // StoreStats is what is known of a store: its last complete pass, the pass under way, and its health.
@@ -58,6 +74,33 @@ type StoreStats struct {
 	Pass     *Pass
 	Progress Progress
 	Health   StoreHealth
+	// Facts is what the store's own layout says; nil where there is nothing to say or it could not be read.
+	Facts *StoreFacts
+	// Waits are the lock waits on a table of markers or business rows; nil where they cannot be seen.
+	Waits *LockWaits
+}
+
+// StoreFacts is what the layout of a store says about its markers.
+type StoreFacts struct {
+	// IDLength is the most characters that the id column holds; 0 when unbounded.
+	IDLength int64
+	// IDCaseInsensitive is true when two ids that differ in case are one; Collation names the column's collation.
+	IDCaseInsensitive bool
+	Collation         string
+	// NullIDs counts rows whose id column is NULL: a unique key admits many of them; nil when it was not counted.
+	NullIDs *int64
+}
+
+// LockWaits are transactions that wait for row locks of others at one moment.
+type LockWaits struct {
+	At time.Time
+	// Waiters counts waiting transactions, Longest is the longest wait so far.
+	Waiters int64
+	Longest time.Duration
+	// LongestTransaction is the age of the oldest open transaction that holds or awaits a lock of the table.
+	LongestTransaction time.Duration
+	// Holders describe the sessions that hold up others: user, host, seconds; at most 20.
+	Holders []string
 }
 
 // A Pass is one complete walk over a store. Every marker that was present throughout was seen at least once.
@@ -74,21 +117,54 @@ type Pass struct {
 	States     map[State]int64
 	// NoExpiry counts markers that never expire, by state.
 	NoExpiry map[State]int64
-	// OldestProcessing are the longest processing markers, oldest first, at most 50; without expiry first.
+	// OldestProcessing are the longest processing markers, oldest first, at most MaxListed; without expiry first.
 	OldestProcessing []Marker
+	// FailedMarkers are failed markers, Permanent markers of any state without an expiry where the scheme sets one; each
+	// at most MaxListed, the oldest first where their age is known.
+	FailedMarkers []Marker
+	Permanent     []Marker
+	// Expiries counts markers by what is left of their lives, in the classes of ExpiryBounds; the last counts longer
+	// lives, and NoExpiry those that never end. Nil where nothing expires.
+	Expiries []int64
+	// Expired counts rows whose expiry has passed although they are still there: the purge does not run.
+	Expired int64
+	// HashIDs counts ids that are 32 hex digits, as md5(body) makes them; LongestID is the length of the longest id in
+	// characters, LongID a sample of it.
+	HashIDs   int64
+	LongestID int64
+	LongID    string
+	// Repeated are business keys that several message ids carry, a sample of at most 50; RepeatedKeys counts them.
+	Repeated     []Repeat
+	RepeatedKeys int64
 	// Undecodable are samples of unknown markers, at most 20.
 	Undecodable []Marker
 	// Completions are done markers by the second of their completion, by the store's clock.
 	Completions Timeline
 	// UndatedCompletions are done markers whose completion time cannot be known: they have no expiry.
 	UndatedCompletions int64
-	// GaveUp are messages that were acked after too many failures, by the second of the last failure; GaveUpIDs a sample.
-	GaveUp    Timeline
-	GaveUpIDs []string
+	// GaveUp are messages that were acked after too many failures, by the second of the last failure. GaveUpMarkers are at
+	// most MaxListed of them: the retry counter is the marker, its state is failed, Since is the last failure.
+	GaveUp        Timeline
+	GaveUpMarkers []Marker
 	// UndatedGaveUp are given-up messages whose time cannot be known: their retry counter has no expiry.
 	UndatedGaveUp int64
 	// Retrying counts retry counters below the limit.
 	Retrying int64
+}
+
+// MaxListed bounds each list of markers that a pass keeps.
+const MaxListed = 1000
+
+// A Repeat is one business key with several message ids.
+type Repeat struct {
+	BusinessKey string
+	IDs         []string // at most 10
+	Count       int64
+}
+
+// ExpiryBounds are the upper bounds of the classes of remaining life in Pass.Expiries; one more class follows for longer.
+func ExpiryBounds() []time.Duration {
+	return []time.Duration{time.Minute, 5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour, 7 * 24 * time.Hour}
 }
 
 // Progress is the pass under way.

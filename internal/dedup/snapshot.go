@@ -63,6 +63,10 @@ type StoreStatus struct {
 	Health SourceHealth
 	Stats  StoreStats
 	Events []Event
+	// Pipelines names the pipelines that keep their markers here, in the order of the configuration.
+	Pipelines []string
+	// Evidence is what the broker says of all those pipelines together, for the verdict on a marker.
+	Evidence Evidence
 }
 
 // PipelineStatus is everything known of one pipeline.
@@ -81,6 +85,9 @@ type PipelineStatus struct {
 	Markers          map[State]Figure
 	MarkersNoExpiry  Figure
 	OldestProcessing Figure
+	// Stuck counts processing markers by verdict, of the listed ones; a marker is stuck when it is probably dead or orphan.
+	Stuck    Figure
+	Verdicts map[Verdict]Figure
 	// PassAge is the age of the last complete pass, Coverage the share of the pass under way.
 	PassAge  Figure
 	Coverage Figure

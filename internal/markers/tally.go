@@ -12,7 +12,6 @@ import (
 const (
 	maxOldest      = 50
 	maxUndecodable = 20
-	maxGaveUpIDs   = 50
 	// maxSampleKey bounds the names that a sample keeps; a longer key is described instead.
 	maxSampleKey = 1024
 )
@@ -123,10 +122,11 @@ func (t *tally) retry(key, value string, expiry, now int64) {
 	case n < int64(rule.GiveUp):
 		t.pass.Retrying++
 	default:
-		if len(t.pass.GaveUpIDs) < maxGaveUpIDs && len(key) <= maxSampleKey {
-			t.pass.GaveUpIDs = append(t.pass.GaveUpIDs, strings.TrimPrefix(key, t.layout.retry.prefix))
-		}
 		at := began(expiry, now, rule.TTL)
+		if len(t.pass.GaveUpMarkers) < dedup.MaxListed && len(key) <= maxSampleKey {
+			t.pass.GaveUpMarkers = append(t.pass.GaveUpMarkers, dedup.Marker{Store: t.layout.cfg.Name, Key: key,
+				ID: strings.TrimPrefix(key, t.layout.retry.prefix), State: dedup.Failed, Attempts: &n, Since: at})
+		}
 		if at.IsZero() {
 			t.pass.UndatedGaveUp++
 			return

@@ -1,0 +1,64 @@
+package dedup
+
+import "time"
+
+// NoExpiry is the ExpiresMillis of what never expires.
+const NoExpiry = -1
+
+// A Sighting is a marker exactly as a store held it at one moment: what a compare-and-clear compares with, and what an
+// undo restores.
+type Sighting struct {
+	Marker
+	// At is when it was read by our clock, Clock the same moment by the store's.
+	At    time.Time
+	Clock time.Time
+	// Server identifies the server that was read: a change of server before an action refuses the action.
+	Server string
+	// Type is string, hash or row.
+	Type string
+	// Value is the exact value: the bytes of a string; a JSON object of field to value of a hash, sorted by field; a JSON
+	// object of column to text or null of a row. A sighting that was taken for watching holds the columns of the marker
+	// alone; the image that an action keeps holds every column.
+	Value []byte
+	// ExpiresMillis is the exact expiry in milliseconds since 1970 by the store's clock, or NoExpiry.
+	ExpiresMillis int64
+	// Retry is the retry counter of the same message, nil when there is none.
+	Retry *RetryCounter
+}
+
+// A RetryCounter is the failure counter of one message.
+type RetryCounter struct {
+	Key           string
+	Value         string
+	ExpiresMillis int64
+}
+
+// Result is what became of one action on one marker.
+type Result string
+
+// The results of an action.
+const (
+	// Cleared, ExpirySet and Restored were done, and seen to be done.
+	Cleared   Result = "cleared"
+	ExpirySet Result = "expiry set"
+	Restored  Result = "restored"
+	// Changed: the marker is not what was seen; nothing was done.
+	Changed Result = "changed meanwhile"
+	// Gone: there is no such marker any more; nothing was done.
+	Gone Result = "gone"
+	// Refused: acting would not be safe, or the store does not allow it; nothing was done.
+	Refused Result = "refused"
+	// NotDone: the store could not be reached; nothing was done.
+	NotDone Result = "not done"
+	// UnknownOutcome: the connection was lost in the act, and re-reading could not tell.
+	UnknownOutcome Result = "unknown outcome"
+)
+
+// An Outcome is the result of one action on one marker, in words.
+type Outcome struct {
+	Result Result
+	// Text completes the result: "now done since 03:12:07"; empty where there is nothing to add.
+	Text string
+	// Now is what is there after the action, where it could be read.
+	Now *Sighting
+}
