@@ -15,11 +15,13 @@ func Preset(name string) (Config, bool) {
 	case "redis-json-status":
 		return redisJSONStatus(), true
 	}
-	return Config{}, false
+	return sqlPreset(name)
 }
 
 // PresetNames returns the names of the presets in the order of the documentation.
-func PresetNames() []string { return []string{"redis-text-status", "redis-json-status"} }
+func PresetNames() []string {
+	return append([]string{"redis-text-status", "redis-json-status"}, sqlPresetNames()...)
+}
 
 // redisTextStatus: SETNX msg:{id} processing, EXPIRE 300, later SET done, EXPIRE 86400; a failure deletes the marker and
 // counts retry:{id}, and from 5 failures on the message is acked without its work.

@@ -34,6 +34,7 @@ type Store interface {
 // kinds maps each kind of store to its constructor. A new kind is one file and one line here.
 var kinds = map[string]func(Config, *slog.Logger) (Store, error){
 	kindRedisString: openRedisString,
+	kindSQLTable:    openSQLTable,
 }
 
 // Open returns the store that the configuration describes. It does not connect: a server that is down is a matter of

@@ -34,7 +34,11 @@ func (c Config) Validate() error {
 		problems.add("preset", "%q is not known: use one of %s", c.Preset, strings.Join(PresetNames(), ", "))
 	}
 	if _, ok := kinds[c.Kind]; !ok {
-		problems.add("kind", "%q is not known: use a preset (%s) or kind %s", c.Kind, strings.Join(PresetNames(), ", "), kindRedisString)
+		problems.add("kind", "%q is not known: use a preset (%s) or kind %s or %s", c.Kind, strings.Join(PresetNames(), ", "), kindRedisString, kindSQLTable)
+	}
+	if c.Kind == kindSQLTable {
+		problems.sqlTable(c)
+		return errors.Join(problems...)
 	}
 	problems.redis("redis", c.Redis)
 	if !c.Act.Redis.URL.IsZero() {
@@ -173,7 +177,7 @@ func (p *problems) sweep(s Sweep) {
 
 // Overlaps returns an error for each pair of stores that would take the same key of the same database for theirs.
 func Overlaps(stores []Config) []error {
-	var found []error
+	found := sqlOverlaps(stores)
 	for i, a := range stores {
 		for _, b := range stores[i+1:] {
 			if a.server() == "" || a.server() != b.server() {
