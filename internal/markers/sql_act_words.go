@@ -101,11 +101,11 @@ func (r *rowAct) holder(ctx context.Context) string {
 
 func sessionWords(user, host sql.NullString, seconds sql.NullFloat64) string {
 	text := "a session"
-	if user.Valid {
+	switch {
+	case user.Valid && host.String != "":
+		text = printable(user.String + "@" + host.String)
+	case user.Valid:
 		text = printable(user.String)
-	}
-	if host.Valid && host.String != "" {
-		text += "@" + printable(host.String)
 	}
 	if seconds.Valid {
 		text += fmt.Sprintf(", open for %.0f s", max(0, seconds.Float64))
