@@ -14,29 +14,20 @@ const (
 	presetStateMachine = "sql-state-machine"
 )
 
-func sqlPreset(name string) (Config, bool) {
-	switch name {
-	case presetStatusCode:
-		return sqlStatusCode(), true
-	case presetStatusName:
-		return sqlStatusName(), true
-	case presetUniqueRow:
-		return sqlUniqueRow(), true
-	case presetStateMachine:
-		return sqlStateMachine(), true
+func sqlPresets() []preset {
+	return []preset{
+		{presetStatusCode, sqlStatusCode},
+		{presetStatusName, sqlStatusName},
+		{presetUniqueRow, sqlUniqueRow},
+		{presetStateMachine, sqlStateMachine},
 	}
-	return Config{}, false
-}
-
-func sqlPresetNames() []string {
-	return []string{presetStatusCode, presetStatusName, presetUniqueRow, presetStateMachine}
 }
 
 // sqlStatusCode: INSERT INTO message_dedup with status 0, commit, work, UPDATE to 1, or to 2 after a failure. Whatever the
 // status of a row, its message is acked.
 func sqlStatusCode() Config {
 	return Config{
-		Preset: presetStatusCode, Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "message_dedup",
+		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "message_dedup",
 		Columns: Columns{
 			ID: ColumnList{"message_id"}, BusinessKey: "business_key", Status: "status",
 			Created: "created_at", Updated: "updated_at", AutoIncrement: "id",
@@ -50,7 +41,7 @@ func sqlStatusCode() Config {
 // message goes to the dead-letter queue.
 func sqlStatusName() Config {
 	return Config{
-		Preset: presetStatusName, Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "consumed_messages",
+		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "consumed_messages",
 		Columns: Columns{
 			ID: ColumnList{"message_id"}, BusinessKey: "biz_id", Status: "status", Created: "create_time", AutoIncrement: "id",
 		},
@@ -63,7 +54,7 @@ func sqlStatusName() Config {
 // one's transaction, then finds the row; a failure rolls it back.
 func sqlUniqueRow() Config {
 	return Config{
-		Preset: presetUniqueRow, Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "t_points",
+		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "t_points",
 		Columns: Columns{ID: ColumnList{"order_id"}, Created: "create_time"},
 		// No delivery ever meets a row in flight, so that on_inflight has nothing to say.
 		Mark: "after", OnFail: "delete", Transactional: true, Sweep: sqlSweep(),
@@ -74,7 +65,7 @@ func sqlUniqueRow() Config {
 // and transitions.
 func sqlStateMachine() Config {
 	return Config{
-		Preset: presetStateMachine, Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "orders",
+		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "orders",
 		Columns:    Columns{ID: ColumnList{"order_id"}, Status: "status", Updated: "updated_at"},
 		StuckAfter: 15 * time.Minute,
 		// A delivery that comes too late finds the row beyond its step: it fails and is requeued.

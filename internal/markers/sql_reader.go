@@ -228,11 +228,12 @@ func (s *sqlStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.Marke
 		return page, s.explain.explain(err)
 	}
 	b := browse{layout: l, query: q, page: &page}
-	if key, ok := strings.CutPrefix(q.Cursor, cursorPrefix); ok {
+	if q.Cursor != "" {
+		key, ok := strings.CutPrefix(q.Cursor, cursorPrefix)
 		b.position, err = decodeKey(key, len(l.key))
-	}
-	if err != nil || q.Cursor != "" && b.position == nil || !l.plausible(l.key, b.position) && b.position != nil {
-		return page, badCursor
+		if !ok || err != nil || !l.plausible(l.key, b.position) {
+			return page, badCursor
+		}
 	}
 	if err := s.browse(ctx, &b); err != nil {
 		if ignoreBadValue(s.dialect, err) == nil {

@@ -90,7 +90,7 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 // identified looks at the id itself, and leaves it in buf.
 func (t *sqlTally) identified(r sqlRow) {
 	t.buf = r.id(t.buf[:0])
-	if isMD5(t.buf) {
+	if len(t.buf) == 32 && isHex(string(t.buf)) {
 		t.pass.HashIDs++
 	}
 	if n := r.idLength(); n > t.pass.LongestID || t.pass.Matched == 1 {
@@ -99,19 +99,6 @@ func (t *sqlTally) identified(r sqlRow) {
 			t.pass.LongID = string(t.buf)
 		}
 	}
-}
-
-// isMD5 says whether an id is 32 hexadecimal digits, as md5(body) makes them.
-func isMD5(id []byte) bool {
-	if len(id) != 32 {
-		return false
-	}
-	for _, c := range id {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *sqlTally) expiring(r sqlRow, state dedup.State, since time.Time) {
@@ -173,7 +160,7 @@ func (t *sqlTally) dated(at time.Time) bool { return t.began.Sub(at) < datedFor 
 
 // keep lists the row's marker if it is among the oldest.
 func (t *sqlTally) keep(list *oldest, r sqlRow, since time.Time) {
-	if !list.wants(since) {
+	if !list.takes(t.layout.expiry(r), since) {
 		return
 	}
 	m := t.layout.marker(r)
@@ -195,8 +182,8 @@ func sameMarker(a, b dedup.Marker) bool {
 func (t *sqlTally) finish() {
 	p := &t.pass
 	p.Ended = time.Now()
-	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.list(), t.failed.list(), t.forever.list()
-	p.GaveUpMarkers = t.gaveUp.list()
+	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.sorted(), t.failed.sorted(), t.forever.sorted()
+	p.GaveUpMarkers = t.gaveUp.sorted()
 	if t.repeats != nil {
 		p.RepeatedKeys, p.Repeated = t.repeats.keys, t.repeats.list()
 	}
