@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -31,6 +32,39 @@ type sqlActor struct {
 	// zone is the time zone of the watching sessions, in which the times of a sighting were read; empty for the server's.
 	zone string
 	log  *slog.Logger
+
+	mu sync.Mutex
+	// known is the table as it last was described; nil before.
+	known *knownTable
+}
+
+// knownFor is how long the description of a table is used: asking again for every row would open every table that may
+// refer to it. That its columns are still the same is seen for every row.
+const knownFor = 30 * time.Second
+
+// knownTable is what the catalogue of a server said of the table.
+type knownTable struct {
+	server string
+	at     time.Time
+	table  *sqlTable
+	traits rowTraits
+}
+
+// recall returns the description of the table if it is of this server and recent.
+func (a *sqlActor) recall(server string) *knownTable {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil || a.known.server != server || time.Since(a.known.at) > knownFor {
+		return nil
+	}
+	return a.known
+}
+
+// remember keeps a description; nil forgets the last one.
+func (a *sqlActor) remember(known *knownTable) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known = known
 }
 
 // openSQLActor returns nil without an error when the configuration has no account to act with.
@@ -125,6 +159,8 @@ func (a *sqlActor) act(ctx context.Context, seen dedup.Sighting, do func(*rowAct
 	if err == nil {
 		return outcome
 	}
+	// What was remembered of the table may be what went wrong.
+	a.remember(nil)
 	var commit *commitError
 	if errors.As(err, &commit) {
 		a.log.Warn("the answer to a COMMIT was lost", "key", printable(seen.Key), "err", commit.err)

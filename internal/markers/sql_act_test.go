@@ -1,7 +1,6 @@
 package markers_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -46,11 +45,11 @@ type acted struct {
 	actor  markers.Actor
 }
 
-// open makes a store of the preset over the database, with an account to watch and one to act.
+// openActed makes a store of the preset over the database, with an account to watch and one to act.
 func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watchDSN, actDSN string) *acted {
 	t.Helper()
-	cfg.Name, cfg.SQL = "orders", markers.SQL{Driver: db.Driver, DSN: secret.New(mysqlForm(db, watchDSN))}
-	cfg.Act.SQL.DSN = secret.New(mysqlForm(db, actDSN))
+	cfg.Name, cfg.SQL = "orders", markers.SQL{Driver: db.Driver, DSN: secret.New(watchDSN)}
+	cfg.Act.SQL.DSN = secret.New(actDSN)
 	store := markerstest.OpenStore(t, cfg)
 	reader, ok := store.(markers.Reader)
 	if !ok {
@@ -58,8 +57,6 @@ func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watch
 	}
 	return &acted{Database: db, cfg: cfg, reader: reader, actor: newActor(t, cfg)}
 }
-
-func mysqlForm(_ *markerstest.Database, dsn string) string { return dsn }
 
 func newActor(t testing.TB, cfg markers.Config) markers.Actor {
 	t.Helper()
@@ -298,5 +295,3 @@ func TestTwoActorsClearTheSameRowsEachOnce(t *testing.T) {
 		}
 	})
 }
-
-var _ = context.Background
