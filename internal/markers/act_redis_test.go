@@ -50,6 +50,11 @@ func lockConfig(url string) markers.Config {
 // see reads a marker as a sighting, with retry:{id} if it is there.
 func see(t testing.TB, rdb *redis.Client, key string, state dedup.State) dedup.Sighting {
 	t.Helper()
+	return seeWith(t, rdb, key, state, expiryOf)
+}
+
+func seeWith(t testing.TB, rdb *redis.Client, key string, state dedup.State, expiryOf func(testing.TB, *redis.Client, string) int64) dedup.Sighting {
+	t.Helper()
 	ctx := context.Background()
 	seen := dedup.Sighting{Marker: dedup.Marker{Key: key, State: state}, At: time.Now()}
 	info := rdb.Info(ctx, "server").Val()
@@ -65,6 +70,20 @@ func see(t testing.TB, rdb *redis.Client, key string, state dedup.State) dedup.S
 	seen.ExpiresMillis = expiryOf(t, rdb, key)
 	if id, ok := strings.CutPrefix(key, "msg:"); ok && rdb.Exists(ctx, "retry:"+id).Val() == 1 {
 		seen.Retry = &dedup.RetryCounter{Key: "retry:" + id, Value: rdb.Get(ctx, "retry:"+id).Val(), ExpiresMillis: expiryOf(t, rdb, "retry:"+id)}
+	}
+	return seen
+}
+
+// seeOld is see for a server that may not know PEXPIRETIME.
+func seeOld(t testing.TB, rdb *redis.Client, key string, old bool) dedup.Sighting {
+	t.Helper()
+	if !old {
+		return see(t, rdb, key, dedup.Processing)
+	}
+	seen := seeWith(t, rdb, key, dedup.Processing, func(testing.TB, *redis.Client, string) int64 { return -1 })
+	ctx := context.Background()
+	if left := rdb.PTTL(ctx, key).Val(); left > 0 {
+		seen.ExpiresMillis = rdb.Time(ctx).Val().Add(left).UnixMilli()
 	}
 	return seen
 }

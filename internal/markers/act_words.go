@@ -39,7 +39,7 @@ func (e actExplainer) words(err error) string {
 	case isAnswer(err, "READONLY"):
 		return server + " is a replica and cannot be written to (READONLY): point act.redis.url at its primary"
 	case isAnswer(err, "OOM"):
-		return server + " has no memory left to write (OOM): raise maxmemory or free some; clearing markers still works"
+		return server + " has no memory left and takes no transactions (OOM): raise maxmemory or free some first; consumers cannot write markers either"
 	case isAnswer(err, "NOREPLICAS"):
 		return server + " has too few replicas to accept writes (NOREPLICAS): bring them back, or lower min-replicas-to-write"
 	case isAnswer(err, "MISCONF"):
@@ -47,10 +47,21 @@ func (e actExplainer) words(err error) string {
 	case isAnswer(err, "NOPERM"):
 		return e.permission(err.Error())
 	case isAnswer(err, "EXECABORT"):
-		return server + " gave the transaction up: " + printable(err.Error())
+		if _, cause, ok := strings.Cut(err.Error(), "because of: "); ok {
+			return e.words(answer(cause))
+		}
 	}
 	return actSettings.Replace(e.explainer.words(err))
 }
+
+// answer is an error answer of Redis that stood within another.
+type answer string
+
+// Error returns the answer.
+func (a answer) Error() string { return string(a) }
+
+// RedisError marks it as an answer of the server.
+func (answer) RedisError() {}
 
 // permission names the ACL rule that is missing.
 func (e actExplainer) permission(answer string) string {

@@ -1,0 +1,92 @@
+package markers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/markerstest"
+)
+
+func TestClearingARedissonLockWakesThoseWhoWaitForIt(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t)
+	a := actorOf(t, lockConfig(server.URL()), server.URL())
+	for key, c := range map[string]struct {
+		write   []any
+		channel string
+	}{
+		"lock:msg:7":   {[]any{"hset", "lock:msg:7", "8743c9c0-0795-4907-87fd-6c719a6b4586:31", "1"}, "redisson_lock__channel:{lock:msg:7}"},
+		"lock:{pay}:7": {[]any{"hset", "lock:{pay}:7", "8743c9c0-0795-4907-87fd-6c719a6b4586:31", "2"}, "redisson_lock__channel:lock:{pay}:7"},
+	} {
+		t.Run(key, func(t *testing.T) {
+			waiter := rdb.Subscribe(t.Context(), c.channel)
+			defer waiter.Close()
+			if _, err := waiter.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			do(t, rdb, c.write...)
+			do(t, rdb, "pexpire", key, 30000)
+			seen := see(t, rdb, key, dedup.Processing)
+			// The owner took it once more: another count, another lease.
+			do(t, rdb, "hincrby", key, c.write[2], 1)
+			want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "with another value")
+			want(t, a.Clear(t.Context(), see(t, rdb, key, dedup.Processing), false, keepNothing), dedup.Cleared, "")
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			message, err := waiter.ReceiveMessage(ctx)
+			if err != nil || message.Payload != "0" {
+				t.Errorf("woken by %+v, %v", message, err)
+			}
+		})
+	}
+}
+
+func TestALockThatAnotherTookIsNotCleared(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t)
+	a := actorOf(t, lockConfig(server.URL()), server.URL())
+	const expires = 4102444800000
+	for name, c := range map[string]struct {
+		before, now [][]any
+		words       string
+	}{
+		"a Redisson lock": {[][]any{{"hset", "lock:1", "a:1", "1"}}, [][]any{{"hset", "lock:1", "b:2", "1"}}, `now held by "b:2": expires 2100-01-01`},
+		"a second holder": {[][]any{{"hset", "lock:1", "a:1", "1"}}, [][]any{{"hset", "lock:1", "a:1", "1", "b:2", "1"}}, "with another value"},
+		"a token":         {[][]any{{"set", "lock:1", "a"}}, [][]any{{"set", "lock:1", "b"}}, `now held by "b": expires 2100-01-01`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write := func(commands [][]any) {
+				do(t, rdb, "del", "lock:1")
+				for _, command := range commands {
+					do(t, rdb, command...)
+				}
+				do(t, rdb, "pexpireat", "lock:1", expires)
+			}
+			write(c.before)
+			seen := see(t, rdb, "lock:1", dedup.Processing)
+			write(c.now)
+			want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, c.words)
+		})
+	}
+	t.Run("a lock whose fields no image can hold is left alone", func(t *testing.T) {
+		do(t, rdb, "flushall")
+		do(t, rdb, "hset", "lock:1", "a\xff", "1")
+		seen := see(t, rdb, "lock:1", dedup.Processing)
+		if got := a.Clear(t.Context(), seen, false, keepNothing); got.Result == dedup.Cleared || !exists(t, rdb, "lock:1") {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("a hash of very many fields is not read", func(t *testing.T) {
+		do(t, rdb, "flushall")
+		do(t, rdb, "hset", "lock:1", "a", "1")
+		seen := see(t, rdb, "lock:1", dedup.Processing)
+		args := []any{"hset", "lock:1"}
+		for i := range 5000 {
+			args = append(args, i, i)
+		}
+		do(t, rdb, args...)
+		want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "with another value")
+	})
+}
