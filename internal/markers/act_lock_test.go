@@ -31,7 +31,7 @@ func TestClearingARedissonLockWakesThoseWhoWaitForIt(t *testing.T) {
 			seen := see(t, rdb, key, dedup.Processing)
 			// The owner took it once more: another count, another lease.
 			do(t, rdb, "hincrby", key, c.write[2], 1)
-			want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "with another value")
+			want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "prolonged by its owner")
 			want(t, a.Clear(t.Context(), see(t, rdb, key, dedup.Processing), false, keepNothing), dedup.Cleared, "")
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -53,7 +53,8 @@ func TestALockThatAnotherTookIsNotCleared(t *testing.T) {
 		words       string
 	}{
 		"a Redisson lock": {[][]any{{"hset", "lock:1", "a:1", "1"}}, [][]any{{"hset", "lock:1", "b:2", "1"}}, `now held by "b:2": expires 2100-01-01`},
-		"a second holder": {[][]any{{"hset", "lock:1", "a:1", "1"}}, [][]any{{"hset", "lock:1", "a:1", "1", "b:2", "1"}}, "with another value"},
+		"a second holder": {[][]any{{"hset", "lock:1", "a:1", "1"}}, [][]any{{"hset", "lock:1", "a:1", "1", "b:2", "1"}}, "now held by several"},
+		"a longer lease":  {[][]any{{"hset", "lock:1", "a:1", "1"}}, [][]any{{"hset", "lock:1", "a:1", "2"}}, "prolonged by its owner"},
 		"a token":         {[][]any{{"set", "lock:1", "a"}}, [][]any{{"set", "lock:1", "b"}}, `now held by "b": expires 2100-01-01`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +88,6 @@ func TestALockThatAnotherTookIsNotCleared(t *testing.T) {
 			args = append(args, i, i)
 		}
 		do(t, rdb, args...)
-		want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "with another value")
+		want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "now held by several")
 	})
 }

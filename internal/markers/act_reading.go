@@ -200,19 +200,3 @@ func (s *session) decode(r reading) (dedup.State, string) {
 	}
 	return s.layout.codec.decode(r.value)
 }
-
-// owner names who holds a lock: the one field of a Redisson lock, the token of another.
-func (s *session) owner(r reading) string {
-	if s.layout.cfg.Kind != kindRedisLock {
-		return ""
-	}
-	if r.kind == typeString {
-		return r.value
-	}
-	for field := range r.fields {
-		if len(r.fields) == 1 {
-			return field
-		}
-	}
-	return ""
-}

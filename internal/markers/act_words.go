@@ -111,8 +111,8 @@ func (s *session) words(r reading) string {
 		return "now " + string(now.State) + " since " + clockWords(now.Since, r.clock)
 	case now.State != s.seen.State:
 		return "now " + string(now.State) + expiryWords(r)
-	case now.Owner != s.seen.Owner && now.Owner != "":
-		return "now held by " + printable(now.Owner) + expiryWords(r)
+	case s.layout.cfg.Kind == kindRedisLock:
+		return s.lockWords(r)
 	case r.is(s.seen.Type, string(s.seen.Value), s.fields) && r.expires != noExpiry && s.seen.ExpiresMillis == dedup.NoExpiry:
 		return "now taken again, or given an expiry" + expiryWords(r)
 	case s.sameExpiry(r.expires, s.seen.ExpiresMillis):
