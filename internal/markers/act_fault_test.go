@@ -361,7 +361,7 @@ func actAll(t *testing.T, rdb *redis.Client, url string, rules []string, old boo
 	}
 	do(t, rdb, args...)
 	a := actor(t, url)
-	locks := actorOf(t, lockConfig(url), url)
+	locks := actorOf(t, lockConfig(t, url), url)
 	markers.HoldFor(a, 0)
 	markers.HoldFor(locks, 0)
 	do(t, rdb, "set", "msg:1", "processing", "ex", 300)

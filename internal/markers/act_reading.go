@@ -139,7 +139,7 @@ func (s *session) reading(kind string, value *redis.StringCmd, fields *redis.Map
 // midway words an error between TYPE and the value: the key became another type meanwhile.
 func midway(err error) error {
 	if isAnswer(err, "WRONGTYPE") {
-		return refusal("it becomes another type at this moment: look at it again")
+		return refusedError("it becomes another type at this moment: look at it again")
 	}
 	return err
 }
@@ -183,20 +183,37 @@ func (s *session) sighting(r reading) *dedup.Sighting {
 	if s.same(r) {
 		return &now
 	}
-	now.State, now.Detail = s.decode(r)
-	now.Expires, now.Since = s.layout.times(now.State, r.expires, r.clock.UnixMilli())
-	now.FirstSeen, now.Owner, now.Attempts = time.Time{}, s.owner(r), nil
+	if s.class() == markerKey {
+		now.Marker = s.layout.marker(s.seen.Key, s.decode(r), r.expires, r.clock.UnixMilli())
+		now.Key = s.seen.Key
+		return &now
+	}
+	// A retry counter that stands alone: its state is failed whatever its count.
+	now.Status, now.Attempts, now.Since, now.Expires = printable(r.value), nil, time.Time{}, time.Time{}
+	if r.expires > 0 {
+		now.Expires = time.UnixMilli(r.expires)
+	}
 	return &now
 }
 
-// decode returns the state of a reading.
-func (s *session) decode(r reading) (dedup.State, string) {
-	switch {
-	case s.layout.cfg.Kind == kindRedisLock, s.layout.classify(s.seen.Key) == retryKey && r.kind == typeString:
-		// A lock that is there is held, and a counter that is there counts failures.
-		return s.seen.State, ""
+func (s *session) class() keyClass {
+	class, _ := s.layout.classify(s.seen.Key)
+	return class
+}
+
+// decode returns what a reading says.
+func (s *session) decode(r reading) decoded {
+	f := fetched{value: r.value, expiry: r.expires}
+	switch want := s.layout.reads; {
+	case r.kind == typeHash && want == readHash:
+		f.cut = r.fields == nil
+		for field, value := range r.fields {
+			f.fields = append(f.fields, field, value)
+		}
+	case want == readHash:
+		f.problem = "the key is not a hash"
 	case r.kind != typeString:
-		return dedup.StateUnknown, "the key is not a string"
+		f.problem = "the key is not a string"
 	}
-	return s.layout.codec.decode(r.value)
+	return s.layout.decode(f)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -56,8 +57,8 @@ func openRedisActor(c Config, log *slog.Logger) (Actor, error) {
 	// An action has no reason to hide from the server's statistics, and each try would cost a round trip.
 	options.OnConnect = nil
 	e := actExplainer{explainer: explainer{addr: options.Addr, user: options.Username, tls: options.TLSConfig != nil}}
-	for _, p := range c.patterns() {
-		e.patterns = append(e.patterns, "~"+p.glob.text)
+	for _, p := range c.claims() {
+		e.patterns = append(e.patterns, strings.TrimPrefix(aclPattern(p.raw.text), "%R"))
 	}
 	return &redisActor{
 		layout: l, rdb: redis.NewClient(options), log: log, explain: e, watchFor: watchFor,
@@ -125,7 +126,7 @@ func (a *redisActor) act(ctx context.Context, turn chan struct{}, seen dedup.Sig
 	outcome, err := do(s)
 	_ = s.conn.Close()
 	var lost *lostError
-	var no refusal
+	var no refusedError
 	switch {
 	case errors.As(err, &lost):
 		a.log.Warn("the answer to an action on a marker was lost", "key", printable(seen.Key), "err", lost.err)
@@ -143,14 +144,14 @@ func (a *redisActor) act(ctx context.Context, turn chan struct{}, seen dedup.Sig
 
 // inadmissible says why a sighting cannot be acted on, whatever the store holds now.
 func (a *redisActor) inadmissible(seen dedup.Sighting) string {
-	class := a.layout.classify(seen.Key)
+	class, id := a.layout.classify(seen.Key)
 	switch {
 	case seen.Store != "" && seen.Store != a.Name():
 		return "it is a marker of the store " + printable(seen.Store)
 	case class == foreignKey:
 		return "the key is no marker of this store"
-	case seen.Retry != nil && (class != markerKey || a.layout.classify(seen.Retry.Key) != retryKey):
-		return "the key of its retry counter is none of this store"
+	case seen.Retry != nil && !a.countsFor(seen.Retry.Key, id, class):
+		return "the retry counter is not that of this marker"
 	case seen.Type != typeString && seen.Type != typeHash:
 		return "a Redis value of type " + printable(seen.Type) + " cannot be compared"
 	case seen.ExpiresMillis < 0 && seen.ExpiresMillis != dedup.NoExpiry || seen.ExpiresMillis == 0:
@@ -162,6 +163,12 @@ func (a *redisActor) inadmissible(seen dedup.Sighting) string {
 		}
 	}
 	return ""
+}
+
+// countsFor reports whether a key is that of the retry counter of the marker with this id.
+func (a *redisActor) countsFor(key, id string, class keyClass) bool {
+	counter, ok := a.layout.retryKeyOf(id)
+	return ok && class == markerKey && counter == key
 }
 
 // reread finds out what an action whose answer was lost has done. The lost connection was closed first, and Redis has
@@ -176,9 +183,9 @@ func (a *redisActor) reread(ctx context.Context, before *session, lost *lostErro
 	now, err := s.readIdentified(ctx)
 	switch {
 	case err != nil:
-		outcome = unknown("it could not be read again: " + a.explain.words(err))
+		outcome = unsure("it could not be read again: " + a.explain.words(err))
 	case s.server != before.server:
-		outcome = unknown("another server answers since; there it is " + s.words(now))
+		outcome = unsure("another server answers since; there it is " + s.words(now))
 		outcome.Now = s.sighting(now)
 	default:
 		outcome = settle(s, now)

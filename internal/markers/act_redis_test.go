@@ -41,10 +41,17 @@ func actorOf(t testing.TB, cfg markers.Config, url string) markers.Actor {
 	return a
 }
 
-// lockConfig describes locks named lock:{id}.
-func lockConfig(url string) markers.Config {
-	return markers.Config{Name: "locks", Kind: "redis-lock", Match: "lock:*", Mark: "before", OnInFlight: "ack", OnFail: "delete",
-		Redis: markers.Redis{URL: secret.New(url)}}
+// lockConfig describes locks of Redisson named lock:{id}; tokenConfig locks with tokens.
+func lockConfig(t testing.TB, url string) markers.Config {
+	cfg := markerstest.Config(t, "redisson-lock", url)
+	cfg.Match, cfg.ID = "lock:*", "^lock:(.+)$"
+	return cfg
+}
+
+func tokenConfig(t testing.TB, url string) markers.Config {
+	cfg := markerstest.Config(t, "redis-token-lock", url)
+	cfg.Match, cfg.ID = "lock:*", "^lock:(.+)$"
+	return cfg
 }
 
 // see reads a marker as a sighting, with retry:{id} if it is there.

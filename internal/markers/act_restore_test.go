@@ -31,7 +31,8 @@ func TestARestoreWritesBackExactlyWhatWasCleared(t *testing.T) {
 			server, rdb := markerstest.StartRedis(t, args...)
 			old := args != nil
 			a := actor(t, server.URL())
-			locks := actorOf(t, lockConfig(server.URL()), server.URL())
+			locks := actorOf(t, lockConfig(t, server.URL()), server.URL())
+			tokens := actorOf(t, tokenConfig(t, server.URL()), server.URL())
 			for what, c := range map[string]struct {
 				actor  markers.Actor
 				write  []any
@@ -45,7 +46,7 @@ func TestARestoreWritesBackExactlyWhatWasCleared(t *testing.T) {
 				"a lock":                          {locks, []any{"hset", "lock:1", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"}, true},
 				"a lock of several holders":       {locks, []any{"hset", "lock:2", "mode", "read", "<a>&:1", "1", "ü:2", "2"}, true},
 				"a lock without expiry":           {locks, []any{"hset", "lock:3", "a:1", "1"}, false},
-				"a token":                         {locks, []any{"set", "lock:4", "token"}, true},
+				"a token":                         {tokens, []any{"set", "lock:4", "token"}, true},
 				"a retry counter without marker ": {a, []any{"set", "retry:9", "5"}, true},
 			} {
 				t.Run(what, func(t *testing.T) {

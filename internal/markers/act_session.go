@@ -49,10 +49,10 @@ func (e *lostError) Unwrap() error { return e.err }
 // errAborted is the answer to EXEC after a watched key was touched: nothing was done.
 var errAborted = errors.New("a watched key was touched")
 
-// refusal is why an action is not safe.
-type refusal string
+// refusedError is why an action is not safe.
+type refusedError string
 
-func (r refusal) Error() string { return string(r) }
+func (r refusedError) Error() string { return string(r) }
 
 // identify learns which server answers on this connection, and returns a refusal if it cannot be written to.
 func (s *session) identify(ctx context.Context) error {
@@ -65,7 +65,7 @@ func (s *session) identify(ctx context.Context) error {
 	i := parseInfo(server.Val() + "\r\n" + replication.Val())
 	s.server, s.role = i["run_id"], i["role"]
 	if i["redis_mode"] == "cluster" {
-		return refusal("this Redis is a node of a Redis Cluster, whose markers cannot be changed")
+		return refusedError("this Redis is a node of a Redis Cluster, whose markers cannot be changed")
 	}
 	return nil
 }
@@ -77,11 +77,11 @@ func (s *session) begin(ctx context.Context, anyServer bool) error {
 	}
 	switch {
 	case !anyServer && s.seen.Server == "":
-		return refusal("it is not known which server it was seen on")
+		return refusedError("it is not known which server it was seen on")
 	case !anyServer && s.server != s.seen.Server:
-		return refusal("another server answers since: a restart or a failover; look at the marker again")
+		return refusedError("another server answers since: a restart or a failover; look at the marker again")
 	case s.role != "master":
-		return refusal("the server is a replica (role " + printable(s.role) + "): point act.redis.url at its primary")
+		return refusedError("the server is a replica (role " + printable(s.role) + "): point act.redis.url at its primary")
 	}
 	keys := []any{"watch", s.seen.Key}
 	if s.seen.Retry != nil {

@@ -14,15 +14,15 @@ const alreadyExpired = "already expired, nothing restored"
 func settleClear(s *session, now reading) dedup.Outcome {
 	switch {
 	case now.kind == typeNone && passed(s.seen.ExpiresMillis, now.clock):
-		return unknown("the marker is gone now: it was cleared, or it expired")
+		return unsure("the marker is gone now: it was cleared, or it expired")
 	case now.kind == typeNone:
-		return unknown("the marker is gone now: it was cleared, or a consumer deleted it")
+		return unsure("the marker is gone now: it was cleared, or a consumer deleted it")
 	case s.same(now) && now.expires != noExpiry:
 		return dedup.Outcome{Result: dedup.NotDone, Text: "the connection was lost, and the marker is there as it was seen"}
 	case s.same(now):
-		return unknown("a marker like it is there: it was not cleared, or taken again since")
+		return unsure("a marker like it is there: it was not cleared, or taken again since")
 	}
-	return unknown("it is " + s.words(now))
+	return unsure("it is " + s.words(now))
 }
 
 // settleExpire says whether the marker has the expiry that was set. Nobody else sets the same millisecond.
@@ -31,9 +31,9 @@ func settleExpire(s *session, now reading) dedup.Outcome {
 		return dedup.Outcome{Result: dedup.ExpirySet, Text: strings.TrimPrefix(expiryWords(now), ": ")}
 	}
 	if s.same(now) {
-		return unknown("a marker like it is there that never expires")
+		return unsure("a marker like it is there that never expires")
 	}
-	return unknown("it is " + s.words(now))
+	return unsure("it is " + s.words(now))
 }
 
 // settleRestore says whether the marker is there as the image has it. One without expiry may be a consumer's.
@@ -42,17 +42,17 @@ func settleRestore(s *session, now reading) dedup.Outcome {
 	case s.same(now) && (!s.lost || now.expires != noExpiry):
 		return dedup.Outcome{Result: dedup.Restored}
 	case s.same(now):
-		return unknown("a marker like it is there: it was restored, or a consumer took it")
+		return unsure("a marker like it is there: it was restored, or a consumer took it")
 	case now.kind == typeNone && passed(s.seen.ExpiresMillis, now.clock) && !s.lost:
 		return refused(alreadyExpired)
 	case now.kind == typeNone && passed(s.seen.ExpiresMillis, now.clock):
-		return unknown("it has expired meanwhile")
+		return unsure("it has expired meanwhile")
 	case now.kind == typeNone:
-		return unknown("there is no marker now")
+		return unsure("there is no marker now")
 	}
-	return unknown("it is " + s.words(now))
+	return unsure("it is " + s.words(now))
 }
 
-func unknown(text string) dedup.Outcome {
+func unsure(text string) dedup.Outcome {
 	return dedup.Outcome{Result: dedup.UnknownOutcome, Text: text}
 }

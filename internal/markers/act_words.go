@@ -48,20 +48,20 @@ func (e actExplainer) words(err error) string {
 		return e.permission(err.Error())
 	case isAnswer(err, "EXECABORT"):
 		if _, cause, ok := strings.Cut(err.Error(), "because of: "); ok {
-			return e.words(answer(cause))
+			return e.words(nestedAnswer(cause))
 		}
 	}
 	return actSettings.Replace(e.explainer.words(err))
 }
 
-// answer is an error answer of Redis that stood within another.
-type answer string
+// nestedAnswer is an error answer of Redis that stood within another.
+type nestedAnswer string
 
 // Error returns the answer.
-func (a answer) Error() string { return string(a) }
+func (a nestedAnswer) Error() string { return string(a) }
 
 // RedisError marks it as an answer of the server.
-func (answer) RedisError() {}
+func (nestedAnswer) RedisError() {}
 
 // permission names the ACL rule that is missing.
 func (e actExplainer) permission(answer string) string {
@@ -112,7 +112,7 @@ func (s *session) words(r reading) string {
 	case now.State != s.seen.State:
 		return "now " + string(now.State) + expiryWords(r)
 	case s.layout.cfg.Kind == kindRedisLock:
-		return s.lockWords(r)
+		return s.lockWords(r, now.Marker)
 	case r.is(s.seen.Type, string(s.seen.Value), s.fields) && r.expires != noExpiry && s.seen.ExpiresMillis == dedup.NoExpiry:
 		return "now taken again, or given an expiry" + expiryWords(r)
 	case s.sameExpiry(r.expires, s.seen.ExpiresMillis):
