@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -153,21 +152,6 @@ func hashFields(value []byte) (map[string]string, error) {
 	return fields, nil
 }
 
-// hashValue writes the value of a sighting of a hash; nil if there is none that holds it exactly.
-func hashValue(fields map[string]string) []byte {
-	for field, value := range fields {
-		if !utf8.ValidString(field) || !utf8.ValidString(value) {
-			return nil
-		}
-	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	// Go sorts the keys of a map. A map of strings can always be written.
-	_ = e.Encode(fields)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
-}
-
 // sighting returns the reading as a sighting, nil if there is no such key. A string that is longer than the one it was
 // compared with is cut.
 func (s *session) sighting(r reading) *dedup.Sighting {
@@ -178,42 +162,46 @@ func (s *session) sighting(r reading) *dedup.Sighting {
 		Marker: s.seen.Marker, At: time.Now(), Clock: r.clock, Server: s.server, Type: r.kind, Value: []byte(r.value), ExpiresMillis: r.expires,
 	}
 	if r.kind == typeHash {
-		now.Value = hashValue(r.fields)
+		now.Value = hashText(flat(r.fields))
 	}
 	if s.same(r) {
 		return &now
 	}
-	if s.class() == markerKey {
-		now.Marker = s.layout.marker(s.seen.Key, s.decode(r), r.expires, r.clock.UnixMilli())
-		now.Key = s.seen.Key
-		return &now
-	}
-	// A retry counter that stands alone: its state is failed whatever its count.
-	now.Status, now.Attempts, now.Since, now.Expires = printable(r.value), nil, time.Time{}, time.Time{}
-	if r.expires > 0 {
-		now.Expires = time.UnixMilli(r.expires)
-	}
+	now.Marker = s.marker(r)
 	return &now
 }
 
-func (s *session) class() keyClass {
-	class, _ := s.layout.classify(s.seen.Key)
-	return class
+// marker decodes a reading that is not what was seen.
+func (s *session) marker(r reading) dedup.Marker {
+	class, id := s.layout.known(s.seen.Key)
+	f, clock := s.fetched(r, class), r.clock.UnixMilli()
+	if class == retryKey {
+		return s.layout.counter(s.seen.Key, id, f, clock)
+	}
+	m := s.layout.marker(s.seen.Key, s.layout.decode(f), r.expires, clock)
+	m.Key, m.ID = s.seen.Key, id
+	return m
 }
 
-// decode returns what a reading says.
-func (s *session) decode(r reading) decoded {
+// fetched turns a reading into what the watching side decodes.
+func (s *session) fetched(r reading, class keyClass) fetched {
 	f := fetched{value: r.value, expiry: r.expires}
-	switch want := s.layout.reads; {
-	case r.kind == typeHash && want == readHash:
-		f.cut = r.fields == nil
-		for field, value := range r.fields {
-			f.fields = append(f.fields, field, value)
-		}
-	case want == readHash:
+	switch wantHash := s.layout.reads == readHash && class == markerKey; {
+	case r.kind == typeHash && wantHash:
+		f.cut, f.fields = r.fields == nil, flat(r.fields)
+	case wantHash:
 		f.problem = "the key is not a hash"
 	case r.kind != typeString:
 		f.problem = "the key is not a string"
 	}
-	return s.layout.decode(f)
+	return f
+}
+
+// flat returns names and values in turn, as Redis answers them.
+func flat(fields map[string]string) []string {
+	all := make([]string, 0, 2*len(fields))
+	for field, value := range fields {
+		all = append(all, field, value)
+	}
+	return all
 }

@@ -179,6 +179,9 @@ func TestAClearDeletesExactlyWhatWasSeen(t *testing.T) {
 			alsoRetry: true, result: dedup.Cleared},
 		"the retry counter is higher": {before: [][]any{{"set", "msg:b", "processing", "px", 60000}, {"set", "retry:b", "3", "ex", 60}},
 			after: [][]any{{"set", "retry:b", "4", "ex", 60}}, alsoRetry: true, result: dedup.Changed, words: `its retry counter is now "4": expires `},
+		"a retry counter alone": {before: [][]any{{"set", "retry:c", "5", "ex", 60}}, result: dedup.Cleared},
+		"a retry counter alone that counts on": {before: [][]any{{"set", "retry:d", "5", "ex", 60}}, after: [][]any{{"set", "retry:d", "6", "ex", 60}},
+			result: dedup.Changed, words: "now a count of 6: expires "},
 		"a key with a binary name": {before: [][]any{{"set", "msg:\x00\xff\r\n", "processing", "px", 60000}}, result: dedup.Cleared},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package markers
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -107,6 +108,8 @@ func (s *session) words(r reading) string {
 		return "touched at this moment, and looks as before"
 	case now.State == dedup.StateUnknown:
 		return "now unreadable (" + now.Detail + ")" + expiryWords(r)
+	case s.layout.classify(s.seen.Key) == retryKey && now.Attempts != nil:
+		return "now a count of " + strconv.FormatInt(*now.Attempts, 10) + expiryWords(r)
 	case now.State != s.seen.State && !now.Since.IsZero():
 		return "now " + string(now.State) + " since " + clockWords(now.Since, r.clock)
 	case now.State != s.seen.State:
