@@ -1,7 +1,6 @@
 package markers
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -243,28 +242,7 @@ func (p *problems) sqlStatuses(c Config) {
 	case machine:
 		p.machine(c)
 	default:
-		p.states(c.States)
-	}
-}
-
-// states checks the values of each state as validate.go does for Redis.
-func (p *problems) states(states map[dedup.State][]string) {
-	owner := map[string]dedup.State{}
-	for _, state := range dedup.States() {
-		for _, value := range states[state] {
-			if other, taken := owner[value]; taken {
-				p.add("states."+string(state), "%q is also a value of %s", value, other)
-			}
-			owner[value] = state
-		}
-	}
-	for state := range states {
-		if !slices.Contains(dedup.States(), state) || state == dedup.StateUnknown {
-			p.add("states", "%q is not a state: use processing, done, failed or present", state)
-		}
-	}
-	if len(owner) == 0 {
-		p.add("states", "is empty: list the values of each state as text, such as done: [\"1\"]")
+		p.states(c)
 	}
 }
 
@@ -345,19 +323,6 @@ func splitTable(name string) (schema, table string) {
 		return schema, table
 	}
 	return "", name
-}
-
-// sqlOverlaps returns an error for each pair of stores that would take the same rows for theirs.
-func sqlOverlaps(stores []Config) []error {
-	var found []error
-	for i, a := range stores {
-		for _, b := range stores[i+1:] {
-			if place := a.sqlPlace(); place != "" && place == b.sqlPlace() {
-				found = append(found, fmt.Errorf("stores %s and %s: both read table %q of the same database: keep one of them", a.Name, b.Name, a.Table))
-			}
-		}
-	}
-	return found
 }
 
 // sqlPlace names server, database and table; empty for other kinds and where the DSN cannot be read.

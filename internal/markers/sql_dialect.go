@@ -140,8 +140,8 @@ func (c sqlColumn) isTime() bool {
 	return c.kind == zonedTime || c.kind == localTime || c.kind == numberColumn
 }
 
-// bounded is the text of a column, cut off after n characters where it may be longer.
-func bounded(d dialect, c sqlColumn, n int) string {
+// leading is the text of a column, cut off after n characters where it may be longer.
+func leading(d dialect, c sqlColumn, n int) string {
 	if c.kind == textColumn && (c.length == 0 || c.length > int64(n)) {
 		return "LEFT(" + d.text(c) + ", " + strconv.Itoa(n) + ")"
 	}

@@ -14,22 +14,13 @@ const (
 	presetStateMachine = "sql-state-machine"
 )
 
-func sqlPreset(name string) (Config, bool) {
-	switch name {
-	case presetStatusCode:
-		return sqlStatusCode(), true
-	case presetStatusName:
-		return sqlStatusName(), true
-	case presetUniqueRow:
-		return sqlUniqueRow(), true
-	case presetStateMachine:
-		return sqlStateMachine(), true
+func sqlPresets() []preset {
+	return []preset{
+		{presetStatusCode, sqlStatusCode},
+		{presetStatusName, sqlStatusName},
+		{presetUniqueRow, sqlUniqueRow},
+		{presetStateMachine, sqlStateMachine},
 	}
-	return Config{}, false
-}
-
-func sqlPresetNames() []string {
-	return []string{presetStatusCode, presetStatusName, presetUniqueRow, presetStateMachine}
 }
 
 // sqlStatusCode: INSERT INTO message_dedup with status 0, commit, work, UPDATE to 1, or to 2 after a failure. Whatever the

@@ -168,7 +168,7 @@ func (l *sqlLayout) selection(exact bool) string {
 		list = append(list, d.text(c))
 	}
 	for _, c := range l.ids {
-		list = append(list, bounded(d, c, mostID))
+		list = append(list, leading(d, c, mostID))
 	}
 	for _, c := range l.ids {
 		list = append(list, l.length(c))
@@ -178,7 +178,7 @@ func (l *sqlLayout) selection(exact bool) string {
 			list = append(list, "NULL")
 			return
 		}
-		list = append(list, bounded(d, *c, n))
+		list = append(list, leading(d, *c, n))
 	}
 	optional(l.business, mostID)
 	optional(l.status, mostStatus)

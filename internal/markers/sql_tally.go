@@ -173,7 +173,7 @@ func (t *sqlTally) dated(at time.Time) bool { return t.began.Sub(at) < datedFor 
 
 // keep lists the row's marker if it is among the oldest.
 func (t *sqlTally) keep(list *oldest, r sqlRow, since time.Time) {
-	if !list.wants(since) {
+	if !list.takes(t.layout.expiry(r), since) {
 		return
 	}
 	m := t.layout.marker(r)
@@ -195,8 +195,8 @@ func sameMarker(a, b dedup.Marker) bool {
 func (t *sqlTally) finish() {
 	p := &t.pass
 	p.Ended = time.Now()
-	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.list(), t.failed.list(), t.forever.list()
-	p.GaveUpMarkers = t.gaveUp.list()
+	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.sorted(), t.failed.sorted(), t.forever.sorted()
+	p.GaveUpMarkers = t.gaveUp.sorted()
 	if t.repeats != nil {
 		p.RepeatedKeys, p.Repeated = t.repeats.keys, t.repeats.list()
 	}
