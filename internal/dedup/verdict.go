@@ -213,3 +213,9 @@ func shows(s Scheme, state State) bool {
 	}
 	return false
 }
+
+// Overdue reports whether a marker is older than honest work takes, as far as its age is known.
+func (e Evidence) Overdue(m Marker) bool {
+	birth, _ := births(m, e)
+	return e.Limit() > 0 && !birth.IsZero() && e.At.Sub(birth) > e.Limit()
+}
