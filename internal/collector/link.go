@@ -75,7 +75,8 @@ func (l *links) take(t *dedup.Topology) {
 	*l = links{open, births, began, began.Add(t.Took), nameless, listed}
 }
 
-// closing returns what the newest reading says of a shore. The queues are those of the newest sample: only when they have
+// closing returns what the newest reading says of a shore, and the consumers that were listed; it is not ok when the
+// reading proves nothing. The queues are those of the newest sample: only when they have
 // as many consumers as were listed does the list hide none. A consumer that subscribed within depthLag may be missing.
 func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) (c closing, consumers int64, ok bool) {
 	if l.read.IsZero() {
@@ -85,7 +86,7 @@ func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.
 	for _, ref := range refs {
 		q := queues[ref]
 		if q == nil || q.Consumers == nil || *q.Consumers != l.listed[ref] || l.nameless[ref] {
-			return closing{}, 0, false
+			return c, 0, false
 		}
 		consumers += l.listed[ref]
 	}
@@ -95,7 +96,7 @@ func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.
 				continue
 			}
 			if link.opened.IsZero() {
-				return closing{}, consumers, false
+				return c, consumers, false
 			}
 			if link.opened.Before(c.Since) {
 				c.Since = link.opened
@@ -114,12 +115,12 @@ type closings struct {
 
 // take notes what a reading says, unless it adds nothing.
 func (l *closings) take(c closing, consumers int64, ok bool) {
-	l.trusted = l.trusted || (consumers > 0)
+	if n := len(l.all); n > 0 && !c.At.IsZero() && c.At.Before(l.all[n-1].At) {
+		l.all = nil // the clock was set back
+	}
+	l.trusted = l.trusted || consumers > 0
 	if !ok || !l.trusted {
 		return
-	}
-	if n := len(l.all); n > 0 && c.At.Before(l.all[n-1].At) {
-		l.all = nil // the clock was set back
 	}
 	if n := len(l.all); n > 0 && !c.Since.After(l.all[n-1].Since) {
 		return
