@@ -8,7 +8,7 @@ import (
 )
 
 // oldestListed is the length at which Pass.OldestProcessing is full.
-const oldestListed = 50
+const oldestListed = dedup.MaxListed
 
 // messagesGivenUp finds messages that were acked without their work after too many failures: the work is lost.
 func messagesGivenUp(p *dedup.Pass, now time.Time) []dedup.Finding {

@@ -85,9 +85,9 @@ func TestMarkersThatProcessTooLongAreAFinding(t *testing.T) {
 		"two of three":               {[]time.Duration{90 * time.Minute, 10 * time.Minute, 2 * time.Minute}, time.Minute, "2 markers have been processing for longer than 1m, the longest that honest work takes; the oldest for 1h30m"},
 		"only without expiry":        {[]time.Duration{-1, -1}, time.Minute, ""},
 		"without expiry and too old": {[]time.Duration{-1, 10 * time.Minute}, time.Minute, "1 marker has been"},
-		"a list full of old ones":    {repeated(50, 10*time.Minute), time.Minute, "At least 50 markers have been"},
-		"a full list that holds all": {append(repeated(49, 10*time.Minute), 2*time.Minute), time.Minute, "49 markers have been"},
-		"a full list beside markers without expiry": {append(repeated(10, -1), repeated(40, 10*time.Minute)...), time.Minute, "At least 40 markers"},
+		"a list full of old ones":    {repeated(dedup.MaxListed, 10*time.Minute), time.Minute, "At least 1,000 markers have been"},
+		"a full list that holds all": {append(repeated(dedup.MaxListed-1, 10*time.Minute), 2*time.Minute), time.Minute, "999 markers have been"},
+		"a full list beside markers without expiry": {append(repeated(10, -1), repeated(dedup.MaxListed-10, 10*time.Minute)...), time.Minute, "At least 990 markers"},
 		"no limit is configured":                    {[]time.Duration{time.Hour}, 0, ""},
 	}
 	for name, tt := range tests {

@@ -29,10 +29,10 @@ func (o *Overlap) Error() string {
 }
 
 // Resolve settles which store has a key that the patterns of several stores of one database match: the one with the
-// longest literal beginning. It returns the stores with what each yields to others, and the pairs that cannot be settled.
-func Resolve(stores []Config) ([]Config, []*Overlap) {
+// longest literal beginning. It returns the stores with what each yields to others, and the pairs that cannot be settled, each an *Overlap.
+func Resolve(stores []Config) ([]Config, []error) {
 	settled := slices.Clone(stores)
-	var open []*Overlap
+	var open []error
 	for i := range settled {
 		settled[i].Yields = nil
 	}
