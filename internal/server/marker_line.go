@@ -21,11 +21,18 @@ type judgedMarker struct {
 	reasons []string
 }
 
-// judgeMarker adds the verdict to a processing marker, from what the broker says of the pipelines of its store.
-func judgeMarker(m dedup.Marker, st *dedup.StoreStatus) judgedMarker {
+// markerJudge gives the verdict on a processing marker with its reasons.
+type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
+
+// of adds the verdict to a processing marker, from what the broker says of the pipelines of its store.
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus) judgedMarker {
 	j := judgedMarker{Marker: m}
-	if m.State == dedup.Processing {
-		j.verdict, j.reasons = dedup.Judge(m, st.Scheme, st.Evidence)
+	switch {
+	case m.State != dedup.Processing:
+	case judge == nil:
+		j.verdict = dedup.CannotTell
+	default:
+		j.verdict, j.reasons = judge(m, st.Evidence, st.Scheme)
 	}
 	return j
 }

@@ -144,8 +144,8 @@ func (l Life) tier() string {
 	return "normal"
 }
 
-// verdictTier gives each verdict a shape of its own, by how sure the evidence is that nobody works on the message.
-func verdictTier(verdict string) string {
+// VerdictTier gives each verdict a shape of its own, by how sure the evidence is that nobody works on the message.
+func VerdictTier(verdict string) string {
 	switch verdict {
 	case "orphan":
 		return "severe"

@@ -131,9 +131,10 @@ type AuditView struct {
 
 // An AuditFilter is the state of the filter form.
 type AuditFilter struct {
-	Action    string
+	Store     string
+	Stores    []Choice
+	Key       string
 	Operation string
-	Target    string
 	Any       bool
 	Clear     string
 }
@@ -150,7 +151,7 @@ type AuditLine struct {
 	What   string
 	Target Text
 	Detail Text
-	// Operation is the address of the operation, with its name; empty where there is none.
+	// Operation names the operation, and Href leads to all of its entries; empty where there is none.
 	Operation string
 	Href      string
 }
