@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -71,6 +72,10 @@ type MarkersDeps struct {
 // Markers shows single markers and changes them: it reads live, plans, carries out and undoes. Every change passes the
 // gate. It is safe for concurrent use. Viewers may browse, look and look up; operators may read operations and the audit;
 // admins plan and execute. Every error is a *dedup.Error.
+//
+// The order of an operation: the plan is claimed, each item is noted as tried, its intent audited, the marker read and
+// judged again, its image kept, the marker changed, and the outcome kept and audited. A crash between any two steps leaves
+// the item not tried, with its outcome, or with an unknown outcome; no item is ever begun twice.
 type Markers struct {
 	deps   MarkersDeps
 	stores map[string]*MarkerStore
@@ -82,9 +87,11 @@ type Markers struct {
 	end  context.CancelFunc
 	// stopping is closed when no further item may begin.
 	stopping chan struct{}
-	mu       sync.Mutex // guards closed against running.Go
-	closed   bool
-	running  sync.WaitGroup
+	mu       sync.Mutex
+	// Under mu: whether Close was called, and the operations of this process that have not ended.
+	closed  bool
+	live    map[string]bool
+	running sync.WaitGroup
 }
 
 // A BrowsePage is a page of markers; Verdicts[i] and Reasons[i] speak of Markers[i], and are empty unless it is
@@ -145,10 +152,134 @@ type AuditState struct {
 	Broken string
 }
 
+// NewMarkers returns Markers. It reads and writes nothing yet: Run recovers what an earlier run left unfinished.
+func NewMarkers(deps MarkersDeps) *Markers {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Changed == nil {
+		deps.Changed = func(string) {}
+	}
+	if deps.Judge == nil {
+		deps.Judge = func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string) {
+			return dedup.CannotTell, []string{"there is no rule to judge by"}
+		}
+	}
+	m := &Markers{
+		deps: deps, stores: map[string]*MarkerStore{}, slots: map[string]chan struct{}{},
+		stopping: make(chan struct{}), live: map[string]bool{},
+	}
+	m.life, m.end = context.WithCancel(context.Background())
+	for i := range deps.Stores {
+		st := &deps.Stores[i]
+		m.stores[st.Name] = st
+		m.slots[st.Name] = make(chan struct{}, atOnce)
+	}
+	return m
+}
+
+// stopGrace is how long Close waits for items that are under way before it ends their contexts.
+const stopGrace = 3 * time.Second
+
+// Close lets the items that are under way end, within the bound of ctx, and leaves the rest of every operation not tried.
+// It may be called once.
+func (m *Markers) Close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	close(m.stopping)
+	m.mu.Unlock()
+	defer m.end()
+	done := make(chan struct{})
+	go func() { m.running.Wait(); close(done) }()
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+	m.end()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for markers that are being changed: %w", ctx.Err())
+	}
+}
+
+// enlist makes an operation live, so that recovery leaves it alone and Close waits for it, and reports whether it may run:
+// not when Markers is closed. Each success is given back by one retire.
+func (m *Markers) enlist(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.live[id] = true
+	m.running.Add(1)
+	return true
+}
+
+func (m *Markers) retire(id string) {
+	m.mu.Lock()
+	delete(m.live, id)
+	m.mu.Unlock()
+	m.running.Done()
+}
+
+func (m *Markers) isLive(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.live[id]
+}
+
 // WhyNot returns why markers of a store cannot be changed, in words for a page, and "" when they can.
-func (m *Markers) WhyNot(store string) string { return m.whyNot(store) }
+func (m *Markers) WhyNot(store string) string {
+	st, ok := m.stores[store]
+	switch {
+	case !ok:
+		return "there is no store " + printable(store, 64)
+	case m.deps.ReadOnly:
+		return "the dashboard is read-only (server.read_only)"
+	case st.Reader == nil:
+		return "store " + store + " cannot be read marker by marker"
+	case st.Actor == nil:
+		return "store " + store + " has no act credentials in the configuration"
+	}
+	return ""
+}
+
+// acting returns a store whose markers can be changed.
+func (m *Markers) acting(store string) (*MarkerStore, error) {
+	if why := m.WhyNot(store); why != "" {
+		kind := dedup.Forbidden
+		if m.stores[store] == nil {
+			kind = dedup.NotFound
+		}
+		return nil, &dedup.Error{Kind: kind, Public: "Markers cannot be changed: " + why}
+	}
+	return m.stores[store], nil
+}
+
+// reading returns a store whose markers can be read.
+func (m *Markers) reading(store string) (*MarkerStore, error) {
+	st, ok := m.stores[store]
+	if !ok {
+		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no store " + printable(store, 64)}
+	}
+	if st.Reader == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + store + " cannot be read marker by marker"}
+	}
+	return st, nil
+}
 
 // allow refuses and records whoever lacks the role.
 func (m *Markers) allow(ctx context.Context, who Caller, needs auth.Role, name, target string) error {
-	return m.deps.Gate.allow(ctx, who, action{name: name, target: target, needs: needs})
+	return m.deps.Gate.allow(ctx, who, action{name: name, target: printable(target, maxTarget), needs: needs})
+}
+
+// unkept is the error of a journal that cannot be read or written.
+func unkept(what string, err error) error {
+	return &dedup.Error{Kind: dedup.Unavailable, Public: what + "; look at the program's log", Err: err}
 }
