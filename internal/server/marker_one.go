@@ -17,8 +17,8 @@ import (
 
 // What a page shows of a value at most: as text, in characters, and as bytes.
 const (
-	valueText = 600
-	dumpBytes = 1024
+	valueChars = 600
+	dumpBytes  = 1024
 )
 
 // oneMarker answers the page of one marker, read live.
@@ -154,10 +154,10 @@ func valueView(g dedup.Sighting, who auth.Principal) templates.ValueView {
 		return v
 	case !who.Can(adminRole):
 		v.Masked = "Letters and digits are masked; admins see the value as it is."
-		v.Text = templates.Plain(maskValue(g.Value, string(g.State), g.Status), valueText)
+		v.Text = templates.Plain(maskValue(g.Value, string(g.State), g.Status), valueChars)
 		return v
 	}
-	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*valueText)]), valueText)
+	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*valueChars)]), valueChars)
 	v.Dump = dump(g.Value[:min(len(g.Value), dumpBytes)])
 	if len(g.Value) > dumpBytes {
 		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(float64(len(g.Value))))
@@ -181,7 +181,7 @@ func maskValue(value []byte, words ...string) string {
 		default:
 			return c
 		}
-	}, string(value[:min(len(value), 4*valueText)]))
+	}, string(value[:min(len(value), 4*valueChars)]))
 }
 
 // dump shows bytes in lines of sixteen.

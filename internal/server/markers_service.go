@@ -110,4 +110,6 @@ func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates
 	return crumbs
 }
 
-func markersAddress(base, pipeline string) string { return base + "/pipelines/" + pipeline + "/markers" }
+func markersAddress(base, pipeline string) string {
+	return base + "/pipelines/" + pipeline + "/markers"
+}

@@ -135,14 +135,10 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Plain(planSentence(p), 3*reasonLimit),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p), Facts: planFacts(p, now),
-		Back: base + "/", Again: base + "/",
+		Back: base + "/",
 	}
 	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
 		v.Back = markersAddress(base, names[0])
-		v.Again = v.Back
-	}
-	if left := p.Made.Add(admin.PlanLife).Sub(now); left <= 0 {
-		v.Expired = "It was made " + ago(p.Made, now) + ", and what it saw may have changed. Make it again from the list."
 	}
 	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
 	number = min(number, pages)

@@ -73,8 +73,8 @@ type Server struct {
 	// markers is nil when the dashboard was started without access to single markers.
 	markers     markerService
 	judgeMarker markerJudge
-	handler    http.Handler
-	http       *http.Server
+	handler     http.Handler
+	http        *http.Server
 }
 
 // The limits of the HTTP server. Streams set a deadline of their own for each write.

@@ -105,7 +105,7 @@ func verdictChip(verdict string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if verdict != "" {
-			var templ_7745c5c3_Var4 = []any{"chip", "t-" + verdictTier(verdict)}
+			var templ_7745c5c3_Var4 = []any{"chip", "t-" + VerdictTier(verdict)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var4...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -127,7 +127,7 @@ func verdictChip(verdict string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = tierShape(verdictTier(verdict)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = tierShape(VerdictTier(verdict)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -707,7 +707,7 @@ func auditTable(label string, rows []AuditLine) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "\">operation</a></small>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "\">all of this operation</a></small>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

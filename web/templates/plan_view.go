@@ -13,9 +13,6 @@ type PlanView struct {
 	Pages    []PageLink
 	Shown    string
 	LeftOut  []LeftLine
-	// Expired says that the plan cannot be carried out any more; Again is where to make another.
-	Expired string
-	Again   string
 	// Action carries the plan out; Button words it. Confirm must be typed when it is not empty.
 	Action  string
 	Button  string
@@ -112,8 +109,6 @@ type OperationLine struct {
 	Word     string
 	Tier     string
 	Results  string
-	Undone   bool
-	Restores bool
 }
 
 // AuditView is the record of every action.
