@@ -151,8 +151,7 @@ func (r *run) keepOutcome(out *ItemOutcome) {
 	m := r.markers
 	out.At = m.deps.Now()
 	if out.Outcome.Now != nil {
-		short := shortened(*out.Outcome.Now)
-		out.Outcome.Now = &short
+		out.Outcome.Now = withoutValue(*out.Outcome.Now)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,6 +166,7 @@ func NewMarkers(deps MarkersDeps) *Markers {
 			return dedup.CannotTell, []string{"there is no rule to judge by"}
 		}
 	}
+	deps.Stores = slices.Clone(deps.Stores)
 	m := &Markers{
 		deps: deps, stores: map[string]*MarkerStore{}, slots: map[string]chan struct{}{},
 		stopping: make(chan struct{}), live: map[string]bool{},

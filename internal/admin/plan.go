@@ -59,9 +59,6 @@ const MaxPlanned = 1000
 // PlanLife is how long a plan may be carried out.
 const PlanLife = 15 * time.Minute
 
-// MaxShownValue is how many bytes of a marker's value a plan and an outcome keep.
-const MaxShownValue = 1024
-
 // A Plan is a frozen selection with what will happen to each marker. Making one changes nothing.
 type Plan struct {
 	ID      string
@@ -81,7 +78,7 @@ type Plan struct {
 
 // A PlanItem is one marker of a plan, exactly as it was seen.
 type PlanItem struct {
-	// Seen holds at most the first MaxShownValue bytes of the value; Hash and Size speak of the whole.
+	// Seen comes without the value, which may hold payload: a plan is kept longer than any payload may be.
 	Seen dedup.Sighting
 	// Hash is the SHA-256 of the value in hex, Size its length in bytes.
 	Hash    string
@@ -125,7 +122,8 @@ type ItemOutcome struct {
 	Item int
 	At   time.Time
 	// Begun is true while the item is under way: it was tried and its outcome is not known yet.
-	Begun   bool
+	Begun bool
+	// Outcome.Now comes without the value.
 	Outcome dedup.Outcome
 	// Restorable is until when the marker can be restored; zero when it cannot.
 	Restorable time.Time

@@ -21,6 +21,7 @@ const (
 	// must not fill the memory.
 	planTimeout = 30 * time.Second
 	lookBatch   = 16
+	maxCounter  = 64
 	minTTL      = time.Minute
 	maxTTL      = 366 * 24 * time.Hour
 )
@@ -154,15 +155,15 @@ func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) 
 	}
 }
 
-// newItem returns an item with the beginning of the value and the hash of the whole.
+// newItem returns an item with the hash of the value instead of the value. What counts failures and is longer than any
+// number is no counter.
 func newItem(s dedup.Sighting) PlanItem {
-	return PlanItem{Seen: shortened(s), Hash: hashOf(s.Value), Size: int64(len(s.Value))}
-}
-
-// shortened returns a sighting with the beginning of its value alone, as a copy that does not hold on to the whole.
-func shortened(s dedup.Sighting) dedup.Sighting {
-	s.Value = slices.Clone(s.Value[:min(len(s.Value), MaxShownValue)])
-	return s
+	it := PlanItem{Seen: s, Hash: hashOf(s.Value), Size: int64(len(s.Value))}
+	it.Seen.Value = nil
+	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
+		it.Seen.Retry = nil
+	}
+	return it
 }
 
 // selectKeys returns the keys of the request without repetitions, and those of a filter frozen from the last pass.
@@ -186,6 +187,10 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 			continue
 		}
 		if verdict, _ := m.judge(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
+			continue
+		}
+		if len(mk.Key) > maxKey {
+			p.LeftOut = append(p.LeftOut, LeftOut{Key: mk.Key[:maxKey], Why: "its key is longer than we handle"})
 			continue
 		}
 		if len(keys) == MaxPlanned {
@@ -214,7 +219,7 @@ func (m *Markers) planRestore(ctx context.Context, st *MarkerStore, p *Plan) err
 	case o.Ended.IsZero():
 		return &dedup.Error{Kind: dedup.Conflict, Public: "The operation is still running; undo it when it has ended"}
 	}
-	images, err := m.deps.Journal.Images(ctx, o.ID, MaxShownValue)
+	images, err := m.deps.Journal.Images(ctx, o.ID)
 	if err != nil {
 		return unkept("The images of the cleared markers cannot be read", err)
 	}

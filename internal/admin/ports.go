@@ -9,7 +9,7 @@ import (
 
 // auditTrail reads the audit. It is safe for concurrent use.
 type auditTrail interface {
-	// Entries returns a page, newest first. Query.Target is what is compared, Query.Prefix too.
+	// Entries returns a page, newest first.
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
 	// Verify checks the whole chain and returns the number of entries and the head in hex.
 	Verify(ctx context.Context) (int64, string, error)
@@ -72,13 +72,13 @@ type imageJournal interface {
 	Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error)
 	// Release gives a claimed image back, after a restore that did not happen.
 	Release(ctx context.Context, operation string, item int, restore string) error
-	// Images returns what is kept of an operation by item, with at most prefix bytes of each value.
-	Images(ctx context.Context, operation string, prefix int) (map[int]KeptImage, error)
+	// Images returns what is kept of an operation by item, without the values.
+	Images(ctx context.Context, operation string) (map[int]KeptImage, error)
 	// Purge deletes images that were kept until now, plans and operations too old to be asked for.
 	Purge(ctx context.Context, now time.Time) error
 }
 
-// A KeptImage is what the journal says of an image without the whole of its value.
+// A KeptImage is what the journal says of an image without its value.
 type KeptImage struct {
 	Seen dedup.Sighting
 	// Hash is the SHA-256 of the whole value in hex, Size its length in bytes.

@@ -80,7 +80,7 @@ func (m *Markers) settle(ctx context.Context, o Operation, e Entry, out ItemOutc
 	out.Begun, out.At = false, m.deps.Now()
 	out.Outcome = m.reread(ctx, o.Plan.Request.Store, planned)
 	if o.Plan.Request.Deed == ClearMarkers {
-		images, err := m.deps.Journal.Images(ctx, o.ID, 0)
+		images, err := m.deps.Journal.Images(ctx, o.ID)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,7 @@ func (m *Markers) reread(ctx context.Context, store string, planned PlanItem) de
 		out.Text += "now " + describe(found[0])
 	}
 	if err == nil && found[0] != nil {
-		short := shortened(*found[0])
-		out.Now = &short
+		out.Now = withoutValue(*found[0])
 	}
 	return out
 }
@@ -127,4 +126,10 @@ func (m *Markers) reread(ctx context.Context, store string, planned PlanItem) de
 // sameMarker reports whether a marker is exactly what was planned.
 func sameMarker(now dedup.Sighting, planned PlanItem) bool {
 	return now.Type == planned.Seen.Type && now.ExpiresMillis == planned.Seen.ExpiresMillis && hashOf(now.Value) == planned.Hash
+}
+
+// withoutValue returns a copy of a sighting without its value, which may hold payload.
+func withoutValue(s dedup.Sighting) *dedup.Sighting {
+	s.Value = nil
+	return &s
 }
