@@ -197,7 +197,7 @@ func (s *session) sighting(r reading) *dedup.Sighting {
 }
 
 func (s *session) class() keyClass {
-	class, _ := s.layout.classify(s.seen.Key)
+	class, _ := s.layout.known(s.seen.Key)
 	return class
 }
 

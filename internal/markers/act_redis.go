@@ -144,7 +144,7 @@ func (a *redisActor) act(ctx context.Context, turn chan struct{}, seen dedup.Sig
 
 // inadmissible says why a sighting cannot be acted on, whatever the store holds now.
 func (a *redisActor) inadmissible(seen dedup.Sighting) string {
-	class, id := a.layout.classify(seen.Key)
+	class, id := a.layout.known(seen.Key)
 	switch {
 	case seen.Store != "" && seen.Store != a.Name():
 		return "it is a marker of the store " + printable(seen.Store)
