@@ -31,7 +31,7 @@ func (r rules) cleared(it PlanItem) string {
 	case dedup.Present:
 		return "whether the work was done cannot be told: if the message comes again it runs, perhaps a second time"
 	case dedup.Failed:
-		return r.clearedFailed()
+		return r.clearedFailed(it)
 	}
 	if r.scheme.Lock {
 		return "the lock is free: a delivery that waits for it runs"
@@ -48,7 +48,16 @@ func (r rules) cleared(it PlanItem) string {
 	return "deliveries that met the marker were acked without the work: if none is left in a queue the producer must send the message again, and then it runs"
 }
 
-func (r rules) clearedFailed() string {
+func (r rules) clearedFailed(it PlanItem) string {
+	// Where a scheme gives up, a failed marker with a count and no counter beside it is the counter itself.
+	counted := r.scheme.GiveUp > 0 && it.Seen.Attempts != nil && it.Seen.Retry == nil
+	switch {
+	case counted && *it.Seen.Attempts >= int64(r.scheme.GiveUp):
+		return fmt.Sprintf("the message was given up after %d failures and acked without the work: its producer must send it again, and then it has %d tries again",
+			*it.Seen.Attempts, r.scheme.GiveUp)
+	case counted:
+		return fmt.Sprintf("its %s of %d are forgotten: it has all its tries again", plural(int(*it.Seen.Attempts), "failure"), r.scheme.GiveUp)
+	}
 	switch r.scheme.OnFail {
 	case "ack":
 		return "the message was acked when it failed: the producer must send it again, and then it runs"

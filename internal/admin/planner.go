@@ -316,7 +316,7 @@ func (u undoing) look(ctx context.Context, st *MarkerStore, p *Plan) error {
 const (
 	// watched is how long a marker that never expires is watched before it is cleared; quick the time of any other item.
 	watched = 5 * time.Second
-	quick   = 50 * time.Millisecond
+	quick   = 100 * time.Millisecond
 )
 
 // takes estimates how long a plan takes with atOnce items at once.
