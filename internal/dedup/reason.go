@@ -123,6 +123,8 @@ func (c consideration) hindered(e Evidence, s Scheme) string {
 		return fmt.Sprintf("a worker that lost its connection may still finish; it can be told from %s on", moment(e.At.Add(e.Limit()-c.age), e.At))
 	case autoAck:
 		return "consumers ack a message when they receive it, so that the broker does not know who is at work; manual acks would settle it"
+	case faceless:
+		return "the marker carries neither a time nor an expiry, so that one which was set anew for another attempt looks the same; an expiry in the scheme would settle it"
 	case mayBeOut:
 		return "the owner's delivery may be among those that are out; two readings with nothing out would settle it, or the end of every connection of that time, as after a restart of the consumers"
 	case mayEnd:

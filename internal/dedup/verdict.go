@@ -89,6 +89,7 @@ const (
 	noLimit               // nobody said how long honest work takes
 	tooYoung              // nobody seems to be at it, but a worker that lost its connection could be
 	autoAck               // acks come before the work
+	faceless              // a marker that was set anew would look the same
 	mayBeOut              // the owner's delivery may be among those that are out
 	mayEnd                // nothing was out, but in one reading only
 )
@@ -143,11 +144,16 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		c.hinder = noLimit
 		return c
 	}
-	if !e.AutoAck {
+	// Without a time and, by its scheme, without an expiry it cannot be seen whether it is still the one of before.
+	known := !m.Since.IsZero() || s.ProcessingTTL > 0
+	if !e.AutoAck && known {
 		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
 		c.closed = e.ClosedSince.After(seen.Add(birthDoubt)) && !e.Closed.After(e.At)
 	}
 	c.conclude(e)
+	if c.hinder == mayBeOut && !known {
+		c.hinder = faceless
+	}
 	return c
 }
 
@@ -212,4 +218,10 @@ func shows(s Scheme, state State) bool {
 		}
 	}
 	return false
+}
+
+// Overdue reports whether a marker is older than honest work takes, as far as its age is known.
+func (e Evidence) Overdue(m Marker) bool {
+	birth, _ := births(m, e)
+	return e.Limit() > 0 && !birth.IsZero() && e.At.Sub(birth) > e.Limit()
 }

@@ -20,7 +20,7 @@ func number(n int64) *int64 { return &n }
 
 // textScheme writes processing and done, and nacks what it finds in flight.
 func textScheme() dedup.Scheme {
-	return dedup.Scheme{Preset: "redis-text-status", States: []dedup.State{dedup.Processing, dedup.Done}, OnInFlight: "nack"}
+	return dedup.Scheme{Preset: "redis-text-status", States: []dedup.State{dedup.Processing, dedup.Done}, OnInFlight: "nack", ProcessingTTL: 5 * time.Minute}
 }
 
 // aged is a processing marker of an age by our clock.
@@ -136,6 +136,15 @@ func changedMarker(m dedup.Marker, change func(*dedup.Marker)) dedup.Marker {
 		change(&m)
 	}
 	return m
+}
+
+func TestAMarkerThatCannotBeToldFromItsSuccessorIsNotJudged(t *testing.T) {
+	s := textScheme()
+	s.ProcessingTTL = 0
+	m := dedup.Marker{State: dedup.Processing, FirstSeen: judged.Add(-time.Hour)}
+	if v, reasons := dedup.Judge(m, drained(), s); v != dedup.CannotTell || !strings.Contains(strings.Join(reasons, "\n"), "neither a time nor an expiry") {
+		t.Errorf("got %s because %q", v, reasons)
+	}
 }
 
 func TestASchemeThatIsBlindSaysWhy(t *testing.T) {
