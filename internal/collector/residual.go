@@ -14,8 +14,11 @@ const (
 	// counterLag is how old a counter of the broker can be when it is read: channels emit every 5 s, the management
 	// database collects and caches for up to a second more.
 	counterLag = 6 * time.Second
-	// depthLag is how old a queue depth can be: the queue emits it every 5 s and the database collects every 5 s.
+	// depthLag is how old the queue depth of a sample can be: the queue emits it every 5 s and the database collects every 5 s.
 	depthLag = 11 * time.Second
+	// transitDelay is the time between the moment a message is counted and the moment the depth of its queue shows it: a
+	// queue answers for its depth before it takes what waits for it.
+	transitDelay = time.Second
 	// settleDelay is the time between the moment a consumer marks a message and the ack of its delivery.
 	settleDelay = time.Second
 	// giveUpDelay is the same between the last failure of a message that is given up and its ack.
@@ -205,7 +208,7 @@ func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
 
 // watched reports whether the broker was read often enough after the cut to know what became of unacked messages.
 func watched(s residualSample, c cut) bool {
-	depth, ok := s.Frames.after(c.At.Add(s.ClockError + depthLag))
+	depth, ok := s.Frames.depthAfter(c.At.Add(s.ClockError))
 	if !ok {
 		return false
 	}
@@ -260,32 +263,38 @@ func balanceLow(r reel, t time.Time) (float64, bool) {
 	if !ok || !depth.Whole {
 		return 0, false
 	}
-	published, ok := r.before(depth.Began.Add(-depthLag))
+	published, ok := r.before(depth.DepthFrom.Add(-transitDelay))
 	if !ok {
-		return 0, false
+		// Nothing had been published yet, or all of it was counted since.
+		if published = &r[0]; !published.Unpublished {
+			return 0, false
+		}
 	}
-	dead, ok := r.after(depth.Ended.Add(depthLag))
+	dead, ok := r.depthAfter(depth.Ended.Add(transitDelay))
 	if !ok || !dead.Whole {
 		return 0, false
 	}
 	return published.Publishes - depth.Depth - dead.Dead, true
 }
 
-// balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later.
+// balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later, or is left out, as it is never
+// below 0.
 func balanceHigh(r reel, t time.Time) (float64, bool) {
-	depth, ok := r.after(t.Add(depthLag))
-	if !ok || !depth.Whole {
-		return 0, false
-	}
-	published, ok := r.after(depth.Ended.Add(counterLag))
-	if !ok {
-		return 0, false
-	}
 	dead, ok := r.before(t)
 	if !ok || !dead.Whole {
 		return 0, false
 	}
-	return published.Publishes - depth.Depth - dead.Dead, true
+	published, ok := r.after(t.Add(counterLag))
+	if !ok {
+		return 0, false
+	}
+	high := published.Publishes - dead.Dead
+	if depth, ok := r.depthAfter(t); ok && depth.Whole {
+		if published, ok := r.after(depth.Ended.Add(counterLag)); ok {
+			high = min(high, published.Publishes-depth.Depth-dead.Dead)
+		}
+	}
+	return high, true
 }
 
 // spanRefusal names what happened between the cuts that spoils the arithmetic.
@@ -356,9 +365,10 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 // queue; and its channel was closed, or it is still unacked.
 func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
 	best := math.Inf(1)
-	for _, f := range s.Frames.span(to.At.Add(s.ClockError+depthLag), s.Frames[len(s.Frames)-1].Began) {
+	settled := to.At.Add(s.ClockError)
+	for _, f := range s.Frames.span(settled, s.Frames[len(s.Frames)-1].Began) {
 		later, ok := s.Frames.after(f.Ended.Add(counterLag))
-		if !ok || f.Blind {
+		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
 		if !s.Vanishing {

@@ -71,12 +71,12 @@ func (c *Collector) absorb(now time.Time) {
 	for _, w := range c.stores {
 		w.absorb(now)
 	}
-	fresh := make(map[*brokerWatch]*dedup.BrokerSample)
+	fresh := make(map[*brokerWatch]*brokerReading)
 	for _, b := range c.brokers {
 		before := b.indexed
 		sample, isNew := b.absorb()
 		if b.indexed != before && b.index != nil {
-			c.rediscover(b, now)
+			c.rediscover(b, sample, now)
 		}
 		if isNew {
 			fresh[b] = sample
@@ -134,7 +134,7 @@ func (c *Collector) noteTurns(now time.Time) {
 }
 
 // rediscover finds the dead-letter queues of a broker's pipelines again.
-func (c *Collector) rediscover(b *brokerWatch, now time.Time) {
+func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) {
 	users := make(map[dedup.QueueRef]int)
 	for _, p := range c.pipelines {
 		if p.broker != b {
@@ -150,6 +150,7 @@ func (c *Collector) rediscover(b *brokerWatch, now time.Time) {
 			was := p.deadWhole
 			if p.deadWhole = p.deadLettersKept(users); p.deadWhole && !was {
 				p.settleUnborn()
+				p.completeFrame(s)
 			}
 		}
 	}
