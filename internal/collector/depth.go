@@ -51,8 +51,11 @@ func (p *pipeline) depthsOf(s *brokerReading) depthSource {
 	return depthSource{live: s.depths, from: s.depths.at}
 }
 
-// of returns the queue with its depth.
+// of returns the queue as it is to be read for its depth; nil for no queue.
 func (d depthSource) of(q *dedup.Queue) *dedup.Queue {
+	if q == nil {
+		return nil
+	}
 	if live, ok := d.live.of(q); ok {
 		return live
 	}
@@ -62,28 +65,33 @@ func (d depthSource) of(q *dedup.Queue) *dedup.Queue {
 // measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
 func (p *pipeline) measureDepths(f *frame, s *brokerReading) {
 	depths := p.depthsOf(s)
-	f.DepthFrom, f.Whole, f.Depth, f.Unacked = depths.from, p.deadWhole, 0, 0
+	f.DepthFrom, f.Whole, f.Blind, f.Depth, f.Unacked = depths.from, p.keeps != keepsNot, false, 0, 0
 	for _, ref := range p.refs {
 		q := p.broker.queues[ref]
 		if q == nil && p.broker.complete {
 			continue // it does not exist
 		}
-		if q == nil || q.Messages == nil || q.Unacked == nil {
+		if q = depths.of(q); q == nil || q.Messages == nil || q.Unacked == nil {
 			f.Blind, f.Whole = true, false
 			continue
 		}
-		q = depths.of(q)
 		f.Depth += float64(*q.Messages)
 		f.Unacked += float64(*q.Unacked)
 	}
 	f.Dead, f.Whole = p.absorbDeadLetters(s, depths, f.Whole)
+	f.Presumed = f.Whole && p.keeps == keepsPerhaps
+	f.Whole = f.Whole && !f.Presumed
 }
 
 // completeFrame measures the newest frame again when it is of this reading, whose dead-letter queues were found only
 // after it.
 func (p *pipeline) completeFrame(s *brokerReading) {
-	if n := len(p.frames.frames); n > 0 && p.frames.frames[n-1].Began.Equal(s.At) && !p.frames.frames[n-1].Whole {
-		p.measureDepths(&p.frames.frames[n-1], s)
+	n := len(p.frames.frames)
+	if n == 0 {
+		return
+	}
+	if f := &p.frames.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+		p.measureDepths(f, s)
 	}
 }
 
@@ -98,7 +106,8 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 			p.dead[t.QueueRef] = d
 		}
 		q := p.broker.queues[t.QueueRef]
-		if q == nil || q.Messages == nil {
+		there := depths.of(q)
+		if there == nil || there.Messages == nil {
 			d.inflow.lose()
 			whole = false
 			continue
@@ -110,9 +119,13 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 				whole = false
 			}
 		}
+		dead += float64(*there.Messages) + d.settled - d.published
+		if q.Messages == nil {
+			d.inflow.lose()
+			continue
+		}
 		p.arrived.open = true
 		p.arrived.total += d.inflow.observe(*q.Messages, d.settled, s.At)
-		dead += float64(*depths.of(q).Messages) + d.settled - d.published
 	}
 	return dead, whole && len(p.targets) > 0 && s.counting()
 }

@@ -38,7 +38,7 @@ type pipeline struct {
 	targets         []deadLetterTarget
 	found           discovery
 	dead            map[dedup.QueueRef]*deadQueue
-	deadWhole       bool
+	keeps           keeping
 	lastActivity    time.Time
 	events          eventLog
 	spark           spark

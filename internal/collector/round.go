@@ -147,11 +147,7 @@ func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) 
 	}
 	for _, p := range c.pipelines {
 		if p.broker == b {
-			was := p.deadWhole
-			if p.deadWhole = p.deadLettersKept(users); p.deadWhole && !was {
-				p.settleUnborn()
-				p.completeFrame(s)
-			}
+			p.settleKeeping(p.deadLettersKept(users), s)
 		}
 	}
 }

@@ -35,6 +35,8 @@ type frame struct {
 	DepthFrom time.Time
 	// Whole is true when Depth and Dead are known and complete, so that a balance can be struck.
 	Whole bool
+	// Presumed is true when it would be whole but for this: it is not known yet that nobody consumes the dead letters.
+	Presumed bool
 	// Unborn is true when none of the source queues existed yet, in a list that hides nothing.
 	Unborn bool
 	// Unpublished is true when no source queue has a counter of publishes yet: it will be born at 0.
@@ -89,6 +91,15 @@ func (t *tape) settleUnborn(before time.Time) {
 	for i := range t.frames {
 		if f := &t.frames[i]; f.Unborn && f.Began.Before(before) {
 			f.Whole = true
+		}
+	}
+}
+
+// settlePresumed decides about the frames from before it was known whether anybody consumes the dead letters.
+func (t *tape) settlePresumed(whole bool) {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.Presumed {
+			f.Whole, f.Presumed = whole, false
 		}
 	}
 }
