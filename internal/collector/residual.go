@@ -98,7 +98,7 @@ func residual(s residualSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
-	acks, lost, why := ackBounds(from, to)
+	acks, why := ackBounds(from, to)
 	if why != "" {
 		f.Why = why
 		return f
@@ -118,7 +118,7 @@ func residual(s residualSample) dedup.Figure {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
 		return f
 	}
-	b, why := repeats(s, from, to, lost)
+	b, why := repeats(s, from, to)
 	if why != "" {
 		f.Why = why
 		return f
@@ -318,25 +318,28 @@ func (s residualSample) untilAbout(t time.Time, to cut) string {
 }
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
-// closed channels its count is only a lower bound; the balance of messages then gives the upper one. lost is the most
-// that the broker may have lost.
-func ackBounds(from, to cut) (acks [2]float64, lost float64, why string) {
+// closed channels its count is only a lower bound; the balance of messages then gives the upper one.
+func ackBounds(from, to cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
-	if !to.After.ClosuresBlind && !from.Before.ClosuresBlind && to.After.Closures == from.Before.Closures {
-		return acks, 0, ""
+	if noneClosed(from, to.After) {
+		return acks, ""
 	}
 	if !from.Balanced || !to.Balanced {
-		return acks, 0, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
+		return acks, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
 	}
 	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
 	if low > acks[1] {
-		return acks, 0, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
+		return acks, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
 	}
 	if high < acks[0] {
-		return acks, 0, "the balance of messages does not close: more acks than messages that left the queue"
+		return acks, "the balance of messages does not close: more acks than messages that left the queue"
 	}
-	lost = high - acks[0]
-	return [2]float64{max(acks[0], low), high}, lost, ""
+	return [2]float64{max(acks[0], low), high}, ""
+}
+
+// noneClosed reports whether no channel was closed between a cut and a later reading, so that no counts were lost.
+func noneClosed(from cut, later *frame) bool {
+	return !later.ClosuresBlind && !from.Before.ClosuresBlind && later.Closures == from.Before.Closures
 }
 
 // completions bounds the first completions between the cuts.
@@ -363,7 +366,7 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 
 // repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the
 // queue; and its channel was closed, or it is still unacked.
-func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
+func repeats(s residualSample, from, to cut) (float64, string) {
 	best := math.Inf(1)
 	settled := to.At.Add(s.ClockError)
 	for _, f := range s.Frames.span(settled, s.Frames[len(s.Frames)-1].Began) {
@@ -371,7 +374,7 @@ func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		if !s.Vanishing {
+		if lost, ok := lostAcks(s.Frames, from, &f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
 		bounded := s.Prefetch > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
@@ -386,6 +389,21 @@ func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
 		return 0, "the broker was not read often enough since the last pass over the store"
 	}
 	return best, ""
+}
+
+// lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
+// the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
+// the depth.
+func lostAcks(r reel, from cut, f, later *frame) (float64, bool) {
+	if noneClosed(from, later) {
+		return 0, true
+	}
+	before, ok := r.before(f.DepthFrom)
+	if !ok || !from.Balanced || !f.Whole || !before.Whole {
+		return 0, false
+	}
+	left := later.Publishes - f.Depth - before.Dead - from.BalanceLow
+	return max(0, left-max(0, before.Acks-from.AcksHigh)), true
 }
 
 // joinReasons puts the reasons of several refusals into one sentence.

@@ -91,9 +91,9 @@ func DefaultConfig() Config {
 		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 35, Delay: restful, Burst: 8 * time.Second, Rest: 57 * time.Second, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.006, Poison: 0.001, Reject: 0.008, Work: 30 * time.Millisecond, Spread: 0.6},
 		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 60, Delay: restful, Burst: 8 * time.Second, Rest: 64 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.015, LostAck: 0.001,
-			Failure: 0.003, Crash: 0.0001, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
+			Failure: 0.003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
 		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
-			Failure: 0.005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
+			Failure: 0.005, Crash: 0.0005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
 	}}.withDelays()
 }
 
