@@ -54,6 +54,8 @@ type brokerWatch struct {
 	sample   reading[brokerReading]
 	topology reading[topologyReading]
 	wanted   chan struct{}
+	// turned asks for a round at once.
+	turned   func()
 	live     occupancy
 	seed     maphash.Seed
 	queueSet uint64 // of the sampling goroutine
@@ -192,7 +194,12 @@ func (b *brokerWatch) readTopology(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, before := b.topology.get()
 	b.topology.set(topologyReading{topology: t})
+	if before == 0 {
+		// The first sample is measured again with the dead-letter queues, which must not wait for the second one.
+		b.turned()
+	}
 	return nil
 }
 
@@ -323,7 +330,7 @@ func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
 func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
-	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
+	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
 		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
