@@ -105,6 +105,7 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 		return err
 	}
 	b.sample.set(brokerReading{sample, depths})
+	b.turned() // a round that comes later could find the next sample in its place
 	if set := b.hash(sample.Queues); set != b.queueSet {
 		b.queueSet = set
 		select {
@@ -194,12 +195,8 @@ func (b *brokerWatch) readTopology(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, before := b.topology.get()
 	b.topology.set(topologyReading{topology: t})
-	if before == 0 {
-		// The first sample is measured again with the dead-letter queues, which must not wait for the second one.
-		b.turned()
-	}
+	b.turned() // the newest sample is measured again with new dead-letter queues, before the next one comes
 	return nil
 }
 

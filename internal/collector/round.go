@@ -11,7 +11,8 @@ import (
 // roundsApart is the shortest time between two rounds, when sources turn one after the other.
 const roundsApart = 500 * time.Millisecond
 
-// rounds builds a snapshot each interval, and soon after a source turned, until ctx ends. It never waits on a source.
+// rounds builds a snapshot soon after each reading of a broker and after a source turned, and at least each interval,
+// until ctx ends. It never waits on a source.
 func (c *Collector) rounds(ctx context.Context) {
 	ticker := time.NewTicker(c.cfg.Interval)
 	defer ticker.Stop()
@@ -25,6 +26,7 @@ func (c *Collector) rounds(ctx context.Context) {
 			return
 		case <-ticker.C:
 		case <-c.wake:
+			ticker.Reset(c.cfg.Interval)
 		}
 	}
 }
