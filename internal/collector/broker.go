@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -31,6 +30,17 @@ type topologyReading struct {
 	err      string
 }
 
+// A brokerReading is a sample of the broker with the newest live depths from before it.
+type brokerReading struct {
+	dedup.BrokerSample
+	depths liveDepths
+}
+
+// counting reports whether the broker gives counters.
+func (r *brokerReading) counting() bool {
+	return !r.Info.StatsDisabled && r.Info.RatesMode != "none"
+}
+
 // A brokerWatch reads one broker and remembers what its pipelines need between two readings.
 type brokerWatch struct {
 	broker  Broker
@@ -41,9 +51,11 @@ type brokerWatch struct {
 	samples *source
 	totals  *source
 
-	sample   reading[dedup.BrokerSample]
+	sample   reading[brokerReading]
 	topology reading[topologyReading]
 	wanted   chan struct{}
+	// turned asks for a round at once.
+	turned   func()
 	live     occupancy
 	seed     maphash.Seed
 	queueSet uint64 // of the sampling goroutine
@@ -87,12 +99,14 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	if err := b.acquire(ctx); err != nil {
 		return err
 	}
+	depths := b.live.newest()
 	sample, err := b.broker.Sample(ctx)
 	b.release()
 	if err != nil {
 		return err
 	}
-	b.sample.set(sample)
+	b.sample.set(brokerReading{sample, depths})
+	b.turned() // a round that comes later could find the next sample in its place
 	if set := b.hash(sample.Queues); set != b.queueSet {
 		b.queueSet = set
 		b.wantTopology()
@@ -188,11 +202,12 @@ func (b *brokerWatch) readTopology(ctx context.Context) error {
 		return err
 	}
 	b.topology.set(topologyReading{topology: t})
+	b.turned() // the newest sample is measured again with new dead-letter queues, before the next one comes
 	return nil
 }
 
 // absorb takes a new sample, if there is one, and reports whether there was.
-func (b *brokerWatch) absorb() (*dedup.BrokerSample, bool) {
+func (b *brokerWatch) absorb() (*brokerReading, bool) {
 	sample, count := b.sample.get()
 	if count == 0 {
 		return nil, false
@@ -202,10 +217,10 @@ func (b *brokerWatch) absorb() (*dedup.BrokerSample, bool) {
 		b.absorbed = count
 		b.moved = b.node != "" && b.node != sample.Info.Node
 		b.node = sample.Info.Node
-		b.countClosures(&sample)
-		b.noteAlarms(&sample)
+		b.countClosures(&sample.BrokerSample)
+		b.noteAlarms(&sample.BrokerSample)
 	}
-	b.reindex(&sample, count)
+	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
 }
 
@@ -322,7 +337,7 @@ func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
 func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
-	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
+	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
 		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
@@ -330,58 +345,6 @@ func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned fu
 	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
 		patience: patience, read: b.readTotals, pace: b.pace}
 	return b
-}
-
-// An occupancy accumulates the live unacked counts of the pipelines of one broker.
-type occupancy struct {
-	mu     sync.Mutex
-	queues int
-	watch  map[string][]dedup.QueueRef // fixed once made
-	totals map[string]occupied
-	shores map[string]*shore // by store
-}
-
-// An occupied is the sum and number of samples of one pipeline's unacked messages.
-type occupied struct{ sum, count float64 }
-
-func (o *occupancy) absorb(t dedup.QueueTotals) {
-	ended := time.Now()
-	queues := make(map[dedup.QueueRef]*dedup.Queue, len(t.Queues))
-	for i := range t.Queues {
-		queues[t.Queues[i].QueueRef] = &t.Queues[i]
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.queues = len(t.Queues)
-	for _, s := range o.shores {
-		s.take(queues, t.At, ended, false)
-	}
-	for pipeline, refs := range o.watch {
-		sum, whole := 0.0, true
-		for _, ref := range refs {
-			if q := queues[ref]; q != nil && q.Unacked != nil {
-				sum += float64(*q.Unacked)
-			} else {
-				whole = false
-			}
-		}
-		if whole {
-			was := o.totals[pipeline]
-			o.totals[pipeline] = occupied{was.sum + sum, was.count + 1}
-		}
-	}
-}
-
-func (o *occupancy) of(pipeline string) occupied {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.totals[pipeline]
-}
-
-func (o *occupancy) size() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.queues
 }
 
 // down returns why a source's values cannot be shown, and an empty string when they can.

@@ -50,7 +50,7 @@ func (s *storeShore) absorb(now time.Time) {
 	b.live.mu.Lock()
 	s.shore.dead = dead
 	// Without live totals the counts of the sample have to do; how old they are when its collector lags nobody can say.
-	if count != s.sampled && !b.totals.status(now).OK && !late(&sample) {
+	if count != s.sampled && !b.totals.status(now).OK && !late(&sample.BrokerSample) {
 		s.shore.take(b.queues, sample.At, sample.At.Add(sample.Took), true)
 	}
 	b.live.mu.Unlock()
