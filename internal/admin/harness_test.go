@@ -11,11 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shelf is a store in memory that really compares: it changes nothing that is not exactly as it was seen.
 type shelf struct {
