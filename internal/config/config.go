@@ -115,7 +115,7 @@ func (f *file) build(c *report) *Config {
 	c.addSecrets(f)
 	cfg := &Config{
 		Server: f.Server.Config, DataDir: filepath.Clean(f.Server.DataDir), Collector: f.Collector.WithDefaults(),
-		Brokers: f.Brokers, Stores: f.Stores, Auth: f.Auth,
+		Brokers: f.Brokers, Auth: f.Auth,
 	}
 	if f.Server.DataDir == "" {
 		c.add("server.data_dir", "must not be empty; name a directory that the dashboard may write, as in ./data")
@@ -125,6 +125,7 @@ func (f *file) build(c *report) *Config {
 	cfg.History = f.history(c)
 	f.checkBrokers(c)
 	f.checkStores(c)
+	cfg.Stores = f.Stores
 	cfg.Pipelines = f.buildPipelines(c)
 	c.addErr("auth", f.Auth.Validate())
 	return cfg
@@ -157,7 +158,15 @@ func (f *file) checkStores(c *report) {
 		c.checkName(path, s.Name, names, i)
 		c.addErr(path, s.Validate())
 	}
-	for _, err := range markers.Overlaps(f.Stores) {
-		c.addErr("stores", err)
+	settled, open := markers.Resolve(f.Stores)
+	f.Stores = settled
+	for _, err := range open {
+		var o *markers.Overlap
+		if !errors.As(err, &o) {
+			c.addErr("stores", err)
+			continue
+		}
+		at := func(i int) string { return fmt.Sprintf("stores[%d].%s", o.Stores[i], o.Fields[i]) }
+		c.add(at(1), "%v (%s is line %d)", o, at(0), c.line(at(0)))
 	}
 }

@@ -77,21 +77,74 @@ func (b *expiryBatch) absolute(answer, now int64) int64 {
 	return answer
 }
 
-// fetched is the beginning of a value with its expiry; problem says why there is no value.
+// fetched is the beginning of a value with its expiry. Of a hash it is names and values in turn, and cut when it has
+// more. problem says why there is no value.
 type fetched struct {
 	value   string
+	fields  []string
+	cut     bool
 	problem string
 	expiry  int64
 }
 
+func (f fetched) size() int {
+	n := len(f.value)
+	for _, field := range f.fields {
+		n += len(field)
+	}
+	return n
+}
+
+// fewFields is how many fields of a hash are asked for at least; a small hash is answered whole.
+const fewFields = 16
+
+// command asks for the value of an item in the way that its layout reads it.
+func (r reads) command(ctx context.Context, i item) redis.Cmder {
+	switch {
+	case i.retry || r == readString:
+		return redis.NewStringCmd(ctx, "getrange", i.key, 0, valueBytes-1)
+	case r == readHash:
+		return redis.NewScanCmd(ctx, nil, "hscan", i.key, 0, "count", fewFields)
+	}
+	return redis.NewStatusCmd(ctx, "type", i.key)
+}
+
+// answer turns the answer to a command of reads into a value.
+func answer(cmd redis.Cmder) (fetched, error) {
+	err := cmd.Err()
+	if err != nil && !isAnswer(err, "WRONGTYPE") {
+		return fetched{}, err
+	}
+	var f fetched
+	switch cmd := cmd.(type) {
+	case *redis.StringCmd:
+		f.value = cmd.Val()
+	case *redis.ScanCmd:
+		var next uint64
+		f.fields, next = cmd.Val()
+		f.cut = next != 0
+	case *redis.StatusCmd:
+		if t := cmd.Val(); t != "string" && t != "none" {
+			f.problem = "the key is a " + printable(t) + ", not a string"
+		}
+	}
+	if _, hash := cmd.(*redis.ScanCmd); err != nil && hash {
+		f.problem = "the key is not a hash"
+	} else if err != nil {
+		f.problem = "the key is not a string"
+	}
+	return f, nil
+}
+
 // fetch reads values, each with its expiry right behind it, and the server's clock after them all.
-func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item) ([]fetched, int64, error) {
-	values := make([]*redis.StringCmd, len(items))
+func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how reads) ([]fetched, int64, error) {
+	values := make([]redis.Cmder, len(items))
 	expiries := make([]*redis.IntCmd, len(items))
 	pipe := conn.Pipeline()
 	for i, item := range items {
-		values[i] = pipe.GetRange(ctx, item.key, 0, valueBytes-1)
+		values[i] = how.command(ctx, item)
 		expiries[i] = redis.NewIntCmd(ctx, b.command, item.key)
+		_ = pipe.Process(ctx, values[i])
 		_ = pipe.Process(ctx, expiries[i])
 	}
 	clock := pipe.Time(ctx)
@@ -105,19 +158,15 @@ func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item)
 	}
 	found := make([]fetched, len(items))
 	for i := range items {
-		switch err := values[i].Err(); {
-		case isAnswer(err, "WRONGTYPE"):
-			found[i].problem = "the key is not a string"
-		case err != nil:
+		if found[i], err = answer(values[i]); err != nil {
 			return nil, 0, err
 		}
 		if err := expiries[i].Err(); isAnswer(err, "ERR unknown command") && b.command == absoluteExpiry {
 			b.command = remainingExpiry
-			return b.fetch(ctx, conn, items)
+			return b.fetch(ctx, conn, items, how)
 		} else if err != nil {
 			return nil, 0, err
 		}
-		found[i].value = values[i].Val()
 		found[i].expiry = b.absolute(expiries[i].Val(), now.UnixMilli())
 	}
 	return found, now.UnixMilli(), nil

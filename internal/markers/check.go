@@ -25,13 +25,15 @@ type Report struct {
 	Samples []dedup.Marker
 	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*".
 	Missing []string
+	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
+	Blind string
 	// Findings are hazards of the server or of the mapping.
 	Findings []dedup.Finding
 }
 
 // Check tries every command first: with one of them refused there is nothing to count, and the report says so.
-func (s *redisString) Check(ctx context.Context, n int) (Report, error) {
-	var r Report
+func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
+	r := Report{Blind: s.Scheme().Blind}
 	if err := s.rdb.Ping(ctx).Err(); err != nil && !isAnswer(err, "NOPERM") {
 		return r, s.explain.explain(err)
 	}
@@ -61,16 +63,21 @@ func (s *redisString) Check(ctx context.Context, n int) (Report, error) {
 }
 
 // missingGrants runs each command that watching needs on a key that need not exist.
-func (s *redisString) missingGrants(ctx context.Context) ([]string, error) {
-	key := s.layout.match.prefix + "dashboard-check"
+func (s *redisStore) missingGrants(ctx context.Context) ([]string, error) {
+	const probe = "dashboard-check"
+	key := s.layout.keyLike(s.layout.match, probe)
 	tries := []redis.Cmder{
 		redis.NewStatusCmd(ctx, "ping"), redis.NewStringCmd(ctx, "info"), redis.NewTimeCmd(ctx, "time"), redis.NewIntCmd(ctx, "dbsize"),
 		redis.NewScanCmd(ctx, nil, "scan", 0, "match", s.layout.scan, "count", 10),
-		redis.NewIntCmd(ctx, absoluteExpiry, key), redis.NewStringCmd(ctx, "getrange", key, 0, 0),
+		redis.NewIntCmd(ctx, absoluteExpiry, key), s.layout.reads.command(ctx, item{key: key}),
 		redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"),
 	}
+	if s.layout.reads == readType {
+		// Reading needs the type alone, a look at one marker its value.
+		tries = append(tries, redis.NewStringCmd(ctx, "getrange", key, 0, 0))
+	}
 	if s.layout.hasRetry {
-		tries = append(tries, redis.NewIntCmd(ctx, absoluteExpiry, s.layout.retry.prefix+"dashboard-check"))
+		tries = append(tries, redis.NewIntCmd(ctx, absoluteExpiry, s.layout.keyLike(s.layout.retry, probe)))
 	}
 	var missing []string
 	for i := 0; i < len(tries); i++ {
@@ -92,7 +99,7 @@ func (s *redisString) missingGrants(ctx context.Context) ([]string, error) {
 }
 
 // decodeSamples reads the sampled markers, done or not. This touches their idle time; it is a handful.
-func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marker, error) {
+func (s *redisStore) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marker, error) {
 	items := make([]item, len(w.sample))
 	for i, key := range w.sample {
 		items[i].key = key
@@ -102,20 +109,14 @@ func (s *redisString) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marke
 	var samples []dedup.Marker
 	for len(items) > 0 {
 		n := min(len(items), maxPipeline/2)
-		found, now, err := w.expiries.fetch(ctx, conn, items[:n])
+		found, now, err := w.expiries.fetch(ctx, conn, items[:n], s.layout.reads)
 		if err != nil {
 			return nil, err
 		}
 		for i, f := range found {
-			if f.expiry == gone {
-				continue
+			if f.expiry != gone {
+				samples = append(samples, s.layout.marker(items[i].key, s.layout.decode(f), f.expiry, now))
 			}
-			m := dedup.Marker{Store: s.Name(), State: dedup.StateUnknown, Detail: f.problem}
-			if f.problem == "" {
-				m.State, m.Detail = s.layout.codec.decode(f.value)
-			}
-			m.Expires, m.Since = s.layout.times(m.State, f.expiry, now)
-			samples = append(samples, s.layout.named(m, items[i].key))
 		}
 		items = items[n:]
 	}

@@ -8,59 +8,179 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
 )
 
+// The codecs of keys and values.
 const (
-	codecRaw  = "raw"
-	codecJSON = "json"
+	codecRaw      = "raw"
+	codecJSON     = "json"
+	codecJava     = "java"
+	codecQuoted   = "json-quoted"
+	codecRedisson = "redisson"
+	codecToken    = "token"
+)
+
+// The units of a time in a value.
+const (
+	unitSeconds = "s"
+	unitMillis  = "ms"
+)
+
+const (
+	// anyValue stands for every value that no other state lists.
+	anyValue = "any"
+	// wholeValue is the path of a value that is itself the time.
+	wholeValue = "$"
 )
 
 // valueBytes is how much of a value is read: enough for a status that comes first, and little of a result beside it.
 const valueBytes = 512
 
-// codec turns the beginning of a value into a state.
+// codec turns a value, or the beginning of it, into a state.
 type codec struct {
 	states map[string]dedup.State
-	// path leads to the state in a JSON value; nil for raw values.
-	path []string
+	// any is the state of a value that states does not list, empty where there is none.
+	any dedup.State
+	// bare says that a value may be a state as it stands although the codec is another.
+	bare   bool
+	unwrap func(value string) (string, error)
+	// path leads to the state in a JSON value, timePath to the time; nil for the whole value.
+	path     []string
+	timePath []string
+	hasTime  bool
+	unit     time.Duration
+}
+
+// decoded is what a value says. Detail says why the state is unknown.
+type decoded struct {
+	state  dedup.State
+	status string
+	// at is the time that the value holds, zero where there is none.
+	at     time.Time
+	detail string
+	// owner names who holds a lock.
+	owner string
 }
 
 func newCodec(c Config) (codec, error) {
-	k := codec{states: map[string]dedup.State{}}
+	k := codec{states: map[string]dedup.State{}, unwrap: unwrappers[c.Value.Codec], bare: c.Value.Codec == codecJSON}
 	for state, values := range c.States {
 		for _, v := range values {
+			if state == dedup.Present && v == anyValue {
+				k.any = state
+				continue
+			}
 			k.states[v] = state
 		}
 	}
-	if c.Value.Codec == codecJSON {
-		path, err := parsePath(c.Value.Path)
-		if err != nil {
+	var err error
+	if c.Value.Path != "" {
+		if k.path, err = parsePath(c.Value.Path); err != nil {
 			return codec{}, err
 		}
-		k.path = path
 	}
-	return k, nil
+	k.hasTime, k.unit = c.Value.Time != "", time.Millisecond
+	if c.Value.TimeUnit == unitSeconds {
+		k.unit = time.Second
+	}
+	if k.hasTime && c.Value.Time != wholeValue {
+		k.timePath, err = parsePath(c.Value.Time)
+	}
+	return k, err
 }
 
-// decode returns the state of a value, or StateUnknown and why.
-func (k codec) decode(value string) (dedup.State, string) {
-	if state, ok := k.states[value]; ok {
-		return state, ""
+// unwrappers take the text out of a value, by codec.
+var unwrappers = map[string]func(string) (string, error){
+	codecRaw:    func(value string) (string, error) { return value, nil },
+	codecJSON:   func(value string) (string, error) { return value, nil },
+	codecJava:   javaText,
+	codecQuoted: quotedText,
+}
+
+// decode returns what a value says.
+func (k codec) decode(value string) decoded {
+	if state, ok := k.states[value]; ok && k.bare {
+		return decoded{state: state, status: value}
 	}
-	if k.path == nil {
-		return dedup.StateUnknown, "no state has the value " + printable(value)
-	}
-	text, err := jsonMember(value, k.path)
+	text, err := k.unwrap(value)
 	if err != nil {
-		return dedup.StateUnknown, fmt.Sprintf("%v in %s", err, printable(value))
+		return unknown("%v: %s", err, printable(value))
 	}
-	if state, ok := k.states[text]; ok {
-		return state, ""
+	d := decoded{status: text}
+	if k.path != nil {
+		if d.status, err = jsonMember(text, k.path); err != nil {
+			return unknown("%v in %s", err, printable(text))
+		}
 	}
-	return dedup.StateUnknown, fmt.Sprintf("no state has the value %s at $.%s", printable(text), strings.Join(k.path, "."))
+	switch state, ok := k.states[d.status]; {
+	case ok:
+		d.state = state
+	case k.any != "":
+		// Any value will do, so that it is none of a status.
+		d.state, d.status = k.any, ""
+	case k.path != nil:
+		return unknown("no state has the value %s at $.%s", printable(d.status), strings.Join(k.path, "."))
+	default:
+		return unknown("no state has the value %s%s", printable(text), hint(value, text))
+	}
+	if !k.hasTime {
+		return d
+	}
+	d.at, err = k.time(text)
+	if err != nil && k.timePath == nil {
+		return unknown("%v: %s", err, printable(text))
+	}
+	return d
+}
+
+func unknown(format string, args ...any) decoded {
+	return decoded{state: dedup.StateUnknown, detail: fmt.Sprintf(format, args...)}
+}
+
+// hint names the codec that a value seems to be written with.
+func hint(value, text string) string {
+	switch {
+	case value != text:
+	case strings.HasPrefix(value, javaStream):
+		return "; value.codec java reads what Java's serialiser wrote"
+	case strings.HasPrefix(value, `"`), strings.HasPrefix(value, `["java.`):
+		return "; value.codec json-quoted reads what Jackson wrote"
+	}
+	return ""
+}
+
+// earliest and latest bound the times that a value can mean: a number outside is an id or of another unit.
+var (
+	earliest = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// time reads the time out of a value, in its unit since 1970.
+func (k codec) time(text string) (time.Time, error) {
+	if k.timePath != nil {
+		var err error
+		if text, err = jsonMember(text, k.timePath); err != nil {
+			return time.Time{}, err
+		}
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n < 0 || n > latest.UnixMilli() || len(fraction) > 9 || strings.Trim(fraction, "0123456789") != "" {
+		return time.Time{}, errors.New("no time since 1970")
+	}
+	nanos, _ := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
+	at := time.UnixMilli(n)
+	if k.unit == time.Second {
+		at = time.Unix(n, nanos)
+	}
+	if at.Before(earliest) || at.After(latest) {
+		return time.Time{}, errors.New("no time of this century in " + k.unit.String()[1:])
+	}
+	return at, nil
 }
 
 var pathPattern = regexp.MustCompile(`^\$(\.[^.\[\]*]+)+$`)
@@ -92,14 +212,54 @@ func jsonMember(text string, path []string) (string, error) {
 		if err != nil {
 			return "", missing(err, text, "broken JSON")
 		}
-		switch v := t.(type) {
-		case string:
-			return v, nil
-		case json.Number, bool:
-			return fmt.Sprint(v), nil
+		if text, ok := scalar(t); ok {
+			return text, nil
 		}
 		return "", errors.New("no plain value at " + strings.Join(path, "."))
 	}
+}
+
+// quotedText returns the text of a single JSON scalar, as Jackson writes it, with or without its class before it:
+// "1", 1734400000123, ["java.lang.Long",1734400000123].
+func quotedText(value string) (string, error) {
+	d := json.NewDecoder(strings.NewReader(value))
+	d.UseNumber()
+	t, err := d.Token()
+	typed := err == nil && t == json.Delim('[')
+	if typed {
+		if class, ok := next(d).(string); !ok || class == "" {
+			return "", errors.New("no class in front of the value")
+		}
+		t, err = d.Token()
+	}
+	text, ok := scalar(t)
+	if err != nil || !ok || typed && next(d) != json.Delim(']') {
+		return "", errors.New("no single JSON string or number")
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return "", errors.New("more than one JSON value")
+	}
+	return text, nil
+}
+
+// next returns the next token, nil at the end and where the text is no JSON.
+func next(d *json.Decoder) json.Token {
+	t, err := d.Token()
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
+// scalar returns a string, number or truth value as text.
+func scalar(t json.Token) (string, bool) {
+	switch v := t.(type) {
+	case string:
+		return v, true
+	case json.Number, bool:
+		return fmt.Sprint(v), true
+	}
+	return "", false
 }
 
 var errNoMember = errors.New("no such member")

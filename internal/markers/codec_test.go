@@ -20,7 +20,8 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		state, detail := k.decode(value)
+		d := k.decode(value)
+		state, detail := d.state, d.detail
 		if (state == dedup.StateUnknown) != (detail != "") {
 			t.Fatalf("state %s, detail %q", state, detail)
 		}

@@ -17,14 +17,28 @@ type Config struct {
 	Preset string `yaml:"preset"`
 	Kind   string `yaml:"kind"`
 	Redis  Redis  `yaml:"redis"`
+	// SQL, Table and Columns say where the markers of kind sql-table are.
+	SQL     SQL     `yaml:"sql"`
+	Table   string  `yaml:"table"`
+	Columns Columns `yaml:"columns"`
+	// Transactional says that marker and work are written in one transaction: a marker in flight never shows.
+	Transactional bool `yaml:"transactional"`
+	// Terminal and Transitions declare the statuses of a business row: Transitions names for each status those that may
+	// follow it. A row whose status is not terminal counts as stuck once it is older than StuckAfter.
+	Terminal    []string            `yaml:"terminal"`
+	Transitions map[string][]string `yaml:"transitions"`
+	StuckAfter  time.Duration       `yaml:"stuck_after"`
 	// Match is the Redis key pattern of the markers; Exclude lists patterns of keys that are not ours although they match.
 	Match   string   `yaml:"match"`
 	Exclude []string `yaml:"exclude"`
 	// ID is a regular expression with one group that takes the message id out of a key. Empty means that the literal
 	// beginning of Match is stripped.
-	ID    string `yaml:"id"`
-	Value Value  `yaml:"value"`
-	// States lists the values of each state, after decoding.
+	ID string `yaml:"id"`
+	// Key says how keys are encoded. Match, Exclude, ID and Retry.Match speak of keys after decoding.
+	Key   Key   `yaml:"key"`
+	Value Value `yaml:"value"`
+	// States lists the values of each state, after decoding. The word any as a value of present stands for every value
+	// that no other state lists.
 	States map[dedup.State][]string `yaml:"states"`
 	// Mark is before or after: whether a marker is first written before or after the work.
 	Mark  string `yaml:"mark"`
@@ -35,6 +49,20 @@ type Config struct {
 	OnFail     string `yaml:"on_fail"`
 	Sweep      Sweep  `yaml:"sweep"`
 	Act        Act    `yaml:"act"`
+	// Yields are the keys that a more specific store of the same database takes. Resolve fills them.
+	Yields []Yield `yaml:"-"`
+}
+
+// A Yield is a part of a store's keys that belongs to another store, whose pattern is more specific.
+type Yield struct {
+	// Field is match or retry.match: what would have claimed the keys.
+	Field string
+	// Pattern and Except are patterns of raw keys: the other store has those that match Pattern and none of Except.
+	Pattern string
+	Except  []string
+	// To is the name of the other store, Claim what it wrote: match "msg:dedup:*".
+	To    string
+	Claim string
 }
 
 // Redis says how to reach a Redis server.
@@ -50,15 +78,29 @@ type Redis struct {
 	ServerName string `yaml:"server_name"`
 }
 
-// Value says how a marker's value is decoded: codec raw takes the bytes as they are; codec json takes the member at
-// Path, as in $.status, and falls back to the bytes where they are a state as they stand.
+// Key says how the keys of markers and retry counters are encoded: codec raw takes the bytes as they are; codec java
+// reads what Java's own serialiser makes of a string, as a RedisTemplate without configuration does.
+type Key struct {
+	Codec string `yaml:"codec"`
+}
+
+// Value says how a marker's value is decoded. Codec raw takes the bytes as they are. Codec json takes the member at Path,
+// as in $.status, and falls back to the bytes where they are a state as they stand. Codec java reads a string or number
+// that Java's own serialiser wrote, and then the member at Path if there is one. Codec json-quoted reads a single JSON
+// string or number, with or without the type that Jackson puts in front of it. Kind redis-lock has codec redisson, a hash
+// of client:thread to count, and codec token, a string that names the owner.
 type Value struct {
 	Codec string `yaml:"codec"`
 	Path  string `yaml:"path"`
+	// Time is the path of the time at which the state began, or $ where the value itself is that time; empty when the
+	// value holds none. TimeUnit is s or ms since 1970.
+	Time     string `yaml:"time"`
+	TimeUnit string `yaml:"time_unit"`
 }
 
 // TTL holds the times to live that consumers set. Done markers are recognised by a remaining life above Processing, and
-// dated by their expiry minus Done, so both must be what the consumers use.
+// dated by their expiry minus Done, so both must be what the consumers use. Present markers live for Done, locks for
+// Processing, which is their lease.
 type TTL struct {
 	Processing time.Duration `yaml:"processing"`
 	Done       time.Duration `yaml:"done"`
@@ -88,6 +130,7 @@ type Sweep struct {
 // Act holds the credentials for changing markers. They are never used for watching.
 type Act struct {
 	Redis Redis `yaml:"redis"`
+	SQL   SQL   `yaml:"sql"`
 }
 
 // Share is a ratio 0..1, written with a percent sign: 5%.
@@ -131,6 +174,9 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 // withDefaults fills the fields that have a sound default in every scheme.
 func (c Config) withDefaults() Config {
 	d := defaultSweep()
+	if c.Kind == kindSQLTable {
+		d = sqlSweep()
+	}
 	if c.Sweep.Duty == 0 {
 		c.Sweep.Duty = d.Duty
 	}
@@ -140,15 +186,14 @@ func (c Config) withDefaults() Config {
 	if c.Sweep.Every == 0 {
 		c.Sweep.Every = d.Every
 	}
+	if c.Key.Codec == "" {
+		c.Key.Codec = codecRaw
+	}
 	if c.Value.Codec == "" {
 		c.Value.Codec = codecRaw
 	}
-	return c
-}
-
-func (c Config) scheme() dedup.Scheme {
-	return dedup.Scheme{
-		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
-		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
+	if c.Value.TimeUnit == "" {
+		c.Value.TimeUnit = unitMillis
 	}
+	return c
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
 	"dedup-dashboard/internal/dedup"
@@ -115,28 +116,55 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 	}
 }
 
-func TestStoresThatClaimTheSameKeysAreRefused(t *testing.T) {
-	preset := func(name, url string) markers.Config {
-		cfg := markerstest.Config(t, name, url)
+func TestTheMoreSpecificStoreHasTheKeysAndEqualClaimsAreRefused(t *testing.T) {
+	store := func(name, preset, url string, change func(c *markers.Config)) markers.Config {
+		cfg := markerstest.Config(t, preset, url)
 		cfg.Name = name
+		if change != nil {
+			change(&cfg)
+		}
 		return cfg
 	}
-	narrow := preset("redis-text-status", "redis://localhost:6379/0")
-	narrow.Name, narrow.Match, narrow.Retry.Match = "narrow", "msg:eu:*", ""
-	excluded := preset("redis-text-status", "redis://127.0.0.1/0")
-	excluded.Exclude = append(excluded.Exclude, "msg:eu:*")
+	const here = "redis://127.0.0.1/0"
+	wide := store("wide", "redis-text-status", here, nil)
+	narrow := store("narrow", "redis-text-status", "redis://localhost:6379/0", func(c *markers.Config) { c.Match, c.ID, c.Retry.Match = "msg:eu:*", "", "" })
+	all := store("all", "redis-presence", here, func(c *markers.Config) { c.Match = "*" })
+	java := func(name string) markers.Config {
+		return store(name, "redis-timestamp", here, func(c *markers.Config) { c.Key.Codec = "java" })
+	}
+	plain := store("plain", "redis-timestamp", here, nil)
+	javaWide := java("java wide")
+	javaWide.Match, javaWide.ID = "*", ""
 	for name, c := range map[string]struct {
 		stores []markers.Config
-		want   int
+		open   int
+		yields map[string][]string // by store: what it leaves to whom
 	}{
-		"both presets in one database":           {[]markers.Config{preset("redis-text-status", "redis://h/0"), preset("redis-json-status", "redis://h/0")}, 0},
-		"one preset twice, markers and counters": {[]markers.Config{preset("redis-text-status", "redis://h/0"), preset("redis-text-status", "redis://H:6379/0")}, 2},
-		"one preset in two databases":            {[]markers.Config{preset("redis-text-status", "redis://h/0"), preset("redis-text-status", "redis://h/1")}, 0},
-		"a narrower store, not excluded":         {[]markers.Config{narrow, preset("redis-text-status", "redis://127.0.0.1/0")}, 1},
-		"a narrower store, excluded":             {[]markers.Config{narrow, excluded}, 0},
+		"both presets in one database exclude each other by themselves": {[]markers.Config{wide, store("json", "redis-json-status", here, nil)}, 0, nil},
+		"one preset twice disputes markers and counters":                {[]markers.Config{wide, store("twin", "redis-text-status", "redis://LOCALHOST:6379/0", nil)}, 2, nil},
+		"one preset in two databases":                                   {[]markers.Config{wide, store("other", "redis-text-status", "redis://127.0.0.1/1", nil)}, 0, nil},
+		"the narrower store wins, written first":                        {[]markers.Config{narrow, wide}, 0, map[string][]string{"wide": {"match to narrow"}}},
+		"the narrower store wins, written last":                         {[]markers.Config{wide, narrow}, 0, map[string][]string{"wide": {"match to narrow"}}},
+		"a pattern of all keys yields markers and retry counters":       {[]markers.Config{all, wide}, 0, map[string][]string{"all": {"match to wide", "match to wide"}}},
+		"the serialised form of a key is another key":                   {[]markers.Config{plain, java("java")}, 0, nil},
+		"two stores of the same serialised keys":                        {[]markers.Config{java("a"), java("b")}, 1, nil},
+		"among serialised keys the narrower pattern wins too":           {[]markers.Config{javaWide, java("b")}, 0, map[string][]string{"java wide": {"match to b"}}},
+		"a pattern of all keys yields serialised ones":                  {[]markers.Config{all, java("b")}, 0, map[string][]string{"all": {"match to b"}}},
 	} {
-		if got := markers.Overlaps(c.stores); len(got) != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			settled, open := markers.Resolve(c.stores)
+			if len(open) != c.open {
+				t.Errorf("open: %v", open)
+			}
+			yields := map[string][]string{}
+			for _, s := range settled {
+				for _, y := range s.Yields {
+					yields[s.Name] = append(yields[s.Name], y.Field+" to "+y.To)
+				}
+			}
+			if d := cmp.Diff(c.yields, yields, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("yields (-want +got):\n%s", d)
+			}
+		})
 	}
 }

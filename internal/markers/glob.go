@@ -28,6 +28,11 @@ func (s byteSet) meets(o byteSet) bool {
 	return s[0]&o[0]|s[1]&o[1]|s[2]&o[2]|s[3]&o[3] != 0
 }
 
+// without reports whether some byte of s is not in o.
+func (s byteSet) without(o byteSet) bool {
+	return s[0]&^o[0]|s[1]&^o[1]|s[2]&^o[2]|s[3]&^o[3] != 0
+}
+
 func (s byteSet) members() []byte {
 	var all []byte
 	for b := range 256 {
@@ -150,9 +155,37 @@ func (g glob) overlaps(o glob) bool {
 	return reach[len(o.tokens)]
 }
 
-// covers reports whether every key that matches o surely matches g. It may say no for an odd pattern that does.
+// covers reports whether every key that matches o surely matches g: where each byte of g takes all that the byte of o in
+// its place can be, up to a star at the end of g. It may say no for an odd pattern that does.
 func (g glob) covers(o glob) bool {
-	return g.text == o.text || g.simple && strings.HasPrefix(o.prefix, g.prefix)
+	if g.text == o.text {
+		return true
+	}
+	for i, t := range g.tokens {
+		if t.star {
+			return i == len(g.tokens)-1
+		}
+		if i >= len(o.tokens) || o.tokens[i].star || o.tokens[i].set.without(t.set) {
+			return false
+		}
+	}
+	return len(g.tokens) == len(o.tokens)
+}
+
+// literals counts the literal bytes up to the first star or class of several: how specific a pattern is. The length of a
+// Java string, which any two bytes stand for, does not end the count.
+func (g glob) literals() int {
+	n := len(g.prefix)
+	if g.prefix != javaString || len(g.tokens) < n+2 {
+		return n
+	}
+	for _, t := range g.tokens[n+2:] {
+		if t.star || len(t.set.members()) != 1 {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // mergeGlobs returns a pattern that matches every key that one of the globs matches, and few others: one SCAN then

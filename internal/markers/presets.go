@@ -6,28 +6,57 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// Preset returns the ready description with this name, and whether there is one. Each call returns a fresh value, so
-// that YAML can be laid over it.
+// A preset is a ready description with the name under which YAML asks for it. Each call of fill returns a fresh value,
+// so that YAML can be laid over it.
+type preset struct {
+	name string
+	fill func() Config
+}
+
+// presets returns every preset in the order of the documentation. A family of presets is one function in a file of its
+// own and one term here.
+func presets() []preset { return append(redisPresets(), sqlPresets()...) }
+
+// Preset returns the ready description with this name, and whether there is one.
 func Preset(name string) (Config, bool) {
-	switch name {
-	case "redis-text-status":
-		return redisTextStatus(), true
-	case "redis-json-status":
-		return redisJSONStatus(), true
+	for _, p := range presets() {
+		if p.name == name {
+			c := p.fill()
+			c.Preset = name
+			return c, true
+		}
 	}
 	return Config{}, false
 }
 
 // PresetNames returns the names of the presets in the order of the documentation.
-func PresetNames() []string { return []string{"redis-text-status", "redis-json-status"} }
+func PresetNames() []string {
+	var names []string
+	for _, p := range presets() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func redisPresets() []preset {
+	return []preset{
+		{"redis-json-status", redisJSONStatus},
+		{"redis-text-status", redisTextStatus},
+		{"redis-presence", redisPresence},
+		{"redis-flag", redisFlag},
+		{"redis-timestamp", redisTimestamp},
+		{"redisson-lock", redissonLock},
+		{"redis-token-lock", redisTokenLock},
+	}
+}
 
 // redisTextStatus: SETNX msg:{id} processing, EXPIRE 300, later SET done, EXPIRE 86400; a failure deletes the marker and
 // counts retry:{id}, and from 5 failures on the message is acked without its work.
 func redisTextStatus() Config {
 	return Config{
-		Preset: "redis-text-status", Kind: kindRedisString,
+		Kind:  kindRedisString,
 		Match: "msg:*", Exclude: []string{"msg:dedup:*", "msg:processed:*"}, ID: `^msg:(.+)$`,
-		Value:  Value{Codec: codecRaw},
+		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
@@ -38,18 +67,90 @@ func redisTextStatus() Config {
 	}
 }
 
-// redisJSONStatus: SET msg:dedup:{id} processing NX EX 300, later SET {"status": "success", …} EX 86400; a failure
-// deletes the marker.
+// redisJSONStatus: SET msg:dedup:{id} processing NX EX 300, later SET {"status": "success", …, "time": …} EX 86400; a
+// failure deletes the marker.
 func redisJSONStatus() Config {
 	return Config{
-		Preset: "redis-json-status", Kind: kindRedisString,
+		Kind:  kindRedisString,
 		Match: "msg:dedup:*", ID: `^msg:dedup:(.+)$`,
-		Value:  Value{Codec: codecJSON, Path: "$.status"},
+		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecJSON, Path: "$.status", Time: "$.time", TimeUnit: unitSeconds},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"success"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
 		// Consumers decode the bare word processing as JSON, fail, and nack with requeue.
 		OnInFlight: "nack", OnFail: "delete",
+		Sweep: defaultSweep(),
+	}
+}
+
+// redisPresence: SETNX {id} with any value, before the work, and nothing after it. The pattern of the keys is the
+// shop's own, so that there is none to begin with.
+func redisPresence() Config {
+	return Config{
+		Kind: kindRedisString,
+		ID:   `^(.+)$`,
+		Key:  Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
+		States: map[dedup.State][]string{dedup.Present: {anyValue}},
+		Mark:   "before",
+		// A delivery that finds the key is acked, whatever became of the one before; nothing deletes the key.
+		OnInFlight: "ack", OnFail: "keep",
+		Sweep: defaultSweep(),
+	}
+}
+
+// redisFlag: the key is looked for, the work is done, then SET msg:processed:{id} 1 EX 86400. Some keep it for 72 hours.
+func redisFlag() Config {
+	return Config{
+		Kind:  kindRedisString,
+		Match: "msg:processed:*", ID: `^msg:processed:(.+)$`,
+		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
+		States: map[dedup.State][]string{dedup.Done: {"1"}},
+		Mark:   "after",
+		TTL:    TTL{Done: 24 * time.Hour},
+		// Nothing marks a message in flight, so nothing can be hit; a failure leaves no marker.
+		OnFail: "delete",
+		Sweep:  defaultSweep(),
+	}
+}
+
+// redisTimestamp: SET dedup:{id} {milliseconds since 1970} NX EX 86400 before the work; an exception deletes the key.
+func redisTimestamp() Config {
+	return Config{
+		Kind:  kindRedisString,
+		Match: "dedup:*", ID: `^dedup:(.+)$`,
+		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw, Time: wholeValue, TimeUnit: unitMillis},
+		States: map[dedup.State][]string{dedup.Present: {anyValue}},
+		Mark:   "before",
+		TTL:    TTL{Done: 24 * time.Hour},
+		// A delivery that finds the key is acked, even when the one before it crashed.
+		OnInFlight: "ack", OnFail: "delete",
+		Sweep: defaultSweep(),
+	}
+}
+
+// redissonLock: RLock.tryLock of Redisson on lock:msg:{id}, a hash of client:thread to the depth of its entries, with a
+// lease; a delivery that does not get the lock is logged and acked.
+func redissonLock() Config {
+	return Config{
+		Kind:  kindRedisLock,
+		Match: "lock:msg:*", ID: `^lock:msg:(.+)$`,
+		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRedisson},
+		Mark:       "before",
+		TTL:        TTL{Processing: 30 * time.Second},
+		OnInFlight: "ack", OnFail: "delete",
+		Sweep: defaultSweep(),
+	}
+}
+
+// redisTokenLock: SET lock:order_pay:{id} {token} NX PX 30000, deleted by a script that compares the token.
+func redisTokenLock() Config {
+	return Config{
+		Kind:  kindRedisLock,
+		Match: "lock:order_pay:*", ID: `^lock:order_pay:(.+)$`,
+		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecToken},
+		Mark:       "before",
+		TTL:        TTL{Processing: 30 * time.Second},
+		OnInFlight: "ack", OnFail: "delete",
 		Sweep: defaultSweep(),
 	}
 }

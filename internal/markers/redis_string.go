@@ -17,6 +17,21 @@ import (
 // kindRedisString is the kind of stores that keep each marker in a Redis string of its own.
 const kindRedisString = "redis-string"
 
+// aclPattern writes a key pattern as an ACL rule for reading. A rule is one word, so that what is no plain text stands
+// as a question mark.
+func aclPattern(pattern string) string {
+	var b strings.Builder
+	b.WriteString("%R~")
+	for i := range len(pattern) {
+		if c := pattern[i]; c > ' ' && c < 0x7f {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('?')
+		}
+	}
+	return b.String()
+}
+
 const (
 	// leastRetry and mostRetry bound the wait after a failed walk.
 	leastRetry = 500 * time.Millisecond
@@ -25,8 +40,8 @@ const (
 	staleWalk = time.Minute
 )
 
-// redisString is a store of kind redis-string.
-type redisString struct {
+// redisStore is a store of kind redis-string or redis-lock: one key for each marker on one server.
+type redisStore struct {
 	layout  *layout
 	rdb     *redis.Client
 	log     *slog.Logger
@@ -42,7 +57,7 @@ type redisString struct {
 	note  string
 }
 
-func openRedisString(c Config, log *slog.Logger) (Store, error) {
+func openRedis(c Config, log *slog.Logger) (Store, error) {
 	l, err := newLayout(c)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
@@ -52,18 +67,19 @@ func openRedisString(c Config, log *slog.Logger) (Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}
 	e := explainer{addr: rdb.Options().Addr, user: rdb.Options().Username, tls: rdb.Options().TLSConfig != nil}
-	for _, p := range append(c.patterns(), pattern{glob: parseGlob(reportedPrefix + "*")}) {
-		e.patterns = append(e.patterns, "%R~"+p.glob.text)
+	for _, p := range c.claims() {
+		e.patterns = append(e.patterns, aclPattern(p.raw.text))
 	}
-	return &redisString{layout: l, rdb: rdb, log: log, explain: e}, nil
+	e.patterns = append(e.patterns, aclPattern(reportedPrefix+"*"))
+	return &redisStore{layout: l, rdb: rdb, log: log, explain: e}, nil
 }
 
-func (s *redisString) Name() string         { return s.layout.cfg.Name }
-func (s *redisString) Scheme() dedup.Scheme { return s.layout.cfg.scheme() }
-func (s *redisString) Close() error         { return s.rdb.Close() }
+func (s *redisStore) Name() string         { return s.layout.cfg.Name }
+func (s *redisStore) Scheme() dedup.Scheme { return s.layout.cfg.scheme() }
+func (s *redisStore) Close() error         { return s.rdb.Close() }
 
 // Pass walks over the store once.
-func (s *redisString) Pass(ctx context.Context) (dedup.Pass, error) {
+func (s *redisStore) Pass(ctx context.Context) (dedup.Pass, error) {
 	w := newWalk(s.layout, &s.pings)
 	if err := w.run(ctx, s.rdb); err != nil {
 		return dedup.Pass{}, s.explain.explain(err)
@@ -72,7 +88,7 @@ func (s *redisString) Pass(ctx context.Context) (dedup.Pass, error) {
 }
 
 // Run walks over the store until ctx ends. A walk that loses its connection goes on where it stood.
-func (s *redisString) Run(ctx context.Context) {
+func (s *redisStore) Run(ctx context.Context) {
 	var w *walk
 	retry := leastRetry
 	brokenAt := time.Time{}
@@ -109,7 +125,7 @@ func (s *redisString) Run(ctx context.Context) {
 	}
 }
 
-func (s *redisString) walking(p dedup.Progress) {
+func (s *redisStore) walking(p dedup.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fault != nil {
@@ -122,15 +138,16 @@ func (s *redisString) walking(p dedup.Progress) {
 	s.progress = p
 }
 
-func (s *redisString) completed(w *walk) {
+func (s *redisStore) completed(w *walk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	carry(s.last, &w.tally.pass, s.layout.cfg.Kind == kindRedisLock)
 	s.last, s.runID, s.note = &w.tally.pass, w.info["run_id"], ""
 	s.progress.Waiting = ""
 }
 
 // changed drops what was known: the last pass describes a store that is no more.
-func (s *redisString) changed(err error) {
+func (s *redisStore) changed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := strings.TrimPrefix(err.Error(), errChanged.Error()+": ")
@@ -139,7 +156,7 @@ func (s *redisString) changed(err error) {
 	s.progress = dedup.Progress{Waiting: s.note}
 }
 
-func (s *redisString) failed(err error) {
+func (s *redisStore) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fault == nil || s.fault.Error() != err.Error() {
@@ -150,7 +167,7 @@ func (s *redisString) failed(err error) {
 }
 
 // Stats returns what is known of the store, with its health read now.
-func (s *redisString) Stats(ctx context.Context) (dedup.StoreStats, error) {
+func (s *redisStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	health, err := s.health(ctx)
@@ -173,7 +190,7 @@ func (s *redisString) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	return stats, nil
 }
 
-func (s *redisString) health(ctx context.Context) (dedup.StoreHealth, error) {
+func (s *redisStore) health(ctx context.Context) (dedup.StoreHealth, error) {
 	started := time.Now()
 	if err := s.rdb.Ping(ctx).Err(); err != nil {
 		return dedup.StoreHealth{At: started}, err

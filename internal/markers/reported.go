@@ -14,7 +14,7 @@ import (
 const reportedPrefix = "dedupstats:"
 
 // Reported reads the known fields of dedupstats:{pipeline}, however many others the hash has.
-func (s *redisString) Reported(ctx context.Context, pipeline string) (dedup.Reported, error) {
+func (s *redisStore) Reported(ctx context.Context, pipeline string) (dedup.Reported, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	key, fields := reportedPrefix+pipeline, reportedFields()

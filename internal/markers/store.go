@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -33,8 +35,12 @@ type Store interface {
 
 // kinds maps each kind of store to its constructor. A new kind is one file and one line here.
 var kinds = map[string]func(Config, *slog.Logger) (Store, error){
-	kindRedisString: openRedisString,
+	kindRedisString: openRedis,
+	kindRedisLock:   openRedis,
+	kindSQLTable:    openSQLTable,
 }
+
+func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // Open returns the store that the configuration describes. It does not connect: a server that is down is a matter of
 // Stats, not of opening.

@@ -1,29 +1,46 @@
 package markers
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
 )
 
 const (
-	maxOldest      = 50
 	maxUndecodable = 20
 	// maxSampleKey bounds the names that a sample keeps; a longer key is described instead.
 	maxSampleKey = 1024
+	// maxAttempts bounds the retry counters that a pass remembers, to say how often a processing message failed.
+	maxAttempts = 20_000
 )
 
 // tally adds up what a pass sees. It decides from times and values alone and does no I/O.
 type tally struct {
 	layout *layout
 	pass   dedup.Pass
+	// at is when, by our clock, what is being counted was read.
+	at time.Time
+	// bounds are dedup.ExpiryBounds in milliseconds.
+	bounds   []int64
+	expiries []int64
+	expiring bool
+
+	processing, failed, permanent aged
+	// attempts are retry counters by message id; full says that there were too many to keep.
+	attempts map[string]int64
+	full     bool
 }
 
 func newTally(l *layout) *tally {
-	return &tally{layout: l, pass: dedup.Pass{States: map[dedup.State]int64{}, NoExpiry: map[dedup.State]int64{}}}
+	t := &tally{layout: l, attempts: map[string]int64{}, pass: dedup.Pass{States: map[dedup.State]int64{}, NoExpiry: map[dedup.State]int64{}}}
+	for _, bound := range dedup.ExpiryBounds() {
+		t.bounds = append(t.bounds, bound.Milliseconds())
+	}
+	t.expiries = make([]int64, len(t.bounds)+1)
+	return t
 }
 
 // Expiries as Redis gives them, where they are not milliseconds since 1970.
@@ -32,49 +49,102 @@ const (
 	gone     = -2
 )
 
-// byLife counts a marker as done when its remaining life tells so without its value, and reports whether it did.
-// Only a done marker lives longer than ttl.processing, provided that now was read after the expiry.
-func (t *tally) byLife(expiry, now int64) bool {
-	ttl := t.layout.cfg.TTL
-	if !t.layout.lifeTells || expiry < 0 || expiry-now <= ttl.Processing.Milliseconds() {
+// byLife counts a marker when its remaining life tells its state without its value, and reports whether it did. The
+// expiry must have been read before now.
+func (t *tally) byLife(id string, expiry, now int64) bool {
+	if !t.layout.tells(expiry, now) {
 		return false
 	}
-	t.count(dedup.Done)
-	t.completed(expiry, now)
+	state := t.layout.lifeTells
+	t.count(id, state, expiry, now)
+	if state == dedup.Done {
+		t.completed(began(expiry, now, t.layout.cfg.TTL.Done))
+	}
 	return true
 }
 
-// byValue counts a marker by its value. An expiry of gone means that it vanished meanwhile.
-func (t *tally) byValue(key string, state dedup.State, detail string, expiry, now int64) {
+// byValue counts a marker by what its value says. An expiry of gone means that it vanished meanwhile.
+func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 	if expiry == gone {
 		return
 	}
-	t.count(state)
-	if expiry == noExpiry {
-		t.pass.NoExpiry[state]++
-	}
-	m := dedup.Marker{Store: t.layout.cfg.Name, State: state, Detail: detail}
-	m.Expires, m.Since = t.layout.times(state, expiry, now)
-	switch state {
+	t.count(id, d.state, expiry, now)
+	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, FirstSeen: t.at}
+	m.Expires, m.Since = t.layout.dated(d, expiry, now)
+	switch d.state {
 	case dedup.Done:
-		t.completed(expiry, now)
+		t.completed(m.Since)
 	case dedup.Processing:
-		t.older(key, m)
+		t.list(&t.processing, m, key)
+	case dedup.Failed:
+		t.list(&t.failed, m, key)
 	case dedup.StateUnknown:
 		if len(t.pass.Undecodable) < maxUndecodable {
 			t.pass.Undecodable = append(t.pass.Undecodable, t.layout.named(m, key))
 		}
 	}
+	if t.layout.permanent(d.state, expiry) {
+		t.list(&t.permanent, m, key)
+	}
 }
 
-func (t *tally) count(state dedup.State) {
+func (t *tally) list(list *aged, m dedup.Marker, key string) {
+	if list.takes(m.Expires, m.Since) {
+		list.add(t.layout.named(m, key))
+	}
+}
+
+func (t *tally) count(id string, state dedup.State, expiry, now int64) {
 	t.pass.Matched++
 	t.pass.States[state]++
+	t.name(id)
+	if expiry == noExpiry {
+		t.pass.NoExpiry[state]++
+		return
+	}
+	left, class := expiry-now, 0
+	for class < len(t.bounds) && left > t.bounds[class] {
+		class++
+	}
+	t.expiries[class]++
+	t.expiring = true
 }
 
-// completed dates a done marker by its expiry.
-func (t *tally) completed(expiry, now int64) {
-	at := began(expiry, now, t.layout.cfg.TTL.Done)
+// name takes in what the id itself tells.
+func (t *tally) name(id string) {
+	if len(id) == 32 && isHex(id) {
+		t.pass.HashIDs++
+	}
+	// No text has more characters than bytes.
+	if int64(len(id)) <= t.pass.LongestID {
+		return
+	}
+	if n := int64(utf8.RuneCountInString(id)); n > t.pass.LongestID {
+		t.pass.LongestID, t.pass.LongID = n, shown(id)
+	}
+}
+
+// isHex reports whether an id is lower-case hexadecimal, as md5 is written.
+func isHex(id string) bool {
+	for i := range len(id) {
+		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// shown cuts text that is shown but not compared, so that no value fills the memory.
+func shown(text string) string {
+	const limit = 256
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// completed dates a done marker.
+func (t *tally) completed(at time.Time) {
 	if at.IsZero() {
 		t.pass.UndatedCompletions++
 		return
@@ -91,46 +161,63 @@ func began(expiry, now int64, ttl time.Duration) time.Time {
 	return time.UnixMilli(expiry).Add(-ttl)
 }
 
-// older keeps m if it is among the oldest processing markers: those without expiry first, then by age.
-func (t *tally) older(key string, m dedup.Marker) {
-	oldest := t.pass.OldestProcessing
-	i, _ := slices.BinarySearchFunc(oldest, m, func(a, b dedup.Marker) int {
-		if c := a.Since.Compare(b.Since); c != 0 {
-			return c
-		}
-		return -1
-	})
-	if i == maxOldest {
-		return
-	}
-	if len(oldest) == maxOldest {
-		oldest = oldest[:maxOldest-1]
-	}
-	t.pass.OldestProcessing = slices.Insert(oldest, i, t.layout.named(m, key))
-}
-
 // retry counts a retry counter.
-func (t *tally) retry(key, value string, expiry, now int64) {
+func (t *tally) retry(key, id, value string, expiry, now int64) {
 	if expiry == gone {
 		return
 	}
 	rule := t.layout.cfg.Retry
 	n, err := strconv.ParseInt(value, 10, 64)
-	switch {
-	case err != nil:
-		t.byValue(key, dedup.StateUnknown, "a retry counter with the value "+printable(value), expiry, now)
-	case n < int64(rule.GiveUp):
-		t.pass.Retrying++
-	default:
-		at := began(expiry, now, rule.TTL)
-		if len(t.pass.GaveUpMarkers) < dedup.MaxListed && len(key) <= maxSampleKey {
-			t.pass.GaveUpMarkers = append(t.pass.GaveUpMarkers, dedup.Marker{Store: t.layout.cfg.Name, Key: key,
-				ID: strings.TrimPrefix(key, t.layout.retry.prefix), State: dedup.Failed, Attempts: &n, Since: at})
-		}
-		if at.IsZero() {
-			t.pass.UndatedGaveUp++
-			return
-		}
-		t.pass.GaveUp.Add(at)
+	if err != nil {
+		t.byValue(key, id, unknown("a retry counter with the value %s", printable(value)), expiry, now)
+		return
 	}
+	if t.full = t.full || len(t.attempts) >= maxAttempts; !t.full {
+		t.attempts[id] = n
+	}
+	if n < int64(rule.GiveUp) {
+		t.pass.Retrying++
+		return
+	}
+	at := began(expiry, now, rule.TTL)
+	if len(t.pass.GaveUpMarkers) < dedup.MaxListed && len(key) <= maxSampleKey {
+		m := dedup.Marker{Store: t.layout.cfg.Name, Key: key, ID: id, State: dedup.Failed, Attempts: &n, Since: at, FirstSeen: t.at}
+		if expiry > 0 {
+			m.Expires = time.UnixMilli(expiry)
+		}
+		t.pass.GaveUpMarkers = append(t.pass.GaveUpMarkers, m)
+	}
+	if at.IsZero() {
+		t.pass.UndatedGaveUp++
+		return
+	}
+	t.pass.GaveUp.Add(at)
+}
+
+// finish makes the lists of the pass.
+func (t *tally) finish() {
+	t.pass.OldestProcessing = t.processing.sorted()
+	t.pass.FailedMarkers = t.failed.sorted()
+	t.pass.Permanent = t.permanent.sorted()
+	byAge(t.pass.GaveUpMarkers)
+	if t.expiring {
+		t.pass.Expiries = t.expiries
+	}
+	for _, list := range [][]dedup.Marker{t.pass.OldestProcessing, t.pass.FailedMarkers, t.pass.Permanent} {
+		for i := range list {
+			list[i].Attempts = t.failures(list[i].ID)
+		}
+	}
+	t.pass.Completions.Freeze()
+	t.pass.GaveUp.Freeze()
+}
+
+// failures returns how often a message failed so far, nil where that is not known. A message that never failed has no
+// counter.
+func (t *tally) failures(id string) *int64 {
+	n, ok := t.attempts[id]
+	if !t.layout.hasRetry || id == "" || !ok && t.full {
+		return nil
+	}
+	return &n
 }

@@ -33,18 +33,36 @@ func (c Config) Validate() error {
 	if _, ok := Preset(c.Preset); c.Preset != "" && !ok {
 		problems.add("preset", "%q is not known: use one of %s", c.Preset, strings.Join(PresetNames(), ", "))
 	}
-	if _, ok := kinds[c.Kind]; !ok {
-		problems.add("kind", "%q is not known: use a preset (%s) or kind %s", c.Kind, strings.Join(PresetNames(), ", "), kindRedisString)
+	switch c.Kind {
+	case kindRedisString, kindRedisLock:
+		problems.redisKind(c)
+	case kindSQLTable:
+		problems.sqlTable(c)
+		return errors.Join(problems...)
+	default:
+		problems.add("kind", "%q is not known: use a preset (%s) or kind %s", c.Kind, strings.Join(PresetNames(), ", "), strings.Join(kindNames(), " or "))
+		problems.redisKind(c)
 	}
-	problems.redis("redis", c.Redis)
-	if !c.Act.Redis.URL.IsZero() {
-		problems.redis("act.redis", c.Act.Redis)
-	}
-	problems.keys(c)
-	problems.values(c)
 	problems.rules(c)
 	problems.sweep(c.Sweep)
 	return errors.Join(problems...)
+}
+
+// redisKind checks what the kinds of Redis have in common.
+func (p *problems) redisKind(c Config) {
+	p.redis("redis", c.Redis)
+	if !c.Act.Redis.URL.IsZero() {
+		p.redis("act.redis", c.Act.Redis)
+	}
+	p.oneOf("key.codec", c.Key.Codec, codecRaw, codecJava)
+	p.keys(c)
+	p.retry(c)
+	if c.Kind == kindRedisLock {
+		p.lock(c)
+		return
+	}
+	p.values(c)
+	p.states(c)
 }
 
 type problems []error
@@ -95,6 +113,9 @@ func (p *problems) keys(c Config) {
 			p.add("id", "%q has %d groups: mark the message id with exactly one, such as ^msg:(.+)$", c.ID, re.NumSubexp())
 		}
 	}
+}
+
+func (p *problems) retry(c Config) {
 	if c.Retry.Match == "" {
 		return
 	}
@@ -114,12 +135,25 @@ func (p *problems) positive(path string, d time.Duration) {
 }
 
 func (p *problems) values(c Config) {
-	p.oneOf("value.codec", c.Value.Codec, codecRaw, codecJSON)
-	if c.Value.Codec == codecJSON {
-		if _, err := parsePath(c.Value.Path); err != nil {
-			p.add("value.path", "%v", err)
-		}
+	p.oneOf("value.codec", c.Value.Codec, codecRaw, codecJSON, codecJava, codecQuoted)
+	paths := c.Value.Codec == codecJSON || c.Value.Codec == codecJava
+	switch _, err := parsePath(c.Value.Path); {
+	case c.Value.Path == "" && c.Value.Codec != codecJSON:
+	case !paths:
+		p.add("value.path", "is of no use to codec %s: leave it out, or write codec: json", c.Value.Codec)
+	case err != nil:
+		p.add("value.path", "%v", err)
 	}
+	if c.Value.Time == "" {
+		return
+	}
+	p.oneOf("value.time_unit", c.Value.TimeUnit, unitSeconds, unitMillis)
+	if _, err := parsePath(c.Value.Time); c.Value.Time != wholeValue && (!paths || err != nil) {
+		p.add("value.time", "%q is no place: write $ where the whole value is the time, or the path of a member of a JSON value, such as $.time", c.Value.Time)
+	}
+}
+
+func (p *problems) states(c Config) {
 	owner := map[string]dedup.State{}
 	for _, state := range dedup.States() {
 		for _, value := range c.States[state] {
@@ -139,9 +173,27 @@ func (p *problems) values(c Config) {
 	}
 }
 
+// lock checks what is different in a lock: its value is an owner and its one state is to be held.
+func (p *problems) lock(c Config) {
+	p.oneOf("value.codec", c.Value.Codec, codecRedisson, codecToken)
+	if c.Value.Path != "" || c.Value.Time != "" {
+		p.add("value", "path and time are of no use to a lock: leave them out")
+	}
+	if len(c.States) > 0 {
+		p.add("states", "are of no use to a lock, which is processing while it is held: leave them out")
+	}
+	if c.TTL.Done != 0 {
+		p.add("ttl.done", "is of no use to a lock: write its lease in ttl.processing")
+	}
+	p.positive("ttl.processing", c.TTL.Processing)
+}
+
 func (p *problems) rules(c Config) {
 	p.oneOf("mark", c.Mark, "before", "after")
-	p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
+	// A scheme that marks after the work has nothing in flight that could be hit.
+	if c.OnInFlight != "" || c.Mark != "after" || len(c.States[dedup.Processing]) > 0 {
+		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
+	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	if len(c.States[dedup.Processing]) > 0 {
 		p.positive("ttl.processing", c.TTL.Processing)
@@ -169,46 +221,6 @@ func (p *problems) sweep(s Sweep) {
 	if s.MaxKeysPerSecond < 0 || s.MaxBytesPerSecond < 0 {
 		p.add("sweep", "max_keys_per_second and max_bytes_per_second cannot be below 0")
 	}
-}
-
-// Overlaps returns an error for each pair of stores that would take the same key of the same database for theirs.
-func Overlaps(stores []Config) []error {
-	var found []error
-	for i, a := range stores {
-		for _, b := range stores[i+1:] {
-			if a.server() == "" || a.server() != b.server() {
-				continue
-			}
-			for _, pa := range a.patterns() {
-				for _, pb := range b.patterns() {
-					if pa.glob.overlaps(pb.glob) && !pa.leaves(pb) && !pb.leaves(pa) {
-						found = append(found, fmt.Errorf("stores %s and %s: %s %q and %s %q find the same keys of the same database: "+
-							"change one, or exclude the narrower pattern from the other store", a.Name, b.Name, pa.field, pa.glob.text, pb.field, pb.glob.text))
-					}
-				}
-			}
-		}
-	}
-	return found
-}
-
-// pattern is a claim on keys: the field it comes from, its glob and what it leaves to others.
-type pattern struct {
-	field   string
-	glob    glob
-	exclude []string
-}
-
-func (p pattern) leaves(o pattern) bool {
-	return slices.ContainsFunc(p.exclude, func(e string) bool { return parseGlob(e).covers(o.glob) })
-}
-
-func (c Config) patterns() []pattern {
-	all := []pattern{{"match", parseGlob(c.Match), c.Exclude}}
-	if c.Retry.Match != "" {
-		all = append(all, pattern{"retry.match", parseGlob(c.Retry.Match), c.Exclude})
-	}
-	return all
 }
 
 // server names the database that the store is in; empty when the URL cannot be read.

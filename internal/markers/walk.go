@@ -25,6 +25,7 @@ const (
 // item is a key whose value must be read.
 type item struct {
 	key   string
+	id    string
 	retry bool
 }
 
@@ -231,8 +232,11 @@ func (w *walk) expire(ctx context.Context, n int) error {
 		return err
 	}
 	for i, e := range expiries {
-		if e.at != gone && !w.tally.byLife(e.at, e.now) {
-			w.reads = append(w.reads, item{key: w.pending[i]})
+		if e.at == gone {
+			continue
+		}
+		if id := w.layout.idOf(w.pending[i]); !w.tally.byLife(id, e.at, e.now) {
+			w.reads = append(w.reads, item{key: w.pending[i], id: id})
 		}
 	}
 	w.pending = append(w.pending[:0], w.pending[n:]...)
@@ -244,18 +248,19 @@ func (w *walk) take(keys []string) int {
 	size := 0
 	for _, key := range keys {
 		size += len(key)
-		class := w.layout.classify(key)
+		class, id := w.layout.known(key)
 		if class == foreignKey || !w.seen.add(key) {
 			continue
 		}
-		if class == retryKey {
-			w.reads = append(w.reads, item{key, true})
-			continue
-		}
-		if len(w.sample) < w.sampleSize {
+		if class == markerKey && len(w.sample) < w.sampleSize {
 			w.sample = append(w.sample, key)
 		}
-		w.pending = append(w.pending, key)
+		if class == markerKey && w.layout.lifeTells != "" {
+			w.pending = append(w.pending, key)
+			continue
+		}
+		// Where no life tells a state the expiry alone is of no use.
+		w.reads = append(w.reads, item{key, id, class == retryKey})
 	}
 	return size
 }
@@ -274,26 +279,26 @@ func (w *walk) examined() int64 { return int64(math.Round(w.coverage() * float64
 // read fetches the beginning of each value and, in the same breath, its expiry, so that the two belong together.
 func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup.State, int64) bool) error {
 	started, size := time.Now(), 0
-	found, now, err := w.expiries.fetch(ctx, w.conn, items)
+	found, now, err := w.expiries.fetch(ctx, w.conn, items, w.layout.reads)
 	if err != nil {
 		return err
 	}
+	w.tally.at = started
 	for i, f := range found {
-		size += len(f.value)
-		w.tally.pass.ValuesRead++
-		state, detail := dedup.StateUnknown, f.problem
-		if detail == "" {
-			state, detail = w.layout.codec.decode(f.value)
+		size += f.size()
+		if w.layout.reads != readType || items[i].retry {
+			w.tally.pass.ValuesRead++
 		}
-		switch {
-		case doubtful(items[i], state, f.expiry):
-			w.doubts = append(w.doubts, items[i])
-		case items[i].retry:
-			w.tally.retry(items[i].key, f.value, f.expiry, now)
-		case w.tally.byLife(f.expiry, now):
+		d := w.layout.decode(f)
+		switch item := items[i]; {
+		case doubtful(item, d.state, f.expiry):
+			w.doubts = append(w.doubts, item)
+		case item.retry:
+			w.tally.retry(item.key, item.id, f.value, f.expiry, now)
+		case w.tally.byLife(item.id, f.expiry, now):
 			// It was completed between the reading of its value and that of its expiry.
 		default:
-			w.tally.byValue(items[i].key, state, detail, f.expiry, now)
+			w.tally.byValue(item.key, item.id, d, f.expiry, now)
 		}
 	}
 	w.pace.spent(time.Since(started), 0, size)
@@ -305,7 +310,7 @@ func (w *walk) mayDoubt(i item, state dedup.State, expiry int64) bool {
 	if expiry != noExpiry || len(w.doubts) >= maxDoubts {
 		return false
 	}
-	return i.retry || state == dedup.Processing || state == dedup.Done && w.layout.cfg.TTL.Done > 0
+	return i.retry || w.layout.permanent(state, expiry)
 }
 
 // lookAgain settles the doubts.
@@ -361,8 +366,7 @@ func (w *walk) end(ctx context.Context) error {
 	pass := &w.tally.pass
 	pass.Ended = time.Now()
 	pass.Examined = w.examined()
-	pass.Completions.Freeze()
-	pass.GaveUp.Freeze()
+	w.tally.finish()
 	w.report("")
 	return nil
 }

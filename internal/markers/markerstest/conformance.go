@@ -74,7 +74,7 @@ func conformCrowd(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme
 	if pass.GaveUp.Total() != int64(mix.GaveUp) || pass.Retrying != int64(mix.Retrying) {
 		t.Errorf("gave up %d, retrying %d; want %d, %d", pass.GaveUp.Total(), pass.Retrying, mix.GaveUp, mix.Retrying)
 	}
-	if len(pass.OldestProcessing) != 50 || !pass.OldestProcessing[0].Expires.IsZero() {
+	if len(pass.OldestProcessing) != 360 || !pass.OldestProcessing[0].Expires.IsZero() {
 		t.Errorf("%d oldest, first %+v", len(pass.OldestProcessing), pass.OldestProcessing[0])
 	}
 	if want := int64(3360 + 1000 + mix.GaveUp + mix.Retrying); pass.Examined != want {

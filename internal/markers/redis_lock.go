@@ -1,0 +1,70 @@
+package markers
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// kindRedisLock is the kind of stores that hold locks: a Redisson hash, or a string with a token, for as long as a
+// message is being worked on.
+const kindRedisLock = "redis-lock"
+
+// decode returns what a fetched value says.
+func (l *layout) decode(f fetched) decoded {
+	switch {
+	case f.problem != "":
+		return decoded{state: dedup.StateUnknown, detail: f.problem}
+	case l.reads == readType:
+		return decoded{state: dedup.Present}
+	case l.reads == readHash:
+		return redissonLockOf(f)
+	case l.cfg.Kind == kindRedisLock:
+		return tokenLockOf(f.value)
+	}
+	return l.codec.decode(f.value)
+}
+
+// holder matches the field of a holder: the client's UUID and the thread (getLockName in org.redisson.RedissonBaseLock).
+var holder = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:\d+$`)
+
+// redissonLockOf reads a lock of Redisson: a hash whose fields are holders and whose values count how often each has
+// entered. A plain lock has one holder; readers of a read-write lock can be several, beside the field mode.
+func redissonLockOf(f fetched) decoded {
+	if f.cut {
+		return unknown("a hash of many fields, which no lock has")
+	}
+	var owners []string
+	entries := map[string]string{}
+	for i := 0; i+1 < len(f.fields); i += 2 {
+		name, count := f.fields[i], f.fields[i+1]
+		if n, err := strconv.Atoi(count); err == nil && n > 0 && holder.MatchString(name) {
+			owners = append(owners, name)
+			entries[name] = count
+		}
+	}
+	if len(owners) == 0 {
+		return unknown("a hash without a holder: a lock of Redisson has a field client:thread with a count")
+	}
+	slices.Sort(owners)
+	return decoded{state: dedup.Processing, owner: strings.Join(owners, ", "), status: entries[owners[0]]}
+}
+
+// tokenLockOf reads a lock whose value is the token of its owner.
+func tokenLockOf(token string) decoded {
+	if token == "" {
+		return unknown("an empty value names no owner")
+	}
+	return decoded{state: dedup.Processing, owner: shownToken(token)}
+}
+
+// shownToken returns a token as it stands where it can be shown, else quoted.
+func shownToken(token string) string {
+	if quoted := printable(token); quoted != `"`+token+`"` {
+		return quoted
+	}
+	return token
+}

@@ -1,0 +1,64 @@
+package markers
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// scheme returns what the configuration says of the store's consumers.
+func (c Config) scheme() dedup.Scheme {
+	if c.Kind == kindSQLTable {
+		return c.sqlScheme()
+	}
+	s := dedup.Scheme{
+		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
+		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
+		States: c.canShow(), Lock: c.Kind == kindRedisLock,
+	}
+	s.Blind = blind(s)
+	return s
+}
+
+// canShow returns the states that markers of the store can show, in the order of dedup.States.
+func (c Config) canShow() []dedup.State {
+	if c.Kind == kindRedisLock {
+		return []dedup.State{dedup.Processing}
+	}
+	var states []dedup.State
+	for _, state := range dedup.States() {
+		if len(c.States[state]) > 0 {
+			states = append(states, state)
+		}
+	}
+	return states
+}
+
+// blind says why no stuck marker proves nothing in a scheme, empty where a stuck marker shows.
+func blind(s dedup.Scheme) string {
+	has := map[dedup.State]bool{}
+	for _, state := range s.States {
+		has[state] = true
+	}
+	switch {
+	case s.Lock:
+		return "a lock ends with its lease: work that crashed and work that was done both leave nothing behind, so that a lost message does not show here"
+	case has[dedup.Processing]:
+		return ""
+	case s.Mark == "before":
+		return "a marker is written before the work and does not change: a message that was lost in a crash looks like one that was done"
+	default:
+		return "a marker is written after the work: work that hangs, crashed or runs twice leaves no trace here"
+	}
+}
+
+// ttl returns the time to live that consumers give to a marker in this state, zero where they set none.
+func (c Config) ttl(state dedup.State) time.Duration {
+	switch state {
+	case dedup.Processing:
+		return c.TTL.Processing
+	case dedup.Done, dedup.Present:
+		return c.TTL.Done
+	}
+	return 0
+}
