@@ -137,11 +137,13 @@ func TestClosings(t *testing.T) {
 		until    float64
 		since    float64 // negative: no closing
 	}{
-		"the only consumer goes on since before all":   {[]reading{{100, a, map[string]float64{"a": 5}, 1}}, 200, 5},
-		"the consumer was replaced":                    {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, map[string]float64{"b": 150}, 1}}, 300, 150},
-		"not known when the pass began":                {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, map[string]float64{"b": 150}, 1}}, 199, 5},
-		"a new consumer may not be listed yet":         {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, map[string]float64{"b": 199}, 1}}, 300, 189},
-		"without a time, it came after the last look":  {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, nil, 1}}, 300, 100},
+		"the only consumer goes on since before all":  {[]reading{{100, a, map[string]float64{"a": 5}, 1}}, 200, 5},
+		"the consumer was replaced":                   {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, map[string]float64{"b": 150}, 1}}, 300, 150},
+		"not known when the pass began":               {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, map[string]float64{"b": 150}, 1}}, 199, 5},
+		"a new consumer may not be listed yet":        {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, map[string]float64{"b": 199}, 1}}, 300, 189},
+		"without a time, it came after the last look": {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, nil, 1}}, 300, 100},
+		"its time is told later": {[]reading{{100, a, map[string]float64{"a": 5}, 1}, {200, b, nil, 1}, {300, b, map[string]float64{"b": 150}, 1},
+			{400, b, map[string]float64{"b": 250}, 1}}, 500, 150},
 		"without a time, and there from the beginning": {[]reading{{100, a, nil, 1}}, 200, -1},
 		"one of two consumers was closed": {[]reading{{100, map[string]string{"a": "orders", "c": "orders"}, map[string]float64{"a": 5, "c": 6}, 2},
 			{200, a, map[string]float64{"a": 5}, 1}}, 300, 5},

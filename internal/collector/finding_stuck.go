@@ -43,7 +43,7 @@ func countVerdicts(p *dedup.Pass, e dedup.Evidence, s dedup.Scheme) verdictCount
 			if len(c.ids) < 5 {
 				c.ids = append(c.ids, m.ID)
 			}
-		case v == dedup.CannotTell && e.Overdue(*m):
+		case v == dedup.CannotTell && e.Overdue(*m, s):
 			c.overdue++
 			overdue = olderOf(overdue, m)
 		}

@@ -13,6 +13,25 @@ type link struct {
 	queues map[dedup.QueueRef]bool
 }
 
+// A birth is the earliest time at which a connection can have been opened, zero when not known. It is dated once the broker
+// has told the time: only the first telling counts, so that a broker whose clock is set back later changes nothing.
+type birth struct {
+	opened time.Time
+	dated  bool
+}
+
+// told adds what the broker tells of the connection's opening.
+func (b birth) told(opened time.Time) birth {
+	if opened = opened.Round(0); b.dated || opened.IsZero() {
+		return b
+	}
+	if opened.After(b.opened) {
+		b.opened = opened
+	}
+	b.dated = true
+	return b
+}
+
 // A closing says that every connection which consumed from some queues before Since had been closed by At.
 type closing struct{ At, Since time.Time }
 
@@ -24,7 +43,7 @@ type links struct {
 	// open are the connections of the newest reading that have ever been seen to consume.
 	open map[string]*link
 	// births is when each connection of the newest reading can have been opened at the earliest.
-	births map[string]time.Time
+	births map[string]birth
 	read   time.Time
 	ended  time.Time
 	// nameless are queues with a consumer whose connection is not known.
@@ -42,21 +61,18 @@ func (l *links) take(t *dedup.Topology) {
 	if began.Before(l.read) {
 		*l = links{} // the clock was set back
 	}
-	births := make(map[string]time.Time, len(t.Connections))
+	births := make(map[string]birth, len(t.Connections))
 	for _, c := range t.Connections {
-		opened, known := l.births[c.Name]
-		switch {
-		case !known && !l.read.IsZero() && l.read.After(c.Opened):
-			opened = l.read // it was not there at the last reading
-		case !known || opened.IsZero():
-			opened = c.Opened.Round(0)
+		was, known := l.births[c.Name]
+		if !known {
+			was.opened = l.read // it was not there at the last reading
 		}
-		births[c.Name] = opened
+		births[c.Name] = was.told(c.Opened)
 	}
 	open := make(map[string]*link)
 	for name, was := range l.open {
-		if opened, ok := births[name]; ok {
-			open[name] = &link{opened, was.queues}
+		if b, ok := births[name]; ok {
+			open[name] = &link{b.opened, was.queues}
 		}
 	}
 	nameless, listed := make(map[dedup.QueueRef]bool), make(map[dedup.QueueRef]int64)
@@ -68,7 +84,7 @@ func (l *links) take(t *dedup.Topology) {
 		}
 		// A consumer without an open connection is of a kind that is not listed: it may have been there for ever.
 		if open[c.Connection] == nil {
-			open[c.Connection] = &link{births[c.Connection], make(map[dedup.QueueRef]bool)}
+			open[c.Connection] = &link{births[c.Connection].opened, make(map[dedup.QueueRef]bool)}
 		}
 		open[c.Connection].queues[c.Queue] = true
 	}

@@ -129,7 +129,7 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		c.hinder = notInFlight
 		return c
 	}
-	birth, seen := births(m, e)
+	birth, seen := births(m, e, s)
 	if !birth.IsZero() {
 		c.age, c.aged, c.atLeast = max(0, e.At.Sub(birth)), true, m.Since.IsZero()
 	}
@@ -145,7 +145,7 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		return c
 	}
 	// Without a time and, by its scheme, without an expiry it cannot be seen whether it is still the one of before.
-	known := !m.Since.IsZero() || s.ProcessingTTL > 0
+	known := !m.Since.IsZero() || (s.ProcessingTTL > 0 && s.Kind != "sql-table")
 	if !e.AutoAck && known {
 		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
 		c.closed = e.ClosedSince.After(seen.Add(birthDoubt)) && !e.Closed.After(e.At)
@@ -181,7 +181,8 @@ func (c *consideration) conclude(e Evidence) {
 // births returns when the marker's state began by our clock, zero when it is not known, and from when on a reading of the
 // broker tells of this marker: not before it was first seen as it still is, because a beginning that is computed from a
 // wrong time to live, or read in a wrong zone, can lie too early.
-func births(m Marker, e Evidence) (birth, seen time.Time) {
+// The holder of a lock was alive when it last renewed its lease, whatever was read before.
+func births(m Marker, e Evidence, s Scheme) (birth, seen time.Time) {
 	birth = m.FirstSeen
 	if !m.Since.IsZero() {
 		birth = m.Since.Add(-e.ClockOffset)
@@ -190,7 +191,18 @@ func births(m Marker, e Evidence) (birth, seen time.Time) {
 	if m.FirstSeen.After(seen) {
 		seen = m.FirstSeen
 	}
+	if sign := renewal(m, e, s); sign.After(seen) {
+		return sign, sign
+	}
 	return birth, seen
+}
+
+// renewal returns when a lock was last taken or renewed by its holder, zero for what is no lock with a lease.
+func renewal(m Marker, e Evidence, s Scheme) time.Time {
+	if !s.Lock || m.Expires.IsZero() || s.ProcessingTTL <= 0 {
+		return time.Time{}
+	}
+	return m.Expires.Add(-s.ProcessingTTL - e.ClockOffset)
 }
 
 // after keeps the distinct moments that lie certainly after a birth and not after the moment that is judged.
@@ -221,7 +233,7 @@ func shows(s Scheme, state State) bool {
 }
 
 // Overdue reports whether a marker is older than honest work takes, as far as its age is known.
-func (e Evidence) Overdue(m Marker) bool {
-	birth, _ := births(m, e)
+func (e Evidence) Overdue(m Marker, s Scheme) bool {
+	birth, _ := births(m, e, s)
 	return e.Limit() > 0 && !birth.IsZero() && e.At.Sub(birth) > e.Limit()
 }

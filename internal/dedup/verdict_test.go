@@ -147,6 +147,17 @@ func TestAMarkerThatCannotBeToldFromItsSuccessorIsNotJudged(t *testing.T) {
 	}
 }
 
+func TestALockThatItsHolderRenewsIsAlive(t *testing.T) {
+	s := dedup.Scheme{Lock: true, States: []dedup.State{dedup.Processing}, ProcessingTTL: 30 * time.Second}
+	m := dedup.Marker{State: dedup.Processing, Since: judged.Add(judgedOffset - time.Hour), FirstSeen: judged.Add(-time.Hour), Owner: "c:1"}
+	for left, want := range map[time.Duration]dedup.Verdict{25 * time.Second: dedup.StillWorking, time.Second: dedup.CannotTell, -time.Minute: dedup.Orphan} {
+		m.Expires = judged.Add(judgedOffset + left)
+		if v, reasons := dedup.Judge(m, drained(), s); v != want {
+			t.Errorf("a lock whose lease ends in %s is %s because %q, want %s", left, v, reasons, want)
+		}
+	}
+}
+
 func TestASchemeThatIsBlindSaysWhy(t *testing.T) {
 	s := dedup.Scheme{States: []dedup.State{dedup.Present}, Blind: "the timestamp is written before the work"}
 	m := aged(time.Hour)
