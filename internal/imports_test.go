@@ -51,6 +51,8 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang": {"internal/server", "internal/series"},
 	"github.com/a-h/templ":                {"web/templates", "internal/server"},
 	"github.com/redis/go-redis":           {"internal/markers"},
+	"github.com/go-sql-driver/mysql":      {"internal/markers"},
+	"github.com/jackc/pgx":                {"internal/markers"},
 	"modernc.org/sqlite":                  {"internal/journal"},
 	"github.com/rabbitmq/amqp091-go":      {"internal/broker"},
 	"github.com/prometheus/prometheus":    {"internal/series"},

@@ -58,6 +58,9 @@ type Scheme struct {
 	OnFail        string
 	ProcessingTTL time.Duration
 	DoneTTL       time.Duration
+	// StuckAfter is the age from which a business row in a status that is not terminal counts as stuck; zero where the
+	// scheme does not say.
+	StuckAfter time.Duration
 	// GiveUp is the number of failures after which the message is acked without its work; zero means never.
 	GiveUp int
 	// States are the states that markers of the scheme can show, in the order of States().

@@ -9,6 +9,7 @@ import (
 const (
 	fieldMatch = "match"
 	fieldRetry = "retry.match"
+	fieldTable = "table"
 )
 
 // An Overlap is a pair of stores that would take the same keys of the same database for theirs, with patterns of which
@@ -23,6 +24,9 @@ type Overlap struct {
 
 // Error names both stores and what to do.
 func (o *Overlap) Error() string {
+	if o.Fields[0] == fieldTable {
+		return fmt.Sprintf("stores %s and %s: both read table %q of the same database: keep one of them", o.names[0], o.names[1], o.Patterns[0])
+	}
 	return fmt.Sprintf("stores %s and %s: %s %q and %s %q find the same keys of the same database, and neither is more specific: "+
 		"change one, or exclude from one store what belongs to the other",
 		o.names[0], o.names[1], o.Fields[0], o.Patterns[0], o.Fields[1], o.Patterns[1])
@@ -38,6 +42,9 @@ func Resolve(stores []Config) ([]Config, []error) {
 	}
 	for i := range stores {
 		for j := i + 1; j < len(stores); j++ {
+			if a := stores[i].sqlPlace(); a != "" && a == stores[j].sqlPlace() {
+				open = append(open, sqlOverlap(stores, i, j))
+			}
 			if a, b := stores[i].server(), stores[j].server(); a == "" || a != b {
 				continue
 			}

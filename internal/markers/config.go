@@ -17,6 +17,17 @@ type Config struct {
 	Preset string `yaml:"preset"`
 	Kind   string `yaml:"kind"`
 	Redis  Redis  `yaml:"redis"`
+	// SQL, Table and Columns say where the markers of kind sql-table are.
+	SQL     SQL     `yaml:"sql"`
+	Table   string  `yaml:"table"`
+	Columns Columns `yaml:"columns"`
+	// Transactional says that marker and work are written in one transaction: a marker in flight never shows.
+	Transactional bool `yaml:"transactional"`
+	// Terminal and Transitions declare the statuses of a business row: Transitions names for each status those that may
+	// follow it. A row whose status is not terminal counts as stuck once it is older than StuckAfter.
+	Terminal    []string            `yaml:"terminal"`
+	Transitions map[string][]string `yaml:"transitions"`
+	StuckAfter  time.Duration       `yaml:"stuck_after"`
 	// Match is the Redis key pattern of the markers; Exclude lists patterns of keys that are not ours although they match.
 	Match   string   `yaml:"match"`
 	Exclude []string `yaml:"exclude"`
@@ -119,6 +130,7 @@ type Sweep struct {
 // Act holds the credentials for changing markers. They are never used for watching.
 type Act struct {
 	Redis Redis `yaml:"redis"`
+	SQL   SQL   `yaml:"sql"`
 }
 
 // Share is a ratio 0..1, written with a percent sign: 5%.
@@ -162,6 +174,9 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 // withDefaults fills the fields that have a sound default in every scheme.
 func (c Config) withDefaults() Config {
 	d := defaultSweep()
+	if c.Kind == kindSQLTable {
+		d = sqlSweep()
+	}
 	if c.Sweep.Duty == 0 {
 		c.Sweep.Duty = d.Duty
 	}

@@ -15,7 +15,7 @@ type preset struct {
 
 // presets returns every preset in the order of the documentation. A family of presets is one function in a file of its
 // own and one term here.
-func presets() []preset { return redisPresets() }
+func presets() []preset { return append(redisPresets(), sqlPresets()...) }
 
 // Preset returns the ready description with this name, and whether there is one.
 func Preset(name string) (Config, bool) {

@@ -2,6 +2,8 @@ package markers_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +17,22 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// sqlServers are shared by all tests of the package.
+var sqlServers markerstest.SQLServers
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
+
+// stopping ends the shared servers before anybody looks for what the tests left behind.
+type stopping struct{ m *testing.M }
+
+func (s stopping) Run() int {
+	code := s.m.Run()
+	if err := sqlServers.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
 
 // run walks in the background until the test ends.
 func run(t *testing.T, store markers.Store) {

@@ -8,6 +8,9 @@ import (
 
 // scheme returns what the configuration says of the store's consumers.
 func (c Config) scheme() dedup.Scheme {
+	if c.Kind == kindSQLTable {
+		return c.sqlScheme()
+	}
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,

@@ -37,6 +37,7 @@ type Store interface {
 var kinds = map[string]func(Config, *slog.Logger) (Store, error){
 	kindRedisString: openRedis,
 	kindRedisLock:   openRedis,
+	kindSQLTable:    openSQLTable,
 }
 
 func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }

@@ -36,6 +36,9 @@ func (c Config) Validate() error {
 	switch c.Kind {
 	case kindRedisString, kindRedisLock:
 		problems.redisKind(c)
+	case kindSQLTable:
+		problems.sqlTable(c)
+		return errors.Join(problems...)
 	default:
 		problems.add("kind", "%q is not known: use a preset (%s) or kind %s", c.Kind, strings.Join(PresetNames(), ", "), strings.Join(kindNames(), " or "))
 		problems.redisKind(c)

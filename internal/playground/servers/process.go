@@ -1,4 +1,5 @@
-// Package servers starts private RabbitMQ and Redis servers on free loopback ports, for tests and for the playground.
+// Package servers starts private RabbitMQ, Redis, MariaDB and PostgreSQL servers on free loopback ports, for tests and
+// for the playground.
 //
 // Every server keeps all its files in one folder, dies with the process that started it (on Linux), and is stopped by
 // the process id that we started, never by name: servers of the machine and of other tests are left alone.
@@ -24,9 +25,13 @@ type Process struct {
 }
 
 // StartProcess starts cmd in a process group of its own, so that a Ctrl-C in the terminal reaches only the parent,
-// which stops its children in order. Cmd must not have been started.
+// which stops its children in order. Cmd must not have been started; the account that it asks for is kept.
 func StartProcess(cmd *exec.Cmd) (*Process, error) {
-	cmd.SysProcAttr = childAttributes()
+	attributes := childAttributes()
+	if cmd.SysProcAttr != nil {
+		attributes.Credential = cmd.SysProcAttr.Credential
+	}
+	cmd.SysProcAttr = attributes
 	// A grandchild may hold the output pipe open after the child has ended; Wait must not hang on it.
 	cmd.WaitDelay = 2 * time.Second
 	p := &Process{cmd: cmd, done: make(chan struct{})}
@@ -71,13 +76,16 @@ func (p *Process) Kill() {
 
 // Stop asks the child to end with SIGTERM, and kills its process group when ctx ends first. The error says that the
 // child had to be killed; a child that had already ended is no error.
-func (p *Process) Stop(ctx context.Context) error {
+func (p *Process) Stop(ctx context.Context) error { return p.stopBy(ctx, syscall.SIGTERM) }
+
+// stopBy is Stop with the signal that the child understands as a request to end soon.
+func (p *Process) stopBy(ctx context.Context, request syscall.Signal) error {
 	select {
 	case <-p.done:
 		return nil
 	default:
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.cmd.Process.Signal(request); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.Kill()
 		return fmt.Errorf("stop %s (pid %d): %w", p.cmd.Path, p.PID(), err)
 	}

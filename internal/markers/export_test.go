@@ -1,0 +1,4 @@
+package markers
+
+// OpenSQLActor is openSQLActor for tests.
+var OpenSQLActor = openSQLActor

@@ -1,0 +1,207 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Bounds of an action on a row.
+const (
+	// actConns is the most connections that acting holds of a server.
+	actConns = 4
+	// statementLimit is how long we wait for one statement: the server ends it by itself after queryLimit.
+	statementLimit = queryLimit + time.Second
+	// actLimit is how long one action may take altogether; a row is locked for less.
+	actLimit = 15 * time.Second
+	typeRow  = "row"
+)
+
+// sqlActor changes single rows of a table, each in a transaction of its own, with the acting credentials.
+type sqlActor struct {
+	cfg Config
+	d   actDialect
+	db  *sql.DB
+	at  sqlAddress
+	// zone is the time zone of the watching sessions, in which the times of a sighting were read; empty for the server's.
+	zone string
+	log  *slog.Logger
+
+	mu sync.Mutex
+	// known is the table as it last was described; nil before.
+	known *knownTable
+}
+
+// knownFor is how long the description of a table is used: asking again for every row would open every table that may
+// refer to it. That its columns are still the same is seen for every row.
+const knownFor = 30 * time.Second
+
+// knownTable is what the catalogue of a server said of the table.
+type knownTable struct {
+	server string
+	at     time.Time
+	table  *sqlTable
+	traits rowTraits
+}
+
+// recall returns the description of the table if it is of this server and recent.
+func (a *sqlActor) recall(server string) *knownTable {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil || a.known.server != server || time.Since(a.known.at) > knownFor {
+		return nil
+	}
+	return a.known
+}
+
+// remember keeps a description; nil forgets the last one.
+func (a *sqlActor) remember(known *knownTable) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known = known
+}
+
+// openSQLActor returns nil without an error when the configuration has no account to act with.
+func openSQLActor(c Config, log *slog.Logger) (Actor, error) {
+	if c.Act.SQL.DSN.IsZero() {
+		return nil, nil
+	}
+	d, ok := actDialects[c.SQL.Driver]
+	if !ok {
+		return nil, fmt.Errorf("open store %q for acting: sql.driver is %q", c.Name, c.SQL.Driver)
+	}
+	dsn := c.Act.SQL.DSN.Reveal()
+	at, err := d.parse(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open store %q for acting: act.sql.dsn %w", c.Name, err)
+	}
+	db, err := d.open(dsn, actConns)
+	if err != nil {
+		return nil, fmt.Errorf("open store %q for acting: act.sql.dsn: %w", c.Name, err)
+	}
+	return &sqlActor{cfg: c, d: d, db: db, at: at, zone: d.zone(c.SQL.DSN.Reveal()), log: log}, nil
+}
+
+// Name returns the configured name of the store.
+func (a *sqlActor) Name() string { return a.cfg.Name }
+
+// Close ends all connections.
+func (a *sqlActor) Close() error { return a.db.Close() }
+
+// Clear deletes the row if every column that was seen still has the same text. It locks the row first and does not wait
+// for it: a transaction that holds it is alive. A row has no retry counter of its own, so alsoRetry changes nothing.
+func (a *sqlActor) Clear(ctx context.Context, seen dedup.Sighting, _ bool, keep func(image dedup.Sighting) error) dedup.Outcome {
+	if why := a.unclearable(seen); why != "" {
+		return rowRefused(why)
+	}
+	return a.act(ctx, seen, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.clear(ctx, keep) })
+}
+
+// Expire sets the column of the expiry in a row that has none. Times without a zone are written in the zone of the
+// watching sessions, and a column that the server would set at every update keeps its value.
+func (a *sqlActor) Expire(ctx context.Context, seen dedup.Sighting, ttl time.Duration) dedup.Outcome {
+	switch why := a.unclearable(seen); {
+	case why != "":
+		return rowRefused(why)
+	case a.cfg.Columns.Expires == "":
+		return rowRefused("the rows have no column for an expiry (columns.expires)")
+	case seen.ExpiresMillis != dedup.NoExpiry:
+		return rowRefused("the marker has an expiry")
+	case ttl < time.Second:
+		return rowRefused(fmt.Sprintf("a time to live of %s would end the marker at once", ttl))
+	}
+	return a.act(ctx, seen, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.expire(ctx, ttl) })
+}
+
+// Restore inserts the whole row again, with the primary key that it had. The server may be another one than that of the
+// image: an undo outlives failovers.
+func (a *sqlActor) Restore(ctx context.Context, image dedup.Sighting) dedup.Outcome {
+	if why := a.unclearable(image); why != "" {
+		return rowRefused(why)
+	}
+	image.Server = ""
+	return a.act(ctx, image, (*rowAct).restore)
+}
+
+// unclearable says why a row of this store is never deleted, or this sighting cannot be acted on.
+func (a *sqlActor) unclearable(seen dedup.Sighting) string {
+	business := a.cfg.machine() || a.cfg.Preset == presetStateMachine || a.cfg.Preset == presetUniqueRow ||
+		a.cfg.Transactional && a.cfg.Columns.Status == ""
+	switch {
+	case business:
+		return "a business row, not a marker: mend it where it is made"
+	case seen.Store != "" && seen.Store != a.cfg.Name:
+		return "it is a marker of the store " + printable(seen.Store)
+	case seen.Type != typeRow:
+		return "what was seen is not a row"
+	case seen.State == dedup.StateUnknown:
+		return "what cannot be decoded is never cleared"
+	}
+	return ""
+}
+
+// act runs one action on one row. It is not interrupted by the end of ctx once it has begun, so that its outcome is
+// known.
+func (a *sqlActor) act(ctx context.Context, seen dedup.Sighting, do func(*rowAct, context.Context) (dedup.Outcome, error)) dedup.Outcome {
+	if err := ctx.Err(); err != nil {
+		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before its turn came"}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actLimit)
+	defer cancel()
+	r := &rowAct{actor: a, d: a.d, seen: seen}
+	outcome, err := r.run(ctx, do)
+	if err == nil {
+		return outcome
+	}
+	// What was remembered of the table may be what went wrong.
+	a.remember(nil)
+	var commit *commitError
+	if errors.As(err, &commit) {
+		a.log.Warn("the answer to a COMMIT was lost", "key", printable(seen.Key), "err", commit.err)
+		return r.settle(ctx, commit)
+	}
+	var no rowRefusal
+	if errors.As(err, &no) {
+		return rowRefused(string(no))
+	}
+	return a.failed(ctx, r, err)
+}
+
+// failed words an error before the COMMIT: the server has rolled back, or will when it notices that we are gone.
+func (a *sqlActor) failed(ctx context.Context, r *rowAct, err error) dedup.Outcome {
+	fault := a.d.fault(err)
+	if fault == faultLocked {
+		return rowRefused("a live transaction holds the row" + r.holder(ctx))
+	}
+	a.log.Warn("an action on a row failed", "key", printable(r.seen.Key), "err", err)
+	result := dedup.Refused
+	if fault == faultLost || fault == faultBusy {
+		result = dedup.NotDone
+	}
+	return dedup.Outcome{Result: result, Text: a.words(fault, err, r)}
+}
+
+// rowRefusal is an error that refuses the action, in words for people.
+type rowRefusal string
+
+// Error returns the words.
+func (r rowRefusal) Error() string { return string(r) }
+
+// commitError says that a COMMIT was not confirmed.
+type commitError struct{ err error }
+
+// Error says what was attempted.
+func (e *commitError) Error() string { return "commit: " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *commitError) Unwrap() error { return e.err }
+
+func rowRefused(text string) dedup.Outcome {
+	return dedup.Outcome{Result: dedup.Refused, Text: text}
+}

@@ -1,0 +1,260 @@
+package markers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// freshness is the age that a row must have had when it was seen. Times in tables often have whole seconds: a younger row
+// could have been replaced by one that looks the same.
+const freshness = 2 * time.Second
+
+// clear deletes the row, locked and compared, after its image was kept.
+func (r *rowAct) clear(ctx context.Context, keep func(dedup.Sighting) error) (dedup.Outcome, error) {
+	now, outcome, err := r.compare(ctx)
+	if outcome != nil || err != nil {
+		return value(outcome), err
+	}
+	if r.before, err = r.image(ctx); err != nil {
+		return dedup.Outcome{}, err
+	}
+	image := *now
+	image.Value = r.before.json()
+	if err := keep(image); err != nil {
+		return dedup.Outcome{}, rowRefusal("its image could not be kept, so it was not cleared: " + printable(err.Error()))
+	}
+	seen, err := readTexts(r.seen.Value)
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	condition, args := r.unchanged(r.before.part(seen), r.d.exact, r.key)
+	n, err := r.affect(ctx, "DELETE FROM "+r.table()+" WHERE "+condition, args...)
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	if n != 1 {
+		return dedup.Outcome{}, rowRefusal(fmt.Sprintf("the server deleted %d rows instead of the one that is there: a trigger or a rule of the table stops it; nothing was done", n))
+	}
+	r.done = dedup.Outcome{Result: dedup.Cleared}
+	return r.commit()
+}
+
+// compare locks the row and returns it as it is now, or the outcome if it is not what was seen.
+func (r *rowAct) compare(ctx context.Context) (*dedup.Sighting, *dedup.Outcome, error) {
+	seen, err := readTexts(r.seen.Value)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.comparable(seen); err != nil {
+		return nil, nil, err
+	}
+	now, columns, err := r.read(ctx, r.tx, r.d.locking(r.layout.server))
+	if err != nil {
+		return nil, nil, err
+	}
+	if now == nil {
+		return nil, &dedup.Outcome{Result: dedup.Gone}, nil
+	}
+	if names := seen.differing(columns); len(names) > 0 {
+		return nil, &dedup.Outcome{Result: dedup.Changed, Text: r.nowWords(now, names), Now: now}, nil
+	}
+	return now, nil, nil
+}
+
+// comparable says why equal columns would not prove that a row is the one that was seen.
+func (r *rowAct) comparable(seen texts) error {
+	watched := map[string]bool{}
+	for _, c := range r.layout.watched {
+		watched[c.name] = true
+		if _, ok := seen[c.name]; !ok {
+			return rowRefusal("column " + printable(c.name) + " was not seen: look at the marker again")
+		}
+	}
+	for name := range seen {
+		if !watched[name] {
+			return rowRefusal("column " + printable(name) + " was seen and is not read any more: look at the marker again")
+		}
+	}
+	for _, c := range r.layout.key {
+		if r.traits.automatic[c.name] {
+			return nil
+		}
+	}
+	switch {
+	case r.layout.created == nil && r.layout.updated == nil:
+		return rowRefusal("a new row with this id would look the same: the table has neither a time (columns.created, columns.updated) nor a key that counts up")
+	case r.seen.Since.IsZero():
+		return rowRefusal("a new row with this id would look the same: its time is empty")
+	case r.seen.Clock.Sub(r.seen.Since) < freshness:
+		return rowRefusal("it was younger than " + freshness.String() + " when it was seen: look at it again")
+	}
+	return nil
+}
+
+// expire sets the expiry of the row.
+func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {
+	column := r.layout.expires
+	if column.kind != zonedTime && column.kind != localTime {
+		return dedup.Outcome{}, rowRefusal("column " + printable(column.name) + " is a number, and the row does not tell its unit")
+	}
+	_, outcome, err := r.compare(ctx)
+	if outcome != nil || err != nil {
+		return value(outcome), err
+	}
+	seen, err := readTexts(r.seen.Value)
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	if text := seen[column.name]; text != nil && *text != "infinity" {
+		return dedup.Outcome{}, rowRefusal("its expiry is " + printable(*text) + ", not empty")
+	}
+	if r.before, err = r.image(ctx); err != nil {
+		return dedup.Outcome{}, err
+	}
+	if err := r.exec(ctx, r.d.inZone(r.actor.zone)); err != nil {
+		return dedup.Outcome{}, err
+	}
+	assignments := r.d.quote(column.name) + " = " + r.d.fromNow(*column, ttl)
+	for _, c := range r.writable() {
+		if r.traits.refreshed[c.name] && c.name != column.name {
+			assignments += ", " + r.d.quote(c.name) + " = " + r.d.quote(c.name)
+		}
+	}
+	condition, args := r.unchanged(seen, r.d.text, r.key)
+	n, err := r.affect(ctx, "UPDATE "+r.table()+" SET "+assignments+" WHERE "+condition, args...)
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	if n != 1 {
+		return dedup.Outcome{}, rowRefusal(fmt.Sprintf("the server changed %d rows instead of one: a trigger or a rule of the table stops it; nothing was done", n))
+	}
+	return r.expired(ctx)
+}
+
+// expired reads the row again before the COMMIT.
+func (r *rowAct) expired(ctx context.Context) (dedup.Outcome, error) {
+	now, _, err := r.read(ctx, r.tx, "")
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	if r.after, err = r.image(ctx); err != nil {
+		return dedup.Outcome{}, err
+	}
+	if now == nil || now.ExpiresMillis == dedup.NoExpiry {
+		return dedup.Outcome{}, rowRefusal("the server did not keep the expiry: nothing was done")
+	}
+	r.done = dedup.Outcome{Result: dedup.ExpirySet, Text: "expires " + dayAndTime(now.Expires), Now: now}
+	return r.commit()
+}
+
+// restore inserts the row of the image, reads it again and commits only if it is the same to the last byte.
+func (r *rowAct) restore(ctx context.Context) (dedup.Outcome, error) {
+	image, err := readTexts(r.seen.Value)
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	if r.seen.ExpiresMillis != dedup.NoExpiry && r.seen.ExpiresMillis <= r.clock().UnixMilli() {
+		return dedup.Outcome{}, rowRefusal("already expired, nothing restored")
+	}
+	columns, err := r.imageColumns(image)
+	if err != nil {
+		return dedup.Outcome{}, err
+	}
+	if outcome, err := r.taken(ctx, image); outcome != nil || err != nil {
+		return value(outcome), err
+	}
+	if err := r.exec(ctx, r.d.inZone(r.d.universal())); err != nil {
+		return dedup.Outcome{}, err
+	}
+	if lenient := r.d.lenient(); lenient != "" {
+		if err := r.exec(ctx, lenient); err != nil {
+			return dedup.Outcome{}, err
+		}
+	}
+	places, args := make([]string, len(columns)), make([]any, len(columns))
+	for i, c := range columns {
+		places[i], args[i] = r.d.value(c, i+1), image[c.name]
+	}
+	statement := "INSERT INTO " + r.table() + " (" + names(r.d, columns) + ") " + r.d.overriding() + "VALUES (" + strings.Join(places, ", ") + ")"
+	if err := r.exec(ctx, statement, args...); err != nil {
+		if r.d.fault(err) == faultTaken {
+			return rowRefused("there is a marker again: nothing was overwritten"), nil
+		}
+		return dedup.Outcome{}, err
+	}
+	return r.restored(ctx, image)
+}
+
+func (r *rowAct) restored(ctx context.Context, image texts) (dedup.Outcome, error) {
+	var err error
+	if r.after, err = r.image(ctx); err != nil {
+		return dedup.Outcome{}, err
+	}
+	if names := image.differing(r.after); len(names) > 0 {
+		return dedup.Outcome{}, rowRefusal("the server stored " + columnWords(names) + " otherwise than it was: nothing was restored")
+	}
+	r.done = dedup.Outcome{Result: dedup.Restored}
+	return r.commit()
+}
+
+// imageColumns are the columns of the image in the order of the table.
+func (r *rowAct) imageColumns(image texts) ([]sqlColumn, error) {
+	var columns []sqlColumn
+	missing := make(texts, len(image))
+	for name, text := range image {
+		missing[name] = text
+	}
+	for _, c := range r.writable() {
+		if _, ok := image[c.name]; ok {
+			columns = append(columns, c)
+			delete(missing, c.name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, rowRefusal("the table has changed since: it has no column " + columnWords(missing.differing(nil)) + " to restore")
+	}
+	return columns, nil
+}
+
+// taken returns the outcome if there is a row with the primary key or the message id of the image. Not every table has a
+// unique key on the id, so it is looked for.
+func (r *rowAct) taken(ctx context.Context, image texts) (*dedup.Outcome, error) {
+	again := rowRefused("there is a marker again: nothing was overwritten")
+	now, _, err := r.read(ctx, r.tx, "")
+	if err != nil {
+		return nil, err
+	}
+	if now != nil {
+		again.Now = now
+		return &again, nil
+	}
+	var parts []string
+	var args []any
+	for _, c := range r.layout.ids {
+		text := image[c.name]
+		if text == nil {
+			return nil, nil
+		}
+		args = append(args, *text)
+		parts = append(parts, r.d.quote(c.name)+" = "+r.d.param(c, len(args)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	var n int
+	err = r.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+r.table()+" WHERE "+strings.Join(parts, " AND ")+" LIMIT 1) again", args...).Scan(&n)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	return &again, nil
+}
+
+func value(outcome *dedup.Outcome) dedup.Outcome {
+	if outcome == nil {
+		return dedup.Outcome{}
+	}
+	return *outcome
+}

@@ -1,0 +1,247 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// zone is the expression of the DSN's time_zone as it stands, quotes included: the driver sets it so as well.
+func (d mysqlDialect) zone(dsn string) string {
+	c, err := d.config(dsn)
+	if err != nil {
+		return ""
+	}
+	return c.Params["time_zone"]
+}
+
+func (mysqlDialect) universal() string { return "'+00:00'" }
+
+func (mysqlDialect) inZone(zone string) string {
+	if zone == "" {
+		zone = "DEFAULT"
+	}
+	return "SET SESSION time_zone = " + zone
+}
+
+// prepare limits every wait: for the row by the statement itself where the server knows how, for the table, and for us in
+// the middle of the transaction. What it sets stays with the connection, which is used for nothing else.
+func (d mysqlDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer, zone string) (string, error) {
+	limits := fmt.Sprintf("SET SESSION character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_general_ci, "+
+		"innodb_lock_wait_timeout = 1, lock_wait_timeout = 2, wait_timeout = %d, sql_mode = DEFAULT,", int(2*actLimit.Seconds()))
+	switch {
+	case s.mariadb && s.hasLimit:
+		limits += fmt.Sprintf(" max_statement_time = %g,", queryLimit.Seconds())
+	case !s.mariadb:
+		limits += fmt.Sprintf(" max_execution_time = %d,", queryLimit.Milliseconds())
+	}
+	_, err := tx.ExecContext(ctx, limits+strings.TrimPrefix(d.inZone(zone), "SET SESSION"))
+	return "", err
+}
+
+func (mysqlDialect) fate(context.Context, querier, string) txFate { return fateUnknown }
+
+// locking uses NOWAIT from MySQL 8.0 and MariaDB 10.3 on; older servers wait for innodb_lock_wait_timeout.
+func (mysqlDialect) locking(s sqlServer) string {
+	_, number, _ := strings.Cut(s.version, " ")
+	parts := strings.SplitN(number, ".", 3)
+	major, _ := strconv.Atoi(parts[0])
+	minor := 0
+	if len(parts) > 1 {
+		minor, _ = strconv.Atoi(parts[1])
+	}
+	if s.mariadb && (major > 10 || major == 10 && minor >= 3) || !s.mariadb && major >= 8 {
+		return " FOR UPDATE NOWAIT"
+	}
+	return " FOR UPDATE"
+}
+
+// exact widens a FLOAT, whose own text has six digits only.
+func (d mysqlDialect) exact(c sqlColumn) string {
+	expression := d.text(c)
+	if strings.HasPrefix(c.typ, "float") {
+		expression = d.quote(c.name) + " + 0e0"
+	}
+	return "CONVERT(" + expression + " USING utf8mb4)"
+}
+
+func (d mysqlDialect) value(c sqlColumn, n int) string {
+	if c.kind == bitColumn {
+		return "CAST(? AS UNSIGNED)"
+	}
+	return d.param(c, n)
+}
+
+func (mysqlDialect) same(expression string, _ int) string {
+	return "CAST(CONVERT(" + expression + " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(? USING utf8mb4) AS BINARY)"
+}
+
+func (mysqlDialect) fromNow(_ sqlColumn, ttl time.Duration) string {
+	return fmt.Sprintf("DATE_ADD(NOW(6), INTERVAL %d MICROSECOND)", ttl.Microseconds())
+}
+
+// lenient takes zero dates and zero numbers as they are. What the server would then cut short is found by reading again.
+func (mysqlDialect) lenient() string {
+	return "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"
+}
+
+func (mysqlDialect) overriding() string { return "" }
+
+func (d mysqlDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
+	traits := rowTraits{generated: map[string]bool{}, refreshed: map[string]bool{}, hidden: map[string]bool{}, automatic: map[string]bool{}}
+	rows, err := q.QueryContext(ctx, `SELECT COLUMN_NAME, DATA_TYPE, COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA)
+		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.schema, t.name)
+	if err != nil {
+		return traits, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, typ, extra string
+		var generated bool
+		if err := rows.Scan(&name, &typ, &generated, &extra); err != nil {
+			return traits, err
+		}
+		traits.generated[name] = generated
+		traits.refreshed[name] = strings.Contains(extra, "on update")
+		traits.hidden[name] = strings.Contains(extra, "invisible")
+		traits.automatic[name] = strings.Contains(extra, "auto_increment")
+		if isGeometry(typ) && !generated {
+			traits.obstacle = "column " + printable(name) + " is of type " + typ + ", which could not be restored exactly"
+		}
+	}
+	if err := rows.Err(); err != nil || traits.obstacle != "" {
+		return traits, err
+	}
+	traits.obstacle, err = d.obstacle(ctx, q, t)
+	return traits, err
+}
+
+func isGeometry(typ string) bool {
+	switch strings.ToLower(typ) {
+	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection":
+		return true
+	}
+	return false
+}
+
+// obstacle looks for an engine without transactions, and for rows elsewhere that would be deleted along.
+func (d mysqlDialect) obstacle(ctx context.Context, q querier, t *sqlTable) (string, error) {
+	var transactions, dependent sql.NullString
+	err := q.QueryRowContext(ctx, `SELECT (SELECT TRANSACTIONS FROM information_schema.ENGINES WHERE ENGINE = ?),
+		(SELECT MIN(TABLE_NAME) FROM information_schema.REFERENTIAL_CONSTRAINTS
+			WHERE CONSTRAINT_SCHEMA = ? AND REFERENCED_TABLE_NAME = ? AND DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))`,
+		t.engine, t.schema, t.name).Scan(&transactions, &dependent)
+	switch {
+	case err != nil:
+		return "", err
+	case transactions.String != "YES":
+		return "tables of engine " + printable(t.engine) + " have no transactions: a row cannot be compared and deleted safely", nil
+	}
+	if !dependent.Valid {
+		dependent, err = d.dependent(ctx, q, t)
+	}
+	if err != nil || !dependent.Valid {
+		return "", err
+	}
+	return "rows of table " + printable(dependent.String) + " would be deleted or changed along with it", nil
+}
+
+// dependent asks InnoDB itself for foreign keys that delete or empty other rows along: the bits 1 and 2 of TYPE. The other
+// catalogue hides tables on which the account has no right, and it would have to open every table of other databases;
+// this one needs PROCESS, and without it nothing is known.
+func (d mysqlDialect) dependent(ctx context.Context, q querier, t *sqlTable) (sql.NullString, error) {
+	var found sql.NullString
+	for _, view := range []string{"INNODB_SYS_FOREIGN", "INNODB_FOREIGN"} {
+		err := q.QueryRowContext(ctx, "SELECT MIN(FOR_NAME) FROM information_schema."+view+" WHERE REF_NAME = CONCAT(?, '/', ?) AND TYPE & 3 <> 0",
+			t.schema, t.name).Scan(&found)
+		switch {
+		case err == nil || d.refusal(err).denied:
+			return found, nil
+		case !isMySQL(err, erUnknownTable):
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// holders lists the transactions that hold locks. Which rows they hold does not show while nobody waits.
+func (mysqlDialect) holders(*rowAct) (string, []any) {
+	return `SELECT p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) FROM information_schema.INNODB_TRX t
+		JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
+		WHERE p.ID <> CONNECTION_ID() AND t.trx_rows_locked + t.trx_rows_modified > 0 ORDER BY t.trx_started LIMIT 3`, nil
+}
+
+func (d mysqlDialect) actGrant(a *sqlActor, r *rowAct) string {
+	table, account, updated := actTable(a, r), a.at.user, ""
+	if r != nil && r.layout != nil {
+		account = r.layout.server.account
+		if expires := r.layout.expires; expires != nil {
+			columns := []sqlColumn{*expires}
+			for _, c := range r.layout.table.columns {
+				if r.traits.refreshed[c.name] && c.name != expires.name {
+					columns = append(columns, c)
+				}
+			}
+			updated = ", UPDATE (" + names(d, columns) + ")"
+		}
+	}
+	return "GRANT SELECT, INSERT, DELETE" + updated + " ON " + table + " TO " + mysqlAccount(account)
+}
+
+// The error numbers that only acting meets.
+const (
+	erUnknownTable   = 1109
+	erDuplicateEntry = "1062"
+	erReadOnly       = "1290"
+	erReadOnlyTx     = "1792"
+	erReadOnlyMode   = "1836"
+	erRoutineDenied  = "1370"
+	erDeadlock       = "1213"
+	erNoWait         = "3572"
+)
+
+func (d mysqlDialect) fault(err error) rowFault {
+	refusal := d.refusal(err)
+	switch refusal.code {
+	case "":
+		return faultLost
+	case strconv.Itoa(erLockWaitTimeout), erNoWait, erDeadlock:
+		return faultLocked
+	case erDuplicateEntry:
+		return faultTaken
+	case erReadOnly, erReadOnlyTx, erReadOnlyMode:
+		return faultReadOnly
+	case erRoutineDenied:
+		return faultDenied
+	case strconv.Itoa(erAccessDenied), strconv.Itoa(erHostDenied):
+		return faultLogin
+	}
+	return refusal.fault()
+}
+
+func (r refusal) fault() rowFault {
+	switch {
+	case r.denied:
+		return faultDenied
+	case r.passing:
+		return faultBusy
+	case r.timeout:
+		return faultSlow
+	}
+	return faultOther
+}
+
+// actTable is the quoted table, as it is known or as it is configured.
+func actTable(a *sqlActor, r *rowAct) string {
+	if r != nil && r.layout != nil {
+		return r.table()
+	}
+	schema, name := splitTable(a.cfg.Table)
+	if schema == "" {
+		schema = a.at.database
+	}
+	return a.d.quote(schema) + "." + a.d.quote(name)
+}

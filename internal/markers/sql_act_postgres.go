@@ -1,0 +1,154 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func (d postgresDialect) zone(dsn string) string {
+	c, err := d.config(dsn)
+	if err != nil {
+		return ""
+	}
+	return c.RuntimeParams["timezone"]
+}
+
+func (postgresDialect) universal() string { return "UTC" }
+
+func (postgresDialect) inZone(zone string) string {
+	if zone == "" {
+		return "SET LOCAL TIME ZONE DEFAULT"
+	}
+	return "SET LOCAL TIME ZONE '" + strings.ReplaceAll(zone, "'", "''") + "'"
+}
+
+// prepare adds to the limits of watching what ends the transaction when we fall silent in the middle of it.
+func (d postgresDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer, zone string) (string, error) {
+	if err := d.guard(ctx, tx, s); err != nil {
+		return "", err
+	}
+	statement := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL extra_float_digits = 3; SET LOCAL intervalstyle = 'postgres'; SET LOCAL standard_conforming_strings = on; %s",
+		2*actLimit.Milliseconds(), d.inZone(zone))
+	if _, err := tx.ExecContext(ctx, statement); err != nil {
+		return "", err
+	}
+	var id string
+	err := tx.QueryRowContext(ctx, "SELECT txid_current()::text").Scan(&id)
+	return id, err
+}
+
+// fate asks for the commit status of a transaction: https://www.postgresql.org/docs/current/functions-info.html.
+func (postgresDialect) fate(ctx context.Context, q querier, id string) txFate {
+	var status sql.NullString
+	if id == "" || q.QueryRowContext(ctx, "SELECT txid_status($1::text::bigint)", id).Scan(&status) != nil {
+		return fateUnknown
+	}
+	switch status.String {
+	case "committed":
+		return fateCommitted
+	case "aborted":
+		return fateAborted
+	case "in progress":
+		return fateOpen
+	}
+	return fateUnknown
+}
+
+func (postgresDialect) locking(sqlServer) string { return " FOR UPDATE NOWAIT" }
+
+func (d postgresDialect) exact(c sqlColumn) string { return d.text(c) }
+
+func (postgresDialect) value(c sqlColumn, n int) string {
+	return "$" + strconv.Itoa(n) + "::text::" + c.typ
+}
+
+func (postgresDialect) same(expression string, n int) string {
+	return expression + ` COLLATE "C" IS NOT DISTINCT FROM $` + strconv.Itoa(n) + "::text"
+}
+
+func (postgresDialect) fromNow(c sqlColumn, ttl time.Duration) string {
+	return fmt.Sprintf("(clock_timestamp() + interval '%d microseconds')::%s", ttl.Microseconds(), c.typ)
+}
+
+func (postgresDialect) lenient() string { return "" }
+
+func (postgresDialect) overriding() string { return "OVERRIDING SYSTEM VALUE " }
+
+func (postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
+	traits := rowTraits{generated: map[string]bool{}, automatic: map[string]bool{}}
+	var dependent sql.NullString
+	var kind string
+	err := q.QueryRowContext(ctx, `SELECT (SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = $1::oid),
+		(SELECT MIN(conrelid::regclass::text) FROM pg_catalog.pg_constraint WHERE confrelid = $1::oid AND contype = 'f' AND confdeltype IN ('c', 'n', 'd'))`,
+		t.oid).Scan(&kind, &dependent)
+	switch {
+	case err != nil:
+		return traits, err
+	case kind != "r" && kind != "p":
+		traits.obstacle = "it is no table but a view or a foreign table: a row cannot be compared and deleted safely"
+	case dependent.Valid:
+		traits.obstacle = "rows of table " + printable(dependent.String) + " would be deleted or changed along with it"
+	}
+	rows, err := q.QueryContext(ctx, `SELECT a.attname::text, COALESCE(to_jsonb(a)->>'attgenerated', '') <> '',
+		a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') LIKE 'nextval(%'
+		FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped`, t.oid)
+	if err != nil {
+		return traits, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var generated, automatic bool
+		if err := rows.Scan(&name, &generated, &automatic); err != nil {
+			return traits, err
+		}
+		traits.generated[name], traits.automatic[name] = generated, automatic && !generated
+	}
+	return traits, rows.Err()
+}
+
+// holders finds the transaction that marked the row as its own in xmax. The host shows only to those who may see it.
+func (postgresDialect) holders(r *rowAct) (string, []any) {
+	return `SELECT a.usename::text, host(a.client_addr), EXTRACT(EPOCH FROM clock_timestamp() - a.xact_start)::float8
+		FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+		WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.pid <> pg_backend_pid()
+		AND l.transactionid = (SELECT xmax FROM ` + r.table() + " WHERE " + r.where(1) + ") LIMIT 3", r.key
+}
+
+// actGrant includes an UPDATE of one column, without which PostgreSQL does not let the account lock a row.
+func (d postgresDialect) actGrant(a *sqlActor, r *rowAct) string {
+	account, column := a.at.user, "COLUMN"
+	if r != nil && r.layout != nil {
+		account = r.layout.server.account
+		if r.layout.expires != nil {
+			column = d.quote(r.layout.expires.name)
+		} else if len(r.layout.key) > 0 {
+			column = d.quote(r.layout.key[0].name)
+		}
+	}
+	return "GRANT SELECT, INSERT, DELETE, UPDATE (" + column + ") ON " + actTable(a, r) + " TO " + d.quote(account)
+}
+
+func (d postgresDialect) fault(err error) rowFault {
+	refusal := d.refusal(err)
+	switch refusal.code {
+	case "":
+		return faultLost
+	case "55P03", "40P01", "40001":
+		return faultLocked
+	case "23505":
+		return faultTaken
+	case "25006":
+		return faultReadOnly
+	case "28P01", "28000":
+		return faultLogin
+	case "25P03":
+		return faultSlow
+	}
+	return refusal.fault()
+}

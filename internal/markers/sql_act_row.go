@@ -1,0 +1,375 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// texts are the columns of a row as exact text, nil for NULL.
+type texts map[string]*string
+
+// rowAct is one action on one row, in one transaction.
+type rowAct struct {
+	actor  *sqlActor
+	d      actDialect
+	seen   dedup.Sighting
+	layout *sqlLayout
+	traits rowTraits
+	key    []any
+	conn   *sql.Conn
+	tx     *sql.Tx
+	// id is the transaction's, where its fate can be asked for later.
+	id string
+	// before is the row as it was found and after as the COMMIT makes it, each nil for no row.
+	before, after texts
+	// done is the outcome of a COMMIT that is known to have happened.
+	done dedup.Outcome
+}
+
+// rowTraits is what the catalogue says of a table that only matters for writing.
+type rowTraits struct {
+	// generated columns are computed by the server and cannot be written.
+	generated map[string]bool
+	// refreshed columns are set by the server at every UPDATE that does not set them.
+	refreshed map[string]bool
+	// hidden columns are left out of SELECT *.
+	hidden map[string]bool
+	// automatic columns are numbered by the server: a new row has another number.
+	automatic map[string]bool
+	// obstacle says why rows cannot be deleted and restored safely; empty if they can.
+	obstacle string
+}
+
+// run does one action in a transaction and ends it: an outcome that did something is committed by do itself.
+func (r *rowAct) run(ctx context.Context, do func(*rowAct, context.Context) (dedup.Outcome, error)) (outcome dedup.Outcome, err error) {
+	if err := r.begin(ctx); err != nil {
+		return outcome, err
+	}
+	defer r.end()
+	return do(r, ctx)
+}
+
+// begin takes a connection, makes sure that the server and the table are what was seen, and opens the transaction.
+func (r *rowAct) begin(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			r.end()
+		}
+	}()
+	limited, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	if r.conn, err = r.actor.db.Conn(limited); err != nil {
+		return err
+	}
+	server, err := r.d.server(limited, r.conn)
+	if err != nil {
+		return err
+	}
+	if r.seen.Server != "" && r.seen.Server != server.id {
+		return rowRefusal("another server answers than the one that was read: look at the marker again")
+	}
+	if err := r.describe(limited, server); err != nil {
+		return err
+	}
+	if r.tx, err = r.conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted}); err != nil {
+		return err
+	}
+	r.id, err = r.d.prepare(limited, r.tx, server, r.actor.zone)
+	return err
+}
+
+// describe makes ready what is known of the table.
+func (r *rowAct) describe(ctx context.Context, server sqlServer) error {
+	known := r.actor.recall(server.id)
+	if known == nil {
+		table, err := r.d.describe(ctx, r.conn, r.actor.cfg.Table)
+		if errors.Is(err, errNoTable) {
+			return rowRefusal("the acting account sees no table " + printable(r.actor.cfg.Table) + ": " + r.d.actGrant(r.actor, nil))
+		}
+		if err != nil {
+			return err
+		}
+		traits, err := r.d.traits(ctx, r.conn, table)
+		if err != nil {
+			return err
+		}
+		known = &knownTable{server: server.id, at: time.Now(), table: table, traits: traits}
+		r.actor.remember(known)
+	}
+	// The layout notes in the table along which index it is walked: every action has a copy of its own.
+	table := *known.table
+	layout, err := newSQLLayout(r.actor.cfg, r.d, server, &table)
+	if err != nil {
+		return rowRefusal(dedup.PublicText(err))
+	}
+	r.layout, r.traits = layout, known.traits
+	if r.traits.obstacle != "" {
+		return rowRefusal(r.traits.obstacle)
+	}
+	values, err := decodeKey(r.seen.Key, len(layout.key))
+	if err != nil {
+		return rowRefusal(err.Error())
+	}
+	for _, v := range values {
+		r.key = append(r.key, v)
+	}
+	return nil
+}
+
+// allColumns makes sure that the table has the columns that are known, and that the account may read them all: an image
+// without one would not be the row. It reads no row. Once a row is locked, columns can no longer change.
+func (r *rowAct) allColumns(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	rows, err := r.tx.QueryContext(ctx, "SELECT * FROM "+r.table()+" LIMIT 0")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	visible := 0
+	for _, c := range r.layout.table.columns {
+		if slices.Contains(names, c.name) {
+			visible++
+		} else if !r.traits.hidden[c.name] {
+			return errTableChanged
+		}
+	}
+	if visible < len(names) {
+		return errTableChanged
+	}
+	return rows.Err()
+}
+
+// errTableChanged refuses one action: the next one reads the description of the table again.
+const errTableChanged = rowRefusal("the columns of the table changed at this moment: nothing was done, try again")
+
+// end rolls back what was not committed and gives the connection back.
+func (r *rowAct) end() {
+	if r.tx != nil {
+		// It fails where the transaction has ended, and where the connection is lost: then the server rolls back.
+		_ = r.tx.Rollback()
+		r.tx = nil
+	}
+	if r.conn != nil {
+		_ = r.conn.Close()
+		r.conn = nil
+	}
+}
+
+// commit ends the transaction and returns what was done by it. An error of the COMMIT itself leaves open whether the
+// server has committed.
+func (r *rowAct) commit() (dedup.Outcome, error) {
+	switch err := r.tx.Commit(); {
+	case errors.Is(err, sql.ErrTxDone):
+		return dedup.Outcome{}, err
+	case err != nil:
+		return dedup.Outcome{}, &commitError{err}
+	}
+	return r.done, nil
+}
+
+// where is the condition for the row by its primary key, with arguments from n on.
+func (r *rowAct) where(n int) string {
+	parts := make([]string, len(r.layout.key))
+	for i, c := range r.layout.key {
+		parts[i] = r.d.quote(c.name) + " = " + r.d.param(c, n+i)
+	}
+	return strings.Join(parts, " AND ")
+}
+
+func (r *rowAct) table() string { return r.layout.table.quoted(r.d) }
+
+// read returns the row as watching sees it, in the zone of the watching sessions, and locks it when lock is not empty. It
+// returns nil when there is none.
+func (r *rowAct) read(ctx context.Context, q querier, lock string) (*dedup.Sighting, texts, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	rows, err := q.QueryContext(ctx, "SELECT "+r.layout.selection(true)+" FROM "+r.table()+" WHERE "+r.where(1)+lock, r.key...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return nil, nil, rows.Err()
+	}
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, nil, err
+	}
+	values := make([]sql.RawBytes, len(columns))
+	targets := make([]any, len(values))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	if err := rows.Scan(targets...); err != nil {
+		return nil, nil, err
+	}
+	row := r.layout.row(values)
+	now := make(texts, len(r.layout.watched))
+	for i, c := range r.layout.watched {
+		now[c.name] = exactText(row.exact[i])
+	}
+	sighting := r.sighting(r.layout.marker(row), now)
+	return &sighting, now, rows.Err()
+}
+
+func exactText(raw sql.RawBytes) *string {
+	if raw == nil {
+		return nil
+	}
+	text := string(raw)
+	return &text
+}
+
+func (r *rowAct) sighting(m dedup.Marker, columns texts) dedup.Sighting {
+	s := dedup.Sighting{Marker: m, At: time.Now(), Clock: r.clock(), Server: r.layout.server.id, Type: typeRow,
+		Value: columns.json(), ExpiresMillis: dedup.NoExpiry}
+	if !m.Expires.IsZero() {
+		s.ExpiresMillis = m.Expires.UnixMilli()
+	}
+	return s
+}
+
+// clock is the time by the server's clock.
+func (r *rowAct) clock() time.Time {
+	server := r.layout.server
+	return server.clock.Add(time.Since(server.at))
+}
+
+// image returns every column that can be written, as text that the same column takes back, in universal time.
+func (r *rowAct) image(ctx context.Context) (texts, error) {
+	if err := r.allColumns(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.exec(ctx, r.d.inZone(r.d.universal())); err != nil {
+		return nil, err
+	}
+	columns := r.writable()
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = r.d.exact(c)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	values := make([]sql.NullString, len(columns))
+	targets := make([]any, len(values))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	err := r.tx.QueryRowContext(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+r.table()+" WHERE "+r.where(1), r.key...).Scan(targets...)
+	if err != nil {
+		return nil, err
+	}
+	image := make(texts, len(columns))
+	for i, c := range columns {
+		if !values[i].Valid {
+			image[c.name] = nil
+			continue
+		}
+		if !utf8.ValidString(values[i].String) {
+			return nil, rowRefusal("column " + printable(c.name) + " holds text that is no UTF-8: it could not be restored")
+		}
+		image[c.name] = &values[i].String
+	}
+	return image, nil
+}
+
+// writable are the columns that are not computed by the server.
+func (r *rowAct) writable() []sqlColumn {
+	return slices.DeleteFunc(slices.Clone(r.layout.table.columns), func(c sqlColumn) bool { return r.traits.generated[c.name] })
+}
+
+func (r *rowAct) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := r.affect(ctx, statement, args...)
+	return err
+}
+
+// affect runs a statement and returns the number of rows that it changed.
+func (r *rowAct) affect(ctx context.Context, statement string, args ...any) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	result, err := r.tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// unchanged is the condition that these columns still have these texts, by the expression that read them.
+func (r *rowAct) unchanged(columns texts, expression func(sqlColumn) string, args []any) (string, []any) {
+	condition := r.where(1)
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		c, ok := r.layout.table.column(name)
+		if !ok {
+			continue
+		}
+		args = append(args, columns[name])
+		condition += " AND " + r.d.same(expression(c), len(args))
+	}
+	return condition, args
+}
+
+// json writes the columns as an object of column to text or null.
+func (t texts) json() []byte {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	// Strings and nulls always encode.
+	_ = encoder.Encode(t)
+	return []byte(strings.TrimSuffix(out.String(), "\n"))
+}
+
+// readTexts reads what json wrote.
+func readTexts(value []byte) (texts, error) {
+	var t texts
+	if err := json.Unmarshal(value, &t); err != nil || len(t) == 0 {
+		return nil, rowRefusal("the columns that were seen cannot be read")
+	}
+	return t, nil
+}
+
+// differing names the columns of a whose text is another in b, or that b does not have.
+func (t texts) differing(b texts) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		other, ok := b[name]
+		mine := t[name]
+		if !ok || (mine == nil) != (other == nil) || mine != nil && *mine != *other {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// part returns the columns with these names.
+func (t texts) part(of texts) texts {
+	part := make(texts, len(of))
+	for name := range of {
+		if text, ok := t[name]; ok {
+			part[name] = text
+		}
+	}
+	return part
+}
+
+// columnWords lists columns for people.
+func columnWords(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = printable(name)
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,155 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Check looks for the table and its columns first: with one of them missing or denied there is nothing to count, and the
+// report says so. Its samples are the last rows in the order of the primary key.
+func (s *sqlStore) Check(ctx context.Context, n int) (Report, error) {
+	var r Report
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return r, s.explain.explain(err)
+	}
+	defer conn.Close()
+	server, err := s.dialect.server(ctx, conn)
+	if err != nil {
+		return r, s.explain.explain(err)
+	}
+	r.Server = server.version + ", " + server.role()
+	layout, err := s.prepare(ctx, conn)
+	var problem *dedup.Error
+	if errors.As(err, &problem) {
+		r.Findings = append(r.Findings, layoutFinding(problem))
+		return r, nil
+	}
+	if err != nil {
+		return r, s.explain.explain(err)
+	}
+	if r.Missing, err = s.missingGrants(ctx, conn, layout); err != nil || len(r.Missing) > 0 {
+		return r, s.explain.explain(err)
+	}
+	w := s.newWalk(nil)
+	w.limit = checkKeys
+	if err := w.run(ctx); err != nil {
+		return r, s.explain.explain(err)
+	}
+	r.Pass, r.Coverage, r.Keys = w.tally.pass, w.checked(), w.tally.pass.Examined
+	if estimate := layout.table.estimate; estimate != nil {
+		r.Keys = max(r.Keys, *estimate)
+	}
+	if r.Samples, err = s.newest(ctx, conn, layout, n); err != nil {
+		return r, s.explain.explain(err)
+	}
+	r.Findings = append(sqlFindings(s.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
+	return r, nil
+}
+
+// checked is the share of the table that a walk with a limit has covered: all of it if it came to the end.
+func (w *sqlWalk) checked() float64 {
+	if w.tally.pass.Examined < w.limit || w.looking {
+		return 1
+	}
+	return w.coverage()
+}
+
+func layoutFinding(problem *dedup.Error) dedup.Finding {
+	f := dedup.Finding{Kind: "column_missing", Tier: dedup.Severe, Text: "The table is not as the configuration says: no marker can be read.",
+		Evidence: problem.Public, Mend: "Correct columns and table, or add a primary key."}
+	if errors.Is(problem, errNoTable) {
+		f.Kind, f.Text, f.Mend = "table_missing", "The table of the markers is not there: no marker can be read.",
+			"Correct table and the database in sql.dsn, or grant SELECT on the table to the account."
+	}
+	return f
+}
+
+// missingGrants reads nothing of each column that watching needs, which asks for the right alone.
+func (s *sqlStore) missingGrants(ctx context.Context, conn *sql.Conn, l *sqlLayout) ([]string, error) {
+	var denied []string
+	for _, c := range l.watched {
+		query := s.dialect.quote(c.name) + " FROM " + l.table.quoted(s.dialect) + " LIMIT 0"
+		_, err := s.read(ctx, conn, l, query, nil, func([]sql.RawBytes) error { return nil })
+		if s.dialect.refusal(err).denied {
+			denied = append(denied, c.name)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(denied) == 0 {
+		return nil, nil
+	}
+	return s.dialect.grants(ctx, conn, denied, l), nil
+}
+
+// newest returns the last n rows in the order of the primary key.
+func (s *sqlStore) newest(ctx context.Context, conn *sql.Conn, l *sqlLayout, n int) ([]dedup.Marker, error) {
+	query := l.selection(false) + " FROM " + s.dialect.source(l.table) + " ORDER BY " +
+		strings.ReplaceAll(names(s.dialect, l.key), ", ", " DESC, ") + " DESC LIMIT " + strconv.Itoa(n)
+	var all []dedup.Marker
+	_, err := s.read(ctx, conn, l, query, nil, func(values []sql.RawBytes) error {
+		if r := l.row(values); r.hasID() {
+			all = append(all, l.marker(r))
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (s *sqlStore) waitsFinding(ctx context.Context, conn *sql.Conn, l *sqlLayout) []dedup.Finding {
+	_, err := s.dialect.waits(ctx, conn, l.table, l.server)
+	if !errors.Is(err, errHidden) {
+		return nil
+	}
+	return []dedup.Finding{{Kind: "lock_waits_hidden", Tier: dedup.Warning, Text: "The account may not see lock waits: sessions that hold up others are not shown.",
+		Evidence: "account " + printable(l.server.account), Mend: s.dialect.waitsGrant(l.server.account)}}
+}
+
+func sqlFindings(c Config, l *sqlLayout, w *sqlWalk) []dedup.Finding {
+	var all []dedup.Finding
+	add := func(kind string, tier dedup.Tier, text, evidence, mend string) {
+		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Mend: mend})
+	}
+	pass := w.tally.pass
+	for i := range l.ids {
+		if id := l.ids[i]; !l.table.indexed(&id) && i == 0 {
+			add("id_not_indexed", dedup.Severe, "No index begins with the id column: consumers find their markers slowly, and single markers cannot be looked up.",
+				"column "+id.name, "Create a unique index on the id column: without one, two deliveries at once are both first.")
+		}
+		if id := l.ids[i]; id.ignoresCase {
+			add("id_ignores_case", dedup.Warning, "The id column takes ids that differ in case for the same: one of two such messages is never processed.",
+				"column "+id.name+", collation "+id.collation, "Give the column a binary collation, such as utf8mb4_bin.")
+		}
+	}
+	if e := strings.ToLower(l.table.engine); e != "" && e != "innodb" {
+		add("table_without_transactions", dedup.Severe, "The table's engine has no transactions: reading it locks writers out, and a crash can leave half of the work.",
+			"engine "+l.table.engine, "ALTER TABLE … ENGINE=InnoDB.")
+	}
+	if pass.Matched == 0 {
+		add("no_markers", dedup.Warning, "The table holds no marker.", fmt.Sprintf("%d rows examined", pass.Examined), "Check table and columns.id.")
+	}
+	if n := pass.States[dedup.StateUnknown]; n > 0 {
+		add("markers_undecodable", dedup.Warning, "Some rows have a status that the configuration does not know.",
+			fmt.Sprintf("%d of %d", n, pass.Matched), "Add the statuses to states, or to terminal and transitions.")
+	}
+	if n := w.tally.nullIDs; n > 0 {
+		add("null_ids", dedup.Severe, "Some rows have no id: a unique key admits any number of them, so nothing is deduplicated there.",
+			fmt.Sprintf("%d of %d rows examined", n, pass.Examined), "Declare the id column NOT NULL, and find the publisher that leaves the id out.")
+	}
+	if n := w.tally.future; n > 0 {
+		add("times_in_the_future", dedup.Severe, "Some rows changed in the future: they were written in another time zone, or by another clock.",
+			fmt.Sprintf("%d of %d", n, pass.Matched), "Set the zone of the consumers' sessions in sql.dsn, such as time_zone=%27%2B08%3A00%27 (MySQL) or timezone=Asia/Shanghai (PostgreSQL).")
+	}
+	if l.created == nil && l.updated == nil {
+		add("rows_undated", dedup.Warning, "No column says when a row was made or changed: ages and completions are unknown.",
+			"columns.created and columns.updated are empty", "Name a time column, or add one.")
+	}
+	return all
+}

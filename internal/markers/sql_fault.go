@@ -1,0 +1,189 @@
+package markers
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// refusal is an answer of a database that is an error; the zero value is none.
+type refusal struct {
+	// code is the server's own: a number of MySQL, an SQLSTATE of PostgreSQL.
+	code string
+	// timeout says that the query ran into a limit of ours, or waited too long for a lock on the table.
+	timeout bool
+	// denied says that a privilege is missing; absent that the table, the column or the database is.
+	denied bool
+	absent bool
+	// passing says that the server is about to be gone or not there yet: the answer is no more lasting than silence.
+	passing bool
+	// words say what to do, as the end of a sentence that begins with the server's name.
+	words string
+}
+
+func (r refusal) answered() bool { return r.code != "" }
+
+// sqlExplainer words errors for people: which server, what it said, what to do. It never shows the DSN.
+type sqlExplainer struct {
+	dialect dialect
+	at      sqlAddress
+}
+
+// explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.
+func (e sqlExplainer) explain(err error) error {
+	var known *dedup.Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, errChanged) {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: e.words(err), Err: err}
+}
+
+func (e sqlExplainer) words(err error) string {
+	server := e.dialect.name() + " at " + e.at.addr
+	if r := e.dialect.refusal(err); r.answered() {
+		return server + " " + r.words
+	}
+	var dns *net.DNSError
+	var timeout net.Error
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
+		return server + " refused the connection: check that it runs and that sql.dsn names its host and port"
+	case errors.As(err, &dns):
+		return server + " has no address: check the host name in sql.dsn and the name service"
+	case errors.As(err, &unknown):
+		return server + " showed a certificate of an unknown authority: name the authority in sql.dsn, or install it on this machine"
+	case errors.As(err, &name):
+		return server + " showed a certificate for another name: use the name in the certificate in sql.dsn"
+	case errors.As(err, &record), errors.Is(err, mysql.ErrNoTLS):
+		return server + " does not speak TLS: correct the TLS setting in sql.dsn"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return server + " did not answer in time: it is paused or overloaded, or a firewall drops packets"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), pgconn.SafeToRetry(err), strings.Contains(err.Error(), "conn closed"):
+		return server + " closed the connection: it stopped or restarted"
+	}
+	return server + " cannot be read: " + printable(err.Error())
+}
+
+// The error numbers of MySQL and MariaDB that are told apart: https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html
+// and https://mariadb.com/kb/en/mariadb-error-codes/.
+const (
+	erTooManyConnections = 1040
+	erDatabaseDenied     = 1044
+	erAccessDenied       = 1045
+	erUnknownDatabase    = 1049
+	erShutdown           = 1053
+	erUnknownColumn      = 1054
+	erHostBlocked        = 1129
+	erHostDenied         = 1130
+	erTableDenied        = 1142
+	erColumnDenied       = 1143
+	erNoTable            = 1146
+	erUnknownVariable    = 1193
+	erUserLimit          = 1203
+	erLockWaitTimeout    = 1205
+	erSpecificDenied     = 1227
+	erInterrupted        = 1317
+	erConnectionKilled   = 1927
+	erStatementTimeout   = 1969 // MariaDB
+	erQueryTimeout       = 3024 // MySQL
+)
+
+func isMySQL(err error, number uint16) bool {
+	var answer *mysql.MySQLError
+	return errors.As(err, &answer) && answer.Number == number
+}
+
+func (mysqlDialect) refusal(err error) refusal {
+	var answer *mysql.MySQLError
+	if !errors.As(err, &answer) {
+		return refusal{}
+	}
+	r := refusal{code: strconv.Itoa(int(answer.Number))}
+	switch answer.Number {
+	case erAccessDenied, erHostDenied:
+		r.words = "refused the user name, password or host (error " + r.code + "): check sql.dsn and the account's host"
+	case erDatabaseDenied, erTableDenied, erColumnDenied, erSpecificDenied:
+		r.denied = true
+		r.words = "denies the account a right (error " + r.code + "): " + printable(answer.Message) + "; `dashboard check` names the GRANT"
+	case erUnknownDatabase:
+		r.absent = true
+		r.words = "has no such database: check the end of sql.dsn"
+	case erNoTable, erUnknownColumn:
+		r.absent = true
+		r.words = "does not know what the configuration names: " + printable(answer.Message)
+	case erTooManyConnections, erUserLimit:
+		r.words = "has no free connection (error " + r.code + "): raise max_connections or close idle ones"
+		r.passing = true
+	case erHostBlocked:
+		r.words = "blocks this host after too many connection errors: run FLUSH HOSTS there"
+	case erShutdown, erConnectionKilled:
+		r.passing = true
+		r.words = "closed the connection: it stops, or someone killed the connection"
+	case erStatementTimeout, erQueryTimeout, erInterrupted:
+		r.timeout = true
+		r.words = "needed more than " + queryLimit.String() + " for a small part of the table: it is overloaded"
+	case erLockWaitTimeout:
+		r.timeout = true
+		r.words = "keeps the table locked: another session alters or locks it"
+	default:
+		r.words = "answered error " + r.code + ": " + printable(answer.Message)
+	}
+	return r
+}
+
+// refusal reads the SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+func (postgresDialect) refusal(err error) refusal {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return refusal{}
+	}
+	r := refusal{code: answer.Code}
+	switch answer.Code {
+	case "28P01", "28000":
+		r.words = "refused the user name or password (" + r.code + "): check sql.dsn and pg_hba.conf"
+	case "42501":
+		r.denied = true
+		r.words = "denies the account a right: " + printable(answer.Message) + "; `dashboard check` names the GRANT"
+	case "3D000":
+		r.absent = true
+		r.words = "has no such database: check the end of sql.dsn"
+	case "42P01", "42703", "3F000":
+		r.absent = true
+		r.words = "does not know what the configuration names: " + printable(answer.Message)
+	case "53300":
+		r.passing = true
+		r.words = "has no free connection (53300): raise max_connections or close idle ones"
+	case "57P03":
+		r.passing = true
+		r.words = "is starting or shutting down: it answers when that is done"
+	case "57P01", "57P02", "57P05":
+		r.passing = true
+		r.words = "closed the connection: it stops, or someone ended the connection"
+	case "57014":
+		r.timeout = true
+		r.words = "needed more than " + queryLimit.String() + " for a small part of the table: it is overloaded"
+	case "55P03":
+		r.timeout = true
+		r.words = "keeps the table locked: another session alters or locks it"
+	default:
+		r.words = "answered " + printable(answer.Code+" "+answer.Message)
+	}
+	return r
+}

@@ -1,0 +1,217 @@
+package markers
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresDialect is PostgreSQL from 10 on.
+type postgresDialect struct{}
+
+func (postgresDialect) name() string { return "PostgreSQL" }
+
+func (postgresDialect) config(dsn string) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.New("is not a PostgreSQL DSN: write postgres://user:password@host:5432/database?sslmode=require, " +
+			"with special characters of the password percent-encoded")
+	}
+	// Text comes as the server writes it, and connection poolers that know no prepared statements are no obstacle.
+	c.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, answerTimeout)
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "dedup-dashboard"
+	}
+	return c, nil
+}
+
+func (d postgresDialect) parse(dsn string) (sqlAddress, error) {
+	c, err := d.config(dsn)
+	if err != nil {
+		return sqlAddress{}, err
+	}
+	host := strings.ToLower(c.Host)
+	if host == "127.0.0.1" || host == "::1" {
+		host = "localhost"
+	}
+	return sqlAddress{addr: net.JoinHostPort(host, strconv.Itoa(int(c.Port))), user: c.User, database: c.Database, tls: c.TLSConfig != nil}, nil
+}
+
+func (d postgresDialect) open(dsn string, conns int) (*sql.DB, error) {
+	c, err := d.config(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return pool(stdlib.OpenDB(*c), conns), nil
+}
+
+func (postgresDialect) quote(identifier string) string { return pgx.Identifier{identifier}.Sanitize() }
+
+func (d postgresDialect) text(c sqlColumn) string { return d.quote(c.name) + "::text" }
+
+// epoch reads a timestamp without a zone in the zone of the session, as LOCALTIMESTAMP is. Infinity is no time.
+func (d postgresDialect) epoch(c sqlColumn) string {
+	q := d.quote(c.name)
+	switch c.kind {
+	case zonedTime:
+		return "CASE WHEN isfinite(" + q + ") THEN EXTRACT(EPOCH FROM " + q + ")::text END"
+	case localTime:
+		return "CASE WHEN isfinite(" + q + ") THEN EXTRACT(EPOCH FROM " + q + "::timestamptz)::text END"
+	case numberColumn:
+		return q + "::text"
+	}
+	return "NULL::text"
+}
+
+func (postgresDialect) param(c sqlColumn, n int) string {
+	return "$" + strconv.Itoa(n) + "::" + c.cast
+}
+
+func (d postgresDialect) after(key []sqlColumn, args []any) (string, []any) {
+	return "(" + names(d, key) + ") > " + rowValues(d, key, 1), args
+}
+
+func (postgresDialect) limited(query string, _ sqlServer) string { return "SELECT " + query }
+
+// guard sets the limits for this transaction alone: what a session sets would outlive us behind a connection pooler.
+func (postgresDialect) guard(ctx context.Context, tx *sql.Tx, _ sqlServer) error {
+	_, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = 1000; SET LOCAL datestyle = 'ISO'; SET LOCAL bytea_output = 'hex'",
+		queryLimit.Milliseconds()))
+	return err
+}
+
+func (d postgresDialect) source(t *sqlTable) string { return t.quoted(d) }
+
+func (postgresDialect) server(ctx context.Context, q querier) (sqlServer, error) {
+	s := sqlServer{at: time.Now()}
+	var version, clock, started string
+	err := q.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_user::text, EXTRACT(EPOCH FROM clock_timestamp())::text,
+		EXTRACT(EPOCH FROM clock_timestamp() - pg_postmaster_start_time())::text, pg_is_in_recovery()`).Scan(&version, &s.account, &clock, &started, &s.replica)
+	if err != nil {
+		return s, err
+	}
+	s.at = s.at.Add(time.Since(s.at) / 2)
+	number, _, _ := strings.Cut(version, " ")
+	s.version, s.clock = "PostgreSQL "+number, epochTime(clock, localTime)
+	if seconds, err := strconv.ParseFloat(started, 64); err == nil {
+		s.uptime = time.Duration(seconds * float64(time.Second))
+	}
+	var id, timeline string
+	err = q.QueryRowContext(ctx, "SELECT (SELECT system_identifier FROM pg_control_system())::text, (SELECT timeline_id FROM pg_control_checkpoint())::text").Scan(&id, &timeline)
+	if err != nil {
+		// Some hosts hide these functions; then the address and the port tell servers apart.
+		err = q.QueryRowContext(ctx, "SELECT COALESCE(host(inet_server_addr()), '') || ':' || current_setting('port'), pg_is_in_recovery()::text").Scan(&id, &timeline)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.id = id + "/" + timeline
+	return s, nil
+}
+
+func (d postgresDialect) describe(ctx context.Context, q querier, table string) (*sqlTable, error) {
+	schema, name := splitTable(table)
+	t := &sqlTable{}
+	var rows float64
+	var kind string
+	err := q.QueryRowContext(ctx, `SELECT c.oid::text, n.nspname::text, c.relname::text, c.reltuples::float8, c.relkind::text
+		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relname IN ($1::text, lower($1::text)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+		AND ($2::text = '' AND pg_catalog.pg_table_is_visible(c.oid) OR n.nspname IN ($2::text, lower($2::text)) AND $2::text <> '')
+		ORDER BY c.relname = $1::text DESC, n.nspname = $2::text DESC LIMIT 1`, name, schema).Scan(&t.oid, &t.schema, &t.name, &rows, &kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNoTable
+	}
+	if err != nil {
+		return nil, err
+	}
+	// A table that was never analysed says -1, or 0 before PostgreSQL 14.
+	if n := int64(rows); n > 0 {
+		t.estimate = &n
+	}
+	if err := d.describeColumns(ctx, q, t); err != nil {
+		return nil, err
+	}
+	return t, d.describeIndexes(ctx, q, t)
+}
+
+func (d postgresDialect) describeColumns(ctx context.Context, q querier, t *sqlTable) error {
+	rows, err := q.QueryContext(ctx, `SELECT a.attname::text, COALESCE(b.typname, y.typname)::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
+		pg_catalog.format_type(a.atttypid, -1), a.atttypmod::int8,
+		NOT a.attnotnull, COALESCE(co.collname::text, ''), COALESCE(to_jsonb(co)->>'collisdeterministic', 'true') = 'false'
+		FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = y.typbasetype
+		LEFT JOIN pg_catalog.pg_collation co ON co.oid = a.attcollation
+		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, t.oid)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c sqlColumn
+		var typ string
+		var modifier int64
+		if err := rows.Scan(&c.name, &typ, &c.typ, &c.cast, &modifier, &c.nullable, &c.collation, &c.ignoresCase); err != nil {
+			return err
+		}
+		c.kind = postgresKind(typ)
+		c.ignoresCase = c.ignoresCase || typ == "citext"
+		// The modifier of varchar(n) and char(n) is n + 4.
+		if (typ == "varchar" || typ == "bpchar") && modifier > 4 {
+			c.length = modifier - 4
+		}
+		t.columns = append(t.columns, c)
+	}
+	return rows.Err()
+}
+
+func postgresKind(typ string) columnKind {
+	switch typ {
+	case "text", "varchar", "bpchar", "citext", "name":
+		return textColumn
+	case "int2", "int4", "int8", "numeric", "float4", "float8":
+		return numberColumn
+	case "bytea":
+		return bytesColumn
+	case "timestamptz":
+		return zonedTime
+	case "timestamp", "date":
+		return localTime
+	}
+	return otherColumn
+}
+
+func (d postgresDialect) describeIndexes(ctx context.Context, q querier, t *sqlTable) error {
+	rows, err := q.QueryContext(ctx, `SELECT x.relname::text, i.indisprimary, i.indisunique, a.attname::text
+		FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid JOIN pg_catalog.pg_am m ON m.oid = x.relam AND m.amname = 'btree'
+		CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k(number, position)
+		JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+		WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+		AND k.position <= COALESCE((to_jsonb(i)->>'indnkeyatts')::int, i.indnatts) ORDER BY x.relname, k.position`, t.oid)
+	if err != nil {
+		return err
+	}
+	return t.addIndexes(rows)
+}
+
+func (d postgresDialect) grants(ctx context.Context, q querier, columns []string, l *sqlLayout) []string {
+	var all []string
+	var usage bool
+	if q.QueryRowContext(ctx, "SELECT has_schema_privilege($1::text, 'USAGE')", l.table.schema).Scan(&usage) == nil && !usage {
+		all = append(all, "GRANT USAGE ON SCHEMA "+d.quote(l.table.schema)+" TO "+d.quote(l.server.account)+";")
+	}
+	return append(all, "GRANT SELECT ("+quotedList(d, columns)+") ON "+l.table.quoted(d)+" TO "+d.quote(l.server.account)+";")
+}
+
+func (d postgresDialect) waitsGrant(account string) string {
+	return "GRANT pg_read_all_stats TO " + d.quote(account) + ";"
+}

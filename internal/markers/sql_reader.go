@@ -1,0 +1,302 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// mostKeys is the most keys of one Look, keysAtOnce those of one of its queries.
+	mostKeys   = 1000
+	keysAtOnce = 100
+	// mostFound bounds a Lookup.
+	mostFound = 50
+	// A page of Browse examines at most browseRows rows, browseAtOnce in one query, and begins no query after browseFor.
+	browseRows   = 20_000
+	browseAtOnce = 2000
+	browseFor    = time.Second
+	// rowType is Sighting.Type of a row.
+	rowType = "row"
+)
+
+// Look returns the rows with these keys, each the text of its primary key: one value as it is, several as a JSON array of
+// strings. Sighting.Value holds the watched columns: the primary key and those of the configuration.
+func (s *sqlStore) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, error) {
+	if len(keys) > mostKeys {
+		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("%d keys at once: at most %d", len(keys), mostKeys)}
+	}
+	look, err := s.beginLook(ctx)
+	if err != nil {
+		return nil, s.explain.explain(err)
+	}
+	defer look.conn.Close()
+	found := map[string]*dedup.Sighting{}
+	for part := range slices.Chunk(keys, keysAtOnce) {
+		if err := look.keys(ctx, part, found); err != nil {
+			return nil, s.explain.explain(err)
+		}
+	}
+	all := make([]*dedup.Sighting, len(keys))
+	for i, key := range keys {
+		all[i] = found[key]
+	}
+	return all, nil
+}
+
+// sqlLook reads single rows over one connection whose server was just asked who it is.
+type sqlLook struct {
+	store  *sqlStore
+	layout *sqlLayout
+	conn   *sql.Conn
+}
+
+func (s *sqlStore) beginLook(ctx context.Context) (*sqlLook, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	ready, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server, err := s.dialect.server(ctx, conn)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	layout := *ready
+	layout.server = server
+	return &sqlLook{s, &layout, conn}, nil
+}
+
+// keys reads the rows with these keys. A key that cannot be one of the table is that of no row.
+func (k *sqlLook) keys(ctx context.Context, keys []string, found map[string]*dedup.Sighting) error {
+	l := k.layout
+	var args []any
+	var alternatives []string
+	for _, key := range keys {
+		values, err := decodeKey(key, len(l.key))
+		if err != nil || !l.plausible(l.key, values) {
+			continue
+		}
+		parts := make([]string, len(values))
+		for i, v := range values {
+			args = append(args, v)
+			parts[i] = l.dialect.quote(l.key[i].name) + " = " + l.dialect.param(l.key[i], len(args))
+		}
+		alternatives = append(alternatives, strings.Join(parts, " AND "))
+	}
+	if len(alternatives) == 0 {
+		return nil
+	}
+	err := k.where(ctx, "("+strings.Join(alternatives, ") OR (")+")", args, len(keys), func(s dedup.Sighting) { found[s.Key] = &s })
+	if err == nil || !strings.HasPrefix(l.dialect.refusal(err).code, "22") || len(keys) == 1 {
+		return ignoreBadValue(l.dialect, err)
+	}
+	// One of them is no value of its column: PostgreSQL refuses them all.
+	for _, key := range keys {
+		if err := k.keys(ctx, []string{key}, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ignoreBadValue drops the SQLSTATE class 22, data exception: a term that is no value of a column is in no row of it.
+func ignoreBadValue(d dialect, err error) error {
+	if strings.HasPrefix(d.refusal(err).code, "22") && len(d.refusal(err).code) == 5 {
+		return nil
+	}
+	return err
+}
+
+// where reads the rows of a condition. Rows without an id are no markers.
+func (k *sqlLook) where(ctx context.Context, condition string, args []any, most int, add func(dedup.Sighting)) error {
+	l := k.layout
+	query := fmt.Sprintf("%s FROM %s WHERE %s LIMIT %d", l.selection(true), l.table.quoted(l.dialect), condition, most)
+	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
+		if r := l.row(values); r.hasID() {
+			sighting, err := l.sighting(r, time.Now())
+			if err != nil {
+				return err
+			}
+			add(sighting)
+		}
+		return nil
+	})
+	return err
+}
+
+// sighting makes a sighting of a row that was read with its exact columns.
+func (l *sqlLayout) sighting(r sqlRow, at time.Time) (dedup.Sighting, error) {
+	columns := make(map[string]*string, len(l.watched))
+	for i, c := range l.watched {
+		columns[c.name] = nil
+		if r.exact[i] != nil {
+			text := string(r.exact[i])
+			columns[c.name] = &text
+		}
+	}
+	value, err := json.Marshal(columns)
+	if err != nil {
+		return dedup.Sighting{}, fmt.Errorf("write a row as JSON: %w", err)
+	}
+	s := dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.server.id,
+		Type: rowType, Value: value, ExpiresMillis: dedup.NoExpiry}
+	if !s.Expires.IsZero() {
+		s.ExpiresMillis = s.Expires.UnixMilli()
+	}
+	return s, nil
+}
+
+var numberPattern = regexp.MustCompile(`^-?[0-9]{1,40}(\.[0-9]{1,40})?$`)
+
+// plausible says whether texts can be values of the columns: MySQL takes any text for a number, most of them for 0.
+func (l *sqlLayout) plausible(columns []sqlColumn, texts []string) bool {
+	for i, c := range columns {
+		if (c.kind == numberColumn || c.kind == bitColumn) && !numberPattern.MatchString(texts[i]) || strings.ContainsRune(texts[i], 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Lookup searches the id and the business key, each where an index begins with its column. An id of several columns is
+// found by its first column, and whole.
+func (s *sqlStore) Lookup(ctx context.Context, term string) ([]dedup.Sighting, error) {
+	look, err := s.beginLook(ctx)
+	if err != nil {
+		return nil, s.explain.explain(err)
+	}
+	defer look.conn.Close()
+	l := look.layout
+	if !l.table.indexed(&l.ids[0]) && !l.table.indexed(l.business) {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.cfg.Name, l.ids[0].name)}
+	}
+	var all []dedup.Sighting
+	search := func(columns []sqlColumn, values []string) error {
+		if !l.table.indexed(&columns[0]) || !l.plausible(columns, values) || len(all) >= mostFound {
+			return nil
+		}
+		var parts []string
+		var args []any
+		for i, c := range columns {
+			args = append(args, values[i])
+			parts = append(parts, l.dialect.quote(c.name)+" = "+l.dialect.param(c, i+1))
+		}
+		err := look.where(ctx, strings.Join(parts, " AND "), args, mostFound, func(found dedup.Sighting) {
+			if len(all) < mostFound && !slices.ContainsFunc(all, func(s dedup.Sighting) bool { return s.Key == found.Key }) {
+				all = append(all, found)
+			}
+		})
+		return ignoreBadValue(l.dialect, err)
+	}
+	err = search(l.ids[:1], []string{term})
+	if values := strings.SplitN(term, ":", len(l.ids)); err == nil && len(l.ids) > 1 && len(values) == len(l.ids) {
+		err = search(l.ids, values)
+	}
+	if err == nil && l.business != nil {
+		err = search([]sqlColumn{*l.business}, []string{term})
+	}
+	if err != nil {
+		return nil, s.explain.explain(err)
+	}
+	return all, nil
+}
+
+// cursorPrefix tells the cursor behind an empty key from that of the first page.
+const cursorPrefix = "k"
+
+// Browse returns a page of markers in the order of the primary key.
+func (s *sqlStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPage, error) {
+	page := dedup.MarkerPage{At: time.Now()}
+	if q.Limit < 1 || q.Limit > 200 {
+		return page, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("a page of %d markers: ask for 1 to 200", q.Limit)}
+	}
+	l, err := s.ready(ctx)
+	if err != nil {
+		return page, s.explain.explain(err)
+	}
+	b := sqlBrowse{layout: l, query: q, page: &page}
+	if q.Cursor != "" {
+		key, ok := strings.CutPrefix(q.Cursor, cursorPrefix)
+		b.position, err = decodeKey(key, len(l.key))
+		if !ok || err != nil || !l.plausible(l.key, b.position) {
+			return page, badCursor
+		}
+	}
+	if err := s.browse(ctx, &b); err != nil {
+		if ignoreBadValue(s.dialect, err) == nil {
+			return page, badCursor
+		}
+		return page, s.explain.explain(err)
+	}
+	return page, nil
+}
+
+var badCursor = &dedup.Error{Kind: dedup.Invalid, Public: "the cursor is not one of this store: begin with its first page"}
+
+// sqlBrowse is one page in the making.
+type sqlBrowse struct {
+	layout   *sqlLayout
+	query    dedup.MarkerQuery
+	page     *dedup.MarkerPage
+	position []string
+}
+
+func (s *sqlStore) browse(ctx context.Context, b *sqlBrowse) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	started, n := time.Now(), min(browseAtOnce, 4*b.query.Limit+100)
+	for {
+		read := 0
+		_, err := s.readRows(ctx, conn, b.layout, b.position, n, func(r sqlRow) {
+			read++
+			b.take(r)
+		})
+		if err != nil {
+			return err
+		}
+		full := len(b.page.Markers) == b.query.Limit
+		if read < n && !full {
+			return nil
+		}
+		if full || b.page.Examined >= browseRows || time.Since(started) >= browseFor {
+			b.page.Next = cursorPrefix + encodeKey(b.position)
+			return nil
+		}
+		n = min(browseAtOnce, browseRows-int(b.page.Examined))
+	}
+}
+
+// take puts a row on the page if it is asked for. Rows behind a full page are left for the next one.
+func (b *sqlBrowse) take(r sqlRow) {
+	if len(b.page.Markers) == b.query.Limit {
+		return
+	}
+	b.page.Examined++
+	b.position = keyTexts(r.key)
+	if !r.hasID() {
+		return
+	}
+	if state, _ := b.layout.state(r); b.query.State != "" && state != b.query.State {
+		return
+	}
+	m := b.layout.marker(r)
+	if match := b.query.Match; match == "" || strings.Contains(m.ID, match) || strings.Contains(m.BusinessKey, match) {
+		b.page.Markers = append(b.page.Markers, m)
+	}
+}
