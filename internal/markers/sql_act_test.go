@@ -130,8 +130,6 @@ func (k *keeper) keep(image dedup.Sighting) error {
 	return nil
 }
 
-func keepNothing(dedup.Sighting) error { return nil }
-
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, test func(t *testing.T, driver string)) {
 	for _, driver := range markerstest.Drivers() {
