@@ -2,8 +2,10 @@ package markers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,12 +43,15 @@ func (s *redisStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.Mar
 	return b.page, nil
 }
 
-// place is where a page ends: the cursor of a SCAN call and, where its answer held more than the page could, the last
-// key that was shown. The keys of one answer are shown in the order of their hashes, so that a cursor stays short
-// whatever the keys, and keys that come and go meanwhile do not move the others.
+// place is where a page ends: at a cursor of SCAN or, where an answer held more than the page could, inside of the
+// stretch from one cursor to the next. The markers of a stretch are shown in the order of their hashes, so that a place
+// stays short whatever the keys. The whole stretch is asked for again to go on in it: keys that come and go meanwhile
+// move how far an answer reaches, and no marker behind its end may be taken for one that was shown.
 type place struct {
 	cursor uint64
-	after  uint64
+	// end is the cursor at the end of the stretch, after the hash of the last key of it that was shown; 0 for none.
+	end   uint64
+	after uint64
 }
 
 func parseCursor(text string) (place, error) {
@@ -54,13 +59,15 @@ func parseCursor(text string) (place, error) {
 	if text == "" {
 		return p, nil
 	}
-	cursor, after, partial := strings.Cut(text, "-")
-	var errs [2]error
-	p.cursor, errs[0] = strconv.ParseUint(cursor, 10, 64)
-	if partial {
-		p.after, errs[1] = strconv.ParseUint(after, 16, 64)
+	parts := strings.Split(text, "-")
+	var errs [3]error
+	p.cursor, errs[0] = strconv.ParseUint(parts[0], 10, 64)
+	if len(parts) == 3 {
+		p.end, errs[1] = strconv.ParseUint(parts[1], 10, 64)
+		p.after, errs[2] = strconv.ParseUint(parts[2], 16, 64)
 	}
-	if errs[0] != nil || errs[1] != nil || partial == (p.after == 0) || !partial && p.cursor == 0 {
+	whole, inside := len(parts) == 1 && p.cursor != 0, len(parts) == 3 && p.after != 0
+	if errors.Join(errs[:]...) != nil || !whole && !inside {
 		return p, &dedup.Error{Kind: dedup.Invalid, Public: "the cursor of this page is none of ours: begin at the first page"}
 	}
 	return p, nil
@@ -70,7 +77,13 @@ func (p place) String() string {
 	if p.after == 0 {
 		return strconv.FormatUint(p.cursor, 10)
 	}
-	return fmt.Sprintf("%d-%x", p.cursor, p.after)
+	return fmt.Sprintf("%d-%d-%x", p.cursor, p.end, p.after)
+}
+
+// reached reports whether a walk that stands at a cursor has the stretch behind it. Redis counts cursors up from the
+// high-order bit, and 0 is the end.
+func (p place) reached(cursor uint64) bool {
+	return cursor == 0 || p.end != 0 && bits.Reverse64(cursor) >= bits.Reverse64(p.end)
 }
 
 type browse struct {
@@ -97,12 +110,11 @@ func (b *browse) run(ctx context.Context, p place) error {
 		return err
 	}
 	for {
-		keys, next, err := b.conn.Scan(ctx, p.cursor, b.layout.scan, int64(b.layout.cfg.Sweep.Count)).Result()
+		keys, next, err := b.stretch(ctx, p, size)
 		if err != nil {
 			return err
 		}
-		b.page.Examined = min(size, b.page.Examined+int64(b.layout.cfg.Sweep.Count))
-		full, err := b.fill(ctx, b.candidates(keys, p.after), p.cursor)
+		full, err := b.fill(ctx, b.candidates(keys, p.after), place{cursor: p.cursor, end: next})
 		if err != nil || full {
 			return err
 		}
@@ -110,9 +122,36 @@ func (b *browse) run(ctx context.Context, p place) error {
 		if next == 0 {
 			return nil
 		}
-		if len(b.page.Markers) == b.query.Limit || b.page.Examined >= mostBrowsed || time.Since(b.page.At) >= longestBrowse {
+		if len(b.page.Markers) == b.query.Limit || b.spent() {
 			b.page.Next = p.String()
 			return nil
+		}
+	}
+}
+
+func (b *browse) spent() bool {
+	return b.page.Examined >= mostBrowsed || time.Since(b.page.At) >= longestBrowse
+}
+
+// stretch returns the keys of one answer, or of a stretch that a page has begun, and where the walk stands behind them.
+func (b *browse) stretch(ctx context.Context, p place, size int64) ([]string, uint64, error) {
+	var all []string
+	for cursor := p.cursor; ; {
+		keys, next, err := b.conn.Scan(ctx, cursor, b.layout.scan, int64(b.layout.cfg.Sweep.Count)).Result()
+		if err != nil {
+			return nil, 0, err
+		}
+		b.page.Examined = min(size, b.page.Examined+int64(b.layout.cfg.Sweep.Count))
+		all, cursor = append(all, keys...), next
+		switch {
+		case p.after == 0, next == 0 && p.end == 0:
+			return all, next, nil
+		case p.reached(next):
+			// What lies behind the end is asked for again from there.
+			return all, p.end, nil
+		case b.spent():
+			// The store grew more than a page may examine.
+			return all, next, nil
 		}
 	}
 }
@@ -141,7 +180,7 @@ func (b *browse) candidates(keys []string, after uint64) []candidate {
 }
 
 // fill puts candidates onto the page and reports whether it filled up before their end.
-func (b *browse) fill(ctx context.Context, all []candidate, cursor uint64) (bool, error) {
+func (b *browse) fill(ctx context.Context, all []candidate, p place) (bool, error) {
 	for len(all) > 0 {
 		n := min(len(all), mostAtOnce)
 		found, err := b.read(ctx, all[:n])
@@ -153,7 +192,8 @@ func (b *browse) fill(ctx context.Context, all []candidate, cursor uint64) (bool
 				continue
 			}
 			if len(b.page.Markers) == b.query.Limit {
-				b.page.Next = place{cursor, b.last}.String()
+				p.after = b.last
+				b.page.Next = p.String()
 				return true, nil
 			}
 			b.page.Markers, b.last = append(b.page.Markers, *m), all[i].hash
