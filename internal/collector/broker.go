@@ -58,6 +58,7 @@ type brokerWatch struct {
 	born      map[dedup.QueueRef]time.Time
 	index     *topologyIndex
 	consumers map[dedup.QueueRef][]dedup.Consumer
+	links     links
 	node      string
 	moved     bool
 	closed    counter
@@ -94,12 +95,17 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	b.sample.set(sample)
 	if set := b.hash(sample.Queues); set != b.queueSet {
 		b.queueSet = set
-		select {
-		case b.wanted <- struct{}{}:
-		default:
-		}
+		b.wantTopology()
 	}
 	return nil
+}
+
+// wantTopology asks for the topology before its time.
+func (b *brokerWatch) wantTopology() {
+	select {
+	case b.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // hash is the same for the same queues and consumers in any order; never 0, so that the first set counts as a change.
@@ -265,6 +271,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	if b.indexed == [2]uint64{count, version} {
 		return
 	}
+	fresh := version != b.indexed[1] && topology.err == ""
 	b.indexed = [2]uint64{count, version}
 	was, wasComplete := b.queues, b.complete
 	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
@@ -279,6 +286,9 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	if topology.topology.At.IsZero() {
 		b.index = nil
 		return
+	}
+	if fresh {
+		b.links.take(&topology.topology)
 	}
 	b.index = indexTopology(b.queues, &topology.topology)
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
@@ -328,24 +338,29 @@ type occupancy struct {
 	queues int
 	watch  map[string][]dedup.QueueRef // fixed once made
 	totals map[string]occupied
+	shores map[string]*shore // by store
 }
 
 // An occupied is the sum and number of samples of one pipeline's unacked messages.
 type occupied struct{ sum, count float64 }
 
 func (o *occupancy) absorb(t dedup.QueueTotals) {
-	unacked := make(map[dedup.QueueRef]*int64, len(t.Queues))
+	ended := time.Now()
+	queues := make(map[dedup.QueueRef]*dedup.Queue, len(t.Queues))
 	for i := range t.Queues {
-		unacked[t.Queues[i].QueueRef] = t.Queues[i].Unacked
+		queues[t.Queues[i].QueueRef] = &t.Queues[i]
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queues = len(t.Queues)
+	for _, s := range o.shores {
+		s.take(queues, t.At, ended, false)
+	}
 	for pipeline, refs := range o.watch {
 		sum, whole := 0.0, true
 		for _, ref := range refs {
-			if n := unacked[ref]; n != nil {
-				sum += float64(*n)
+			if q := queues[ref]; q != nil && q.Unacked != nil {
+				sum += float64(*q.Unacked)
 			} else {
 				whole = false
 			}

@@ -48,11 +48,13 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, w := range c.stores {
 		s.Stores = append(s.Stores, w.status(now))
 	}
-	judged := batch{}
 	for _, p := range c.pipelines {
-		status := c.status(p, now)
-		p.keepJudged(judged, now, &status)
-		s.Pipelines = append(s.Pipelines, status)
+		s.Pipelines = append(s.Pipelines, c.status(p, now))
+	}
+	c.judgeMarkers(s)
+	judged := batch{}
+	for i, p := range c.pipelines {
+		p.keepJudged(judged, now, &s.Pipelines[i])
 	}
 	c.past.appendJudged(ctx, c, now, judged)
 	if ctx.Err() != nil {
@@ -80,6 +82,11 @@ func (c *Collector) absorb(now time.Time) {
 		}
 		if isNew {
 			fresh[b] = sample
+		}
+	}
+	for _, w := range c.stores {
+		for _, shore := range w.shores {
+			shore.absorb(now)
 		}
 	}
 	for _, p := range c.pipelines {

@@ -27,7 +27,7 @@ type sqlActor struct {
 	cfg Config
 	d   actDialect
 	db  *sql.DB
-	at  place
+	at  sqlAddress
 	// zone is the time zone of the watching sessions, in which the times of a sighting were read; empty for the server's.
 	zone string
 	log  *slog.Logger

@@ -12,8 +12,8 @@ import (
 	"dedup-dashboard/internal/secret"
 )
 
-// cutter passes bytes on to a server until a client sends the word, in capitals or not; then it cuts that connection.
-type cutter struct {
+// answerCutter passes bytes on to a server until a client sends the word, in capitals or not; then it cuts that connection.
+type answerCutter struct {
 	listener net.Listener
 	server   string
 	word     string
@@ -23,13 +23,13 @@ type cutter struct {
 	wait  sync.WaitGroup
 }
 
-func newCutter(t *testing.T, server, word string, after bool) *cutter {
+func newAnswerCutter(t *testing.T, server, word string, after bool) *answerCutter {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{listener: listener, server: server, word: word, after: after}
+	c := &answerCutter{listener: listener, server: server, word: word, after: after}
 	c.wait.Go(func() {
 		for {
 			client, err := listener.Accept()
@@ -42,12 +42,12 @@ func newCutter(t *testing.T, server, word string, after bool) *cutter {
 	return c
 }
 
-func (c *cutter) close() {
+func (c *answerCutter) close() {
 	_ = c.listener.Close()
 	c.wait.Wait()
 }
 
-func (c *cutter) pass(client net.Conn) {
+func (c *answerCutter) pass(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", c.server)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *cutter) pass(client net.Conn) {
 }
 
 // first is true for one connection only: the others are needed to read again.
-func (c *cutter) first() (first bool) {
+func (c *answerCutter) first() (first bool) {
 	c.once.Do(func() { first = true })
 	return first
 }
@@ -153,10 +153,10 @@ func TestARestoreWhoseAnswerIsLostIsReadAgain(t *testing.T) {
 	})
 }
 
-// through returns an actor whose connections a cutter passes on.
+// through returns an actor whose connections a answerCutter passes on.
 func (a *acted) through(t *testing.T, word string, after bool) markers.Actor {
 	t.Helper()
-	c := newCutter(t, a.Addr(), word, after)
+	c := newAnswerCutter(t, a.Addr(), word, after)
 	t.Cleanup(c.close)
 	cfg := a.cfg
 	cfg.Act.SQL.DSN = secret.New(strings.Replace(a.cfg.Act.SQL.DSN.Reveal(), a.Addr(), c.listener.Addr().String(), 1))

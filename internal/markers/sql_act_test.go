@@ -60,7 +60,7 @@ func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watch
 
 func newActor(t testing.TB, cfg markers.Config) markers.Actor {
 	t.Helper()
-	actor, err := markers.OpenSQLActor(cfg, markerstest.Log(t))
+	actor, err := markers.OpenActor(cfg, markerstest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +129,6 @@ func (k *keeper) keep(image dedup.Sighting) error {
 	k.images = append(k.images, image)
 	return nil
 }
-
-func keepNothing(dedup.Sighting) error { return nil }
 
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, test func(t *testing.T, driver string)) {

@@ -104,7 +104,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	if pass.Retrying > 0 {
 		add("Being retried", templates.Number(float64(pass.Retrying)))
 	}
-	for _, m := range pass.OldestProcessing {
+	// The list of a pass is longer than a page of a pipeline should be.
+	const most = 50
+	for _, m := range pass.OldestProcessing[:min(most, len(pass.OldestProcessing))] {
 		v.Oldest = append(v.Oldest, markerRow(m, now))
 	}
 	for _, m := range pass.Undecodable {
