@@ -20,7 +20,6 @@ const (
 	statementLimit = queryLimit + time.Second
 	// actLimit is how long one action may take altogether; a row is locked for less.
 	actLimit = 15 * time.Second
-	typeRow  = "row"
 )
 
 // sqlActor changes single rows of a table, each in a transaction of its own, with the acting credentials.
@@ -74,7 +73,7 @@ func openSQLActor(c Config, log *slog.Logger) (Actor, error) {
 	}
 	d, ok := actDialects[c.SQL.Driver]
 	if !ok {
-		return nil, fmt.Errorf("open store %q for acting: sql.driver is %q", c.Name, c.SQL.Driver)
+		return nil, fmt.Errorf("open store %q for acting: sql.driver is %q: use mysql or postgres", c.Name, c.SQL.Driver)
 	}
 	dsn := c.Act.SQL.DSN.Reveal()
 	at, err := d.parse(dsn)
@@ -138,7 +137,7 @@ func (a *sqlActor) unclearable(seen dedup.Sighting) string {
 		return "a business row, not a marker: mend it where it is made"
 	case seen.Store != "" && seen.Store != a.cfg.Name:
 		return "it is a marker of the store " + printable(seen.Store)
-	case seen.Type != typeRow:
+	case seen.Type != rowType:
 		return "what was seen is not a row"
 	case seen.State == dedup.StateUnknown:
 		return "what cannot be decoded is never cleared"

@@ -222,7 +222,10 @@ func (r *rowAct) read(ctx context.Context, q querier, lock string) (*dedup.Sight
 	for i, c := range r.layout.watched {
 		now[c.name] = exactText(row.exact[i])
 	}
-	sighting := r.sighting(r.layout.marker(row), now)
+	sighting, err := r.layout.sighting(row, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
 	return &sighting, now, rows.Err()
 }
 
@@ -232,15 +235,6 @@ func exactText(raw sql.RawBytes) *string {
 	}
 	text := string(raw)
 	return &text
-}
-
-func (r *rowAct) sighting(m dedup.Marker, columns texts) dedup.Sighting {
-	s := dedup.Sighting{Marker: m, At: time.Now(), Clock: r.clock(), Server: r.layout.server.id, Type: typeRow,
-		Value: columns.json(), ExpiresMillis: dedup.NoExpiry}
-	if !m.Expires.IsZero() {
-		s.ExpiresMillis = m.Expires.UnixMilli()
-	}
-	return s
 }
 
 // clock is the time by the server's clock.

@@ -60,7 +60,7 @@ func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watch
 
 func newActor(t testing.TB, cfg markers.Config) markers.Actor {
 	t.Helper()
-	actor, err := markers.OpenSQLActor(cfg, markerstest.Log(t))
+	actor, err := markers.OpenActor(cfg, markerstest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,10 @@ func TestARowThatALiveTransactionHoldsIsRefusedWithItsHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		outcome := a.actor.Clear(t.Context(), seen, false, keepNothing)
+		outcome := a.actor.Clear(t.Context(), seen, false, func(dedup.Sighting) error {
+			t.Error("an image was kept of a row that is not ours to clear")
+			return nil
+		})
 		wantResult(t, outcome, dedup.Refused, "a live transaction holds the row")
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("it took %s to be refused", took)
