@@ -91,8 +91,7 @@ func (s *sqlStore) missingGrants(ctx context.Context, conn *sql.Conn, l *sqlLayo
 
 // newest returns the last n rows in the order of the primary key.
 func (s *sqlStore) newest(ctx context.Context, conn *sql.Conn, l *sqlLayout, n int) ([]dedup.Marker, error) {
-	query := l.selection(false) + " FROM " + s.dialect.source(l.table) + " ORDER BY " +
-		strings.ReplaceAll(names(s.dialect, l.key), ", ", " DESC, ") + " DESC LIMIT " + strconv.Itoa(n)
+	query := l.selection(false) + " FROM " + s.dialect.source(l.table) + l.ordered(" DESC") + " LIMIT " + strconv.Itoa(n)
 	var all []dedup.Marker
 	_, err := s.read(ctx, conn, l, query, nil, func(values []sql.RawBytes) error {
 		if r := l.row(values); r.hasID() {

@@ -80,7 +80,8 @@ type sqlServer struct {
 	replica  bool
 	// id stays the same while the same data answer, over a restart too: a server's own id, and the timeline of its data.
 	id string
-	// uptime is since when the process runs, by its own clock.
+	// started is when the process began, where the server says so; else uptime is for how many seconds it has been running.
+	started time.Time
 	uptime  time.Duration
 	account string
 	// clock is the server's, read at the moment at of ours.

@@ -96,16 +96,13 @@ func (postgresDialect) server(ctx context.Context, q querier) (sqlServer, error)
 	s := sqlServer{at: time.Now()}
 	var version, clock, started string
 	err := q.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_user::text, EXTRACT(EPOCH FROM clock_timestamp())::text,
-		EXTRACT(EPOCH FROM clock_timestamp() - pg_postmaster_start_time())::text, pg_is_in_recovery()`).Scan(&version, &s.account, &clock, &started, &s.replica)
+		EXTRACT(EPOCH FROM pg_postmaster_start_time())::text, pg_is_in_recovery()`).Scan(&version, &s.account, &clock, &started, &s.replica)
 	if err != nil {
 		return s, err
 	}
 	s.at = s.at.Add(time.Since(s.at) / 2)
 	number, _, _ := strings.Cut(version, " ")
-	s.version, s.clock = "PostgreSQL "+number, epochTime(clock, localTime)
-	if seconds, err := strconv.ParseFloat(started, 64); err == nil {
-		s.uptime = time.Duration(seconds * float64(time.Second))
-	}
+	s.version, s.clock, s.started = "PostgreSQL "+number, epochTime(clock, localTime), epochTime(started, localTime)
 	var id, timeline string
 	err = q.QueryRowContext(ctx, "SELECT (SELECT system_identifier FROM pg_control_system())::text, (SELECT timeline_id FROM pg_control_checkpoint())::text").Scan(&id, &timeline)
 	if err != nil {

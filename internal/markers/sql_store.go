@@ -16,6 +16,8 @@ import (
 const (
 	// sqlConnections bounds our connections to one database: a walk holds one, stats and readers take the others for moments.
 	sqlConnections = 4
+	// uptimeSlack is how far two readings of a server's uptime may disagree.
+	uptimeSlack = 2 * time.Second
 	// layoutFor is how long readers trust the layout of the table.
 	layoutFor = time.Minute
 )
@@ -42,8 +44,11 @@ type sqlStore struct {
 	// layout is the table as it last was described.
 	layout      *sqlLayout
 	layoutAt    time.Time
-	started     time.Time // of the server's process, by its clock
 	waitsHidden bool
+	// started is when the server's process began, by its clock; uptime is how long it had been running at uptimeAt.
+	started  time.Time
+	uptime   time.Duration
+	uptimeAt time.Time
 }
 
 func openSQLTable(c Config, log *slog.Logger) (Store, error) {
@@ -275,7 +280,7 @@ func (s *sqlStore) health(ctx context.Context) (dedup.StoreHealth, sqlServer, er
 		return h, server, err
 	}
 	h.Version, h.Role, h.LatencyP99 = server.version, server.role(), s.pings.p99()
-	h.RunID = server.id + "@" + s.processStarted(server).UTC().Format(time.RFC3339)
+	h.RunID = server.id + "@" + s.processStarted(server).UTC().Format(time.RFC3339Nano)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -288,13 +293,17 @@ func (s *sqlStore) health(ctx context.Context) (dedup.StoreHealth, sqlServer, er
 	return h, server, nil
 }
 
-// processStarted returns when the server's process began. It is read as whole seconds of uptime, so that readings of the
-// same start differ by a moment: the first one stands.
+// processStarted returns when the server's process began. Where the server tells only its uptime, that is in whole seconds, and
+// readings of one start differ by a moment: the first one stands until the uptime falls behind our own clock.
 func (s *sqlStore) processStarted(server sqlServer) time.Time {
+	if !server.started.IsZero() {
+		return server.started
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if started := server.clock.Add(-server.uptime); started.Sub(s.started).Abs() > 5*time.Second {
-		s.started = started
+	if s.started.IsZero() || server.uptime+uptimeSlack < s.uptime+server.at.Sub(s.uptimeAt) {
+		s.started = server.clock.Add(-server.uptime)
 	}
+	s.uptime, s.uptimeAt = server.uptime, server.at
 	return s.started
 }

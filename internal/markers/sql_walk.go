@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -270,7 +271,17 @@ func (l *sqlLayout) page(behind []string, n int, exact bool) (string, []any) {
 		condition, args = l.dialect.after(l.key, args)
 		query += " WHERE " + condition
 	}
-	return query + " ORDER BY " + names(l.dialect, l.key) + " LIMIT " + strconv.Itoa(n), args
+	return query + l.ordered("") + " LIMIT " + strconv.Itoa(n), args
+}
+
+// ordered is the ORDER BY clause along the key. Its columns are qualified: a bare name would mean the text in the list
+// of the SELECT, which has an order of its own and no index.
+func (l *sqlLayout) ordered(direction string) string {
+	terms := make([]string, len(l.key))
+	for i, c := range l.key {
+		terms[i] = l.table.quoted(l.dialect) + "." + l.dialect.quote(c.name) + direction
+	}
+	return " ORDER BY " + strings.Join(terms, ", ")
 }
 
 // begins starts transactions: something that takes one at a time.
