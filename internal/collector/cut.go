@@ -11,14 +11,17 @@ type cut struct {
 	BalanceLow, BalanceHigh float64
 	Balanced                bool
 	Before, After           *frame
+	// Unsettled are the messages that were still there at the first depth after the cut, or came back until then: they
+	// widen what an end of the window must allow for. It only serves to choose.
+	Unsettled float64
 }
 
 // doubt is the uncertainty that the cut adds.
 func (c cut) doubt() float64 {
 	if c.Balanced {
-		return c.AcksHigh - c.AcksLow + c.BalanceHigh - c.BalanceLow
+		return c.AcksHigh - c.AcksLow + c.BalanceHigh - c.BalanceLow + c.Unsettled
 	}
-	return c.AcksHigh - c.AcksLow
+	return c.AcksHigh - c.AcksLow + c.Unsettled
 }
 
 // bestCut returns the cut of least doubt among the frames between two times; of equals the latest, or the earliest.
@@ -27,7 +30,7 @@ func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
 	found := false
 	for _, f := range s.Frames.span(from, to) {
 		c, ok := cutAt(s, f.Ended)
-		if !ok || c.At.After(to) || (late && !watched(s, c)) {
+		if !ok || c.At.After(to) || (late && !c.watch(s)) {
 			continue
 		}
 		if !found || better(c, best, late) {
@@ -37,13 +40,17 @@ func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
 	return best, found
 }
 
-// watched reports whether the broker was read often enough after the cut to know what became of unacked messages.
-func watched(s residualSample, c cut) bool {
+// watch reports whether the broker was read often enough after the cut to know what became of unacked messages, and
+// notes how many there were.
+func (c *cut) watch(s residualSample) bool {
 	depth, ok := s.Frames.depthAfter(c.At.Add(s.ClockError))
 	if !ok {
 		return false
 	}
-	_, ok = s.Frames.after(depth.Ended.Add(counterLag))
+	later, ok := s.Frames.after(depth.Ended.Add(counterLag))
+	if ok {
+		c.Unsettled = later.Redeliveries - c.Before.Redeliveries + depth.Depth
+	}
 	return ok
 }
 
