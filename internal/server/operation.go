@@ -154,6 +154,7 @@ func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
 		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), keyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Word: "not begun",
 	}
 	for _, out := range o.Outcomes {
 		if out.Item != i {
@@ -161,8 +162,8 @@ func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.
 		}
 		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
 		l.Text = templates.Plain(capital(out.Outcome.Text), 2*reasonLimit)
-		if out.Begun {
-			l.Text = templates.Plain("Under way", nameLimit)
+		if out.Begun && out.At.IsZero() {
+			l.Word = "under way"
 		}
 		if !out.Restorable.IsZero() && o.Undone == "" && out.Restorable.After(now) {
 			l.Restorable = "can be restored until " + moment(out.Restorable, now).Text
