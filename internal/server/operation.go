@@ -193,7 +193,7 @@ func (s *Server) undoView(r *request, o admin.Operation, now time.Time) template
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
 		return templates.UndoView{Missing: templates.Plain("It can be undone until "+moment(until, now).Text+". "+why, 2*reasonLimit)}
 	}
-	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Operation: o.ID, Until: moment(until, now).Text, Count: n}
+	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: moment(until, now).Text, Count: n}
 }
 
 // operations answers the list of recent operations.

@@ -94,6 +94,7 @@ type UndoView struct {
 	// Missing says why there is nothing to undo; empty with Action too when undoing makes no sense.
 	Missing   Text
 	Action    string
+	Store     string
 	Operation string
 	Until     string
 	Count     int
