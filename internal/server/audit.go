@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,14 +130,25 @@ func (s *Server) auditLines(entries []admin.Entry, now time.Time, whole bool) []
 		}
 		if whole {
 			l.From = strings.TrimSuffix(", "+templates.Plain(strings.TrimSpace(e.Method+" "+e.From), keyLimit).Short, ", ")
-			if e.Operation != "" {
-				l.Operation = e.Operation
-				l.Href = auditAddress(s.cfg.base(), admin.AuditQuery{Operation: e.Operation})
-			}
+			l.Href, l.Link = s.entryLink(e)
 		}
 		lines = append(lines, l)
 	}
 	return lines
+}
+
+// entryLink leads from an entry to its operation, or to all entries of what is no operation of its own.
+func (s *Server) entryLink(e admin.Entry) (href, link string) {
+	deeds := []admin.Deed{admin.ClearMarkers, admin.SetExpiry, admin.RestoreMarkers}
+	carriedOut := slices.ContainsFunc(deeds, func(d admin.Deed) bool { return strings.HasPrefix(e.Action, string(d)+"_marker") })
+	switch {
+	case e.Operation == "":
+		return "", ""
+	case carriedOut && e.Phase != admin.Planned && e.Phase != admin.Denied:
+		return s.operationAddress(e.Operation), "operation"
+	default:
+		return auditAddress(s.cfg.base(), admin.AuditQuery{Operation: e.Operation}), "its entries"
+	}
 }
 
 // entryText is what an entry says: the reason, what was there before and after, and the detail.
@@ -145,8 +157,11 @@ func entryText(e admin.Entry) string {
 	if e.Reason != "" {
 		parts = append(parts, "“"+e.Reason+"”")
 	}
-	if e.Before != "" || e.After != "" {
-		parts = append(parts, cmp.Or(e.Before, "nothing")+" → "+cmp.Or(e.After, "nothing"))
+	switch {
+	case e.After != "":
+		parts = append(parts, cmp.Or(e.Before, "nothing")+" → "+e.After)
+	case e.Before != "":
+		parts = append(parts, e.Before)
 	}
 	if e.Detail != "" {
 		parts = append(parts, e.Detail)

@@ -59,7 +59,7 @@ func (s *Server) whyNoControls(r *request, store string) string {
 		return "This dashboard is read-only: markers are shown and never changed."
 	}
 	if why := s.markers.WhyNot(store); why != "" {
-		return endSentence(sentence(why))
+		return "Nothing can be changed here: " + endSentence(why)
 	}
 	if !r.Who.Can(adminRole) {
 		return "Changing markers needs the role " + adminRole.String() + "; you are signed in as " + r.Who.Role.String() + "."

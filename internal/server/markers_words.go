@@ -97,6 +97,9 @@ func (m markersPage) filter() templates.MarkerFilter {
 
 // listedText says how much of the whole a list is.
 func (m markersPage) listedText(listed, matching int) string {
+	if m.total(m.q.state) < 0 {
+		return "unknown"
+	}
 	text := templates.Number(float64(listed))
 	if total := m.total(m.q.state); total > int64(listed) {
 		text = fmt.Sprintf("the oldest %s of %s", text, templates.Number(float64(total)))

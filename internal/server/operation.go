@@ -154,6 +154,7 @@ func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
 		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), keyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Word: "not begun",
 	}
 	for _, out := range o.Outcomes {
 		if out.Item != i {
@@ -161,8 +162,8 @@ func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.
 		}
 		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
 		l.Text = templates.Plain(capital(out.Outcome.Text), 2*reasonLimit)
-		if out.Begun {
-			l.Text = templates.Plain("Under way", nameLimit)
+		if out.Begun && out.At.IsZero() {
+			l.Word = "under way"
 		}
 		if !out.Restorable.IsZero() && o.Undone == "" && out.Restorable.After(now) {
 			l.Restorable = "can be restored until " + moment(out.Restorable, now).Text
@@ -192,7 +193,7 @@ func (s *Server) undoView(r *request, o admin.Operation, now time.Time) template
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
 		return templates.UndoView{Missing: templates.Plain("It can be undone until "+moment(until, now).Text+". "+why, 2*reasonLimit)}
 	}
-	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Operation: o.ID, Until: moment(until, now).Text, Count: n}
+	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: moment(until, now).Text, Count: n}
 }
 
 // operations answers the list of recent operations.

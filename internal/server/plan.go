@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,6 +147,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
 		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
 	}
+	v.Evidence = shareEvidence(p, v.Items)
 	v.Pages = s.numbered(s.planAddress(p.ID), number, pages)
 	v.Shown = counted(len(p.Items), "marker")
 	for _, l := range p.LeftOut {
@@ -156,6 +158,45 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Plain(l.Why, 2*reasonLimit)})
 	}
 	return v
+}
+
+// shareEvidence takes the reasons that every marker of the plan with the same verdict has out of the lines, to be said
+// once: what tells the markers apart is then easy to see.
+func shareEvidence(p admin.Plan, lines []templates.PlanLine) []templates.PlanEvidence {
+	var shared []templates.PlanEvidence
+	for _, verdict := range dedup.Verdicts() {
+		counts, n := map[string]int{}, 0
+		var first []string
+		for _, item := range p.Items {
+			if item.Verdict != verdict {
+				continue
+			}
+			if n++; n == 1 {
+				first = item.Reasons
+			}
+			for _, reason := range item.Reasons {
+				counts[reason]++
+			}
+		}
+		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
+		common := map[templates.Text]bool{}
+		for _, reason := range first {
+			if t := templates.Plain(reason, 2*reasonLimit); n > 1 && counts[reason] == n && !common[t] {
+				common[t] = true
+				e.Reasons = append(e.Reasons, t)
+			}
+		}
+		if len(e.Reasons) == 0 {
+			continue
+		}
+		shared = append(shared, e)
+		for i := range lines {
+			if lines[i].Line.Verdict == string(verdict) {
+				lines[i].Reasons = slices.DeleteFunc(lines[i].Reasons, func(t templates.Text) bool { return common[t] })
+			}
+		}
+	}
+	return shared
 }
 
 // numbered are the links of a pager.

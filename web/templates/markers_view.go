@@ -133,6 +133,9 @@ func (a ActBar) all() string {
 	}
 }
 
+// holds begins what is said once of all markers with a verdict.
+func (e PlanEvidence) holds() string { return "what holds for all " + whole(e.Count) + ":" }
+
 // width is the passed share of a life as a percentage of its bar.
 func (l Life) width() string { return px(float64(l.Share)/10) + "%" }
 

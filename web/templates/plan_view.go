@@ -9,6 +9,8 @@ type PlanView struct {
 	Sentence Text
 	Facts    []Fact
 	Notes    []Problem
+	// Evidence is what holds for every marker with the same verdict, said once.
+	Evidence []PlanEvidence
 	Items    []PlanLine
 	Pages    []PageLink
 	Shown    string
@@ -24,6 +26,13 @@ type PlanView struct {
 	Error  string
 	// Key makes a second click carry nothing out twice.
 	Key string
+}
+
+// A PlanEvidence is what holds for all markers of a plan with one verdict.
+type PlanEvidence struct {
+	Verdict string
+	Count   int
+	Reasons []Text
 }
 
 // A PlanLine is one marker of a plan as it was seen.
@@ -76,6 +85,8 @@ type OutcomeLine struct {
 	Text       Text
 	At         Moment
 	Restorable string
+	// Word stands for a result that is not there yet.
+	Word string
 }
 
 // An UndoView offers to restore what was cleared.
@@ -83,6 +94,7 @@ type UndoView struct {
 	// Missing says why there is nothing to undo; empty with Action too when undoing makes no sense.
 	Missing   Text
 	Action    string
+	Store     string
 	Operation string
 	Until     string
 	Count     int
@@ -101,14 +113,14 @@ type OperationsView struct {
 
 // An OperationLine is one operation in the list.
 type OperationLine struct {
-	Href     string
-	Title    Text
-	By       Text
-	Reason   Text
-	Started  Moment
-	Word     string
-	Tier     string
-	Results  string
+	Href    string
+	Title   Text
+	By      Text
+	Reason  Text
+	Started Moment
+	Word    string
+	Tier    string
+	Results string
 }
 
 // AuditView is the record of every action.
@@ -146,7 +158,7 @@ type AuditLine struct {
 	What   string
 	Target Text
 	Detail Text
-	// Operation names the operation, and Href leads to all of its entries; empty where there is none.
-	Operation string
-	Href      string
+	// Href leads to the operation, or to all entries of it, as Link says; empty where there is none.
+	Href string
+	Link string
 }
