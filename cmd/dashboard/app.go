@@ -16,6 +16,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/series"
@@ -94,6 +95,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		}
 		deps.Brokers = append(deps.Brokers, client)
 	}
+	var stores []admin.MarkerStore
 	for _, s := range cfg.Stores {
 		store, err := markers.Open(s, log)
 		if err != nil {
@@ -103,6 +105,11 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		a.background("sweep of "+s.Name, func(ctx context.Context) error { store.Run(ctx); return nil })
 		deps.Stores = append(deps.Stores, store)
 		deps.Reporters = append(deps.Reporters, store)
+		single, err := a.markerStore(s, store, log)
+		if err != nil {
+			return nil, err
+		}
+		stores = append(stores, single)
 	}
 	observer, err := collector.New(cfg.Collector, deps)
 	if err != nil {
@@ -110,9 +117,10 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	}
 	a.background("collector", observer.Run)
 
+	gate := admin.NewGate(db.Audit(), db, log)
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log, Version: version(),
+		Gate: gate, Markers: a.singleMarkers(cfg, gate, db, observer, stores), JudgeMarker: dedup.Judge, Sessions: db.Sessions(), Log: log, Version: version(),
 	})
 	if err != nil {
 		return nil, unusable("%w", err)

@@ -19,6 +19,12 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) {
 		return
 	}
 	fmt.Fprintf(w, "  keys: %d in the database, %.0f %% of it looked at, %d match %q\n", r.Keys, r.Coverage*100, r.Pass.Matched, cfg.Match)
+	for _, y := range cfg.Yields {
+		fmt.Fprintf(w, "  leaves to store %s what its %s finds, which is more specific\n", y.To, y.Claim)
+	}
+	if r.Blind != "" {
+		fmt.Fprintf(w, "  NOTE no stuck marker here proves nothing: %s\n", r.Blind)
+	}
 	for _, state := range dedup.States() {
 		if n := r.Pass.States[state]; n > 0 {
 			fmt.Fprintf(w, "  %-10s %d%s\n", state, n, withoutExpiry(r.Pass.NoExpiry[state]))
@@ -65,7 +71,11 @@ func printSamples(w io.Writer, samples []dedup.Marker) {
 	t := table(w)
 	fmt.Fprintf(t, "  id\tstate\tsince\texpires\t\n")
 	for _, m := range samples {
-		fmt.Fprintf(t, "  %q\t%s\t%s\t%s\t%s\n", m.ID, m.State, at(m.Since, "unknown"), at(m.Expires, "never"), m.Detail)
+		detail := m.Detail
+		if m.Owner != "" {
+			detail = strings.TrimSpace("held by " + m.Owner + " " + detail)
+		}
+		fmt.Fprintf(t, "  %q\t%s\t%s\t%s\t%s\n", m.ID, m.State, at(m.Since, "unknown"), at(m.Expires, "never"), detail)
 	}
 	_ = t.Flush()
 }

@@ -15,15 +15,21 @@ import (
 // The phases of an action in the audit.
 const (
 	Denied = "denied"
-	Intent = "intent"
+	// Planned is a plan that was made; it changed nothing. Its operation is the ID of the plan.
+	Planned = "planned"
+	Intent  = "intent"
 	// Succeeded and Failed are outcomes. An intent without one means that the program ended in between.
 	Succeeded = "succeeded"
 	Failed    = "failed"
+	// Uncertain is an outcome that could not be learned.
+	Uncertain = "unknown"
 )
 
 // An Entry is one line of the audit.
 type Entry struct {
-	At time.Time
+	// Number is the place in the audit, from 1; 0 in an entry that is yet to be recorded.
+	Number int64
+	At     time.Time
 	// Operation ties the outcome to its intent.
 	Operation string
 	Phase     string
@@ -35,6 +41,12 @@ type Entry struct {
 	Target    string
 	// Detail is free text. It never holds a secret or a payload.
 	Detail string
+	// Reason is why, in the words of who did it.
+	Reason string
+	// Before and After are the state of the target before and after the action; Hash is the SHA-256 of its value in hex.
+	Before string
+	After  string
+	Hash   string
 }
 
 // auditor keeps entries. Record returns only after the entry is on disk; an error means that it is not.
@@ -75,23 +87,45 @@ const outcomeTimeout = 10 * time.Second
 
 // do authorises the action, records the intent, acts and records the outcome. Without a recorded intent nothing is done.
 func (g *Gate) do(ctx context.Context, who Caller, a action) error {
-	e := Entry{
-		Operation: rand.Text(), Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From,
-		Action: a.name, Target: a.target,
+	if err := g.allow(ctx, who, a); err != nil {
+		return err
 	}
-	if !who.Can(a.needs) {
-		e.Detail = "needs the role " + a.needs.String()
-		if err := g.record(ctx, e, Denied); err != nil {
-			g.log.Error("a denied action could not be recorded", "action", a.name, "who", who.Name, "err", err)
-		}
-		return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", a.needs)}
-	}
-	if err := g.record(ctx, e, Intent); err != nil {
-		return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the audit cannot be written", Err: err}
+	e := entryOf(who, a)
+	if err := g.intend(ctx, e); err != nil {
+		return err
 	}
 	detail, err := a.run(ctx)
 	g.finish(ctx, e, detail, err)
 	return err
+}
+
+// entryOf returns the beginning of an entry on an action, with an operation of its own.
+func entryOf(who Caller, a action) Entry {
+	return Entry{
+		Operation: rand.Text(), Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From,
+		Action: a.name, Target: a.target,
+	}
+}
+
+// allow refuses and records whoever lacks the role that the action needs.
+func (g *Gate) allow(ctx context.Context, who Caller, a action) error {
+	if who.Can(a.needs) {
+		return nil
+	}
+	e := entryOf(who, a)
+	e.Detail = "needs the role " + a.needs.String()
+	if err := g.record(ctx, e, Denied); err != nil {
+		g.log.Error("a denied action could not be recorded", "action", a.name, "who", who.Name, "err", err)
+	}
+	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", a.needs)}
+}
+
+// intend records an intent. An error means that the action must not happen.
+func (g *Gate) intend(ctx context.Context, e Entry) error {
+	if err := g.record(ctx, e, Intent); err != nil {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the audit cannot be written", Err: err}
+	}
+	return nil
 }
 
 // finish records the outcome even if the caller has gone. The action has happened: a failure to record it is logged, and

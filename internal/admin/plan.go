@@ -78,7 +78,11 @@ type Plan struct {
 
 // A PlanItem is one marker of a plan, exactly as it was seen.
 type PlanItem struct {
-	Seen    dedup.Sighting
+	// Seen comes without the value, which may hold payload: a plan is kept longer than any payload may be.
+	Seen dedup.Sighting
+	// Hash is the SHA-256 of the value in hex, Size its length in bytes.
+	Hash    string
+	Size    int64
 	Verdict dedup.Verdict
 	// Reasons are the evidence of the verdict, in words.
 	Reasons []string
@@ -105,15 +109,21 @@ type Operation struct {
 	// Interrupted is true when the program ended in the middle: items without an outcome were not begun, except the one
 	// or few whose outcome is unknown.
 	Interrupted bool
-	Outcomes    []ItemOutcome
+	// Stopped says why items were left that were not tried: the audit could not be written; empty when none were.
+	Stopped string
+	// Outcomes holds one outcome per item of the plan, in their order.
+	Outcomes []ItemOutcome
 	// Undone names the operation that restored what this one cleared; empty when there is none.
 	Undone string
 }
 
-// An ItemOutcome is what became of one item of a plan; a zero At means that it was not tried yet.
+// An ItemOutcome is what became of one item of a plan; a zero At means that it was not tried, or not yet.
 type ItemOutcome struct {
-	Item    int
-	At      time.Time
+	Item int
+	At   time.Time
+	// Begun is true while the item is under way: it was tried and its outcome is not known yet.
+	Begun bool
+	// Outcome.Now comes without the value.
 	Outcome dedup.Outcome
 	// Restorable is until when the marker can be restored; zero when it cannot.
 	Restorable time.Time

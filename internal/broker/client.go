@@ -108,6 +108,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 		return c.connectError(name, time.Since(started), orEnd(ctx, err))
 	}
 	defer answer.Body.Close()
+	c.noteDate(started, answer)
 	if answer.StatusCode != http.StatusOK {
 		return c.statusError(name, answer)
 	}

@@ -272,6 +272,10 @@ func (b *realBroker) topology(t *testing.T, watcher *Client) {
 	if len(topology.Consumers) != 1 || topology.Consumers[0].Prefetch != 7 || !topology.Consumers[0].AckRequired {
 		t.Errorf("%+v", topology.Consumers)
 	}
+	ours := func(c dedup.Connection) bool { return c.Name == topology.Consumers[0].Connection }
+	if i := slices.IndexFunc(topology.Connections, ours); i < 0 || time.Since(topology.Connections[i].Opened) > 20*time.Second {
+		t.Errorf("the consumer's connection %q, just opened, among %+v", topology.Consumers[0].Connection, topology.Connections)
+	}
 }
 
 func (b *realBroker) limited(t *testing.T, limited *Client) {

@@ -16,6 +16,8 @@ type memory struct {
 	hidden  hiddenVhosts
 	// lasting are the queues of the last reading that are not expected to vanish, and those that are still looked for.
 	lasting map[dedup.QueueRef]struct{}
+	// date is the broker's clock in its newest answer, zero when it said none, and asked ours before the request.
+	date, asked time.Time
 }
 
 // Sample reads the broker's own description, its nodes and all queues that the account may see. What cannot be read

@@ -3,9 +3,11 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -426,7 +428,7 @@ func TestTopologyComesWithConsumersOrWithoutKnowingThem(t *testing.T) {
 			}
 			continue
 		}
-		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Prefetch: 3, AckRequired: true}}
+		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Connection: "127.0.0.1:40000 -> 127.0.0.1:40000", Prefetch: 3, AckRequired: true}}
 		if diff := cmp.Diff(want, topology.Consumers); diff != "" {
 			t.Errorf("%s: %s", version, diff)
 		}
@@ -440,6 +442,29 @@ func TestAConsumerWithoutChannelDetailsIsKept(t *testing.T) {
 	want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "q"}}}
 	if diff := cmp.Diff(want, topology.Consumers); err != nil || diff != "" {
 		t.Error(diff, err)
+	}
+}
+
+func TestConnectionsComeWithTheEarliestTimeOfTheirOpening(t *testing.T) {
+	server := brokertest.NewServer(t, brokertest.V310)
+	if topology, err := newClient(t, server.URL).Topology(t.Context()); err != nil || topology.Connections != nil {
+		t.Fatalf("connections of a broker that does not tell: %+v, %v", topology.Connections, err)
+	}
+	opened := time.Now().Add(-time.Hour)
+	server.Reply("connections", fmt.Sprintf(`[{"name":"a","connected_at":%d},{"name":"b"},{"name":"c","connected_at":"undefined"}]`, opened.UnixMilli()))
+	topology, err := newClient(t, server.URL).Topology(t.Context())
+	if err != nil || len(topology.Connections) != 3 {
+		t.Fatalf("%+v, %v", topology.Connections, err)
+	}
+	if early := opened.Sub(topology.Connections[0].Opened); early < 0 || early > 4*time.Second {
+		t.Errorf("opened %s before it was, want up to the lag of the broker's date", early)
+	}
+	if !topology.Connections[1].Opened.IsZero() || !topology.Connections[2].Opened.IsZero() || topology.Connections[1].Name != "b" {
+		t.Errorf("%+v, want unknown times", topology.Connections[1:])
+	}
+	server.Fail("connections", 1, brokertest.Status(http.StatusForbidden, "not_authorised", "no"))
+	if topology, err := newClient(t, server.URL).Topology(t.Context()); err != nil || topology.Connections != nil {
+		t.Errorf("connections that the account may not see: %+v, %v", topology.Connections, err)
 	}
 }
 

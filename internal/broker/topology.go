@@ -38,11 +38,12 @@ type consumerQueue struct {
 }
 
 type consumerChannel struct {
-	Name word `json:"name"`
+	Name       word `json:"name"`
+	Connection word `json:"connection_name"`
 }
 
-// Topology reads exchanges, bindings and consumers of all vhosts that the account may see. Consumers is nil where the
-// broker does not tell, as with statistics disabled. A topology changes seldom: read it every few minutes.
+// Topology reads exchanges, bindings, consumers and connections of all vhosts that the account may see. Consumers is nil
+// where the broker does not tell, as with statistics disabled, and so is Connections. A topology changes seldom: read it every few minutes.
 func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 	if err := c.enter(ctx); err != nil {
 		return dedup.Topology{}, err
@@ -62,6 +63,11 @@ func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 	if err != nil && !withholdsConsumers(err) {
 		return dedup.Topology{}, err
 	}
+	// After the consumers: a connection that ended in between is then missed as a consumer's, not as an open one.
+	if topology.Connections, err = c.connections(ctx); err != nil {
+		return dedup.Topology{}, err
+	}
+	topology.Took = time.Since(topology.At)
 	return topology, nil
 }
 
@@ -110,7 +116,7 @@ func (b *bindingRow) binding() dedup.Binding {
 func (r *consumerRow) consumer() dedup.Consumer {
 	consumer := dedup.Consumer{
 		Queue:   dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
-		Channel: string(r.Channel.is.Name), AckRequired: bool(r.AckRequired),
+		Channel: string(r.Channel.is.Name), Connection: string(r.Channel.is.Connection), AckRequired: bool(r.AckRequired),
 	}
 	if r.Prefetch.value != nil {
 		consumer.Prefetch = *r.Prefetch.value

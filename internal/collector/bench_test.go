@@ -70,7 +70,7 @@ func feedRound(c *Collector, source *fakeSource, at time.Time) {
 	for i := range sample.Queues {
 		sample.Queues[i].Counters = dedup.QueueCounters{Publish: &n, Ack: &n, Deliver: &n, Redeliver: &n}
 	}
-	c.brokers[0].sample.set(sample)
+	c.brokers[0].sample.set(brokerReading{BrokerSample: sample})
 	c.brokers[0].samples.finish(at, 0, nil)
 	pass := &dedup.Pass{Started: at, Ended: at.Add(time.Second), States: map[dedup.State]int64{dedup.Done: n}}
 	pass.Completions.Freeze()

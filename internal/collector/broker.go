@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -31,6 +30,17 @@ type topologyReading struct {
 	err      string
 }
 
+// A brokerReading is a sample of the broker with the newest live depths from before it.
+type brokerReading struct {
+	dedup.BrokerSample
+	depths liveDepths
+}
+
+// counting reports whether the broker gives counters.
+func (r *brokerReading) counting() bool {
+	return !r.Info.StatsDisabled && r.Info.RatesMode != "none"
+}
+
 // A brokerWatch reads one broker and remembers what its pipelines need between two readings.
 type brokerWatch struct {
 	broker  Broker
@@ -41,9 +51,11 @@ type brokerWatch struct {
 	samples *source
 	totals  *source
 
-	sample   reading[dedup.BrokerSample]
+	sample   reading[brokerReading]
 	topology reading[topologyReading]
 	wanted   chan struct{}
+	// turned asks for a round at once.
+	turned   func()
 	live     occupancy
 	seed     maphash.Seed
 	queueSet uint64 // of the sampling goroutine
@@ -58,6 +70,7 @@ type brokerWatch struct {
 	born      map[dedup.QueueRef]time.Time
 	index     *topologyIndex
 	consumers map[dedup.QueueRef][]dedup.Consumer
+	links     links
 	node      string
 	moved     bool
 	closed    counter
@@ -86,20 +99,27 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	if err := b.acquire(ctx); err != nil {
 		return err
 	}
+	depths := b.live.newest()
 	sample, err := b.broker.Sample(ctx)
 	b.release()
 	if err != nil {
 		return err
 	}
-	b.sample.set(sample)
+	b.sample.set(brokerReading{sample, depths})
+	b.turned() // a round that comes later could find the next sample in its place
 	if set := b.hash(sample.Queues); set != b.queueSet {
 		b.queueSet = set
-		select {
-		case b.wanted <- struct{}{}:
-		default:
-		}
+		b.wantTopology()
 	}
 	return nil
+}
+
+// wantTopology asks for the topology before its time.
+func (b *brokerWatch) wantTopology() {
+	select {
+	case b.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // hash is the same for the same queues and consumers in any order; never 0, so that the first set counts as a change.
@@ -182,11 +202,12 @@ func (b *brokerWatch) readTopology(ctx context.Context) error {
 		return err
 	}
 	b.topology.set(topologyReading{topology: t})
+	b.turned() // the newest sample is measured again with new dead-letter queues, before the next one comes
 	return nil
 }
 
 // absorb takes a new sample, if there is one, and reports whether there was.
-func (b *brokerWatch) absorb() (*dedup.BrokerSample, bool) {
+func (b *brokerWatch) absorb() (*brokerReading, bool) {
 	sample, count := b.sample.get()
 	if count == 0 {
 		return nil, false
@@ -196,10 +217,10 @@ func (b *brokerWatch) absorb() (*dedup.BrokerSample, bool) {
 		b.absorbed = count
 		b.moved = b.node != "" && b.node != sample.Info.Node
 		b.node = sample.Info.Node
-		b.countClosures(&sample)
-		b.noteAlarms(&sample)
+		b.countClosures(&sample.BrokerSample)
+		b.noteAlarms(&sample.BrokerSample)
 	}
-	b.reindex(&sample, count)
+	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
 }
 
@@ -265,6 +286,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	if b.indexed == [2]uint64{count, version} {
 		return
 	}
+	fresh := version != b.indexed[1] && topology.err == ""
 	b.indexed = [2]uint64{count, version}
 	was, wasComplete := b.queues, b.complete
 	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
@@ -279,6 +301,9 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	if topology.topology.At.IsZero() {
 		b.index = nil
 		return
+	}
+	if fresh {
+		b.links.take(&topology.topology)
 	}
 	b.index = indexTopology(b.queues, &topology.topology)
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
@@ -312,7 +337,7 @@ func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
 func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
-	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
+	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
 		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
@@ -320,53 +345,6 @@ func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned fu
 	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
 		patience: patience, read: b.readTotals, pace: b.pace}
 	return b
-}
-
-// An occupancy accumulates the live unacked counts of the pipelines of one broker.
-type occupancy struct {
-	mu     sync.Mutex
-	queues int
-	watch  map[string][]dedup.QueueRef // fixed once made
-	totals map[string]occupied
-}
-
-// An occupied is the sum and number of samples of one pipeline's unacked messages.
-type occupied struct{ sum, count float64 }
-
-func (o *occupancy) absorb(t dedup.QueueTotals) {
-	unacked := make(map[dedup.QueueRef]*int64, len(t.Queues))
-	for i := range t.Queues {
-		unacked[t.Queues[i].QueueRef] = t.Queues[i].Unacked
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.queues = len(t.Queues)
-	for pipeline, refs := range o.watch {
-		sum, whole := 0.0, true
-		for _, ref := range refs {
-			if n := unacked[ref]; n != nil {
-				sum += float64(*n)
-			} else {
-				whole = false
-			}
-		}
-		if whole {
-			was := o.totals[pipeline]
-			o.totals[pipeline] = occupied{was.sum + sum, was.count + 1}
-		}
-	}
-}
-
-func (o *occupancy) of(pipeline string) occupied {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.totals[pipeline]
-}
-
-func (o *occupancy) size() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.queues
 }
 
 // down returns why a source's values cannot be shown, and an empty string when they can.

@@ -153,6 +153,7 @@ func (c *Collector) wire(deps Deps) error {
 				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
 			}
 			p.store.pipelines = append(p.store.pipelines, cfg.Name)
+			p.store.users = append(p.store.users, p)
 		}
 		if r := reporters[cfg.ReportedStore]; r != nil && cfg.ReportedStore != "" {
 			p.report = newReportWatch(r, cfg.Name, c.cfg, turned)
@@ -173,6 +174,10 @@ func (c *Collector) pair() {
 	for _, b := range c.brokers {
 		b.live.watch = make(map[string][]dedup.QueueRef)
 		b.live.totals = make(map[string]occupied)
+		b.live.shores = make(map[string]*shore)
+	}
+	for _, w := range c.stores {
+		w.findShores()
 	}
 	for _, p := range c.pipelines {
 		p.broker.live.watch[p.Name] = p.refs

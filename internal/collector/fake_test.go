@@ -218,7 +218,7 @@ func queue(name string, change func(*dedup.Queue)) dedup.Queue {
 }
 
 var nackScheme = dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete",
-	ProcessingTTL: 5 * time.Minute, DoneTTL: 24 * time.Hour, GiveUp: 5}
+	ProcessingTTL: 5 * time.Minute, DoneTTL: 24 * time.Hour, GiveUp: 5, States: []dedup.State{dedup.Processing, dedup.Done}}
 
 func newBench(t *testing.T, interval time.Duration) *testBench {
 	t.Helper()

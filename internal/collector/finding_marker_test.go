@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,50 +72,6 @@ func repeated(n int, age time.Duration) []time.Duration {
 	return out
 }
 
-func TestMarkersThatProcessTooLongAreAFinding(t *testing.T) {
-	tests := map[string]struct {
-		ages    []time.Duration // negative: without expiry
-		longest time.Duration
-		text    string // empty: no finding
-	}{
-		"none":                       {nil, time.Minute, ""},
-		"honest work":                {[]time.Duration{150 * time.Second}, time.Minute, ""},
-		"one too old":                {[]time.Duration{14 * time.Minute}, 30 * time.Second, "1 marker has been processing for longer than 30s, the longest that honest work takes; the oldest for 14m"},
-		"two of three":               {[]time.Duration{90 * time.Minute, 10 * time.Minute, 2 * time.Minute}, time.Minute, "2 markers have been processing for longer than 1m, the longest that honest work takes; the oldest for 1h30m"},
-		"only without expiry":        {[]time.Duration{-1, -1}, time.Minute, ""},
-		"without expiry and too old": {[]time.Duration{-1, 10 * time.Minute}, time.Minute, "1 marker has been"},
-		"a list full of old ones":    {repeated(50, 10*time.Minute), time.Minute, "At least 50 markers have been"},
-		"a full list that holds all": {append(repeated(49, 10*time.Minute), 2*time.Minute), time.Minute, "49 markers have been"},
-		"a full list beside markers without expiry": {append(repeated(10, -1), repeated(40, 10*time.Minute)...), time.Minute, "At least 40 markers"},
-		"no limit is configured":                    {[]time.Duration{time.Hour}, 0, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			p := passAt(findingNow)
-			for i, age := range tt.ages {
-				m := dedup.Marker{ID: fmt.Sprintf("m<%d>", i)}
-				if age >= 0 {
-					m.Since = findingNow.Add(findingOffset - age)
-				}
-				p.OldestProcessing = append(p.OldestProcessing, m)
-			}
-			got := processingTooLong(p, tt.longest, findingNow)
-			if tt.text == "" {
-				if len(got) != 0 {
-					t.Errorf("got %+v, want none", got)
-				}
-				return
-			}
-			if len(got) != 1 || got[0].Tier != dedup.Warning || !strings.HasPrefix(got[0].Text, tt.text) {
-				t.Fatalf("got %+v, want %q", got, tt.text)
-			}
-			if !strings.Contains(got[0].Mend, "look") && !strings.Contains(got[0].Mend, "Look") {
-				t.Errorf("a finding without a mend: %+v", got[0])
-			}
-		})
-	}
-}
-
 func TestNumbersInSentences(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 markers", 1: "1 marker", 2: "2 markers", 999: "999 markers", 1000: "1,000 markers", 1234567: "1,234,567 markers"} {
 		if got := counted(n, "marker"); got != want {
@@ -132,7 +87,7 @@ func TestAPipelineShowsLostWorkAndStuckMarkers(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
 		b.pipelines[0].MaxProcessing = time.Minute
 		now := time.Now()
-		p := &dedup.Pass{Started: now, Ended: now, OldestProcessing: []dedup.Marker{{ID: "stuck", Since: now.Add(-time.Hour)}}}
+		p := &dedup.Pass{Started: now, Ended: now, OldestProcessing: []dedup.Marker{{ID: "stuck", State: dedup.Processing, Since: now.Add(-time.Hour)}}}
 		p.GaveUp.Add(now.Add(-time.Minute))
 		p.GaveUp.Freeze()
 		b.store.set(func(f *fakeSource) { f.stats.Pass = p })
@@ -141,8 +96,8 @@ func TestAPipelineShowsLostWorkAndStuckMarkers(t *testing.T) {
 		for _, f := range b.pipeline(t, "orders").Findings {
 			kinds[f.Kind] = f.Tier
 		}
-		if kinds["messages_given_up"] != dedup.Severe || kinds["processing_too_long"] != dedup.Warning {
-			t.Errorf("findings %v, want messages_given_up severe and processing_too_long", kinds)
+		if kinds["messages_given_up"] != dedup.Severe || kinds["stuck_markers"] != dedup.Warning {
+			t.Errorf("findings %v, want messages_given_up severe and stuck_markers", kinds)
 		}
 	})
 }

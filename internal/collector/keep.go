@@ -42,27 +42,57 @@ func sameTargets(a, b []deadLetterTarget) bool {
 	return true
 }
 
-// deadLettersKept reports whether every message that leaves the source queues other than by an ack is still to be seen
-// in the dead-letter queues: they are known for sure, belong to this pipeline alone, nobody consumes them and nothing
-// removes messages from them.
-func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) bool {
+// A keeping says whether every message that leaves the source queues other than by an ack is still to be seen in the
+// dead-letter queues: they are known for sure, belong to this pipeline alone, nobody consumes them and nothing removes
+// messages from them.
+type keeping uint8
+
+const (
+	keepsNot keeping = iota
+	// keepsPerhaps: the broker has not said yet whether anybody consumes them, as in the first seconds of a queue.
+	keepsPerhaps
+	keepsAll
+)
+
+func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) keeping {
 	if !p.found.Complete || len(p.found.Targets) == 0 {
-		return false
+		return keepsNot
 	}
+	kept := keepsAll
 	known := make(map[dedup.QueueRef]bool)
 	for _, t := range p.targets {
 		known[t.QueueRef] = true
 		q := p.broker.queues[t.QueueRef]
-		if q == nil || users[t.QueueRef] > 1 || q.Consumers == nil || *q.Consumers > 0 || losesMessages(q) {
-			return false
+		switch {
+		case q == nil || users[t.QueueRef] > 1 || losesMessages(q):
+			return keepsNot
+		case q.Consumers == nil:
+			kept = keepsPerhaps
+		case *q.Consumers > 0:
+			return keepsNot
 		}
 	}
 	for _, t := range p.found.Targets {
 		if !known[t.QueueRef] {
-			return false
+			return keepsNot
 		}
 	}
-	return true
+	return kept
+}
+
+// settleKeeping takes what is now known of the dead letters, and decides with it about the frames so far.
+func (p *pipeline) settleKeeping(now keeping, s *brokerReading) {
+	was := p.keeps
+	p.keeps = now
+	if now != keepsPerhaps {
+		p.frames.settlePresumed(now == keepsAll)
+	}
+	if now == keepsAll && was != keepsAll {
+		p.settleUnborn()
+	}
+	if now != keepsNot && was == keepsNot {
+		p.completeFrame(s)
+	}
 }
 
 // settleUnborn completes the frames from before the queues of the pipeline were declared.
@@ -167,6 +197,7 @@ func (p *pipeline) keepMarkers(into batch, now time.Time) {
 
 // keepJudged adds the figures of the judged window and a point of the sparkline.
 func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus) {
+	keepVerdicts(into, s)
 	w := judgedWindow(p.Limits.Window, s.Windows)
 	if w == nil {
 		return

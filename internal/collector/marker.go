@@ -33,14 +33,14 @@ func markers(s markerSample) markerResult {
 	}
 	r := markerResult{States: make(map[dedup.State]dedup.Figure), Seen: s.seen()}
 	if why != "" {
-		for _, state := range schemeStates(s.Scheme) {
+		for _, state := range s.Scheme.States {
 			r.States[state] = dedup.Unknown(dedup.Count, why)
 		}
 		r.NoExpiry, r.Oldest = dedup.Unknown(dedup.Count, why), dedup.Unknown(dedup.Seconds, why)
 		r.Age = dedup.Unknown(dedup.Seconds, why)
 		return r
 	}
-	for _, state := range schemeStates(s.Scheme) {
+	for _, state := range s.Scheme.States {
 		r.States[state] = dedup.Exact(dedup.Measured, dedup.Count, float64(p.States[state]), p.Ended, passSource)
 	}
 	for state, n := range p.States {
@@ -54,14 +54,6 @@ func markers(s markerSample) markerResult {
 	r.Age = dedup.Exact(dedup.Measured, dedup.Seconds, max(0, s.Now.Sub(p.Ended).Seconds()), s.Now, passSource)
 	r.Oldest = s.oldest(p)
 	return r
-}
-
-// schemeStates returns the states that are shown even when no marker has them.
-func schemeStates(s dedup.Scheme) []dedup.State {
-	if s.ProcessingTTL > 0 {
-		return []dedup.State{dedup.Processing, dedup.Done}
-	}
-	return nil
 }
 
 func (s markerSample) seen() dedup.Figure {

@@ -38,7 +38,7 @@ type pipeline struct {
 	targets         []deadLetterTarget
 	found           discovery
 	dead            map[dedup.QueueRef]*deadQueue
-	deadWhole       bool
+	keeps           keeping
 	lastActivity    time.Time
 	events          eventLog
 	spark           spark
@@ -188,24 +188,19 @@ func (p *pipeline) active(moved bool, at time.Time) {
 }
 
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
-func (p *pipeline) absorbSample(s *dedup.BrokerSample) {
-	counting := !s.Info.StatsDisabled && s.Info.RatesMode != "none"
-	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Whole: p.deadWhole}
+func (p *pipeline) absorbSample(s *brokerReading) {
+	counting := s.counting()
+	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
 	for _, ref := range p.refs {
 		q := p.broker.queues[ref]
 		if counting {
 			dropped = p.countQueue(ref, q, s.At) || dropped
+			f.Unpublished = f.Unpublished && p.queues[ref].publish.state == counterAbsent
 		}
-		switch {
-		case q == nil && p.broker.complete:
+		if q == nil && p.broker.complete {
 			unborn++
-		case q == nil || q.Messages == nil || q.Unacked == nil:
-			f.Blind, f.Whole = true, false
-		default:
-			f.Depth += float64(*q.Messages)
-			f.Unacked += float64(*q.Unacked)
 		}
 		if q == nil || q.Consumers == nil {
 			consumersKnown = false
@@ -219,7 +214,7 @@ func (p *pipeline) absorbSample(s *dedup.BrokerSample) {
 		p.gaps++
 		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
 	}
-	f.Dead, f.Whole = p.absorbDeadLetters(s.At, counting, f.Whole)
+	p.measureDepths(&f, s)
 	p.notePrefetch(s.At)
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
@@ -343,45 +338,4 @@ func (p *pipeline) prefetchSince(from time.Time) int64 {
 		most = max(most, n.bound)
 	}
 	return most
-}
-
-// absorbDeadLetters follows the dead-letter queues. It returns what they have received by dead-lettering, and whether
-// that is known and complete.
-func (p *pipeline) absorbDeadLetters(at time.Time, counting, whole bool) (float64, bool) {
-	var dead float64
-	for _, t := range p.targets {
-		d, ok := p.dead[t.QueueRef]
-		if !ok {
-			d = &deadQueue{}
-			p.dead[t.QueueRef] = d
-		}
-		q := p.broker.queues[t.QueueRef]
-		if q == nil || q.Messages == nil {
-			d.inflow.lose()
-			whole = false
-			continue
-		}
-		if counting {
-			lost := d.count(p, q)
-			if lost {
-				d.inflow.lose()
-				whole = false
-			}
-		}
-		p.arrived.open = true
-		p.arrived.total += d.inflow.observe(*q.Messages, d.settled, at)
-		dead += float64(*q.Messages) + d.settled - d.published
-	}
-	return dead, whole && len(p.targets) > 0 && counting
-}
-
-func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
-	for raw, value := range map[*counter]*int64{&d.ack: q.Counters.Ack, &d.deliverNoAck: q.Counters.DeliverNoAck, &d.getNoAck: q.Counters.GetNoAck} {
-		st := p.observe(raw, value)
-		d.settled += float64(st.Delta)
-		dropped = dropped || st.Dropped
-	}
-	st := p.observe(&d.publish, q.Counters.Publish)
-	d.published += float64(st.Delta)
-	return dropped || st.Dropped
 }

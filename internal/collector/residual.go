@@ -14,8 +14,11 @@ const (
 	// counterLag is how old a counter of the broker can be when it is read: channels emit every 5 s, the management
 	// database collects and caches for up to a second more.
 	counterLag = 6 * time.Second
-	// depthLag is how old a queue depth can be: the queue emits it every 5 s and the database collects every 5 s.
+	// depthLag is how old the queue depth of a sample can be: the queue emits it every 5 s and the database collects every 5 s.
 	depthLag = 11 * time.Second
+	// transitDelay is the time between the moment a message is counted and the moment the depth of its queue shows it: a
+	// queue answers for its depth before it takes what waits for it.
+	transitDelay = time.Second
 	// settleDelay is the time between the moment a consumer marks a message and the ack of its delivery.
 	settleDelay = time.Second
 	// giveUpDelay is the same between the last failure of a message that is given up and its ack.
@@ -57,25 +60,6 @@ type residualSample struct {
 	Vanishing bool
 }
 
-// A cut is one end of the judged window: a time, and bounds on what had happened by then.
-type cut struct {
-	At    time.Time // our clock
-	Store time.Time // the store's clock, a whole second
-	// AcksLow and AcksHigh bound the acks as the broker counts them, BalanceLow and BalanceHigh as the balance does.
-	AcksLow, AcksHigh       float64
-	BalanceLow, BalanceHigh float64
-	Balanced                bool
-	Before, After           *frame
-}
-
-// doubt is the uncertainty that the cut adds.
-func (c cut) doubt() float64 {
-	if c.Balanced {
-		return c.AcksHigh - c.AcksLow + c.BalanceHigh - c.BalanceLow
-	}
-	return c.AcksHigh - c.AcksLow
-}
-
 // residual computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
 // when it cannot vouch for the bounds; see docs/figures.md.
 func residual(s residualSample) dedup.Figure {
@@ -95,7 +79,7 @@ func residual(s residualSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
-	acks, lost, why := ackBounds(from, to)
+	acks, why := ackBounds(from, to)
 	if why != "" {
 		f.Why = why
 		return f
@@ -115,7 +99,7 @@ func residual(s residualSample) dedup.Figure {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
 		return f
 	}
-	b, why := repeats(s, from, to, lost)
+	b, why := repeats(s, from, to)
 	if why != "" {
 		f.Why = why
 		return f
@@ -187,107 +171,6 @@ func residualEnds(s residualSample) (from, to cut, why string) {
 	return from, to, ""
 }
 
-// bestCut returns the cut of least doubt among the frames between two times; of equals the latest, or the earliest.
-func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
-	var best cut
-	found := false
-	for _, f := range s.Frames.span(from, to) {
-		c, ok := cutAt(s, f.Ended)
-		if !ok || c.At.After(to) || (late && !watched(s, c)) {
-			continue
-		}
-		if !found || better(c, best, late) {
-			best, found = c, true
-		}
-	}
-	return best, found
-}
-
-// watched reports whether the broker was read often enough after the cut to know what became of unacked messages.
-func watched(s residualSample, c cut) bool {
-	depth, ok := s.Frames.after(c.At.Add(s.ClockError + depthLag))
-	if !ok {
-		return false
-	}
-	_, ok = s.Frames.after(depth.Ended.Add(counterLag))
-	return ok
-}
-
-func better(c, best cut, late bool) bool {
-	if c.Balanced != best.Balanced {
-		return c.Balanced
-	}
-	if late {
-		return c.doubt() <= best.doubt()
-	}
-	return c.doubt() < best.doubt()
-}
-
-// cutAt bounds what had happened at the first whole second of the store's clock after t.
-//
-// A counter read at time p shows at least the events up to p - counterLag and at most those up to the end of the
-// reading. So the latest reading before a time bounds the true count from below and the first reading later than
-// counterLag after it from above. An ack follows its marker by at most settleDelay.
-func cutAt(s residualSample, t time.Time) (cut, bool) {
-	offset := s.Pass.ClockOffset
-	store := t.Add(offset + s.ClockError)
-	if whole := store.Truncate(time.Second); whole.Before(store) {
-		store = whole.Add(time.Second)
-	}
-	at := store.Add(-offset)
-	early, late := at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay)
-	before, ok := s.Frames.before(early)
-	if !ok {
-		return cut{}, false
-	}
-	after, ok := s.Frames.after(late.Add(counterLag))
-	if !ok {
-		return cut{}, false
-	}
-	c := cut{At: at, Store: store, AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
-	low, okLow := balanceLow(s.Frames, early)
-	high, okHigh := balanceHigh(s.Frames, late)
-	if okLow && okHigh {
-		c.BalanceLow, c.BalanceHigh, c.Balanced = low, high, true
-	}
-	return c, true
-}
-
-// balanceLow bounds from below, up to a constant, the messages that had left the source queues by an ack at t:
-// published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t.
-func balanceLow(r reel, t time.Time) (float64, bool) {
-	depth, ok := r.before(t)
-	if !ok || !depth.Whole {
-		return 0, false
-	}
-	published, ok := r.before(depth.Began.Add(-depthLag))
-	if !ok {
-		return 0, false
-	}
-	dead, ok := r.after(depth.Ended.Add(depthLag))
-	if !ok || !dead.Whole {
-		return 0, false
-	}
-	return published.Publishes - depth.Depth - dead.Dead, true
-}
-
-// balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later.
-func balanceHigh(r reel, t time.Time) (float64, bool) {
-	depth, ok := r.after(t.Add(depthLag))
-	if !ok || !depth.Whole {
-		return 0, false
-	}
-	published, ok := r.after(depth.Ended.Add(counterLag))
-	if !ok {
-		return 0, false
-	}
-	dead, ok := r.before(t)
-	if !ok || !dead.Whole {
-		return 0, false
-	}
-	return published.Publishes - depth.Depth - dead.Dead, true
-}
-
 // spanRefusal names what happened between the cuts that spoils the arithmetic.
 func spanRefusal(s residualSample, from, to cut) string {
 	first, last := from.Before, to.After
@@ -309,25 +192,28 @@ func (s residualSample) untilAbout(t time.Time, to cut) string {
 }
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
-// closed channels its count is only a lower bound; the balance of messages then gives the upper one. lost is the most
-// that the broker may have lost.
-func ackBounds(from, to cut) (acks [2]float64, lost float64, why string) {
+// closed channels its count is only a lower bound; the balance of messages then gives the upper one.
+func ackBounds(from, to cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
-	if !to.After.ClosuresBlind && !from.Before.ClosuresBlind && to.After.Closures == from.Before.Closures {
-		return acks, 0, ""
+	if noneClosed(from, to.After) {
+		return acks, ""
 	}
 	if !from.Balanced || !to.Balanced {
-		return acks, 0, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
+		return acks, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
 	}
 	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
 	if low > acks[1] {
-		return acks, 0, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
+		return acks, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
 	}
 	if high < acks[0] {
-		return acks, 0, "the balance of messages does not close: more acks than messages that left the queue"
+		return acks, "the balance of messages does not close: more acks than messages that left the queue"
 	}
-	lost = high - acks[0]
-	return [2]float64{max(acks[0], low), high}, lost, ""
+	return [2]float64{max(acks[0], low), high}, ""
+}
+
+// noneClosed reports whether no channel was closed between a cut and a later reading, so that no counts were lost.
+func noneClosed(from cut, later *frame) bool {
+	return !later.ClosuresBlind && !from.Before.ClosuresBlind && later.Closures == from.Before.Closures
 }
 
 // completions bounds the first completions between the cuts.
@@ -354,14 +240,15 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 
 // repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the
 // queue; and its channel was closed, or it is still unacked.
-func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
+func repeats(s residualSample, from, to cut) (float64, string) {
 	best := math.Inf(1)
-	for _, f := range s.Frames.span(to.At.Add(s.ClockError+depthLag), s.Frames[len(s.Frames)-1].Began) {
+	settled := to.At.Add(s.ClockError)
+	for _, f := range s.Frames.span(settled, s.Frames[len(s.Frames)-1].Began) {
 		later, ok := s.Frames.after(f.Ended.Add(counterLag))
-		if !ok || f.Blind {
+		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		if !s.Vanishing {
+		if lost, ok := lostAcks(s.Frames, from, &f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
 		bounded := s.Prefetch > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
@@ -376,6 +263,21 @@ func repeats(s residualSample, from, to cut, lost float64) (float64, string) {
 		return 0, "the broker was not read often enough since the last pass over the store"
 	}
 	return best, ""
+}
+
+// lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
+// the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
+// the depth.
+func lostAcks(r reel, from cut, f, later *frame) (float64, bool) {
+	if noneClosed(from, later) {
+		return 0, true
+	}
+	before, ok := r.before(f.DepthFrom)
+	if !ok || !from.Balanced || !f.Whole || !before.Whole {
+		return 0, false
+	}
+	left := later.Publishes - f.Depth - before.Dead - from.BalanceLow
+	return max(0, left-max(0, before.Acks-from.AcksHigh)), true
 }
 
 // joinReasons puts the reasons of several refusals into one sentence.

@@ -25,6 +25,7 @@ type simTraffic struct {
 	passAt                                                   time.Duration // after the end of the traffic; negative: before
 	offset, offsetError                                      time.Duration
 	channels                                                 int
+	live                                                     float64 // share of the readings with live depths
 }
 
 // simEvent is one thing that happens at a time.
@@ -119,8 +120,10 @@ func runSim(t simTraffic) *simShop {
 
 func (s *simShop) publish(msg int) {
 	s.count(&s.publishes, 0)
-	s.move(&s.depth, 1)
-	s.later(s.upTo(100*time.Millisecond), func() { s.deliver(msg, false) })
+	s.later(s.upTo(transitDelay/2), func() {
+		s.move(&s.depth, 1)
+		s.later(s.upTo(100*time.Millisecond), func() { s.deliver(msg, false) })
+	})
 }
 
 func (s *simShop) deliver(msg int, again bool) {
@@ -137,7 +140,7 @@ func (s *simShop) deliver(msg int, again bool) {
 	case s.chance(s.reject):
 		s.move(&s.depth, -1)
 		s.move(&s.unacked, -1)
-		s.move(&s.dead, 1)
+		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
 	default:
 		s.state[msg] = "processing"
 		if s.chance(s.stuckShare) {
@@ -241,13 +244,20 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 	}
 	var frames reel
 	for at := s.upTo(s.interval); at < s.now; at += s.interval {
-		old := at - s.upTo(depthLag)
-		frames = append(frames, frame{
-			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond),
+		f := frame{
+			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond), DepthFrom: epoch.Add(at - depthLag), Whole: true,
 			Acks: total(&s.acks, at), Redeliveries: total(&s.redeliveries, at), Publishes: total(&s.publishes, at),
-			Closures: total(&s.closures, at), Depth: level(&s.depth, old), Unacked: level(&s.unacked, old),
-			Dead: level(&s.dead, at-s.upTo(depthLag)), Whole: true,
-		})
+			Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
+		}
+		taken := func() time.Duration { return at - s.upTo(depthLag) }
+		if s.chance(s.live) {
+			asked := at - s.upTo(2*time.Second)
+			f.DepthFrom = epoch.Add(asked)
+			taken = func() time.Duration { return asked + s.upTo(min(200*time.Millisecond, at-asked)) }
+		}
+		f.Depth, f.Dead = level(&s.depth, taken()), level(&s.dead, taken())
+		f.Unacked = level(&s.unacked, taken())
+		frames = append(frames, f)
 	}
 	started := min(s.quietBefore+s.length+s.passAt, s.now)
 	pass := &dedup.Pass{Started: epoch.Add(started), Ended: epoch.Add(started + time.Second), ClockOffset: s.offset + s.offsetError}
@@ -297,6 +307,7 @@ func drawTraffic(t *rapid.T) simTraffic {
 		offset:      time.Duration(rapid.IntRange(-100_000, 100_000).Draw(t, "offset ms")) * time.Millisecond,
 		offsetError: time.Duration(rapid.IntRange(-50, 50).Draw(t, "offset error ms")) * time.Millisecond,
 		channels:    rapid.IntRange(1, 6).Draw(t, "channels"),
+		live:        rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // roundsApart is the shortest time between two rounds, when sources turn one after the other.
 const roundsApart = 500 * time.Millisecond
 
-// rounds builds a snapshot each interval, and soon after a source turned, until ctx ends. It never waits on a source.
+// rounds builds a snapshot soon after each reading of a broker and after a source turned, and at least each interval,
+// until ctx ends. It never waits on a source.
 func (c *Collector) rounds(ctx context.Context) {
 	ticker := time.NewTicker(c.cfg.Interval)
 	defer ticker.Stop()
@@ -25,6 +26,7 @@ func (c *Collector) rounds(ctx context.Context) {
 			return
 		case <-ticker.C:
 		case <-c.wake:
+			ticker.Reset(c.cfg.Interval)
 		}
 	}
 }
@@ -48,11 +50,13 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, w := range c.stores {
 		s.Stores = append(s.Stores, w.status(now))
 	}
-	judged := batch{}
 	for _, p := range c.pipelines {
-		status := c.status(p, now)
-		p.keepJudged(judged, now, &status)
-		s.Pipelines = append(s.Pipelines, status)
+		s.Pipelines = append(s.Pipelines, c.status(p, now))
+	}
+	c.judgeMarkers(s)
+	judged := batch{}
+	for i, p := range c.pipelines {
+		p.keepJudged(judged, now, &s.Pipelines[i])
 	}
 	c.past.appendJudged(ctx, c, now, judged)
 	if ctx.Err() != nil {
@@ -71,15 +75,20 @@ func (c *Collector) absorb(now time.Time) {
 	for _, w := range c.stores {
 		w.absorb(now)
 	}
-	fresh := make(map[*brokerWatch]*dedup.BrokerSample)
+	fresh := make(map[*brokerWatch]*brokerReading)
 	for _, b := range c.brokers {
 		before := b.indexed
 		sample, isNew := b.absorb()
 		if b.indexed != before && b.index != nil {
-			c.rediscover(b, now)
+			c.rediscover(b, sample, now)
 		}
 		if isNew {
 			fresh[b] = sample
+		}
+	}
+	for _, w := range c.stores {
+		for _, shore := range w.shores {
+			shore.absorb(now)
 		}
 	}
 	for _, p := range c.pipelines {
@@ -134,7 +143,7 @@ func (c *Collector) noteTurns(now time.Time) {
 }
 
 // rediscover finds the dead-letter queues of a broker's pipelines again.
-func (c *Collector) rediscover(b *brokerWatch, now time.Time) {
+func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) {
 	users := make(map[dedup.QueueRef]int)
 	for _, p := range c.pipelines {
 		if p.broker != b {
@@ -147,10 +156,7 @@ func (c *Collector) rediscover(b *brokerWatch, now time.Time) {
 	}
 	for _, p := range c.pipelines {
 		if p.broker == b {
-			was := p.deadWhole
-			if p.deadWhole = p.deadLettersKept(users); p.deadWhole && !was {
-				p.settleUnborn()
-			}
+			p.settleKeeping(p.deadLettersKept(users), s)
 		}
 	}
 }

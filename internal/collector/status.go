@@ -161,7 +161,6 @@ func (c *Collector) findings(p *pipeline, v view) []dedup.Finding {
 	if p.store != nil && v.storeDown == "" {
 		out = append(out, messagesGivenUp(v.stats.Pass, v.now)...)
 		out = append(out, markersWithoutExpiry(v.stats.Pass)...)
-		out = append(out, processingTooLong(v.stats.Pass, p.MaxProcessing, v.now)...)
 		out = append(out, passLate(p.Store, v.stats, v.now)...)
 		out = append(out, evictions(p.Store, p.store.evictedAt)...)
 		if p.partner != "" {

@@ -31,7 +31,10 @@ type storeWatch struct {
 	disturbedWhy string
 	evictedAt    time.Time
 	pipelines    []string
-	events       eventLog
+	// users are the pipelines that keep their markers here, shores the queues of theirs by broker.
+	users  []*pipeline
+	shores []*storeShore
+	events eventLog
 }
 
 func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
@@ -98,7 +101,7 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
 	stats, _ := w.stats.get()
 	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.status(now), Stats: stats,
-		Events: mergeEvents(&w.events)}
+		Events: mergeEvents(&w.events), Pipelines: w.pipelines}
 }
 
 // keep adds what is kept of the store itself.

@@ -27,14 +27,20 @@ type frame struct {
 	Publishes    float64
 	// Closures are the channels that were closed in the whole broker.
 	Closures float64
-	// Depth is ready + unacked of the source queues, Unacked alone; Dead is what the dead-letter queues received.
-	Depth   float64
-	Unacked float64
-	Dead    float64
+	// Depth is ready + unacked of the source queues, Unacked alone; Dead is what the dead-letter queues received. They are
+	// of times between DepthFrom and Ended.
+	Depth     float64
+	Unacked   float64
+	Dead      float64
+	DepthFrom time.Time
 	// Whole is true when Depth and Dead are known and complete, so that a balance can be struck.
 	Whole bool
+	// Presumed is true when it would be whole but for this: it is not known yet that nobody consumes the dead letters.
+	Presumed bool
 	// Unborn is true when none of the source queues existed yet, in a list that hides nothing.
 	Unborn bool
+	// Unpublished is true when no source queue has a counter of publishes yet: it will be born at 0.
+	Unpublished bool
 	// Blind is true when Depth and Unacked are not known.
 	Blind bool
 	// ClosuresBlind is true when the broker does not count closed channels.
@@ -89,6 +95,15 @@ func (t *tape) settleUnborn(before time.Time) {
 	}
 }
 
+// settlePresumed decides about the frames from before it was known whether anybody consumes the dead letters.
+func (t *tape) settlePresumed(whole bool) {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.Presumed {
+			f.Whole, f.Presumed = whole, false
+		}
+	}
+}
+
 // A reel is a tape cut for arithmetic: frames in time order, newest last.
 type reel []frame
 
@@ -108,6 +123,16 @@ func (r reel) after(t time.Time) (*frame, bool) {
 		return nil, false
 	}
 	return &r[i], true
+}
+
+// depthAfter returns the earliest frame whose depths were taken at t or later, and false when there is none.
+func (r reel) depthAfter(t time.Time) (*frame, bool) {
+	for i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(t) }); i < len(r); i++ {
+		if !r[i].DepthFrom.Before(t) {
+			return &r[i], true
+		}
+	}
+	return nil, false
 }
 
 // span returns the frames whose readings began in [from, to].

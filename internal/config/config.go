@@ -160,7 +160,12 @@ func (f *file) checkStores(c *report) {
 	}
 	settled, open := markers.Resolve(f.Stores)
 	f.Stores = settled
-	for _, o := range open {
+	for _, err := range open {
+		var o *markers.Overlap
+		if !errors.As(err, &o) {
+			c.addErr("stores", err)
+			continue
+		}
 		at := func(i int) string { return fmt.Sprintf("stores[%d].%s", o.Stores[i], o.Fields[i]) }
 		c.add(at(1), "%v (%s is line %d)", o, at(0), c.line(at(0)))
 	}

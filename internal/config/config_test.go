@@ -65,6 +65,9 @@ func TestEveryProblemIsReportedAtItsLineWithAMend(t *testing.T) {
 		{"a management URL without scheme", strings.Replace(minimal, "http://127.0.0.1:15672", "127.0.0.1:15672", 1), "brokers[0].management_url"},
 		{"an unknown preset", strings.Replace(minimal, "redis-text-status", "redis-magic", 1), "stores[0].preset"},
 		{"an address beyond loopback", minimal + "server: {listen: \"0.0.0.0:8080\"}", "test.yaml:8: server.listen"},
+		{"two stores that claim the same keys", strings.Replace(minimal, "pipelines:", `  - {name: twin, preset: redis-text-status, redis: {url: "redis://localhost/0"}}`+"\npipelines:", 1),
+			`test.yaml:6: stores[1].match: stores orders and twin: match "msg:*" and match "msg:*" find the same keys of the same database, and neither is more specific: change one, or exclude from one store what belongs to the other (stores[0].match is line 5)`},
+		{"a preset without a pattern of its own", strings.Replace(minimal, "redis-text-status", "redis-presence", 1), "test.yaml:5: stores[0].match: is missing"},
 		{"a second document", minimal + "\n---\nserver: {}", "after its YAML document"},
 		{"a second document that is broken", minimal + "\n---\n{[", "after its YAML document"},
 	} {
@@ -81,6 +84,16 @@ func TestEveryProblemIsReportedAtItsLineWithAMend(t *testing.T) {
 				t.Errorf("the error shows a secret: %v", err)
 			}
 		})
+	}
+}
+
+func TestTheMoreSpecificStoreTakesItsKeysWithoutAWord(t *testing.T) {
+	cfg, err := Parse("test.yaml", []byte(strings.Replace(minimal, "pipelines:", `  - {name: eu, preset: redis-flag, match: "msg:eu:*", id: "", redis: {url: "redis://localhost/0"}}`+"\npipelines:", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y := cfg.Stores[0].Yields; len(y) != 1 || y[0].To != "eu" || len(cfg.Stores[1].Yields) != 0 {
+		t.Errorf("yields: %+v", y)
 	}
 }
 

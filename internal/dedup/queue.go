@@ -103,10 +103,21 @@ type Problem struct {
 
 // Topology is how queues are reached, for finding dead-letter queues.
 type Topology struct {
+	// At is when the reading began, by our clock.
 	At        time.Time
+	Took      time.Duration
 	Exchanges []Exchange
 	Bindings  []Binding
 	Consumers []Consumer
+	// Connections are the open connections, read after the consumers; nil when the broker does not tell.
+	Connections []Connection
+}
+
+// A Connection is an open connection to a broker.
+type Connection struct {
+	Name string
+	// Opened is the earliest time, by our clock, at which it can have been opened; zero when not known.
+	Opened time.Time
 }
 
 // An Exchange is one exchange of a broker.
@@ -130,6 +141,7 @@ type Binding struct {
 type Consumer struct {
 	Queue       QueueRef
 	Channel     string
+	Connection  string
 	Prefetch    int64
 	AckRequired bool
 }

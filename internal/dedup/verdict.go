@@ -16,8 +16,15 @@ const (
 // Verdicts returns every verdict in the order in which pages show them.
 func Verdicts() []Verdict { return []Verdict{ProbablyDead, Orphan, CannotTell, StillWorking} }
 
+// birthDoubt is how much later than it seems a marker can have been born: stores round times to whole seconds, and the
+// offset of their clocks is known to about a second.
+const birthDoubt = 2 * time.Second
+
 // Evidence is what the broker says of all pipelines of one store, for the verdict on its markers. Times are by our clock.
 type Evidence struct {
+	// At is the moment that is judged: a marker of the last complete pass was seen at At or later, and every reading
+	// below had ended by then, so that a marker which was completed meanwhile is not taken for a dead one. Whoever judges
+	// a live reading sets At to the time of that reading.
 	At time.Time
 	// Missing says why there is no evidence: the broker does not answer; empty when there is.
 	Missing string
@@ -36,13 +43,197 @@ type Evidence struct {
 	// of, so that a marker born before it was there.
 	NothingOut [2]time.Time
 	Empty      [2]time.Time
-	// Closed is the newest moment before which, and at the earliest at ClosedSince, a channel of the broker was closed.
+	// Closed is when a reading showed that every connection that consumed from the source queues before ClosedSince had
+	// been closed; both are zero when one of them may be open. A closed connection proves nothing where another one that
+	// was there at a marker's birth goes on.
 	Closed      time.Time
 	ClosedSince time.Time
 	// NoConsumersSince is since when the source queues have had no consumer; zero when they have some or it is not known.
 	NoConsumersSince time.Time
-	// DeadLetters is the depth of the dead-letter queues; nil when not known, as when there are none.
+	// DeadLetters is the depth of the dead-letter queues, read no earlier than Empty; nil when not known, as when there
+	// are none.
 	DeadLetters *int64
 	// ClockOffset is the store's clock minus ours.
 	ClockOffset time.Duration
+}
+
+// Limit is the age up to which a worker can be at honest work: the larger of MaxProcessing and twice WorkP99. It is 0
+// when MaxProcessing is not known.
+func (e Evidence) Limit() time.Duration {
+	if e.MaxProcessing <= 0 {
+		return 0
+	}
+	return max(e.MaxProcessing, 2*e.WorkP99)
+}
+
+// Judge says what the owner of a marker is doing, with the reasons in plain words for the page. It is pure, and never
+// concludes from age alone: a dead owner takes an age that honest work does not reach, and a broker that shows that
+// nobody can be at it. See docs/markers.md for the rules and for the risk that remains.
+func Judge(m Marker, e Evidence, s Scheme) (Verdict, []string) {
+	c := consider(m, e, s)
+	return c.verdict, c.reasons(e, s)
+}
+
+// VerdictOf is Judge without the reasons, for counting many markers.
+func VerdictOf(m Marker, e Evidence, s Scheme) Verdict { return consider(m, e, s).verdict }
+
+// A hindrance is what keeps a verdict from being reached.
+type hindrance uint8
+
+const (
+	noHindrance hindrance = iota
+	notInFlight           // the marker does not say that work is under way
+	noStates              // the scheme has no states
+	noEvidence            // Evidence.Missing says why
+	unborn                // the marker's beginning is not known
+	noLimit               // nobody said how long honest work takes
+	tooYoung              // nobody seems to be at it, but a worker that lost its connection could be
+	autoAck               // acks come before the work
+	faceless              // a marker that was set anew would look the same
+	mayBeOut              // the owner's delivery may be among those that are out
+	mayEnd                // nothing was out, but in one reading only
+)
+
+// A consideration is the outcome of weighing the evidence.
+type consideration struct {
+	verdict Verdict
+	hinder  hindrance
+	// age is how long the marker has been in its state, at least when atLeast.
+	age     time.Duration
+	atLeast bool
+	aged    bool
+	// out are the readings after the birth in which nothing was out, empty those in which the queues were empty.
+	out, empty moments
+	closed     bool
+}
+
+// moments are at most two moments, newest first.
+type moments struct {
+	at [2]time.Time
+	n  int
+}
+
+// consider weighs the evidence.
+//
+// With manual acks a living owner holds its delivery unacked from before the marker's birth until after the marker's end,
+// on a connection that was there at the birth. So it is gone when a reading after the birth shows nothing unacked, or when
+// every connection of that time is closed. Gone from the broker, that is: one that lost its connection may finish its
+// work, and for this the age is required beside the evidence.
+func consider(m Marker, e Evidence, s Scheme) consideration {
+	c := consideration{verdict: CannotTell}
+	switch {
+	case m.State == Present || (m.State == Processing && len(s.States) > 0 && !s.Lock && !shows(s, Processing)):
+		c.hinder = noStates
+		return c
+	case m.State != Processing:
+		c.hinder = notInFlight
+		return c
+	}
+	birth, seen := births(m, e, s)
+	if !birth.IsZero() {
+		c.age, c.aged, c.atLeast = max(0, e.At.Sub(birth)), true, m.Since.IsZero()
+	}
+	switch {
+	case e.Missing != "":
+		c.hinder = noEvidence
+		return c
+	case !c.aged:
+		c.hinder = unborn
+		return c
+	case e.Limit() <= 0:
+		c.hinder = noLimit
+		return c
+	}
+	// Without a time and, by its scheme, without an expiry it cannot be seen whether it is still the one of before.
+	known := !m.Since.IsZero() || (s.ProcessingTTL > 0 && s.Kind != "sql-table")
+	if !e.AutoAck && known {
+		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
+		c.closed = e.ClosedSince.After(seen.Add(birthDoubt)) && !e.Closed.After(e.At)
+	}
+	c.conclude(e)
+	if c.hinder == mayBeOut && !known {
+		c.hinder = faceless
+	}
+	return c
+}
+
+// conclude reaches the verdict from what was counted.
+func (c *consideration) conclude(e Evidence) {
+	gone := c.out.n >= 2 || c.closed
+	switch {
+	case c.age <= e.Limit() && !gone && c.out.n == 0 && !deserted(e):
+		c.verdict = StillWorking
+	case c.age <= e.Limit():
+		c.hinder = tooYoung
+	case e.AutoAck:
+		c.hinder = autoAck
+	case c.out.n >= 2 && c.empty.n >= 2 && e.DeadLetters != nil && *e.DeadLetters == 0:
+		c.verdict = Orphan
+	case gone:
+		c.verdict = ProbablyDead
+	case c.out.n == 1:
+		c.hinder = mayEnd
+	default:
+		c.hinder = mayBeOut
+	}
+}
+
+// births returns when the marker's state began by our clock, zero when it is not known, and from when on a reading of the
+// broker tells of this marker: not before it was first seen as it still is, because a beginning that is computed from a
+// wrong time to live, or read in a wrong zone, can lie too early.
+// The holder of a lock was alive when it last renewed its lease, whatever was read before.
+func births(m Marker, e Evidence, s Scheme) (birth, seen time.Time) {
+	birth = m.FirstSeen
+	if !m.Since.IsZero() {
+		birth = m.Since.Add(-e.ClockOffset)
+	}
+	seen = birth
+	if m.FirstSeen.After(seen) {
+		seen = m.FirstSeen
+	}
+	if sign := renewal(m, e, s); sign.After(seen) {
+		return sign, sign
+	}
+	return birth, seen
+}
+
+// renewal returns when a lock was last taken or renewed by its holder, zero for what is no lock with a lease.
+func renewal(m Marker, e Evidence, s Scheme) time.Time {
+	if !s.Lock || m.Expires.IsZero() || s.ProcessingTTL <= 0 {
+		return time.Time{}
+	}
+	return m.Expires.Add(-s.ProcessingTTL - e.ClockOffset)
+}
+
+// after keeps the distinct moments that lie certainly after a birth and not after the moment that is judged.
+func after(all [2]time.Time, birth, at time.Time) moments {
+	var kept moments
+	for _, t := range all {
+		if t.IsZero() || !t.After(birth.Add(birthDoubt)) || t.After(at) || (kept.n > 0 && !t.Before(kept.at[0])) {
+			continue
+		}
+		kept.at[kept.n] = t
+		kept.n++
+	}
+	return kept
+}
+
+// deserted reports whether the broker knows of nobody who could be at work.
+func deserted(e Evidence) bool {
+	return e.Consumers != nil && *e.Consumers == 0 && (e.AutoAck || (e.Unacked != nil && *e.Unacked == 0))
+}
+
+func shows(s Scheme, state State) bool {
+	for _, has := range s.States {
+		if has == state {
+			return true
+		}
+	}
+	return false
+}
+
+// Overdue reports whether a marker is older than honest work takes, as far as its age is known.
+func (e Evidence) Overdue(m Marker, s Scheme) bool {
+	birth, _ := births(m, e, s)
+	return e.Limit() > 0 && !birth.IsZero() && e.At.Sub(birth) > e.Limit()
 }

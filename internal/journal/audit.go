@@ -89,6 +89,10 @@ type entryJSON struct {
 	Action    string `json:"action"`
 	Target    string `json:"target"`
 	Detail    string `json:"detail"`
+	Reason    string `json:"reason,omitempty"`
+	Before    string `json:"before,omitempty"`
+	After     string `json:"after,omitempty"`
+	Hash      string `json:"hash,omitempty"`
 }
 
 // Record appends an entry. It returns after the entry is on disk.
@@ -96,6 +100,7 @@ func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
 	text, err := json.Marshal(entryJSON{
 		At: e.At.UTC().Format(time.RFC3339Nano), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role,
 		Method: e.Method, From: e.From, Action: e.Action, Target: e.Target, Detail: e.Detail,
+		Reason: e.Reason, Before: e.Before, After: e.After, Hash: e.Hash,
 	})
 	if err != nil {
 		return fmt.Errorf("write audit: %w", err)

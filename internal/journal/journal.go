@@ -1,4 +1,4 @@
-// Package journal keeps what happened in SQL: users and sessions in one file, and the audit in a file of its own.
+// Package journal keeps what happened in SQL: users, sessions and operations on markers in one file, and the audit in a file of its own.
 package journal
 
 import (
@@ -25,12 +25,13 @@ const (
 // DB is the journal. It is safe for concurrent use.
 type DB struct {
 	main     *sql.DB
+	acts     *sql.DB // the same file, for what must be on disk before anything is done
 	audit    *Audit
 	sessions *Sessions
 }
 
 // Open opens or creates the journal in a directory, which it creates too. A journal that is damaged is moved aside with a
-// warning and begun anew: its accounts and sessions are lost, no figure is. A damaged audit is never moved nor written to;
+// warning and begun anew: its accounts, sessions and images of cleared markers are lost, no figure is. A damaged audit is never moved nor written to;
 // the journal opens without it, and Record refuses. An unusable directory is an error that says what to do; a full disk,
 // which may heal, is one that wraps syscall.ENOSPC.
 func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
@@ -41,7 +42,12 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{main: main, audit: openAudit(ctx, filepath.Join(dir, auditFile), log), sessions: newSessions(main, log)}, nil
+	acts, err := sql.Open("sqlite", dsn(filepath.Join(dir, mainFile), "FULL", "secure_delete(1)"))
+	if err != nil {
+		return nil, errors.Join(err, main.Close())
+	}
+	acts.SetMaxOpenConns(1)
+	return &DB{main: main, acts: acts, audit: openAudit(ctx, filepath.Join(dir, auditFile), log), sessions: newSessions(main, log)}, nil
 }
 
 // Audit returns the audit.
@@ -50,8 +56,11 @@ func (db *DB) Audit() *Audit { return db.audit }
 // Sessions returns the store of signed-in sessions.
 func (db *DB) Sessions() *Sessions { return db.sessions }
 
+// Operations returns the keeper of plans, operations and images.
+func (db *DB) Operations() *Operations { return &Operations{read: db.main, write: db.acts} }
+
 // Close closes both files.
-func (db *DB) Close() error { return errors.Join(db.main.Close(), db.audit.close()) }
+func (db *DB) Close() error { return errors.Join(db.acts.Close(), db.main.Close(), db.audit.close()) }
 
 // checkDir makes sure that the directory can be written to, before SQLite says so in its own words.
 func checkDir(dir string) error {
@@ -80,7 +89,7 @@ func openMain(ctx context.Context, path string, log *slog.Logger) (*sql.DB, erro
 			return nil, fmt.Errorf("move the damaged journal aside: %w", err)
 		}
 	}
-	log.Warn("the journal was damaged and begins anew; accounts and sessions in it are gone", "moved_to", aside, "err", damaged)
+	log.Warn("the journal was damaged and begins anew; accounts, sessions and images of cleared markers in it are gone", "moved_to", aside, "err", damaged)
 	return openFile(ctx, path, "NORMAL", "migrations")
 }
 
@@ -133,10 +142,10 @@ func prepare(ctx context.Context, db *sql.DB, migrations string) error {
 	return nil
 }
 
-func dsn(path, synchronous string) string {
-	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
+func dsn(path, synchronous string, pragmas ...string) string {
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
 		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)", "trusted_schema(0)",
-	}}
+	}, pragmas...)}
 	return fileURL(path, q)
 }
 

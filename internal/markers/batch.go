@@ -109,8 +109,8 @@ func (r reads) command(ctx context.Context, i item) redis.Cmder {
 	return redis.NewStatusCmd(ctx, "type", i.key)
 }
 
-// answer turns an answer to command into a value.
-func (r reads) answer(cmd redis.Cmder) (fetched, error) {
+// answer turns the answer to a command of reads into a value.
+func answer(cmd redis.Cmder) (fetched, error) {
 	err := cmd.Err()
 	if err != nil && !isAnswer(err, "WRONGTYPE") {
 		return fetched{}, err
@@ -128,10 +128,9 @@ func (r reads) answer(cmd redis.Cmder) (fetched, error) {
 			f.problem = "the key is a " + printable(t) + ", not a string"
 		}
 	}
-	switch {
-	case err != nil && r == readHash:
+	if _, hash := cmd.(*redis.ScanCmd); err != nil && hash {
 		f.problem = "the key is not a hash"
-	case err != nil:
+	} else if err != nil {
 		f.problem = "the key is not a string"
 	}
 	return f, nil
@@ -159,7 +158,7 @@ func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item,
 	}
 	found := make([]fetched, len(items))
 	for i := range items {
-		if found[i], err = how.answer(values[i]); err != nil {
+		if found[i], err = answer(values[i]); err != nil {
 			return nil, 0, err
 		}
 		if err := expiries[i].Err(); isAnswer(err, "ERR unknown command") && b.command == absoluteExpiry {

@@ -25,13 +25,15 @@ type Report struct {
 	Samples []dedup.Marker
 	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*".
 	Missing []string
+	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
+	Blind string
 	// Findings are hazards of the server or of the mapping.
 	Findings []dedup.Finding
 }
 
 // Check tries every command first: with one of them refused there is nothing to count, and the report says so.
 func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
-	var r Report
+	r := Report{Blind: s.Scheme().Blind}
 	if err := s.rdb.Ping(ctx).Err(); err != nil && !isAnswer(err, "NOPERM") {
 		return r, s.explain.explain(err)
 	}
@@ -67,8 +69,12 @@ func (s *redisStore) missingGrants(ctx context.Context) ([]string, error) {
 	tries := []redis.Cmder{
 		redis.NewStatusCmd(ctx, "ping"), redis.NewStringCmd(ctx, "info"), redis.NewTimeCmd(ctx, "time"), redis.NewIntCmd(ctx, "dbsize"),
 		redis.NewScanCmd(ctx, nil, "scan", 0, "match", s.layout.scan, "count", 10),
-		redis.NewIntCmd(ctx, absoluteExpiry, key), s.layout.reads.command(ctx, item{key: key}), redis.NewStringCmd(ctx, "getrange", key, 0, 0),
+		redis.NewIntCmd(ctx, absoluteExpiry, key), s.layout.reads.command(ctx, item{key: key}),
 		redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"),
+	}
+	if s.layout.reads == readType {
+		// Reading needs the type alone, a look at one marker its value.
+		tries = append(tries, redis.NewStringCmd(ctx, "getrange", key, 0, 0))
 	}
 	if s.layout.hasRetry {
 		tries = append(tries, redis.NewIntCmd(ctx, absoluteExpiry, s.layout.keyLike(s.layout.retry, probe)))

@@ -9,6 +9,7 @@ import (
 const (
 	fieldMatch = "match"
 	fieldRetry = "retry.match"
+	fieldTable = "table"
 )
 
 // An Overlap is a pair of stores that would take the same keys of the same database for theirs, with patterns of which
@@ -23,16 +24,19 @@ type Overlap struct {
 
 // Error names both stores and what to do.
 func (o *Overlap) Error() string {
+	if o.Fields[0] == fieldTable {
+		return fmt.Sprintf("stores %s and %s: both read table %q of the same database: keep one of them", o.names[0], o.names[1], o.Patterns[0])
+	}
 	return fmt.Sprintf("stores %s and %s: %s %q and %s %q find the same keys of the same database, and neither is more specific: "+
 		"change one, or exclude from one store what belongs to the other",
 		o.names[0], o.names[1], o.Fields[0], o.Patterns[0], o.Fields[1], o.Patterns[1])
 }
 
 // Resolve settles which store has a key that the patterns of several stores of one database match: the one with the
-// longest literal beginning. It returns the stores with what each yields to others, and the pairs that cannot be settled.
-func Resolve(stores []Config) ([]Config, []*Overlap) {
+// longest literal beginning. It returns the stores with what each yields to others, and the pairs that cannot be settled, each an *Overlap.
+func Resolve(stores []Config) ([]Config, []error) {
 	settled := slices.Clone(stores)
-	var open []*Overlap
+	var open []error
 	for i := range settled {
 		settled[i].Yields = nil
 	}

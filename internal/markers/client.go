@@ -38,6 +38,14 @@ func (mute) Printf(context.Context, string, ...any) {}
 // newClient returns a client with few connections that leaves no trace in the store: no client name, no library
 // announcement, no reads that count as use where the server can tell them apart.
 func newClient(r Redis) (*redis.Client, error) {
+	options, err := clientOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(options), nil
+}
+
+func clientOptions(r Redis) (*redis.Options, error) {
 	options, err := parseURL(r)
 	if err != nil {
 		return nil, err
@@ -64,7 +72,7 @@ func newClient(r Redis) (*redis.Client, error) {
 		_ = conn.Do(ctx, "client", "no-touch", "on").Err()
 		return nil
 	}
-	return redis.NewClient(options), nil
+	return options, nil
 }
 
 func addCertificates(t *tls.Config, r Redis) error {

@@ -87,7 +87,7 @@ func (c Config) reads() reads {
 	switch {
 	case c.Kind == kindRedisLock && c.Value.Codec == codecRedisson:
 		return readHash
-	case len(c.shown()) == 1 && len(c.States[dedup.Present]) > 0 && c.States[dedup.Present][0] == anyValue && c.Value.Time == "":
+	case len(c.canShow()) == 1 && len(c.States[dedup.Present]) > 0 && c.States[dedup.Present][0] == anyValue && c.Value.Time == "":
 		return readType
 	}
 	return readString
@@ -95,7 +95,7 @@ func (c Config) reads() reads {
 
 // lifeTells says which state a marker must have that lives longer than ttl.processing.
 func (c Config) lifeTells() dedup.State {
-	states := c.shown()
+	states := c.canShow()
 	if len(states) == 0 {
 		return ""
 	}
@@ -106,6 +106,11 @@ func (c Config) lifeTells() dedup.State {
 		return last
 	}
 	return ""
+}
+
+// tells reports whether what is left of a marker's life tells its state, which is then lifeTells.
+func (l *layout) tells(expiry, now int64) bool {
+	return l.lifeTells != "" && expiry >= 0 && expiry-now > l.cfg.TTL.Processing.Milliseconds()
 }
 
 // raw returns the pattern of raw keys for a pattern of plain keys: Java's serialiser puts its header and a length of two
@@ -165,8 +170,14 @@ const (
 	retryKey
 )
 
-// classify says what a raw key is, and returns its message id.
-func (l *layout) classify(key string) (keyClass, string) {
+// classify says what a raw key is.
+func (l *layout) classify(key string) keyClass {
+	class, _ := l.known(key)
+	return class
+}
+
+// known says what a raw key is, and returns its message id.
+func (l *layout) known(key string) (keyClass, string) {
 	plain, ok := l.plain(key)
 	if !ok {
 		return foreignKey, ""
@@ -243,7 +254,7 @@ func (l *layout) candidate(plain, id string, want keyClass) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	class, got := l.classify(key)
+	class, got := l.known(key)
 	return key, class == want && got == id
 }
 
@@ -297,28 +308,33 @@ func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 		return m
 	}
 	m.Key = key
-	_, m.ID = l.classify(key)
+	_, m.ID = l.known(key)
 	return m
 }
 
 // marker returns a marker as it was read.
 func (l *layout) marker(key string, d decoded, expiry, now int64) dedup.Marker {
-	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: bounded(d.status), Owner: bounded(d.owner), Detail: d.detail}
-	m.Expires, m.Since = l.times(d, expiry, now)
+	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail}
+	m.Expires, m.Since = l.dated(d, expiry, now)
 	return l.named(m, key)
 }
 
 // times returns when a marker expires and since when it is in its state, by the store's clock; each is zero when that
-// cannot be known. The time that the value holds goes before the one that follows from the expiry. Only the lives of
-// processing, done and present markers are configured.
-func (l *layout) times(d decoded, expiry, now int64) (expires, since time.Time) {
+// cannot be known. Only the lives of processing, done and present markers are configured.
+func (l *layout) times(state dedup.State, expiry, now int64) (expires, since time.Time) {
 	if expiry > 0 {
 		expires = time.UnixMilli(expiry)
 	}
+	return expires, began(expiry, now, l.cfg.ttl(state))
+}
+
+// dated is times for a decoded value: the time that the value holds goes before the one that follows from the expiry.
+func (l *layout) dated(d decoded, expiry, now int64) (expires, since time.Time) {
+	expires, since = l.times(d.state, expiry, now)
 	if !d.at.IsZero() {
-		return expires, d.at
+		since = d.at
 	}
-	return expires, began(expiry, now, l.cfg.ttl(d.state))
+	return expires, since
 }
 
 // permanent says whether a marker of this state that never expires is not what the scheme makes.

@@ -14,14 +14,14 @@ func (c Config) scheme() dedup.Scheme {
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
-		States: c.shown(), Lock: c.Kind == kindRedisLock,
+		States: c.canShow(), Lock: c.Kind == kindRedisLock,
 	}
 	s.Blind = blind(s)
 	return s
 }
 
-// shown returns the states that markers of the store can show, in the order of dedup.States.
-func (c Config) shown() []dedup.State {
+// canShow returns the states that markers of the store can show, in the order of dedup.States.
+func (c Config) canShow() []dedup.State {
 	if c.Kind == kindRedisLock {
 		return []dedup.State{dedup.Processing}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -19,7 +20,6 @@ const (
 	statementLimit = queryLimit + time.Second
 	// actLimit is how long one action may take altogether; a row is locked for less.
 	actLimit = 15 * time.Second
-	typeRow  = "row"
 )
 
 // sqlActor changes single rows of a table, each in a transaction of its own, with the acting credentials.
@@ -27,10 +27,43 @@ type sqlActor struct {
 	cfg Config
 	d   actDialect
 	db  *sql.DB
-	at  place
+	at  sqlAddress
 	// zone is the time zone of the watching sessions, in which the times of a sighting were read; empty for the server's.
 	zone string
 	log  *slog.Logger
+
+	mu sync.Mutex
+	// known is the table as it last was described; nil before.
+	known *knownTable
+}
+
+// knownFor is how long the description of a table is used: asking again for every row would open every table that may
+// refer to it. That its columns are still the same is seen for every row.
+const knownFor = 30 * time.Second
+
+// knownTable is what the catalogue of a server said of the table.
+type knownTable struct {
+	server string
+	at     time.Time
+	table  *sqlTable
+	traits rowTraits
+}
+
+// recall returns the description of the table if it is of this server and recent.
+func (a *sqlActor) recall(server string) *knownTable {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil || a.known.server != server || time.Since(a.known.at) > knownFor {
+		return nil
+	}
+	return a.known
+}
+
+// remember keeps a description; nil forgets the last one.
+func (a *sqlActor) remember(known *knownTable) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known = known
 }
 
 // openSQLActor returns nil without an error when the configuration has no account to act with.
@@ -40,7 +73,7 @@ func openSQLActor(c Config, log *slog.Logger) (Actor, error) {
 	}
 	d, ok := actDialects[c.SQL.Driver]
 	if !ok {
-		return nil, fmt.Errorf("open store %q for acting: sql.driver is %q", c.Name, c.SQL.Driver)
+		return nil, fmt.Errorf("open store %q for acting: sql.driver is %q: use mysql or postgres", c.Name, c.SQL.Driver)
 	}
 	dsn := c.Act.SQL.DSN.Reveal()
 	at, err := d.parse(dsn)
@@ -104,7 +137,7 @@ func (a *sqlActor) unclearable(seen dedup.Sighting) string {
 		return "a business row, not a marker: mend it where it is made"
 	case seen.Store != "" && seen.Store != a.cfg.Name:
 		return "it is a marker of the store " + printable(seen.Store)
-	case seen.Type != typeRow:
+	case seen.Type != rowType:
 		return "what was seen is not a row"
 	case seen.State == dedup.StateUnknown:
 		return "what cannot be decoded is never cleared"
@@ -125,6 +158,8 @@ func (a *sqlActor) act(ctx context.Context, seen dedup.Sighting, do func(*rowAct
 	if err == nil {
 		return outcome
 	}
+	// What was remembered of the table may be what went wrong.
+	a.remember(nil)
 	var commit *commitError
 	if errors.As(err, &commit) {
 		a.log.Warn("the answer to a COMMIT was lost", "key", printable(seen.Key), "err", commit.err)

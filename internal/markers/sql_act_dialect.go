@@ -55,4 +55,6 @@ const (
 	fateUnknown txFate = iota
 	fateCommitted
 	fateAborted
+	// fateOpen: the transaction has not ended yet.
+	fateOpen
 )

@@ -30,19 +30,16 @@ func (mysqlDialect) inZone(zone string) string {
 // prepare limits every wait: for the row by the statement itself where the server knows how, for the table, and for us in
 // the middle of the transaction. What it sets stays with the connection, which is used for nothing else.
 func (d mysqlDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer, zone string) (string, error) {
-	limits := fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 2, wait_timeout = %d, sql_mode = DEFAULT", int(2*actLimit.Seconds()))
+	limits := fmt.Sprintf("SET SESSION character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_general_ci, "+
+		"innodb_lock_wait_timeout = 1, lock_wait_timeout = 2, wait_timeout = %d, sql_mode = DEFAULT,", int(2*actLimit.Seconds()))
 	switch {
 	case s.mariadb && s.hasLimit:
-		limits += fmt.Sprintf(", max_statement_time = %g", queryLimit.Seconds())
+		limits += fmt.Sprintf(" max_statement_time = %g,", queryLimit.Seconds())
 	case !s.mariadb:
-		limits += fmt.Sprintf(", max_execution_time = %d", queryLimit.Milliseconds())
+		limits += fmt.Sprintf(" max_execution_time = %d,", queryLimit.Milliseconds())
 	}
-	for _, statement := range []string{"SET NAMES utf8mb4", limits, d.inZone(zone)} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return "", err
-		}
-	}
-	return "", nil
+	_, err := tx.ExecContext(ctx, limits+strings.TrimPrefix(d.inZone(zone), "SET SESSION"))
+	return "", err
 }
 
 func (mysqlDialect) fate(context.Context, querier, string) txFate { return fateUnknown }
@@ -94,7 +91,7 @@ func (mysqlDialect) lenient() string {
 func (mysqlDialect) overriding() string { return "" }
 
 func (d mysqlDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
-	traits := rowTraits{generated: map[string]bool{}, refreshed: map[string]bool{}, automatic: map[string]bool{}}
+	traits := rowTraits{generated: map[string]bool{}, refreshed: map[string]bool{}, hidden: map[string]bool{}, automatic: map[string]bool{}}
 	rows, err := q.QueryContext(ctx, `SELECT COLUMN_NAME, DATA_TYPE, COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA)
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.schema, t.name)
 	if err != nil {
@@ -109,6 +106,7 @@ func (d mysqlDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTr
 		}
 		traits.generated[name] = generated
 		traits.refreshed[name] = strings.Contains(extra, "on update")
+		traits.hidden[name] = strings.Contains(extra, "invisible")
 		traits.automatic[name] = strings.Contains(extra, "auto_increment")
 		if isGeometry(typ) && !generated {
 			traits.obstacle = "column " + printable(name) + " is of type " + typ + ", which could not be restored exactly"
@@ -129,28 +127,44 @@ func isGeometry(typ string) bool {
 	return false
 }
 
-// obstacle looks for an engine without transactions, for rows elsewhere that would be deleted along, and for columns that
-// the account may not read: an image without them would not be the row. The last query reads no row.
+// obstacle looks for an engine without transactions, and for rows elsewhere that would be deleted along.
 func (d mysqlDialect) obstacle(ctx context.Context, q querier, t *sqlTable) (string, error) {
 	var transactions, dependent sql.NullString
 	err := q.QueryRowContext(ctx, `SELECT (SELECT TRANSACTIONS FROM information_schema.ENGINES WHERE ENGINE = ?),
 		(SELECT MIN(TABLE_NAME) FROM information_schema.REFERENTIAL_CONSTRAINTS
-			WHERE UNIQUE_CONSTRAINT_SCHEMA = ? AND REFERENCED_TABLE_NAME = ? AND DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))`,
+			WHERE CONSTRAINT_SCHEMA = ? AND REFERENCED_TABLE_NAME = ? AND DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))`,
 		t.engine, t.schema, t.name).Scan(&transactions, &dependent)
 	switch {
 	case err != nil:
 		return "", err
 	case transactions.String != "YES":
 		return "tables of engine " + printable(t.engine) + " have no transactions: a row cannot be compared and deleted safely", nil
-	case dependent.Valid:
-		return "rows of table " + printable(dependent.String) + " would be deleted or changed along with it", nil
 	}
-	rows, err := q.QueryContext(ctx, "SELECT * FROM "+t.quoted(d)+" LIMIT 0")
-	if err != nil {
+	if !dependent.Valid {
+		dependent, err = d.dependent(ctx, q, t)
+	}
+	if err != nil || !dependent.Valid {
 		return "", err
 	}
-	defer rows.Close()
-	return "", rows.Err()
+	return "rows of table " + printable(dependent.String) + " would be deleted or changed along with it", nil
+}
+
+// dependent asks InnoDB itself for foreign keys that delete or empty other rows along: the bits 1 and 2 of TYPE. The other
+// catalogue hides tables on which the account has no right, and it would have to open every table of other databases;
+// this one needs PROCESS, and without it nothing is known.
+func (d mysqlDialect) dependent(ctx context.Context, q querier, t *sqlTable) (sql.NullString, error) {
+	var found sql.NullString
+	for _, view := range []string{"INNODB_SYS_FOREIGN", "INNODB_FOREIGN"} {
+		err := q.QueryRowContext(ctx, "SELECT MIN(FOR_NAME) FROM information_schema."+view+" WHERE REF_NAME = CONCAT(?, '/', ?) AND TYPE & 3 <> 0",
+			t.schema, t.name).Scan(&found)
+		switch {
+		case err == nil || d.refusal(err).denied:
+			return found, nil
+		case !isMySQL(err, erUnknownTable):
+			return found, err
+		}
+	}
+	return found, nil
 }
 
 // holders lists the transactions that hold locks. Which rows they hold does not show while nobody waits.
@@ -179,6 +193,7 @@ func (d mysqlDialect) actGrant(a *sqlActor, r *rowAct) string {
 
 // The error numbers that only acting meets.
 const (
+	erUnknownTable   = 1109
 	erDuplicateEntry = "1062"
 	erReadOnly       = "1290"
 	erReadOnlyTx     = "1792"

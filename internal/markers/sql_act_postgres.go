@@ -52,6 +52,8 @@ func (postgresDialect) fate(ctx context.Context, q querier, id string) txFate {
 		return fateCommitted
 	case "aborted":
 		return fateAborted
+	case "in progress":
+		return fateOpen
 	}
 	return fateUnknown
 }

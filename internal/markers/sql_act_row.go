@@ -41,6 +41,8 @@ type rowTraits struct {
 	generated map[string]bool
 	// refreshed columns are set by the server at every UPDATE that does not set them.
 	refreshed map[string]bool
+	// hidden columns are left out of SELECT *.
+	hidden map[string]bool
 	// automatic columns are numbered by the server: a new row has another number.
 	automatic map[string]bool
 	// obstacle says why rows cannot be deleted and restored safely; empty if they can.
@@ -85,34 +87,74 @@ func (r *rowAct) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// describe reads the table as it is now: an image must hold every column.
+// describe makes ready what is known of the table.
 func (r *rowAct) describe(ctx context.Context, server sqlServer) error {
-	table, err := r.d.describe(ctx, r.conn, r.actor.cfg.Table)
-	if errors.Is(err, errNoTable) {
-		return rowRefusal("the acting account sees no table " + printable(r.actor.cfg.Table) + ": " + r.d.actGrant(r.actor, nil))
+	known := r.actor.recall(server.id)
+	if known == nil {
+		table, err := r.d.describe(ctx, r.conn, r.actor.cfg.Table)
+		if errors.Is(err, errNoTable) {
+			return rowRefusal("the acting account sees no table " + printable(r.actor.cfg.Table) + ": " + r.d.actGrant(r.actor, nil))
+		}
+		if err != nil {
+			return err
+		}
+		traits, err := r.d.traits(ctx, r.conn, table)
+		if err != nil {
+			return err
+		}
+		known = &knownTable{server: server.id, at: time.Now(), table: table, traits: traits}
+		r.actor.remember(known)
 	}
+	// The layout notes in the table along which index it is walked: every action has a copy of its own.
+	table := *known.table
+	layout, err := newSQLLayout(r.actor.cfg, r.d, server, &table)
 	if err != nil {
-		return err
-	}
-	if r.layout, err = newSQLLayout(r.actor.cfg, r.d, server, table); err != nil {
 		return rowRefusal(dedup.PublicText(err))
 	}
-	if r.traits, err = r.d.traits(ctx, r.conn, table); err != nil {
-		return err
-	}
+	r.layout, r.traits = layout, known.traits
 	if r.traits.obstacle != "" {
 		return rowRefusal(r.traits.obstacle)
 	}
-	values, err := decodeKey(r.seen.Key, len(r.layout.key))
+	values, err := decodeKey(r.seen.Key, len(layout.key))
 	if err != nil {
 		return rowRefusal(err.Error())
 	}
-	r.key = nil
 	for _, v := range values {
 		r.key = append(r.key, v)
 	}
 	return nil
 }
+
+// allColumns makes sure that the table has the columns that are known, and that the account may read them all: an image
+// without one would not be the row. It reads no row. Once a row is locked, columns can no longer change.
+func (r *rowAct) allColumns(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	rows, err := r.tx.QueryContext(ctx, "SELECT * FROM "+r.table()+" LIMIT 0")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	visible := 0
+	for _, c := range r.layout.table.columns {
+		if slices.Contains(names, c.name) {
+			visible++
+		} else if !r.traits.hidden[c.name] {
+			return errTableChanged
+		}
+	}
+	if visible < len(names) {
+		return errTableChanged
+	}
+	return rows.Err()
+}
+
+// errTableChanged refuses one action: the next one reads the description of the table again.
+const errTableChanged = rowRefusal("the columns of the table changed at this moment: nothing was done, try again")
 
 // end rolls back what was not committed and gives the connection back.
 func (r *rowAct) end() {
@@ -180,7 +222,10 @@ func (r *rowAct) read(ctx context.Context, q querier, lock string) (*dedup.Sight
 	for i, c := range r.layout.watched {
 		now[c.name] = exactText(row.exact[i])
 	}
-	sighting := r.sighting(r.layout.marker(row), now)
+	sighting, err := r.layout.sighting(row, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
 	return &sighting, now, rows.Err()
 }
 
@@ -192,15 +237,6 @@ func exactText(raw sql.RawBytes) *string {
 	return &text
 }
 
-func (r *rowAct) sighting(m dedup.Marker, columns texts) dedup.Sighting {
-	s := dedup.Sighting{Marker: m, At: time.Now(), Clock: r.clock(), Server: r.layout.server.id, Type: typeRow,
-		Value: columns.json(), ExpiresMillis: dedup.NoExpiry}
-	if !m.Expires.IsZero() {
-		s.ExpiresMillis = m.Expires.UnixMilli()
-	}
-	return s
-}
-
 // clock is the time by the server's clock.
 func (r *rowAct) clock() time.Time {
 	server := r.layout.server
@@ -209,6 +245,9 @@ func (r *rowAct) clock() time.Time {
 
 // image returns every column that can be written, as text that the same column takes back, in universal time.
 func (r *rowAct) image(ctx context.Context) (texts, error) {
+	if err := r.allColumns(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.exec(ctx, r.d.inZone(r.d.universal())); err != nil {
 		return nil, err
 	}

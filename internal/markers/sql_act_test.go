@@ -1,7 +1,6 @@
 package markers_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -46,11 +45,11 @@ type acted struct {
 	actor  markers.Actor
 }
 
-// open makes a store of the preset over the database, with an account to watch and one to act.
+// openActed makes a store of the preset over the database, with an account to watch and one to act.
 func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watchDSN, actDSN string) *acted {
 	t.Helper()
-	cfg.Name, cfg.SQL = "orders", markers.SQL{Driver: db.Driver, DSN: secret.New(mysqlForm(db, watchDSN))}
-	cfg.Act.SQL.DSN = secret.New(mysqlForm(db, actDSN))
+	cfg.Name, cfg.SQL = "orders", markers.SQL{Driver: db.Driver, DSN: secret.New(watchDSN)}
+	cfg.Act.SQL.DSN = secret.New(actDSN)
 	store := markerstest.OpenStore(t, cfg)
 	reader, ok := store.(markers.Reader)
 	if !ok {
@@ -59,11 +58,9 @@ func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watch
 	return &acted{Database: db, cfg: cfg, reader: reader, actor: newActor(t, cfg)}
 }
 
-func mysqlForm(_ *markerstest.Database, dsn string) string { return dsn }
-
 func newActor(t testing.TB, cfg markers.Config) markers.Actor {
 	t.Helper()
-	actor, err := markers.OpenSQLActor(cfg, markerstest.Log(t))
+	actor, err := markers.OpenActor(cfg, markerstest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +129,6 @@ func (k *keeper) keep(image dedup.Sighting) error {
 	k.images = append(k.images, image)
 	return nil
 }
-
-func keepNothing(dedup.Sighting) error { return nil }
 
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, test func(t *testing.T, driver string)) {
@@ -223,7 +218,10 @@ func TestARowThatALiveTransactionHoldsIsRefusedWithItsHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		outcome := a.actor.Clear(t.Context(), seen, false, keepNothing)
+		outcome := a.actor.Clear(t.Context(), seen, false, func(dedup.Sighting) error {
+			t.Error("an image was kept of a row that is not ours to clear")
+			return nil
+		})
 		wantResult(t, outcome, dedup.Refused, "a live transaction holds the row")
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("it took %s to be refused", took)
@@ -298,5 +296,3 @@ func TestTwoActorsClearTheSameRowsEachOnce(t *testing.T) {
 		}
 	})
 }
-
-var _ = context.Background

@@ -113,36 +113,54 @@ func sessionWords(user, host sql.NullString, seconds sql.NullFloat64) string {
 	return text
 }
 
-// settle finds out what became of a COMMIT whose answer was lost, over another connection. Where the server remembers the
-// fate of transactions it is asked; elsewhere the row tells, as far as it can.
+// settleFor is how long we wait until the server has noticed that the connection of a COMMIT is lost.
+const settleFor = 2 * time.Second
+
+// settle finds out what became of a COMMIT whose answer was lost, over another connection. While its transaction is still
+// open there, it asks again.
 func (r *rowAct) settle(ctx context.Context, commit *commitError) dedup.Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actLimit)
 	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(settleFor); ; {
+		outcome, open := r.ask(ctx, commit)
+		if !open || time.Now().After(deadline) {
+			return outcome
+		}
+		<-tick.C
+	}
+}
+
+// ask asks once for the fate of a COMMIT. Where the server remembers the fate of transactions it is asked; elsewhere the
+// row tells, as far as it can. Open means that the transaction may not have ended yet.
+func (r *rowAct) ask(ctx context.Context, commit *commitError) (outcome dedup.Outcome, open bool) {
 	lost := "the answer to the COMMIT was lost (" + printable(commit.err.Error()) + ")"
 	seen := r.seen
 	seen.Server = r.layout.server.id
 	again := &rowAct{actor: r.actor, d: r.d, seen: seen}
 	if err := again.begin(ctx); err != nil {
-		return dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + printable(err.Error())}
+		return dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + printable(err.Error())}, false
 	}
 	defer again.end()
-	switch fate := r.d.fate(ctx, again.tx, r.id); {
+	fate := r.d.fate(ctx, again.tx, r.id)
+	switch {
 	case fate == fateCommitted:
-		return r.done
+		return r.done, false
 	case fate == fateAborted && r.d.fault(commit.err) != faultLost:
-		return rowRefused(r.actor.words(r.d.fault(commit.err), commit.err, r))
+		return rowRefused(r.actor.words(r.d.fault(commit.err), commit.err, r)), false
 	case fate == fateAborted:
-		return dedup.Outcome{Result: dedup.NotDone, Text: "the connection was lost, and the server rolled back"}
+		return dedup.Outcome{Result: dedup.NotDone, Text: "the connection was lost, and the server rolled back"}, false
 	}
 	now, _, err := again.read(ctx, again.tx, r.d.locking(again.layout.server))
 	if err != nil {
-		text := ", and the row could not be read again: " + printable(err.Error())
+		outcome = dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + printable(err.Error())}
 		if r.d.fault(err) == faultLocked {
-			text = ", and a transaction still holds the row"
+			outcome.Text = lost + ", and a transaction still holds the row"
 		}
-		return dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + text}
+		return outcome, r.d.fault(err) == faultLocked
 	}
-	return r.told(ctx, again, now, lost)
+	return r.told(ctx, again, now, lost), fate == fateOpen
 }
 
 // told says what the row tells of a COMMIT whose answer was lost; the row is locked, so that COMMIT has ended.

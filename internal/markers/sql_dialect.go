@@ -12,8 +12,8 @@ import (
 // queryLimit is the longest that a query of ours may run in the server, by the server's own watch where it has one.
 const queryLimit = 2 * time.Second
 
-// place is where a DSN leads. It holds no secret.
-type place struct {
+// sqlAddress is where a DSN leads. It holds no secret.
+type sqlAddress struct {
 	addr     string
 	user     string
 	database string
@@ -25,7 +25,7 @@ type dialect interface {
 	// name is how people call the server: "PostgreSQL".
 	name() string
 	// parse reads a DSN. Its error never holds the DSN.
-	parse(dsn string) (place, error)
+	parse(dsn string) (sqlAddress, error)
 	// open returns a pool of at most conns connections that do not connect yet.
 	open(dsn string, conns int) (*sql.DB, error)
 	quote(identifier string) string

@@ -39,7 +39,7 @@ func (r refusal) answered() bool { return r.code != "" }
 // sqlExplainer words errors for people: which server, what it said, what to do. It never shows the DSN.
 type sqlExplainer struct {
 	dialect dialect
-	at      place
+	at      sqlAddress
 }
 
 // explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.

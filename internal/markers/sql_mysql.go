@@ -34,16 +34,16 @@ func (mysqlDialect) config(dsn string) (*mysql.Config, error) {
 	return c, nil
 }
 
-func (d mysqlDialect) parse(dsn string) (place, error) {
+func (d mysqlDialect) parse(dsn string) (sqlAddress, error) {
 	c, err := d.config(dsn)
 	if err != nil {
-		return place{}, err
+		return sqlAddress{}, err
 	}
 	addr := strings.ToLower(c.Addr)
 	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "127.0.0.1" || host == "::1") {
 		addr = net.JoinHostPort("localhost", port)
 	}
-	return place{addr: addr, user: c.User, database: c.DBName, tls: c.TLSConfig != "" && c.TLSConfig != "false"}, nil
+	return sqlAddress{addr: addr, user: c.User, database: c.DBName, tls: c.TLSConfig != "" && c.TLSConfig != "false"}, nil
 }
 
 func (d mysqlDialect) open(dsn string, conns int) (*sql.DB, error) {

@@ -35,16 +35,16 @@ func (postgresDialect) config(dsn string) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-func (d postgresDialect) parse(dsn string) (place, error) {
+func (d postgresDialect) parse(dsn string) (sqlAddress, error) {
 	c, err := d.config(dsn)
 	if err != nil {
-		return place{}, err
+		return sqlAddress{}, err
 	}
 	host := strings.ToLower(c.Host)
 	if host == "127.0.0.1" || host == "::1" {
 		host = "localhost"
 	}
-	return place{addr: net.JoinHostPort(host, strconv.Itoa(int(c.Port))), user: c.User, database: c.Database, tls: c.TLSConfig != nil}, nil
+	return sqlAddress{addr: net.JoinHostPort(host, strconv.Itoa(int(c.Port))), user: c.User, database: c.Database, tls: c.TLSConfig != nil}, nil
 }
 
 func (d postgresDialect) open(dsn string, conns int) (*sql.DB, error) {

@@ -227,7 +227,7 @@ func (s *sqlStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.Marke
 	if err != nil {
 		return page, s.explain.explain(err)
 	}
-	b := browse{layout: l, query: q, page: &page}
+	b := sqlBrowse{layout: l, query: q, page: &page}
 	if q.Cursor != "" {
 		key, ok := strings.CutPrefix(q.Cursor, cursorPrefix)
 		b.position, err = decodeKey(key, len(l.key))
@@ -246,15 +246,15 @@ func (s *sqlStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.Marke
 
 var badCursor = &dedup.Error{Kind: dedup.Invalid, Public: "the cursor is not one of this store: begin with its first page"}
 
-// browse is one page in the making.
-type browse struct {
+// sqlBrowse is one page in the making.
+type sqlBrowse struct {
 	layout   *sqlLayout
 	query    dedup.MarkerQuery
 	page     *dedup.MarkerPage
 	position []string
 }
 
-func (s *sqlStore) browse(ctx context.Context, b *browse) error {
+func (s *sqlStore) browse(ctx context.Context, b *sqlBrowse) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func (s *sqlStore) browse(ctx context.Context, b *browse) error {
 }
 
 // take puts a row on the page if it is asked for. Rows behind a full page are left for the next one.
-func (b *browse) take(r sqlRow) {
+func (b *sqlBrowse) take(r sqlRow) {
 	if len(b.page.Markers) == b.query.Limit {
 		return
 	}

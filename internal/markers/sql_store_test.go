@@ -63,14 +63,14 @@ func TestATableOfManyPagesIsReadOnceWhateverItsKey(t *testing.T) {
 				if pass.Examined != rows || pass.Matched != rows {
 					t.Errorf("examined %d, matched %d of %d", pass.Examined, pass.Matched, rows)
 				}
-				browseAll(t, store, rows)
+				browseTable(t, store, rows)
 			})
 		}
 	})
 }
 
-// browseAll pages through the store and looks each marker up by its key.
-func browseAll(t *testing.T, store markers.Store, rows int) {
+// browseTable pages through the store and looks each marker up by its key.
+func browseTable(t *testing.T, store markers.Store, rows int) {
 	t.Helper()
 	reader := store.(markers.Reader)
 	seen := map[string]bool{}

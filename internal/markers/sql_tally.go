@@ -24,8 +24,8 @@ type sqlTally struct {
 	began time.Time
 	// known are the listed markers of the pass before, by key.
 	known                       map[string]dedup.Marker
-	processing, failed, forever oldest
-	gaveUp                      oldest
+	processing, failed, forever aged
+	gaveUp                      aged
 	repeats                     *repeats
 	nullIDs                     int64
 	// future counts rows whose time lies in the future.
@@ -159,7 +159,7 @@ func (t *sqlTally) completed(at time.Time) {
 func (t *sqlTally) dated(at time.Time) bool { return t.began.Sub(at) < datedFor }
 
 // keep lists the row's marker if it is among the oldest.
-func (t *sqlTally) keep(list *oldest, r sqlRow, since time.Time) {
+func (t *sqlTally) keep(list *aged, r sqlRow, since time.Time) {
 	if !list.takes(t.layout.expiry(r), since) {
 		return
 	}

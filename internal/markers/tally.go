@@ -28,7 +28,7 @@ type tally struct {
 	expiries []int64
 	expiring bool
 
-	processing, failed, permanent oldest
+	processing, failed, permanent aged
 	// attempts are retry counters by message id; full says that there were too many to keep.
 	attempts map[string]int64
 	full     bool
@@ -52,10 +52,10 @@ const (
 // byLife counts a marker when its remaining life tells its state without its value, and reports whether it did. The
 // expiry must have been read before now.
 func (t *tally) byLife(id string, expiry, now int64) bool {
-	state := t.layout.lifeTells
-	if state == "" || expiry < 0 || expiry-now <= t.layout.cfg.TTL.Processing.Milliseconds() {
+	if !t.layout.tells(expiry, now) {
 		return false
 	}
+	state := t.layout.lifeTells
 	t.count(id, state, expiry, now)
 	if state == dedup.Done {
 		t.completed(began(expiry, now, t.layout.cfg.TTL.Done))
@@ -69,8 +69,8 @@ func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 		return
 	}
 	t.count(id, d.state, expiry, now)
-	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: bounded(d.status), Owner: bounded(d.owner), Detail: d.detail, FirstSeen: t.at}
-	m.Expires, m.Since = t.layout.times(d, expiry, now)
+	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, FirstSeen: t.at}
+	m.Expires, m.Since = t.layout.dated(d, expiry, now)
 	switch d.state {
 	case dedup.Done:
 		t.completed(m.Since)
@@ -88,7 +88,7 @@ func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 	}
 }
 
-func (t *tally) list(list *oldest, m dedup.Marker, key string) {
+func (t *tally) list(list *aged, m dedup.Marker, key string) {
 	if list.takes(m.Expires, m.Since) {
 		list.add(t.layout.named(m, key))
 	}
@@ -120,7 +120,7 @@ func (t *tally) name(id string) {
 		return
 	}
 	if n := int64(utf8.RuneCountInString(id)); n > t.pass.LongestID {
-		t.pass.LongestID, t.pass.LongID = n, bounded(id)
+		t.pass.LongestID, t.pass.LongID = n, shown(id)
 	}
 }
 
@@ -134,8 +134,8 @@ func isHex(id string) bool {
 	return true
 }
 
-// bounded cuts text that is shown but not compared, so that no value fills the memory.
-func bounded(text string) string {
+// shown cuts text that is shown but not compared, so that no value fills the memory.
+func shown(text string) string {
 	const limit = 256
 	if len(text) <= limit {
 		return text

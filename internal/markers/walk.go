@@ -248,7 +248,7 @@ func (w *walk) take(keys []string) int {
 	size := 0
 	for _, key := range keys {
 		size += len(key)
-		class, id := w.layout.classify(key)
+		class, id := w.layout.known(key)
 		if class == foreignKey || !w.seen.add(key) {
 			continue
 		}

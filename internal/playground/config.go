@@ -37,6 +37,8 @@ type PipelineConfig struct {
 	DB int
 	// Rate is in messages per second, without resent copies, while the producer is not resting.
 	Rate float64
+	// Delay is how long the producer waits before its first message.
+	Delay time.Duration
 	// Burst and Rest make the producer publish and pause in turns, as batches of customers do; without Rest it never pauses.
 	Burst     time.Duration
 	Rest      time.Duration
@@ -73,20 +75,25 @@ type PipelineConfig struct {
 // DeadLetterQueue is the name of the pipeline's dead-letter queue.
 func (p PipelineConfig) DeadLetterQueue() string { return p.Name + ".dlq" }
 
-// DefaultConfig is a shop of five pipelines with about 80 messages per second on average. Payments and inventory come in
-// batches: between two batches the broker's late counters catch up, so that the interval of the rate is narrow soon.
+// restful is how long after the shop opens its batches begin: by then the dashboard has read broker and stores at rest,
+// counters up to 6 s old included, so that the first window begins in the quiet.
+const restful = 15 * time.Second
+
+// DefaultConfig is a shop of five pipelines with about 60 messages per second on average. Payments, inventory and emails
+// come in batches: between two batches the broker's late counters catch up, so that the interval of the rate is narrow
+// within the first minute. Orders and shipping never rest.
 func DefaultConfig() Config {
 	return Config{Seed: 1, Pipelines: []PipelineConfig{
 		{Name: "orders", Scheme: TextStatus, DB: 0, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
 			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
-		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 120, Burst: 15 * time.Second, Rest: 75 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
-			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5, DeadLetterPolicy: true},
-		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 14, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.01,
-			Failure: 0.04, Poison: 0.001, Reject: 0.008, Work: 60 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
-		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 48, Burst: 15 * time.Second, Rest: 75 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.01, LostAck: 0.002,
-			Failure: 0.01, Crash: 0.0003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
+		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 120, Delay: restful, Burst: 7 * time.Second, Rest: 53 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
+			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5},
+		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 35, Delay: restful, Burst: 7 * time.Second, Rest: 58 * time.Second, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
+			Failure: 0.006, Poison: 0.001, Reject: 0.008, Work: 30 * time.Millisecond, Spread: 0.6},
+		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 60, Delay: restful, Burst: 7 * time.Second, Rest: 65 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.015, LostAck: 0.001,
+			Failure: 0.003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
 		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
-			Failure: 0.005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
+			Failure: 0.005, Crash: 0.0005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
 	}}.withDelays()
 }
 
@@ -131,6 +138,7 @@ func knobs() map[string]func(*PipelineConfig, string) error {
 		"consumers":     count(func(p *PipelineConfig) *int { return &p.Consumers }),
 		"prefetch":      count(func(p *PipelineConfig) *int { return &p.Prefetch }),
 		"work":          func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Work) },
+		"delay":         func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Delay) },
 		"burst":         func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Burst) },
 		"rest":          func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Rest) },
 		"requeue-delay": func(p *PipelineConfig, text string) error { return parseDuration(text, &p.RequeueDelay) },

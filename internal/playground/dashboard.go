@@ -29,7 +29,7 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 		if pipeline.Scheme == JSONStatus {
 			keys = `match: "msg:dedup:*"`
 		}
-		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, %s}\n",
+		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, %s, sweep: {every: 5s}}\n",
 			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), keys)
 	}
 	fmt.Fprintf(&out, "pipelines:\n")

@@ -24,7 +24,7 @@ type producer struct {
 	log      *slog.Logger
 
 	random *rand.Rand
-	began  time.Time // the first burst
+	began  time.Time // of the first burst
 	number int       // of the next message
 	copies int32
 	next   time.Time // when the next new message is due
@@ -48,7 +48,7 @@ func newProducer(config Config, pipeline PipelineConfig, entry *entry, url strin
 // run publishes until ctx ends and then waits for the last confirms.
 func (p *producer) run(ctx context.Context) {
 	defer p.link.close()
-	p.began = time.Now()
+	p.began = time.Now().Add(p.pipeline.Delay)
 	for ctx.Err() == nil {
 		err := p.session(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -141,8 +141,11 @@ func (p *producer) gap() time.Duration {
 	return time.Duration(p.random.ExpFloat64() / p.pipeline.Rate * float64(time.Second))
 }
 
-// afterRest moves a time that falls into a rest to the start of the next burst.
+// afterRest moves a time that falls into a rest, or before the first burst, to the start of the next one.
 func (p *producer) afterRest(t time.Time) time.Time {
+	if t.Before(p.began) {
+		return p.began
+	}
 	if p.pipeline.Rest <= 0 {
 		return t
 	}

@@ -13,6 +13,7 @@ func TestAProducerRestsBetweenItsBursts(t *testing.T) {
 		due      time.Duration
 		expected time.Duration
 	}{
+		{"before the first burst", -3 * time.Second, 0},
 		{"in the first burst", 5 * time.Second, 5 * time.Second},
 		{"at the end of the burst", 20 * time.Second, 60 * time.Second},
 		{"in the rest", 45 * time.Second, 60 * time.Second},

@@ -26,7 +26,7 @@ func busyConfig(t *testing.T) playground.Config {
 	t.Helper()
 	config := playground.DefaultConfig()
 	for _, setting := range []string{
-		"*.rate=40", "*.resend=0.06", "*.lost-ack=0.02", "*.failure=0.04", "*.reject=0.03", "*.work=6ms",
+		"*.delay=0s", "*.rest=0s", "shipping.crash=0", "*.rate=40", "*.resend=0.06", "*.lost-ack=0.02", "*.failure=0.04", "*.reject=0.03", "*.work=6ms",
 		"emails.poison=0.02", "inventory.crash=0.01", "inventory.reject-marked=0.02", "payments.failure=0.01",
 	} {
 		must(t, config.Set(setting))

@@ -36,6 +36,9 @@ const (
 	MarkersNoExpiry  = "dedup_markers_without_expiry"
 	OldestProcessing = "dedup_marker_oldest_processing_seconds"
 
+	// Labels pipeline, verdict: what became of the owners of processing markers.
+	ProcessingMarkers = "dedup_processing_markers"
+
 	// Label pipeline: the figures as they were judged.
 	DuplicateRate     = "dedup_duplicate_rate_ratio"
 	DuplicateRateHigh = "dedup_duplicate_rate_high_ratio"

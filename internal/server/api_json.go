@@ -147,6 +147,8 @@ type pipelineDetailJSON struct {
 	Markers          map[string]figureJSON `json:"markers"`
 	MarkersNoExpiry  figureJSON            `json:"markers_without_expiry"`
 	OldestProcessing figureJSON            `json:"oldest_processing"`
+	Stuck            figureJSON            `json:"stuck"`
+	Verdicts         map[string]figureJSON `json:"verdicts"`
 	PassAge          figureJSON            `json:"pass_age"`
 	Coverage         figureJSON            `json:"coverage"`
 	DeadLetterQueues []deadLetterQueueJSON `json:"dead_letter_queues"`
@@ -208,13 +210,14 @@ type sourceJSON struct {
 	Since       *time.Time `json:"since"`
 	Took        *float64   `json:"took_seconds"`
 	Error       string     `json:"error"`
+	Note        string     `json:"note"`
 	Missed      uint64     `json:"missed_ticks"`
 }
 
 func sourceOf(h dedup.SourceHealth) sourceJSON {
 	j := sourceJSON{
 		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: timeOf(h.LastTry), LastSuccess: timeOf(h.LastSuccess),
-		Since: timeOf(h.Since), Error: h.Err, Missed: h.Missed,
+		Since: timeOf(h.Since), Error: h.Err, Note: h.Note, Missed: h.Missed,
 	}
 	if h.Tried {
 		j.Took = number(h.Took.Seconds())
@@ -241,7 +244,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, n
 	d := pipelineDetailJSON{
 		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(p, v, now),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]figureJSON{},
-		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), PassAge: f(p.PassAge), Coverage: f(p.Coverage),
+		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), Stuck: f(p.Stuck), Verdicts: map[string]figureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
 		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, Sources: []sourceJSON{}, Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
@@ -249,6 +252,9 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, n
 	}
 	for state, x := range p.Markers {
 		d.Markers[string(state)] = f(x)
+	}
+	for verdict, x := range p.Verdicts {
+		d.Verdicts[string(verdict)] = f(x)
 	}
 	for _, q := range p.DeadLetterQueues {
 		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers)})

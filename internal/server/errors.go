@@ -130,6 +130,9 @@ func (s *Server) errorResponse(r *request, k kind, err error) response {
 	message := clean(d.message, 500)
 	if k == pageKind {
 		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: message}
+		if r.Method == http.MethodPost && r.Who.Can(viewer) {
+			view.Back = s.back(r)
+		}
 		if d.ours() {
 			view.RequestID = r.ID // the page says that the log has more under it
 		}

@@ -160,8 +160,8 @@ func parseTopics(list string) ([]string, error) {
 	}
 	for _, t := range topics {
 		name, isPipeline := strings.CutPrefix(t, "pipeline:")
-		if t != "overview" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) {
-			return nil, invalid("There is no topic " + clean(t, 60) + "; use overview and pipeline:NAME")
+		if t != "overview" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) && !operationTopic(t) {
+			return nil, invalid("There is no topic " + clean(t, 60) + "; use overview, pipeline:NAME and operation:ID")
 		}
 	}
 	return topics, nil

@@ -29,6 +29,7 @@ func (s *Server) bareFrame(r *request, title string) templates.Frame {
 	}
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
+		f.Looks, f.Audit = s.markers != nil, s.markers != nil && r.Who.Can(operator)
 	}
 	return f
 }

@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/playground/demo"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 )
@@ -54,10 +55,11 @@ func (f *fakeHistory) QueryRange(context.Context, string, time.Time, time.Time, 
 // site is a whole server over a real journal, and what a test needs to get at.
 type site struct {
 	*Server
-	t         *testing.T
+	t         testing.TB
 	snapshots *fakeSnapshots
 	history   *fakeHistory
 	journal   *journal.DB
+	shelf     *demo.Shelf
 	first     *auth.FirstAdmin
 	link      atomic.Pointer[string]
 	dir       string
@@ -87,14 +89,14 @@ func testUsers() []auth.UserConfig {
 	return users
 }
 
-func newSite(t *testing.T, change func(*Config), users []auth.UserConfig) *site {
+func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site {
 	t.Helper()
 	cfg := testConfig()
 	if change != nil {
 		change(&cfg)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir()}
+	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir(), shelf: demo.NewShelf(time.Now())}
 	s.snapshots.snap.Store(&dedup.Snapshot{})
 	db, err := journal.Open(t.Context(), s.dir, log)
 	if err != nil {
@@ -116,9 +118,15 @@ func newSite(t *testing.T, change func(*Config), users []auth.UserConfig) *site 
 	if err := s.first.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	gate := admin.NewGate(db.Audit(), db, log)
+	markers := admin.NewMarkers(admin.MarkersDeps{
+		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: s.snapshots, Judge: dedup.Judge, Log: log, ReadOnly: cfg.ReadOnly,
+		Stores: []admin.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
+	})
+	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.Server, err = New(cfg, Deps{
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
-		Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log, Version: "test",
+		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +187,7 @@ func (s *site) signInAs(name string) string {
 }
 
 // cookieOf returns the session cookie that a response sets, as a request sends it.
-func cookieOf(t *testing.T, res *http.Response) string {
+func cookieOf(t testing.TB, res *http.Response) string {
 	t.Helper()
 	for _, c := range res.Cookies() {
 		if strings.HasSuffix(c.Name, "dedup_session") && c.MaxAge >= 0 {

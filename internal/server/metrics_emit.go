@@ -43,6 +43,9 @@ func (c *snapshotCollector) pipeline(p *dedup.PipelineStatus, v alerts.Verdict, 
 	for state, f := range p.Markers {
 		gauge(emit, c.markers, f, name, string(state))
 	}
+	for verdict, f := range p.Verdicts {
+		gauge(emit, c.judged, f, name, strings.ReplaceAll(string(verdict), " ", "_"))
+	}
 	for _, q := range p.DeadLetterQueues {
 		gauge(emit, c.deadLetters, q.Depth, name, q.Vhost, q.Name)
 	}

@@ -270,6 +270,9 @@ func (s *Server) adapt(rt route) echo.HandlerFunc {
 			}
 			r.SetPathValue("name", name)
 		}
+		if strings.Contains(rt.path, "{id}") {
+			r.SetPathValue("id", c.Param("id"))
+		}
 		if rt.kind == staticKind {
 			return s.answer(c, r, rt.handler)
 		}

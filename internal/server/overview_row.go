@@ -32,6 +32,8 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		DeadLetters: figureView(blameless(p.DeadLetters), "unknown", now),
 		Processing:  figureView(processing(p.PipelineStatus), "unknown", now),
 		NoExpiry:    figureView(p.MarkersNoExpiry, "unknown", now),
+		Markers:     markersAddress(base, url.PathEscape(p.Pipeline.Name)),
+		Stuck:       strings.TrimSuffix(stuckNote(p.Stuck), " stuck"),
 		Ready:       figureView(blameless(p.Ready), "unknown", now),
 		Unacked:     figureView(p.Unacked, "unknown", now),
 		Consumers:   figureView(blameless(p.Consumers), "unknown", now),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -34,7 +36,11 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 		})
 	}
 	for _, f := range p.Findings {
-		v.Findings = append(v.Findings, findingView(f))
+		view := findingView(f)
+		if list := listOfFinding(f.Kind); list != "" && p.Pipeline.Store != "" {
+			view.Href, view.Link = path+"/markers?state="+list, "See these markers"
+		}
+		v.Findings = append(v.Findings, view)
 	}
 	v.Windows, v.Measures = measures(p, now)
 	v.Track = track(snap, p, q, now)
@@ -68,7 +74,7 @@ func parts(p judged, now time.Time) []templates.JudgedPart {
 		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
 		{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)},
-		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(oldest))},
+		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), joinNotes(stuckNote(p.Stuck), oldestNote(oldest)))},
 		{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))},
 		{Label: "Consumers", Figure: withNote(figureView(blameless(p.Consumers), "unknown", now), activityNote(p.LastActivity, now))},
 	}
@@ -86,6 +92,34 @@ func oldestNote(f dedup.Figure) string {
 		return ""
 	}
 	return "oldest " + templates.Span(time.Duration(f.Value*float64(time.Second)))
+}
+
+// stuckNote says how many markers are stuck, and nothing while that is not known or none is.
+func stuckNote(f dedup.Figure) string {
+	if !f.Known() || f.Value <= 0 {
+		return ""
+	}
+	return figureText(f) + " stuck"
+}
+
+func joinNotes(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), " · ")
+}
+
+// listOfFinding is the list of markers that a finding is about; empty where there is none.
+func listOfFinding(kind string) string {
+	switch kind {
+	case "marker_without_expiry":
+		return string(admin.PermanentList)
+	case "messages_given_up":
+		return string(admin.GaveUpList)
+	case "messages_failed_acked", "rows_failed_acked":
+		return string(admin.FailedList)
+	case "processing_too_long", "looping", "markers_stuck", "blocked_at_head":
+		return string(admin.ProcessingList)
+	default:
+		return ""
+	}
 }
 
 func unackedNote(f dedup.Figure) string {

@@ -62,6 +62,12 @@ func eventWord(kind string) string {
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
 func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) {
 	v.Store = templates.Plain(p.Pipeline.Store, nameLimit).Short
+	if p.Pipeline.Store != "" {
+		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
+		if note := stuckNote(p.Stuck); note != "" {
+			v.MarkersLink += ": " + note
+		}
+	}
 	total := 0.0
 	for _, f := range p.Markers {
 		if f.Known() {
@@ -104,7 +110,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	if pass.Retrying > 0 {
 		add("Being retried", templates.Number(float64(pass.Retrying)))
 	}
-	for _, m := range pass.OldestProcessing {
+	// The list of a pass is longer than a page of a pipeline should be.
+	const most = 50
+	for _, m := range pass.OldestProcessing[:min(most, len(pass.OldestProcessing))] {
 		v.Oldest = append(v.Oldest, markerRow(m, now))
 	}
 	for _, m := range pass.Undecodable {

@@ -12,8 +12,10 @@ import (
 
 // The roles, short enough for a table.
 const (
-	anybody = auth.Nobody
-	viewer  = auth.Viewer
+	anybody   = auth.Nobody
+	viewer    = auth.Viewer
+	operator  = auth.Operator
+	adminRole = auth.Admin
 )
 
 // kind says how a route answers: with pages for people, or with what programs read.
@@ -30,7 +32,7 @@ const (
 // A route is one address of the dashboard.
 type route struct {
 	method string // GET answers HEAD too
-	path   string // below the base path; {name} is a pipeline
+	path   string // below the base path; {name} is a pipeline, {id} a plan or an operation
 	needs  auth.Role
 	kind   kind
 	// acts marks what changes something beyond sessions and settings: it goes away with read_only.
@@ -44,6 +46,16 @@ func (s *Server) routes() []route {
 		{"GET", "/", viewer, pageKind, false, s.overview},
 		{"GET", "/pipelines/{name}", viewer, pageKind, false, s.pipeline},
 		{"GET", "/pipelines/{name}/chart.csv", viewer, pageKind, false, s.chartCSV},
+		{"GET", "/pipelines/{name}/markers", viewer, pageKind, false, s.markersOf},
+		{"GET", "/pipelines/{name}/markers.csv", viewer, pageKind, false, s.markersCSV},
+		{"GET", "/markers/one", viewer, pageKind, false, s.oneMarker},
+		{"GET", "/lookup", viewer, pageKind, false, s.lookup},
+		{"POST", "/markers/plan", adminRole, pageKind, true, s.makePlan},
+		{"GET", "/plans/{id}", adminRole, pageKind, false, s.plan},
+		{"POST", "/plans/{id}/execute", adminRole, pageKind, true, s.execute},
+		{"GET", "/operations", operator, pageKind, false, s.operations},
+		{"GET", "/operations/{id}", operator, pageKind, false, s.operation},
+		{"GET", "/audit", operator, pageKind, false, s.auditPage},
 		{"GET", "/events", viewer, streamKind, false, s.events},
 
 		{"GET", "/login", anybody, pageKind, false, s.loginForm},
@@ -57,6 +69,13 @@ func (s *Server) routes() []route {
 
 		{"GET", "/api/v1/pipelines", viewer, apiKind, false, s.apiPipelines},
 		{"GET", "/api/v1/pipelines/{name}", viewer, apiKind, false, s.apiPipeline},
+
+		{"GET", "/api/v1/pipelines/{name}/markers", viewer, apiKind, false, s.apiMarkers},
+		{"GET", "/api/v1/lookup", viewer, apiKind, false, s.apiLookup},
+		{"POST", "/api/v1/markers/plan", adminRole, apiKind, true, s.apiPlan},
+		{"POST", "/api/v1/plans/{id}/execute", adminRole, apiKind, true, s.apiExecute},
+		{"GET", "/api/v1/operations/{id}", operator, apiKind, false, s.apiOperation},
+		{"GET", "/api/v1/audit", operator, apiKind, false, s.apiAudit},
 
 		{"GET", "/metrics", viewer, probeKind, false, s.exposeMetrics},
 		{"GET", "/healthz", anybody, probeKind, false, s.healthz},
@@ -89,7 +108,7 @@ func (s *Server) register(e *echo.Echo, routes []route) {
 }
 
 // echoPath translates the patterns of the table.
-var echoPath = strings.NewReplacer("{name}", ":name", "{file...}", "*")
+var echoPath = strings.NewReplacer("{name}", ":name", "{id}", ":id", "{file...}", "*")
 
 // kindOf returns how an address that is not in the table answers.
 func (s *Server) kindOf(path string) kind {

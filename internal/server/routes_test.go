@@ -12,24 +12,40 @@ import (
 // wanted is what each route needs, written down a second time: a route that is added, or whose role changes, must be
 // changed here too, by somebody who thinks about it.
 var wanted = map[string]auth.Role{
-	"GET /":                           auth.Viewer,
-	"GET /pipelines/{name}":           auth.Viewer,
-	"GET /pipelines/{name}/chart.csv": auth.Viewer,
-	"GET /events":                     auth.Viewer,
-	"GET /login":                      auth.Nobody,
-	"POST /login":                     auth.Nobody,
-	"POST /logout":                    auth.Viewer,
-	"POST /logout-all":                auth.Viewer,
-	"POST /settings":                  auth.Nobody,
-	"GET /welcome":                    auth.Nobody,
-	"GET /setup":                      auth.Nobody,
-	"POST /setup":                     auth.Nobody,
-	"GET /api/v1/pipelines":           auth.Viewer,
-	"GET /api/v1/pipelines/{name}":    auth.Viewer,
-	"GET /metrics":                    auth.Viewer,
-	"GET /healthz":                    auth.Nobody,
-	"GET /readyz":                     auth.Nobody,
-	"GET /static/{file...}":           auth.Nobody,
+	"GET /":                                auth.Viewer,
+	"GET /pipelines/{name}":                auth.Viewer,
+	"GET /pipelines/{name}/chart.csv":      auth.Viewer,
+	"GET /events":                          auth.Viewer,
+	"GET /login":                           auth.Nobody,
+	"POST /login":                          auth.Nobody,
+	"POST /logout":                         auth.Viewer,
+	"POST /logout-all":                     auth.Viewer,
+	"POST /settings":                       auth.Nobody,
+	"GET /welcome":                         auth.Nobody,
+	"GET /setup":                           auth.Nobody,
+	"POST /setup":                          auth.Nobody,
+	"GET /pipelines/{name}/markers":        auth.Viewer,
+	"GET /pipelines/{name}/markers.csv":    auth.Viewer,
+	"GET /markers/one":                     auth.Viewer,
+	"GET /lookup":                          auth.Viewer,
+	"POST /markers/plan":                   auth.Admin,
+	"GET /plans/{id}":                      auth.Admin,
+	"POST /plans/{id}/execute":             auth.Admin,
+	"GET /operations":                      auth.Operator,
+	"GET /operations/{id}":                 auth.Operator,
+	"GET /audit":                           auth.Operator,
+	"GET /api/v1/pipelines/{name}/markers": auth.Viewer,
+	"GET /api/v1/lookup":                   auth.Viewer,
+	"POST /api/v1/markers/plan":            auth.Admin,
+	"POST /api/v1/plans/{id}/execute":      auth.Admin,
+	"GET /api/v1/operations/{id}":          auth.Operator,
+	"GET /api/v1/audit":                    auth.Operator,
+	"GET /api/v1/pipelines":                auth.Viewer,
+	"GET /api/v1/pipelines/{name}":         auth.Viewer,
+	"GET /metrics":                         auth.Viewer,
+	"GET /healthz":                         auth.Nobody,
+	"GET /readyz":                          auth.Nobody,
+	"GET /static/{file...}":                auth.Nobody,
 }
 
 func TestEveryRouteIsExpected(t *testing.T) {
@@ -104,7 +120,7 @@ func (s *site) checkAccess(t *testing.T, who visitor, method, path string) {
 	if method == "HEAD" {
 		needs, exists = wanted["GET "+path]
 	}
-	target := strings.NewReplacer("{name}", "orders", "{file...}", "app.css").Replace(path)
+	target := strings.NewReplacer("{name}", "orders", "{id}", "none", "{file...}", "app.css").Replace(path)
 	if path == "/events" {
 		target += "?topics=overview"
 	}

@@ -17,7 +17,7 @@ func TestEveryRouteCarriesTheSecurityHeaders(t *testing.T) {
 	paths := []string{"/nowhere", "/api/v1/nowhere", "/static/nowhere.css"}
 	for key := range wanted {
 		_, path, _ := strings.Cut(key, " ")
-		paths = append(paths, strings.NewReplacer("{name}", "orders", "{file...}", "app.css").Replace(path))
+		paths = append(paths, strings.NewReplacer("{name}", "orders", "{id}", "none", "{file...}", "app.css").Replace(path))
 	}
 	for _, path := range paths {
 		for _, headers := range [][]string{nil, {"Authorization", "Bearer " + viewerToken}, {"Host", "evil.example"}} {

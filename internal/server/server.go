@@ -40,7 +40,7 @@ type sessionStore interface {
 	scs.IterableStore
 }
 
-// Deps are what the server needs. All are required.
+// Deps are what the server needs. All are required, except where it is said.
 type Deps struct {
 	Snapshots  snapshots
 	History    history
@@ -48,8 +48,12 @@ type Deps struct {
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
 	Sessions   sessionStore
-	Log        *slog.Logger
-	Version    string
+	// Markers is behind the pages of single markers, *admin.Markers; without it those pages say that there is none.
+	Markers markerService
+	// JudgeMarker gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
+	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
+	Log         *slog.Logger
+	Version     string
 }
 
 // Server is the web server. It is safe for concurrent use.
@@ -66,8 +70,11 @@ type Server struct {
 	hub        *hub
 	metrics    *metrics
 	judged     atomic.Pointer[judgedSnapshot]
-	handler    http.Handler
-	http       *http.Server
+	// markers is nil when the dashboard was started without access to single markers.
+	markers     markerService
+	judgeMarker markerJudge
+	handler     http.Handler
+	http        *http.Server
 }
 
 // The limits of the HTTP server. Streams set a deadline of their own for each write.
@@ -93,7 +100,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)
 	h, err := s.newHandler()
@@ -137,5 +144,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Changed tells live pages that a topic changed: "overview" or "pipeline:NAME". It never blocks.
+// Changed tells live pages that a topic changed: "overview", "pipeline:NAME" or "operation:ID". It never blocks.
 func (s *Server) Changed(topic string) { s.hub.changed(topic) }

@@ -11,14 +11,15 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 )
 
-// source holds what is served without a bundle: the stylesheet as it was written, and the icon.
+// source holds what is served without a bundle: the stylesheets as they were written, and the icon.
 //
-//go:embed app.css favicon.svg
+//go:embed *.css favicon.svg
 var source embed.FS
 
 // bundle holds what the build made of the npm packages and our sources; in a fresh clone it is empty.
@@ -48,7 +49,7 @@ func load(source, bundle fs.FS) assets {
 	a := assets{files: map[string]asset{}, names: map[string]string{}}
 	for _, name := range []string{"app.css", "favicon.svg"} {
 		if body, err := fs.ReadFile(source, name); err == nil {
-			a.addSource(name, body)
+			a.addSource(name, inlineImports(source, body))
 		}
 	}
 	manifest, err := fs.ReadFile(bundle, "dist/manifest.json")
@@ -87,6 +88,20 @@ func (a assets) addBuilt(bundle fs.FS, name, hashed string) {
 	}
 	a.files[hashed] = file
 	a.names[name] = hashed
+}
+
+var importRule = regexp.MustCompile(`@import "\./([a-z]+\.css)";`)
+
+// inlineImports puts the files that a stylesheet imports in place of its rules, as the bundler does: one name with one
+// hash stands for all of them.
+func inlineImports(source fs.FS, body []byte) []byte {
+	return importRule.ReplaceAllFunc(body, func(rule []byte) []byte {
+		part, err := fs.ReadFile(source, string(importRule.FindSubmatch(rule)[1]))
+		if err != nil {
+			return nil
+		}
+		return part
+	})
 }
 
 // compress returns the gzip of a file, or nil if that saves nothing.

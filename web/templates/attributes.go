@@ -116,3 +116,13 @@ func (v PipelineView) riskWords() string {
 	}
 	return "risk by " + v.RiskDriver
 }
+
+// listFrame is the frame of the list of markers: a live reading costs the store something, so that it is only made when
+// somebody asks for it.
+func (v MarkersView) listFrame() Frame {
+	f := v.Frame
+	if v.Cost != "" {
+		f.Live = ""
+	}
+	return f
+}

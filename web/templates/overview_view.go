@@ -49,6 +49,9 @@ type Problem struct {
 	Tier string
 	Text Text
 	Mend Text
+	// Href leads to what the problem is about, as Link says; empty where there is no page of it.
+	Href string
+	Link string
 }
 
 // A TierCount is one tile of the summary: how many pipelines have a tier, as a link to them.
@@ -116,10 +119,13 @@ type PipelineRow struct {
 	DeadLetters Figure
 	Processing  Figure
 	NoExpiry    Figure
-	Ready       Figure
-	Unacked     Figure
-	Consumers   Figure
-	Activity    Moment
+	// Stuck says how many markers are stuck, empty when none is; Markers leads to them.
+	Stuck     string
+	Markers   string
+	Ready     Figure
+	Unacked   Figure
+	Consumers Figure
+	Activity  Moment
 	// Stale says that a source of this pipeline is down.
 	Stale bool
 }

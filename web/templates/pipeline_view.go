@@ -34,11 +34,14 @@ type PipelineView struct {
 	Oldest        []MarkerRow
 	Undecodable   []MarkerRow
 	Store         string
-	Queues        []DeadLetterRow
-	QueuesNote    string
-	Findings      []Problem
-	Sources       []SourceRow
-	Limits        []Fact
+	// MarkersHref leads to the markers, MarkersLink says how many are stuck.
+	MarkersHref string
+	MarkersLink string
+	Queues      []DeadLetterRow
+	QueuesNote  string
+	Findings    []Problem
+	Sources     []SourceRow
+	Limits      []Fact
 }
 
 // A JudgedPart is one measure that takes part in the verdict.

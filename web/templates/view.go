@@ -26,6 +26,11 @@ type Frame struct {
 	Live string
 	// Theme is light or dark; empty follows the system.
 	Theme string
+	// Looks offers the look-up of messages, Audit the record of actions: where they exist and the reader may see them.
+	Looks bool
+	Audit bool
+	// Refresh makes a page without the script load itself again after so many seconds; 0 for never.
+	Refresh int
 }
 
 // LoginView is the sign-in form.
@@ -52,4 +57,6 @@ type ErrorView struct {
 	Heading   string
 	Message   string
 	RequestID string
+	// Back leads to where the form was; empty leads to the overview.
+	Back string
 }

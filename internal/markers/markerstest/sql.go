@@ -18,6 +18,7 @@ import (
 
 // sqlServer is a private SQL server.
 type sqlServer interface {
+	Addr() string
 	DSN(user, password, database string) string
 	AdminDSN(database string) string
 	Exec(ctx context.Context, database string, statements ...string) error
@@ -135,6 +136,9 @@ func (d *Database) Exec(t testing.TB, statements ...string) {
 		t.Fatal(err)
 	}
 }
+
+// Addr is the host and port of the server.
+func (d *Database) Addr() string { return d.server.Addr() }
 
 // AdminDSN is the address of the database for an account that may do everything.
 func (d *Database) AdminDSN() string { return d.server.AdminDSN(d.Name) }

@@ -54,11 +54,19 @@ func stores(now time.Time) []dedup.StoreStatus {
 	evicting := health
 	evicting.EvictionPolicy = "allkeys-lru"
 	return []dedup.StoreStatus{
-		{Name: "orders", Scheme: dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete", GiveUp: 5},
+		{Name: "orders", Scheme: ordersScheme(), Pipelines: []string{"orders", "inventory", "invoices", "shipping-labels", "points", "search-index"},
 			Health: h[1], Stats: dedup.StoreStats{Pass: pass, Health: health, Progress: dedup.Progress{Started: now.Add(-20 * time.Second), Coverage: 0.43, Examined: 261_000}}},
-		{Name: "payments", Scheme: dedup.Scheme{Preset: "redis-json-status", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "keep"},
+		{Name: "payments", Pipelines: []string{"payments"}, Scheme: dedup.Scheme{Preset: "redis-json-status", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "keep",
+			States: []dedup.State{dedup.Processing, dedup.Done}, Blind: "a delivery that meets a processing marker is acked, so that its message leaves its queue without a trace once the marker has expired"},
 			Health: h[2], Stats: dedup.StoreStats{Pass: pass, Health: evicting}},
-		{Name: "sessions", Scheme: dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string"}, Health: h[3]},
+		{Name: "sessions", Pipelines: []string{"mailings"}, Scheme: dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string"}, Health: h[3]},
+	}
+}
+
+func ordersScheme() dedup.Scheme {
+	return dedup.Scheme{
+		Preset: "redis-text-status", Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete", GiveUp: 5,
+		ProcessingTTL: 5 * time.Minute, DoneTTL: 24 * time.Hour, States: []dedup.State{dedup.Processing, dedup.Done},
 	}
 }
 

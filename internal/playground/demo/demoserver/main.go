@@ -61,10 +61,17 @@ func run(ctx context.Context, listen, dir, password string) error {
 	if err := first.Start(ctx); err != nil {
 		return err
 	}
-	st := &stage{scene: "mixed"}
-	srv, err := server.New(cfg, server.Deps{
-		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: admin.NewGate(db.Audit(), db, log),
-		Sessions: db.Sessions(), Log: log, Version: "demo",
+	st := &stage{scene: "mixed", shelf: demo.NewShelf(time.Now())}
+	gate := admin.NewGate(db.Audit(), db, log)
+	var srv *server.Server
+	service := admin.NewMarkers(admin.MarkersDeps{
+		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: st, Judge: dedup.Judge, Log: log, Stores: st.stores(),
+		Changed: func(topic string) { srv.Changed(topic) },
+	})
+	defer func() { _ = service.Close(context.Background()) }()
+	srv, err = server.New(cfg, server.Deps{
+		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
+		Sessions: db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err
@@ -97,7 +104,9 @@ func accountsOf(db *journal.DB, password string) (*auth.Service, error) {
 		if err != nil {
 			return nil, fmt.Errorf("hash password: %w", err)
 		}
-		cfg.Users = []auth.UserConfig{{Name: "viewer", Role: "admin", PasswordHash: secret.New(string(hash))}}
+		for name, role := range map[string]string{"viewer": "admin", "reader": "viewer", "operator": "operator"} {
+			cfg.Users = append(cfg.Users, auth.UserConfig{Name: name, Role: role, PasswordHash: secret.New(string(hash))})
+		}
 	}
 	return auth.New(cfg, db)
 }
@@ -108,6 +117,24 @@ type stage struct {
 	scene string
 	at    time.Time
 	last  *dedup.Snapshot
+	shelf *demo.Shelf
+}
+
+// stores are the stores of the scenes: orders can be changed, payments only read, and sessions does not answer.
+func (s *stage) stores() []admin.MarkerStore {
+	scheme := func(name string) dedup.Scheme {
+		for _, st := range demo.Scene("mixed", time.Now()).Stores {
+			if st.Name == name {
+				return st.Scheme
+			}
+		}
+		return dedup.Scheme{}
+	}
+	return []admin.MarkerStore{
+		{Name: "orders", Scheme: scheme("orders"), Reader: s.shelf, Actor: s.shelf},
+		{Name: "payments", Scheme: scheme("payments"), Reader: &demo.Shelf{}},
+		{Name: "sessions", Scheme: scheme("sessions"), Reader: &demo.Shelf{Down: true}},
+	}
 }
 
 func (s *stage) set(scene string) {
@@ -123,6 +150,7 @@ func (s *stage) Snapshot() *dedup.Snapshot {
 	if s.last == nil || time.Since(s.at) > 10*time.Second {
 		s.at = time.Now()
 		s.last = demo.Scene(s.scene, s.at)
+		s.shelf.Stock(s.last, s.at)
 	}
 	return s.last
 }

@@ -8,30 +8,30 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// oldest keeps the oldest markers of those that it is offered, at most dedup.MaxListed. It is a heap with the youngest
+// aged keeps the oldest markers of those that it is offered, at most dedup.MaxListed. It is a heap with the youngest
 // on top, so that a marker that is too young is refused by one comparison, and any other costs a few.
-type oldest []dedup.Marker
+type aged []dedup.Marker
 
 // takes reports whether a marker with these times would be kept.
-func (o oldest) takes(expires, since time.Time) bool {
-	return len(o) < dedup.MaxListed || older(expires, since, &o[0]) < 0
+func (a aged) takes(expires, since time.Time) bool {
+	return len(a) < dedup.MaxListed || older(expires, since, &a[0]) < 0
 }
 
 // add keeps m, and drops the youngest where there are too many. It must be asked of takes first.
-func (o *oldest) add(m dedup.Marker) {
-	if len(*o) < dedup.MaxListed {
-		*o = append(*o, m)
-		heap.Fix(o, len(*o)-1)
+func (a *aged) add(m dedup.Marker) {
+	if len(*a) < dedup.MaxListed {
+		*a = append(*a, m)
+		heap.Fix(a, len(*a)-1)
 		return
 	}
-	(*o)[0] = m
-	heap.Fix(o, 0)
+	(*a)[0] = m
+	heap.Fix(a, 0)
 }
 
 // sorted returns the markers in the order of older. The heap is spent.
-func (o oldest) sorted() []dedup.Marker {
-	byAge(o)
-	return o
+func (a aged) sorted() []dedup.Marker {
+	byAge(a)
+	return a
 }
 
 func byAge(list []dedup.Marker) {
@@ -58,8 +58,8 @@ func before(yes bool) int {
 }
 
 // Len, Less, Swap, Push and Pop make a heap.Interface; Fix needs the first three.
-func (o oldest) Len() int           { return len(o) }
-func (o oldest) Less(i, j int) bool { return older(o[i].Expires, o[i].Since, &o[j]) > 0 }
-func (o oldest) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
-func (o *oldest) Push(any)          {}
-func (o *oldest) Pop() any          { return nil }
+func (a aged) Len() int           { return len(a) }
+func (a aged) Less(i, j int) bool { return older(a[i].Expires, a[i].Since, &a[j]) > 0 }
+func (a aged) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *aged) Push(any)          {}
+func (a *aged) Pop() any          { return nil }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/markers"
+)
+
+// markerStore opens the acting side of a store, with credentials of its own. Without them its markers are shown and never
+// changed.
+func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (admin.MarkerStore, error) {
+	single := admin.MarkerStore{Name: store.Name(), Scheme: store.Scheme()}
+	if reader, ok := store.(markers.Reader); ok {
+		single.Reader = reader
+	}
+	actor, err := markers.OpenActor(cfg, log)
+	if err != nil {
+		return admin.MarkerStore{}, unusable("%w", err)
+	}
+	if actor != nil {
+		a.teardown.add("acting on "+cfg.Name, func(context.Context) error { return actor.Close() })
+		single.Actor = actor
+	}
+	return single, nil
+}
+
+// singleMarkers returns what reads and changes single markers. It ends before the stores and the journal that it uses.
+func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []admin.MarkerStore) *admin.Markers {
+	single := admin.NewMarkers(admin.MarkersDeps{
+		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: snapshots, Stores: stores,
+		Judge: dedup.Judge, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
+		Changed: func(topic string) { a.server.Changed(topic) },
+	})
+	a.teardown.add("changes of markers", single.Close)
+	a.background("journal of operations", single.Run)
+	return single
+}

@@ -1,0 +1,273 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// atOnce is how many items are under way in one store, over all operations.
+	atOnce = 16
+	// beginTimeout bounds the claim of a plan, which goes on when the caller has gone.
+	beginTimeout = 10 * time.Second
+	minReason    = 3
+	maxReason    = 500
+	maxToken     = 128
+)
+
+// stoppedByEnd is why items are left when the dashboard is stopped.
+const stoppedByEnd = "the dashboard was stopped"
+
+// Execute begins to carry a plan out and returns the operation at once; it goes on when the caller has gone. A plan that
+// is being or was carried out returns the operation that has it, and nothing is done twice. Any admin may carry out the
+// plan of another; the audit says who did.
+func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (string, error) {
+	if err := m.allow(ctx, who, auth.Admin, "execute_plan", req.PlanID); err != nil {
+		return "", err
+	}
+	reason, err := checkReason(req.Reason)
+	if err != nil {
+		return "", err
+	}
+	if len(req.Token) > maxToken {
+		return "", invalid(fmt.Sprintf("An idempotency token has at most %d bytes", maxToken))
+	}
+	p, operation, ok, err := m.deps.Journal.Plan(ctx, req.PlanID)
+	if err != nil {
+		return "", unkept("Nothing was done, because the plan cannot be read", err)
+	}
+	if operation == "" && req.Token != "" {
+		if operation, err = m.deps.Journal.ByToken(ctx, who.Name, req.Token); err != nil {
+			return "", unkept("Nothing was done, because the journal cannot be read", err)
+		}
+	}
+	if operation != "" {
+		return operation, nil
+	}
+	st, err := m.mayCarryOut(p, ok, req.Confirm)
+	if err != nil {
+		return "", err
+	}
+	o := Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}
+	return m.begin(context.WithoutCancel(ctx), who, st, o, req.Token)
+}
+
+// mayCarryOut checks a plan right before it is carried out.
+func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*MarkerStore, error) {
+	if !ok {
+		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such plan; make a new one"}
+	}
+	st, err := m.acting(p.Request.Store)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.over(p):
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "The plan is older than " + span(PlanLife) + "; make a new one"}
+	case len(p.Items) == 0:
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "The plan touches no marker"}
+	case p.Confirm != "" && strings.TrimSpace(confirm) != p.Confirm:
+		return nil, invalid("Type " + p.Confirm + " to confirm")
+	}
+	return st, nil
+}
+
+// checkReason returns the reason without surrounding space. It must be of a length, in one line, and without characters
+// that hide or reorder text.
+func checkReason(reason string) (string, error) {
+	reason = strings.TrimSpace(reason)
+	if n := utf8.RuneCountInString(reason); n < minReason || n > maxReason {
+		return "", invalid(fmt.Sprintf("Give a reason of %d to %d characters", minReason, maxReason))
+	}
+	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) }
+	if !utf8.ValidString(reason) || strings.IndexFunc(reason, hidden) >= 0 {
+		return "", invalid("Give the reason in one line, without control characters")
+	}
+	return reason, nil
+}
+
+// begin audits the intent, claims the plan and starts the operation.
+func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Operation, token string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	e := entryOf(who, action{name: string(o.Plan.Request.Deed) + "_markers", target: st.Name})
+	e.Reason, e.Hash = o.Reason, planHash(o.Plan)
+	e.Detail = fmt.Sprintf("%s of plan %s", plural(len(o.Plan.Items), "marker"), o.Plan.ID)
+	o.ID = e.Operation
+	if !m.enlist(o.ID) {
+		return "", &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the dashboard is stopping"}
+	}
+	started := false
+	defer func() {
+		if !started {
+			m.retire(o.ID)
+		}
+	}()
+	if err := m.deps.Gate.intend(ctx, e); err != nil {
+		return "", err
+	}
+	holder, err := m.deps.Journal.Begin(ctx, o, token)
+	if err != nil {
+		err = unkept("Nothing was done, because the journal cannot be written", err)
+		m.deps.Gate.finish(ctx, e, "", err)
+		return "", err
+	}
+	if holder != o.ID {
+		m.deps.Gate.finish(ctx, e, "", &dedup.Error{Kind: dedup.Conflict, Public: "The plan is carried out by operation " + holder})
+		return holder, nil
+	}
+	started = true
+	go func() {
+		defer m.retire(o.ID)
+		m.carryOut(&run{markers: m, gate: m.deps.Gate, store: st, operation: o, entry: e})
+	}()
+	return o.ID, nil
+}
+
+// A run is an operation under way in this process.
+type run struct {
+	markers   *Markers
+	gate      *Gate
+	store     *MarkerStore
+	operation Operation
+	// entry is the audited intent of the whole operation.
+	entry Entry
+
+	mu sync.Mutex
+	// Under mu: why no further item may begin, and what came of those that were.
+	stopped string
+	results map[dedup.Result]int
+}
+
+// halt lets no further item begin. The first cause is kept.
+func (r *run) halt(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped == "" {
+		r.stopped = why
+	}
+}
+
+func (r *run) halted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped != ""
+}
+
+func (r *run) count(result dedup.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.results == nil {
+		r.results = map[dedup.Result]int{}
+	}
+	r.results[result]++
+}
+
+// carryOut works through the items, then marks the operation as ended and audits its result.
+func (m *Markers) carryOut(r *run) {
+	items := make(chan int)
+	var workers sync.WaitGroup
+	for range min(atOnce, len(r.operation.Plan.Items)) {
+		workers.Go(func() {
+			for i := range items {
+				m.takeSlot(r, i)
+			}
+		})
+	}
+	for i := range r.operation.Plan.Items {
+		items <- i
+	}
+	close(items)
+	workers.Wait()
+	m.finish(r)
+}
+
+// takeSlot carries an item out as soon as the store has a slot for it, unless the operation was halted.
+func (m *Markers) takeSlot(r *run, item int) {
+	select {
+	case <-m.stopping:
+		r.halt(stoppedByEnd)
+		return
+	default:
+	}
+	select {
+	case <-m.stopping:
+		r.halt(stoppedByEnd)
+		return
+	case m.slots[r.store.Name] <- struct{}{}:
+	}
+	defer func() { <-m.slots[r.store.Name] }()
+	if r.halted() {
+		return
+	}
+	r.item(m.life, item)
+	m.deps.Changed("operation:" + r.operation.ID)
+}
+
+// finish marks the operation as ended and audits its result. Both have happened: what cannot be written is logged.
+func (m *Markers) finish(r *run) {
+	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
+	defer cancel()
+	if err := m.deps.Journal.End(ctx, r.operation.ID, m.deps.Now(), r.stopped == stoppedByEnd, r.stopped); err != nil {
+		m.deps.Log.Error("the end of an operation could not be kept", "operation", r.operation.ID, "err", err)
+	}
+	var failure error
+	if r.stopped != "" {
+		failure = &dedup.Error{Kind: dedup.Unavailable, Public: r.tally() + "; the rest was not tried: " + r.stopped}
+	}
+	m.deps.Gate.finish(ctx, r.entry, r.tally(), failure)
+	m.deps.Changed("operation:" + r.operation.ID)
+}
+
+// tally counts the results in words: "12 cleared, 1 gone".
+func (r *run) tally() string {
+	var words []string
+	for _, result := range slices.Sorted(maps.Keys(r.results)) {
+		words = append(words, fmt.Sprintf("%d %s", r.results[result], result))
+	}
+	if len(words) == 0 {
+		return "no marker was tried"
+	}
+	return strings.Join(words, ", ")
+}
+
+// Operation returns an operation with what became of each item so far. Operators may.
+func (m *Markers) Operation(ctx context.Context, who Caller, id string) (Operation, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_operation", id); err != nil {
+		return Operation{}, err
+	}
+	o, ok, err := m.deps.Journal.Operation(ctx, id)
+	if err != nil {
+		return Operation{}, unkept("The operation cannot be read", err)
+	}
+	if !ok {
+		return Operation{}, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation"}
+	}
+	return o, nil
+}
+
+const maxOperations = 200
+
+// Operations lists operations, newest first. Operators may.
+func (m *Markers) Operations(ctx context.Context, who Caller, limit int) ([]OperationSummary, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_operations", ""); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > maxOperations {
+		return nil, invalid(fmt.Sprintf("A list has 1 to %d operations", maxOperations))
+	}
+	list, err := m.deps.Journal.Operations(ctx, limit)
+	if err != nil {
+		return nil, unkept("The operations cannot be read", err)
+	}
+	return list, nil
+}

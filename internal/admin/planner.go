@@ -1,0 +1,353 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// planTimeout bounds the making of a plan. lookBatch is how many markers are read at once: values of a megabyte each
+	// must not fill the memory.
+	planTimeout = 30 * time.Second
+	lookBatch   = 16
+	maxCounter  = 64
+	minTTL      = time.Minute
+	maxTTL      = 366 * 24 * time.Hour
+)
+
+// Plan freezes a selection and says what would happen to each marker. It changes nothing. Admins may.
+func (m *Markers) Plan(ctx context.Context, who Caller, req PlanRequest) (Plan, error) {
+	act := action{name: "plan", target: printable(req.Store, 64), needs: auth.Admin}
+	if err := m.deps.Gate.allow(ctx, who, act); err != nil {
+		return Plan{}, err
+	}
+	if err := req.check(); err != nil {
+		return Plan{}, err
+	}
+	st, err := m.acting(req.Store)
+	if err != nil {
+		return Plan{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	defer cancel()
+	p := Plan{ID: rand.Text(), Made: m.deps.Now(), By: who.Name, Request: req}
+	if req.Deed == RestoreMarkers {
+		err = m.planRestore(ctx, st, &p)
+	} else {
+		err = m.planChange(ctx, st, &p)
+	}
+	if err != nil {
+		return Plan{}, err
+	}
+	p.Takes = takes(p)
+	if err := m.deps.Journal.SavePlan(ctx, p); err != nil {
+		return Plan{}, unkept("The plan cannot be kept, so nothing can be carried out", err)
+	}
+	e := entryOf(who, act)
+	e.Operation, e.Action, e.Hash = p.ID, "plan_"+string(req.Deed), planHash(p)
+	e.Detail = fmt.Sprintf("%s, %d left out, %d beyond the limit", plural(len(p.Items), "marker"), len(p.LeftOut), p.Truncated)
+	if err := m.deps.Gate.record(ctx, e, Planned); err != nil {
+		return Plan{}, unkept("The plan cannot be audited, so nothing can be carried out", err)
+	}
+	return p, nil
+}
+
+// Planned returns a plan again, and the operation that carried it out or "". A plan that is over is of kind not found.
+// Admins may.
+func (m *Markers) Planned(ctx context.Context, who Caller, id string) (Plan, string, error) {
+	if err := m.allow(ctx, who, auth.Admin, "read_plan", id); err != nil {
+		return Plan{}, "", err
+	}
+	p, operation, ok, err := m.deps.Journal.Plan(ctx, id)
+	if err != nil {
+		return Plan{}, "", unkept("The plan cannot be read", err)
+	}
+	if !ok || operation == "" && m.over(p) {
+		return Plan{}, "", &dedup.Error{Kind: dedup.NotFound, Public: "There is no such plan, or it is over: a plan can be carried out for " + span(PlanLife)}
+	}
+	return p, operation, nil
+}
+
+func (m *Markers) over(p Plan) bool { return m.deps.Now().Sub(p.Made) > PlanLife }
+
+// check returns what is wrong with a request, before anything is read.
+func (r PlanRequest) check() error {
+	ways := 0
+	for _, given := range []bool{len(r.Keys) > 0, r.Filter != nil, r.Operation != ""} {
+		if given {
+			ways++
+		}
+	}
+	lists := []List{ProcessingList, FailedList, PermanentList, GaveUpList}
+	switch {
+	case !slices.Contains([]Deed{ClearMarkers, SetExpiry, RestoreMarkers}, r.Deed):
+		return invalid("A plan clears markers, sets an expiry or restores markers")
+	case ways != 1:
+		return invalid("Select markers either one by one, or by a filter, or by the operation to undo")
+	case (r.Deed == RestoreMarkers) != (r.Operation != ""):
+		return invalid("To restore markers name the operation that cleared them, and no other way of selecting")
+	case len(r.Keys) > MaxPlanned || len(r.Items) > MaxPlanned:
+		return invalid(fmt.Sprintf("A plan has at most %d markers", MaxPlanned))
+	case slices.ContainsFunc(r.Keys, func(k string) bool { return k == "" || len(k) > maxKey }):
+		return invalid(fmt.Sprintf("A key has 1 to %d bytes", maxKey))
+	case r.Filter != nil && !slices.Contains(lists, r.Filter.List):
+		return invalid("There is no such list of markers")
+	case r.AlsoRetry && r.Deed != ClearMarkers:
+		return invalid("Retry counters are cleared along with markers only")
+	case r.Deed == SetExpiry && (r.TTL < minTTL || r.TTL > maxTTL):
+		return invalid("The time to live must be between a minute and a year")
+	case r.Deed != SetExpiry && r.TTL != 0:
+		return invalid("A time to live belongs to setting an expiry only")
+	}
+	return nil
+}
+
+// single reports whether the request names one marker: some markers can be cleared only so.
+func (r PlanRequest) single() bool { return len(r.Keys) == 1 }
+
+// planChange fills a plan that clears markers or sets their expiry.
+func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) error {
+	v := m.view(st.Name)
+	keys, err := m.selectKeys(v, st, p)
+	if err != nil {
+		return err
+	}
+	rules := rules{scheme: st.Scheme, view: v, request: p.Request, now: p.Made}
+	for batch := range slices.Chunk(keys, lookBatch) {
+		seen, err := look(ctx, st, batch)
+		if err != nil {
+			return err
+		}
+		for i, s := range seen {
+			if s == nil {
+				p.LeftOut = append(p.LeftOut, LeftOut{Key: batch[i], Why: "gone"})
+				continue
+			}
+			m.planItem(st, rules, *s, p)
+		}
+	}
+	return nil
+}
+
+// planItem adds a marker to the plan, or to what is left out.
+func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) {
+	item := newItem(s)
+	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker)
+	if why := r.leaveOut(item); why != "" {
+		p.LeftOut = append(p.LeftOut, LeftOut{Key: s.Key, ID: s.ID, Why: why})
+		return
+	}
+	item.Effect = r.effect(item)
+	p.Items = append(p.Items, item)
+	if r.confirms(item) {
+		p.Confirm = confirmation(s)
+	}
+}
+
+// newItem returns an item with the hash of the value instead of the value. What counts failures and is longer than any
+// number is no counter.
+func newItem(s dedup.Sighting) PlanItem {
+	it := PlanItem{Seen: s, Hash: hashOf(s.Value), Size: int64(len(s.Value))}
+	it.Seen.Value = nil
+	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
+		it.Seen.Retry = nil
+	}
+	return it
+}
+
+// selectKeys returns the keys of the request without repetitions, and those of a filter frozen from the last pass.
+func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error) {
+	if p.Request.Filter == nil {
+		keys := slices.Clone(p.Request.Keys)
+		taken := make(map[string]bool, len(keys))
+		return slices.DeleteFunc(keys, func(k string) bool {
+			double := taken[k]
+			taken[k] = true
+			return double
+		}), nil
+	}
+	f := *p.Request.Filter
+	if v.pass == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + st.Name + " has not been walked over completely yet, so there is no list to select from"}
+	}
+	var keys []string
+	for _, mk := range v.list(f.List) {
+		if f.Match != "" && !strings.Contains(mk.ID, f.Match) && !strings.Contains(mk.BusinessKey, f.Match) {
+			continue
+		}
+		if verdict, _ := m.judge(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
+			continue
+		}
+		if len(mk.Key) > maxKey {
+			p.LeftOut = append(p.LeftOut, LeftOut{Key: mk.Key[:maxKey], Why: "its key is longer than we handle"})
+			continue
+		}
+		if len(keys) == MaxPlanned {
+			p.Truncated++
+			continue
+		}
+		keys = append(keys, mk.Key)
+	}
+	if f.Match == "" && f.Verdict == "" {
+		p.Truncated += v.beyond(f.List)
+	}
+	return keys, nil
+}
+
+// planRestore fills a plan that undoes a clear.
+func (m *Markers) planRestore(ctx context.Context, st *MarkerStore, p *Plan) error {
+	o, ok, err := m.deps.Journal.Operation(ctx, p.Request.Operation)
+	if err != nil {
+		return unkept("The operation cannot be read", err)
+	}
+	switch {
+	case !ok || o.Plan.Request.Store != st.Name:
+		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation on store " + st.Name}
+	case o.Plan.Request.Deed != ClearMarkers:
+		return invalid("Only a clear can be undone")
+	case o.Ended.IsZero():
+		return &dedup.Error{Kind: dedup.Conflict, Public: "The operation is still running; undo it when it has ended"}
+	}
+	images, err := m.deps.Journal.Images(ctx, o.ID)
+	if err != nil {
+		return unkept("The images of the cleared markers cannot be read", err)
+	}
+	numbers := p.Request.Items
+	if len(numbers) == 0 {
+		for i := range o.Plan.Items {
+			numbers = append(numbers, i)
+		}
+	}
+	u := undoing{operation: o, images: images, scheme: st.Scheme, now: m.deps.Now().Add(m.view(st.Name).evidence.ClockOffset)}
+	if err := u.choose(numbers, p); err != nil {
+		return err
+	}
+	return u.look(ctx, st, p)
+}
+
+// undoing is the choice of what can be restored of an operation.
+type undoing struct {
+	operation Operation
+	images    map[int]KeptImage
+	scheme    dedup.Scheme
+	now       time.Time // by the store's clock
+}
+
+// choose takes the items whose images can be restored, as far as the journal tells.
+func (u undoing) choose(numbers []int, p *Plan) error {
+	p.Request.Items = nil
+	restored := 0
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
+		if n < 0 || n >= len(u.operation.Plan.Items) || n >= len(u.operation.Outcomes) {
+			return invalid("The operation has no such item")
+		}
+		was := u.operation.Plan.Items[n].Seen
+		image, kept := u.images[n]
+		if kept && image.RestoredBy != "" {
+			restored++
+		}
+		if why := u.leaveOut(u.operation.Outcomes[n], image, kept); why != "" {
+			p.LeftOut = append(p.LeftOut, LeftOut{Key: was.Key, ID: was.ID, Why: why})
+			continue
+		}
+		p.Items = append(p.Items, PlanItem{Seen: image.Seen, Hash: image.Hash, Size: image.Size, Effect: restoreEffect(u.scheme, image.Seen)})
+		p.Request.Items = append(p.Request.Items, n)
+	}
+	if len(p.Items) == 0 && restored > 0 {
+		return &dedup.Error{Kind: dedup.Conflict, Public: "This was undone already"}
+	}
+	return nil
+}
+
+func (u undoing) leaveOut(o ItemOutcome, image KeptImage, kept bool) string {
+	switch {
+	case !kept && o.At.IsZero():
+		return "was not tried"
+	case !kept && o.Outcome.Result != dedup.Cleared && o.Outcome.Result != dedup.UnknownOutcome:
+		return "was not cleared: " + string(o.Outcome.Result)
+	case !kept:
+		return "its image is not kept any more"
+	case image.RestoredBy != "":
+		return "restored already"
+	case o.Outcome.Result != dedup.Cleared && o.Outcome.Result != dedup.UnknownOutcome:
+		return "was not cleared: " + string(o.Outcome.Result)
+	case image.Seen.ExpiresMillis != dedup.NoExpiry && image.Seen.ExpiresMillis <= u.now.UnixMilli():
+		return "already expired, nothing to restore"
+	}
+	return ""
+}
+
+// look leaves out what has a marker again.
+func (u undoing) look(ctx context.Context, st *MarkerStore, p *Plan) error {
+	items, numbers := p.Items, p.Request.Items
+	p.Items, p.Request.Items = nil, nil
+	for at := 0; at < len(items); at += lookBatch {
+		batch := items[at:min(at+lookBatch, len(items))]
+		keys := make([]string, len(batch))
+		for i := range batch {
+			keys[i] = batch[i].Seen.Key
+		}
+		seen, err := look(ctx, st, keys)
+		if err != nil {
+			return err
+		}
+		for i, s := range seen {
+			if s != nil {
+				p.LeftOut = append(p.LeftOut, LeftOut{Key: keys[i], ID: batch[i].Seen.ID, Why: "has a marker again: " + describe(s)})
+				continue
+			}
+			p.Items, p.Request.Items = append(p.Items, batch[i]), append(p.Request.Items, numbers[at+i])
+		}
+	}
+	return nil
+}
+
+const (
+	// watched is how long a marker that never expires is watched before it is cleared; quick the time of any other item.
+	watched = 5 * time.Second
+	quick   = 100 * time.Millisecond
+)
+
+// takes estimates how long a plan takes with atOnce items at once.
+func takes(p Plan) time.Duration {
+	slow := 0
+	for _, it := range p.Items {
+		if p.Request.Deed == ClearMarkers && it.Seen.ExpiresMillis == dedup.NoExpiry && it.Seen.Type != typeRow {
+			slow++
+		}
+	}
+	rounds := func(n int) time.Duration { return time.Duration((n + atOnce - 1) / atOnce) }
+	return rounds(slow)*watched + rounds(len(p.Items)-slow)*quick
+}
+
+// planHash returns the SHA-256 over what a plan will touch: each marker's key, type, expiry and value.
+func planHash(p Plan) string {
+	h := sha256.New()
+	for _, it := range p.Items {
+		writeField(h, it.Seen.Key)
+		writeField(h, it.Seen.Type)
+		writeField(h, fmt.Sprint(it.Seen.ExpiresMillis))
+		writeField(h, it.Hash)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// writeField adds a field with its length, so that no two lists of fields look the same.
+func writeField(h hash.Hash, s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
+
+// ErrTried means that an item was begun before.
+var ErrTried = errors.New("the item was tried before")
+
+// ErrNoImage means that there is no image to restore, or that it was restored before.
+var ErrNoImage = errors.New("there is no image to restore")

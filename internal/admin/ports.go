@@ -1,0 +1,90 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// auditTrail reads the audit. It is safe for concurrent use.
+type auditTrail interface {
+	// Entries returns a page, newest first.
+	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
+	// Verify checks the whole chain and returns the number of entries and the head in hex.
+	Verify(ctx context.Context) (int64, string, error)
+}
+
+// A TrailQuery asks the audit for entries, newest first.
+type TrailQuery struct {
+	Before int64 // exclusive; 0 for the newest
+	Limit  int
+	// Target keeps entries with exactly this target; with Below also those whose target begins with Target and a slash.
+	Target string
+	Below  bool
+	// Operation keeps the entries of one operation; empty keeps all.
+	Operation string
+}
+
+// MarkerJournal keeps what Markers must not forget. Every method that writes returns after the change is on disk, and is
+// safe for concurrent use. Errors are plain: whoever calls puts them in words.
+type MarkerJournal interface {
+	planJournal
+	operationJournal
+	itemJournal
+	imageJournal
+}
+
+type planJournal interface {
+	// SavePlan keeps a plan.
+	SavePlan(ctx context.Context, p Plan) error
+	// Plan returns a plan, the operation that carried it out or "", and whether there is such a plan.
+	Plan(ctx context.Context, id string) (p Plan, operation string, ok bool, err error)
+}
+
+type operationJournal interface {
+	// Begin claims the plan for the operation and keeps the operation, both or neither. If the plan was claimed before, it
+	// returns the ID of the operation that has it; else o.ID.
+	Begin(ctx context.Context, o Operation, token string) (string, error)
+	// End marks an operation as ended. stopped says why items were left; interrupted that the program ended.
+	End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error
+	// Operation returns an operation with its plan and every outcome, and whether there is one.
+	Operation(ctx context.Context, id string) (Operation, bool, error)
+	// Operations returns summaries, newest first.
+	Operations(ctx context.Context, limit int) ([]OperationSummary, error)
+	// ByToken returns the operation that this person started with the token, or "".
+	ByToken(ctx context.Context, by, token string) (string, error)
+	// Unfinished returns the operations that have not ended, without plans and outcomes.
+	Unfinished(ctx context.Context) ([]string, error)
+}
+
+type itemJournal interface {
+	// Try notes that an item is about to be acted on. It fails with ErrTried when the item was begun before.
+	Try(ctx context.Context, operation string, item int, at time.Time) error
+	// Done notes the outcome of an item.
+	Done(ctx context.Context, operation string, o ItemOutcome) error
+}
+
+type imageJournal interface {
+	// Keep keeps the image of a marker until the given time.
+	Keep(ctx context.Context, operation string, item int, image dedup.Sighting, until time.Time) error
+	// Claim reserves an image for a restore, so that none is restored twice, and returns it. It fails with ErrNoImage.
+	Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error)
+	// Release gives a claimed image back, after a restore that did not happen.
+	Release(ctx context.Context, operation string, item int, restore string) error
+	// Images returns what is kept of an operation by item, without the values.
+	Images(ctx context.Context, operation string) (map[int]KeptImage, error)
+	// Purge deletes images that were kept until now, plans and operations too old to be asked for.
+	Purge(ctx context.Context, now time.Time) error
+}
+
+// A KeptImage is what the journal says of an image without its value.
+type KeptImage struct {
+	Seen dedup.Sighting
+	// Hash is the SHA-256 of the whole value in hex, Size its length in bytes.
+	Hash  string
+	Size  int64
+	Until time.Time
+	// RestoredBy is the operation that restored it or is doing so; empty when none did.
+	RestoredBy string
+}

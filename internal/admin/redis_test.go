@@ -1,0 +1,142 @@
+package admin_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/secret"
+)
+
+// redisDesk is a desk over a real Redis whose store shop holds msg:{id} = processing or done, and retry:{id}.
+func redisDesk(t *testing.T, url string) *desk {
+	t.Helper()
+	cfg := markerstest.Config(t, "redis-text-status", url)
+	cfg.Act.Redis.URL = secret.New(url)
+	store := markerstest.OpenStore(t, cfg)
+	reader, ok := store.(markers.Reader)
+	if !ok {
+		t.Fatal("the store cannot be read marker by marker")
+	}
+	actor, err := markers.OpenActor(cfg, markerstest.Log(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = actor.Close() })
+	d := newDesk(t, func(deps *admin.MarkersDeps, _ *journal.DB) {
+		deps.Stores = []admin.MarkerStore{{Name: cfg.Name, Scheme: store.Scheme(), Reader: reader, Actor: actor}}
+	})
+	d.round.set(&dedup.Snapshot{At: d.clock.Now(), Stores: []dedup.StoreStatus{{Name: cfg.Name, Scheme: store.Scheme()}}})
+	return d
+}
+
+func (d *desk) planOn(t *testing.T, who admin.Caller, req admin.PlanRequest) admin.Plan {
+	t.Helper()
+	req.Store = "shop"
+	p, err := d.Plan(t.Context(), who, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestOnRedisTwoOperatorsClearTheSameMarkersAndAnUndoRestoresThemExactly(t *testing.T) {
+	const n = 500
+	server, rdb := markerstest.StartRedis(t)
+	d := redisDesk(t, server.URL())
+	var keys []string
+	for i := range n {
+		keys = append(keys, fmt.Sprint("msg:order-", i))
+		if err := rdb.Set(t.Context(), keys[i], "processing", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expires, err := rdb.PExpireTime(t.Context(), keys[0]).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := admin.PlanRequest{Deed: admin.ClearMarkers, Keys: keys}
+	plans := []admin.Plan{d.planOn(t, ada, req), d.planOn(t, bob, req)}
+	if len(plans[0].Items) != n {
+		t.Fatalf("planned %d, left out %+v", len(plans[0].Items), plans[0].LeftOut[:1])
+	}
+	begun := time.Now()
+	ops := make([]admin.Operation, 2)
+	var both sync.WaitGroup
+	for i, who := range []admin.Caller{ada, bob} {
+		both.Go(func() { ops[i] = d.execute(t, who, plans[i]) })
+	}
+	both.Wait()
+	t.Logf("2 operations over %d markers took %s", n, time.Since(begun).Round(time.Millisecond))
+	cleared := 0
+	for i := range n {
+		a, b := ops[0].Outcomes[i].Outcome, ops[1].Outcomes[i].Outcome
+		if (a.Result == dedup.Cleared) == (b.Result == dedup.Cleared) || a.Result != dedup.Cleared && a.Result != dedup.Gone || b.Result != dedup.Cleared && b.Result != dedup.Gone {
+			t.Errorf("marker %d: ada was told %+v, bob %+v", i, a, b)
+		}
+		if a.Result == dedup.Cleared {
+			cleared++
+		}
+	}
+	if left, err := rdb.DBSize(t.Context()).Result(); left != 0 || err != nil {
+		t.Errorf("%d markers are left, %v", left, err)
+	}
+	restored := 0
+	for i, o := range ops {
+		if cleared == 0 && i == 0 || cleared == n && i == 1 {
+			continue
+		}
+		undo := d.execute(t, ada, d.planOn(t, ada, admin.PlanRequest{Deed: admin.RestoreMarkers, Operation: o.ID}))
+		restored += strings.Count(results(undo), string(dedup.Restored))
+	}
+	if now, err := rdb.PExpireTime(t.Context(), keys[0]).Result(); restored != n || now != expires || err != nil {
+		t.Errorf("restored %d, expiry %s, was %s: %v", restored, now, expires, err)
+	}
+}
+
+func TestOnRedisALookupFindsTheMarkerAndItsCounterAndAClearTakesBoth(t *testing.T) {
+	server, rdb := markerstest.StartRedis(t)
+	d := redisDesk(t, server.URL())
+	if err := rdb.Set(t.Context(), "msg:4711", "processing", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Set(t.Context(), "retry:4711", "4", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Lookup(t.Context(), viewer, "4711")
+	if err != nil || len(got.Stores) != 1 || len(got.Stores[0].Found) != 1 || got.Stores[0].Found[0].Retry == nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	p := d.planOn(t, ada, admin.PlanRequest{Deed: admin.ClearMarkers, Keys: []string{"msg:4711"}, AlsoRetry: true})
+	if !strings.Contains(fate(p, "msg:4711"), "(4 of 5 failures) is cleared with it") {
+		t.Error(fate(p, "msg:4711"))
+	}
+	if o := d.execute(t, ada, p); results(o) != "cleared" {
+		t.Errorf("%s: %+v", results(o), o.Outcomes)
+	}
+	if left, err := rdb.DBSize(t.Context()).Result(); left != 0 || err != nil {
+		t.Errorf("%d keys are left, %v", left, err)
+	}
+}
+
+func TestOnRedisAGivenUpMessageGetsItsTriesAgain(t *testing.T) {
+	server, rdb := markerstest.StartRedis(t)
+	d := redisDesk(t, server.URL())
+	if err := rdb.Set(t.Context(), "retry:4711", "5", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p := d.planOn(t, ada, admin.PlanRequest{Deed: admin.ClearMarkers, Keys: []string{"retry:4711"}})
+	if len(p.Items) != 1 || p.Items[0].Seen.State != dedup.Failed || !strings.Contains(p.Items[0].Effect, "given up") {
+		t.Fatalf("%+v", p)
+	}
+	if o := d.execute(t, ada, p); results(o) != "cleared" {
+		t.Errorf("%s: %+v", results(o), o.Outcomes)
+	}
+}

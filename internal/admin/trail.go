@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"dedup-dashboard/internal/auth"
+)
+
+const maxTrail = 500
+
+// Audit returns a page of the audit, newest first. Operators may.
+func (m *Markers) Audit(ctx context.Context, who Caller, q AuditQuery) ([]Entry, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_audit", q.Store); err != nil {
+		return nil, err
+	}
+	if q.Limit < 1 || q.Limit > maxTrail || q.Before < 0 {
+		return nil, invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", maxTrail))
+	}
+	t := TrailQuery{Before: q.Before, Limit: q.Limit, Operation: q.Operation, Target: q.Store, Below: q.Store != ""}
+	if q.Key != "" {
+		t.Target, t.Below = markerTarget(q.Store, q.Key), false
+	}
+	entries, err := m.deps.Trail.Entries(ctx, t)
+	if err != nil {
+		return nil, unkept("The audit cannot be read", err)
+	}
+	return entries, nil
+}
+
+// VerifyAudit checks the whole chain of the audit. Operators may.
+func (m *Markers) VerifyAudit(ctx context.Context, who Caller) (AuditState, error) {
+	if err := m.allow(ctx, who, auth.Operator, "verify_audit", ""); err != nil {
+		return AuditState{}, err
+	}
+	entries, head, err := m.deps.Trail.Verify(ctx)
+	if err != nil && ctx.Err() != nil {
+		return AuditState{}, unkept("The audit could not be read to its end", err)
+	}
+	if err != nil {
+		// The text names a file of ours and the first entry that does not fit, and nothing of what it holds.
+		return AuditState{Entries: entries, Broken: err.Error()}, nil
+	}
+	return AuditState{Entries: entries, Head: head}, nil
+}

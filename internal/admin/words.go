@@ -1,0 +1,105 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// maxTarget is the most bytes of a target in the audit.
+const maxTarget = 512
+
+// printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
+// that are not UTF-8. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
+func printable(s string, n int) string {
+	out := s
+	if !plain(s) {
+		out = strings.TrimSuffix(strings.TrimPrefix(strconv.QuoteToGraphic(s), `"`), `"`)
+	}
+	if len(out) <= n {
+		return out
+	}
+	sum := sha256.Sum256([]byte(s))
+	tail := "…sha256:" + hex.EncodeToString(sum[:8])
+	cut := max(0, n-len(tail))
+	for cut > 0 && !utf8.RuneStart(out[cut]) {
+		cut--
+	}
+	return out[:cut] + tail
+}
+
+func plain(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if r == '\\' || r == '"' || !unicode.IsGraphic(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// markerTarget is how the audit names a marker: no two markers share it.
+func markerTarget(store, key string) string { return store + "/" + printable(key, maxTarget) }
+
+// describe says in words what is in a store: "processing, expires 2026-11-21T03:12:07Z".
+func describe(s *dedup.Sighting) string {
+	if s == nil {
+		return "no marker"
+	}
+	text := string(s.State)
+	if s.Owner != "" {
+		text += " by " + printable(s.Owner, 80)
+	}
+	if !s.Since.IsZero() {
+		text += " since " + stamp(s.Since)
+	}
+	switch {
+	case s.ExpiresMillis != dedup.NoExpiry:
+		text += ", expires " + stamp(time.UnixMilli(s.ExpiresMillis))
+	case s.Type != typeRow:
+		text += ", never expires"
+	}
+	return text
+}
+
+// typeRow is the Type of a sighting in a SQL table.
+const typeRow = "row"
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+// hashOf returns the SHA-256 of a value in hex.
+func hashOf(value []byte) string {
+	sum := sha256.Sum256(value)
+	return hex.EncodeToString(sum[:])
+}
+
+// span writes a duration for people: 90 s, 15 min, 3 h, 7 d.
+func span(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d d", d/(24*time.Hour))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	default:
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+}
+
+// plural writes a count with its noun: 1 marker, 2 markers.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

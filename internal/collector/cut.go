@@ -1,0 +1,136 @@
+package collector
+
+import "time"
+
+// A cut is one end of the judged window: a time, and bounds on what had happened by then.
+type cut struct {
+	At    time.Time // our clock
+	Store time.Time // the store's clock, a whole second
+	// AcksLow and AcksHigh bound the acks as the broker counts them, BalanceLow and BalanceHigh as the balance does.
+	AcksLow, AcksHigh       float64
+	BalanceLow, BalanceHigh float64
+	Balanced                bool
+	Before, After           *frame
+	// Unsettled are the messages that were still there at the first depth after the cut, or came back until then: they
+	// widen what an end of the window must allow for. It only serves to choose.
+	Unsettled float64
+}
+
+// doubt is the uncertainty that the cut adds.
+func (c cut) doubt() float64 {
+	if c.Balanced {
+		return c.AcksHigh - c.AcksLow + c.BalanceHigh - c.BalanceLow + c.Unsettled
+	}
+	return c.AcksHigh - c.AcksLow + c.Unsettled
+}
+
+// bestCut returns the cut of least doubt among the frames between two times; of equals the latest, or the earliest.
+func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
+	var best cut
+	found := false
+	for _, f := range s.Frames.span(from, to) {
+		c, ok := cutAt(s, f.Ended)
+		if !ok || c.At.After(to) || (late && !c.watch(s)) {
+			continue
+		}
+		if !found || better(c, best, late) {
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+// watch reports whether the broker was read often enough after the cut to know what became of unacked messages, and
+// notes how many there were.
+func (c *cut) watch(s residualSample) bool {
+	depth, ok := s.Frames.depthAfter(c.At.Add(s.ClockError))
+	if !ok {
+		return false
+	}
+	later, ok := s.Frames.after(depth.Ended.Add(counterLag))
+	if ok {
+		c.Unsettled = later.Redeliveries - c.Before.Redeliveries + depth.Depth
+	}
+	return ok
+}
+
+func better(c, best cut, late bool) bool {
+	if c.Balanced != best.Balanced {
+		return c.Balanced
+	}
+	if late {
+		return c.doubt() <= best.doubt()
+	}
+	return c.doubt() < best.doubt()
+}
+
+// cutAt bounds what had happened at the first whole second of the store's clock after t.
+//
+// A counter read at time p shows at least the events up to p - counterLag and at most those up to the end of the
+// reading. So the latest reading before a time bounds the true count from below and the first reading later than
+// counterLag after it from above. An ack follows its marker by at most settleDelay.
+func cutAt(s residualSample, t time.Time) (cut, bool) {
+	offset := s.Pass.ClockOffset
+	store := t.Add(offset + s.ClockError)
+	if whole := store.Truncate(time.Second); whole.Before(store) {
+		store = whole.Add(time.Second)
+	}
+	at := store.Add(-offset)
+	early, late := at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay)
+	before, ok := s.Frames.before(early)
+	if !ok {
+		return cut{}, false
+	}
+	after, ok := s.Frames.after(late.Add(counterLag))
+	if !ok {
+		return cut{}, false
+	}
+	c := cut{At: at, Store: store, AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
+	low, okLow := balanceLow(s.Frames, early)
+	high, okHigh := balanceHigh(s.Frames, late)
+	if okLow && okHigh {
+		c.BalanceLow, c.BalanceHigh, c.Balanced = low, high, true
+	}
+	return c, true
+}
+
+// balanceLow bounds from below, up to a constant, the messages that had left the source queues by an ack at t:
+// published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t.
+func balanceLow(r reel, t time.Time) (float64, bool) {
+	depth, ok := r.before(t)
+	if !ok || !depth.Whole {
+		return 0, false
+	}
+	published, ok := r.before(depth.DepthFrom.Add(-transitDelay))
+	if !ok {
+		// Nothing had been published yet, or all of it was counted since.
+		if published = &r[0]; !published.Unpublished {
+			return 0, false
+		}
+	}
+	dead, ok := r.depthAfter(depth.Ended.Add(transitDelay))
+	if !ok || !dead.Whole {
+		return 0, false
+	}
+	return published.Publishes - depth.Depth - dead.Dead, true
+}
+
+// balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later, or is left out, as it is never
+// below 0.
+func balanceHigh(r reel, t time.Time) (float64, bool) {
+	dead, ok := r.before(t)
+	if !ok || !dead.Whole {
+		return 0, false
+	}
+	published, ok := r.after(t.Add(counterLag))
+	if !ok {
+		return 0, false
+	}
+	high := published.Publishes - dead.Dead
+	if depth, ok := r.depthAfter(t); ok && depth.Whole {
+		if published, ok := r.after(depth.Ended.Add(counterLag)); ok {
+			high = min(high, published.Publishes-depth.Depth-dead.Dead)
+		}
+	}
+	return high, true
+}

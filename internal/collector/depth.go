@@ -1,0 +1,142 @@
+package collector
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// liveDepths are the depths of queues as their own processes told them when they were asked, unlike those of a sample,
+// which are up to depthLag old. The map is never changed once made.
+type liveDepths struct {
+	at     time.Time // when they were asked; zero when they never were
+	queues map[dedup.QueueRef]*dedup.Queue
+}
+
+// of returns the live depth of a queue, and false when there is none. Only a classic queue is asked itself: the broker
+// answers for the others from tables that they renew every few seconds.
+func (l liveDepths) of(q *dedup.Queue) (*dedup.Queue, bool) {
+	if q.Type != "classic" {
+		return nil, false
+	}
+	live, ok := l.queues[q.QueueRef]
+	return live, ok && live.Messages != nil && live.Unacked != nil
+}
+
+// A depthSource gives the depths of a pipeline's queues, all live or all of the same sample.
+type depthSource struct {
+	live liveDepths
+	from time.Time // they were taken at this time or later
+}
+
+// depthsOf returns the live depths where every queue of the pipeline has one, else those of the sample.
+func (p *pipeline) depthsOf(s *brokerReading) depthSource {
+	sampled := depthSource{from: s.At.Add(-depthLag)}
+	if s.depths.at.Before(sampled.from) || s.depths.at.After(s.At) {
+		return sampled
+	}
+	refs := append([]dedup.QueueRef(nil), p.refs...)
+	for _, t := range p.targets {
+		refs = append(refs, t.QueueRef)
+	}
+	for _, ref := range refs {
+		q := p.broker.queues[ref]
+		if q == nil {
+			return sampled
+		}
+		if _, ok := s.depths.of(q); !ok {
+			return sampled
+		}
+	}
+	return depthSource{live: s.depths, from: s.depths.at}
+}
+
+// of returns the queue as it is to be read for its depth; nil for no queue.
+func (d depthSource) of(q *dedup.Queue) *dedup.Queue {
+	if q == nil {
+		return nil
+	}
+	if live, ok := d.live.of(q); ok {
+		return live
+	}
+	return q
+}
+
+// measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
+func (p *pipeline) measureDepths(f *frame, s *brokerReading) {
+	depths := p.depthsOf(s)
+	f.DepthFrom, f.Whole, f.Blind, f.Depth, f.Unacked = depths.from, p.keeps != keepsNot, false, 0, 0
+	for _, ref := range p.refs {
+		q := p.broker.queues[ref]
+		if q == nil && p.broker.complete {
+			continue // it does not exist
+		}
+		if q = depths.of(q); q == nil || q.Messages == nil || q.Unacked == nil {
+			f.Blind, f.Whole = true, false
+			continue
+		}
+		f.Depth += float64(*q.Messages)
+		f.Unacked += float64(*q.Unacked)
+	}
+	f.Dead, f.Whole = p.absorbDeadLetters(s, depths, f.Whole)
+	f.Presumed = f.Whole && p.keeps == keepsPerhaps
+	f.Whole = f.Whole && !f.Presumed
+}
+
+// completeFrame measures the newest frame again when it is of this reading, whose dead-letter queues were found only
+// after it.
+func (p *pipeline) completeFrame(s *brokerReading) {
+	n := len(p.frames.frames)
+	if n == 0 {
+		return
+	}
+	if f := &p.frames.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+		p.measureDepths(f, s)
+	}
+}
+
+// absorbDeadLetters follows the dead-letter queues. It returns what they have received by dead-lettering, and whether
+// that is known and complete.
+func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole bool) (float64, bool) {
+	var dead float64
+	for _, t := range p.targets {
+		d, ok := p.dead[t.QueueRef]
+		if !ok {
+			d = &deadQueue{}
+			p.dead[t.QueueRef] = d
+		}
+		q := p.broker.queues[t.QueueRef]
+		there := depths.of(q)
+		if there == nil || there.Messages == nil {
+			d.inflow.lose()
+			whole = false
+			continue
+		}
+		if s.counting() {
+			lost := d.count(p, q)
+			if lost {
+				d.inflow.lose()
+				whole = false
+			}
+		}
+		dead += float64(*there.Messages) + d.settled - d.published
+		if q.Messages == nil {
+			d.inflow.lose()
+			continue
+		}
+		p.arrived.open = true
+		p.arrived.total += d.inflow.observe(*q.Messages, d.settled, s.At)
+	}
+	return dead, whole && len(p.targets) > 0 && s.counting()
+}
+
+func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
+	for raw, value := range map[*counter]*int64{&d.ack: q.Counters.Ack, &d.deliverNoAck: q.Counters.DeliverNoAck, &d.getNoAck: q.Counters.GetNoAck} {
+		st := p.observe(raw, value)
+		d.settled += float64(st.Delta)
+		dropped = dropped || st.Dropped
+	}
+	st := p.observe(&d.publish, q.Counters.Publish)
+	d.published += float64(st.Delta)
+	return dropped || st.Dropped
+}

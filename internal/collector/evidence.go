@@ -1,0 +1,217 @@
+package collector
+
+import (
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A storeShore is what a store keeps of the queues of one broker whose messages have their markers in it. It belongs to
+// the round, but for the shore, which belongs to the broker's occupancy.
+type storeShore struct {
+	broker    *brokerWatch
+	users     []*pipeline
+	shore     *shore
+	sampled   uint64
+	closings  closings
+	deserted  time.Time // since when no queue has had a consumer; zero when some have or it is not known
+	consumers *int64
+}
+
+// findShores groups the pipelines of the store by broker.
+func (w *storeWatch) findShores() {
+	for _, p := range w.users {
+		i := slices.IndexFunc(w.shores, func(s *storeShore) bool { return s.broker == p.broker })
+		if i < 0 {
+			i = len(w.shores)
+			s := &storeShore{broker: p.broker, shore: &shore{}}
+			w.shores = append(w.shores, s)
+			p.broker.live.shores[w.store.Name()] = s.shore
+		}
+		s := w.shores[i]
+		s.users = append(s.users, p)
+		for _, ref := range p.refs {
+			if !slices.Contains(s.shore.sources, ref) {
+				s.shore.sources = append(s.shore.sources, ref)
+			}
+		}
+	}
+}
+
+// absorb takes the newest sample and topology of the broker.
+func (s *storeShore) absorb(now time.Time) {
+	b := s.broker
+	sample, count := b.sample.get()
+	if count == 0 {
+		return
+	}
+	dead := s.deadLetterQueues()
+	b.live.mu.Lock()
+	s.shore.dead = dead
+	// Without live totals the counts of the sample have to do; how old they are when its collector lags nobody can say.
+	if count != s.sampled && !b.totals.status(now).OK && !late(&sample.BrokerSample) {
+		s.shore.take(b.queues, sample.At, sample.At.Add(sample.Took), true)
+	}
+	b.live.mu.Unlock()
+	if count != s.sampled {
+		s.noteConsumers(sample.At)
+	}
+	s.sampled = count
+	if !slices.ContainsFunc(s.users, func(p *pipeline) bool { return p.gets > 0 }) {
+		s.closings.take(b.links.closing(s.shore.sources, b.queues))
+	}
+}
+
+// late reports whether the broker's collector of statistics lags.
+func late(s *dedup.BrokerSample) bool {
+	return slices.ContainsFunc(s.Problems, func(p dedup.Problem) bool { return p.Kind == "stats_late" })
+}
+
+func (s *storeShore) noteConsumers(at time.Time) {
+	n, known := sumOver(s.broker.queues, s.shore.sources, func(q *dedup.Queue) *int64 { return q.Consumers })
+	s.consumers = nil
+	if known {
+		s.consumers = &n
+	}
+	switch {
+	case !known || n > 0:
+		s.deserted = time.Time{}
+	case s.deserted.IsZero():
+		s.deserted = at.Round(0)
+	}
+}
+
+// deadLetterQueues returns the dead-letter queues of every pipeline; nil unless all of them are known for sure.
+func (s *storeShore) deadLetterQueues() []dedup.QueueRef {
+	var all []dedup.QueueRef
+	for _, p := range s.users {
+		if !p.found.Complete || len(p.targets) == 0 {
+			return nil
+		}
+		for _, t := range p.targets {
+			if !slices.Contains(all, t.QueueRef) {
+				all = append(all, t.QueueRef)
+			}
+		}
+		for _, t := range p.found.Targets {
+			if !slices.Contains(all, t.QueueRef) {
+				return nil
+			}
+		}
+	}
+	return all
+}
+
+// evidence is what the brokers say of all pipelines of the store, as of the start of the last pass: no marker of that pass
+// was seen before, so that one which ended meanwhile is not taken for a dead one.
+func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.PipelineStatus) dedup.Evidence {
+	e := dedup.Evidence{At: now.Round(0)}
+	if stats, _ := w.stats.get(); stats.Pass != nil {
+		e.ClockOffset = stats.Pass.ClockOffset
+		if stats.Pass.Started.Before(now) {
+			e.At = stats.Pass.Started.Round(0)
+		}
+	}
+	for _, p := range w.users {
+		e.MaxProcessing = max(e.MaxProcessing, p.MaxProcessing)
+		e.AutoAck = e.AutoAck || p.autoAcked()
+		if st := statuses[p.Name]; st != nil {
+			for _, window := range st.Windows {
+				e.WorkP99 = max(e.WorkP99, time.Duration(window.WorkP99.Value*float64(time.Second)))
+			}
+		}
+	}
+	if e.Missing = w.missing(now); e.Missing != "" {
+		return e
+	}
+	for i, s := range w.shores {
+		s.testify(&e, i == 0)
+	}
+	return e
+}
+
+// missing says why the brokers give no evidence; empty when they do.
+func (w *storeWatch) missing(now time.Time) string {
+	if len(w.users) == 0 {
+		return "no pipeline keeps its markers in this store"
+	}
+	for _, s := range w.shores {
+		if why := down("broker "+name(s.broker.broker.Name()), s.broker.samples.status(now)); why != "" {
+			return why
+		}
+		t, _ := s.broker.topology.get()
+		sample, _ := s.broker.sample.get()
+		switch {
+		case s.broker.index == nil && t.err != "":
+			return "how consumers ack cannot be read: " + t.err
+		case s.broker.index == nil:
+			return "how consumers ack has not been read yet"
+		case t.topology.Consumers == nil && sample.Info.StatsDisabled:
+			return "the broker's statistics are disabled, so that it does not tell whether consumers ack by hand"
+		}
+	}
+	return ""
+}
+
+// testify adds what one broker says. A living owner holds its delivery on one of the brokers, so that moments of calm
+// need not be common to them: the earlier of each two counts.
+func (s *storeShore) testify(e *dedup.Evidence, first bool) {
+	s.broker.live.mu.Lock()
+	still, last := s.shore.until(e.At), s.shore.last
+	s.broker.live.mu.Unlock()
+	closed := s.closings.until(e.At)
+	if first {
+		e.NothingOut, e.Empty, e.DeadLetters = still.nothingOut, still.empty, still.dead
+		e.Closed, e.ClosedSince, e.NoConsumersSince = closed.At, closed.Since, s.deserted
+		e.Consumers, e.Ready, e.Unacked = s.consumers, last.ready, last.unacked
+		return
+	}
+	for i := range e.NothingOut {
+		e.NothingOut[i] = earlier(e.NothingOut[i], still.nothingOut[i])
+		e.Empty[i] = earlier(e.Empty[i], still.empty[i])
+	}
+	e.ClosedSince = earlier(e.ClosedSince, closed.Since)
+	if e.Closed.Before(closed.At) {
+		e.Closed = closed.At
+	}
+	if e.NoConsumersSince = later(e.NoConsumersSince, s.deserted); s.deserted.IsZero() {
+		e.NoConsumersSince = time.Time{}
+	}
+	e.Consumers, e.Ready, e.Unacked = both(e.Consumers, s.consumers), both(e.Ready, last.ready), both(e.Unacked, last.unacked)
+	e.DeadLetters = both(e.DeadLetters, still.dead)
+}
+
+// autoAcked reports whether any delivery of the pipeline is acked when it is sent, as far as the readings reach back.
+func (p *pipeline) autoAcked() bool {
+	if slices.ContainsFunc(p.sourceConsumers(), func(c dedup.Consumer) bool { return !c.AckRequired }) {
+		return true
+	}
+	f := p.frames.frames
+	return len(f) > 0 && f[len(f)-1].AutoAcks > f[0].AutoAcks
+}
+
+// earlier returns the earlier of two times, zero when one of them is.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && a.Before(b)) {
+		return a
+	}
+	return b
+}
+
+// later returns the later of two times, zero when one of them is.
+func later(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && a.After(b)) {
+		return a
+	}
+	return b
+}
+
+// both adds two numbers; nil when one is not known.
+func both(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
+}

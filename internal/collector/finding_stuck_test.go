@@ -1,0 +1,202 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// stuckPass is a pass with n processing markers of an age, seen now.
+func stuckPass(n int, age time.Duration) *dedup.Pass {
+	now := time.Now()
+	p := &dedup.Pass{Started: now, Ended: now, States: map[dedup.State]int64{dedup.Processing: int64(n)}}
+	for i := range n {
+		p.OldestProcessing = append(p.OldestProcessing, dedup.Marker{ID: fmt.Sprintf("m%d\x1b", i), State: dedup.Processing, Since: now.Add(-age)})
+	}
+	p.GaveUp.Freeze()
+	p.Completions.Freeze()
+	return p
+}
+
+func stuckFinding(p *dedup.PipelineStatus) *dedup.Finding {
+	for i := range p.Findings {
+		if p.Findings[i].Kind == "stuck_markers" {
+			return &p.Findings[i]
+		}
+	}
+	return nil
+}
+
+func TestStuckMarkersAreCountedAndFound(t *testing.T) {
+	withDead := func(n int64) func(*testBench) {
+		return func(b *testBench) {
+			b.broker.set(func(f *fakeSource) { f.sample.Queues[1].Messages = ptr(n) })
+		}
+	}
+	busy := func(b *testBench) { b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(2) }) }
+	auto := func(b *testBench) {
+		b.broker.set(func(f *fakeSource) {
+			f.topology.Consumers = []dedup.Consumer{{Queue: ordersRef(), Channel: "c", Connection: "x"}}
+		})
+	}
+	tests := map[string]struct {
+		n       int
+		age     time.Duration
+		set     func(*testBench)
+		verdict dedup.Verdict
+		stuck   float64
+		tier    dedup.Tier // unknown: no finding
+		text    string
+	}{
+		"none":                               {0, 0, withDead(0), dedup.StillWorking, 0, dedup.TierUnknown, ""},
+		"young ones":                         {3, 5 * time.Second, busy, dedup.StillWorking, 0, dedup.TierUnknown, ""},
+		"an orphan":                          {1, time.Hour, withDead(0), dedup.Orphan, 1, dedup.Warning, "1 marker is stuck: 1 orphan"},
+		"a dead one with a dead letter":      {1, time.Hour, withDead(4), dedup.ProbablyDead, 1, dedup.Warning, "1 marker is stuck: 1 probably dead"},
+		"nine":                               {9, time.Hour, withDead(4), dedup.ProbablyDead, 9, dedup.Warning, "9 markers are stuck: 9 probably dead"},
+		"ten":                                {10, time.Hour, withDead(4), dedup.ProbablyDead, 10, dedup.Severe, "10 markers are stuck: 10 probably dead"},
+		"old ones while something is out":    {2, 100 * time.Second, busy, dedup.CannotTell, 0, dedup.Warning, "2 markers have been processing for longer than 1m, the longest that honest work takes, and it cannot be told whether anybody works on them"},
+		"old ones of consumers that ack now": {2, time.Hour, auto, dedup.CannotTell, 0, dedup.Warning, "2 markers have been processing"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			during(t, func(t *testing.T, b *testBench) {
+				b.pipelines[0].MaxProcessing = time.Minute
+				tt.set(b)
+				pass(topologyInterval + 4*testInterval) // the newest readings and the topology are of now
+				b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(tt.n, tt.age) })
+				pass(2 * testInterval)
+				p := b.pipeline(t, "orders")
+				if f := p.Verdicts[tt.verdict]; !f.Known() || f.Value != float64(tt.n) || f.AtLeast {
+					t.Errorf("%s: %+v, want %d of %+v", tt.verdict, f, tt.n, p.Verdicts)
+				}
+				if !p.Stuck.Known() || p.Stuck.Value != tt.stuck {
+					t.Errorf("stuck %+v, want %v", p.Stuck, tt.stuck)
+				}
+				got := stuckFinding(p)
+				if tt.tier == dedup.TierUnknown {
+					if got != nil {
+						t.Errorf("finding %+v, want none", got)
+					}
+					return
+				}
+				if got == nil || got.Tier != tt.tier || !strings.HasPrefix(got.Text, tt.text) || !strings.Contains(got.Evidence, "m0\uFFFD: processing for ") {
+					t.Errorf("finding %+v, want %s %q", got, tt.tier, tt.text)
+				}
+				if v, ok := b.history.current(series.ProcessingMarkers, "pipeline", "orders", "verdict", verdictLabel(tt.verdict)); !ok || v != float64(tt.n) {
+					t.Errorf("the history holds %v (%v) markers %s, want %d", v, ok, tt.verdict, tt.n)
+				}
+			})
+		})
+	}
+}
+
+func TestStuckIsUnknownRatherThanZero(t *testing.T) {
+	tests := map[string]struct {
+		set func(*testBench)
+		why string
+	}{
+		"while the broker is down": {func(b *testBench) { b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") }) }, "broker main cannot be read: refused"},
+		"while the store is down":  {func(b *testBench) { b.store.set(func(f *fakeSource) { f.err = errors.New("refused") }) }, "store orders cannot be read: refused"},
+		"before the first pass":    {func(b *testBench) { b.store.set(func(f *fakeSource) { f.stats.Pass = nil }) }, "no complete pass over the store yet"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			during(t, func(t *testing.T, b *testBench) {
+				b.pipelines[0].MaxProcessing = time.Minute
+				b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(2, time.Hour) })
+				pass(2 * testInterval)
+				tt.set(b)
+				pass(2 * testInterval)
+				if f := b.pipeline(t, "orders").Stuck; f.Known() || f.Why != tt.why {
+					t.Errorf("stuck %+v, want unknown because %q", f, tt.why)
+				}
+			})
+		})
+	}
+	blind := &dedup.PipelineStatus{}
+	verdictCount{}.show(blind, &dedup.StoreStatus{Scheme: dedup.Scheme{States: []dedup.State{dedup.Present}, Blind: "written before the work"}}, "")
+	if blind.Stuck.Known() || blind.Stuck.Why != "written before the work" {
+		t.Errorf("a blind scheme shows %+v", blind.Stuck)
+	}
+}
+
+func TestCountsOfATruncatedListAreLowerBounds(t *testing.T) {
+	p := stuckPass(3, time.Hour)
+	p.States[dedup.Processing] = 1500
+	e := dedup.Evidence{At: p.Started, MaxProcessing: time.Minute, NothingOut: [2]time.Time{p.Started.Add(-time.Minute), p.Started.Add(-2 * time.Minute)}}
+	var got dedup.PipelineStatus
+	countVerdicts(p, e, nackScheme).show(&got, &dedup.StoreStatus{Evidence: e, Scheme: nackScheme}, "")
+	if f := got.Stuck; f.Value != 3 || !f.AtLeast || f.Why != "at least: the oldest 3 of 1,500 processing markers were judged" {
+		t.Errorf("stuck %+v", f)
+	}
+	if f := stuckFinding(&got); f == nil || !strings.HasPrefix(f.Text, "At least 3 markers are stuck") {
+		t.Errorf("finding %+v", f)
+	}
+}
+
+// Two pipelines share the store of orders: while a delivery of one is out, no marker of the store is dead, whoever's it is.
+func TestEvidenceIsOfAllPipelinesOfAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, testInterval)
+		pipelines := []dedup.Pipeline{b.pipelines[0].Pipeline, b.pipelines[1].Pipeline}
+		pipelines[0].MaxProcessing, pipelines[1].MaxProcessing = time.Minute, 2*time.Minute
+		pipelines[1].Store = "orders"
+		c, err := newCollector(Config{Interval: testInterval}, Deps{Brokers: []Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}}, Pipelines: pipelines}, b.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Collector = c
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		judged := func(unacked int64) (dedup.Evidence, dedup.Figure) {
+			b.broker.set(func(f *fakeSource) {
+				f.sample.Queues[2].Unacked, f.sample.Queues[2].Messages = ptr(unacked), ptr(unacked)
+			})
+			b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(1, 0) })
+			pass(4 * testInterval)
+			p := stuckPass(1, 4*testInterval+3*time.Minute)
+			p.OldestProcessing[0].FirstSeen = p.Started.Add(-3 * testInterval)
+			b.store.set(func(f *fakeSource) { f.stats.Pass = p })
+			pass(2 * testInterval)
+			return c.Snapshot().Stores[0].Evidence, c.Snapshot().Pipelines[1].Stuck
+		}
+		e, stuck := judged(1)
+		if stuck.Value != 0 || *e.Consumers != 4 || *e.Unacked != 1 || e.MaxProcessing != 2*time.Minute {
+			t.Errorf("while emails works: stuck %+v, evidence %+v", stuck, e)
+		}
+		if e, stuck = judged(0); stuck.Value != 1 || *e.Unacked != 0 {
+			t.Errorf("when nobody works: stuck %+v, evidence %+v", stuck, e)
+		}
+		if got := c.Snapshot().Stores[0].Pipelines; len(got) != 2 || got[1] != "emails" {
+			t.Errorf("pipelines of the store: %v", got)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A marker that the last pass saw, and whose work ended soon after, is not dead because the queues are empty now.
+func TestReadingsAfterThePassBeganDoNotCount(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.pipelines[0].MaxProcessing = time.Second
+		b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(1) })
+		pass(30 * time.Second)
+		b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(1, 20*time.Second) })
+		b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(0) })
+		pass(4 * testInterval)
+		p := b.pipeline(t, "orders")
+		if p.Stuck.Value != 0 || p.Verdicts[dedup.CannotTell].Value != 1 {
+			t.Errorf("stuck %+v, verdicts %+v", p.Stuck, p.Verdicts)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// keepOperations is how long operations can be looked at; the audit keeps what was done for good.
+	keepOperations = 90 * 24 * time.Hour
+	// keepPlans is how long a plan that nobody carried out is kept.
+	keepPlans = 24 * time.Hour
+)
+
+// Try notes that an item is about to be acted on. It fails with admin.ErrTried when the item was begun before.
+func (o *Operations) Try(ctx context.Context, operation string, item int, at time.Time) error {
+	_, err := o.write.ExecContext(ctx, "INSERT INTO outcomes (operation, item, tried_at) VALUES (?, ?, ?)", operation, item, at.UnixMilli())
+	if isConstraint(err) {
+		return fmt.Errorf("%w: %w", admin.ErrTried, err)
+	}
+	if err != nil {
+		return fmt.Errorf("note item: %w", err)
+	}
+	return nil
+}
+
+// Done notes the outcome of an item that was tried.
+func (o *Operations) Done(ctx context.Context, operation string, out admin.ItemOutcome) error {
+	body, err := encodeOutcome(out.Outcome)
+	if err != nil {
+		return fmt.Errorf("note outcome: %w", err)
+	}
+	res, err := o.write.ExecContext(ctx, `
+		UPDATE outcomes SET done_at = ?, result = ?, body = ?, restorable_until = ?
+		WHERE operation = ? AND item = ? AND done_at IS NULL`,
+		out.At.UnixMilli(), string(out.Outcome.Result), body, toMillis(out.Restorable), operation, out.Item)
+	if err != nil {
+		return fmt.Errorf("note outcome: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n != 1 {
+		return fmt.Errorf("note outcome of item %d: it is not under way: %w", out.Item, errors.Join(err, sql.ErrNoRows))
+	}
+	return nil
+}
+
+// Keep keeps the image of a marker until the given time.
+func (o *Operations) Keep(ctx context.Context, operation string, item int, image dedup.Sighting, until time.Time) error {
+	body, err := encodeSighting(image)
+	if err != nil {
+		return fmt.Errorf("keep image: %w", err)
+	}
+	sum := sha256.Sum256(image.Value)
+	value := image.Value
+	if value == nil {
+		value = []byte{} // nil would be NULL
+	}
+	_, err = o.write.ExecContext(ctx, `
+		INSERT INTO images (operation, item, kept_until, size, hash, body, value) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		operation, item, until.UnixMilli(), len(value), hex.EncodeToString(sum[:]), body, value)
+	if err != nil {
+		return fmt.Errorf("keep image: %w", err)
+	}
+	return nil
+}
+
+// Claim reserves an image for a restore and returns it. It fails with admin.ErrNoImage when there is none, it was kept
+// long enough, or it was claimed before.
+func (o *Operations) Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error) {
+	var body string
+	var value []byte
+	err := o.write.QueryRowContext(ctx, `
+		UPDATE images SET restored_by = ? WHERE operation = ? AND item = ? AND restored_by IS NULL
+		RETURNING body, value`, restore, operation, item).Scan(&body, &value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return dedup.Sighting{}, admin.ErrNoImage
+	}
+	if err != nil {
+		return dedup.Sighting{}, fmt.Errorf("claim image: %w", err)
+	}
+	image, err := decodeSighting(body)
+	image.Value = value
+	return image, err
+}
+
+// Release gives a claimed image back.
+func (o *Operations) Release(ctx context.Context, operation string, item int, restore string) error {
+	_, err := o.write.ExecContext(ctx, "UPDATE images SET restored_by = NULL WHERE operation = ? AND item = ? AND restored_by = ?", operation, item, restore)
+	if err != nil {
+		return fmt.Errorf("release image: %w", err)
+	}
+	return nil
+}
+
+// Images returns what is kept of an operation by item, without the values.
+func (o *Operations) Images(ctx context.Context, operation string) (map[int]admin.KeptImage, error) {
+	rows, err := o.read.QueryContext(ctx, "SELECT item, kept_until, coalesce(restored_by, ''), size, hash, body FROM images WHERE operation = ?", operation)
+	if err != nil {
+		return nil, fmt.Errorf("read images: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	images := map[int]admin.KeptImage{}
+	for rows.Next() {
+		var item int
+		var until sql.NullInt64
+		var k admin.KeptImage
+		var body string
+		if err := rows.Scan(&item, &until, &k.RestoredBy, &k.Size, &k.Hash, &body); err != nil {
+			return nil, fmt.Errorf("read images: %w", err)
+		}
+		if k.Seen, err = decodeSighting(body); err != nil {
+			return nil, err
+		}
+		k.Until = fromMillis(until)
+		images[item] = k
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read images: %w", err)
+	}
+	return images, nil
+}
+
+// Purge deletes images that were kept until now, and plans and operations too old to be asked for. What images held is
+// overwritten in the file, and the write-ahead log is emptied.
+func (o *Operations) Purge(ctx context.Context, now time.Time) error {
+	res, err := o.write.ExecContext(ctx, "DELETE FROM images WHERE kept_until <= ?", now.UnixMilli())
+	if err != nil {
+		return fmt.Errorf("purge images: %w", err)
+	}
+	if n, err := res.RowsAffected(); err == nil && n > 0 {
+		// A reader that is under way keeps the log from being emptied; then the next purge does it.
+		if _, err := o.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			return fmt.Errorf("purge images: %w", err)
+		}
+	}
+	for _, purge := range []struct {
+		statement string
+		before    time.Time
+	}{
+		{"DELETE FROM operations WHERE ended_at IS NOT NULL AND started_at < ?", now.Add(-keepOperations)},
+		{"DELETE FROM plans WHERE made_at < ? AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.plan = plans.id)", now.Add(-keepPlans)},
+	} {
+		if _, err := o.write.ExecContext(ctx, purge.statement, purge.before.UnixMilli()); err != nil {
+			return fmt.Errorf("purge plans and operations: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+// JSON holds no bytes that are not UTF-8 and no year beyond 9999, but keys of markers and their expiries can be both. So
+// such strings are written in base64 behind a mark, and such times as the last that can be written; the exact expiry of a
+// sighting is a number of its own.
+const byteMark = "\x00base64:"
+
+var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+func packString(s string) string {
+	if utf8.ValidString(s) && !strings.HasPrefix(s, byteMark) {
+		return s
+	}
+	return byteMark + base64.StdEncoding.EncodeToString([]byte(s))
+}
+
+func unpackString(s string) string {
+	coded, marked := strings.CutPrefix(s, byteMark)
+	if !marked {
+		return s
+	}
+	b, err := base64.StdEncoding.DecodeString(coded)
+	if err != nil {
+		return s
+	}
+	return string(b)
+}
+
+func packTime(t time.Time) time.Time {
+	if t.After(lastTime) {
+		return lastTime
+	}
+	if t.Year() < 1 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func keepTime(t time.Time) time.Time { return t }
+
+// sightingWith returns a copy with every string that a store or a producer wrote, and every time, changed.
+func sightingWith(s dedup.Sighting, text func(string) string, at func(time.Time) time.Time) dedup.Sighting {
+	for _, p := range []*string{&s.ID, &s.Key, &s.Status, &s.BusinessKey, &s.Owner, &s.Detail, &s.Server} {
+		*p = text(*p)
+	}
+	for _, p := range []*time.Time{&s.Since, &s.FirstSeen, &s.Expires, &s.At, &s.Clock} {
+		*p = at(*p)
+	}
+	if s.Retry != nil {
+		retry := *s.Retry
+		retry.Key, retry.Value = text(retry.Key), text(retry.Value)
+		s.Retry = &retry
+	}
+	return s
+}
+
+// planWith returns a copy of a plan, changed likewise.
+func planWith(p admin.Plan, text func(string) string, at func(time.Time) time.Time) admin.Plan {
+	p.Request.Keys = slices.Clone(p.Request.Keys)
+	for i := range p.Request.Keys {
+		p.Request.Keys[i] = text(p.Request.Keys[i])
+	}
+	if p.Request.Filter != nil {
+		f := *p.Request.Filter
+		f.Match = text(f.Match)
+		p.Request.Filter = &f
+	}
+	p.Items = slices.Clone(p.Items)
+	for i := range p.Items {
+		p.Items[i].Seen = sightingWith(p.Items[i].Seen, text, at)
+	}
+	p.LeftOut = slices.Clone(p.LeftOut)
+	for i := range p.LeftOut {
+		p.LeftOut[i].Key, p.LeftOut[i].ID = text(p.LeftOut[i].Key), text(p.LeftOut[i].ID)
+	}
+	return p
+}
+
+func encodePlan(p admin.Plan) (string, error) {
+	text, err := json.Marshal(planWith(p, packString, packTime))
+	return string(text), err
+}
+
+func decodePlan(text string) (admin.Plan, error) {
+	var p admin.Plan
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return admin.Plan{}, fmt.Errorf("decode plan: %w", err)
+	}
+	return planWith(p, unpackString, keepTime), nil
+}
+
+func encodeSighting(s dedup.Sighting) (string, error) {
+	s.Value = nil
+	text, err := json.Marshal(sightingWith(s, packString, packTime))
+	return string(text), err
+}
+
+func decodeSighting(text string) (dedup.Sighting, error) {
+	var s dedup.Sighting
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return dedup.Sighting{}, fmt.Errorf("decode marker: %w", err)
+	}
+	return sightingWith(s, unpackString, keepTime), nil
+}
+
+func encodeOutcome(o dedup.Outcome) (string, error) {
+	o.Text = packString(o.Text)
+	if o.Now != nil {
+		now := sightingWith(*o.Now, packString, packTime)
+		now.Value = nil
+		o.Now = &now
+	}
+	text, err := json.Marshal(o)
+	return string(text), err
+}
+
+func decodeOutcome(text string) (dedup.Outcome, error) {
+	var o dedup.Outcome
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return dedup.Outcome{}, fmt.Errorf("decode outcome: %w", err)
+	}
+	o.Text = unpackString(o.Text)
+	if o.Now != nil {
+		now := sightingWith(*o.Now, unpackString, keepTime)
+		o.Now = &now
+	}
+	return o, nil
+}

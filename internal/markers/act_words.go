@@ -1,0 +1,146 @@
+package markers
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// actExplainer words errors of the acting account.
+type actExplainer struct{ explainer }
+
+// settings are named in words as those of the watching account; these are what the acting one's are called.
+var actSettings = strings.NewReplacer(" redis.url", " act.redis.url", " redis.ca_file", " act.redis.ca_file", " redis.server_name", " act.redis.server_name")
+
+// outcome words an error before which nothing was done.
+func (e actExplainer) outcome(err error) dedup.Outcome {
+	result := dedup.NotDone
+	if isAnswer(err, "") && !passing(err) {
+		result = dedup.Refused
+	}
+	return dedup.Outcome{Result: result, Text: e.words(err)}
+}
+
+// passing reports whether the server is only not ready: it does not refuse us.
+func passing(err error) bool {
+	for _, code := range []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "TRYAGAIN", "ERR max number of clients"} {
+		if isAnswer(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e actExplainer) words(err error) string {
+	server := "Redis at " + e.addr
+	switch {
+	case isAnswer(err, "READONLY"):
+		return server + " is a replica and cannot be written to (READONLY): point act.redis.url at its primary"
+	case isAnswer(err, "OOM"):
+		return server + " has no memory left and takes no transactions (OOM): raise maxmemory or free some first; consumers cannot write markers either"
+	case isAnswer(err, "NOREPLICAS"):
+		return server + " has too few replicas to accept writes (NOREPLICAS): bring them back, or lower min-replicas-to-write"
+	case isAnswer(err, "MISCONF"):
+		return server + " refuses writes because it cannot save to its disk (MISCONF): look into its log, free disk space"
+	case isAnswer(err, "NOPERM"):
+		return e.permission(err.Error())
+	case isAnswer(err, "EXECABORT"):
+		if _, cause, ok := strings.Cut(err.Error(), "because of: "); ok {
+			return e.words(nestedAnswer(cause))
+		}
+	}
+	return actSettings.Replace(e.explainer.words(err))
+}
+
+// nestedAnswer is an error answer of Redis that stood within another.
+type nestedAnswer string
+
+// Error returns the answer.
+func (a nestedAnswer) Error() string { return string(a) }
+
+// RedisError marks it as an answer of the server.
+func (nestedAnswer) RedisError() {}
+
+// permission names the ACL rule that is missing.
+func (e actExplainer) permission(answer string) string {
+	if deniedCommand.MatchString(answer) {
+		return e.permissionWords(answer)
+	}
+	user := e.user
+	if user == "" {
+		user = "default"
+	}
+	what, grant := "change the keys of this store", strings.Join(e.patterns, " ")
+	if strings.Contains(answer, "channel") {
+		what, grant = "wake those who wait for a lock", "&redisson_lock__channel:*"
+	}
+	return "Redis at " + e.addr + " does not let user " + user + " " + what + " (NOPERM): grant it with ACL SETUSER " + user + " " + grant
+}
+
+// different words a marker that is not what was seen.
+func (s *session) different(now reading) dedup.Outcome {
+	if now.kind == typeNone {
+		return dedup.Outcome{Result: dedup.Gone}
+	}
+	return dedup.Outcome{Result: dedup.Changed, Text: s.words(now), Now: s.sighting(now)}
+}
+
+// touched words a marker that somebody touched between the comparison and the act. It may look as before again.
+func (s *session) touched(ctx context.Context) dedup.Outcome {
+	now, err := s.read(context.WithoutCancel(ctx), s.seen.Key)
+	if err != nil {
+		return dedup.Outcome{Result: dedup.Changed, Text: "touched at this moment"}
+	}
+	return s.different(now)
+}
+
+// words say what is there now: "now done since 03:12:07 UTC", "now taken again: expires 03:17:07 UTC".
+func (s *session) words(r reading) string {
+	if r.kind == typeNone {
+		return "gone"
+	}
+	now := s.sighting(r)
+	switch {
+	case s.same(r):
+		return "touched at this moment, and looks as before"
+	case now.State == dedup.StateUnknown:
+		return "now unreadable (" + now.Detail + ")" + expiryWords(r)
+	case s.layout.classify(s.seen.Key) == retryKey && now.Attempts != nil:
+		return "now a count of " + strconv.FormatInt(*now.Attempts, 10) + expiryWords(r)
+	case now.State != s.seen.State && !now.Since.IsZero():
+		return "now " + string(now.State) + " since " + clockWords(now.Since, r.clock)
+	case now.State != s.seen.State:
+		return "now " + string(now.State) + expiryWords(r)
+	case s.layout.cfg.Kind == kindRedisLock:
+		return s.lockWords(r, now.Marker)
+	case r.is(s.seen.Type, string(s.seen.Value), s.fields) && r.expires != noExpiry && s.seen.ExpiresMillis == dedup.NoExpiry:
+		return "now taken again, or given an expiry" + expiryWords(r)
+	case s.sameExpiry(r.expires, s.seen.ExpiresMillis):
+		return "now " + string(now.State) + " with another value" + expiryWords(r)
+	}
+	return "now taken again" + expiryWords(r)
+}
+
+func expiryWords(r reading) string {
+	if r.expires == noExpiry {
+		return ": never expires"
+	}
+	return ": expires " + clockWords(time.UnixMilli(r.expires), r.clock)
+}
+
+// clockWords writes a time of day, with its date if that is not the day of now.
+func clockWords(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04:05 UTC")
+	}
+	return at.Format("2006-01-02 15:04:05 UTC")
+}
+
+// passed reports whether an expiry lies in the past by the server's clock.
+func passed(expires int64, clock time.Time) bool {
+	return expires != noExpiry && expires <= clock.UnixMilli()
+}

@@ -1,4 +1,0 @@
-package markers
-
-// OpenSQLActor is openSQLActor for tests.
-var OpenSQLActor = openSQLActor

@@ -1,0 +1,222 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// markersJSON is the answer of /api/v1/pipelines/{name}/markers.
+type markersJSON struct {
+	Pipeline string `json:"pipeline"`
+	Store    string `json:"store"`
+	List     string `json:"list"`
+	// At is when the list was read: the end of the last complete pass, or now for a live reading; null before the first.
+	At   *time.Time `json:"at"`
+	Live bool       `json:"live"`
+	// Total is how many markers the last pass counted in the list; null when that is not known. Listed is how many of them
+	// it kept, the oldest, and Matching how many of those pass the filter; null for a live reading.
+	Total    *int64 `json:"total"`
+	Listed   *int   `json:"listed"`
+	Matching *int   `json:"matching"`
+	// Examined counts the keys or rows that a live reading looked at; Next is the cursor to read on, empty at the end.
+	Examined *int64       `json:"examined"`
+	Next     string       `json:"next"`
+	Blind    string       `json:"blind"`
+	Actable  bool         `json:"actable"`
+	WhyNot   string       `json:"why_not"`
+	Markers  []markerJSON `json:"markers"`
+}
+
+// markerJSON is one marker. KeyBase64 is there where the key is not UTF-8, and Key would not be exact.
+type markerJSON struct {
+	Store       string     `json:"store"`
+	ID          string     `json:"id"`
+	Key         string     `json:"key"`
+	KeyBase64   []byte     `json:"key_base64,omitempty"`
+	State       string     `json:"state"`
+	Status      string     `json:"status"`
+	BusinessKey string     `json:"business_key"`
+	Owner       string     `json:"owner"`
+	Attempts    *int64     `json:"attempts"`
+	Since       *time.Time `json:"since"`
+	FirstSeen   *time.Time `json:"first_seen"`
+	// Expires is null for a marker that never expires.
+	Expires *time.Time `json:"expires"`
+	Detail  string     `json:"detail"`
+	Verdict string     `json:"verdict"`
+	Reasons []string   `json:"reasons"`
+}
+
+func markerOf(m judgedMarker) markerJSON {
+	j := markerJSON{
+		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
+		Attempts: m.Attempts, Since: timeOf(m.Since), FirstSeen: timeOf(m.FirstSeen), Expires: timeOf(m.Expires), Detail: m.Detail,
+		Verdict: string(m.verdict), Reasons: list(m.reasons),
+	}
+	if !utf8.ValidString(m.Key) {
+		j.KeyBase64 = []byte(m.Key)
+	}
+	return j
+}
+
+// apiMarkers gives a list of markers, from the last complete pass or, for done, present and unknown ones, read live.
+func (s *Server) apiMarkers(r *request) (response, error) {
+	m, err := s.markersPage(r)
+	if err != nil {
+		return nil, err
+	}
+	body := markersJSON{Pipeline: m.p.Pipeline.Name, Store: m.p.Pipeline.Store, List: m.q.state, Live: m.q.live(), Actable: m.missing == "", WhyNot: m.missing, Markers: []markerJSON{}}
+	if m.st != nil {
+		body.Blind = m.st.Scheme.Blind
+	}
+	if n := m.total(m.q.state); n >= 0 {
+		body.Total = &n
+	}
+	if m.q.live() {
+		m.browse(s, r)
+		if m.liveErr != nil {
+			return nil, m.liveErr
+		}
+		for i, x := range m.live.Markers {
+			x.Store = cmp.Or(x.Store, m.p.Pipeline.Store)
+			j := judgedMarker{Marker: x}
+			if i < len(m.live.Verdicts) {
+				j.verdict = m.live.Verdicts[i]
+			}
+			body.Markers = append(body.Markers, markerOf(j))
+		}
+		body.At, body.Examined, body.Next = timeOf(m.live.At), &m.live.Examined, m.live.Next
+		return jsonBody{v: body}, nil
+	}
+	m.listJSON(&body)
+	return jsonBody{v: body}, nil
+}
+
+// listJSON fills the answer from the last complete pass.
+func (m markersPage) listJSON(body *markersJSON) {
+	if m.st != nil && m.st.Stats.Pass != nil {
+		body.At = timeOf(m.st.Stats.Pass.Ended)
+	}
+	all := m.listed()
+	m.q.sorted(all)
+	listed, matching := len(all), 0
+	for _, x := range all {
+		if !m.q.admits(x.Marker) || m.q.verdict != "" && x.verdict != m.q.verdict {
+			continue
+		}
+		if matching/markersPerPage == m.q.page-1 {
+			body.Markers = append(body.Markers, markerOf(x))
+		}
+		matching++
+	}
+	body.Listed, body.Matching = &listed, &matching
+}
+
+// lookupJSON is the answer of /api/v1/lookup.
+type lookupJSON struct {
+	Term   string            `json:"term"`
+	At     *time.Time        `json:"at"`
+	Stores []lookupStoreJSON `json:"stores"`
+}
+
+type lookupStoreJSON struct {
+	Store string  `json:"store"`
+	Took  float64 `json:"took_seconds"`
+	// Error says why the store could not answer; then Found is empty and says nothing.
+	Error string       `json:"error"`
+	Found []lookedJSON `json:"found"`
+}
+
+type lookedJSON struct {
+	markerJSON
+	Retry *retryJSON `json:"retry"`
+}
+
+type retryJSON struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// apiLookup looks an id or business key up in every store.
+func (s *Server) apiLookup(r *request) (response, error) {
+	result, err := s.lookedUp(r, r.URL.Query().Get("id"))
+	if err != nil {
+		return nil, err
+	}
+	body := lookupJSON{Term: result.Term, At: timeOf(result.At), Stores: []lookupStoreJSON{}}
+	for _, a := range result.Stores {
+		st := lookupStoreJSON{Store: a.Store, Took: a.Took.Seconds(), Error: a.Err, Found: []lookedJSON{}}
+		for _, f := range a.Found {
+			f.Store = a.Store
+			j := lookedJSON{markerJSON: markerOf(judgedMarker{Marker: f.Marker, verdict: f.Verdict, reasons: f.Reasons})}
+			if f.Retry != nil {
+				j.Retry = &retryJSON{f.Retry.Key, f.Retry.Value}
+			}
+			st.Found = append(st.Found, j)
+		}
+		body.Stores = append(body.Stores, st)
+	}
+	return jsonBody{v: body}, nil
+}
+
+// auditJSON is the answer of /api/v1/audit.
+type auditJSON struct {
+	Entries []entryJSON `json:"entries"`
+	// Before is the number to give as ?before= for older entries; null at the end.
+	Before *int64 `json:"before"`
+}
+
+type entryJSON struct {
+	Number    int64      `json:"number"`
+	At        *time.Time `json:"at"`
+	Operation string     `json:"operation"`
+	Phase     string     `json:"phase"`
+	Who       string     `json:"who"`
+	Role      string     `json:"role"`
+	Method    string     `json:"method"`
+	From      string     `json:"from"`
+	Action    string     `json:"action"`
+	Target    string     `json:"target"`
+	Reason    string     `json:"reason"`
+	Before    string     `json:"state_before"`
+	After     string     `json:"state_after"`
+	Hash      string     `json:"value_sha256"`
+	Detail    string     `json:"detail"`
+}
+
+// apiAudit gives a page of the audit, newest first.
+func (s *Server) apiAudit(r *request) (response, error) {
+	q, err := parseAuditQuery(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
+	defer cancel()
+	got, err := service.Audit(ctx, r.asker(), q)
+	if err != nil {
+		return nil, err
+	}
+	body := auditJSON{Entries: []entryJSON{}}
+	for _, e := range got {
+		body.Entries = append(body.Entries, auditEntryOf(e))
+	}
+	if len(got) == q.Limit {
+		body.Before = &got[len(got)-1].Number
+	}
+	return jsonBody{v: body}, nil
+}
+
+func auditEntryOf(e admin.Entry) entryJSON {
+	return entryJSON{
+		Number: e.Number, At: timeOf(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
+		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, Hash: e.Hash, Detail: e.Detail,
+	}
+}

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+// planRequestJSON asks for a plan. Keys, KeysBase64, Filter and Operation exclude one another, but keys may be given both ways.
+type planRequestJSON struct {
+	// Deed is clear, set_expiry or restore.
+	Deed       string       `json:"deed"`
+	Store      string       `json:"store"`
+	Keys       []string     `json:"keys"`
+	KeysBase64 [][]byte     `json:"keys_base64"`
+	Filter     *filterJSON  `json:"filter"`
+	Operation  string       `json:"operation"`
+	Items      []int        `json:"items"`
+	AlsoRetry  bool         `json:"also_retry"`
+	TTL        *json.Number `json:"ttl_seconds"`
+}
+
+type filterJSON struct {
+	// List is processing, failed, no-expiry or gave-up.
+	List    string `json:"list"`
+	Verdict string `json:"verdict"`
+	Match   string `json:"match"`
+}
+
+func (p planRequestJSON) request() (admin.PlanRequest, error) {
+	req := admin.PlanRequest{Deed: admin.Deed(p.Deed), Store: p.Store, Keys: p.Keys, Operation: p.Operation, Items: p.Items, AlsoRetry: p.AlsoRetry}
+	for _, key := range p.KeysBase64 {
+		req.Keys = append(req.Keys, string(key))
+	}
+	if p.Filter != nil {
+		req.Filter = &admin.MarkerFilter{List: admin.List(p.Filter.List), Verdict: dedup.Verdict(p.Filter.Verdict), Match: p.Filter.Match}
+	}
+	if p.TTL != nil {
+		seconds, err := p.TTL.Float64()
+		if err != nil || seconds < 0 || seconds > 1e9 {
+			return req, badParameter("ttl_seconds", "must be a number of seconds")
+		}
+		req.TTL = time.Duration(seconds * float64(time.Second))
+	}
+	return req, nil
+}
+
+// planJSON is a plan.
+type planJSON struct {
+	ID        string         `json:"id"`
+	Made      *time.Time     `json:"made"`
+	Until     *time.Time     `json:"until"`
+	By        string         `json:"by"`
+	Deed      string         `json:"deed"`
+	Store     string         `json:"store"`
+	Sentence  string         `json:"sentence"`
+	Items     []planItemJSON `json:"items"`
+	LeftOut   []leftOutJSON  `json:"left_out"`
+	Truncated int            `json:"truncated"`
+	Confirm   string         `json:"confirm"`
+	Takes     float64        `json:"takes_seconds"`
+}
+
+type planItemJSON struct {
+	markerJSON
+	Effect string `json:"effect"`
+	Hash   string `json:"value_sha256"`
+	Size   int64  `json:"value_bytes"`
+}
+
+type leftOutJSON struct {
+	ID  string `json:"id"`
+	Key string `json:"key"`
+	Why string `json:"why"`
+}
+
+func planOf(p admin.Plan) planJSON {
+	j := planJSON{
+		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
+		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
+	}
+	for _, item := range p.Items {
+		j.Items = append(j.Items, planItemJSON{
+			markerOf(judgedMarker{Marker: item.Seen.Marker, verdict: item.Verdict, reasons: item.Reasons}), item.Effect, item.Hash, item.Size,
+		})
+	}
+	for _, l := range p.LeftOut {
+		j.LeftOut = append(j.LeftOut, leftOutJSON{l.ID, l.Key, l.Why})
+	}
+	return j
+}
+
+// apiPlan makes a plan. It changes nothing.
+func (s *Server) apiPlan(r *request) (response, error) {
+	var body planRequestJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	req, err := body.request()
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := service.Plan(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusCreated, planOf(plan)}, nil
+}
+
+// readJSON reads the body of a request strictly: an unknown field is an error, so that a typing mistake cannot widen a plan.
+func readJSON(r *request, into any) error {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return formError(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + clean(err.Error(), 200), Err: err}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return invalid("The body has something after its JSON object")
+	}
+	return nil
+}
+
+// executeJSON asks to carry a plan out.
+type executeJSON struct {
+	Reason  string `json:"reason"`
+	Confirm string `json:"confirm"`
+}
+
+// apiExecute carries a plan out and answers at once with the operation. The header Idempotency-Key makes a repeated request
+// harmless.
+func (s *Server) apiExecute(r *request) (response, error) {
+	var body executeJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	token := r.Header.Get("Idempotency-Key")
+	if len(token) > 200 {
+		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	id, err := service.Execute(r.Context(), r.asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusAccepted, map[string]string{"operation": id, "href": s.cfg.base() + "/api/v1/operations/" + id}}, nil
+}
+
+// operationJSON is an operation with what became of each item.
+type operationJSON struct {
+	ID          string         `json:"id"`
+	Deed        string         `json:"deed"`
+	Store       string         `json:"store"`
+	By          string         `json:"by"`
+	Reason      string         `json:"reason"`
+	Started     *time.Time     `json:"started"`
+	Ended       *time.Time     `json:"ended"`
+	Interrupted bool           `json:"interrupted"`
+	Stopped     string         `json:"stopped"`
+	Undone      string         `json:"undone_by"`
+	Totals      map[string]int `json:"totals"`
+	Items       []outcomeJSON  `json:"items"`
+}
+
+type outcomeJSON struct {
+	ID  string `json:"id"`
+	Key string `json:"key"`
+	// Result is empty while the item was not tried.
+	Result     string     `json:"result"`
+	Text       string     `json:"text"`
+	At         *time.Time `json:"at"`
+	Restorable *time.Time `json:"restorable_until"`
+}
+
+// apiOperation gives an operation.
+func (s *Server) apiOperation(r *request) (response, error) {
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	o, err := service.Operation(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	j := operationJSON{
+		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: timeOf(o.Started), Ended: timeOf(o.Ended),
+		Interrupted: o.Interrupted, Stopped: o.Stopped, Undone: o.Undone, Totals: map[string]int{}, Items: []outcomeJSON{},
+	}
+	byItem := map[int]admin.ItemOutcome{}
+	for _, out := range o.Outcomes {
+		byItem[out.Item] = out
+	}
+	for i, item := range o.Plan.Items {
+		out := byItem[i]
+		j.Items = append(j.Items, outcomeJSON{
+			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, timeOf(out.At), timeOf(out.Restorable),
+		})
+		if out.Outcome.Result != "" {
+			j.Totals[fmt.Sprint(out.Outcome.Result)]++
+		}
+	}
+	return jsonBody{v: j}, nil
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// lookupTimeout bounds a look-up in every store at once.
+const lookupTimeout = 5 * time.Second
+
+// termLimit is the longest id or business key that is looked up, in bytes.
+const termLimit = 2000
+
+// lookup answers the page of one id or business key across every store. The form sends `term`; the address to share has
+// `id`, because a control named id would hide the form's own.
+func (s *Server) lookup(r *request) (response, error) {
+	query := r.URL.Query()
+	if term := query.Get("term"); term != "" {
+		return redirect{s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
+	}
+	term := query.Get("id")
+	v := templates.LookupView{Frame: s.frame(r, "Look up"), Term: term, Self: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}
+	if term == "" {
+		return page{component: templates.Lookup(v)}, nil
+	}
+	result, err := s.lookedUp(r, term)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().In(zone(r))
+	v.At = moment(result.At, now)
+	snap := s.snapshots.Snapshot()
+	found, silent := 0, 0
+	for _, a := range result.Stores {
+		v.Stores = append(v.Stores, s.lookupStore(r, snap, a, now))
+		found += len(a.Found)
+		if a.Err != "" {
+			silent++
+		}
+	}
+	v.Sum = lookupSum(found, silent, len(result.Stores))
+	return page{component: templates.Lookup(v)}, nil
+}
+
+// lookedUp asks every store.
+func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
+	if term == "" || len(term) > termLimit {
+		return admin.LookupResult{}, badParameter("id", "must have 1 to 2,000 bytes")
+	}
+	service, err := s.service()
+	if err != nil {
+		return admin.LookupResult{}, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
+	defer cancel()
+	return service.Lookup(ctx, r.asker(), term)
+}
+
+// lookupSum says what was found. A store that did not answer is never silence about a marker.
+func lookupSum(found, silent, stores int) string {
+	text := "No marker in " + counted(stores, "store")
+	if found > 0 {
+		text = counted(found, "marker") + " in " + counted(stores, "store")
+	}
+	switch {
+	case silent == 0:
+		return text
+	case silent == stores:
+		return "Unknown: no store answered"
+	default:
+		return text + "; " + counted(silent, "store") + " did not answer"
+	}
+}
+
+func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
+	out := templates.LookupStore{
+		Name: templates.Plain(a.Store, nameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
+		Took: "answered in " + templates.Latency(a.Took.Seconds()),
+	}
+	for _, name := range pipelinesOf(snap, a.Store) {
+		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, nameLimit), Href: markersAddress(s.cfg.base(), name)})
+	}
+	if len(a.Found) > 0 {
+		out.Word = counted(len(a.Found), "marker")
+	}
+	if a.Err != "" {
+		out.Word, out.Tier, out.Err = "did not answer", dedup.TierUnknown.String(), templates.Plain(a.Err, 2*reasonLimit)
+		out.Took = "after " + templates.Latency(a.Took.Seconds())
+	}
+	for _, j := range a.Found {
+		out.Found = append(out.Found, s.lookupHit(r, a.Store, j, now))
+		if j.Verdict == dedup.ProbablyDead || j.Verdict == dedup.Orphan {
+			out.Tier = templates.VerdictTier(string(j.Verdict))
+		}
+	}
+	return out
+}
+
+func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Time) templates.LookupHit {
+	j.Store = store
+	offset := clockOffset(j.Sighting)
+	h := templates.LookupHit{
+		Line:  markerLine(judgedMarker{Marker: j.Marker, verdict: j.Verdict, reasons: j.Reasons}, s.cfg.base(), offset, now),
+		State: string(j.State), Key: templates.Plain(j.Key, 2*keyLimit), Reasons: texts(j.Reasons), History: s.historyLines(r, j.History, now),
+		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*keyLimit).Short}},
+	}
+	if j.Owner != "" {
+		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: templates.Plain(j.Owner, keyLimit).Short})
+	}
+	if j.Retry != nil {
+		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
+	}
+	if j.Detail != "" {
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(j.Detail, reasonLimit).Short})
+	}
+	return h
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// longKey is the longest key that fits an address; longer ones have no page of their own.
+const longKey = 2000
+
+// judgedMarker is a marker with its verdict, which is empty unless it is processing.
+type judgedMarker struct {
+	dedup.Marker
+	verdict dedup.Verdict
+	reasons []string
+}
+
+// markerJudge gives the verdict on a processing marker with its reasons.
+type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
+
+// of adds the verdict to a processing marker, from what the broker says of the pipelines of its store.
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus) judgedMarker {
+	j := judgedMarker{Marker: m}
+	switch {
+	case m.State != dedup.Processing:
+	case judge == nil:
+		j.verdict = dedup.CannotTell
+	default:
+		j.verdict, j.reasons = judge(m, st.Evidence, st.Scheme)
+	}
+	return j
+}
+
+// markerAddress is the page of one marker; empty for a key that does not fit an address.
+func markerAddress(base, store, key string) string {
+	if len(key) > longKey {
+		return ""
+	}
+	return base + "/markers/one?" + url.Values{"store": {store}, "key": {key}}.Encode()
+}
+
+// encodeKey writes a key for a hidden field of a form: browsers would change bytes that are not UTF-8, and line ends.
+func encodeKey(key string) string { return url.QueryEscape(key) }
+
+// decodeKey reads what encodeKey wrote.
+func decodeKey(text string) (string, error) {
+	key, err := url.QueryUnescape(text)
+	if err != nil || key == "" {
+		return "", invalid("The form names a marker that cannot be read; load the page again")
+	}
+	return key, nil
+}
+
+// markerLine is one marker of a list. Times of the store are compared with its clock, which is off from ours by offset.
+func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time) templates.MarkerLine {
+	l := templates.MarkerLine{
+		Anchor: anchor(m.Store, m.Key), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
+		ID: templates.Plain(shownID(m.Marker), keyLimit), BusinessKey: templates.Plain(m.BusinessKey, keyLimit), Verdict: string(m.verdict),
+		Why: templates.Plain(strings.Join(m.reasons[:min(1, len(m.reasons))], ""), reasonLimit), Life: lifeOf(m.Marker, offset, now),
+		Owner: templates.Plain(m.Owner, nameLimit), Detail: templates.Plain(m.Detail, reasonLimit),
+	}
+	if m.Status != "" && m.Status != string(m.State) {
+		l.Status = templates.Plain(m.Status, nameLimit)
+	}
+	if m.Attempts != nil {
+		l.Attempts = templates.Number(float64(*m.Attempts))
+	}
+	return l
+}
+
+// shownID is the id of a marker, and its key where the id could not be read.
+func shownID(m dedup.Marker) string {
+	if m.ID == "" {
+		return m.Key
+	}
+	return m.ID
+}
+
+// anchor names the row of a marker in the document, so that a live list knows its rows again.
+func anchor(store, key string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(store + "\x00" + key)) // a hash never fails to write
+	return fmt.Sprintf("m-%x", h.Sum64())
+}
+
+// lifeOf compares the age of a marker with its time to live.
+func lifeOf(m dedup.Marker, offset time.Duration, now time.Time) templates.Life {
+	there := now.Add(offset)
+	l := templates.Life{Age: "age unknown", Never: m.Expires.IsZero()}
+	var full []string
+	age := time.Duration(-1)
+	switch {
+	case !m.Since.IsZero():
+		age = max(0, there.Sub(m.Since))
+		l.Age = templates.Span(age)
+		full = append(full, "since "+moment(m.Since.Add(-offset), now).Full)
+	case !m.FirstSeen.IsZero():
+		l.Age = "at least " + templates.Span(max(0, now.Sub(m.FirstSeen)))
+		full = append(full, "first seen "+moment(m.FirstSeen, now).Full)
+	}
+	if l.Never {
+		l.Left = "never expires"
+		l.Drawn, l.Share = age >= 0, 1000
+		l.Full = strings.Join(full, ", ")
+		return l
+	}
+	left := m.Expires.Sub(there)
+	full = append(full, "expires "+moment(m.Expires.Add(-offset), now).Full)
+	l.Full = strings.Join(full, ", ")
+	if left <= 0 {
+		l.Over, l.Left = true, "expired "+templates.Span(-left)+" ago"
+		l.Drawn, l.Share = age >= 0, 1000
+		return l
+	}
+	l.Left = templates.Span(left) + " left"
+	if age >= 0 && age+left > 0 {
+		l.Drawn, l.Share = true, int(1000*age/(age+left))
+		l.Left += " of " + templates.Span(age+left)
+	}
+	return l
+}

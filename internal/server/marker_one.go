@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// What a page shows of a value at most: as text, in characters, and as bytes.
+const (
+	valueChars = 600
+	dumpBytes  = 1024
+)
+
+// oneMarker answers the page of one marker, read live.
+func (s *Server) oneMarker(r *request) (response, error) {
+	store, key := r.URL.Query().Get("store"), r.URL.Query().Get("key")
+	snap := s.snapshots.Snapshot()
+	st, ok := findStore(snap, store)
+	switch {
+	case store == "" || key == "":
+		return nil, invalid("Name a marker as ?store=NAME&key=KEY")
+	case !ok:
+		return nil, notFound("There is no store named " + templates.Plain(store, nameLimit).Short)
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
+	defer cancel()
+	got, err := service.Look(ctx, r.asker(), store, key)
+	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
+	if err != nil && !gone {
+		return nil, err
+	}
+	now := time.Now().In(zone(r))
+	got.Store, got.Key = store, key
+	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), nameLimit).Short)
+	v := templates.MarkerView{
+		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*keyLimit), Gone: gone, ReadAt: moment(now, now),
+		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(shownID(got.Marker), nameLimit)}),
+		Self:   markerAddress(frame.Base, store, key), History: s.historyLines(r, got.History, now),
+		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
+	}
+	if gone {
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Plain("There is no such marker any more: it expired, was cleared, or was never there.", reasonLimit)})
+		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*keyLimit).Short}, {Label: "Store", Value: store}}
+		return page{component: templates.OneMarker(v)}, nil
+	}
+	s.describeMarker(&v, r, st, got, now)
+	return page{component: templates.OneMarker(v)}, nil
+}
+
+// describeMarker fills the page of a marker that is there.
+func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
+	offset := clockOffset(got.Sighting)
+	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), texts(got.Reasons)
+	v.Life = lifeOf(got.Marker, offset, now)
+	v.ReadAt = moment(got.At, now)
+	v.Facts = markerFacts(got, st, offset, now)
+	v.Detail = templates.Plain(got.Detail, reasonLimit)
+	v.Value = valueView(got.Sighting, r.Who)
+	if got.Retry != nil {
+		v.Retry = []templates.Fact{
+			{Label: "Key", Value: templates.Plain(got.Retry.Key, keyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, nameLimit).Short},
+			{Label: "Expires", Value: expiryText(got.Retry.ExpiresMillis, offset, now)},
+		}
+	}
+	v.Act = templates.MarkerAct{
+		Missing: templates.Plain(s.whyNoControls(r, got.Store), 2*reasonLimit), Action: v.Frame.Base + "/markers/plan", Store: got.Store, Sel: encodeKey(got.Key),
+		Clear: got.State != dedup.StateUnknown, Retry: got.Retry != nil, Expiry: got.State != dedup.StateUnknown && got.ExpiresMillis == dedup.NoExpiry,
+	}
+	switch got.State {
+	case dedup.StateUnknown:
+		v.Act.Why = "A marker that cannot be decoded is never changed."
+	case dedup.Done:
+		v.Act.Why = "The work of this message was done: without its marker a copy of it would be processed a second time."
+	}
+}
+
+// clockOffset is the store's clock minus ours when the marker was read.
+func clockOffset(g dedup.Sighting) time.Duration {
+	if g.At.IsZero() || g.Clock.IsZero() {
+		return 0
+	}
+	return g.Clock.Sub(g.At)
+}
+
+func markerFacts(got admin.Judged, st *dedup.StoreStatus, offset time.Duration, now time.Time) []templates.Fact {
+	var facts []templates.Fact
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, 2*reasonLimit).Short})
+		}
+	}
+	add("Key", got.Key)
+	add("Business key", got.BusinessKey)
+	if got.Status != string(got.State) {
+		add("Status", got.Status)
+	}
+	add("Owner", got.Owner)
+	if got.Attempts != nil {
+		add("Failures so far", templates.Number(float64(*got.Attempts)))
+	}
+	if got.Since.IsZero() {
+		add("Since", "not known: the store keeps no time of it")
+	} else {
+		add("Since", moment(got.Since.Add(-offset), now).Full)
+	}
+	add("Expires", expiryText(got.ExpiresMillis, offset, now))
+	add("Store", st.Name+", "+schemeText(st.Scheme))
+	add("Pipelines", strings.Join(st.Pipelines, ", "))
+	return facts
+}
+
+// expiryText is an exact expiry by the store's clock, in ours.
+func expiryText(millis int64, offset time.Duration, now time.Time) string {
+	if millis == dedup.NoExpiry {
+		return "never"
+	}
+	if millis == 0 {
+		return ""
+	}
+	at := time.UnixMilli(millis).Add(-offset)
+	return moment(at, now).Full + ", " + ago(at, now)
+}
+
+func texts(list []string) []templates.Text {
+	out := make([]templates.Text, 0, len(list))
+	for _, s := range list {
+		out = append(out, templates.Plain(s, 2*reasonLimit))
+	}
+	return out
+}
+
+// valueView is the value of a marker as the role allows: its type, size and hash for viewers, its shape for operators, all
+// of it for admins.
+func valueView(g dedup.Sighting, who auth.Principal) templates.ValueView {
+	sum := sha256.Sum256(g.Value)
+	v := templates.ValueView{Type: templates.Plain(g.Type, nameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: hex.EncodeToString(sum[:])}
+	switch {
+	case !who.Can(auth.Operator):
+		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."
+		return v
+	case !who.Can(adminRole):
+		v.Masked = "Letters and digits are masked; admins see the value as it is."
+		v.Text = templates.Plain(maskValue(g.Value, string(g.State), g.Status), valueChars)
+		return v
+	}
+	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*valueChars)]), valueChars)
+	v.Dump = dump(g.Value[:min(len(g.Value), dumpBytes)])
+	if len(g.Value) > dumpBytes {
+		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(float64(len(g.Value))))
+	}
+	return v
+}
+
+// maskValue hides what a value says and keeps its shape; a value that is only a status word stays.
+func maskValue(value []byte, words ...string) string {
+	for _, w := range words {
+		if w != "" && string(value) == w {
+			return w
+		}
+	}
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= '0' && c <= '9':
+			return '0'
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c > 0x7f:
+			return 'x'
+		default:
+			return c
+		}
+	}, string(value[:min(len(value), 4*valueChars)]))
+}
+
+// dump shows bytes in lines of sixteen.
+func dump(value []byte) []templates.DumpLine {
+	var lines []templates.DumpLine
+	for at := 0; at < len(value); at += 16 {
+		part := value[at:min(at+16, len(value))]
+		text := strings.Map(func(c rune) rune {
+			if c < ' ' || c > '~' {
+				return '.'
+			}
+			return c
+		}, latin(part))
+		lines = append(lines, templates.DumpLine{Offset: fmt.Sprintf("%04x", at), Hex: fmt.Sprintf("% x", part), Text: text})
+	}
+	return lines
+}
+
+// latin reads each byte as one character.
+func latin(b []byte) string {
+	r := make([]rune, len(b))
+	for i, c := range b {
+		r[i] = rune(c)
+	}
+	return string(r)
+}

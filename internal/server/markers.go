@@ -1,0 +1,289 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// browseTimeout bounds a live reading of a store.
+const browseTimeout = 5 * time.Second
+
+// markersPage is what the page of the markers of one pipeline is made of.
+type markersPage struct {
+	snap  *dedup.Snapshot
+	p     *dedup.PipelineStatus
+	st    *dedup.StoreStatus
+	q     markersQuery
+	judge markerJudge
+	now   time.Time
+	base  string
+	path  string
+	// live is the page of a live reading, liveErr why there is none.
+	live    *admin.BrowsePage
+	liveErr error
+	// missing says why there are no controls.
+	missing string
+}
+
+// listed returns the markers of a list of the last complete pass, each with its verdict. Done, present and unknown markers
+// are not listed by a pass.
+func (m markersPage) listed() []judgedMarker {
+	if m.st == nil || m.st.Stats.Pass == nil {
+		return nil
+	}
+	pass := m.st.Stats.Pass
+	lists := map[string][]dedup.Marker{
+		string(admin.ProcessingList): pass.OldestProcessing, string(admin.FailedList): pass.FailedMarkers,
+		string(admin.PermanentList): pass.Permanent, string(admin.GaveUpList): pass.GaveUpMarkers,
+	}
+	list := lists[m.q.state]
+	out := make([]judgedMarker, 0, len(list))
+	for _, x := range list {
+		x.Store = cmp.Or(x.Store, m.st.Name)
+		out = append(out, m.judge.of(x, m.st))
+	}
+	return out
+}
+
+// total is how many markers the last pass counted in the list; -1 when that is not known.
+func (m markersPage) total(list string) int64 {
+	if m.st == nil || m.st.Stats.Pass == nil {
+		return -1
+	}
+	pass := m.st.Stats.Pass
+	switch list {
+	case string(admin.PermanentList):
+		var sum int64
+		for _, n := range pass.NoExpiry {
+			sum += n
+		}
+		return max(sum, int64(len(pass.Permanent)))
+	case string(admin.GaveUpList):
+		return max(pass.GaveUp.Total()+pass.UndatedGaveUp, int64(len(pass.GaveUpMarkers)))
+	case string(admin.FailedList):
+		return max(pass.States[dedup.Failed], int64(len(pass.FailedMarkers)))
+	case string(admin.ProcessingList):
+		return max(pass.States[dedup.Processing], int64(len(pass.OldestProcessing)))
+	default:
+		return pass.States[dedup.State(list)]
+	}
+}
+
+// shows reports whether the scheme can show markers of the list.
+func (m markersPage) shows(list string) bool {
+	if m.st == nil {
+		return list == string(admin.ProcessingList)
+	}
+	if m.total(list) > 0 || list == m.q.state {
+		return true
+	}
+	states := m.st.Scheme.States
+	switch list {
+	case string(admin.PermanentList):
+		return m.st.Scheme.ProcessingTTL > 0 || m.st.Scheme.DoneTTL > 0
+	case string(admin.GaveUpList):
+		return m.st.Scheme.GiveUp > 0
+	case string(dedup.StateUnknown):
+		return false
+	default:
+		return slices.Contains(states, dedup.State(list)) || len(states) == 0 && list != string(dedup.Present)
+	}
+}
+
+// view builds the page.
+func (m markersPage) view(frame templates.Frame) templates.MarkersView {
+	v := templates.MarkersView{
+		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*nameLimit),
+		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: late(m.snap, m.now),
+		AsOf: moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, nameLimit), Heading: listHeading(m.q.state),
+		Crumbs: []templates.Crumb{
+			{Label: templates.Plain("Overview", nameLimit), Href: m.base + "/"},
+			{Label: templates.Plain(m.p.Pipeline.Name, nameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
+			{Label: templates.Plain("Markers", nameLimit)},
+		},
+	}
+	if m.st != nil {
+		v.Scheme = schemeText(m.st.Scheme)
+	}
+	v.Notes, v.Meaning = m.notes(), m.meaning()
+	v.Tabs = m.tabs()
+	v.Filter = m.filter()
+	if m.q.live() {
+		m.browsed(&v)
+	} else {
+		m.paged(&v)
+	}
+	for _, r := range v.Rows {
+		v.Counted = v.Counted || r.Attempts != ""
+		v.Owned = v.Owned || r.Owner.Short != ""
+		v.Detailed = v.Detailed || r.Detail.Short != ""
+	}
+	v.Judged = m.q.state == string(admin.ProcessingList)
+	return v
+}
+
+// paged fills the page from the last complete pass.
+func (m markersPage) paged(v *templates.MarkersView) {
+	all := m.listed()
+	matching := make([]judgedMarker, 0, len(all))
+	counts := map[dedup.Verdict]int{}
+	for _, x := range all {
+		if !m.q.admits(x.Marker) {
+			continue
+		}
+		counts[x.verdict]++
+		if m.q.verdict == "" || x.verdict == m.q.verdict {
+			matching = append(matching, x)
+		}
+	}
+	if m.q.state == string(admin.ProcessingList) && len(all) > 0 {
+		v.Verdicts = m.verdictTabs(counts)
+	}
+	m.q.sorted(matching)
+	v.Listed = m.listedText(len(all), len(matching))
+	pages := max(1, (len(matching)+markersPerPage-1)/markersPerPage)
+	page := min(m.q.page, pages)
+	first := (page - 1) * markersPerPage
+	for _, x := range matching[first:min(first+markersPerPage, len(matching))] {
+		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))
+	}
+	v.Pages = m.pages(page, pages)
+	v.Empty = m.empty(len(all))
+	if len(all) > 0 {
+		csv := m.q
+		csv.page = 1
+		v.CSV = csv.address(m.path + ".csv")
+	}
+	v.Act = m.actBar(len(matching))
+}
+
+// browsed fills the page from a live reading.
+func (m markersPage) browsed(v *templates.MarkersView) {
+	switch {
+	case m.liveErr != nil:
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Plain("These markers cannot be read: "+dedup.PublicText(m.liveErr), 2*reasonLimit)})
+		v.Empty = templates.Empty{Heading: "Nothing could be read", Text: "The other lists are from the last complete pass.", Href: m.q.address(m.path), Link: "Try again"}
+		v.Cost = "Read live, when asked for."
+		return
+	case m.live == nil:
+		return // a live region that shows something else
+	}
+	for _, x := range m.live.Markers {
+		x.Store = cmp.Or(x.Store, m.p.Pipeline.Store)
+		v.Rows = append(v.Rows, markerLine(judgedMarker{Marker: x}, m.base, m.offset(), m.now))
+	}
+	v.Listed = counted(len(v.Rows), "marker") + " on this page"
+	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", moment(m.live.At, m.now).Text, counted(int(m.live.Examined), "key or row"))
+	v.Cost = strings.Replace(v.Cost, "key or rows", "keys or rows", 1)
+	v.Empty = templates.Empty{Heading: "None on this page", Text: "The part of the store that was looked at holds no such marker."}
+	if m.live.Next != "" {
+		next := m.q
+		next.cursor = m.live.Next
+		v.Next = next.address(m.path)
+		v.Empty.Text += " Read on to look at the next part."
+	}
+}
+
+func (m markersPage) offset() time.Duration {
+	if m.st == nil || m.st.Stats.Pass == nil {
+		return 0
+	}
+	return m.st.Stats.Pass.ClockOffset
+}
+
+// markers answers the page of the markers of one pipeline.
+func (s *Server) markersOf(r *request) (response, error) {
+	m, err := s.markersPage(r)
+	if err != nil {
+		return nil, err
+	}
+	if m.q.live() && r.Fragment != "status" {
+		m.browse(s, r)
+	}
+	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, nameLimit).Short)
+	frame.Live = live("pipeline:" + m.p.Pipeline.Name)
+	return page{component: templates.Markers(m.view(frame))}, nil
+}
+
+// markersPage reads the address of a page of markers.
+func (s *Server) markersPage(r *request) (markersPage, error) {
+	snap := s.snapshots.Snapshot()
+	name := r.PathValue("name")
+	p, ok := snap.Pipeline(name)
+	if !ok {
+		return markersPage{}, noPipeline(name)
+	}
+	q, err := parseMarkersQuery(r.URL.Query())
+	if err != nil {
+		return markersPage{}, err
+	}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m.st, _ = findStore(snap, p.Pipeline.Store)
+	m.missing = s.whyNoControls(r, p.Pipeline.Store)
+	return m, nil
+}
+
+func (m *markersPage) browse(s *Server, r *request) {
+	service, err := s.service()
+	if err != nil {
+		m.liveErr = err
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
+	defer cancel()
+	got, err := service.Browse(ctx, r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
+		State: dedup.State(m.q.state), Match: m.q.text, Cursor: m.q.cursor, Limit: markersPerPage,
+	})
+	if err != nil {
+		m.liveErr = err
+		return
+	}
+	m.live = &got
+}
+
+// markersCSV gives a whole list of the last complete pass: the messages that were lost, to be sent again by their producer.
+func (s *Server) markersCSV(r *request) (response, error) {
+	m, err := s.markersPage(r)
+	if err != nil {
+		return nil, err
+	}
+	if m.q.live() {
+		return nil, badParameter("state", "must be a list of the last pass: processing, failed, no-expiry or gave-up")
+	}
+	list := m.listed()
+	m.q.sorted(list)
+	rows := [][]string{{"id", "business_key", "key", "state", "status", "verdict", "since", "expires", "failures", "owner"}}
+	for _, x := range list {
+		if !m.q.admits(x.Marker) || m.q.verdict != "" && x.verdict != m.q.verdict {
+			continue
+		}
+		attempts := ""
+		if x.Attempts != nil {
+			attempts = fmt.Sprint(*x.Attempts)
+		}
+		rows = append(rows, []string{
+			csvText(x.ID), csvText(x.BusinessKey), csvText(x.Key), csvText(string(x.State)), csvText(x.Status), string(x.verdict),
+			csvTime(x.Since), csvTime(x.Expires), attempts, csvText(x.Owner),
+		})
+	}
+	return csvBody{filename: m.p.Pipeline.Name + "-" + m.q.state + ".csv", rows: rows}, nil
+}
+
+// csvText shows what cannot be seen; a cell is cut at the limit of what any text shows.
+func csvText(s string) string { return templates.Plain(s, 600).Short }
+
+func csvTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// markerReader reads single markers live. WhyNot says why markers of a store cannot be changed, "" when they can.
+type markerReader interface {
+	Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error)
+	Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error)
+	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
+	WhyNot(store string) string
+}
+
+// planner plans and carries out.
+type planner interface {
+	Plan(ctx context.Context, who admin.Caller, req admin.PlanRequest) (admin.Plan, error)
+	Planned(ctx context.Context, who admin.Caller, planID string) (plan admin.Plan, operation string, err error)
+	Execute(ctx context.Context, who admin.Caller, req admin.ExecuteRequest) (operation string, err error)
+}
+
+// trail tells what was done.
+type trail interface {
+	Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error)
+	Operations(ctx context.Context, who admin.Caller, limit int) ([]admin.OperationSummary, error)
+	Audit(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Entry, error)
+	VerifyAudit(ctx context.Context, who admin.Caller) (admin.AuditState, error)
+}
+
+// markerService is everything behind the pages of markers; *admin.Markers is one. Its errors are *dedup.Error.
+type markerService interface {
+	markerReader
+	planner
+	trail
+}
+
+// service returns what is behind the pages of markers.
+func (s *Server) service() (markerService, error) {
+	if s.markers == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without access to single markers"}
+	}
+	return s.markers, nil
+}
+
+// asker is who asks, for the service.
+func (r *request) asker() admin.Caller { return r.caller(r.Who) }
+
+// whyNoControls says why this reader cannot change markers of a store, and "" if they can.
+func (s *Server) whyNoControls(r *request, store string) string {
+	switch {
+	case s.markers == nil:
+		return "This dashboard was started without access to single markers."
+	case s.cfg.ReadOnly:
+		return "This dashboard is read-only: markers are shown and never changed."
+	}
+	if why := s.markers.WhyNot(store); why != "" {
+		return "Nothing can be changed here: " + endSentence(why)
+	}
+	if !r.Who.Can(adminRole) {
+		return "Changing markers needs the role " + adminRole.String() + "; you are signed in as " + r.Who.Role.String() + "."
+	}
+	return ""
+}
+
+// endSentence ends a text with a full stop.
+func endSentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+// findStore returns the status of a store and whether there is one.
+func findStore(snap *dedup.Snapshot, name string) (*dedup.StoreStatus, bool) {
+	for i := range snap.Stores {
+		if snap.Stores[i].Name == name {
+			return &snap.Stores[i], true
+		}
+	}
+	return nil, false
+}
+
+// pipelinesOf names the pipelines of a store, from the store's status or, before that says so, from the pipelines.
+func pipelinesOf(snap *dedup.Snapshot, store string) []string {
+	if st, ok := findStore(snap, store); ok && len(st.Pipelines) > 0 {
+		return st.Pipelines
+	}
+	var names []string
+	for i := range snap.Pipelines {
+		if snap.Pipelines[i].Pipeline.Store == store {
+			names = append(names, snap.Pipelines[i].Pipeline.Name)
+		}
+	}
+	return names
+}
+
+// pipelineCrumbs leads to a pipeline and its markers; without a pipeline only to the overview.
+func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates.Crumb {
+	crumbs := []templates.Crumb{{Label: templates.Plain("Overview", nameLimit), Href: base + "/"}}
+	if names := pipelinesOf(snap, store); len(names) > 0 {
+		crumbs = append(crumbs,
+			templates.Crumb{Label: templates.Plain(names[0], nameLimit), Href: base + "/pipelines/" + names[0]},
+			templates.Crumb{Label: templates.Plain("Markers", nameLimit), Href: markersAddress(base, names[0])})
+	}
+	return crumbs
+}
+
+func markersAddress(base, pipeline string) string {
+	return base + "/pipelines/" + pipeline + "/markers"
+}

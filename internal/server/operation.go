@@ -1,0 +1,268 @@
+package server
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// operationsListed is how many operations the list shows.
+const operationsListed = 100
+
+// operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
+// script by loading itself again.
+func (s *Server) operation(r *request) (response, error) {
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	o, err := service.Operation(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	number, err := pageNumber(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	return page{component: templates.Operation(s.operationView(r, o, number))}, nil
+}
+
+func (s *Server) operationView(r *request, o admin.Operation, number int) templates.OperationView {
+	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+	v := templates.OperationView{
+		Self: s.operationAddress(o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
+		Sentence: templates.Plain(planSentence(o.Plan), 3*reasonLimit), Totals: totals(o),
+		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
+			templates.Crumb{Label: templates.Plain("Operations", nameLimit), Href: base + "/operations"}),
+	}
+	for _, out := range o.Outcomes {
+		if !out.At.IsZero() {
+			v.Done++
+		}
+	}
+	v.Heading = operationHeading(o, v.Done)
+	v.Frame = s.frame(r, v.Heading)
+	if v.Running {
+		v.Frame.Live, v.Frame.Refresh = live("operation:"+o.ID), 2
+	}
+	v.Facts, v.Notes, v.Undo = s.operationFacts(o, now), operationNotes(o), s.undoView(r, o, now)
+	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
+	pages := max(1, (len(o.Plan.Items)+planPerPage-1)/planPerPage)
+	number = min(number, pages)
+	v.Pages = s.numbered(v.Self, number, pages)
+	first := (number - 1) * planPerPage
+	for i := first; i < min(first+planPerPage, len(o.Plan.Items)); i++ {
+		v.Items = append(v.Items, s.outcomeLine(o, i, now))
+	}
+	return v
+}
+
+func operationHeading(o admin.Operation, done int) string {
+	switch {
+	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.RestoreMarkers:
+		return "Restoring " + counted(len(o.Plan.Items), "marker")
+	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.SetExpiry:
+		return "Setting an expiry on " + counted(len(o.Plan.Items), "marker")
+	case o.Ended.IsZero():
+		return "Clearing " + counted(len(o.Plan.Items), "marker")
+	}
+	good := 0
+	for _, out := range o.Outcomes {
+		if succeeded(out.Outcome.Result) {
+			good++
+		}
+	}
+	return fmt.Sprintf("%s %d of %s", pastWord(o.Plan.Request.Deed), good, counted(len(o.Plan.Items), "marker"))
+}
+
+func succeeded(r dedup.Result) bool {
+	return r == dedup.Cleared || r == dedup.ExpirySet || r == dedup.Restored
+}
+
+func pastWord(d admin.Deed) string {
+	switch d {
+	case admin.SetExpiry:
+		return "Set an expiry on"
+	case admin.RestoreMarkers:
+		return "Restored"
+	default:
+		return "Cleared"
+	}
+}
+
+// results are the results in the order in which pages count them.
+func results() []dedup.Result {
+	return []dedup.Result{
+		dedup.Cleared, dedup.ExpirySet, dedup.Restored, dedup.UnknownOutcome, dedup.Refused, dedup.NotDone, dedup.Changed, dedup.Gone,
+	}
+}
+
+func totals(o admin.Operation) []templates.Total {
+	counts := map[dedup.Result]int{}
+	for _, out := range o.Outcomes {
+		counts[out.Outcome.Result]++
+	}
+	var list []templates.Total
+	for _, r := range results() {
+		if counts[r] > 0 {
+			list = append(list, templates.Total{Result: string(r), Count: counts[r]})
+		}
+	}
+	return list
+}
+
+func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Reason", Value: templates.Plain(o.Reason, 3*reasonLimit).Short}, {Label: "By", Value: templates.Plain(o.By, nameLimit).Short},
+		{Label: "Started", Value: moment(o.Started, now).Full},
+	}
+	if !o.Ended.IsZero() {
+		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(o.Ended.Sub(o.Started).Seconds())})
+	}
+	if left := len(o.Plan.LeftOut); left > 0 {
+		facts = append(facts, templates.Fact{Label: "Left out by the plan", Value: templates.Number(float64(left))})
+	}
+	return facts
+}
+
+func operationNotes(o admin.Operation) []templates.Problem {
+	var notes []templates.Problem
+	say := func(tier dedup.Tier, text, mend string) {
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Plain(text, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit)})
+	}
+	if o.Interrupted {
+		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")
+	}
+	if o.Stopped != "" {
+		say(dedup.Severe, "It was stopped before its end: "+endSentence(o.Stopped), "What has no result was not begun.")
+	}
+	for _, out := range o.Outcomes {
+		if out.Outcome.Result == dedup.UnknownOutcome {
+			say(dedup.Severe, "Of some markers the outcome is unknown: the connection was lost in the act, and reading them again could not tell.", "Open each of them and see what is there now.")
+			break
+		}
+	}
+	return notes
+}
+
+func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.OutcomeLine {
+	item := o.Plan.Items[i]
+	l := templates.OutcomeLine{
+		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), keyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Word: "not begun",
+	}
+	for _, out := range o.Outcomes {
+		if out.Item != i {
+			continue
+		}
+		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
+		l.Text = templates.Plain(capital(out.Outcome.Text), 2*reasonLimit)
+		if out.Begun && out.At.IsZero() {
+			l.Word = "under way"
+		}
+		if !out.Restorable.IsZero() && o.Undone == "" && out.Restorable.After(now) {
+			l.Restorable = "can be restored until " + moment(out.Restorable, now).Text
+		}
+	}
+	return l
+}
+
+// undoView offers to restore what was cleared.
+func (s *Server) undoView(r *request, o admin.Operation, now time.Time) templates.UndoView {
+	if o.Undone != "" {
+		return templates.UndoView{Undone: s.operationAddress(o.Undone)}
+	}
+	var until time.Time
+	n := 0
+	for _, out := range o.Outcomes {
+		if out.Restorable.After(now) {
+			n++
+			if until.IsZero() || out.Restorable.Before(until) {
+				until = out.Restorable
+			}
+		}
+	}
+	if n == 0 || o.Ended.IsZero() {
+		return templates.UndoView{}
+	}
+	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
+		return templates.UndoView{Missing: templates.Plain("It can be undone until "+moment(until, now).Text+". "+why, 2*reasonLimit)}
+	}
+	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: moment(until, now).Text, Count: n}
+}
+
+// operations answers the list of recent operations.
+func (s *Server) operations(r *request) (response, error) {
+	v := templates.OperationsView{Frame: s.frame(r, "Operations"), Empty: templates.Empty{
+		Heading: "Nothing was done yet", Text: "Clearing markers, setting expiries and undoing appear here. It begins at the markers of a pipeline.",
+	}}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	list, err := service.Operations(r.Context(), r.asker(), operationsListed)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().In(zone(r))
+	for _, o := range list {
+		v.Rows = append(v.Rows, s.operationLine(o, now))
+	}
+	return page{component: templates.Operations(v)}, nil
+}
+
+func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
+	l := templates.OperationLine{
+		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, nameLimit), Reason: templates.Plain(o.Reason, 2*reasonLimit), Started: moment(o.Started, now),
+		Title: templates.Plain(listedTitle(o)+" of "+o.Store, reasonLimit), Word: "ended", Tier: dedup.Normal.String(),
+	}
+	good := 0
+	var parts []string
+	for _, r := range results() {
+		if n := o.Results[r]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, r))
+			if succeeded(r) {
+				good += n
+			}
+		}
+	}
+	l.Results = strings.Join(parts, ", ")
+	switch {
+	case o.Undone != "":
+		l.Word, l.Tier = "undone", dedup.TierUnknown.String()
+	case o.Interrupted:
+		l.Word, l.Tier = "interrupted", dedup.Severe.String()
+	case o.Ended.IsZero():
+		l.Word, l.Tier = "running", dedup.TierUnknown.String()
+	case o.Results[dedup.UnknownOutcome] > 0:
+		l.Word, l.Tier = "outcome unknown", dedup.Severe.String()
+	case good < o.Items:
+		l.Word, l.Tier = "in part", dedup.Warning.String()
+	default:
+		l.Word = "done"
+	}
+	return l
+}
+
+func listedTitle(o admin.OperationSummary) string {
+	n := counted(o.Items, "marker")
+	switch o.Deed {
+	case admin.SetExpiry:
+		return "Set an expiry on " + n
+	case admin.RestoreMarkers:
+		return "Restore " + n
+	default:
+		return "Clear " + n
+	}
+}
+
+// operationTopic is the topic that tells of an operation, as the service names it.
+func operationTopic(topic string) bool {
+	id, ok := strings.CutPrefix(topic, "operation:")
+	return ok && id != "" && len(id) <= 100 && url.PathEscape(id) == id
+}

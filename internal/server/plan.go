@@ -1,0 +1,362 @@
+package server
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// planPerPage is how many markers of a plan or an operation a page shows.
+const planPerPage = 100
+
+// parsePlanForm reads what a list, a marker's page or an operation's page asks to plan. The button that was pressed says
+// what to do and whether to take the selected markers or all that match.
+func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
+	req := admin.PlanRequest{Store: form.Get("store"), AlsoRetry: form.Get("retry") == "1"}
+	do := form.Get("do")
+	switch do {
+	case "clear-selected", "clear-all":
+		req.Deed = admin.ClearMarkers
+	case "clear-selected-retry":
+		req.Deed, req.AlsoRetry, do = admin.ClearMarkers, true, "clear-selected"
+	case "expire-selected", "expire-all":
+		req.Deed, req.AlsoRetry = admin.SetExpiry, false
+		ttl, err := time.ParseDuration(form.Get("ttl"))
+		if err != nil {
+			return req, badParameter("ttl", "must be a time such as 24h")
+		}
+		req.TTL = ttl
+	case "restore":
+		req.Deed, req.Operation = admin.RestoreMarkers, form.Get("operation")
+		return req, restoreItems(&req, form["item"])
+	default:
+		return req, badParameter("do", "must be one of the buttons of the page")
+	}
+	if strings.HasSuffix(do, "-all") {
+		req.Filter = &admin.MarkerFilter{List: admin.List(form.Get("list")), Verdict: dedup.Verdict(form.Get("verdict")), Match: form.Get("match")}
+		return req, nil
+	}
+	for _, sel := range form["sel"] {
+		key, err := decodeKey(sel)
+		if err != nil {
+			return req, err
+		}
+		req.Keys = append(req.Keys, key)
+	}
+	if len(req.Keys) == 0 {
+		return req, invalid("No marker was selected. Tick the ones that you mean, or review all that match.")
+	}
+	return req, nil
+}
+
+func restoreItems(req *admin.PlanRequest, items []string) error {
+	for _, text := range items {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return badParameter("item", "must be the number of an item")
+		}
+		req.Items = append(req.Items, n)
+	}
+	return nil
+}
+
+// makePlan freezes a selection and leads to its review.
+func (s *Server) makePlan(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	req, err := parsePlanForm(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := service.Plan(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	return redirect{s.planAddress(plan.ID)}, nil
+}
+
+func (s *Server) planAddress(id string) string {
+	return s.cfg.base() + "/plans/" + url.PathEscape(id)
+}
+
+func (s *Server) operationAddress(id string) string {
+	return s.cfg.base() + "/operations/" + url.PathEscape(id)
+}
+
+// plan answers the review page. A plan that was carried out leads to its operation.
+func (s *Server) plan(r *request) (response, error) {
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	plan, operation, err := service.Planned(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if operation != "" {
+		return redirect{s.operationAddress(operation)}, nil
+	}
+	number, err := pageNumber(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	return page{component: templates.Plan(s.planView(r, plan, number))}, nil
+}
+
+func pageNumber(values url.Values) (int, error) {
+	s := values.Get("page")
+	if s == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 0, badParameter("page", "must be a whole number from 1")
+	}
+	return n, nil
+}
+
+// planView is the review page of a plan.
+func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanView {
+	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+	v := templates.PlanView{
+		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Plain(planSentence(p), 3*reasonLimit),
+		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
+		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p), Facts: planFacts(p, now),
+		Back: base + "/",
+	}
+	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
+		v.Back = markersAddress(base, names[0])
+	}
+	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
+	number = min(number, pages)
+	first := (number - 1) * planPerPage
+	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
+		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
+	}
+	v.Evidence = shareEvidence(p, v.Items)
+	v.Pages = s.numbered(s.planAddress(p.ID), number, pages)
+	v.Shown = counted(len(p.Items), "marker")
+	for _, l := range p.LeftOut {
+		id := l.ID
+		if id == "" {
+			id = l.Key
+		}
+		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Plain(l.Why, 2*reasonLimit)})
+	}
+	return v
+}
+
+// shareEvidence takes the reasons that every marker of the plan with the same verdict has out of the lines, to be said
+// once: what tells the markers apart is then easy to see.
+func shareEvidence(p admin.Plan, lines []templates.PlanLine) []templates.PlanEvidence {
+	var shared []templates.PlanEvidence
+	for _, verdict := range dedup.Verdicts() {
+		counts, n := map[string]int{}, 0
+		var first []string
+		for _, item := range p.Items {
+			if item.Verdict != verdict {
+				continue
+			}
+			if n++; n == 1 {
+				first = item.Reasons
+			}
+			for _, reason := range item.Reasons {
+				counts[reason]++
+			}
+		}
+		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
+		common := map[templates.Text]bool{}
+		for _, reason := range first {
+			if t := templates.Plain(reason, 2*reasonLimit); n > 1 && counts[reason] == n && !common[t] {
+				common[t] = true
+				e.Reasons = append(e.Reasons, t)
+			}
+		}
+		if len(e.Reasons) == 0 {
+			continue
+		}
+		shared = append(shared, e)
+		for i := range lines {
+			if lines[i].Line.Verdict == string(verdict) {
+				lines[i].Reasons = slices.DeleteFunc(lines[i].Reasons, func(t templates.Text) bool { return common[t] })
+			}
+		}
+	}
+	return shared
+}
+
+// numbered are the links of a pager.
+func (s *Server) numbered(path string, current, pages int) []templates.PageLink {
+	var links []templates.PageLink
+	for n := 1; n <= pages; n++ {
+		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: path + "?page=" + strconv.Itoa(n), Current: n == current})
+	}
+	return links
+}
+
+func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now time.Time) templates.PlanLine {
+	seen := item.Seen
+	if seen.Store == "" {
+		seen.Store = p.Request.Store
+	}
+	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
+	return templates.PlanLine{
+		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), now), State: string(seen.State), Seen: seenText(item, now),
+		Reasons: texts(item.Reasons), Effect: templates.Plain(capital(item.Effect), 2*reasonLimit),
+	}
+}
+
+// seenText is what a marker was when the plan was made.
+func seenText(item admin.PlanItem, now time.Time) string {
+	text := "seen " + string(item.Seen.State)
+	if item.Seen.Type != "" {
+		text += ", a " + item.Seen.Type
+	}
+	if item.Size > 0 {
+		text += " of " + counted(int(item.Size), "byte")
+	}
+	if item.Seen.Retry != nil {
+		text += ", retry counter " + item.Seen.Retry.Value
+	}
+	return templates.Plain(text, reasonLimit).Short
+}
+
+func planFacts(p admin.Plan, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
+		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
+	}
+	if p.Takes > 0 {
+		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+	}
+	if f := p.Request.Filter; f != nil {
+		facts = append(facts, templates.Fact{Label: "Selected", Value: filterText(*f)})
+	}
+	if p.Request.AlsoRetry {
+		facts = append(facts, templates.Fact{Label: "Retry counters", Value: "are cleared along"})
+	}
+	return facts
+}
+
+func filterText(f admin.MarkerFilter) string {
+	text := "all " + tabName(string(f.List))
+	if f.Verdict != "" {
+		text += ", " + string(f.Verdict)
+	}
+	if f.Match != "" {
+		text += ", with “" + f.Match + "”"
+	}
+	return templates.Plain(text, reasonLimit).Short
+}
+
+func planNotes(p admin.Plan) []templates.Problem {
+	var notes []templates.Problem
+	say := func(tier dedup.Tier, text, mend string) {
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Plain(text, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit)})
+	}
+	if p.Truncated > 0 {
+		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
+	}
+	if p.Request.Deed == admin.ClearMarkers {
+		say(dedup.TierUnknown, "Each marker is cleared only if it is still exactly as it was seen; one that has changed is left alone. Its value is kept for 7 days, and clearing can be undone until then.", "")
+	}
+	return notes
+}
+
+// execute carries a plan out and leads to the operation.
+func (s *Server) execute(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	req := admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	operation, err := service.Execute(r.Context(), r.asker(), req)
+	if err == nil {
+		return redirect{s.operationAddress(operation)}, nil
+	}
+	if dedup.KindOf(err) != dedup.Invalid {
+		return nil, err
+	}
+	// A missing reason or a typing mistake: the same page again, with what was entered.
+	plan, done, again := service.Planned(r.Context(), r.asker(), req.PlanID)
+	if again != nil || done != "" {
+		return nil, err
+	}
+	v := s.planView(r, plan, 1)
+	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	return page{http.StatusUnprocessableEntity, templates.Plan(v)}, nil
+}
+
+// deedTitle says what a plan does, as a heading and a button: "Clear 12 markers".
+func deedTitle(p admin.Plan) string {
+	n := counted(len(p.Items), "marker")
+	switch p.Request.Deed {
+	case admin.SetExpiry:
+		return "Set an expiry on " + n
+	case admin.RestoreMarkers:
+		return "Restore " + n
+	default:
+		return "Clear " + n
+	}
+}
+
+// planSentence says a plan in one sentence: "Clear 12 markers of store orders: 10 probably dead, 2 orphan."
+func planSentence(p admin.Plan) string {
+	text := deedTitle(p) + " of store " + p.Request.Store
+	if p.Request.Deed == admin.SetExpiry {
+		text += ", " + templates.Span(p.Request.TTL) + " from when it is set"
+	}
+	counts := map[string]int{}
+	for _, item := range p.Items {
+		word := string(item.Verdict)
+		if word == "" {
+			word = string(item.Seen.State)
+		}
+		counts[word]++
+	}
+	var parts []string
+	for _, word := range planWords() {
+		if n := counts[word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", templates.Number(float64(n)), word))
+		}
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text + "."
+}
+
+func planWords() []string {
+	var words []string
+	for _, v := range dedup.Verdicts() {
+		words = append(words, string(v))
+	}
+	for _, state := range dedup.States() {
+		words = append(words, string(state))
+	}
+	return words
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}

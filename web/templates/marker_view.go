@@ -1,0 +1,95 @@
+package templates
+
+// MarkerView is the page of one marker, read live.
+type MarkerView struct {
+	Frame  Frame
+	Crumbs []Crumb
+	ID     Text
+	State  string
+	// Gone says that there is no such marker any more.
+	Gone    bool
+	Verdict string
+	// Reasons are the evidence of the verdict.
+	Reasons []Text
+	Life    Life
+	Facts   []Fact
+	Detail  Text
+	Value   ValueView
+	Retry   []Fact
+	History []AuditLine
+	Notes   []Problem
+	Act     MarkerAct
+	// Lookup leads to the same id in every store.
+	Lookup string
+	Self   string
+	ReadAt Moment
+}
+
+// A ValueView is the value of a marker as the reader may see it.
+type ValueView struct {
+	Type string
+	Size string
+	Hash string
+	// Masked says why Text and Dump are missing; empty when they are there.
+	Masked string
+	// Text is the value as text, cut; Dump its bytes.
+	Text Text
+	Dump []DumpLine
+	// Cut says how much is not shown.
+	Cut string
+}
+
+// A DumpLine is sixteen bytes of a value.
+type DumpLine struct {
+	Offset string
+	Hex    string
+	Text   string
+}
+
+// A MarkerAct holds what can be done with one marker.
+type MarkerAct struct {
+	Missing Text
+	Action  string
+	Store   string
+	Sel     string
+	Clear   bool
+	Retry   bool
+	Expiry  bool
+	// Why says in words why clearing is not offered: done markers, unknown ones.
+	Why string
+}
+
+// LookupView is everything that the stores hold of one id or business key.
+type LookupView struct {
+	Frame Frame
+	Term  string
+	Self  string
+	At    Moment
+	// Sum says in one sentence what was found.
+	Sum     string
+	Stores  []LookupStore
+	Missing Text
+}
+
+// A LookupStore is the answer of one store.
+type LookupStore struct {
+	Name   Text
+	Scheme string
+	// Word says what the store answered; Tier gives it a shape.
+	Word      string
+	Tier      string
+	Err       Text
+	Took      string
+	Pipelines []Crumb
+	Found     []LookupHit
+}
+
+// A LookupHit is one marker that was found.
+type LookupHit struct {
+	Line    MarkerLine
+	State   string
+	Key     Text
+	Reasons []Text
+	Facts   []Fact
+	History []AuditLine
+}

@@ -1,0 +1,176 @@
+package templates
+
+// MarkersView is the page of the markers that one pipeline keeps in its store.
+type MarkersView struct {
+	Frame Frame
+	// Self is the page's own address with its filters, which live regions fetch again.
+	Self    string
+	Crumbs  []Crumb
+	Name    Text
+	AsOf    Moment
+	Every   string
+	Late    string
+	Seconds int
+	// Store is where the markers are, Scheme what its consumers do, in one line.
+	Store  Text
+	Scheme string
+	// Notes say what must be known before anything below is read: the store does not answer, "0 stuck" proves nothing.
+	Notes    []Problem
+	Tabs     []Tab
+	Verdicts []Tab
+	Filter   MarkerFilter
+	// Heading names the list, Listed says how much of the whole it is, and Cost what a live reading has cost.
+	Heading string
+	Listed  string
+	Cost    string
+	// Meaning says what the list means for the messages: "These messages were lost".
+	Meaning *Problem
+	Rows    []MarkerLine
+	// Judged, Counted, Owned and Detailed say which columns the table has: verdict, attempts, owner, detail.
+	Judged   bool
+	Counted  bool
+	Owned    bool
+	Detailed bool
+	Pages    []PageLink
+	// Next is the address of the next page of a live reading; empty at its end.
+	Next  string
+	CSV   string
+	Empty Empty
+	Act   ActBar
+}
+
+// A Crumb is one step of the way to a page.
+type Crumb struct {
+	Label Text
+	Href  string
+}
+
+// A Tab is one choice among several lists, with how many there are in it.
+type Tab struct {
+	Label string
+	Count string
+	// Tier colours the tab's shape; empty for none.
+	Tier   string
+	Href   string
+	Active bool
+}
+
+// A MarkerFilter is the state of the filter form. State and Verdict are kept as hidden fields.
+type MarkerFilter struct {
+	Action  string
+	State   string
+	Verdict string
+	Query   string
+	Sorts   []Choice
+	Any     bool
+	Clear   string
+}
+
+// A MarkerLine is one marker of a list.
+type MarkerLine struct {
+	// Anchor is the id of the row in the document, Sel the key as a form sends it.
+	Anchor string
+	Sel    string
+	// Href leads to the marker's own page; empty for a key that is too long for an address.
+	Href        string
+	ID          Text
+	BusinessKey Text
+	Status      Text
+	Verdict     string
+	Why         Text
+	Life        Life
+	Attempts    string
+	Owner       Text
+	Detail      Text
+}
+
+// A Life is the age of a marker against its time to live.
+type Life struct {
+	// Age is how long the state has lasted, "at least 5 m", or unknown; Left is what remains, or that it never expires.
+	Age  string
+	Left string
+	// Share of the life that has passed, 0 to 1000; Drawn says that it is known.
+	Share int
+	Drawn bool
+	// Never expires; Over is a marker that is past its expiry and still there.
+	Never bool
+	Over  bool
+	// Full says since when and until when, for the title.
+	Full string
+}
+
+// An ActBar holds what can be done with a list of markers.
+type ActBar struct {
+	// Missing says why nothing can be done here; the controls are absent then.
+	Missing Text
+	Action  string
+	// Store, List, Verdict and Query are sent along: they freeze the filter.
+	Store   string
+	List    string
+	Verdict string
+	Query   string
+	// Matching counts what the filter selects; Most is how many of them one plan takes.
+	Matching int
+	Most     int
+	// Expiry offers to set an expiry, Clear to clear; Retry to clear retry counters along.
+	Expiry bool
+	Clear  bool
+	Retry  bool
+}
+
+// able reports whether the list has controls.
+func (a ActBar) able() bool { return a.Missing.Short == "" && (a.Clear || a.Expiry) }
+
+// all words the button that takes everything that matches.
+func (a ActBar) all() string {
+	switch {
+	case a.Matching > a.Most:
+		return "Review the first " + whole(a.Most) + " of " + whole(a.Matching) + " that match"
+	case a.Matching == 1:
+		return "Review the only one that matches"
+	default:
+		return "Review all " + whole(a.Matching) + " that match"
+	}
+}
+
+// holds begins what is said once of all markers with a verdict.
+func (e PlanEvidence) holds() string { return "what holds for all " + whole(e.Count) + ":" }
+
+// width is the passed share of a life as a percentage of its bar.
+func (l Life) width() string { return px(float64(l.Share)/10) + "%" }
+
+// tier colours a life: what never ends and what has ended are worth a look.
+func (l Life) tier() string {
+	if l.Never || l.Over {
+		return "warning"
+	}
+	return "normal"
+}
+
+// VerdictTier gives each verdict a shape of its own, by how sure the evidence is that nobody works on the message.
+func VerdictTier(verdict string) string {
+	switch verdict {
+	case "orphan":
+		return "severe"
+	case "probably dead":
+		return "warning"
+	case "still working":
+		return "normal"
+	default:
+		return "unknown"
+	}
+}
+
+// resultTier gives each result of an action a shape of its own.
+func resultTier(result string) string {
+	switch result {
+	case "cleared", "expiry set", "restored":
+		return "normal"
+	case "changed meanwhile", "gone":
+		return "unknown"
+	case "unknown outcome":
+		return "severe"
+	default:
+		return "warning"
+	}
+}

@@ -1,0 +1,164 @@
+package templates
+
+// PlanView is the review page: what will happen to each marker, before anything does.
+type PlanView struct {
+	Frame  Frame
+	Crumbs []Crumb
+	// Heading and Sentence say the plan: "Clear 12 markers of store orders: 10 probably dead, 2 orphan".
+	Heading  string
+	Sentence Text
+	Facts    []Fact
+	Notes    []Problem
+	// Evidence is what holds for every marker with the same verdict, said once.
+	Evidence []PlanEvidence
+	Items    []PlanLine
+	Pages    []PageLink
+	Shown    string
+	LeftOut  []LeftLine
+	// Action carries the plan out; Button words it. Confirm must be typed when it is not empty.
+	Action  string
+	Button  string
+	Confirm string
+	Back    string
+	// Reason and Typed are what was entered before a mistake, Error says which.
+	Reason string
+	Typed  string
+	Error  string
+	// Key makes a second click carry nothing out twice.
+	Key string
+}
+
+// A PlanEvidence is what holds for all markers of a plan with one verdict.
+type PlanEvidence struct {
+	Verdict string
+	Count   int
+	Reasons []Text
+}
+
+// A PlanLine is one marker of a plan as it was seen.
+type PlanLine struct {
+	Number  int
+	Line    MarkerLine
+	State   string
+	Seen    string
+	Reasons []Text
+	Effect  Text
+}
+
+// A LeftLine is a marker that a plan does not touch.
+type LeftLine struct {
+	ID  Text
+	Why Text
+}
+
+// OperationView is a plan that is being or was carried out.
+type OperationView struct {
+	Frame    Frame
+	Self     string
+	Crumbs   []Crumb
+	Heading  string
+	Sentence Text
+	Running  bool
+	Done     int
+	Total    int
+	Facts    []Fact
+	Totals   []Total
+	Notes    []Problem
+	Items    []OutcomeLine
+	Pages    []PageLink
+	Undo     UndoView
+	Audit    string
+}
+
+// A Total counts one result.
+type Total struct {
+	Result string
+	Count  int
+}
+
+// An OutcomeLine is what became of one marker.
+type OutcomeLine struct {
+	Number     int
+	ID         Text
+	Href       string
+	Result     string
+	Text       Text
+	At         Moment
+	Restorable string
+	// Word stands for a result that is not there yet.
+	Word string
+}
+
+// An UndoView offers to restore what was cleared.
+type UndoView struct {
+	// Missing says why there is nothing to undo; empty with Action too when undoing makes no sense.
+	Missing   Text
+	Action    string
+	Store     string
+	Operation string
+	Until     string
+	Count     int
+	// Undone leads to the operation that restored.
+	Undone string
+}
+
+// OperationsView is the list of recent operations.
+type OperationsView struct {
+	Frame   Frame
+	Missing Text
+	Rows    []OperationLine
+	Older   string
+	Empty   Empty
+}
+
+// An OperationLine is one operation in the list.
+type OperationLine struct {
+	Href    string
+	Title   Text
+	By      Text
+	Reason  Text
+	Started Moment
+	Word    string
+	Tier    string
+	Results string
+}
+
+// AuditView is the record of every action.
+type AuditView struct {
+	Frame Frame
+	Self  string
+	// Chain says whether the chain of hashes is whole.
+	Chain  Problem
+	Filter AuditFilter
+	Rows   []AuditLine
+	Older  string
+	Newest string
+	Empty  Empty
+}
+
+// An AuditFilter is the state of the filter form.
+type AuditFilter struct {
+	Store     string
+	Stores    []Choice
+	Key       string
+	Operation string
+	Any       bool
+	Clear     string
+}
+
+// An AuditLine is one entry.
+type AuditLine struct {
+	Number string
+	At     Moment
+	Phase  string
+	Tier   string
+	Who    Text
+	Role   string
+	From   string
+	What   string
+	Target Text
+	Detail Text
+	// Href leads to the operation, or to all entries of it, as Link says; empty where there is none.
+	Href string
+	Link string
+}
