@@ -3,9 +3,13 @@ package markers_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +27,9 @@ type mortal interface {
 	CreateDatabase(ctx context.Context, name string) error
 	Kill()
 	Restart(ctx context.Context) error
+	Addr() string
+	DSN(user, password, database string) string
+	CreateUser(ctx context.Context, name, password string) error
 }
 
 func startMortal(t *testing.T, driver string) mortal {
@@ -103,6 +110,94 @@ func TestAServerThatIsKilledIsCalledDownAndItsLastPassStands(t *testing.T) {
 				}
 				if stats.Health.RunID == before.Health.RunID {
 					return "the restart does not show: " + stats.Health.RunID
+				}
+				return ""
+			})
+		})
+	}
+}
+
+// relay passes connections on to a server, and breaks them when it is pointed at another.
+type relay struct {
+	listener net.Listener
+	mu       sync.Mutex
+	target   string
+	open     []net.Conn
+}
+
+func startRelay(t *testing.T, target string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{listener: listener, target: target}
+	t.Cleanup(func() { _ = listener.Close(); r.point("") })
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r.mu.Lock()
+			to, err := net.Dial("tcp", r.target)
+			if err == nil {
+				r.open = append(r.open, from, to)
+				go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+				go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
+			} else {
+				_ = from.Close()
+			}
+			r.mu.Unlock()
+		}
+	}()
+	return r
+}
+
+func (r *relay) point(target string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target = target
+	for _, conn := range r.open {
+		_ = conn.Close()
+	}
+	r.open = nil
+}
+
+func TestAPassIsNeverMadeOfTwoServers(t *testing.T) {
+	for _, driver := range markerstest.Drivers() {
+		t.Run(driverName(driver), func(t *testing.T) {
+			first, second := startMortal(t, driver), startMortal(t, driver)
+			for i, server := range []mortal{first, second} {
+				if err := server.CreateDatabase(t.Context(), "shop"); err != nil {
+					t.Fatal(err)
+				}
+				if err := server.CreateUser(t.Context(), "watch", "secret"); err != nil {
+					t.Fatal(err)
+				}
+				ids := strings.Join(slices.Repeat([]string{fmt.Sprintf("(%d)", i)}, 1+2*i), ", ")
+				if err := server.Exec(t.Context(), "shop", dedupTables[driver], "ALTER TABLE message_dedup DROP "+map[string]string{"mysql": "INDEX message_id", "postgres": "CONSTRAINT message_dedup_message_id_key"}[driver],
+					"INSERT INTO message_dedup (message_id) VALUES "+ids, "GRANT SELECT ON message_dedup TO watch"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			relay := startRelay(t, first.Addr())
+			cfg := sqlConfig("sql-status-code")
+			dsn := strings.Replace(first.DSN("watch", "secret", "shop"), first.Addr(), relay.listener.Addr().String(), 1)
+			cfg.SQL = markers.SQL{Driver: driver, DSN: secret.New(dsn)}
+			cfg.Sweep.Every = time.Second
+			store := markerstest.OpenStore(t, cfg)
+			if p := passesOf(t, store)(); p.Matched != 1 {
+				t.Fatalf("first server: %+v", p)
+			}
+			relay.point(second.Addr())
+			eventually(t, func() string {
+				stats, err := store.Stats(t.Context())
+				if stats.Pass != nil && err == nil && stats.Pass.Matched == 1 {
+					t.Fatal("the pass over the first server is shown as one over the second")
+				}
+				if err != nil || stats.Pass == nil || stats.Pass.Matched != 3 {
+					return fmt.Sprintf("stats %+v, %v", stats.Pass, err)
 				}
 				return ""
 			})
