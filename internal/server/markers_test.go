@@ -118,7 +118,7 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 		t.Errorf("the result is %q", got)
 	}
 	audit := s.page("operator", "/audit")
-	if text := oneLine(audit.Find(".audit")); !strings.Contains(text, "consumer 2 was killed") || !strings.Contains(text, "succeeded") {
+	if text := oneLine(audit.Find(".entries")); !strings.Contains(text, "consumer 2 was killed") || !strings.Contains(text, "succeeded") {
 		t.Errorf("the audit has %.400s", text)
 	}
 	if gone := s.page("viewer", markerAddress("", "orders", key)); !strings.Contains(gone.Find("main").Text(), "There is no such marker any more") {
@@ -397,13 +397,13 @@ func TestTheAuditIsPagedFilteredAndChecked(t *testing.T) {
 	if got := oneLine(doc.Find(".problem.t-normal")); !strings.HasPrefix(got, "The chain of hashes is whole: ") {
 		t.Errorf("the chain: %q", got)
 	}
-	all := doc.Find(".audit tbody tr").Length()
-	operation, _ := doc.Find(".audit tbody a").First().Attr("href")
-	only := s.page("operator", "/audit?operation="+strings.TrimPrefix(operation, "/operations/")).Find(".audit tbody tr").Length()
+	all := doc.Find(".entries tbody tr").Length()
+	operation, _ := doc.Find(".entries tbody a").First().Attr("href")
+	only := s.page("operator", "/audit?operation="+strings.TrimPrefix(operation, "/operations/")).Find(".entries tbody tr").Length()
 	if only == 0 || only >= all {
 		t.Errorf("%d of %d entries are of one operation", only, all)
 	}
-	if got := s.page("operator", "/audit?before=3").Find(".audit tbody tr").Length(); got != 2 {
+	if got := s.page("operator", "/audit?before=3").Find(".entries tbody tr").Length(); got != 2 {
 		t.Errorf("before number 3 there are %d entries", got)
 	}
 	if got := s.page("operator", "/operations").Find("tbody tr").Length(); got != 3 {
