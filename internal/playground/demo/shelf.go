@@ -156,6 +156,17 @@ func (s *Shelf) list(keep func(dedup.Sighting) bool) []dedup.Marker {
 	return list
 }
 
+// Put adds a marker as it stands.
+func (s *Shelf) Put(g dedup.Sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	s.markers[g.Key] = g
+	if g.Retry != nil {
+		s.retries[g.Key] = *g.Retry
+	}
+}
+
 // Changes counts what was done to the shelf.
 func (s *Shelf) Changes() int {
 	s.mu.Lock()
