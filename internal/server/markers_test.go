@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/playground/demo"
 )
@@ -118,7 +116,7 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 		t.Errorf("the result is %q", got)
 	}
 	audit := s.page("operator", "/audit")
-	if text := oneLine(audit.Find(".audit")); !strings.Contains(text, "consumer 2 was killed") || !strings.Contains(text, "succeeded") {
+	if text := oneLine(audit.Find(".entries")); !strings.Contains(text, "consumer 2 was killed") || !strings.Contains(text, "succeeded") {
 		t.Errorf("the audit has %.400s", text)
 	}
 	if gone := s.page("viewer", markerAddress("", "orders", key)); !strings.Contains(gone.Find("main").Text(), "There is no such marker any more") {
@@ -397,13 +395,13 @@ func TestTheAuditIsPagedFilteredAndChecked(t *testing.T) {
 	if got := oneLine(doc.Find(".problem.t-normal")); !strings.HasPrefix(got, "The chain of hashes is whole: ") {
 		t.Errorf("the chain: %q", got)
 	}
-	all := doc.Find(".audit tbody tr").Length()
-	operation, _ := doc.Find(".audit tbody a").First().Attr("href")
-	only := s.page("operator", "/audit?operation="+strings.TrimPrefix(operation, "/operations/")).Find(".audit tbody tr").Length()
+	all := doc.Find(".entries tbody tr").Length()
+	operation, _ := doc.Find(".entries tbody a").First().Attr("href")
+	only := s.page("operator", "/audit?operation="+strings.TrimPrefix(operation, "/operations/")).Find(".entries tbody tr").Length()
 	if only == 0 || only >= all {
 		t.Errorf("%d of %d entries are of one operation", only, all)
 	}
-	if got := s.page("operator", "/audit?before=3").Find(".audit tbody tr").Length(); got != 2 {
+	if got := s.page("operator", "/audit?before=3").Find(".entries tbody tr").Length(); got != 2 {
 		t.Errorf("before number 3 there are %d entries", got)
 	}
 	if got := s.page("operator", "/operations").Find("tbody tr").Length(); got != 3 {
@@ -415,141 +413,3 @@ func TestTheAuditIsPagedFilteredAndChecked(t *testing.T) {
 		}
 	}
 }
-
-func TestProgramsPlanExecuteAndReadWhatBecameOfIt(t *testing.T) {
-	s := stocked(t, nil)
-	var list markersJSON
-	s.decode(s.as("viewer", "GET", "/api/v1/pipelines/orders/markers?verdict=orphan", ""), 200, &list)
-	if len(list.Markers) != 7 || *list.Matching != 7 || *list.Listed != 21 || list.Markers[0].Verdict != "orphan" || list.Actable {
-		t.Fatalf("the list has %d markers, actable %v", len(list.Markers), list.Actable)
-	}
-	body, _ := json.Marshal(map[string]any{"deed": "clear", "store": "orders", "keys": []string{list.Markers[0].Key}})
-	var plan planJSON
-	s.decode(s.as("admin", "POST", "/api/v1/markers/plan", string(body)), 201, &plan)
-	if len(plan.Items) != 1 || plan.Items[0].Effect == "" || plan.Items[0].Hash == "" {
-		t.Fatalf("the plan is %+v", plan)
-	}
-	var first, again map[string]string
-	execute := "/api/v1/plans/" + plan.ID + "/execute"
-	s.decode(s.as("admin", "POST", execute, `{"reason": "by a program"}`, "Idempotency-Key", "one"), 202, &first)
-	s.decode(s.as("admin", "POST", execute, `{"reason": "by a program"}`, "Idempotency-Key", "one"), 202, &again)
-	if first["operation"] == "" || first["operation"] != again["operation"] {
-		t.Errorf("the same key gave %v and %v", first, again)
-	}
-	s.ended("/operations/" + first["operation"])
-	var o operationJSON
-	s.decode(s.as("operator", "GET", first["href"], ""), 200, &o)
-	if o.Totals["cleared"] != 1 || o.Items[0].Restorable == nil || o.Reason != "by a program" {
-		t.Errorf("the operation is %+v", o)
-	}
-	var audit auditJSON
-	s.decode(s.as("operator", "GET", "/api/v1/audit?operation="+o.ID, ""), 200, &audit)
-	if len(audit.Entries) < 3 || audit.Entries[0].Reason != "by a program" {
-		t.Errorf("the audit is %+v", audit)
-	}
-	var look lookupJSON
-	s.decode(s.as("viewer", "GET", "/api/v1/lookup?id=order%3A88003", ""), 200, &look)
-	if len(look.Stores) != 3 || len(look.Stores[0].Found) != 1 || look.Stores[2].Error == "" {
-		t.Errorf("the look-up is %+v", look)
-	}
-	for _, bad := range []string{"", "[]", `{"deed": "clear", "stor": "orders"}`, `{"deed": "burn", "store": "orders", "keys": ["a"]}`, `{} {}`, `{"deed":"set_expiry","ttl_seconds":-1}`} {
-		if res := s.as("admin", "POST", "/api/v1/markers/plan", bad); res.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: %s", bad, res.Status)
-		}
-	}
-}
-
-func (s *site) decode(res *http.Response, status int, into any) {
-	s.t.Helper()
-	body := s.body(res)
-	if res.StatusCode != status {
-		s.t.Fatalf("%s, expected %d: %.300s", res.Status, status, body)
-	}
-	if err := json.Unmarshal([]byte(body), into); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func TestAKeyOfAnyBytesSurvivesAddressFormAndJSON(t *testing.T) {
-	for _, key := range []string{"msg:1", "a b+c%2F&=\r\n", "\x00\xff\xfe", "\u202eevil", strings.Repeat("k", longKey)} {
-		at, err := url.Parse(markerAddress("", "orders", key))
-		if err != nil || at.Query().Get("key") != key {
-			t.Errorf("%.20q comes back from an address as %.20q", key, at.Query().Get("key"))
-		}
-		if got, err := decodeKey(encodeKey(key)); err != nil || got != key {
-			t.Errorf("%.20q comes back from a form as %.20q: %v", key, got, err)
-		}
-		text, _ := json.Marshal(markerOf(judgedMarker{Marker: dedup.Marker{Key: key}}))
-		var back markerJSON
-		if err := json.Unmarshal(text, &back); err != nil || back.Key != key && string(back.KeyBase64) != key {
-			t.Errorf("%.20q comes back from JSON as %.20q", key, back.Key)
-		}
-	}
-	if got := markerAddress("", "orders", strings.Repeat("k", longKey+1)); got != "" {
-		t.Error("a key that is too long for an address has one")
-	}
-}
-
-func TestALifeIsComparedByTheStoresClock(t *testing.T) {
-	for _, tt := range []struct {
-		name             string
-		since, expires   time.Duration
-		offset           time.Duration
-		age, left        string
-		share            int
-		never, over, bar bool
-	}{
-		{"half of it", -30 * time.Second, 30 * time.Second, 0, "30 s", "30 s left of 1 m", 500, false, false, true},
-		{"a clock that is ahead", -30 * time.Second, 30 * time.Second, 15 * time.Second, "45 s", "15 s left of 1 m", 750, false, false, true},
-		{"never ending", -time.Hour, 0, 0, "1 h", "never expires", 1000, true, false, true},
-		{"past its end", -time.Hour, -time.Minute, 0, "1 h", "expired 1 m ago", 1000, false, true, true},
-	} {
-		m := dedup.Marker{Since: noon.Add(tt.since)}
-		if tt.expires != 0 {
-			m.Expires = noon.Add(tt.expires)
-		}
-		l := lifeOf(m, tt.offset, noon)
-		if l.Age != tt.age || l.Left != tt.left || l.Share != tt.share || l.Never != tt.never || l.Over != tt.over || l.Drawn != tt.bar {
-			t.Errorf("%s: %+v", tt.name, l)
-		}
-	}
-	if l := lifeOf(dedup.Marker{FirstSeen: noon.Add(-time.Hour), Expires: noon.Add(time.Hour)}, 0, noon); l.Age != "at least 1 h" || l.Drawn {
-		t.Errorf("without a beginning: %+v", l)
-	}
-	if l := lifeOf(dedup.Marker{}, 0, noon); l.Age != "age unknown" || l.Drawn {
-		t.Errorf("without anything: %+v", l)
-	}
-}
-
-func thousand() *dedup.Snapshot {
-	now := time.Now()
-	snap := demo.Scene("mixed", now)
-	demo.NewShelf(now).Stock(snap, now)
-	pass := snap.Stores[0].Stats.Pass
-	for i := len(pass.OldestProcessing); i < dedup.MaxListed; i++ {
-		m := pass.OldestProcessing[i%12]
-		m.ID, m.Key = fmt.Sprintf("%s-%d", m.ID, i), fmt.Sprintf("%s-%d", m.Key, i)
-		pass.OldestProcessing = append(pass.OldestProcessing, m)
-	}
-	pass.States[dedup.Processing] = 12_480
-	return snap
-}
-
-// BenchmarkThePageOfAThousandMarkers is the page of a full list with its verdicts, from the request to the last byte.
-func BenchmarkThePageOfAThousandMarkers(b *testing.B) {
-	s := newSite(b, nil, testUsers())
-	s.snapshots.snap.Store(thousand())
-	var took []time.Duration
-	for b.Loop() {
-		start := time.Now()
-		res := s.as("viewer", "GET", "/pipelines/orders/markers", "")
-		took = append(took, time.Since(start))
-		if body := s.body(res); !strings.Contains(body, "the oldest 1,000 of 12,480") {
-			b.Fatalf("%s: %.300s", res.Status, body)
-		}
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
-}
-
-var _ markerService = (*admin.Markers)(nil)

@@ -155,7 +155,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		if id == "" {
 			id = l.Key
 		}
-		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Plain(l.Why, 2*reasonLimit)})
+		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Plain(l.Why, 4*reasonLimit)})
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 // Starts the demo server and a browser for the tests, and watches every page for what must never happen.
 import { spawn, execFileSync } from "node:child_process";
-import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
+import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -78,4 +79,14 @@ export async function watched(browser, options = {}) {
   context.on("weberror", (error) => context.faults.push(String(error.error())));
   context.on("dialog", (dialog) => context.faults.push(`dialog: ${dialog.message()}`));
   return context;
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** Returns the accessibility faults of the page as it stands. */
+export async function faultsOf(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate((only) => window.axe.run(document, { runOnly: only }), tags);
+  return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")} (${v.nodes.length})`);
 }

@@ -1,13 +1,8 @@
 // What readers meet: every page in every mode, without script errors, without accessibility faults, within its budget.
 import { after, before, describe, test } from "node:test";
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { startDemo, startBrowser, signIn, watched, results } from "./demo.mjs";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+import { startDemo, startBrowser, signIn, watched, results, faultsOf } from "./demo.mjs";
 
 let demo, browser;
 before(async () => {
@@ -41,12 +36,6 @@ const pages = [
   ["empty", "/", []],
   ["no-history", "/pipelines/orders", []],
 ];
-
-async function faultsOf(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate((only) => window.axe.run(document, { runOnly: only }), tags);
-  return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")} (${v.nodes.length})`);
-}
 
 for (const [name, options] of Object.entries(modes)) {
   test(`pages have no accessibility faults, no errors and no sideways scrolling in ${name}`, async () => {

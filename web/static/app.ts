@@ -62,6 +62,12 @@ document.addEventListener("htmx:sse:before:message", (event) => {
   if (paused) event.preventDefault();
 });
 
+// A list in which somebody is selecting stands still: what is ticked must be what is seen.
+document.addEventListener("htmx:before:request", (event) => {
+  const region = regionOf(event);
+  if (region?.querySelector("input[name=sel]:checked")) event.preventDefault();
+});
+
 // An error page must never take the place of a region: what is shown stays, and is marked as old.
 document.addEventListener("htmx:before:response", (event) => {
   const { ctx } = (event as CustomEvent).detail;

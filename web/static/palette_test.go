@@ -27,7 +27,7 @@ func TestEveryPairOfColoursHasTheContrastThatItsUseNeeds(t *testing.T) {
 	}
 	pairs := []pair{
 		{"text", "page", 12}, {"text", "surface", 12}, {"text-2", "page", 6.5}, {"text-2", "surface", 7}, {"link", "page", 5.8}, {"link", "surface", 6.5},
-		{"border", "surface", 3}, {"on-danger", "danger", 4.5}, {"on-primary", "primary", 4.5}, {"text", "selected", 10}, {"text-2", "selected", 4.5},
+		{"border", "surface", 3}, {"on-danger", "danger", 4.5}, {"severe-text", "page", 4.5}, {"on-primary", "primary", 4.5}, {"text", "selected", 10}, {"text-2", "selected", 4.5},
 		{"text-2", "unknown-tint", 4.5}, {"line-1", "surface", 5.5}, {"line-p50", "surface", 3}, {"line-p99", "surface", 4.5},
 	}
 	for _, tier := range []string{"normal", "warning", "severe", "emergency", "unknown"} {

@@ -20,6 +20,26 @@ func region(f Frame, self, topic string, every int) templ.Attributes {
 	}
 }
 
+// following is a region of a page that follows something that runs: it also looks by itself, because what runs may end
+// before the stream stands.
+func following(f Frame, self string) templ.Attributes {
+	a := region(f, self, "operation", 15)
+	if a != nil {
+		a["hx-trigger"] = a["hx-trigger"].(string) + ", every 2s"
+	}
+	return a
+}
+
+// emptyCell marks a cell that has nothing to say, so that narrow screens leave it out.
+func emptyCell(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return ""
+		}
+	}
+	return "nothing"
+}
+
 func ariaSort(c Column) templ.Attributes {
 	if c.Sorted == "" {
 		return nil

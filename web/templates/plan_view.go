@@ -107,7 +107,6 @@ type OperationsView struct {
 	Frame   Frame
 	Missing Text
 	Rows    []OperationLine
-	Older   string
 	Empty   Empty
 }
 

@@ -18,6 +18,7 @@ type Shelf struct {
 	markers map[string]dedup.Sighting
 	retries map[string]dedup.RetryCounter
 	born    time.Time
+	changes int
 	// Down makes every call fail, as when the store does not answer; Slow delays every reading.
 	Down bool
 	Slow time.Duration
@@ -153,6 +154,24 @@ func (s *Shelf) list(keep func(dedup.Sighting) bool) []dedup.Marker {
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Since.Before(list[j].Since) })
 	return list
+}
+
+// Put adds a marker as it stands.
+func (s *Shelf) Put(g dedup.Sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	s.markers[g.Key] = g
+	if g.Retry != nil {
+		s.retries[g.Key] = *g.Retry
+	}
+}
+
+// Changes counts what was done to the shelf.
+func (s *Shelf) Changes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes
 }
 
 // wait stands for the way to the store.

@@ -34,6 +34,7 @@ func (s *Shelf) Clear(ctx context.Context, seen dedup.Sighting, alsoRetry bool, 
 	if err := keep(*now); err != nil {
 		return dedup.Outcome{Result: dedup.NotDone, Text: "its image cannot be kept: " + dedup.PublicText(err)}
 	}
+	s.changes++
 	delete(s.markers, seen.Key)
 	text := ""
 	if alsoRetry && now.Retry != nil {
@@ -56,6 +57,7 @@ func (s *Shelf) Expire(ctx context.Context, seen dedup.Sighting, ttl time.Durati
 	}
 	now.Expires = time.Now().Add(ttl).Truncate(time.Millisecond)
 	now.ExpiresMillis = now.Expires.UnixMilli()
+	s.changes++
 	s.markers[seen.Key] = *now
 	return dedup.Outcome{Result: dedup.ExpirySet, Text: "expires at " + now.Expires.UTC().Format("15:04:05 MST on 2 Jan"), Now: now}
 }
@@ -73,6 +75,7 @@ func (s *Shelf) Restore(ctx context.Context, image dedup.Sighting) dedup.Outcome
 	if image.Retry != nil {
 		s.retries[image.Key] = *image.Retry
 	}
+	s.changes++
 	s.markers[image.Key] = image
 	return dedup.Outcome{Result: dedup.Restored, Now: s.seen(image.Key)}
 }

@@ -118,6 +118,8 @@ type stage struct {
 	at    time.Time
 	last  *dedup.Snapshot
 	shelf *demo.Shelf
+	// changes is how many changes of the shelf the last snapshot has seen.
+	changes int
 }
 
 // stores are the stores of the scenes: orders can be changed, payments only read, and sessions does not answer.
@@ -143,12 +145,12 @@ func (s *stage) set(scene string) {
 	s.scene, s.last = scene, nil
 }
 
-// Snapshot returns the scene as of now, made anew every ten seconds.
+// Snapshot returns the scene as of now, made anew every ten seconds and after every change of a marker.
 func (s *stage) Snapshot() *dedup.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last == nil || time.Since(s.at) > 10*time.Second {
-		s.at = time.Now()
+	if changes := s.shelf.Changes(); s.last == nil || time.Since(s.at) > 10*time.Second || changes != s.changes {
+		s.at, s.changes = time.Now(), changes
 		s.last = demo.Scene(s.scene, s.at)
 		s.shelf.Stock(s.last, s.at)
 	}

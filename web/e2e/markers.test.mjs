@@ -1,0 +1,126 @@
+// From a stuck marker to its undoing, as an admin meets it: without JavaScript, and with it.
+import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
+import { startDemo, startBrowser, signIn, faultsOf } from "./demo.mjs";
+
+let demo, browser;
+before(async () => {
+  demo = await startDemo();
+  browser = await startBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+/** Clears the first orphan through its review and returns its id and the address of the result. */
+async function clearOrphan(page, reason) {
+  await page.goto(`${demo.url}/pipelines/orders/markers`);
+  await page.getByRole("link", { name: /^orphan/ }).click();
+  const row = page.locator(".rows tbody tr").first();
+  const name = await row.locator("th a").innerText();
+  await row.getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Review clearing of the selected" }).click();
+  await page.getByRole("heading", { level: 1, name: "Review: clear 1 marker" }).waitFor();
+  assert.match(await page.locator(".c-effect").innerText(), /runs only if its producer sends it again/);
+  await page.getByLabel("Reason, for the audit").fill(reason);
+  await page.getByRole("button", { name: "Clear 1 marker" }).click();
+  await page.waitForURL(/\/operations\//);
+  return { name, result: page.url() };
+}
+
+test("without JavaScript a stuck marker is found, judged, reviewed, cleared, audited and put back", async () => {
+  const context = await signIn(browser, demo.url, { javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(demo.url);
+  await page.locator("#row-orders").getByRole("link", { name: /stuck/ }).click();
+  await page.getByRole("heading", { level: 1, name: "Markers of orders" }).waitFor();
+  await page.getByRole("link", { name: /^orphan/ }).click();
+  await page.locator(".rows th a").first().click();
+  await page.getByRole("heading", { name: "Verdict: orphan" }).waitFor();
+  assert.match(await page.locator(".reasons").innerText(), /no delivery was out at/);
+
+  const { name, result } = await clearOrphan(page, "consumer-2 was killed at 03:10");
+  await page.getByRole("heading", { level: 1, name: "Cleared 1 of 1 marker" }).waitFor(); // the page loads itself again
+  await page.getByRole("link", { name: "Its entries in the audit" }).click();
+  assert.match(await page.locator(".entries").innerText(), /consumer-2 was killed at 03:10/);
+  await page.goto(`${demo.url}/lookup?id=${name}`);
+  await page.getByRole("heading", { name: /^No marker in 3 stores/ }).waitFor();
+
+  await page.goto(result);
+  await page.getByRole("button", { name: "Review undoing this" }).click();
+  await page.getByLabel("Reason, for the audit").fill("it was needed");
+  await page.getByRole("button", { name: "Restore 1 marker" }).click();
+  await page.getByRole("heading", { level: 1, name: "Restored 1 of 1 marker" }).waitFor();
+  await page.goto(`${demo.url}/lookup?id=${name}`);
+  await page.getByRole("heading", { name: /^1 marker in 3 stores/ }).waitFor();
+  assert.deepEqual(context.faults, []);
+  await context.close();
+});
+
+test("the page of an operation follows it to its end and then rests", async () => {
+  const context = await signIn(browser, demo.url);
+  const page = await context.newPage();
+  await clearOrphan(page, "to see it end");
+  await page.getByRole("heading", { level: 1, name: "Cleared 1 of 1 marker" }).waitFor();
+  await page.getByRole("button", { name: "Review undoing this" }).waitFor();
+  let asked = 0;
+  page.on("request", (request) => (asked += request.url().includes("/operations/") ? 1 : 0));
+  await page.waitForTimeout(4500);
+  assert.ok(asked <= 1, `${asked} requests after the end`);
+  assert.deepEqual(context.faults, []);
+  await context.close();
+});
+
+test("a list stands still while somebody selects", async () => {
+  const context = await signIn(browser, demo.url);
+  const page = await context.newPage();
+  await page.goto(`${demo.url}/pipelines/orders/markers?sort=-age`);
+  await page.locator("#live-state[data-state=live]").waitFor();
+  const first = page.locator(".rows tbody tr").first();
+  const name = await first.locator("th a").innerText();
+  await first.getByRole("checkbox").check();
+  const status = page.waitForResponse((r) => r.url().includes("/markers"));
+  await demo.scene("mixed");
+  await status;
+  await page.waitForTimeout(500);
+  assert.equal(await first.locator("th a").innerText(), name);
+  assert.ok(await first.getByRole("checkbox").isChecked());
+  await context.close();
+});
+
+test("the pages of acting have no accessibility faults in any mode", async () => {
+  const modes = { light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 390, height: 844 } }, narrow: { viewport: { width: 360, height: 740 } }, "forced-colors": { forcedColors: "active" } };
+  for (const [mode, options] of Object.entries(modes)) {
+    const context = await signIn(browser, demo.url, options);
+    const page = await context.newPage();
+    const look = async (what) => {
+      if (await page.locator("details.data > summary").count()) await page.locator("details.data > summary").first().click();
+      if (mode !== "narrow") assert.deepEqual(await faultsOf(page), [], `${mode} ${what}`); // that the phone shows already
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${mode} ${what} is ${wide} px wider than the screen`);
+    };
+    await page.goto(`${demo.url}/pipelines/orders/markers?verdict=still+working`);
+    await page.locator(".rows th a").first().click();
+    await look("one marker");
+    for (const path of ["/pipelines/orders/markers", "/pipelines/orders/markers?state=gave-up", "/pipelines/orders/markers?state=no-expiry", "/pipelines/orders/markers?state=done",
+      "/pipelines/orders/markers?q=nothing", "/pipelines/payments/markers", "/pipelines/mailings/markers", "/lookup", "/lookup?id=order:88012", "/audit", "/operations",
+      "/markers/one?store=orders&key=gone"]) {
+      await page.goto(demo.url + path);
+      await look(path);
+    }
+    await page.goto(`${demo.url}/pipelines/orders/markers?verdict=still+working`);
+    await page.getByRole("button", { name: /^Review (all|the only)/ }).click();
+    await page.waitForURL(/\/plans\//);
+    await look("a plan that leaves all out");
+    await page.goto(`${demo.url}/pipelines/orders/markers?verdict=probably+dead`);
+    await page.getByRole("button", { name: /^Review (all|the only)/ }).click();
+    await page.waitForURL(/\/plans\//);
+    await look("a plan");
+    await page.goto(`${demo.url}/operations`);
+    await page.locator(".rows th a").first().click();
+    await look("an operation");
+    assert.deepEqual(context.faults, []);
+    await context.close();
+  }
+});
