@@ -14,6 +14,9 @@ const (
 	verdictSource = "verdicts on the markers of the last complete pass"
 	// manyStuck is the number of stuck markers from which on they are severe.
 	manyStuck = 10
+	// stuckCost is the share of the time that reading the connections may take while a marker waits for news of them: a
+	// tenth.
+	stuckCost = 10
 )
 
 // A verdictCount is what the verdicts on the listed markers of one store come to.
@@ -101,7 +104,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 func (w *storeWatch) wantTopologies(now time.Time) {
 	for _, s := range w.shores {
 		t, _ := s.broker.topology.get()
-		if now.Sub(t.topology.At) > max(2*s.broker.samples.interval, totalsCost*t.topology.Took) {
+		if now.Sub(t.topology.At) > max(2*s.broker.samples.interval, stuckCost*t.topology.Took) {
 			s.broker.wantTopology()
 		}
 	}

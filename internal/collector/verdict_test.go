@@ -116,8 +116,9 @@ func TestVerdictsAgreeWithWhatBecameOfTheOwners(t *testing.T) {
 	for _, c := range doomed {
 		c.kill()
 	}
-	// What a deployment does: the old ones leave when they are done, new ones take their place.
+	// What a deployment does: the old ones leave when they are done, and new ones take their place after a while.
 	must(t, veterans["rolling"].channel.Cancel("crew", false))
+	eventually(t, 10*time.Second, "the supervisor has waited", since(8*time.Second))
 	m.hire("rolling", 100)
 	m.hire("crashed", 100)
 	eventually(t, 10*time.Second, "the messages of the dead are back", func() bool {
@@ -397,6 +398,9 @@ func (m *morgue) judge() {
 	m.t.Logf("%sof %d messages %d died; %d of them (%.1f %%) were recognised within %s; the living were called dead %d times",
 		out.String(), all, dead, known, 100*float64(known)/float64(dead), 2*longestWork, wrong)
 	if all != 200 || float64(known) < 0.9*float64(dead) || wrong > 0 {
+		for _, st := range m.collector.Snapshot().Stores {
+			m.t.Logf("evidence of %s: %+v", st.Name, st.Evidence)
+		}
 		m.t.Errorf("want 200 messages, 90 %% of the dead recognised, and none of the living called dead")
 	}
 }
