@@ -106,7 +106,7 @@ func (s *storeShore) deadLetterQueues() []dedup.QueueRef {
 // evidence is what the brokers say of all pipelines of the store, as of the start of the last pass: no marker of that pass
 // was seen before, so that one which ended meanwhile is not taken for a dead one.
 func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.PipelineStatus) dedup.Evidence {
-	e := dedup.Evidence{At: now.Round(0)}
+	e := dedup.Evidence{At: now.Round(0), SetsExpiry: w.setsExpiry}
 	if stats, _ := w.stats.get(); stats.Pass != nil {
 		e.ClockOffset = stats.Pass.ClockOffset
 		if stats.Pass.Started.Before(now) {

@@ -19,11 +19,13 @@ type storeWatch struct {
 	stats reading[dedup.StoreStats]
 
 	// The rest belongs to the round.
-	absorbed  uint64
-	earlier   []passNote
-	runID     string
-	evicted   counter
-	evictions *tally
+	absorbed uint64
+	earlier  []passNote
+	// setsExpiry: a pass has seen processing markers that expire.
+	setsExpiry bool
+	runID      string
+	evicted    counter
+	evictions  *tally
 	// first is when the store was first read in this run.
 	first time.Time
 	// disturbed is when markers were last lost, with the reason; evictedAt when any were last evicted.
@@ -92,6 +94,8 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 	if n := len(w.earlier); n > 0 && !p.Ended.After(w.earlier[n-1].Ended) {
 		return
 	}
+	// A pass that sees few markers sees none that processes, so that once is enough.
+	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing] > p.NoExpiry[dedup.Processing]
 	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions})
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]

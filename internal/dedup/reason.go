@@ -51,6 +51,9 @@ func (c consideration) seen(e Evidence) []string {
 	case c.out.n == 1:
 		out = append(out, fmt.Sprintf("no delivery was out at %s (one reading since the marker was set)", moment(c.out.at[0], e.At)))
 	}
+	if c.bare {
+		out = append(out, "it never expires, though consumers set an expiry right after they set a marker: its owner ended between the two commands")
+	}
 	if c.closed {
 		out = append(out, fmt.Sprintf("every connection that consumed when the marker was set has been closed since, as seen at %s", moment(e.Closed, e.At)))
 	}
@@ -58,7 +61,7 @@ func (c consideration) seen(e Evidence) []string {
 		return append(out, fmt.Sprintf("the source queues held no message at %s and %s, and the dead-letter queues hold none: the message is in none of them",
 			moment(c.empty.at[1], e.At), moment(c.empty.at[0], e.At)))
 	}
-	if !c.closed && c.out.n < 2 {
+	if !c.closed && !c.bare && c.out.n < 2 {
 		out = append(out, presence(e)...)
 	}
 	if c.verdict == ProbablyDead {

@@ -20,6 +20,10 @@ func Verdicts() []Verdict { return []Verdict{ProbablyDead, Orphan, CannotTell, S
 // offset of their clocks is known to about a second.
 const birthDoubt = 2 * time.Second
 
+// bareFor is how long a marker must have been seen without the expiry that its consumers set right after it: the two
+// commands are milliseconds apart.
+const bareFor = 5 * time.Second
+
 // Evidence is what the broker says of all pipelines of one store, for the verdict on its markers. Times are by our clock.
 type Evidence struct {
 	// At is the moment that is judged: a marker of the last complete pass was seen at At or later, and every reading
@@ -53,6 +57,8 @@ type Evidence struct {
 	// DeadLetters is the depth of the dead-letter queues, read no earlier than Empty; nil when not known, as when there
 	// are none.
 	DeadLetters *int64
+	// SetsExpiry is true when a pass has seen processing markers that expire: the consumers do set what their scheme says.
+	SetsExpiry bool
 	// ClockOffset is the store's clock minus ours.
 	ClockOffset time.Duration
 }
@@ -105,6 +111,8 @@ type consideration struct {
 	// out are the readings after the birth in which nothing was out, empty those in which the queues were empty.
 	out, empty moments
 	closed     bool
+	// bare: the marker has no expiry although its consumers set one right after it.
+	bare bool
 }
 
 // moments are at most two moments, newest first.
@@ -119,6 +127,8 @@ type moments struct {
 // on a connection that was there at the birth. So it is gone when a reading after the birth shows nothing unacked, or when
 // every connection of that time is closed. Gone from the broker, that is: one that lost its connection may finish its
 // work, and for this the age is required beside the evidence.
+//
+// A marker that lacks the expiry which its consumers set right after it tells of itself that its owner ended in between.
 func consider(m Marker, e Evidence, s Scheme) consideration {
 	c := consideration{verdict: CannotTell}
 	switch {
@@ -150,6 +160,7 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
 		c.closed = e.ClosedSince.After(seen.Add(birthDoubt)) && !e.Closed.After(e.At)
 	}
+	c.bare = e.SetsExpiry && s.ProcessingTTL > 0 && m.Expires.IsZero() && !m.FirstSeen.IsZero() && e.At.Sub(m.FirstSeen) >= bareFor
 	c.conclude(e)
 	if c.hinder == mayBeOut && !known {
 		c.hinder = faceless
@@ -165,11 +176,11 @@ func (c *consideration) conclude(e Evidence) {
 		c.verdict = StillWorking
 	case c.age <= e.Limit():
 		c.hinder = tooYoung
-	case e.AutoAck:
+	case e.AutoAck && !c.bare:
 		c.hinder = autoAck
 	case c.out.n >= 2 && c.empty.n >= 2 && e.DeadLetters != nil && *e.DeadLetters == 0:
 		c.verdict = Orphan
-	case gone:
+	case gone || c.bare:
 		c.verdict = ProbablyDead
 	case c.out.n == 1:
 		c.hinder = mayEnd

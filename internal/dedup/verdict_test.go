@@ -25,7 +25,12 @@ func textScheme() dedup.Scheme {
 
 // aged is a processing marker of an age by our clock.
 func aged(age time.Duration) dedup.Marker {
-	return dedup.Marker{ID: "a", State: dedup.Processing, Since: judged.Add(judgedOffset - age)}
+	return dedup.Marker{ID: "a", State: dedup.Processing, Since: judged.Add(judgedOffset - age), Expires: judged.Add(judgedOffset - age + 5*time.Minute)}
+}
+
+// bare is a marker without expiry that was first seen an age ago.
+func bare(age time.Duration) dedup.Marker {
+	return dedup.Marker{ID: "a", State: dedup.Processing, FirstSeen: judged.Add(-age)}
 }
 
 // ago are two moments before the judged one.
@@ -74,6 +79,13 @@ func TestJudge(t *testing.T) {
 		reason   string
 	}{
 		"a young marker while consumers work": {aged(8 * time.Second), busy(), dedup.StillWorking, "processing for 8 s; honest work takes at most 30 s"},
+		"a marker that lacks the expiry its consumers set": {bare(old),
+			changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry = true }), dedup.ProbablyDead, "its owner ended between the two commands"},
+		"a marker that lacks an expiry, with automatic acks": {bare(old),
+			changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry, e.AutoAck = true, true }), dedup.ProbablyDead, "its owner ended between the two commands"},
+		"a young marker that lacks its expiry": {bare(8 * time.Second),
+			changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry = true }), dedup.StillWorking, "processing for at least 8 s"},
+		"a marker without expiry whose consumers were never seen to set one": {bare(old), busy(), dedup.CannotTell, "may be among those that are out"},
 		"a young marker when it is not known what is out": {aged(8 * time.Second),
 			changed(busy(), func(e *dedup.Evidence) { e.Unacked, e.Consumers = nil, nil }), dedup.StillWorking, "how many messages are unacked is not known"},
 		"a young marker that a leaving consumer finishes": {aged(8 * time.Second),
