@@ -22,13 +22,13 @@ test("a hint brings the new state, and keeps filters, typed text, focus and what
   await demo.scene("healthy");
   await page.goto(`${demo.url}/?sort=name`);
   await live();
-  await page.getByRole("searchbox").fill("half typ");
+  await page.getByRole("searchbox", { name: "Find" }).fill("half typ");
   assert.equal(await page.locator("th.c-name").count(), 2);
   await demo.scene("mixed");
   await page.locator("#row-inventory").waitFor();
   assert.equal(await tierOf("inventory"), "emergency");
   assert.equal(await page.locator("th[aria-sort=ascending]").innerText(), "Pipeline");
-  assert.equal(await page.getByRole("searchbox").inputValue(), "half typ");
+  assert.equal(await page.getByRole("searchbox", { name: "Find" }).inputValue(), "half typ");
   assert.equal(await page.evaluate(() => document.activeElement.name), "q");
   assert.match(await page.locator("#alarm").innerText(), /emergency/);
 });
