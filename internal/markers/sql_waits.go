@@ -46,7 +46,7 @@ func (s *sqlStore) lockWaits(ctx context.Context) (*dedup.LockWaits, error) {
 	return &dedup.LockWaits{At: at, Waiters: w.waiters, Longest: w.longest, LongestTransaction: w.longestTransaction, Holders: w.holders}, nil
 }
 
-// waits needs PROCESS, and SELECT on performance_schema in MySQL 8. Transactions of other tables count only where they wait
+// waits needs PROCESS, and SELECT on performance_schema in MySQL 8. What InnoDB tells is renewed when nobody asked for 0.1 s. Transactions of other tables count only where they wait
 // for, or hold up, a lock of this one; InnoDB does not say which tables an idle transaction has locked.
 func (d mysqlDialect) waits(ctx context.Context, q querier, t *sqlTable, s sqlServer) (lockWaits, error) {
 	// information_schema writes `schema`.`table`; performance_schema has a column for each.
