@@ -18,7 +18,7 @@ func stuckPass(n int, age time.Duration) *dedup.Pass {
 	now := time.Now()
 	p := &dedup.Pass{Started: now, Ended: now, States: map[dedup.State]int64{dedup.Processing: int64(n)}}
 	for i := range n {
-		p.OldestProcessing = append(p.OldestProcessing, dedup.Marker{ID: fmt.Sprintf("m%d\x1b", i), State: dedup.Processing, Since: now.Add(-age)})
+		p.OldestProcessing = append(p.OldestProcessing, dedup.Marker{ID: fmt.Sprintf("m%d\x1b", i), State: dedup.Processing, Since: now.Add(-age), Expires: now.Add(time.Hour)})
 	}
 	p.GaveUp.Freeze()
 	p.Completions.Freeze()

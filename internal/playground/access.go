@@ -13,20 +13,28 @@ import (
 	"dedup-dashboard/internal/playground/servers"
 )
 
-// watcher is the name of the dashboard's account on the broker and in Redis.
-const watcher = "watcher"
+// The names of the dashboard's accounts: watcher on the broker and in Redis looks, actor in Redis changes markers.
+const (
+	watcher = "watcher"
+	actor   = "actor"
+)
 
-// access are the dashboard's accounts, which can look and not touch.
+// access are the dashboard's accounts: those that look cannot touch.
 type access struct {
 	brokerPassword string
 	// redisPassword is empty where Redis is older than 7 and cannot limit a user to reading.
 	redisPassword string
+	actorPassword string
 }
 
 // watcherRules let the dashboard walk the keys of a database and read markers and reported counters.
 const watcherRules = "resetkeys resetchannels -@all +ping +select +info +time +dbsize +scan +type +exists +get +getrange +strlen " +
 	"+ttl +pttl +expiretime +pexpiretime +object|idletime +object|freq +object|encoding +hget +hmget +hlen +hscan +hgetall " +
 	"+client|setname +client|id +command %R~msg:* %R~retry:* %R~dedupstats:*"
+
+// actorRules let the dashboard change single markers and their retry counters: docs/stores.md.
+const actorRules = "resetkeys resetchannels -@all +select +info +time +type +getrange +hlen +hgetall +pexpiretime +watch +multi +exec " +
+	"+del +set +hset +pexpireat +publish &redisson_lock__channel:* ~msg:* ~retry:* ~lock:*"
 
 // watcherRules72 are the commands that Redis 7.2 added for clients that want to be recognised and not to disturb.
 const watcherRules72 = " +client|no-touch +client|setinfo"
@@ -65,8 +73,10 @@ func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error
 	if rules == "" {
 		return arguments, nil
 	}
-	a.redisPassword = rand.Text()
-	text := "user default on nopass ~* &* +@all\nuser " + watcher + " on >" + a.redisPassword + " " + rules + "\n"
+	a.redisPassword, a.actorPassword = rand.Text(), rand.Text()
+	text := "user default on nopass ~* &* +@all\n" +
+		"user " + watcher + " on >" + a.redisPassword + " " + rules + "\n" +
+		"user " + actor + " on >" + a.actorPassword + " " + actorRules + "\n"
 	if err := os.MkdirAll(f.file("redis"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of Redis: %w", err)
 	}
@@ -76,11 +86,19 @@ func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error
 	return append(arguments, "--aclfile", f.file("redis/users.acl")), nil
 }
 
-// redisURL is the address of a logical database for the watcher.
+// redisURL is the address of a logical database for the watcher, actorURL for the actor.
 func (a *access) redisURL(address string, db int) string {
+	return databaseURL(address, db, watcher, a.redisPassword)
+}
+
+func (a *access) actorURL(address string, db int) string {
+	return databaseURL(address, db, actor, a.actorPassword)
+}
+
+func databaseURL(address string, db int, user, password string) string {
 	u := url.URL{Scheme: "redis", Host: address, Path: "/" + strconv.Itoa(db)}
-	if a.redisPassword != "" {
-		u.User = url.UserPassword(watcher, a.redisPassword)
+	if password != "" {
+		u.User = url.UserPassword(user, password)
 	}
 	return u.String()
 }

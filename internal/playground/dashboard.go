@@ -29,8 +29,8 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 		if pipeline.Scheme == JSONStatus {
 			keys = `match: "msg:dedup:*"`
 		}
-		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, %s, sweep: {every: 5s}}\n",
-			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), keys)
+		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}}\n",
+			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), a.actorURL(store.Addr(), pipeline.DB), keys)
 	}
 	fmt.Fprintf(&out, "pipelines:\n")
 	for _, pipeline := range config.Pipelines {
