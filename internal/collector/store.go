@@ -21,6 +21,7 @@ type storeWatch struct {
 	// The rest belongs to the round.
 	absorbed  uint64
 	earlier   []passNote
+	growth    growth
 	runID     string
 	evicted   counter
 	evictions *tally
@@ -92,6 +93,7 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 	if n := len(w.earlier); n > 0 && !p.Ended.After(w.earlier[n-1].Ended) {
 		return
 	}
+	w.growth.take(p)
 	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions})
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]
