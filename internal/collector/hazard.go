@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 )
 
 // findings are the hazards seen in a pipeline's queues, store and scheme. What cannot be read gives none: its pipeline is
@@ -53,7 +54,7 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	held := p.heldMarkers(v)
 	shortest := dedup.Windows()[0]
 	out = append(out, loopingMessages(c.past.gain(shortest, p.redeliveries), c.past.gain(shortest, p.acks), held)...)
-	return append(out, headBlocked(p.head(held))...)
+	return append(out, p.standstill(held)...)
 }
 
 // markerFindings are the hazards that the markers of the store and its server show.
@@ -63,8 +64,10 @@ func (p *pipeline) markerFindings(v view) []dedup.Finding {
 	out = append(out, failedAndAcked(pass, v.scheme, p.store.growth, v.now)...)
 	out = append(out, markersWithoutExpiry(pass, v.scheme)...)
 	out = append(out, lockWaits(p.Store, v.stats.Waits, p.MaxProcessing)...)
+	if p.store.evictedAt.IsZero() {
+		out = append(out, evictionPossible(p.Store, v.stats.Health, v.scheme)...)
+	}
 	out = append(out, evictions(p.Store, p.store.evictedAt)...)
-	out = append(out, evictionPossible(p.Store, v.stats.Health, v.scheme)...)
 	out = append(out, purgeNotRunning(p.Store, pass, p.store.growth)...)
 	out = append(out, passLate(p.Store, v.stats, v.now)...)
 	out = append(out, nullIDs(p.Store, facts)...)
@@ -105,10 +108,11 @@ func (p *pipeline) sharing() []dedup.QueueRef {
 }
 
 // heldMarkers are the processing markers that messages of the pipeline can be held by: without expiry, or older than
-// honest work takes. There are none to tell of while the store cannot be read or other pipelines keep theirs in it.
+// honest work takes. There are none to tell of while the store cannot be read or other pipelines keep theirs in it, nor
+// among business rows, which wait for their next step.
 func (p *pipeline) heldMarkers(v view) []dedup.Marker {
 	pass := v.stats.Pass
-	if p.store == nil || v.storeDown != "" || pass == nil || p.partner != "" {
+	if p.store == nil || v.storeDown != "" || pass == nil || p.partner != "" || v.scheme.StuckAfter > 0 {
 		return nil
 	}
 	var held []dedup.Marker
@@ -132,5 +136,20 @@ func seenFor(m dedup.Marker, p *dedup.Pass, d time.Duration) bool {
 func worstFirst(s *dedup.Snapshot) {
 	for i := range s.Pipelines {
 		slices.SortStableFunc(s.Pipelines[i].Findings, func(a, b dedup.Finding) int { return int(b.Tier) - int(a.Tier) })
+	}
+}
+
+// keepFindings adds the findings, counted by kind and tier.
+func keepFindings(into batch, s *dedup.PipelineStatus) {
+	type class struct {
+		kind string
+		tier dedup.Tier
+	}
+	counts := make(map[class]float64)
+	for _, f := range s.Findings {
+		counts[class{f.Kind, f.Tier}]++
+	}
+	for c, n := range counts {
+		into.add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
 	}
 }

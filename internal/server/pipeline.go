@@ -34,7 +34,11 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 		})
 	}
 	for _, f := range p.Findings {
-		v.Findings = append(v.Findings, findingView(f))
+		if f.Tier > dedup.Normal {
+			v.Findings = append(v.Findings, findingView(f))
+		} else {
+			v.Hints = append(v.Hints, findingView(f))
+		}
 	}
 	v.Windows, v.Measures = measures(p, now)
 	v.Track = track(snap, p, q, now)
