@@ -14,6 +14,8 @@ type topologyIndex struct {
 	// out are the bindings by source exchange, in are the keys by which queues are bound.
 	out map[exchangeRef][]dedup.Binding
 	in  map[dedup.QueueRef][]string
+	// bound are the bindings by queue.
+	bound map[dedup.QueueRef][]dedup.Binding
 }
 
 type exchangeRef struct{ vhost, name string }
@@ -24,6 +26,7 @@ func indexTopology(queues map[dedup.QueueRef]*dedup.Queue, t *dedup.Topology) *t
 		exchanges: make(map[exchangeRef]dedup.Exchange, len(t.Exchanges)),
 		out:       make(map[exchangeRef][]dedup.Binding),
 		in:        make(map[dedup.QueueRef][]string),
+		bound:     make(map[dedup.QueueRef][]dedup.Binding),
 	}
 	for _, e := range t.Exchanges {
 		ix.exchanges[exchangeRef{e.Vhost, e.Name}] = e
@@ -37,6 +40,7 @@ func indexTopology(queues map[dedup.QueueRef]*dedup.Queue, t *dedup.Topology) *t
 		if b.DestinationType == "queue" {
 			q := dedup.QueueRef{Vhost: b.Vhost, Name: b.Destination}
 			ix.in[q] = append(ix.in[q], b.RoutingKey)
+			ix.bound[q] = append(ix.bound[q], b)
 		}
 	}
 	return ix

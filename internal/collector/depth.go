@@ -109,6 +109,7 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 		there := depths.of(q)
 		if there == nil || there.Messages == nil {
 			d.inflow.lose()
+			d.head = deadHead{}
 			whole = false
 			continue
 		}
@@ -126,6 +127,7 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 		}
 		p.arrived.open = true
 		p.arrived.total += d.inflow.observe(*q.Messages, d.settled, s.At)
+		d.head.observe(*q.Messages, d.settled, s.At)
 	}
 	return dead, whole && len(p.targets) > 0 && s.counting()
 }

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -111,72 +110,5 @@ func deadLetterConsumers(queue string, consumers *int64) []dedup.Finding {
 		Text:     fmt.Sprintf("Dead-letter queue %s has consumers: its depth does not show how many dead letters arrived", name(queue)),
 		Evidence: counted(*consumers, "consumer"),
 		Mend:     "Judge the inflow instead of the depth, or see what consumes it.",
-	}}
-}
-
-// loopingMessages finds messages that go round: redelivered again and again without an ack.
-func loopingMessages(redeliveries, acks gain) []dedup.Finding {
-	if !redeliveries.Known || !looping(redeliveries.Delta, acks.Delta) {
-		return nil
-	}
-	return []dedup.Finding{{
-		Kind: "looping", Tier: dedup.Severe,
-		Text:     "Messages are looping: they are redelivered again and again without progress",
-		Evidence: fmt.Sprintf("%s and %s in 5 m", deliveredAgain(redeliveries.Delta), counted(whole(acks.Delta), "ack")),
-		Mend:     "Look for markers that stay processing, and for failing work that is returned to the queue.",
-	}}
-}
-
-// markersWithoutExpiry finds processing markers that never expire: their messages never proceed.
-func markersWithoutExpiry(p *dedup.Pass) []dedup.Finding {
-	if p == nil || p.NoExpiry[dedup.Processing] == 0 {
-		return nil
-	}
-	return []dedup.Finding{{
-		Kind: "marker_without_expiry", Tier: dedup.Severe,
-		Text:     "Processing markers that never expire block their messages until somebody clears them",
-		Evidence: counted(p.NoExpiry[dedup.Processing], "marker") + " in the last complete pass",
-		Mend:     "Claim with SET NX EX in one command; clear the stuck markers after a look at each.",
-	}}
-}
-
-// passLate finds a store whose passes do not end.
-func passLate(store string, s dedup.StoreStats, now time.Time) []dedup.Finding {
-	const late = 10 * time.Minute
-	started := s.Progress.Started
-	if started.IsZero() || now.Sub(started) < late {
-		return nil
-	}
-	why := s.Progress.Waiting
-	if why == "" {
-		why = "the store holds many keys"
-	}
-	return []dedup.Finding{{
-		Kind: "pass_incomplete", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("The pass over store %s has been under way for %s", name(store), now.Sub(started).Round(time.Minute)),
-		Evidence: fmt.Sprintf("%.0f %% covered, %s examined; %s", 100*s.Progress.Coverage, counted(s.Progress.Examined, "key"), plain(why, 200)),
-		Mend:     "Raise the store's budget, or put the markers into a database of their own.",
-	}}
-}
-
-func sharedStore(store, other string) dedup.Finding {
-	return dedup.Finding{
-		Kind: "store_shared", Tier: dedup.Normal,
-		Text:     fmt.Sprintf("Store %s also holds the markers of pipeline %s, so the two cannot be told apart", name(store), name(other)),
-		Evidence: "Both pipelines name the store.",
-		Mend:     "Give each pipeline a store with a match pattern of its own, or put their queues into one pipeline.",
-	}
-}
-
-// evictions finds a store that throws markers away: what they guarded may run twice.
-func evictions(store string, at time.Time) []dedup.Finding {
-	if at.IsZero() {
-		return nil
-	}
-	return []dedup.Finding{{
-		Kind: "markers_evicted", Tier: dedup.Severe,
-		Text:     fmt.Sprintf("Store %s evicts keys: messages whose marker is gone run twice", name(store)),
-		Evidence: "evicted_keys rose, last seen at " + at.UTC().Format("15:04:05 MST"),
-		Mend:     "Give the store more memory, or set maxmemory-policy to noeviction.",
 	}}
 }

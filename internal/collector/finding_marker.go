@@ -48,3 +48,171 @@ func ids(markers []dedup.Marker) []string {
 	}
 	return all
 }
+
+// betweenCommands is how long a marker may lack its expiry because the consumer sets it with a second command.
+const betweenCommands = 5 * time.Second
+
+// setsExpiry reports whether a marker of this state is meant to expire. Of a table, only those are counted which have a
+// column for it.
+func setsExpiry(s dedup.Scheme, state dedup.State) bool {
+	switch {
+	case s.Kind == "sql-table":
+		return true
+	case state == dedup.Processing:
+		return s.ProcessingTTL > 0
+	case state == dedup.Done || state == dedup.Present:
+		return s.DoneTTL > 0
+	}
+	return false
+}
+
+// markersWithoutExpiry finds markers that never expire although the scheme gives them an expiry: their consumer died
+// between two commands.
+func markersWithoutExpiry(p *dedup.Pass, s dedup.Scheme) []dedup.Finding {
+	if p == nil {
+		return nil
+	}
+	var out []dedup.Finding
+	for _, state := range []dedup.State{dedup.Processing, dedup.Done, dedup.Present, dedup.Failed} {
+		n := p.NoExpiry[state]
+		if n == 0 || !setsExpiry(s, state) || !lasting(p, state) {
+			continue
+		}
+		f := dedup.Finding{Kind: "marker_without_expiry", Tier: leakTier(n, p.States[state])}
+		f.Text = fmt.Sprintf("%s %s: the store fills up with them", counted(n, string(state)+" marker"), verb(n, "never expires", "never expire"))
+		f.Mend = "Write the state and its expiry in one command, and give those that are there an expiry."
+		if state == dedup.Processing {
+			f.Tier = dedup.Severe
+			f.Text = fmt.Sprintf("%s %s: %s until somebody clears %s", counted(n, "processing marker"), verb(n, "never expires", "never expire"),
+				heldBack(s, n), verb(n, "it", "them"))
+			f.Mend = "Claim with SET NX EX in one command; clear the stuck markers after a look at each."
+		}
+		f.Evidence = counted(n, "marker") + " in the last complete pass"
+		if some := permanentIDs(p, state); len(some) > 0 {
+			f.Evidence += "; ids, for example: " + someOf(some)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// heldBack says what becomes of the messages of processing markers.
+func heldBack(s dedup.Scheme, n int64) string {
+	if s.OnInFlight == "ack" {
+		return verb(n, "its message is skipped", "their messages are skipped")
+	}
+	return verb(n, "its message is blocked", "their messages are blocked")
+}
+
+// leakTier is that of n markers of a state that stay for ever: a few are left by crashes, many by the code itself.
+func leakTier(n, of int64) dedup.Tier {
+	const few = 10
+	if n >= few && 100*n >= of {
+		return dedup.Warning
+	}
+	return dedup.Normal
+}
+
+// lasting reports whether some marker of a state has lacked an expiry for longer than a consumer takes to set it.
+func lasting(p *dedup.Pass, state dedup.State) bool {
+	for _, list := range [][]dedup.Marker{p.OldestProcessing, p.Permanent} {
+		for _, m := range list {
+			if m.State == state && m.Expires.IsZero() && seenFor(m, p, betweenCommands) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func permanentIDs(p *dedup.Pass, state dedup.State) []string {
+	list := p.Permanent
+	if state == dedup.Processing {
+		list = p.OldestProcessing
+	}
+	var some []string
+	for _, m := range list {
+		if m.State == state && m.Expires.IsZero() {
+			some = append(some, m.ID)
+		}
+	}
+	return some
+}
+
+// failedAndAcked finds messages that were acked although their work failed, in a scheme that does so: a failed marker is
+// a lost message. Old ones are a list to work off; new ones wake somebody.
+func failedAndAcked(p *dedup.Pass, s dedup.Scheme, g growth, now time.Time) []dedup.Finding {
+	const manyInAnHour = 10
+	if p == nil || s.OnFail != "ack" || p.States[dedup.Failed] == 0 {
+		return nil
+	}
+	n := p.States[dedup.Failed]
+	hour, day, dated := failedSince(p, now)
+	tier, when := dedup.Normal, ""
+	if !dated {
+		tier = dedup.Warning
+		if then, ok := g.first(); ok {
+			hour, dated = max(0, n-then.failed), n > then.failed
+		}
+	}
+	switch {
+	case hour >= manyInAnHour:
+		tier = dedup.Emergency
+	case hour > 0:
+		tier = dedup.Severe
+	case day > 0:
+		tier = dedup.Warning
+	}
+	switch {
+	case hour > 0:
+		when = fmt.Sprintf(", %s of them in the last hour", grouped(hour))
+	case day > 0:
+		when = fmt.Sprintf(", %s of them in the last 24 h", grouped(day))
+	case dated:
+		when = ", none of them in the last 24 h"
+	}
+	evidence := counted(n, "marker") + " failed in the last complete pass, and the scheme acks what fails"
+	if len(p.FailedMarkers) > 0 {
+		evidence += "; ids, for example: " + someOf(ids(p.FailedMarkers))
+		if keys := businessKeys(p.FailedMarkers); len(keys) > 0 {
+			evidence += "; business keys: " + someOf(keys)
+		}
+	}
+	return []dedup.Finding{{
+		Kind: "failed_and_acked", Tier: tier,
+		Text:     fmt.Sprintf("%s %s failed and acked: the work is lost%s", counted(n, "message"), verb(n, "was", "were"), when),
+		Evidence: evidence,
+		Mend:     "The markers of this pipeline in state failed are the list, with ids and business keys, and as CSV. Mend the cause, delete the rows, then send the messages again.",
+	}}
+}
+
+// failedSince counts the failed markers of the last hour and the last day; dated is false when not all are listed with
+// their times.
+func failedSince(p *dedup.Pass, now time.Time) (hour, day int64, dated bool) {
+	if p.States[dedup.Failed] > int64(len(p.FailedMarkers)) {
+		return 0, 0, false
+	}
+	at := now.Add(p.ClockOffset)
+	for _, m := range p.FailedMarkers {
+		switch age := at.Sub(m.Since); {
+		case m.Since.IsZero():
+			return 0, 0, false
+		case age <= time.Hour:
+			hour++
+			day++
+		case age <= 24*time.Hour:
+			day++
+		}
+	}
+	return hour, day, true
+}
+
+func businessKeys(markers []dedup.Marker) []string {
+	var keys []string
+	for _, m := range markers {
+		if m.BusinessKey != "" {
+			keys = append(keys, m.BusinessKey)
+		}
+	}
+	return keys
+}

@@ -198,6 +198,7 @@ func (p *pipeline) keepMarkers(into batch, now time.Time) {
 // keepJudged adds the figures of the judged window and a point of the sparkline.
 func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus) {
 	keepVerdicts(into, s)
+	keepFindings(into, s)
 	w := judgedWindow(p.Limits.Window, s.Windows)
 	if w == nil {
 		return

@@ -68,6 +68,7 @@ type deadQueue struct {
 	ack, deliverNoAck, getNoAck, publish counter
 	settled, published                   float64
 	inflow                               inflow
+	head                                 deadHead
 }
 
 // unbounded is the prefetch of a channel that may hold any number of deliveries.

@@ -54,6 +54,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 		s.Pipelines = append(s.Pipelines, c.status(p, now))
 	}
 	c.judgeMarkers(s)
+	worstFirst(s)
 	judged := batch{}
 	for i, p := range c.pipelines {
 		p.keepJudged(judged, now, &s.Pipelines[i])

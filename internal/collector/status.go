@@ -41,7 +41,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
-	st.Findings = c.findings(p, v)
+	st.Findings = c.findings(p, v, st.Windows)
 	st.Events = p.allEvents()
 	for _, s := range p.sources() {
 		h := s.status(now)
@@ -127,45 +127,5 @@ func (p *pipeline) deadLetterQueue(t deadLetterTarget, at time.Time) dedup.DeadL
 		return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "queue depths of the broker")
 	}
 	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
-	return out
-}
-
-// findings are the hazards seen in a pipeline's queues and store.
-func (c *Collector) findings(p *pipeline, v view) []dedup.Finding {
-	var out []dedup.Finding
-	if v.brokerDown == "" {
-		sample, _ := p.broker.sample.get()
-		missing := false
-		for _, ref := range p.refs {
-			if p.broker.queues[ref] == nil {
-				missing = true
-				out = append(out, queueMissing(ref.Name, p.Broker))
-			}
-		}
-		if missing || len(p.targets) == 0 {
-			out = append(out, hiddenQueues(p.Broker, len(sample.Queues), sample.QueuesTotal)...)
-		}
-		out = append(out, autoAckConsumers(p.sourceConsumers())...)
-		out = append(out, p.found.Findings...)
-		for _, t := range p.targets {
-			if q := p.broker.queues[t.QueueRef]; q != nil {
-				out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
-			}
-		}
-		shortest := dedup.Windows()[0]
-		out = append(out, loopingMessages(c.past.gain(shortest, p.redeliveries), c.past.gain(shortest, p.acks))...)
-	}
-	if v.reportDown == "" {
-		out = append(out, reportUnreadable(p.Name, p.badFields)...)
-	}
-	if p.store != nil && v.storeDown == "" {
-		out = append(out, messagesGivenUp(v.stats.Pass, v.now)...)
-		out = append(out, markersWithoutExpiry(v.stats.Pass)...)
-		out = append(out, passLate(p.Store, v.stats, v.now)...)
-		out = append(out, evictions(p.Store, p.store.evictedAt)...)
-		if p.partner != "" {
-			out = append(out, sharedStore(p.Store, p.partner))
-		}
-	}
 	return out
 }

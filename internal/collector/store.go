@@ -21,6 +21,7 @@ type storeWatch struct {
 	// The rest belongs to the round.
 	absorbed uint64
 	earlier  []passNote
+	growth   growth
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
@@ -96,6 +97,7 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 	}
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing] > p.NoExpiry[dedup.Processing]
+	w.growth.take(p)
 	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions})
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]

@@ -39,6 +39,9 @@ const (
 	// Labels pipeline, verdict: what became of the owners of processing markers.
 	ProcessingMarkers = "dedup_processing_markers"
 
+	// Labels pipeline, kind, tier: the findings that there are.
+	Findings = "dedup_findings"
+
 	// Label pipeline: the figures as they were judged.
 	DuplicateRate     = "dedup_duplicate_rate_ratio"
 	DuplicateRateHigh = "dedup_duplicate_rate_high_ratio"

@@ -65,7 +65,7 @@ type snapshotCollector struct {
 	windows                 []windowMetric
 	instants                []instantMetric
 	markers, deadLetters    *prometheus.Desc
-	judged                  *prometheus.Desc
+	judged, findings        *prometheus.Desc
 }
 
 // windowMetric is a figure that each window has.
@@ -100,6 +100,7 @@ func newSnapshotCollector(snaps snapshots, verdicts func(*dedup.Snapshot) []aler
 		rateInfo:    desc("dedup_duplicate_rate_info", "Where the duplicate rate comes from; always 1.", "pipeline", "window", "quality", "source"),
 		markers:     desc(series.Markers, "Markers in the store.", "pipeline", "state"),
 		judged:      desc(series.ProcessingMarkers, "Processing markers by the verdict on their owners; stuck are probably_dead and orphan.", "pipeline", "verdict"),
+		findings:    desc(series.Findings, "Findings by kind and tier; absent where there is none.", "pipeline", "kind", "tier"),
 		deadLetters: desc(series.DeadLetters, "Messages in the dead-letter queue.", "pipeline", "vhost", "queue"),
 		windows:     windowMetrics(),
 		instants: []instantMetric{

@@ -46,8 +46,20 @@ func (c *snapshotCollector) pipeline(p *dedup.PipelineStatus, v alerts.Verdict, 
 	for verdict, f := range p.Verdicts {
 		gauge(emit, c.judged, f, name, strings.ReplaceAll(string(verdict), " ", "_"))
 	}
+	c.hazards(name, p.Findings, emit)
 	for _, q := range p.DeadLetterQueues {
 		gauge(emit, c.deadLetters, q.Depth, name, q.Vhost, q.Name)
+	}
+}
+
+// hazards counts findings by kind and tier.
+func (c *snapshotCollector) hazards(name string, findings []dedup.Finding, emit emitter) {
+	counts := make(map[[2]string]float64)
+	for _, f := range findings {
+		counts[[2]string{f.Kind, f.Tier.String()}]++
+	}
+	for class, n := range counts {
+		emit(c.findings, prometheus.GaugeValue, n, name, class[0], class[1])
 	}
 }
 

@@ -40,7 +40,11 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 		if list := listOfFinding(f.Kind); list != "" && p.Pipeline.Store != "" {
 			view.Href, view.Link = path+"/markers?state="+list, "See these markers"
 		}
-		v.Findings = append(v.Findings, view)
+		if f.Tier > dedup.Normal {
+			v.Findings = append(v.Findings, view)
+		} else {
+			v.Hints = append(v.Hints, view)
+		}
 	}
 	v.Windows, v.Measures = measures(p, now)
 	v.Track = track(snap, p, q, now)

@@ -40,8 +40,18 @@ type PipelineView struct {
 	Queues      []DeadLetterRow
 	QueuesNote  string
 	Findings    []Problem
-	Sources     []SourceRow
-	Limits      []Fact
+	// Hints are findings that colour nothing.
+	Hints   []Problem
+	Sources []SourceRow
+	Limits  []Fact
+}
+
+// hintWords heads the hints.
+func hintWords(n int) string {
+	if n == 1 {
+		return "1 hint, which changes no tier"
+	}
+	return whole(n) + " hints, which change no tier"
 }
 
 // A JudgedPart is one measure that takes part in the verdict.

@@ -1,0 +1,149 @@
+package collector
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// hashIDs finds ids that are made from the body: two messages with equal bodies are then one.
+func hashIDs(p *dedup.Pass, idFrom string) []dedup.Finding {
+	const enough, share = 50, 0.2
+	if p == nil || p.Matched < enough || float64(p.HashIDs) < share*float64(p.Matched) || (idFrom != "md5(body)" && onlyUUIDs(p)) {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "hash_ids", Tier: dedup.Warning,
+		Text:     "Ids look like hashes of the body: of two different messages with equal bodies the second is skipped",
+		Evidence: fmt.Sprintf("%.0f %% of %s are 32 hex digits, as md5(body) makes them", 100*float64(p.HashIDs)/float64(p.Matched), counted(p.Matched, "id")),
+		Mend:     "Let publishers set message_id, and refuse messages without one.",
+	}}
+}
+
+var (
+	hexDigits = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	// A UUID of version 4 or 7 written without dashes; of 64 hashes about two look like one.
+	bareUUID = regexp.MustCompile(`^[0-9a-f]{12}[47][0-9a-f]{3}[89ab][0-9a-f]{15}$`)
+	// Ids of a fixed length fill their column and are no longer than it: UUIDs, hashes in hex, ULIDs.
+	fixedLength = regexp.MustCompile(`^(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}|[0-9A-HJKMNP-TV-Z]{26})$`)
+)
+
+// onlyUUIDs reports whether every listed id of 32 hex digits is a UUID, and there is one.
+func onlyUUIDs(p *dedup.Pass) bool {
+	n := 0
+	for _, id := range sampleIDs(p) {
+		if !hexDigits.MatchString(id) {
+			continue
+		}
+		if !bareUUID.MatchString(id) {
+			return false
+		}
+		n++
+	}
+	return n > 0
+}
+
+// sampleIDs are the ids that a pass keeps, of whatever marker.
+func sampleIDs(p *dedup.Pass) []string {
+	all := []string{p.LongID}
+	for _, list := range [][]dedup.Marker{p.OldestProcessing, p.FailedMarkers, p.Permanent, p.GaveUpMarkers} {
+		all = append(all, ids(list)...)
+	}
+	return all
+}
+
+// repeatedKeys finds business keys that several messages carry: a producer that sends again under a new id gets past the
+// dedup. When most keys do, they name something that has several messages, and nothing is wrong.
+func repeatedKeys(p *dedup.Pass) []dedup.Finding {
+	// seen is how many of the last rows a pass compares, common the share from which on it is how keys are used.
+	const seen, common = 100_000, 0.2
+	if p == nil || p.RepeatedKeys == 0 {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "business_key_repeated", Tier: dedup.Warning,
+		Text: fmt.Sprintf("%s %s several message ids: a message that is sent again under a new id is processed twice",
+			counted(p.RepeatedKeys, "business key"), verb(p.RepeatedKeys, "has", "have")),
+		Mend: "Compare the messages of one key. If they are the same work, give a resent message the id of the first one, or take the id from the business key.",
+	}
+	if float64(p.RepeatedKeys) >= common*float64(min(p.Matched, seen)) {
+		f.Tier = dedup.Normal
+		f.Text += "; so many have that the key may well name something with several messages"
+	}
+	var some []string
+	for _, r := range p.Repeated {
+		some = append(some, fmt.Sprintf("%s (%s)", plain(r.BusinessKey, 60), counted(r.Count, "id")))
+	}
+	f.Evidence = "counted among the last rows of the table"
+	if len(some) > 0 {
+		f.Evidence += "; keys, for example: " + someOf(some)
+	}
+	return []dedup.Finding{f}
+}
+
+// caseInsensitive finds an id column in which abc and ABC are one id. It matters where ids are written in both cases.
+func caseInsensitive(p *dedup.Pass, facts *dedup.StoreFacts) []dedup.Finding {
+	if facts == nil || !facts.IDCaseInsensitive {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "id_case_insensitive", Tier: dedup.Normal,
+		Text:     "The id column takes ids that differ in case for one: the second of such messages is skipped",
+		Evidence: "collation " + name(facts.Collation),
+		Mend:     "Give the column a binary collation, such as utf8mb4_bin; ids of digits and lower case alone are safe meanwhile.",
+	}
+	if p != nil {
+		for _, id := range sampleIDs(p) {
+			if strings.ContainsFunc(id, unicode.IsUpper) && strings.ContainsFunc(id, unicode.IsLower) {
+				f.Tier = dedup.Warning
+				f.Evidence += "; an id in both cases: " + name(id)
+				break
+			}
+		}
+	}
+	return []dedup.Finding{f}
+}
+
+// idsTooLong finds ids that fill their column: longer ones are cut, or refused again and again.
+func idsTooLong(p *dedup.Pass, facts *dedup.StoreFacts, idFrom string) []dedup.Finding {
+	const md5Length = 32
+	if facts == nil || facts.IDLength <= 0 {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "id_too_long", Tier: dedup.Warning,
+		Text: "Ids are as long as their column allows: a longer one is cut to another message's id, or refused at each delivery",
+		Mend: "Widen the id column.",
+	}
+	switch {
+	case idFrom == "md5(body)" && facts.IDLength < md5Length:
+		f.Tier = dedup.Severe
+		f.Text = "The id column is too short for the ids: they are cut to another message's id, or refused at each delivery"
+		f.Evidence = fmt.Sprintf("the column holds %s, md5(body) has %d", counted(facts.IDLength, "character"), md5Length)
+	case p != nil && p.LongestID >= facts.IDLength && !fixedLength.MatchString(p.LongID):
+		f.Evidence = fmt.Sprintf("the longest id has %s, the column holds %s", counted(p.LongestID, "character"), grouped(facts.IDLength))
+		if p.LongID != "" {
+			f.Evidence += ": " + name(p.LongID)
+		}
+	default:
+		return nil
+	}
+	return []dedup.Finding{f}
+}
+
+// nullIDs finds rows without an id.
+func nullIDs(store string, facts *dedup.StoreFacts) []dedup.Finding {
+	if facts == nil || facts.NullIDs == nil || *facts.NullIDs == 0 {
+		return nil
+	}
+	n := *facts.NullIDs
+	return []dedup.Finding{{
+		Kind: "null_ids", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("%s of store %s %s no id: a unique key admits any number of them, so their messages are not deduplicated", counted(n, "row"), name(store), verb(n, "has", "have")),
+		Evidence: "counted in the last complete pass",
+		Mend:     "Find the publisher that leaves the id out, give the old rows one, and declare the column NOT NULL.",
+	}}
+}

@@ -1,0 +1,123 @@
+package collector
+
+import (
+	"fmt"
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// noDeadLetterExchange finds source queues whose rejected, expired and surplus messages vanish. listed says that the
+// configuration names dead-letter queues: then the consumers may move the messages there themselves.
+func noDeadLetterExchange(queues []*dedup.Queue, listed bool) []dedup.Finding {
+	var without []dedup.QueueRef
+	for _, q := range queues {
+		if q.Type != "stream" && !deadLetterRoute(q).set {
+			without = append(without, q.QueueRef)
+		}
+	}
+	n := int64(len(without))
+	if n == 0 {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "dead_letter_exchange_none", Tier: dedup.Warning,
+		Text: fmt.Sprintf("%s %s %s no dead-letter exchange: a message that is rejected or expires is lost",
+			verb(n, "Queue", "Queues"), names(without), verb(n, "has", "have")),
+		Evidence: "Neither the arguments nor the policy name one.",
+		Mend:     "Set dead-letter-exchange in a policy, and bind a queue to that exchange.",
+	}
+	if listed {
+		f.Tier = dedup.Normal
+		f.Evidence = "Neither the arguments nor the policy name one; the dead-letter queues in the configuration may be filled by the consumers."
+	}
+	return []dedup.Finding{f}
+}
+
+// fanOut finds queues that get copies of the same messages while their markers are in one store: the consumer that comes
+// second finds the marker of the first and skips its work. sharing are all queues whose markers are in the store.
+func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []dedup.Finding {
+	if ix == nil {
+		return nil
+	}
+	for i, a := range own {
+		for _, b := range sharing {
+			if a == b || a.Vhost != b.Vhost || containsRef(own[:i], b) {
+				continue
+			}
+			exchange, ok := ix.copies(a, b)
+			if !ok {
+				continue
+			}
+			return []dedup.Finding{{
+				Kind: "fan_out_shared_store", Tier: dedup.Warning,
+				Text: fmt.Sprintf("Queues %s and %s get copies of the same messages and share store %s: the consumer that comes second skips its work",
+					name(a.Name), name(b.Name), name(store)),
+				Evidence: fmt.Sprintf("both are bound to exchange %s with keys that one message can match", name(exchange)),
+				Mend:     "Put the name of the consumer or of the queue into the key of the marker, or give each queue a store of its own. If the ids differ by queue already, nothing is wrong.",
+			}}
+		}
+	}
+	return nil
+}
+
+func containsRef(refs []dedup.QueueRef, ref dedup.QueueRef) bool {
+	for _, r := range refs {
+		if r == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// copies returns an exchange that gives two queues copies of one message, of the types whose routing is known.
+func (ix *topologyIndex) copies(a, b dedup.QueueRef) (string, bool) {
+	const most = 200 // bindings of a queue that are compared
+	left, right := ix.bound[a], ix.bound[b]
+	left, right = left[:min(len(left), most)], right[:min(len(right), most)]
+	for _, x := range left {
+		for _, y := range right {
+			if x.Source != y.Source || x.Vhost != y.Vhost {
+				continue
+			}
+			switch ix.exchanges[exchangeRef{x.Vhost, x.Source}].Type {
+			case "fanout":
+				return x.Source, true
+			case "direct":
+				if x.RoutingKey == y.RoutingKey {
+					return x.Source, true
+				}
+			case "topic":
+				if patternsMeet(x.RoutingKey, y.RoutingKey) {
+					return x.Source, true
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// patternsMeet reports whether one routing key can match two patterns of a topic exchange: * is one word, # any number.
+func patternsMeet(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	// below[j] is whether x[i+1:] and y[j:] meet, row[j] whether x[i:] and y[j:] do.
+	below := make([]bool, len(y)+1)
+	for i := len(x); i >= 0; i-- {
+		row := make([]bool, len(y)+1)
+		for j := len(y); j >= 0; j-- {
+			moreX, moreY := i < len(x), j < len(y)
+			switch {
+			case !moreX && !moreY:
+				row[j] = true
+			case moreX && x[i] == "#":
+				row[j] = below[j] || (moreY && row[j+1])
+			case moreY && y[j] == "#":
+				row[j] = row[j+1] || (moreX && below[j])
+			case moreX && moreY && (x[i] == y[j] || x[i] == "*" || y[j] == "*"):
+				row[j] = below[j+1]
+			}
+		}
+		below = row
+	}
+	return below[0]
+}

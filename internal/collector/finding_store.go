@@ -1,0 +1,134 @@
+package collector
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// passLate finds a store whose passes do not end.
+func passLate(store string, s dedup.StoreStats, now time.Time) []dedup.Finding {
+	const late = 10 * time.Minute
+	started := s.Progress.Started
+	if started.IsZero() || now.Sub(started) < late {
+		return nil
+	}
+	why := s.Progress.Waiting
+	if why == "" {
+		why = "the store holds many keys"
+	}
+	return []dedup.Finding{{
+		Kind: "pass_incomplete", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("The pass over store %s has been under way for %s", name(store), now.Sub(started).Round(time.Minute)),
+		Evidence: fmt.Sprintf("%.0f %% covered, %s examined; %s", 100*s.Progress.Coverage, counted(s.Progress.Examined, "key"), plain(why, 200)),
+		Mend:     "Raise the store's budget, or put the markers into a database of their own.",
+	}}
+}
+
+func sharedStore(store, other string) dedup.Finding {
+	return dedup.Finding{
+		Kind: "store_shared", Tier: dedup.Normal,
+		Text:     fmt.Sprintf("Store %s also holds the markers of pipeline %s, so the two cannot be told apart", name(store), name(other)),
+		Evidence: "Both pipelines name the store.",
+		Mend:     "Give each pipeline a store with a match pattern of its own, or put their queues into one pipeline.",
+	}
+}
+
+// evictions finds a store that throws markers away: what they guarded may run twice.
+func evictions(store string, at time.Time) []dedup.Finding {
+	if at.IsZero() {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "markers_evicted", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Store %s evicts keys: messages whose marker is gone run twice", name(store)),
+		Evidence: "evicted_keys rose, last seen at " + at.UTC().Format("15:04:05 MST"),
+		Mend:     "Give the store more memory, or set maxmemory-policy to noeviction.",
+	}}
+}
+
+// evictionPossible finds a server that may throw markers away although it has not done so yet.
+func evictionPossible(store string, h dedup.StoreHealth, s dedup.Scheme) []dedup.Finding {
+	if h.MemoryMax == nil || h.EvictionPolicy == "" || h.EvictionPolicy == "noeviction" {
+		return nil
+	}
+	if strings.HasPrefix(h.EvictionPolicy, "volatile-") && s.ProcessingTTL <= 0 && s.DoneTTL <= 0 {
+		return nil // only keys that expire are evicted, and these do not
+	}
+	evidence := "maxmemory-policy is " + name(h.EvictionPolicy)
+	if h.MemoryUsed != nil && *h.MemoryMax > 0 {
+		evidence += fmt.Sprintf(", %.0f %% of maxmemory is used", 100*float64(*h.MemoryUsed)/float64(*h.MemoryMax))
+	}
+	return []dedup.Finding{{
+		Kind: "eviction_possible", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("Store %s may evict markers when its memory is full: their messages would run twice", name(store)),
+		Evidence: evidence,
+		Mend:     "Set maxmemory-policy to noeviction, or keep markers on a server of their own.",
+	}}
+}
+
+// purgeNotRunning finds rows that have expired and are still there. Those of a day are what a nightly purge leaves.
+func purgeNotRunning(store string, p *dedup.Pass, g growth) []dedup.Finding {
+	const few = 100
+	if p == nil || p.Expired == 0 {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "purge_not_running", Tier: dedup.Normal,
+		Text: fmt.Sprintf("%s of store %s %s expired and %s not been purged yet",
+			counted(p.Expired, "row"), name(store), verb(p.Expired, "has", "have"), verb(p.Expired, "has", "have")),
+		Evidence: fmt.Sprintf("%s of %s", grouped(p.Expired), counted(p.Matched, "row")),
+		Mend:     "See that the purge job runs. Consumers that do not look at the expiry still take these rows for duplicates.",
+	}
+	if p.Expired >= few && 2*p.Expired > p.Matched {
+		f.Tier = dedup.Warning
+		f.Text = fmt.Sprintf("The purge of store %s does not run: most of its rows have expired and are still there", name(store))
+	}
+	if then, ok := g.first(); ok && p.Expired > then.expired && p.Ended.Sub(then.ended) >= time.Minute {
+		f.Evidence += fmt.Sprintf(", %s more than %s before", grouped(p.Expired-then.expired), span(p.Ended.Sub(then.ended)))
+	}
+	return []dedup.Finding{f}
+}
+
+// lockWaits finds sessions that hold a marker's row while others wait for it. That a duplicate waits for the transaction
+// of the first delivery is how some schemes work; a long wait is not.
+func lockWaits(store string, w *dedup.LockWaits, maxProcessing time.Duration) []dedup.Finding {
+	const brief, long = 5 * time.Second, 30 * time.Second
+	if w == nil {
+		return nil
+	}
+	limit := max(maxProcessing, long)
+	waiting := w.Waiters > 0 && w.Longest >= brief
+	if !waiting && w.LongestTransaction <= limit {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "marker_row_held", Tier: dedup.Normal,
+		Text: fmt.Sprintf("A session holds rows of store %s: its transaction has been open for %s", name(store), span(w.LongestTransaction)),
+		Mend: "Find the session and see what it waits for; end it only when nobody works in it.",
+	}
+	if w.LongestTransaction > limit {
+		f.Tier = dedup.Warning
+	}
+	var evidence []string
+	if waiting {
+		f.Text = fmt.Sprintf("%s %s for rows of store %s that another session holds, the longest for %s",
+			counted(w.Waiters, "transaction"), verb(w.Waiters, "waits", "wait"), name(store), span(w.Longest))
+		if w.Longest > limit {
+			f.Tier = dedup.Warning
+		}
+		if w.LongestTransaction > 0 {
+			evidence = append(evidence, "the oldest open transaction is of "+span(w.LongestTransaction))
+		}
+	}
+	if len(w.Holders) > 0 {
+		evidence = append(evidence, "held by "+someOf(w.Holders))
+	}
+	if len(evidence) == 0 {
+		evidence = append(evidence, "the lock waits of the database")
+	}
+	f.Evidence = strings.Join(evidence, "; ")
+	return []dedup.Finding{f}
+}
