@@ -83,7 +83,7 @@ func toJavaKey(plain string) (string, bool) {
 // fromModified decodes modified UTF-8 (java.io.DataInput): NUL takes two bytes and a character beyond the basic plane is
 // two surrogates of three bytes each. Text that was not encoded so is refused: it would not come back the same.
 func fromModified(text string) (string, bool) {
-	if plain := !strings.ContainsAny(text, "\x00\xc0\xed"); plain && utf8.ValidString(text) {
+	if !strings.Contains(text, "\x00") && utf8.ValidString(text) {
 		return text, short(text)
 	}
 	var b strings.Builder
