@@ -55,13 +55,21 @@ func reportUnreadable(pipeline string, fields []string) []dedup.Finding {
 	}}
 }
 
-func queueMissing(queue, broker string) dedup.Finding {
-	return dedup.Finding{
-		Kind: "queue_missing", Tier: dedup.Severe,
-		Text:     queueNotFound(queue, broker),
-		Evidence: "The broker's list of queues does not hold it.",
-		Mend:     "Correct the name or the vhost in the configuration, declare the queue, or give the watching account a permission in the vhost.",
+// missingQueues finds source queues that the broker does not list.
+func missingQueues(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, broker string) []dedup.Finding {
+	var out []dedup.Finding
+	for _, ref := range refs {
+		if queues[ref] != nil {
+			continue
+		}
+		out = append(out, dedup.Finding{
+			Kind: "queue_missing", Tier: dedup.Severe,
+			Text:     queueNotFound(ref.Name, broker),
+			Evidence: "The broker's list of queues does not hold it.",
+			Mend:     "Correct the name or the vhost in the configuration, declare the queue, or give the watching account a permission in the vhost.",
+		})
 	}
+	return out
 }
 
 func queueNotFound(queue, broker string) string {

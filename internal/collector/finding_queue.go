@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
@@ -9,11 +10,11 @@ import (
 
 // noDeadLetterExchange finds source queues whose rejected, expired and surplus messages vanish. listed says that the
 // configuration names dead-letter queues: then the consumers may move the messages there themselves.
-func noDeadLetterExchange(queues []*dedup.Queue, listed bool) []dedup.Finding {
+func noDeadLetterExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, listed bool) []dedup.Finding {
 	var without []dedup.QueueRef
-	for _, q := range queues {
-		if q.Type != "stream" && !deadLetterRoute(q).set {
-			without = append(without, q.QueueRef)
+	for _, ref := range refs {
+		if q := queues[ref]; q != nil && q.Type != "stream" && !deadLetterRoute(q).set {
+			without = append(without, ref)
 		}
 	}
 	n := int64(len(without))
@@ -42,7 +43,7 @@ func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []de
 	}
 	for i, a := range own {
 		for _, b := range sharing {
-			if a == b || a.Vhost != b.Vhost || containsRef(own[:i], b) {
+			if a == b || a.Vhost != b.Vhost || slices.Contains(own[:i], b) {
 				continue
 			}
 			exchange, ok := ix.copies(a, b)
@@ -59,15 +60,6 @@ func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []de
 		}
 	}
 	return nil
-}
-
-func containsRef(refs []dedup.QueueRef, ref dedup.QueueRef) bool {
-	for _, r := range refs {
-		if r == ref {
-			return true
-		}
-	}
-	return false
 }
 
 // copies returns an exchange that gives two queues copies of one message, of the types whose routing is known.

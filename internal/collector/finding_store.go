@@ -27,13 +27,17 @@ func passLate(store string, s dedup.StoreStats, now time.Time) []dedup.Finding {
 	}}
 }
 
-func sharedStore(store, other string) dedup.Finding {
-	return dedup.Finding{
+// sharedStore finds another pipeline that keeps its markers in the same store.
+func sharedStore(store, partner string) []dedup.Finding {
+	if partner == "" {
+		return nil
+	}
+	return []dedup.Finding{{
 		Kind: "store_shared", Tier: dedup.Normal,
-		Text:     fmt.Sprintf("Store %s also holds the markers of pipeline %s, so the two cannot be told apart", name(store), name(other)),
+		Text:     fmt.Sprintf("Store %s also holds the markers of pipeline %s, so the two cannot be told apart", name(store), name(partner)),
 		Evidence: "Both pipelines name the store.",
 		Mend:     "Give each pipeline a store with a match pattern of its own, or put their queues into one pipeline.",
-	}
+	}}
 }
 
 // evictions finds a store that throws markers away: what they guarded may run twice.

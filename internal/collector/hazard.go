@@ -27,25 +27,14 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 
 // queueFindings are the hazards that the broker shows.
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
-	var out []dedup.Finding
 	sample, _ := p.broker.sample.get()
-	missing := false
-	var queues []*dedup.Queue
-	for _, ref := range p.refs {
-		q := p.broker.queues[ref]
-		if q == nil {
-			missing = true
-			out = append(out, queueMissing(ref.Name, p.Broker))
-			continue
-		}
-		queues = append(queues, q)
-	}
-	if missing || len(p.targets) == 0 {
+	out := missingQueues(p.refs, p.broker.queues, p.Broker)
+	if len(out) > 0 || len(p.targets) == 0 {
 		out = append(out, hiddenQueues(p.Broker, len(sample.Queues), sample.QueuesTotal)...)
 	}
 	out = append(out, autoAckConsumers(p.sourceConsumers())...)
 	out = append(out, p.found.Findings...)
-	out = append(out, noDeadLetterExchange(queues, len(p.DeadLetterQueues) > 0)...)
+	out = append(out, noDeadLetterExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
 	for _, t := range p.targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil {
 			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
@@ -91,10 +80,7 @@ func (p *pipeline) schemeFindings(v view, windows []dedup.WindowFigures) []dedup
 	out = append(out, windowUnusual(v.scheme)...)
 	out = append(out, lockWithoutMarker(v.scheme)...)
 	out = append(out, blindScheme(v.scheme)...)
-	if p.partner != "" {
-		out = append(out, sharedStore(p.Store, p.partner))
-	}
-	return out
+	return append(out, sharedStore(p.Store, p.partner)...)
 }
 
 // sharing are the source queues of this broker whose markers are in the pipeline's store.

@@ -425,3 +425,17 @@ func BenchmarkOverviewOf200Pipelines(b *testing.B) {
 		}
 	}
 }
+
+func TestHintsAreGroupedAndWarningsStandOpen(t *testing.T) {
+	_, doc := pipelinePage(t, demo.Scene("mixed", noon), "inventory", "", demo.History{})
+	open, hints := doc.Find("#status > .problem"), doc.Find("#status > details#hints")
+	if open.Length() != 1 || !strings.Contains(open.Text(), "never expire") {
+		t.Errorf("%d findings stand open: %q", open.Length(), open.Text())
+	}
+	if got := hints.Find("summary").Text(); got != "1 hint, which changes no tier" || hints.Find(".problem.t-normal").Length() != 1 {
+		t.Errorf("hints: %q with %d problems", got, hints.Find(".problem").Length())
+	}
+	if _, doc := pipelinePage(t, demo.Scene("mixed", noon), "orders", "", demo.History{}); doc.Find("details#hints").Length() != 0 {
+		t.Error("a pipeline without hints shows their group")
+	}
+}

@@ -1,0 +1,167 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// listed are queues by name, as a broker lists them.
+func listed(queues ...dedup.Queue) map[dedup.QueueRef]*dedup.Queue {
+	all := map[dedup.QueueRef]*dedup.Queue{}
+	for i := range queues {
+		all[queues[i].QueueRef] = &queues[i]
+	}
+	return all
+}
+
+func withArguments(name string, arguments map[string]any) dedup.Queue {
+	return queue(name, func(q *dedup.Queue) { q.Arguments = arguments })
+}
+
+// queueCases are the findings about source queues and their consumers.
+func queueCases() []findingCase {
+	a, b := "a"+hostile, "b"+hostile
+	dead := map[string]any{"x-dead-letter-exchange": "dlx"}
+	routeless := func(q dedup.Queue, pinned bool) []dedup.Finding {
+		return noDeadLetterExchange([]dedup.QueueRef{ref(a)}, listed(q), pinned)
+	}
+	// bound are two queues that share a store, bound to one exchange of a type.
+	bound := func(kind, left, right string) []dedup.Finding {
+		bind := func(to, key string) dedup.Binding {
+			return dedup.Binding{Vhost: "/", Source: "events" + hostile, Destination: to, DestinationType: "queue", RoutingKey: key}
+		}
+		ix := indexTopology(nil, &dedup.Topology{Exchanges: []dedup.Exchange{{Vhost: "/", Name: "events" + hostile, Type: kind}}, Bindings: []dedup.Binding{bind(a, left), bind(b, right)}})
+		return fanOut("orders", ix, []dedup.QueueRef{ref(a)}, []dedup.QueueRef{ref(a), ref(b)})
+	}
+	fields := func(bad ...string) []dedup.Finding { return reportUnreadable("orders", bad) }
+	return []findingCase{
+		{"queue_missing", "fires for a queue that is not listed", missingQueues([]dedup.QueueRef{ref(a)}, listed(), hostile), dedup.Severe, []string{"not found on broker"}},
+		{"queue_missing", "is silent about one that is", missingQueues([]dedup.QueueRef{ref("a")}, listed(queue("a", nil)), "main"), silent, nil},
+
+		{"queue_hidden", "fires when more are counted than listed", hiddenQueues(hostile, 3, ptr(5)), dedup.Warning, []string{"hides 2 of its 5 queues"}},
+		{"queue_hidden", "is silent when all are listed", hiddenQueues("main", 5, ptr(5)), silent, nil},
+		{"queue_hidden", "is silent when the broker does not count", hiddenQueues("main", 5, nil), silent, nil},
+
+		{"auto_ack_consumers", "fires for one of two consumers", autoAckConsumers([]dedup.Consumer{{AckRequired: true}, {}}), dedup.Warning, []string{"1 of 2 consumers"}},
+		{"auto_ack_consumers", "is silent about manual acks", autoAckConsumers([]dedup.Consumer{{AckRequired: true}}), silent, nil},
+
+		{"dead_letter_exchange_none", "fires for a queue without one", routeless(queue(a, nil), false), dedup.Warning, []string{"Queue a<b>"}},
+		{"dead_letter_exchange_none", "is a hint where dead-letter queues are listed", routeless(queue(a, nil), true), dedup.Normal, []string{"filled by the consumers"}},
+		{"dead_letter_exchange_none", "is silent about an argument", routeless(withArguments(a, dead), false), silent, nil},
+		{"dead_letter_exchange_none", "is silent about a policy", routeless(queue(a, func(q *dedup.Queue) { q.Policy = map[string]any{"dead-letter-exchange": ""} }), false), silent, nil},
+		{"dead_letter_exchange_none", "is silent about a stream", routeless(queue(a, func(q *dedup.Queue) { q.Type = "stream" }), false), silent, nil},
+
+		{"fan_out_shared_store", "fires for two queues of a fanout exchange", bound("fanout", "", "x"), dedup.Warning, []string{"share store orders", "exchange events<b>"}},
+		{"fan_out_shared_store", "fires for equal keys of a direct exchange", bound("direct", "k", "k"), dedup.Warning, nil},
+		{"fan_out_shared_store", "fires for patterns that one key matches", bound("topic", "order.*", "#.paid"), dedup.Warning, nil},
+		{"fan_out_shared_store", "is silent about different keys", bound("direct", "k", "other"), silent, nil},
+		{"fan_out_shared_store", "is silent about patterns that no key matches both", bound("topic", "order.*", "*.*.paid"), silent, nil},
+		{"fan_out_shared_store", "is silent about an exchange whose routing is its own", bound("x-consistent-hash", "1", "1"), silent, nil},
+
+		{"reported_latency_unreadable", "fires for a field", fields("ack_le_" + hostile), dedup.Warning, []string{"1 latency field"}},
+		{"reported_latency_unreadable", "is silent about none", fields(), silent, nil},
+	}
+}
+
+// deadLetterCases are the findings about where dead letters go.
+func deadLetterCases() []findingCase {
+	a := "a" + hostile
+	// sent is what is found about a queue that dead-letters to an exchange of a type with a binding key of a.dead.
+	sent := func(exchange, key, kind, binding string, queues ...dedup.Queue) []dedup.Finding {
+		t := dedup.Topology{Exchanges: []dedup.Exchange{{Vhost: "/", Name: "dlx", Type: kind}},
+			Bindings: []dedup.Binding{{Vhost: "/", Source: "dlx", Destination: "a.dead", DestinationType: "queue", RoutingKey: binding}}}
+		source := withArguments(a, map[string]any{"x-dead-letter-exchange": exchange, "x-dead-letter-routing-key": key})
+		return discover(indexTopology(listed(append(queues, source)...), &t), []dedup.QueueRef{ref(a)}).Findings
+	}
+	there := queue("a.dead", nil)
+	return []findingCase{
+		{"dead_letter_exchange_missing", "fires for an exchange that does not exist", sent("gone"+hostile, "k", "direct", "k", there), dedup.Severe, []string{"exchange gone<b>"}},
+		{"dead_letter_exchange_missing", "is silent about one that does", sent("dlx", "k", "direct", "k", there), silent, nil},
+
+		{"dead_letter_route_missing", "fires for a key that no binding matches", sent("dlx", "other", "direct", "k", there), dedup.Severe, []string{"no binding of exchange dlx"}},
+		{"dead_letter_route_missing", "fires for a queue that does not exist", sent("", "gone"+hostile, "direct", "k", there), dedup.Severe, []string{"queue gone<b>"}},
+		{"dead_letter_route_missing", "is silent about a matching binding", sent("dlx", "k", "direct", "k", there), silent, nil},
+
+		{"dead_letter_queue_unsure", "asks for a pin behind a topic exchange", sent("dlx", "k", "topic", "#", there), dedup.Normal, []string{"a.dead"}},
+		{"dead_letter_queue_unsure", "is silent about a direct exchange", sent("dlx", "k", "direct", "k", there), silent, nil},
+
+		{"dead_letter_queue_consumed", "is a hint for one consumer", deadLetterConsumers(hostile, ptr(1)), dedup.Normal, []string{"1 consumer"}},
+		{"dead_letter_queue_consumed", "is silent about none", deadLetterConsumers("a.dead", ptr(0)), silent, nil},
+	}
+}
+
+// blockCases are the findings about messages that do not get on.
+func blockCases() []findingCase {
+	held := []dedup.Marker{forever(dedup.Processing, time.Minute), {ID: "m2"}}
+	loop := func(redeliveries, acks float64, held []dedup.Marker) []dedup.Finding {
+		return loopingMessages(gain{Delta: redeliveries, Known: true}, gain{Delta: acks, Known: true}, held)
+	}
+	// blocked are two consumers of prefetch 1 that hold two messages going round, with ten behind.
+	blocked := func(change func(*headSample)) []dedup.Finding {
+		h := headSample{Span: time.Minute, Redeliveries: 4000, Ready: 10, Unacked: 1.9, Capacity: 2, Held: held, MaxProcessing: 5 * time.Minute}
+		change(&h)
+		return headBlocked(h)
+	}
+	slow := func(h *headSample) { h.Redeliveries = 0 }
+	return []findingCase{
+		{"looping", "fires and names the marker", loop(500, 3, held), dedup.Severe, []string{"500 redeliveries and 3 acks in 5 m", "2 markers are processing", "m1<b>\uFFFD", "m2"}},
+		{"looping", "fires without a marker to name", loop(500, 3, nil), dedup.Severe, nil},
+		{"looping", "is silent about redeliveries beside many acks", loop(500, 400, held), silent, nil},
+		{"looping", "is silent about the redeliveries of one restart", loop(10, 0, held), silent, nil},
+
+		{"head_blocked", "fires for messages that go round", blocked(func(*headSample) {}), dedup.Emergency, []string{"4,000 redeliveries in 1m; 10 messages waiting", "m1<b>\uFFFD", "m2"}},
+		{"head_blocked", "fires for failing work that is returned", blocked(func(h *headSample) { h.Held = nil }), dedup.Emergency, nil},
+		{"head_blocked", "fires for overdue markers once nothing was acked for longer than honest work takes", blocked(func(h *headSample) { slow(h); h.Span = 5 * time.Minute }), dedup.Emergency, nil},
+		{"head_blocked", "is silent about slow work", blocked(slow), silent, nil},
+		{"head_blocked", "is silent about slow work beside one overdue marker", blocked(func(h *headSample) { slow(h); h.Span, h.Held = 5*time.Minute, held[:1] }), silent, nil},
+		{"head_blocked", "is silent while something is acked", blocked(func(h *headSample) { h.Acks = 1 }), silent, nil},
+		{"head_blocked", "is silent when nobody waits", blocked(func(h *headSample) { h.Ready = 0 }), silent, nil},
+		{"head_blocked", "is silent while the queue empties into dead letters", blocked(func(h *headSample) { h.Growth = -5 }), silent, nil},
+		{"head_blocked", "is silent while a consumer has room", blocked(func(h *headSample) { h.Unacked = 1 }), silent, nil},
+		{"head_blocked", "is silent about consumers without a bound", blocked(func(h *headSample) { h.Capacity = 0 }), silent, nil},
+		{"head_blocked", "is silent about the redeliveries of a restart", blocked(func(h *headSample) { h.Capacity, h.Unacked, h.Redeliveries, h.Held = 50, 50, 150, nil }), silent, nil},
+	}
+}
+
+// TestPatternsMeetWhenSomeKeyMatchesBoth compares the answer with a search over short keys.
+func TestPatternsMeetWhenSomeKeyMatchesBoth(t *testing.T) {
+	var keys [][]string
+	for frontier, n := [][]string{{}}, 0; n < 6; n++ {
+		var next [][]string
+		for _, k := range frontier {
+			for _, w := range []string{"a", "b", "z"} {
+				next = append(next, append(append([]string(nil), k...), w))
+			}
+		}
+		keys, frontier = append(keys, next...), next
+	}
+	var matches func(p, k []string) bool
+	matches = func(p, k []string) bool {
+		switch {
+		case len(p) == 0:
+			return len(k) == 0
+		case p[0] == "#":
+			return matches(p[1:], k) || (len(k) > 0 && matches(p, k[1:]))
+		}
+		return len(k) > 0 && (p[0] == "*" || p[0] == k[0]) && matches(p[1:], k[1:])
+	}
+	word := rapid.SampledFrom([]string{"a", "b", "*", "#"})
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := rapid.SliceOfN(word, 1, 3).Draw(t, "x"), rapid.SliceOfN(word, 1, 3).Draw(t, "y")
+		want := matches(x, nil) && matches(y, nil)
+		for _, k := range keys {
+			want = want || (matches(x, k) && matches(y, k))
+		}
+		if got := patternsMeet(strings.Join(x, "."), strings.Join(y, ".")); got != want {
+			t.Fatalf("%v and %v meet: %v, want %v", x, y, got, want)
+		}
+	})
+	if !patternsMeet(strings.Repeat("#.a.", 60)+"#", strings.Repeat("#.b.", 60)+"#") {
+		t.Error("long patterns of many # meet in the key that holds the words of both")
+	}
+}

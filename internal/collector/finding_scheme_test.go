@@ -1,0 +1,106 @@
+package collector
+
+import (
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// schemeCases are the findings about what a scheme decided.
+func schemeCases() []findingCase {
+	work := func(p99 time.Duration, n float64) dedup.Figure {
+		f := dedup.Exact(dedup.Measured, dedup.Seconds, p99.Seconds(), findingNow, "reported counters")
+		f.N = n
+		return f
+	}
+	unknown := dedup.Unknown(dedup.Seconds, "not reported")
+	lock := dedup.Scheme{Kind: "redis-lock", Lock: true, ProcessingTTL: 30 * time.Second, DoneTTL: time.Hour, Blind: "a lock ends with its lease" + hostile}
+	old := func(age time.Duration) deadAge { return deadAge{true, age, "a.dead" + hostile, "its timestamp"} }
+	lasting := func(d time.Duration) dedup.Scheme { return dedup.Scheme{DoneTTL: d} }
+	return []findingCase{
+		{"ttl_too_short", "is severe below the p99 of the work", ttlTooShort(nackScheme, time.Minute, work(6*time.Minute, 50)), dedup.Severe, []string{"1 % of 50 messages took 6m or longer, markers live for 5m"}},
+		{"ttl_too_short", "is a warning below max_processing", ttlTooShort(nackScheme, 6*time.Minute, unknown), dedup.Warning, []string{"max_processing is 6m, markers live for 5m"}},
+		{"ttl_too_short", "fires for the lease of a lock", ttlTooShort(lock, time.Minute, unknown), dedup.Warning, nil},
+		{"ttl_too_short", "is silent about a p99 of 49 messages", ttlTooShort(nackScheme, time.Minute, work(6*time.Minute, 49)), silent, nil},
+		{"ttl_too_short", "is silent when the marker lives as long as the work", ttlTooShort(nackScheme, 5*time.Minute, work(time.Second, 500)), silent, nil},
+		{"ttl_too_short", "is silent about markers without an expiry", ttlTooShort(dedup.Scheme{}, time.Hour, unknown), silent, nil},
+
+		{"dedup_window_short", "fires for a dead letter of 25 hours", windowTooShort(nackScheme, old(25*time.Hour)), dedup.Warning, []string{"a.dead<b>", "at least 25h by its timestamp, done markers live for 24h"}},
+		{"dedup_window_short", "is silent about one of 23 hours", windowTooShort(nackScheme, old(23*time.Hour)), silent, nil},
+		{"dedup_window_short", "is silent where done markers stay for ever", windowTooShort(dedup.Scheme{}, old(9000*time.Hour)), silent, nil},
+
+		{"dedup_window_unusual", "is a hint below a day", windowUnusual(lasting(time.Hour)), dedup.Normal, []string{"shorter than 24 h"}},
+		{"dedup_window_unusual", "is a hint above a week", windowUnusual(lasting(8 * 24 * time.Hour)), dedup.Normal, []string{"longer than 7 days"}},
+		{"dedup_window_unusual", "is silent about a day", windowUnusual(lasting(24 * time.Hour)), silent, nil},
+		{"dedup_window_unusual", "is silent about a week", windowUnusual(lasting(7 * 24 * time.Hour)), silent, nil},
+		{"dedup_window_unusual", "is silent about a lock", windowUnusual(lock), silent, nil},
+
+		{"lock_without_marker", "fires for a lock", lockWithoutMarker(lock), dedup.Warning, nil},
+		{"lock_without_marker", "is silent about markers", lockWithoutMarker(nackScheme), silent, nil},
+
+		{"blind_scheme", "is a hint that says why", blindScheme(lock), dedup.Normal, []string{"a lock ends with its lease<b>"}},
+		{"blind_scheme", "is silent where a stuck marker shows", blindScheme(nackScheme), silent, nil},
+	}
+}
+
+func TestTheOldestDeadLetterIsAsOldAsItIsKnownToBe(t *testing.T) {
+	at := func(minute int) time.Time { return findingNow.Add(time.Duration(minute) * time.Minute) }
+	type look struct {
+		minute  int
+		depth   int64
+		settled float64
+	}
+	tests := map[string]struct {
+		looks []look
+		since time.Time
+	}{
+		"an empty queue has none":                   {[]look{{0, 0, 0}, {1, 0, 0}}, time.Time{}},
+		"since it was first seen":                   {[]look{{0, 0, 0}, {1, 2, 0}, {9, 5, 0}}, at(1)},
+		"anew once it was empty":                    {[]look{{0, 3, 0}, {1, 0, 0}, {2, 1, 0}, {3, 1, 0}}, at(2)},
+		"anew when something left":                  {[]look{{0, 3, 0}, {1, 2, 0}, {2, 2, 0}}, at(1)},
+		"anew when as many came as were settled":    {[]look{{0, 3, 0}, {1, 3, 1}, {2, 3, 1}}, at(1)},
+		"anew after the clock was set back":         {[]look{{5, 3, 0}, {1, 3, 0}}, at(1)},
+		"arrivals behind it do not make it younger": {[]look{{0, 1, 0}, {60, 100, 0}}, at(0)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var h deadHead
+			for _, l := range tt.looks {
+				h.observe(l.depth, l.settled, at(l.minute))
+			}
+			if !h.since.Equal(tt.since) {
+				t.Errorf("since %v, want %v", h.since, tt.since)
+			}
+		})
+	}
+}
+
+func TestTheAgeOfDeadLettersHeedsBelievableTimestampsAlone(t *testing.T) {
+	tests := map[string]struct {
+		stamp *time.Time
+		depth int64
+		known bool
+		age   time.Duration
+	}{
+		"two days":          {stamp(-48 * time.Hour), 1, true, 48 * time.Hour},
+		"in the future":     {stamp(time.Hour), 1, false, 0},
+		"milliseconds":      {stamp(-50 * 365 * 24 * time.Hour), 1, false, 0},
+		"none":              {nil, 1, false, 0},
+		"of an empty queue": {stamp(-48 * time.Hour), 0, false, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := queue("a.dead", func(q *dedup.Queue) { q.HeadTimestamp, q.Messages = tt.stamp, ptr(tt.depth) })
+			p := &pipeline{targets: []deadLetterTarget{{QueueRef: ref("a.dead")}}, broker: &brokerWatch{queues: listed(q)}}
+			if got := p.oldestDeadLetter(findingNow); got.known != tt.known || got.age != tt.age {
+				t.Errorf("got %+v, want %v %s", got, tt.known, tt.age)
+			}
+		})
+	}
+}
+
+func stamp(d time.Duration) *time.Time {
+	at := findingNow.Add(d)
+	return &at
+}

@@ -1,0 +1,95 @@
+package collector
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// storeCases are the findings about the server and the table of a store.
+func storeCases() []findingCase {
+	evicting := func(policy string, limit *int64, s dedup.Scheme) []dedup.Finding {
+		return evictionPossible(hostile, dedup.StoreHealth{EvictionPolicy: policy, MemoryMax: limit, MemoryUsed: ptr(1 << 29)}, s)
+	}
+	permanent := dedup.Scheme{Kind: "redis-string"}
+	expired := func(n, of int64, g growth) []dedup.Finding {
+		return purgeNotRunning(hostile, passWith(func(p *dedup.Pass) { p.Expired, p.Matched = n, of }), g)
+	}
+	grown := growth{notes: []growthNote{{ended: findingNow.Add(-31 * time.Minute), expired: 400}}}
+	waits := func(n int64, longest, oldest time.Duration) []dedup.Finding {
+		return lockWaits(hostile, &dedup.LockWaits{Waiters: n, Longest: longest, LongestTransaction: oldest, Holders: []string{"app from 10.0.0.7" + hostile}}, time.Minute)
+	}
+	return []findingCase{
+		{"markers_evicted", "fires once keys were evicted", evictions(hostile, findingNow), dedup.Severe, []string{"last seen at 12:00:00"}},
+		{"markers_evicted", "is silent while none were", evictions("s", time.Time{}), silent, nil},
+
+		{"eviction_possible", "fires before anything is evicted", evicting("allkeys-lru", ptr(1<<30), permanent), dedup.Warning, []string{"allkeys-lru, 50 % of maxmemory is used"}},
+		{"eviction_possible", "fires for a policy that takes markers with an expiry", evicting("volatile-ttl", ptr(1<<30), nackScheme), dedup.Warning, nil},
+		{"eviction_possible", "is silent where markers of such a policy never expire", evicting("volatile-ttl", ptr(1<<30), permanent), silent, nil},
+		{"eviction_possible", "is silent without maxmemory", evicting("allkeys-lru", nil, nackScheme), silent, nil},
+		{"eviction_possible", "is silent with noeviction", evicting("noeviction", ptr(1<<30), nackScheme), silent, nil},
+
+		{"store_shared", "fires for two pipelines", sharedStore(hostile, hostile), dedup.Normal, nil},
+		{"store_shared", "is silent about a pipeline alone", sharedStore("s", ""), silent, nil},
+
+		{"purge_not_running", "is a hint for what a nightly purge leaves", expired(900, 2000, growth{}), dedup.Normal, []string{"900 rows", "900 of 2,000 rows"}},
+		{"purge_not_running", "is a warning when most rows have expired", expired(1001, 2000, grown), dedup.Warning, []string{"does not run", "601 more than 30m before"}},
+		{"purge_not_running", "stays a hint in a tiny table", expired(9, 10, growth{}), dedup.Normal, nil},
+		{"purge_not_running", "is silent where nothing has expired", expired(0, 2000, growth{}), silent, nil},
+
+		{"marker_row_held", "is a hint for a wait of ten seconds", waits(2, 10*time.Second, 12*time.Second), dedup.Normal, []string{"2 transactions wait for rows", "the longest for 10s", "held by app from 10.0.0.7<b>"}},
+		{"marker_row_held", "is a warning for a wait beyond honest work", waits(1, 2*time.Minute, 2*time.Minute), dedup.Warning, nil},
+		{"marker_row_held", "fires for a transaction that stays open without waiters", waits(0, 0, 5*time.Minute), dedup.Warning, []string{"open for 5m"}},
+		{"marker_row_held", "is silent about a duplicate that waits for a moment", waits(3, 2*time.Second, 3*time.Second), silent, nil},
+	}
+}
+
+// idCases are the findings about ids and business keys.
+func idCases() []findingCase {
+	hashes := func(n, of int64, from string, samples ...string) []dedup.Finding {
+		return hashIDs(passWith(func(p *dedup.Pass) {
+			p.HashIDs, p.Matched = n, of
+			for _, id := range samples {
+				p.OldestProcessing = append(p.OldestProcessing, dedup.Marker{ID: id})
+			}
+		}), from)
+	}
+	const md5, uuid = "9e107d9d372bb6826bd81d3542a419d6", "f47ac10b58cc4372a5670e02b2c3d479"
+	repeats := func(n, of int64) []dedup.Finding {
+		return repeatedKeys(passWith(func(p *dedup.Pass) {
+			p.RepeatedKeys, p.Matched = n, of
+			p.Repeated = []dedup.Repeat{{BusinessKey: "order:7" + hostile, Count: 2}}
+		}))
+	}
+	folding := func(ignores bool, id string) []dedup.Finding {
+		return caseInsensitive(passWith(func(p *dedup.Pass) { p.LongID = id }), &dedup.StoreFacts{IDCaseInsensitive: ignores, Collation: "utf8mb4_general_ci"})
+	}
+	long := func(longest int64, id string, column int64, from string) []dedup.Finding {
+		return idsTooLong(passWith(func(p *dedup.Pass) { p.LongestID, p.LongID = longest, id }), &dedup.StoreFacts{IDLength: column}, from)
+	}
+	return []findingCase{
+		{"hash_ids", "fires from 20 % on", hashes(10, 50, "message_id"), dedup.Warning, []string{"20 % of 50 ids"}},
+		{"hash_ids", "fires when one of the listed ids is no UUID", hashes(50, 50, "message_id", uuid, md5), dedup.Warning, nil},
+		{"hash_ids", "fires for UUIDs all the same when ids are made from the body", hashes(50, 50, "md5(body)", uuid), dedup.Warning, nil},
+		{"hash_ids", "is silent about UUIDs without dashes", hashes(50, 50, "message_id", uuid), silent, nil},
+		{"hash_ids", "is silent below 20 %", hashes(9, 50, "message_id"), silent, nil},
+		{"hash_ids", "is silent about fewer than 50 ids", hashes(49, 49, "message_id"), silent, nil},
+
+		{"business_key_repeated", "fires for a few keys", repeats(3, 1000), dedup.Warning, []string{"3 business keys have several message ids", "order:7<b>", "(2 ids)"}},
+		{"business_key_repeated", "is a hint where that is how keys are used", repeats(300, 1000), dedup.Normal, []string{"may well name something with several messages"}},
+		{"business_key_repeated", "is silent when each key has one id", repeats(0, 1000), silent, nil},
+
+		{"id_case_insensitive", "is a hint while ids have one case", folding(true, "order-7"), dedup.Normal, []string{"utf8mb4_general_ci"}},
+		{"id_case_insensitive", "is a warning when an id has both", folding(true, "V1StGXR8"), dedup.Warning, []string{"V1StGXR8"}},
+		{"id_case_insensitive", "is silent about a binary collation", folding(false, "V1StGXR8"), silent, nil},
+
+		{"id_too_long", "fires when the longest fills the column", long(64, "order-"+hostile, 64, "message_id"), dedup.Warning, []string{"64 characters, the column holds 64", "order-<b>"}},
+		{"id_too_long", "fires when md5 does not fit", long(20, "x", 30, "md5(body)"), dedup.Severe, []string{"30 characters, md5(body) has 32"}},
+		{"id_too_long", "is silent about UUIDs that fit exactly", long(36, "f47ac10b-58cc-4372-a567-0e02b2c3d479", 36, "message_id"), silent, nil},
+		{"id_too_long", "is silent below the limit", long(63, "order-7", 64, "message_id"), silent, nil},
+		{"id_too_long", "is silent about a column without a limit", long(4000, "order-7", 0, "message_id"), silent, nil},
+
+		{"null_ids", "fires for one row", nullIDs(hostile, &dedup.StoreFacts{NullIDs: ptr(1)}), dedup.Warning, []string{"1 row of store"}},
+		{"null_ids", "is silent for none", nullIDs("s", &dedup.StoreFacts{NullIDs: ptr(0)}), silent, nil},
+	}
+}

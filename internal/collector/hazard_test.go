@@ -1,0 +1,124 @@
+package collector
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// everythingWrong makes the sources of orders show as many hazards as can be at once.
+func everythingWrong(b *testBench) {
+	b.pipelines[0].MaxProcessing = 10 * time.Minute // markers live for five
+	b.store.set(func(f *fakeSource) {
+		now := time.Now()
+		f.scheme.Blind, f.scheme.OnFail, f.scheme.DoneTTL = "written in one transaction", "ack", time.Hour
+		stuck := dedup.Marker{ID: "stuck", State: dedup.Processing, FirstSeen: now.Add(-time.Hour)}
+		p := &dedup.Pass{Started: now, Ended: now, Matched: 100, HashIDs: 100, RepeatedKeys: 1, Expired: 200, LongestID: 8, LongID: "too long",
+			States:           map[dedup.State]int64{dedup.Processing: 1, dedup.Failed: 1},
+			NoExpiry:         map[dedup.State]int64{dedup.Processing: 1},
+			OldestProcessing: []dedup.Marker{stuck}, Permanent: []dedup.Marker{stuck},
+			FailedMarkers: []dedup.Marker{{ID: "f", State: dedup.Failed, Since: now}}}
+		p.GaveUp.Add(now)
+		p.GaveUp.Freeze()
+		f.stats = dedup.StoreStats{Pass: p, Health: dedup.StoreHealth{EvictionPolicy: "allkeys-lru", MemoryMax: ptr(1)},
+			Facts:    &dedup.StoreFacts{IDLength: 8, IDCaseInsensitive: true, Collation: "ci", NullIDs: ptr(1)},
+			Waits:    &dedup.LockWaits{Waiters: 1, Longest: time.Minute},
+			Progress: dedup.Progress{Started: now.Add(-time.Hour)}}
+	})
+	b.broker.set(func(f *fakeSource) {
+		q := &f.sample.Queues[0]
+		q.Arguments, q.Ready, q.Unacked, q.Messages = nil, ptr(10), ptr(2), ptr(12)
+		f.sample.Queues[1].HeadTimestamp = ptrTo(time.Now().Add(-2 * time.Hour))
+		bind := func(to string) dedup.Binding {
+			return dedup.Binding{Vhost: "/", Source: "events", Destination: to, DestinationType: "queue"}
+		}
+		f.topology.Exchanges = []dedup.Exchange{{Vhost: "/", Name: "events", Type: "fanout"}}
+		f.topology.Bindings = []dedup.Binding{bind("orders"), bind("more")}
+		f.topology.Consumers = []dedup.Consumer{{Queue: ordersRef(), Channel: "1", Connection: "c", Prefetch: 1, AckRequired: true}, {Queue: ordersRef(), Channel: "2", Connection: "c", Prefetch: 1, AckRequired: true}}
+		f.sample.Queues = append(f.sample.Queues, queue("more", nil))
+		f.sample.QueuesTotal = ptr(4)
+	})
+}
+
+func ptrTo[T any](v T) *T { return &v }
+
+// goRound lets the broker count redeliveries without an ack for a span.
+func goRound(b *testBench, d time.Duration) {
+	for past := time.Duration(0); past < d; past += testInterval {
+		b.broker.set(func(f *fakeSource) {
+			n := int64(0)
+			if was := f.sample.Queues[0].Counters.Redeliver; was != nil {
+				n = *was
+			}
+			f.sample.Queues[0].Counters = dedup.QueueCounters{Redeliver: ptr(n + 50), Deliver: ptr(n + 50), Ack: ptr(0), Publish: ptr(0)}
+		})
+		pass(testInterval)
+	}
+}
+
+func kindsOf(p *dedup.PipelineStatus) []string {
+	var kinds []string
+	for _, f := range p.Findings {
+		kinds = append(kinds, f.Kind)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// TestFindingsComeAndGoWithTheirSources runs the collector over sources in which everything is wrong at once.
+func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.pipelines[0].DeadLetterQueues = []string{"orders.dlq"}
+		b.stores[0].shores[0].shore.sources = append(b.stores[0].shores[0].shore.sources, ref("more"))
+		everythingWrong(b)
+		b.brokers[0].wantTopology()
+		goRound(b, topologyInterval)
+		ofQueues := []string{"dead_letter_exchange_none", "head_blocked", "looping"}
+		ofStore := []string{"blind_scheme", "business_key_repeated", "dedup_window_unusual", "eviction_possible", "failed_and_acked", "hash_ids",
+			"id_case_insensitive", "id_too_long", "marker_row_held", "marker_without_expiry", "messages_given_up", "null_ids", "pass_incomplete",
+			"purge_not_running", "stuck_markers", "ttl_too_short"}
+		ofBoth := []string{"dedup_window_short", "fan_out_shared_store"}
+		want := slices.Sorted(slices.Values(slices.Concat(ofQueues, ofStore, ofBoth)))
+		p := b.pipeline(t, "orders")
+		if got := kindsOf(p); !slices.Equal(got, want) {
+			t.Errorf("found    %v\nwant %v", got, want)
+		}
+		if !slices.IsSortedFunc(p.Findings, func(a, b dedup.Finding) int { return int(b.Tier) - int(a.Tier) }) || p.Findings[0].Kind != "head_blocked" {
+			t.Errorf("the worst does not come first: %+v", p.Findings)
+		}
+		if v, ok := b.history.current(series.Findings, "pipeline", "orders", "kind", "head_blocked", "tier", "emergency"); !ok || v != 1 {
+			t.Errorf("the history holds %v (%v) findings head_blocked", v, ok)
+		}
+		lose := errors.New("refused")
+		b.store.set(func(f *fakeSource) { f.err = lose })
+		goRound(b, 2*testInterval)
+		if got := kindsOf(b.pipeline(t, "orders")); !slices.Equal(got, ofQueues) {
+			t.Errorf("without the store: %v, want %v", got, ofQueues)
+		}
+		b.store.set(func(f *fakeSource) { f.err = nil })
+		b.broker.set(func(f *fakeSource) { f.err = lose })
+		pass(2 * testInterval)
+		if got := kindsOf(b.pipeline(t, "orders")); !slices.Equal(got, ofStore) {
+			t.Errorf("without the broker: %v, want %v", got, ofStore)
+		}
+		if _, ok := b.history.current(series.Findings, "pipeline", "orders", "kind", "head_blocked", "tier", "emergency"); ok {
+			t.Error("the series of a finding that is gone goes on")
+		}
+	})
+}
+
+func TestAHealthyPipelineHasNoFinding(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.store.set(func(f *fakeSource) {
+			f.stats = dedup.StoreStats{Pass: stuckPass(0, 0), Facts: &dedup.StoreFacts{IDLength: 64, NullIDs: ptr(0)}, Waits: &dedup.LockWaits{}}
+		})
+		pass(2 * testInterval)
+		if p := b.pipeline(t, "orders"); len(p.Findings) > 0 {
+			t.Errorf("found %+v", p.Findings)
+		}
+	})
+}
