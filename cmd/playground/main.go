@@ -21,6 +21,7 @@ func main() {
 	flag.StringVar(&options.Listen, "listen", "127.0.0.1:8080", "wanted address of the dashboard; another port is taken if it is in use")
 	flag.DurationVar(&options.Duration, "duration", 0, "stop after this time; 0 means at Ctrl-C")
 	flag.Uint64Var(&options.Config.Seed, "seed", options.Config.Seed, "the same seed gives every message the same fate")
+	flag.Func("only", "open only these pipelines, as in -only shipping,orders", options.Config.Only)
 	flag.Func("set", "turn a knob, as in -set orders.resend=0.05 or -set '*.rate=50'; may be repeated.\nknobs: "+
 		strings.Join(playground.KnobNames(), " "), options.Config.Set)
 	flag.Parse()

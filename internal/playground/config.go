@@ -4,6 +4,7 @@ package playground
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -63,6 +64,8 @@ type PipelineConfig struct {
 	// Work is the median of the work time, Spread the sigma of its log-normal distribution.
 	Work   time.Duration
 	Spread float64
+	// MaxProcessing is what the dashboard is told about the longest time that honest work takes.
+	MaxProcessing time.Duration
 	// RequeueDelay is how long a consumer holds a delivery whose marker is in flight before it returns it.
 	RequeueDelay time.Duration
 	// Report makes consumers count their outcomes in the Redis hash dedupstats:{Name}.
@@ -94,14 +97,31 @@ func DefaultConfig() Config {
 			Failure: 0.003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5},
 		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
 			Failure: 0.005, Crash: 0.0005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
-	}}.withDelays()
+	}}.withTimes()
 }
 
-func (c Config) withDelays() Config {
+func (c Config) withTimes() Config {
 	for i := range c.Pipelines {
-		c.Pipelines[i].RequeueDelay = 300 * time.Millisecond
+		c.Pipelines[i].RequeueDelay, c.Pipelines[i].MaxProcessing = 300*time.Millisecond, 30*time.Second
 	}
 	return c
+}
+
+// Only keeps the named pipelines, given as names separated by commas, and closes the others.
+func (c *Config) Only(names string) error {
+	var kept []PipelineConfig
+	for name := range strings.SplitSeq(names, ",") {
+		p, ok := c.Pipeline(name)
+		if !ok {
+			return fmt.Errorf("%q: no pipeline %q", names, name)
+		}
+		if slices.ContainsFunc(kept, func(k PipelineConfig) bool { return k.Name == name }) {
+			return fmt.Errorf("%q: names %q twice", names, name)
+		}
+		kept = append(kept, *p)
+	}
+	c.Pipelines = kept
+	return nil
 }
 
 // Pipeline returns the named pipeline's configuration and whether there is one.
@@ -142,6 +162,12 @@ func knobs() map[string]func(*PipelineConfig, string) error {
 		"burst":         func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Burst) },
 		"rest":          func(p *PipelineConfig, text string) error { return parseDuration(text, &p.Rest) },
 		"requeue-delay": func(p *PipelineConfig, text string) error { return parseDuration(text, &p.RequeueDelay) },
+		"max-processing": func(p *PipelineConfig, text string) error {
+			if err := parseDuration(text, &p.MaxProcessing); err != nil || p.MaxProcessing < time.Second {
+				return fmt.Errorf("want a duration from 1s to 10m")
+			}
+			return nil
+		},
 	}
 }
 

@@ -35,7 +35,7 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 	fmt.Fprintf(&out, "pipelines:\n")
 	for _, pipeline := range config.Pipelines {
 		fmt.Fprintf(&out, "  - {name: %s, broker: main, vhost: /, queues: [%s], store: %s, dead_letter_queues: auto, "+
-			"id: {from: message_id}, max_processing: 30s, labels: {team: shop}}\n", pipeline.Name, pipeline.Name, pipeline.Name)
+			"id: {from: message_id}, max_processing: %s, labels: {team: shop}}\n", pipeline.Name, pipeline.Name, pipeline.Name, pipeline.MaxProcessing)
 	}
 	return out.String()
 }

@@ -260,17 +260,31 @@ func TestAKnobIsTurnedByNameOrRefusedWithTheReason(t *testing.T) {
 	config := playground.DefaultConfig()
 	must(t, config.Set("orders.resend=0.5"))
 	must(t, config.Set("*.work=3ms"))
+	must(t, config.Set("orders.max-processing=8s"))
 	orders, _ := config.Pipeline("orders")
-	if orders.Resend != 0.5 || orders.Work != 3*time.Millisecond {
+	if orders.Resend != 0.5 || orders.Work != 3*time.Millisecond || orders.MaxProcessing != 8*time.Second {
 		t.Errorf("orders = %+v", orders)
 	}
 	for _, bad := range []string{"", "orders", "orders.resend", "orders.resend=2", "orders.resend=NaN", "orders.nothing=1",
-		"nobody.resend=0.1", "orders.work=soon", "orders.stuck=-1"} {
+		"nobody.resend=0.1", "orders.work=soon", "orders.stuck=-1", "orders.max-processing=0s"} {
 		if err := config.Set(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		} else if !strings.Contains(err.Error(), strconv.Quote(bad)) {
 			t.Errorf("%q: the error does not show it: %v", bad, err)
 		}
+	}
+}
+
+func TestOnlyTheNamedPipelinesAreOpened(t *testing.T) {
+	config := playground.DefaultConfig()
+	for _, bad := range []string{"", "orders,nobody", "orders,orders"} {
+		if err := config.Only(bad); err == nil || len(config.Pipelines) != 5 {
+			t.Errorf("%q: %v, %d pipelines", bad, err, len(config.Pipelines))
+		}
+	}
+	must(t, config.Only("shipping,orders"))
+	if names := config.Pipelines; len(names) != 2 || names[0].Name != "shipping" || names[1].Name != "orders" {
+		t.Errorf("pipelines = %+v", config.Pipelines)
 	}
 }
 
