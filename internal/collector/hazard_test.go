@@ -3,6 +3,7 @@ package collector
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,4 +122,95 @@ func TestAHealthyPipelineHasNoFinding(t *testing.T) {
 			t.Errorf("found %+v", p.Findings)
 		}
 	})
+}
+
+// TestFindingsRememberWhatWasSeenBefore runs the collector over sources whose hazards show only by comparison.
+func TestFindingsRememberWhatWasSeenBefore(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		look := func(failed, expired, evicted int64) {
+			b.store.set(func(f *fakeSource) {
+				p := stuckPass(0, 0)
+				f.scheme.OnFail, f.scheme.DoneTTL = "ack", 10*time.Minute
+				p.States[dedup.Failed], p.Expired, p.Matched = failed, expired, 5000
+				f.stats = dedup.StoreStats{Pass: p, Health: dedup.StoreHealth{EvictionPolicy: "allkeys-lru", MemoryMax: ptr(1), EvictedKeys: ptr(evicted)}}
+			})
+			pass(2 * testInterval)
+		}
+		says := func(kind string, tier dedup.Tier, part string) {
+			t.Helper()
+			for _, f := range b.pipeline(t, "orders").Findings {
+				if f.Kind == kind {
+					if f.Tier != tier || !strings.Contains(f.Text+f.Evidence, part) {
+						t.Errorf("%+v, want %s and %q", f, tier, part)
+					}
+					return
+				}
+			}
+			t.Errorf("%s was not found in %v", kind, kindsOf(b.pipeline(t, "orders")))
+		}
+		look(2000, 300, 0)
+		says("failed_and_acked", dedup.Warning, "2,000 messages")
+		says("eviction_possible", dedup.Warning, "allkeys-lru")
+		pass(11 * time.Minute)
+		look(2003, 350, 7)
+		says("failed_and_acked", dedup.Severe, "3 of them in the last hour")
+		says("purge_not_running", dedup.Normal, "50 more than 11m30s before")
+		says("markers_evicted", dedup.Severe, "evicted_keys rose")
+		if slices.Contains(kindsOf(b.pipeline(t, "orders")), "eviction_possible") {
+			t.Error("what has happened is still called possible")
+		}
+		says("dedup_window_short", dedup.Warning, "the time that the queue has been watched for")
+	})
+}
+
+func TestGrowthReachesBackAnHour(t *testing.T) {
+	var g growth
+	at := func(minutes int) *dedup.Pass {
+		return &dedup.Pass{Ended: findingNow.Add(time.Duration(minutes) * time.Minute), Expired: int64(minutes)}
+	}
+	if _, ok := g.first(); ok {
+		t.Error("there is a pass before the first one")
+	}
+	for m := range 200 {
+		g.take(at(m))
+		g.take(&dedup.Pass{Ended: at(m).Ended.Add(30 * time.Second), Expired: -1})
+	}
+	if first, _ := g.first(); first.expired != 139 || len(g.notes) != 61 {
+		t.Errorf("the oldest of %d notes is of minute %d, want 61 from minute 139 on", len(g.notes), first.expired)
+	}
+	g.take(at(3))
+	if first, _ := g.first(); first.expired != 3 || len(g.notes) != 1 {
+		t.Errorf("after the clock was set back: %+v", g.notes)
+	}
+}
+
+func TestMarkersThatHoldMessagesBack(t *testing.T) {
+	overdue := dedup.Marker{ID: "overdue", State: dedup.Processing, Since: findingNow.Add(findingOffset - time.Hour), Expires: findingNow.Add(time.Hour)}
+	endless := forever(dedup.Processing, time.Minute)
+	tests := map[string]struct {
+		marker dedup.Marker
+		change func(*pipeline, *view)
+		held   bool
+	}{
+		"one older than honest work takes":  {overdue, func(*pipeline, *view) {}, true},
+		"one without expiry":                {endless, func(*pipeline, *view) {}, true},
+		"not one that was claimed just now": {forever(dedup.Processing, -time.Minute), func(*pipeline, *view) {}, false},
+		"not by age when no limit is known": {overdue, func(p *pipeline, _ *view) { p.MaxProcessing = 0 }, false},
+		"not while the store is down":       {overdue, func(_ *pipeline, v *view) { v.storeDown = "refused" }, false},
+		"not when it may be another's":      {overdue, func(p *pipeline, _ *view) { p.partner = "emails" }, false},
+		"not a business row that waits":     {overdue, func(_ *pipeline, v *view) { v.scheme.StuckAfter = time.Minute }, false},
+		"not where no expiry is how it is":  {endless, func(_ *pipeline, v *view) { v.scheme.ProcessingTTL = 0 }, false},
+		"not without a pass":                {overdue, func(_ *pipeline, v *view) { v.stats.Pass = nil }, false},
+		"not in a pipeline without a store": {overdue, func(p *pipeline, _ *view) { p.store = nil }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: time.Minute}, store: &storeWatch{}}
+			v := view{now: findingNow, scheme: nackScheme, stats: dedup.StoreStats{Pass: passWith(func(p *dedup.Pass) { p.OldestProcessing = []dedup.Marker{tt.marker} })}}
+			tt.change(p, &v)
+			if got := p.heldMarkers(v); (len(got) > 0) != tt.held {
+				t.Errorf("held %+v, want %v", got, tt.held)
+			}
+		})
+	}
 }
