@@ -25,7 +25,7 @@ test: ## check format, generated code and rules, then run all tests on real serv
 	@scripts/test
 
 bench: ## measure the figures of the product and compare each with its target
-	@scripts/setup run
+	@scripts/setup bench
 	@scripts/bench
 
 build: ## build bin/dashboard and bin/playground

@@ -26,6 +26,8 @@ func groups() []group {
 	return []group{
 		{"history", measureHistory},
 		{"markers", measureMarkers},
+		{"rows", measureRows},
+		{"stuck", measureStuck},
 		{"broker", measureBroker},
 		{"overview", measureOverview},
 		{"program", measureProgram},

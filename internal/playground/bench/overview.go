@@ -34,7 +34,7 @@ const (
 func measureOverview(ctx context.Context, b *bench) error {
 	source := &snapshotSource{}
 	source.next()
-	site, closeSite, err := newSite(ctx, filepath.Join(b.folder, "overview"), source)
+	site, closeSite, err := newSite(ctx, filepath.Join(b.folder, "overview"), "viewer", source)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,17 @@ func measureOverview(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// newSite returns the web of a dashboard whose figures come from source.
-func newSite(ctx context.Context, dir string, source *snapshotSource) (_ http.Handler, closeSite func(), err error) {
+// figureSource is what the pages show.
+type figureSource interface {
+	Snapshot() *dedup.Snapshot
+	Tried() bool
+	Ready() <-chan struct{}
+	QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]series.Line, error)
+}
+
+// newSite returns the web of a dashboard whose figures come from source, with one account of a role. Its markers are
+// those of the stores.
+func newSite(ctx context.Context, dir, role string, source figureSource, stores ...admin.MarkerStore) (_ http.Handler, closeSite func(), err error) {
 	log := slog.New(slog.DiscardHandler)
 	db, err := journal.Open(ctx, dir, log)
 	if err != nil {
@@ -82,14 +91,17 @@ func newSite(ctx context.Context, dir string, source *snapshotSource) (_ http.Ha
 	if err != nil {
 		return nil, nil, err
 	}
-	accounts, err := auth.New(auth.Config{Users: []auth.UserConfig{{Name: benchUser, Role: "viewer", PasswordHash: secret.New(hash)}}}, db)
+	accounts, err := auth.New(auth.Config{Users: []auth.UserConfig{{Name: benchUser, Role: role, PasswordHash: secret.New(hash)}}}, db)
 	if err != nil {
 		return nil, nil, err
 	}
 	first := auth.NewFirstAdmin(accounts, filepath.Join(dir, "link"), func(string) string { return "" }, func(string) {})
+	gate := admin.NewGate(db.Audit(), db, log)
+	keeper := admin.NewMarkers(admin.MarkersDeps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
+		Stores: stores, Judge: dedup.Judge, Log: log})
 	s, err := server.New(server.DefaultConfig(), server.Deps{
-		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first,
-		Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log, Version: "bench",
+		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first, Markers: keeper, JudgeMarker: dedup.Judge,
+		Gate: gate, Sessions: db.Sessions(), Log: log, Version: "bench",
 	})
 	if err != nil {
 		return nil, nil, err

@@ -8,18 +8,30 @@ import (
 
 // A target is the limit that a figure is compared with; the zero target compares with nothing.
 type target struct {
-	atMost float64
-	zero   bool // the limit is 0
+	atMost  float64
+	atLeast float64 // used instead when it is set
+	zero    bool    // the limit is 0
 }
 
 // none is the target of what must not happen.
 var none = target{zero: true}
 
 func (t target) String() string {
-	if t == (target{}) {
+	switch {
+	case t == (target{}):
 		return "-"
+	case t.atLeast != 0:
+		return ">= " + number(t.atLeast)
+	default:
+		return "<= " + number(t.atMost)
 	}
-	return "<= " + number(t.atMost)
+}
+
+func (t target) reached(value float64) bool {
+	if t.atLeast != 0 {
+		return value >= t.atLeast
+	}
+	return value <= t.atMost
 }
 
 // table prints a figure as soon as it is known, in columns.
@@ -33,7 +45,7 @@ func (t *table) add(name string, value float64, unit string, goal target) {
 	verdict := ""
 	switch {
 	case goal == (target{}):
-	case value <= goal.atMost:
+	case goal.reached(value):
 		verdict = "ok"
 	default:
 		verdict = "short"
