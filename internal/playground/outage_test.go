@@ -91,14 +91,20 @@ func newOutage(t *testing.T) *outage {
 		o.stores[name], err = servers.StartRedis(t.Context(), servers.RedisOptions{Dir: filepath.Join(dir, name), Args: []string{"--appendonly", "yes"}})
 		must(t, err)
 		t.Cleanup(func() { _ = o.stores[name].Stop(context.Background()) })
-		must(t, o.broker.API(t.Context(), http.MethodPut, "/api/queues/%2F/"+name, map[string]any{"durable": true}, nil))
+		o.declare(name, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
 	}
+	o.declare("dead", map[string]any{})
 	port, err := servers.FreePort()
 	must(t, err)
 	o.listen = fmt.Sprintf("127.0.0.1:%d", port)
 	must(t, os.WriteFile(o.config, []byte(o.yaml(filepath.Join(dir, "data"))), 0o600))
 	t.Setenv("OUTAGE_TOKEN", outageToken)
 	return o
+}
+
+func (o *outage) declare(queue string, arguments map[string]any) {
+	o.t.Helper()
+	must(o.t, o.broker.API(o.t.Context(), http.MethodPut, "/api/queues/%2F/"+queue, map[string]any{"durable": true, "arguments": arguments}, nil))
 }
 
 func (o *outage) yaml(data string) string {
