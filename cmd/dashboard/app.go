@@ -75,41 +75,22 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err := accounts.CheckConflicts(ctx); err != nil {
 		return nil, unusable("auth.users: %w", err)
 	}
-	first := auth.NewFirstAdmin(accounts, filepath.Join(cfg.DataDir, "first-admin-link"),
-		func(token string) string {
-			return cfg.Server.URL(a.listener.Addr(), "/setup?"+url.Values{"token": {token}}.Encode())
-		},
-		func(link string) {
-			fmt.Fprintf(out, "Make the first admin within %s: %s\n", auth.FirstAdminLife, link)
-		})
-	if err := first.Start(ctx); err != nil {
-		return nil, fmt.Errorf("one-time link: %w", err)
+	first, err := a.firstAdmin(ctx, cfg, accounts, out)
+	if err != nil {
+		return nil, err
 	}
-	a.background("one-time link", func(ctx context.Context) error { first.Run(ctx, log); return nil })
 
-	deps := collector.Deps{Pipelines: cfg.Pipelines, Series: history, Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
-	for _, b := range cfg.Brokers {
-		client, err := broker.New(b)
-		if err != nil {
-			return nil, unusable("broker %s: %w", b.Name, err)
-		}
-		deps.Brokers = append(deps.Brokers, client)
+	brokers, err := openBrokers(cfg.Brokers)
+	if err != nil {
+		return nil, err
 	}
-	var stores []admin.MarkerStore
-	for _, s := range cfg.Stores {
-		store, err := markers.Open(s, log)
-		if err != nil {
-			return nil, unusable("%w", err)
-		}
-		a.teardown.add("store "+s.Name, func(context.Context) error { return store.Close() })
-		a.background("sweep of "+s.Name, func(ctx context.Context) error { store.Run(ctx); return nil })
-		deps.Stores = append(deps.Stores, store)
-		deps.Reporters = append(deps.Reporters, store)
-		single, err := a.markerStore(s, store, log)
-		if err != nil {
-			return nil, err
-		}
-		stores = append(stores, single)
+	watched, acting, err := a.openStores(cfg.Stores)
+	if err != nil {
+		return nil, err
+	}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Series: history, Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	for _, store := range watched {
+		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
 	observer, err := collector.New(cfg.Collector, deps)
 	if err != nil {
@@ -120,12 +101,59 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	gate := admin.NewGate(db.Audit(), db, log)
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, Markers: a.singleMarkers(cfg, gate, db, observer, stores), JudgeMarker: dedup.Judge, Sessions: db.Sessions(), Log: log, Version: version(),
+		Gate: gate, Markers: a.singleMarkers(cfg, gate, db, observer, acting), JudgeMarker: dedup.Judge,
+		Sessions: db.Sessions(), Log: log, Version: version(),
 	})
 	if err != nil {
 		return nil, unusable("%w", err)
 	}
 	return a, nil
+}
+
+// firstAdmin offers the one-time link while there is no admin.
+func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth.Service, out io.Writer) (*auth.FirstAdmin, error) {
+	first := auth.NewFirstAdmin(accounts, filepath.Join(cfg.DataDir, "first-admin-link"),
+		func(token string) string {
+			return cfg.Server.URL(a.listener.Addr(), "/setup?"+url.Values{"token": {token}}.Encode())
+		},
+		func(link string) {
+			fmt.Fprintf(out, "Make the first admin within %s: %s\n", auth.FirstAdminLife, link)
+		})
+	if err := first.Start(ctx); err != nil {
+		return nil, fmt.Errorf("one-time link: %w", err)
+	}
+	a.background("one-time link", func(ctx context.Context) error { first.Run(ctx, a.log); return nil })
+	return first, nil
+}
+
+func openBrokers(configured []broker.Config) ([]collector.Broker, error) {
+	var brokers []collector.Broker
+	for _, b := range configured {
+		client, err := broker.New(b)
+		if err != nil {
+			return nil, unusable("broker %s: %w", b.Name, err)
+		}
+		brokers = append(brokers, client)
+	}
+	return brokers, nil
+}
+
+// openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.
+func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []admin.MarkerStore, err error) {
+	for _, cfg := range configured {
+		store, err := markers.Open(cfg, a.log)
+		if err != nil {
+			return nil, nil, unusable("%w", err)
+		}
+		a.teardown.add("store "+cfg.Name, func(context.Context) error { return store.Close() })
+		a.background("sweep of "+cfg.Name, func(ctx context.Context) error { store.Run(ctx); return nil })
+		single, err := a.markerStore(cfg, store, a.log)
+		if err != nil {
+			return nil, nil, err
+		}
+		watched, acting = append(watched, store), append(acting, single)
+	}
+	return watched, acting, nil
 }
 
 // Addr returns the bound address.

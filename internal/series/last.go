@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/tsdb/index"
 )
 
 // recent is the span in which nearly every series has a sample.
@@ -108,6 +109,14 @@ func (s scan) addFromBlock(b *tsdb.Block, found map[string]reading, pick picker)
 	if err != nil {
 		return fmt.Errorf("look up series in block %s: %w", b, err)
 	}
+	if err := s.addFrom(index, samples, refs, found, pick); err != nil {
+		return fmt.Errorf("block %s: %w", b, err)
+	}
+	return nil
+}
+
+// addFrom adds the referred series of an index that are not found yet, with their chunks from samples.
+func (s scan) addFrom(listed tsdb.IndexReader, samples tsdb.ChunkReader, refs index.Postings, found map[string]reading, pick picker) error {
 	var (
 		builder labels.ScratchBuilder
 		key     []byte
@@ -117,20 +126,20 @@ func (s scan) addFromBlock(b *tsdb.Block, found map[string]reading, pick picker)
 		if s.ctx.Err() != nil {
 			return queryError(context.Cause(s.ctx))
 		}
-		if err := index.Series(refs.At(), &builder, nil); err != nil {
-			return fmt.Errorf("read a series of block %s: %w", b, err)
+		if err := listed.Series(refs.At(), &builder, nil); err != nil {
+			return fmt.Errorf("read a series: %w", err)
 		}
 		l := builder.Labels()
 		key = l.Bytes(key[:0])
 		if _, have := found[string(key)]; have {
 			continue
 		}
-		if err := index.Series(refs.At(), &builder, &metas); err != nil {
-			return fmt.Errorf("read a series of block %s: %w", b, err)
+		if err := listed.Series(refs.At(), &builder, &metas); err != nil {
+			return fmt.Errorf("read a series: %w", err)
 		}
 		at, v, ok, err := lastChunk(samples, metas, pick)
 		if err != nil {
-			return fmt.Errorf("read a chunk of block %s: %w", b, err)
+			return fmt.Errorf("read a chunk: %w", err)
 		}
 		if ok {
 			found[string(key)] = reading{labels: l, at: at, value: v}

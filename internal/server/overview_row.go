@@ -251,56 +251,69 @@ func compareText(a, b string) int { return cmp.Compare(strings.ToLower(a), strin
 
 // headline sums what can be summed over the pipelines that know it, and says how many those are.
 func headline(all []judged) []templates.Stat {
-	var rate, n, low, high, dead, busy float64
-	known, atLeast := map[string]int{}, map[string]bool{}
-	var window time.Duration
-	count := func(key string, f dedup.Figure) {
-		known[key]++
-		atLeast[key] = atLeast[key] || f.AtLeast
-	}
+	t := tally{of: len(all), known: map[string]int{}, atLeast: map[string]bool{}}
 	for _, p := range all {
-		if len(p.Windows) > 0 {
-			if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
-				rate += m.Value / m.Covered.Seconds()
-				window = p.Windows[0].Window
-				count("messages", m)
-			}
-		}
-		if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
-			n, low, high = n+d.N, low+d.Low*d.N, high+d.High*d.N
-			count("rate", d)
-		}
-		if p.DeadLetters.Known() {
-			dead += p.DeadLetters.Value
-			count("dead", p.DeadLetters)
-		}
-		if f := processing(p.PipelineStatus); f.Known() {
-			busy += f.Value
-			count("busy", f)
-		}
+		t.add(p)
 	}
-	stat := func(label, key, value string) templates.Stat {
-		s := templates.Stat{Label: label, Value: value, Known: known[key] > 0}
-		if atLeast[key] {
-			s.Value = "≥ " + value
-		}
-		if !s.Known {
-			s.Value, s.Note = "unknown", "no pipeline knows"
-		} else if known[key] < len(all) {
-			s.Note = templates.Number(float64(known[key])) + " of " + templates.Number(float64(len(all))) + " pipelines"
-		}
-		return s
-	}
-	messages := stat("Messages", "messages", templates.Rate(rate)+"/s")
+	messages := t.stat("Messages", "messages", templates.Rate(t.rate)+"/s")
 	if messages.Known {
-		messages.Note = strings.TrimSuffix("mean of "+templates.Window(window)+" · "+messages.Note, " · ")
+		messages.Note = strings.TrimSuffix("mean of "+templates.Window(t.window)+" · "+messages.Note, " · ")
 	}
 	return []templates.Stat{
 		messages,
-		stat("Duplicate rate", "rate", templates.PercentRange(low/n, high/n)),
-		stat("Dead letters", "dead", templates.Number(dead)),
-		stat("Processing markers", "busy", templates.Number(busy)),
+		t.stat("Duplicate rate", "rate", templates.PercentRange(t.low/t.n, t.high/t.n)),
+		t.stat("Dead letters", "dead", templates.Number(t.dead)),
+		t.stat("Processing markers", "busy", templates.Number(t.busy)),
 	}
+}
+
+// A tally adds up the figures of all pipelines, and counts how many of them know each.
+type tally struct {
+	of                             int
+	rate, n, low, high, dead, busy float64
+	window                         time.Duration
+	known                          map[string]int
+	atLeast                        map[string]bool
+}
+
+func (t *tally) add(p judged) {
+	if len(p.Windows) > 0 {
+		if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
+			t.rate += m.Value / m.Covered.Seconds()
+			t.window = p.Windows[0].Window
+			t.count("messages", m)
+		}
+	}
+	if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
+		t.n, t.low, t.high = t.n+d.N, t.low+d.Low*d.N, t.high+d.High*d.N
+		t.count("rate", d)
+	}
+	if p.DeadLetters.Known() {
+		t.dead += p.DeadLetters.Value
+		t.count("dead", p.DeadLetters)
+	}
+	if f := processing(p.PipelineStatus); f.Known() {
+		t.busy += f.Value
+		t.count("busy", f)
+	}
+}
+
+func (t *tally) count(key string, f dedup.Figure) {
+	t.known[key]++
+	t.atLeast[key] = t.atLeast[key] || f.AtLeast
+}
+
+func (t *tally) stat(label, key, value string) templates.Stat {
+	s := templates.Stat{Label: label, Value: value, Known: t.known[key] > 0}
+	if t.atLeast[key] {
+		s.Value = "≥ " + value
+	}
+	if !s.Known {
+		s.Value, s.Note = "unknown", "no pipeline knows"
+	} else if t.known[key] < t.of {
+		s.Note = templates.Number(float64(t.known[key])) + " of " + templates.Number(float64(t.of)) + " pipelines"
+	}
+	return s
 }
 
 // sortedLabels lists labels as facts, in the order of their names.

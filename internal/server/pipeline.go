@@ -117,9 +117,9 @@ func listOfFinding(kind string) string {
 		return string(admin.PermanentList)
 	case "messages_given_up":
 		return string(admin.GaveUpList)
-	case "messages_failed_acked", "rows_failed_acked":
+	case "failed_and_acked":
 		return string(admin.FailedList)
-	case "processing_too_long", "looping", "markers_stuck", "blocked_at_head":
+	case "stuck_markers", "looping", "head_blocked":
 		return string(admin.ProcessingList)
 	default:
 		return ""

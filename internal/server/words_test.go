@@ -1,6 +1,7 @@
 package server
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -145,5 +146,24 @@ func TestOneThingIsNotPlural(t *testing.T) {
 	_, doc := overviewPage(t, snap, "")
 	if text := doc.Find("#sources").Text(); strings.Contains(text, " 1 markers") || !strings.Contains(text, " 1 marker") {
 		t.Errorf("the cards say %q", oneLine(doc.Find("#sources")))
+	}
+}
+
+func TestEachFindingThatLinksToAListIsADocumentedKind(t *testing.T) {
+	documented, err := os.ReadFile("../../docs/findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string]string{
+		"marker_without_expiry": "no-expiry", "messages_given_up": "gave-up", "failed_and_acked": "failed",
+		"stuck_markers": "processing", "looping": "processing", "head_blocked": "processing",
+	}
+	for kind, list := range lists {
+		if !strings.Contains(string(documented), "| `"+kind+"` |") {
+			t.Errorf("docs/findings.md does not know %s", kind)
+		}
+		if got := listOfFinding(kind); got != list {
+			t.Errorf("%s links to the list %q, want %q", kind, got, list)
+		}
 	}
 }

@@ -76,17 +76,8 @@ func run(ctx context.Context, listen, dir, password string) error {
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /demo/scene/{name}", func(w http.ResponseWriter, r *http.Request) {
-		st.set(r.PathValue("name"))
-		for _, p := range st.Snapshot().Pipelines {
-			srv.Changed("pipeline:" + p.Pipeline.Name)
-		}
-		srv.Changed("overview")
-	})
-	mux.Handle("/", srv.Handler())
 	fmt.Println("Demo: http://" + l.Addr().String())
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	web := &http.Server{Handler: st.handler(srv), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		<-ctx.Done()
 		_ = web.Close()
@@ -173,4 +164,18 @@ func (s *stage) Ready() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
+}
+
+// handler serves the pages, and a switch from one scene to another.
+func (st *stage) handler(srv *server.Server) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /demo/scene/{name}", func(w http.ResponseWriter, r *http.Request) {
+		st.set(r.PathValue("name"))
+		for _, p := range st.Snapshot().Pipelines {
+			srv.Changed("pipeline:" + p.Pipeline.Name)
+		}
+		srv.Changed("overview")
+	})
+	mux.Handle("/", srv.Handler())
+	return mux
 }
