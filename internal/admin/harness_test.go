@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type shelf struct {
 	mu      sync.Mutex
 	server  string
+	now     func() time.Time // our clock
 	markers map[string]dedup.Sighting
 	clears  map[string]int // successful clears by key
 	err     error          // of every reading
@@ -33,7 +34,7 @@ type shelf struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{server: "run-1", markers: map[string]dedup.Sighting{}, clears: map[string]int{}}
+	return &shelf{server: "run-1", now: time.Now, markers: map[string]dedup.Sighting{}, clears: map[string]int{}}
 }
 
 func (s *shelf) put(m dedup.Sighting) {
@@ -69,7 +70,7 @@ func (s *shelf) Look(_ context.Context, keys []string) ([]*dedup.Sighting, error
 	out := make([]*dedup.Sighting, len(keys))
 	for i, k := range keys {
 		if m, ok := s.markers[k]; ok {
-			m.Server = s.server
+			m.Server, m.At = s.server, s.now()
 			out[i] = &m
 		}
 	}
@@ -82,6 +83,7 @@ func (s *shelf) Lookup(_ context.Context, term string) ([]dedup.Sighting, error)
 	var found []dedup.Sighting
 	for _, m := range s.markers {
 		if m.ID == term || m.BusinessKey == term {
+			m.At = s.now()
 			found = append(found, m)
 		}
 	}
@@ -91,7 +93,7 @@ func (s *shelf) Lookup(_ context.Context, term string) ([]dedup.Sighting, error)
 func (s *shelf) Browse(context.Context, dedup.MarkerQuery) (dedup.MarkerPage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var page dedup.MarkerPage
+	page := dedup.MarkerPage{At: s.now()}
 	for _, m := range s.markers {
 		page.Markers = append(page.Markers, m.Marker)
 	}
@@ -224,6 +226,7 @@ func newDesk(t *testing.T, change func(*admin.MarkersDeps, *journal.DB)) *desk {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	d := &desk{db: db, shelf: newShelf(), round: &round{}, clock: &clock{now: time.Now()}}
+	d.shelf.now = d.clock.Now
 	d.round.set(d.snapshot(dedup.Evidence{}, nil))
 	d.deps = admin.MarkersDeps{
 		Gate: admin.NewGate(db.Audit(), db, log), Trail: db.Audit(), Journal: db.Operations(), Snapshots: d.round,

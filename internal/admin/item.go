@@ -111,7 +111,7 @@ func (r *run) check(ctx context.Context, planned PlanItem) (dedup.Sighting, *ded
 
 // alive says why the owner of a marker may be at work after all.
 func (r *run) alive(now dedup.Sighting, planned PlanItem) string {
-	verdict, reasons := r.markers.judge(r.markers.view(r.store.Name), r.store, now.Marker)
+	verdict, reasons := r.markers.judge(r.markers.view(r.store.Name), r.store, now.Marker, now.At)
 	switch {
 	case verdict == dedup.StillWorking:
 		return "owner alive: " + strings.Join(reasons, "; ")

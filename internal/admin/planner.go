@@ -143,7 +143,7 @@ func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) erro
 // planItem adds a marker to the plan, or to what is left out.
 func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) {
 	item := newItem(s)
-	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker)
+	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker, s.At)
 	if why := r.leaveOut(item); why != "" {
 		p.LeftOut = append(p.LeftOut, LeftOut{Key: s.Key, ID: s.ID, Why: why})
 		return
@@ -186,7 +186,7 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 		if f.Match != "" && !strings.Contains(mk.ID, f.Match) && !strings.Contains(mk.BusinessKey, f.Match) {
 			continue
 		}
-		if verdict, _ := m.judge(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
+		if verdict, _ := m.judgeListed(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
 			continue
 		}
 		if len(mk.Key) > maxKey {
