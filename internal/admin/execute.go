@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,9 +25,6 @@ const (
 	maxReason    = 500
 	maxToken     = 128
 )
-
-// stoppedByEnd is why items are left when the dashboard is stopped.
-const stoppedByEnd = "the dashboard was stopped"
 
 // Execute begins to carry a plan out and returns the operation at once; it goes on when the caller has gone. A plan that
 // is being or was carried out returns the operation that has it, and nothing is done twice. Any admin may carry out the
@@ -143,9 +141,24 @@ type run struct {
 	entry Entry
 
 	mu sync.Mutex
-	// Under mu: why no further item may begin, and what came of those that were.
-	stopped string
-	results map[dedup.Result]int
+	// Under mu: why no further item may begin, what came of those that were, and what of it is still to be written.
+	stopped      string
+	results      map[dedup.Result]int
+	owedOutcomes []ItemOutcome
+	owedEntries  []owedEntry
+}
+
+// An owedEntry is an outcome that the audit could not take.
+type owedEntry struct {
+	entry Entry
+	phase string
+}
+
+// owe notes what could not be written.
+func (r *run) owe(note func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	note()
 }
 
 // halt lets no further item begin. The first cause is kept.
@@ -213,12 +226,18 @@ func (m *Markers) takeSlot(r *run, item int) {
 	m.deps.Changed("operation:" + r.operation.ID)
 }
 
-// finish marks the operation as ended and audits its result. Both have happened: what cannot be written is logged.
+// finish marks the operation as ended and audits its result. All of it has happened: an operation whose outcomes are not
+// all in journal and audit is left open, and recovery completes it.
 func (m *Markers) finish(r *run) {
-	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
+	ctx, cancel := writing(context.Background())
 	defer cancel()
-	if err := m.deps.Journal.End(ctx, r.operation.ID, m.deps.Now(), r.stopped == stoppedByEnd, r.stopped); err != nil {
-		m.deps.Log.Error("the end of an operation could not be kept", "operation", r.operation.ID, "err", err)
+	err := r.settle(ctx)
+	if err == nil {
+		err = m.deps.Journal.End(ctx, r.operation.ID, m.deps.Now(), r.stopped == stoppedByEnd, r.stopped)
+	}
+	if err != nil {
+		m.leave(r.operation.ID, cmp.Or(r.stopped, journalFailed))
+		m.deps.Log.Error("the end of an operation could not be kept; it is tried again", "operation", r.operation.ID, "err", err)
 	}
 	var failure error
 	if r.stopped != "" {
@@ -226,6 +245,21 @@ func (m *Markers) finish(r *run) {
 	}
 	m.deps.Gate.finish(ctx, r.entry, r.tally(), failure)
 	m.deps.Changed("operation:" + r.operation.ID)
+}
+
+// settle writes what could not be written before. Whether every item has its outcome in the journal is for End to say.
+func (r *run) settle(ctx context.Context) error {
+	for _, out := range r.owedOutcomes {
+		if err := r.markers.deps.Journal.Done(ctx, r.operation.ID, out); err != nil {
+			r.markers.deps.Log.Error("the outcome of an item could not be kept at the end either", "operation", r.operation.ID, "item", out.Item, "err", err)
+		}
+	}
+	for _, owed := range r.owedEntries {
+		if err := r.gate.record(ctx, owed.entry, owed.phase); err != nil {
+			return fmt.Errorf("record the outcome of %s: %w", owed.entry.Target, err)
+		}
+	}
+	return nil
 }
 
 // tally counts the results in words: "12 cleared, 1 gone".
@@ -245,12 +279,16 @@ func (m *Markers) Operation(ctx context.Context, who Caller, id string) (Operati
 	if err := m.allow(ctx, who, auth.Operator, "read_operation", id); err != nil {
 		return Operation{}, err
 	}
+	live := m.isLive(id)
 	o, ok, err := m.deps.Journal.Operation(ctx, id)
 	if err != nil {
 		return Operation{}, unkept("The operation cannot be read", err)
 	}
 	if !ok {
 		return Operation{}, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation"}
+	}
+	if o.Ended.IsZero() && !live {
+		o.Stopped = toBeCompleted
 	}
 	return o, nil
 }

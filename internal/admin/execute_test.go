@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -444,94 +442,5 @@ func TestRecoveryLeavesOperationsOfThisRunAlone(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestACrashAtAnyPointLeavesEachItemInOneStateAndClearsNoneTwice(t *testing.T) {
-	f := &fuse{left: -1}
-	d := newDesk(t, func(deps *admin.MarkersDeps, db *journal.DB) {
-		deps.Gate = admin.NewGate(fusedAudit{f, db.Audit()}, db, deps.Log)
-		deps.Journal = fusedJournal{db.Operations(), f}
-	})
-	d.deps.Stores[0].Actor = fusedActor{d.shelf, f}
-	d.restart(t)
-	round := 0
-	seen := map[string]int{}
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 6).Draw(rt, "items")
-		calls := rapid.IntRange(0, 8*n+4).Draw(rt, "calls before the crash")
-		late := rapid.Bool().Draw(rt, "the last call took effect")
-		round++
-		var ids []string
-		for i := range n {
-			ids = append(ids, fmt.Sprintf("%d-%d", round, i))
-			d.shelf.put(processing(ids[i]))
-		}
-		p := d.plan(t, ada, ids...)
-		f.mu.Lock()
-		f.left, f.late = calls, late
-		f.mu.Unlock()
-		id, _ := d.Execute(context.Background(), ada, admin.ExecuteRequest{PlanID: p.ID, Reason: why})
-		for id != "" && !f.blown() {
-			if o, err := d.Operation(context.Background(), operator, id); err != nil || !o.Ended.IsZero() {
-				break
-			}
-		}
-		d.restart(t) // waits for what still runs in vain
-		f.mu.Lock()
-		f.left, f.late = -1, false
-		f.mu.Unlock()
-		d.recoverNow(t)
-		if _, claimed, _ := d.Planned(context.Background(), ada, p.ID); claimed != "" {
-			id = claimed
-		}
-		if id == "" {
-			for _, m := range ids {
-				if !d.shelf.has("msg:" + m) {
-					rt.Errorf("marker %s was cleared without an operation", m)
-				}
-			}
-			seen["no operation"]++
-			return
-		}
-		d.checkCrashed(rt, id, ids, seen)
-	})
-	t.Logf("ends of items: %v", seen)
-	for _, end := range []string{"not tried", "cleared", "unknown outcome"} {
-		if seen[end] == 0 {
-			t.Errorf("no item ended as %q: the test proves nothing", end)
-		}
-	}
-}
-
-// checkCrashed compares what an operation says after a crash with what is in the store.
-func (d *desk) checkCrashed(rt *rapid.T, id string, ids []string, seen map[string]int) {
-	o, err := d.Operation(context.Background(), operator, id)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	if o.Ended.IsZero() {
-		rt.Errorf("the operation never ends")
-	}
-	images, err := d.db.Operations().Images(context.Background(), id)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	for i, end := range strings.Split(results(o), ", ") {
-		there, clears := d.shelf.has("msg:"+ids[i]), d.shelf.clears["msg:"+ids[i]]
-		_, kept := images[i]
-		seen[end]++
-		switch {
-		case end == "begun":
-			rt.Errorf("item %d is begun for ever", i)
-		case clears > 1:
-			rt.Errorf("item %d was cleared %d times", i, clears)
-		case end == "not tried" && !there, end == "cleared" && there, end == "not done" && !there, end == "refused" && !there:
-			rt.Errorf("item %d is said to be %s, the marker is there: %t", i, end, there)
-		case !there && !kept:
-			rt.Errorf("item %d was cleared without an image", i)
-		case !there && o.Outcomes[i].Restorable.IsZero():
-			rt.Errorf("item %d was cleared and cannot be restored: %+v", i, o.Outcomes[i])
-		}
 	}
 }

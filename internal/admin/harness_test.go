@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -113,7 +114,7 @@ func (s *shelf) compare(seen dedup.Sighting) *dedup.Outcome {
 	case !ok:
 		return &dedup.Outcome{Result: dedup.Gone}
 	case string(now.Value) != string(seen.Value) || now.ExpiresMillis != seen.ExpiresMillis || now.Type != seen.Type:
-		return &dedup.Outcome{Result: dedup.Changed, Now: &now}
+		return &dedup.Outcome{Result: dedup.Changed, Text: "now " + string(now.State) + " again", Now: &now}
 	}
 	return nil
 }
@@ -265,7 +266,23 @@ func (d *desk) snapshot(e dedup.Evidence, pass *dedup.Pass) *dedup.Snapshot {
 	}}
 }
 
-// recoverNow runs the recovery once.
+// recoverOnce lets the recovery try once, whether it succeeds or not.
+func (d *desk) recoverOnce(t *testing.T) {
+	t.Helper()
+	tidied := make(chan struct{})
+	deps := d.deps
+	deps.Journal = purges{deps.Journal, tidied}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- admin.NewMarkers(deps).Run(ctx) }()
+	<-tidied
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recoverNow runs the recovery until nothing is left to recover.
 func (d *desk) recoverNow(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -397,6 +414,23 @@ func (d *desk) trail(t *testing.T, operation string) []string {
 	return words
 }
 
+// spoken counts the intents and the outcomes of an operation in the audit, by target.
+func (d *desk) spoken(t rapid.TB, operation string) (intents, outcomes map[string]int) {
+	entries, err := d.Audit(context.Background(), operator, admin.AuditQuery{Limit: 500, Operation: operation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	intents, outcomes = map[string]int{}, map[string]int{}
+	for _, e := range entries {
+		if e.Phase == admin.Intent {
+			intents[e.Target]++
+		} else {
+			outcomes[e.Target]++
+		}
+	}
+	return intents, outcomes
+}
+
 // fuse lets a number of calls pass and fails every one after that, as if the program were dead by then.
 type fuse struct {
 	mu   sync.Mutex
@@ -421,6 +455,13 @@ func (f *fuse) burn() (bool, error) {
 	effect := f.late
 	f.late = false
 	return effect, errDead
+}
+
+// set lets so many calls pass from now on.
+func (f *fuse) set(left int, late bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.late = left, late
 }
 
 // blown reports whether nothing takes effect any more.
@@ -483,8 +524,11 @@ func (j fusedJournal) Keep(ctx context.Context, operation string, item int, imag
 	return j.through(func() error { return j.MarkerJournal.Keep(ctx, operation, item, image, until) })
 }
 
-func (j fusedJournal) Claim(ctx context.Context, operation string, item int, restore string) (image dedup.Sighting, err error) {
-	dead := j.through(func() error { image, err = j.MarkerJournal.Claim(ctx, operation, item, restore); return err })
+func (j fusedJournal) Claim(ctx context.Context, operation string, item int, restore, interrupted string) (image dedup.Sighting, err error) {
+	dead := j.through(func() error {
+		image, err = j.MarkerJournal.Claim(ctx, operation, item, restore, interrupted)
+		return err
+	})
 	return image, dead
 }
 

@@ -89,10 +89,14 @@ type Markers struct {
 	// stopping is closed when no further item may begin.
 	stopping chan struct{}
 	mu       sync.Mutex
-	// Under mu: whether Close was called, and the operations of this process that have not ended.
-	closed  bool
-	live    map[string]bool
+	// Under mu: whether Close was called, and the operations that this process is carrying out.
+	closed bool
+	live   map[string]bool
+	// left are operations of this process that could not be ended, and why they were stopped.
+	left    map[string]string
 	running sync.WaitGroup
+	// untidy wakes Run when an operation was left.
+	untidy chan struct{}
 }
 
 // A BrowsePage is a page of markers; Verdicts[i] and Reasons[i] speak of Markers[i], and are empty unless it is
@@ -170,6 +174,7 @@ func NewMarkers(deps MarkersDeps) *Markers {
 	m := &Markers{
 		deps: deps, stores: map[string]*MarkerStore{}, slots: map[string]chan struct{}{},
 		stopping: make(chan struct{}), live: map[string]bool{},
+		left: map[string]string{}, untidy: make(chan struct{}, 1),
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	for i := range deps.Stores {
@@ -226,8 +231,39 @@ func (m *Markers) enlist(id string) bool {
 func (m *Markers) retire(id string) {
 	m.mu.Lock()
 	delete(m.live, id)
+	_, left := m.left[id]
 	m.mu.Unlock()
 	m.running.Done()
+	if !left {
+		return
+	}
+	select {
+	case m.untidy <- struct{}{}:
+	default: // Run is about to look anyway
+	}
+}
+
+// leave notes that an operation could not be ended, and why it was stopped.
+func (m *Markers) leave(id, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left[id] = why
+}
+
+// whyLeft says why an operation that has not ended was stopped, and whether that was the end of an earlier run.
+func (m *Markers) whyLeft(id string) (why string, interrupted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if why, ours := m.left[id]; ours {
+		return why, why == stoppedByEnd
+	}
+	return "the program ended in the middle", true
+}
+
+func (m *Markers) completed(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.left, id)
 }
 
 func (m *Markers) isLive(id string) bool {

@@ -2,9 +2,20 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+)
+
+// The errors by which callers tell what the journal found. Others mean that it could not be read or written.
+var (
+	// ErrTried means that an item was begun before.
+	ErrTried = errors.New("the item was tried before")
+	// ErrUnderWay means that an item was begun and has no outcome yet.
+	ErrUnderWay = errors.New("an item is under way")
+	// ErrNoImage means that there is no image to restore, or that another restore has it.
+	ErrNoImage = errors.New("there is no image to restore")
 )
 
 // auditTrail reads the audit. It is safe for concurrent use.
@@ -46,7 +57,8 @@ type operationJournal interface {
 	// Begin claims the plan for the operation and keeps the operation, both or neither. If the plan was claimed before, it
 	// returns the ID of the operation that has it; else o.ID.
 	Begin(ctx context.Context, o Operation, token string) (string, error)
-	// End marks an operation as ended. stopped says why items were left; interrupted that the program ended.
+	// End marks an operation as ended. stopped says why items were left; interrupted that the program ended. It fails with
+	// ErrUnderWay while an item is begun and has no outcome.
 	End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error
 	// Operation returns an operation with its plan and every outcome, and whether there is one.
 	Operation(ctx context.Context, id string) (Operation, bool, error)
@@ -54,7 +66,7 @@ type operationJournal interface {
 	Operations(ctx context.Context, limit int) ([]OperationSummary, error)
 	// ByToken returns the operation that this person started with the token, or "".
 	ByToken(ctx context.Context, by, token string) (string, error)
-	// Unfinished returns the operations that have not ended, without plans and outcomes.
+	// Unfinished returns the operations that have not ended, and those with an item that was begun and has no outcome.
 	Unfinished(ctx context.Context) ([]string, error)
 }
 
@@ -68,8 +80,9 @@ type itemJournal interface {
 type imageJournal interface {
 	// Keep keeps the image of a marker until the given time.
 	Keep(ctx context.Context, operation string, item int, image dedup.Sighting, until time.Time) error
-	// Claim reserves an image for a restore, so that none is restored twice, and returns it. It fails with ErrNoImage.
-	Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error)
+	// Claim reserves an image for a restore, so that none is restored twice, and returns it. It takes over the claim of an
+	// interrupted restore, "" for none. It fails with ErrNoImage when another restore has the image, or it is not kept.
+	Claim(ctx context.Context, operation string, item int, restore, interrupted string) (dedup.Sighting, error)
 	// Release gives a claimed image back, after a restore that did not happen.
 	Release(ctx context.Context, operation string, item int, restore string) error
 	// Images returns what is kept of an operation by item, without the values.
@@ -85,6 +98,6 @@ type KeptImage struct {
 	Hash  string
 	Size  int64
 	Until time.Time
-	// RestoredBy is the operation that restored it or is doing so; empty when none did.
+	// RestoredBy is the operation that claimed it: it restored it, is doing so, or was interrupted; empty when none did.
 	RestoredBy string
 }

@@ -71,14 +71,14 @@ func (o *Operations) Keep(ctx context.Context, operation string, item int, image
 	return nil
 }
 
-// Claim reserves an image for a restore and returns it. It fails with admin.ErrNoImage when there is none, it was kept
-// long enough, or it was claimed before.
-func (o *Operations) Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error) {
+// Claim reserves an image for a restore and returns it. It takes over the claim of the interrupted restore, "" for none. It
+// fails with admin.ErrNoImage when there is no image any more, or another restore has claimed it.
+func (o *Operations) Claim(ctx context.Context, operation string, item int, restore, interrupted string) (dedup.Sighting, error) {
 	var body string
 	var value []byte
 	err := o.write.QueryRowContext(ctx, `
-		UPDATE images SET restored_by = ? WHERE operation = ? AND item = ? AND restored_by IS NULL
-		RETURNING body, value`, restore, operation, item).Scan(&body, &value)
+		UPDATE images SET restored_by = ? WHERE operation = ? AND item = ? AND (restored_by IS NULL OR restored_by = ?)
+		RETURNING body, value`, restore, operation, item, interrupted).Scan(&body, &value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return dedup.Sighting{}, admin.ErrNoImage
 	}

@@ -81,12 +81,23 @@ func (o *Operations) Begin(ctx context.Context, op admin.Operation, token string
 	return op.ID, nil
 }
 
-// End marks an operation as ended.
+// End marks an operation as ended; one that has ended stays as it is. It fails with admin.ErrUnderWay while an item is
+// begun and has no outcome.
 func (o *Operations) End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error {
-	_, err := o.write.ExecContext(ctx, "UPDATE operations SET ended_at = ?, interrupted = ?, stopped = ? WHERE id = ? AND ended_at IS NULL",
+	_, err := o.write.ExecContext(ctx, `
+		UPDATE operations SET ended_at = ?, interrupted = ?, stopped = ? WHERE id = ? AND ended_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM outcomes u WHERE u.operation = operations.id AND u.done_at IS NULL)`,
 		at.UnixMilli(), interrupted, stopped, id)
 	if err != nil {
 		return fmt.Errorf("end operation: %w", err)
+	}
+	var underWay bool
+	err = o.write.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM outcomes WHERE operation = ? AND done_at IS NULL)", id).Scan(&underWay)
+	if err != nil {
+		return fmt.Errorf("end operation: %w", err)
+	}
+	if underWay {
+		return fmt.Errorf("end operation: %w", admin.ErrUnderWay)
 	}
 	return nil
 }
@@ -214,9 +225,10 @@ func (o *Operations) ByToken(ctx context.Context, by, token string) (string, err
 	return id, nil
 }
 
-// Unfinished returns the operations that have not ended, oldest first.
+// Unfinished returns the operations that have not ended or have an item that is begun and has no outcome, oldest first.
 func (o *Operations) Unfinished(ctx context.Context) ([]string, error) {
-	rows, err := o.read.QueryContext(ctx, "SELECT id FROM operations WHERE ended_at IS NULL ORDER BY started_at")
+	rows, err := o.read.QueryContext(ctx, `
+		SELECT id FROM operations WHERE ended_at IS NULL OR id IN (SELECT operation FROM outcomes WHERE done_at IS NULL) ORDER BY started_at`)
 	if err != nil {
 		return nil, fmt.Errorf("read operations: %w", err)
 	}
