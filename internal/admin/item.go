@@ -201,8 +201,9 @@ func (r *run) claim(ctx context.Context, item int, interrupted string) (dedup.Si
 func (r *run) keepOutcome(out *ItemOutcome) {
 	m := r.markers
 	out.At = m.deps.Now()
-	if out.Outcome.Now != nil {
-		out.Outcome.Now = withoutValue(*out.Outcome.Now)
+	if now := out.Outcome.Now; now != nil {
+		out.Outcome.Text = withoutDetail(out.Outcome.Text, now)
+		out.Outcome.Now = withoutValue(*now)
 	}
 	r.count(out.Outcome.Result)
 	ctx, cancel := writing(context.Background())

@@ -154,15 +154,9 @@ func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) 
 	}
 }
 
-// newItem returns an item with the hash of the value instead of the value. What counts failures and is longer than any
-// number is no counter.
+// newItem returns an item with the hash of the value instead of the value.
 func newItem(s dedup.Sighting) PlanItem {
-	it := PlanItem{Seen: s, Hash: hashOf(s.Value), Size: int64(len(s.Value))}
-	it.Seen.Value = nil
-	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
-		it.Seen.Retry = nil
-	}
-	return it
+	return PlanItem{Seen: *withoutValue(s), Hash: hashOf(s.Value), Size: int64(len(s.Value))}
 }
 
 // selectKeys returns the keys of the request without repetitions, and those of a filter frozen from the last pass.

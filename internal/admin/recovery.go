@@ -240,9 +240,3 @@ func (m *Markers) reread(ctx context.Context, store string, planned PlanItem, wh
 func sameValue(now dedup.Sighting, planned PlanItem) bool {
 	return now.Type == planned.Seen.Type && hashOf(now.Value) == planned.Hash
 }
-
-// withoutValue returns a copy of a sighting without its value, which may hold payload.
-func withoutValue(s dedup.Sighting) *dedup.Sighting {
-	s.Value = nil
-	return &s
-}

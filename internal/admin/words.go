@@ -57,7 +57,7 @@ func describe(s *dedup.Sighting) string {
 	}
 	text := string(s.State)
 	if s.Owner != "" {
-		text += " by " + printable(s.Owner, 80)
+		text += " by " + printable(ownerText(*s), 80)
 	}
 	if !s.Since.IsZero() {
 		text += " since " + stamp(s.Since)
@@ -71,8 +71,44 @@ func describe(s *dedup.Sighting) string {
 	return text
 }
 
-// typeRow is the Type of a sighting in a SQL table.
-const typeRow = "row"
+// withoutValue returns a copy of a sighting without its value and without the words that may show some of it: values can be
+// payload, and plans, operations and the audit outlive them.
+func withoutValue(s dedup.Sighting) *dedup.Sighting {
+	s.Value, s.Detail = nil, ""
+	s.Owner = ownerText(s)
+	if s.State == dedup.StateUnknown {
+		s.Status = ""
+	}
+	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
+		s.Retry = nil // what is longer than any number is no counter
+	}
+	return &s
+}
+
+// ownerText names the owner of a marker. Of a lock whose whole value is the owner's token it is a hash: who knows the token
+// can end the lock.
+func ownerText(s dedup.Sighting) string {
+	if s.Owner == "" || s.Type != typeString || strings.HasPrefix(s.Owner, tokenMark) {
+		return s.Owner
+	}
+	return tokenMark + hashOf([]byte(s.Owner))[:12]
+}
+
+const tokenMark = "token sha256:"
+
+// withoutDetail takes the words on a value that cannot be decoded out of a text about it.
+func withoutDetail(text string, now *dedup.Sighting) string {
+	if now == nil || now.Detail == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, now.Detail, "cannot be decoded")
+}
+
+// typeString is the Type of a sighting of a Redis string, typeRow that of one in a SQL table.
+const (
+	typeString = "string"
+	typeRow    = "row"
+)
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
