@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,10 +45,8 @@ func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (
 	if err != nil {
 		return "", unkept("Nothing was done, because the plan cannot be read", err)
 	}
-	if operation == "" && req.Token != "" {
-		if operation, err = m.deps.Journal.ByToken(ctx, who.Name, req.Token); err != nil {
-			return "", unkept("Nothing was done, because the journal cannot be read", err)
-		}
+	if err := m.checkToken(ctx, who, req); err != nil {
+		return "", err
 	}
 	if operation != "" {
 		return operation, nil
@@ -58,6 +57,25 @@ func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (
 	}
 	o := Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}
 	return m.begin(context.WithoutCancel(ctx), who, st, o, req.Token)
+}
+
+// checkToken refuses a token that has started another plan: the caller believes to repeat a request, and this is another.
+func (m *Markers) checkToken(ctx context.Context, who Caller, req ExecuteRequest) error {
+	if req.Token == "" {
+		return nil
+	}
+	plan, err := m.deps.Journal.ByToken(ctx, who.Name, req.Token)
+	switch {
+	case err != nil:
+		return unkept("Nothing was done, because the journal cannot be read", err)
+	case plan != "" && plan != req.PlanID:
+		return tokenUsed(nil)
+	}
+	return nil
+}
+
+func tokenUsed(err error) error {
+	return &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done, because this idempotency token has started another plan; repeat the request with a new one", Err: err}
 }
 
 // mayCarryOut checks a plan right before it is carried out.
@@ -115,7 +133,11 @@ func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Oper
 	}
 	holder, err := m.deps.Journal.Begin(ctx, o, token)
 	if err != nil {
-		err = unkept("Nothing was done, because the journal cannot be written", err)
+		if errors.Is(err, ErrTokenUsed) {
+			err = tokenUsed(err)
+		} else {
+			err = unkept("Nothing was done, because the journal cannot be written", err)
+		}
 		m.deps.Gate.finish(ctx, e, "", err)
 		return "", err
 	}

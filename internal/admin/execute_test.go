@@ -89,9 +89,16 @@ func TestATokenStartsOneOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: second.ID, Reason: why, Token: "t-1"})
+	again, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: first.ID, Reason: why, Token: "t-1"})
 	if err != nil || again != id {
 		t.Errorf("the repeated request started %q, not %q: %v", again, id, err)
+	}
+	wrong, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: second.ID, Reason: why, Token: "t-1"})
+	if dedup.KindOf(err) != dedup.Conflict || wrong != "" || !strings.Contains(dedup.PublicText(err), "token has started another plan") {
+		t.Errorf("another plan with the same token: %q, %v", wrong, err)
+	}
+	if !d.shelf.has("msg:2") {
+		t.Error("another plan with the same token was carried out")
 	}
 	other, err := d.Execute(t.Context(), bob, admin.ExecuteRequest{PlanID: second.ID, Reason: why, Token: "t-1"})
 	if err != nil || other == id {
@@ -99,6 +106,40 @@ func TestATokenStartsOneOperation(t *testing.T) {
 	}
 	d.ended(t, id)
 	d.ended(t, other)
+	if _, err := d.Execute(t.Context(), bob, admin.ExecuteRequest{PlanID: first.ID, Reason: why, Token: "t-1"}); dedup.KindOf(err) != dedup.Conflict {
+		t.Errorf("a plan that was carried out, with the token of another: %v", err)
+	}
+}
+
+func TestATokenThatIsUsedTwiceAtOnceStartsOnePlan(t *testing.T) {
+	d := newDesk(t, nil)
+	var plans []admin.Plan
+	for i := range 8 {
+		id := fmt.Sprint(i)
+		d.shelf.put(processing(id))
+		plans = append(plans, d.plan(t, ada, id))
+	}
+	ids, errs := make([]string, len(plans)), make([]error, len(plans))
+	var posts sync.WaitGroup
+	for i := range plans {
+		posts.Go(func() {
+			ids[i], errs[i] = d.Execute(context.Background(), ada, admin.ExecuteRequest{PlanID: plans[i].ID, Reason: why, Token: "t-1"})
+		})
+	}
+	posts.Wait()
+	started := 0
+	for i, id := range ids {
+		switch {
+		case id != "":
+			started++
+			d.ended(t, id)
+		case dedup.KindOf(errs[i]) != dedup.Conflict:
+			t.Errorf("error is %v", errs[i])
+		}
+	}
+	if left := len(plans) - started; started != 1 || left != 7 {
+		t.Errorf("%d plans were started", started)
+	}
 }
 
 func TestWhatIsNotInOrderIsRefusedBeforeAnythingIsDone(t *testing.T) {

@@ -114,8 +114,8 @@ type ExecuteRequest struct {
 	Reason string
 	// Confirm is what was typed where Plan.Confirm asks for it.
 	Confirm string
-	// Token makes a repeated request harmless: the same token of the same person returns the operation that it started.
-	// Empty for none; a plan is never carried out twice either way.
+	// Token makes a repeated request harmless: the same token of the same person with the same plan returns the operation that
+	// it started, with another plan it is a conflict. Empty for none; a plan is never carried out twice either way.
 	Token string
 }
 

@@ -14,6 +14,8 @@ var (
 	ErrTried = errors.New("the item was tried before")
 	// ErrUnderWay means that an item was begun and has no outcome yet.
 	ErrUnderWay = errors.New("an item is under way")
+	// ErrTokenUsed means that a request with this idempotency token has started another plan.
+	ErrTokenUsed = errors.New("the token was used for another plan")
 	// ErrNoImage means that there is no image to restore, or that another restore has it.
 	ErrNoImage = errors.New("there is no image to restore")
 )
@@ -55,7 +57,8 @@ type planJournal interface {
 
 type operationJournal interface {
 	// Begin claims the plan for the operation and keeps the operation, both or neither. If the plan was claimed before, it
-	// returns the ID of the operation that has it; else o.ID.
+	// returns the ID of the operation that has it; else o.ID. It fails with ErrTokenUsed when this person started another plan
+	// with the token.
 	Begin(ctx context.Context, o Operation, token string) (string, error)
 	// End marks an operation as ended. stopped says why items were left; interrupted that the program ended. It fails with
 	// ErrUnderWay while an item is begun and has no outcome.
@@ -64,8 +67,8 @@ type operationJournal interface {
 	Operation(ctx context.Context, id string) (Operation, bool, error)
 	// Operations returns summaries, newest first.
 	Operations(ctx context.Context, limit int) ([]OperationSummary, error)
-	// ByToken returns the operation that this person started with the token, or "".
-	ByToken(ctx context.Context, by, token string) (string, error)
+	// ByToken returns the plan that this person started with the token, or "".
+	ByToken(ctx context.Context, by, token string) (plan string, err error)
 	// Unfinished returns the operations that have not ended, and those with an item that was begun and has no outcome.
 	Unfinished(ctx context.Context) ([]string, error)
 }

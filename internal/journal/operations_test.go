@@ -114,6 +114,32 @@ func TestAPlanIsClaimedOnce(t *testing.T) {
 	}
 }
 
+func TestATokenOfOnePersonBelongsToOnePlan(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	o := db.Operations()
+	op := begun(t, o, "a", 1)
+	if plan, err := o.ByToken(t.Context(), "ada", ""); plan != "" || err != nil {
+		t.Errorf("no token names %q, %v", plan, err)
+	}
+	start := func(id, by string) error {
+		op.ID, op.Plan.ID, op.By = id, "plan-"+id, by
+		if err := o.SavePlan(t.Context(), op.Plan); err != nil {
+			t.Fatal(err)
+		}
+		_, err := o.Begin(t.Context(), op, "t-1")
+		return err
+	}
+	if err := errors.Join(start("b", "ada"), start("c", "bob")); err != nil {
+		t.Error(err)
+	}
+	if err := start("d", "ada"); !errors.Is(err, admin.ErrTokenUsed) {
+		t.Errorf("the token started a second plan: %v", err)
+	}
+	if plan, err := o.ByToken(t.Context(), "ada", "t-1"); plan != "plan-b" || err != nil {
+		t.Errorf("the token names %q, %v", plan, err)
+	}
+}
+
 func TestAnOperationEndsOnlyWhenEveryItemThatWasBegunHasItsOutcome(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	o := db.Operations()
