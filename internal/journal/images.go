@@ -13,13 +13,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-const (
-	// keepOperations is how long operations can be looked at; the audit keeps what was done for good.
-	keepOperations = 90 * 24 * time.Hour
-	// keepPlans is how long a plan that nobody carried out is kept.
-	keepPlans = 24 * time.Hour
-)
-
 // Try notes that an item is about to be acted on. It fails with admin.ErrTried when the item was begun before.
 func (o *Operations) Try(ctx context.Context, operation string, item int, at time.Time) error {
 	_, err := o.write.ExecContext(ctx, "INSERT INTO outcomes (operation, item, tried_at) VALUES (?, ?, ?)", operation, item, at.UnixMilli())
@@ -125,31 +118,4 @@ func (o *Operations) Images(ctx context.Context, operation string) (map[int]admi
 		return nil, fmt.Errorf("read images: %w", err)
 	}
 	return images, nil
-}
-
-// Purge deletes images that were kept until now, and plans and operations too old to be asked for. What images held is
-// overwritten in the file, and the write-ahead log is emptied.
-func (o *Operations) Purge(ctx context.Context, now time.Time) error {
-	res, err := o.write.ExecContext(ctx, "DELETE FROM images WHERE kept_until <= ?", now.UnixMilli())
-	if err != nil {
-		return fmt.Errorf("purge images: %w", err)
-	}
-	if n, err := res.RowsAffected(); err == nil && n > 0 {
-		// A reader that is under way keeps the log from being emptied; then the next purge does it.
-		if _, err := o.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-			return fmt.Errorf("purge images: %w", err)
-		}
-	}
-	for _, purge := range []struct {
-		statement string
-		before    time.Time
-	}{
-		{"DELETE FROM operations WHERE ended_at IS NOT NULL AND started_at < ?", now.Add(-keepOperations)},
-		{"DELETE FROM plans WHERE made_at < ? AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.plan = plans.id)", now.Add(-keepPlans)},
-	} {
-		if _, err := o.write.ExecContext(ctx, purge.statement, purge.before.UnixMilli()); err != nil {
-			return fmt.Errorf("purge plans and operations: %w", err)
-		}
-	}
-	return nil
 }

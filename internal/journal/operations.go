@@ -17,6 +17,7 @@ type Operations struct {
 	read *sql.DB
 	// write has one connection, so that writers queue here and not in SQLite.
 	write *sql.DB
+	waste *waste
 }
 
 // SavePlan keeps a plan.

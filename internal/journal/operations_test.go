@@ -329,7 +329,7 @@ func TestAnAuditOfTheFirstVersionStaysWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := sql.Open("sqlite", dsn(filepath.Join(dir, auditFile), "FULL"))
+	old, err := sql.Open("sqlite", dsn(filepath.Join(dir, auditFile), "FULL", patience))
 	if err != nil {
 		t.Fatal(err)
 	}
