@@ -16,6 +16,9 @@ var (
 	ErrUnderWay = errors.New("an item is under way")
 	// ErrTokenUsed means that a request with this idempotency token has started another plan.
 	ErrTokenUsed = errors.New("the token was used for another plan")
+	// ErrBroken means that the audit was changed: an entry is missing, does not fit, or the file is no sound database any more.
+	// The text of an error that wraps it names the file and the entry, and nothing of what the entry holds.
+	ErrBroken = errors.New("the audit was changed")
 	// ErrNoImage means that there is no image to restore, or that another restore has it.
 	ErrNoImage = errors.New("there is no image to restore")
 )
@@ -24,7 +27,8 @@ var (
 type auditTrail interface {
 	// Entries returns a page, newest first.
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
-	// Verify checks the whole chain and returns the number of entries and the head in hex.
+	// Verify checks the whole chain and returns the number of entries and the head in hex. Its error wraps ErrBroken when an
+	// entry does not fit; every other error says that the audit could not be read to its end.
 	Verify(ctx context.Context) (int64, string, error)
 }
 

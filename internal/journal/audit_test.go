@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"dedup-dashboard/internal/admin"
 )
 
 // contents returns every file of a directory by name, and leaves out the shared memory that readers of SQLite write too.
@@ -85,6 +88,40 @@ func TestAnAuditThatFoundNoRoomAtTheStartIsOpenedOnceThereIsSome(t *testing.T) {
 	}
 	if n, _, err := a.Verify(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d entries, %v", n, err)
+	}
+}
+
+func TestAnAuditThatCouldNotBeReadIsNotSaidToBeChanged(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Audit()
+	for i := range 200 {
+		if err := a.Record(t.Context(), entry(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := a.Verify(ended); err == nil || errors.Is(err, admin.ErrBroken) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	late, cancel := context.WithCancel(t.Context())
+	verdicts := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			_, _, err = a.Verify(late)
+		}
+		verdicts <- err
+	}()
+	cancel()
+	if err := <-verdicts; errors.Is(err, admin.ErrBroken) {
+		t.Errorf("a context that ends in between: %v", err)
+	}
+	a.mu.Lock()
+	a.err = fmt.Errorf("open: %w", syscall.EIO)
+	a.mu.Unlock()
+	if _, _, err := a.Verify(t.Context()); !errors.Is(err, syscall.EIO) || errors.Is(err, admin.ErrBroken) {
+		t.Errorf("a disk that fails: %v", err)
 	}
 }
 
