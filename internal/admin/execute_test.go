@@ -219,6 +219,16 @@ func TestEachItemIsReadAndJudgedAgainBeforeItIsTouched(t *testing.T) {
 	}
 }
 
+func TestAnExpiryThatIsReadALittleLaterEachTimeIsForTheActorToCompare(t *testing.T) {
+	d := newDesk(t, nil)
+	d.shelf.put(processing("1"))
+	p := d.plan(t, ada, "1")
+	d.shelf.jitter = 3
+	if o := d.execute(t, ada, p); results(o) != "cleared" {
+		t.Errorf("%+v", o.Outcomes)
+	}
+}
+
 func TestTwoOperatorsClearTheSameMarkersAndEachMarkerIsClearedOnce(t *testing.T) {
 	const n = 500
 	d := newDesk(t, nil)

@@ -30,6 +30,8 @@ type shelf struct {
 	markers map[string]dedup.Sighting
 	clears  map[string]int // successful clears by key
 	err     error          // of every reading
+	// jitter is how much later each reading says that a marker expires, as servers do that tell only what is left.
+	jitter int64
 	// before is called before a marker is changed, outside the lock.
 	before func(ctx context.Context, key string)
 }
@@ -72,6 +74,9 @@ func (s *shelf) Look(_ context.Context, keys []string) ([]*dedup.Sighting, error
 	for i, k := range keys {
 		if m, ok := s.markers[k]; ok {
 			m.Server, m.At = s.server, s.now()
+			if m.ExpiresMillis != dedup.NoExpiry {
+				m.ExpiresMillis += s.jitter
+			}
 			out[i] = &m
 		}
 	}
@@ -113,7 +118,7 @@ func (s *shelf) compare(seen dedup.Sighting) *dedup.Outcome {
 	switch {
 	case !ok:
 		return &dedup.Outcome{Result: dedup.Gone}
-	case string(now.Value) != string(seen.Value) || now.ExpiresMillis != seen.ExpiresMillis || now.Type != seen.Type:
+	case string(now.Value) != string(seen.Value) || now.ExpiresMillis-seen.ExpiresMillis > 100 || seen.ExpiresMillis-now.ExpiresMillis > 100 || now.Type != seen.Type:
 		return &dedup.Outcome{Result: dedup.Changed, Text: "now " + string(now.State) + " again", Now: &now}
 	}
 	return nil

@@ -133,7 +133,7 @@ func restorable(image dedup.Sighting, until time.Time) time.Time {
 // check reads the marker again and judges it by the newest evidence. It returns the marker as it was planned with its
 // whole value, or why it is not touched. The actor compares the expiry: it knows how exactly the server tells it.
 func (r *run) check(ctx context.Context, planned PlanItem) (dedup.Sighting, *dedup.Outcome) {
-	found, err := look(ctx, r.store, []string{planned.Seen.Key})
+	found, err := lookThrough(ctx, r.store, r.store.items, []string{planned.Seen.Key})
 	if err != nil {
 		return dedup.Sighting{}, &dedup.Outcome{Result: dedup.NotDone, Text: dedup.PublicText(err)}
 	}

@@ -42,6 +42,9 @@ type MarkerStore struct {
 	Reader MarkerReader
 	// Actor is nil without acting credentials: then markers are shown and never changed.
 	Actor MarkerActor
+
+	// pages and items bound the live readings; NewMarkers makes them.
+	pages, items turnstile
 }
 
 // snapshots gives what the newest round knows; nil before the first one.
@@ -180,6 +183,7 @@ func NewMarkers(deps MarkersDeps) *Markers {
 	for i := range deps.Stores {
 		st := &deps.Stores[i]
 		m.stores[st.Name] = st
+		st.pages, st.items = make(turnstile, liveReads), make(turnstile, liveReads)
 		m.slots[st.Name] = make(chan struct{}, atOnce)
 	}
 	return m
