@@ -74,3 +74,46 @@ func TestTheMarkerOfAnInterruptedItemIsDescribedWithoutItsValue(t *testing.T) {
 		t.Errorf("%v: %s", err, kept)
 	}
 }
+
+func TestViewersSeeNeitherTheTokenOfALockNorTheBeginningOfAValue(t *testing.T) {
+	d := newDesk(t, func(deps *admin.MarkersDeps, _ *journal.DB) { deps.Stores[0].Scheme.Lock = true })
+	lock := processing("1")
+	lock.Owner, lock.Value = "card 4111", []byte("card 4111")
+	d.shelf.put(lock)
+	unknown := inState("2", dedup.StateUnknown)
+	unknown.Detail = `no state has the value "card 4111"`
+	d.shelf.put(unknown)
+	for _, c := range []struct {
+		who  admin.Caller
+		sees bool
+	}{{viewer, false}, {operator, true}} {
+		var seen []dedup.Marker
+		page, err := d.Browse(t.Context(), c.who, "orders", dedup.MarkerQuery{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, page.Markers...)
+		for _, id := range []string{"1", "2"} {
+			one, err := d.Look(t.Context(), c.who, "orders", "msg:"+id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := d.Lookup(t.Context(), c.who, id)
+			if err != nil || len(found.Stores[0].Found) != 1 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			seen = append(seen, one.Marker, found.Stores[0].Found[0].Marker)
+		}
+		if len(seen) != 6 {
+			t.Fatalf("%+v", seen)
+		}
+		for _, mk := range seen {
+			if got := strings.Contains(mk.Owner+mk.Detail, "card 4111"); got != c.sees {
+				t.Errorf("%s sees the value: %t in %+v", c.who.Name, got, mk)
+			}
+			if !c.sees && mk.ID == "1" && !strings.HasPrefix(mk.Owner, "token sha256:") {
+				t.Errorf("one owner cannot be told from another: %q", mk.Owner)
+			}
+		}
+	}
+}
