@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,12 +18,10 @@ import (
 
 const (
 	// atOnce is how many items are under way in one store, over all operations.
-	atOnce = 16
-	// beginTimeout bounds the claim of a plan, which goes on when the caller has gone.
-	beginTimeout = 10 * time.Second
-	minReason    = 3
-	maxReason    = 500
-	maxToken     = 128
+	atOnce    = 16
+	minReason = 3
+	maxReason = 500
+	maxToken  = 128
 )
 
 // Execute begins to carry a plan out and returns the operation at once; it goes on when the caller has gone. A plan that
@@ -56,7 +53,7 @@ func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (
 		return "", err
 	}
 	o := Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}
-	return m.begin(context.WithoutCancel(ctx), who, st, o, req.Token)
+	return m.begin(ctx, who, st, o, req.Token)
 }
 
 // checkToken refuses a token that has started another plan: the caller believes to repeat a request, and this is another.
@@ -111,9 +108,9 @@ func checkReason(reason string) (string, error) {
 	return reason, nil
 }
 
-// begin audits the intent, claims the plan and starts the operation.
+// begin audits the intent, claims the plan and starts the operation, also when the caller has gone.
 func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Operation, token string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	ctx, cancel := writing(ctx)
 	defer cancel()
 	e := entryOf(who, action{name: string(o.Plan.Request.Deed) + "_markers", target: st.Name})
 	e.Reason, e.Hash = o.Reason, planHash(o.Plan)

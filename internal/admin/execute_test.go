@@ -3,7 +3,6 @@ package admin_test
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -45,100 +43,6 @@ func TestAClearIsAuditedItemByItemWithReasonStateAndHash(t *testing.T) {
 	}
 	if state, err := d.VerifyAudit(t.Context(), operator); err != nil || state.Broken != "" || state.Entries != 5 {
 		t.Errorf("%+v, %v", state, err)
-	}
-}
-
-func TestAPlanIsCarriedOutOnce(t *testing.T) {
-	d := newDesk(t, nil)
-	d.shelf.put(processing("1"))
-	p := d.plan(t, ada, "1")
-	ids := make([]string, 8)
-	var posts sync.WaitGroup
-	for i := range ids {
-		posts.Go(func() {
-			id, err := d.Execute(context.Background(), []admin.Caller{ada, bob}[i%2], admin.ExecuteRequest{PlanID: p.ID, Reason: why})
-			if err != nil {
-				t.Error(err)
-			}
-			ids[i] = id
-		})
-	}
-	posts.Wait()
-	if len(slices.Compact(ids)) != 1 {
-		t.Errorf("operations %v, want one", ids)
-	}
-	d.ended(t, ids[0])
-	if d.shelf.clears["msg:1"] != 1 {
-		t.Errorf("cleared %d times", d.shelf.clears["msg:1"])
-	}
-	d.clock.advance(time.Hour)
-	if id, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: p.ID, Reason: why}); err != nil || id != ids[0] {
-		t.Errorf("a late second click: %q, %v", id, err)
-	}
-	if _, operation, err := d.Planned(t.Context(), ada, p.ID); err != nil || operation != ids[0] {
-		t.Errorf("the plan names %q, %v", operation, err)
-	}
-}
-
-func TestATokenStartsOneOperation(t *testing.T) {
-	d := newDesk(t, nil)
-	d.shelf.put(processing("1"))
-	d.shelf.put(processing("2"))
-	first, second := d.plan(t, ada, "1"), d.plan(t, ada, "2")
-	id, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: first.ID, Reason: why, Token: "t-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: first.ID, Reason: why, Token: "t-1"})
-	if err != nil || again != id {
-		t.Errorf("the repeated request started %q, not %q: %v", again, id, err)
-	}
-	wrong, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: second.ID, Reason: why, Token: "t-1"})
-	if dedup.KindOf(err) != dedup.Conflict || wrong != "" || !strings.Contains(dedup.PublicText(err), "token has started another plan") {
-		t.Errorf("another plan with the same token: %q, %v", wrong, err)
-	}
-	if !d.shelf.has("msg:2") {
-		t.Error("another plan with the same token was carried out")
-	}
-	other, err := d.Execute(t.Context(), bob, admin.ExecuteRequest{PlanID: second.ID, Reason: why, Token: "t-1"})
-	if err != nil || other == id {
-		t.Errorf("the token of another person is taken: %q, %v", other, err)
-	}
-	d.ended(t, id)
-	d.ended(t, other)
-	if _, err := d.Execute(t.Context(), bob, admin.ExecuteRequest{PlanID: first.ID, Reason: why, Token: "t-1"}); dedup.KindOf(err) != dedup.Conflict {
-		t.Errorf("a plan that was carried out, with the token of another: %v", err)
-	}
-}
-
-func TestATokenThatIsUsedTwiceAtOnceStartsOnePlan(t *testing.T) {
-	d := newDesk(t, nil)
-	var plans []admin.Plan
-	for i := range 8 {
-		id := fmt.Sprint(i)
-		d.shelf.put(processing(id))
-		plans = append(plans, d.plan(t, ada, id))
-	}
-	ids, errs := make([]string, len(plans)), make([]error, len(plans))
-	var posts sync.WaitGroup
-	for i := range plans {
-		posts.Go(func() {
-			ids[i], errs[i] = d.Execute(context.Background(), ada, admin.ExecuteRequest{PlanID: plans[i].ID, Reason: why, Token: "t-1"})
-		})
-	}
-	posts.Wait()
-	started := 0
-	for i, id := range ids {
-		switch {
-		case id != "":
-			started++
-			d.ended(t, id)
-		case dedup.KindOf(errs[i]) != dedup.Conflict:
-			t.Errorf("error is %v", errs[i])
-		}
-	}
-	if left := len(plans) - started; started != 1 || left != 7 {
-		t.Errorf("%d plans were started", started)
 	}
 }
 
@@ -298,9 +202,15 @@ func TestAFullJournalRefusesBeforeAnythingIsDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.when(t, o, func(o admin.Operation) bool { return o.Stopped != "" })
 	d.restart(t)
 	if !d.shelf.has("msg:1") {
 		t.Errorf("operation %s cleared a marker whose image was not kept", o)
+	}
+	f.set(-1, false)
+	d.recoverNow(t)
+	if out := d.ended(t, o).Outcomes[0]; out.Outcome.Result != dedup.UnknownOutcome || !strings.Contains(out.Outcome.Text, "a marker like it is there") || !out.Restorable.IsZero() {
+		t.Errorf("%+v", out)
 	}
 }
 
@@ -370,93 +280,6 @@ func TestStoppingLetsRunningItemsEndAndLeavesTheRestNotTried(t *testing.T) {
 	}
 	if counts["cleared"] < 16 || counts["cleared"]+counts["not tried"] != 40 || !o.Interrupted || o.Stopped == "" || o.Ended.IsZero() {
 		t.Errorf("%v, interrupted %t, stopped %q", counts, o.Interrupted, o.Stopped)
-	}
-}
-
-// methodsWithCaller returns the methods of Markers that somebody asks for.
-func methodsWithCaller() []string {
-	var names []string
-	for method := range reflect.TypeFor[*admin.Markers]().Methods() {
-		for in := range method.Type.Ins() {
-			if in == reflect.TypeFor[admin.Caller]() {
-				names = append(names, method.Name)
-			}
-		}
-	}
-	return names
-}
-
-func TestEveryMethodAsksForItsRole(t *testing.T) {
-	d := newDesk(t, nil)
-	d.shelf.put(processing("1"))
-	calls := map[string]struct {
-		needs auth.Role
-		call  func(who admin.Caller) error
-	}{
-		"Browse": {auth.Viewer, func(who admin.Caller) error {
-			_, err := d.Browse(t.Context(), who, "orders", dedup.MarkerQuery{Limit: 10})
-			return err
-		}},
-		"Look":   {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
-		"Lookup": {auth.Viewer, func(who admin.Caller) error { _, err := d.Lookup(t.Context(), who, "1"); return err }},
-		"Plan": {auth.Admin, func(who admin.Caller) error {
-			_, err := d.Plan(t.Context(), who, admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders", Keys: []string{"msg:1"}})
-			return err
-		}},
-		"Planned": {auth.Admin, func(who admin.Caller) error { _, _, err := d.Planned(t.Context(), who, "x"); return err }},
-		"Execute": {auth.Admin, func(who admin.Caller) error {
-			_, err := d.Execute(t.Context(), who, admin.ExecuteRequest{PlanID: "x", Reason: why})
-			return err
-		}},
-		"Operation":  {auth.Operator, func(who admin.Caller) error { _, err := d.Operation(t.Context(), who, "x"); return err }},
-		"Operations": {auth.Operator, func(who admin.Caller) error { _, err := d.Operations(t.Context(), who, 10); return err }},
-		"Audit": {auth.Operator, func(who admin.Caller) error {
-			_, err := d.Audit(t.Context(), who, admin.AuditQuery{Limit: 10})
-			return err
-		}},
-		"VerifyAudit": {auth.Operator, func(who admin.Caller) error { _, err := d.VerifyAudit(t.Context(), who); return err }},
-	}
-	for _, name := range methodsWithCaller() {
-		if _, ok := calls[name]; !ok {
-			t.Errorf("method %s is not in this table", name)
-		}
-	}
-	for name, c := range calls {
-		for role := auth.Nobody; role <= auth.Admin; role++ {
-			err := c.call(caller("who", role))
-			if denied := dedup.KindOf(err) == dedup.Forbidden; denied != (role < c.needs) {
-				t.Errorf("%s as %s: %v", name, role, err)
-			}
-		}
-	}
-	entries, err := d.Audit(t.Context(), operator, admin.AuditQuery{Limit: 500})
-	denied := func(e admin.Entry) bool { return e.Phase == admin.Denied && e.Who == "who" }
-	if err != nil || !slices.ContainsFunc(entries, denied) {
-		t.Errorf("refusals are not in the audit: %v, %v", entries, err)
-	}
-}
-
-func TestReadOnlyAndMissingCredentialsRefuseAndSayWhy(t *testing.T) {
-	readOnly := newDesk(t, func(deps *admin.MarkersDeps, _ *journal.DB) { deps.ReadOnly = true })
-	plain := newDesk(t, nil)
-	for _, c := range []struct {
-		d     *desk
-		store string
-		kind  dedup.Kind
-		want  string
-	}{
-		{readOnly, "orders", dedup.Forbidden, "the dashboard is read-only (server.read_only)"},
-		{plain, "watched", dedup.Forbidden, "store watched has no act credentials in the configuration"},
-		{plain, "a\u202eb", dedup.NotFound, `there is no store a\u202eb`},
-		{plain, "orders", "", ""},
-	} {
-		if got := c.d.WhyNot(c.store); got != c.want {
-			t.Errorf("%s: %q", c.store, got)
-		}
-		_, err := c.d.Plan(t.Context(), ada, admin.PlanRequest{Deed: admin.ClearMarkers, Store: c.store, Keys: []string{"msg:1"}})
-		if c.want != "" && (dedup.KindOf(err) != c.kind || !strings.Contains(dedup.PublicText(err), c.want)) {
-			t.Errorf("%s: %v", c.store, err)
-		}
 	}
 }
 

@@ -23,11 +23,6 @@ const (
 	auditFailed   = "the audit could not be written"
 )
 
-// writing bounds a write to journal or audit. A stop does not cut it short: half-known writes would pass for failures.
-func writing(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
-}
-
 // item carries one item out. Nothing is changed before the journal holds that the item was tried and the audit its intent.
 func (r *run) item(life context.Context, item int) {
 	if life.Err() != nil {

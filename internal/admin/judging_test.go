@@ -62,22 +62,25 @@ func TestALiveMarkerIsNeverTakenForAnOlderOne(t *testing.T) {
 		{"a lock of another owner", lock, []dedup.Marker{held(first(at(50*time.Minute, 20*time.Minute)), "a:1")}, held(at(40*time.Minute, 20*time.Minute), "b:1"), dedup.CannotTell},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			d := judging(t, c.scheme, c.listed...)
-			s := dedup.Sighting{Marker: c.now, ExpiresMillis: dedup.NoExpiry}
-			if !c.now.Expires.IsZero() {
-				s.ExpiresMillis = c.now.Expires.UnixMilli()
-			}
-			d.shelf.put(s)
-			got, err := d.Look(t.Context(), operator, "orders", "msg:1")
-			if err != nil || got.Verdict != c.want {
-				t.Errorf("%q, want %q: %v, %v", got.Verdict, c.want, got.Reasons, err)
-			}
-			page, err := d.Browse(t.Context(), viewer, "orders", dedup.MarkerQuery{Limit: 10})
-			if err != nil || page.Verdicts[0] != c.want {
-				t.Errorf("on a page %q, want %q: %v, %v", page.Verdicts, c.want, page.Reasons, err)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { judging(t, c.scheme, c.listed...).wantVerdict(t, c.now, c.want) })
+	}
+}
+
+// wantVerdict checks what is said of a marker that is there now.
+func (d *desk) wantVerdict(t *testing.T, now dedup.Marker, want dedup.Verdict) {
+	t.Helper()
+	s := dedup.Sighting{Marker: now, ExpiresMillis: dedup.NoExpiry}
+	if !now.Expires.IsZero() {
+		s.ExpiresMillis = now.Expires.UnixMilli()
+	}
+	d.shelf.put(s)
+	got, err := d.Look(t.Context(), operator, "orders", "msg:1")
+	if err != nil || got.Verdict != want {
+		t.Errorf("%q, want %q: %v, %v", got.Verdict, want, got.Reasons, err)
+	}
+	page, err := d.Browse(t.Context(), viewer, "orders", dedup.MarkerQuery{Limit: 10})
+	if err != nil || page.Verdicts[0] != want {
+		t.Errorf("on a page %q, want %q: %v, %v", page.Verdicts, want, page.Reasons, err)
 	}
 }
 

@@ -156,7 +156,7 @@ func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) 
 
 // newItem returns an item with the hash of the value instead of the value.
 func newItem(s dedup.Sighting) PlanItem {
-	return PlanItem{Seen: *withoutValue(s), Hash: hashOf(s.Value), Size: int64(len(s.Value))}
+	return PlanItem{Seen: *withoutValue(s), Hash: ValueHash(s.Value), Size: int64(len(s.Value))}
 }
 
 // selectKeys returns the keys of the request without repetitions, and those of a filter frozen from the last pass.

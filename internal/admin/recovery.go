@@ -238,5 +238,5 @@ func (m *Markers) reread(ctx context.Context, store string, planned PlanItem, wh
 // sameValue reports whether a marker has the type and the value that were planned. Expiries are compared by the actor alone:
 // a server that tells only what is left of one never says the same millisecond twice.
 func sameValue(now dedup.Sighting, planned PlanItem) bool {
-	return now.Type == planned.Seen.Type && hashOf(now.Value) == planned.Hash
+	return now.Type == planned.Seen.Type && ValueHash(now.Value) == planned.Hash
 }

@@ -3,14 +3,11 @@ package admin_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
 
@@ -143,6 +140,41 @@ func (lost) Restore(context.Context, dedup.Sighting) dedup.Outcome {
 	return dedup.Outcome{Result: dedup.UnknownOutcome, Text: "the connection was lost"}
 }
 
+// interruptedUndo clears a marker and undoes that until the journal has had so many calls; negative for all. The marker is
+// not restored. It returns the plan request of the undo and its operation, recovered.
+func (d *desk) interruptedUndo(t *testing.T, f *fuse, calls int) (admin.PlanRequest, string) {
+	t.Helper()
+	d.shelf.put(processing("1"))
+	cleared := d.execute(t, ada, d.plan(t, ada, "1"))
+	undo := admin.PlanRequest{Deed: admin.RestoreMarkers, Store: "orders", Operation: cleared.ID}
+	d.deps.Stores[0].Actor = lost{d.shelf}
+	d.restart(t)
+	p := d.mustPlan(t, undo)
+	f.set(calls, false)
+	id, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: p.ID, Reason: why})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.deps.Stores[0].Actor = d.shelf
+	d.when(t, id, func(o admin.Operation) bool { return o.Stopped != "" || !o.Ended.IsZero() })
+	d.restart(t)
+	f.set(-1, false)
+	d.recoverNow(t)
+	if o := d.ended(t, id); results(o) != "unknown outcome" {
+		t.Fatal(results(o))
+	}
+	return undo, id
+}
+
+func (d *desk) mustPlan(t *testing.T, req admin.PlanRequest) admin.Plan {
+	t.Helper()
+	p, err := d.Plan(t.Context(), ada, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestAnUndoThatWasInterruptedIsNotSaidToBeDone(t *testing.T) {
 	for name, calls := range map[string]int{
 		"the program ended after the image was claimed": 3, // the operation, the item, the claim
@@ -151,36 +183,10 @@ func TestAnUndoThatWasInterruptedIsNotSaidToBeDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &fuse{left: -1}
 			d := newDesk(t, func(deps *admin.MarkersDeps, db *journal.DB) { deps.Journal = fusedJournal{db.Operations(), f} })
-			d.shelf.put(processing("1"))
-			cleared := d.execute(t, ada, d.plan(t, ada, "1"))
-			undo := admin.PlanRequest{Deed: admin.RestoreMarkers, Store: "orders", Operation: cleared.ID}
-			d.deps.Stores[0].Actor = lost{d.shelf}
-			d.restart(t)
-			p, err := d.Plan(t.Context(), ada, undo)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.set(calls, false)
-			id, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: p.ID, Reason: why})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d.deps.Stores[0].Actor = d.shelf
-			d.when(t, id, func(o admin.Operation) bool { return o.Stopped != "" || !o.Ended.IsZero() })
-			d.restart(t)
-			f.set(-1, false)
-			d.recoverNow(t)
-			if o := d.ended(t, id); results(o) != "unknown outcome" {
-				t.Fatal(results(o))
-			}
-			var plans [2]admin.Plan
-			for i := range plans {
-				if plans[i], err = d.Plan(t.Context(), ada, undo); err != nil {
-					t.Fatal(err)
-				}
-				if got := fate(plans[i], "msg:1"); !strings.Contains(got, "Operation "+id+" was to restore it and its outcome is not known") {
-					t.Errorf("said to be %q", got)
-				}
+			undo, id := d.interruptedUndo(t, f, calls)
+			plans := [2]admin.Plan{d.mustPlan(t, undo), d.mustPlan(t, undo)}
+			if got := fate(plans[0], "msg:1"); !strings.Contains(got, "Operation "+id+" was to restore it and its outcome is not known") {
+				t.Errorf("said to be %q", got)
 			}
 			if o := d.execute(t, ada, plans[0]); results(o) != "restored" || !d.shelf.has("msg:1") {
 				t.Error(results(o))
@@ -297,99 +303,4 @@ func (a *deafAudit) Record(ctx context.Context, e admin.Entry) error {
 		return errors.New("disk full")
 	}
 	return a.audit.Record(ctx, e)
-}
-
-func TestACrashAtAnyPointLeavesEachItemInOneStateAndClearsNoneTwice(t *testing.T) {
-	f := &fuse{left: -1}
-	d := newDesk(t, func(deps *admin.MarkersDeps, db *journal.DB) {
-		deps.Gate = admin.NewGate(fusedAudit{f, db.Audit()}, db, deps.Log)
-		deps.Journal = fusedJournal{db.Operations(), f}
-	})
-	d.deps.Stores[0].Actor = fusedActor{d.shelf, f}
-	d.restart(t)
-	round := 0
-	seen := map[string]int{}
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 6).Draw(rt, "items")
-		calls := rapid.IntRange(0, 8*n+4).Draw(rt, "calls before the crash")
-		late := rapid.Bool().Draw(rt, "the last call took effect")
-		recovered := rapid.IntRange(0, 3*n+2).Draw(rt, "calls before the recovery crashes")
-		lateAgain := rapid.Bool().Draw(rt, "its last call took effect")
-		round++
-		var ids []string
-		for i := range n {
-			ids = append(ids, fmt.Sprintf("%d-%d", round, i))
-			d.shelf.put(processing(ids[i]))
-		}
-		p := d.plan(t, ada, ids...)
-		f.set(calls, late)
-		id, _ := d.Execute(context.Background(), ada, admin.ExecuteRequest{PlanID: p.ID, Reason: why})
-		for id != "" && !f.blown() {
-			if o, err := d.Operation(context.Background(), operator, id); err != nil || !o.Ended.IsZero() {
-				break
-			}
-		}
-		d.restart(t) // waits for what still runs in vain
-		f.set(recovered, lateAgain)
-		d.recoverOnce(t)
-		d.restart(t)
-		f.set(-1, false)
-		d.recoverNow(t)
-		if _, claimed, _ := d.Planned(context.Background(), ada, p.ID); claimed != "" {
-			id = claimed
-		}
-		if id == "" {
-			for _, m := range ids {
-				if !d.shelf.has("msg:" + m) {
-					rt.Errorf("marker %s was cleared without an operation", m)
-				}
-			}
-			seen["no operation"]++
-			return
-		}
-		d.checkCrashed(rt, id, ids, seen)
-	})
-	t.Logf("ends of items: %v", seen)
-	for _, end := range []string{"not tried", "cleared", "unknown outcome"} {
-		if seen[end] == 0 {
-			t.Errorf("no item ended as %q: the test proves nothing", end)
-		}
-	}
-}
-
-// checkCrashed compares what an operation says after a crash with what is in the store.
-func (d *desk) checkCrashed(rt *rapid.T, id string, ids []string, seen map[string]int) {
-	o, err := d.Operation(context.Background(), operator, id)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	if o.Ended.IsZero() {
-		rt.Errorf("the operation never ends")
-	}
-	images, err := d.db.Operations().Images(context.Background(), id)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	intents, outcomes := d.spoken(rt, id)
-	for i, end := range strings.Split(results(o), ", ") {
-		target := "orders/msg:" + ids[i]
-		if intents[target] > 1 || outcomes[target] < intents[target] || end == "unknown outcome" && outcomes[target] == 0 {
-			rt.Errorf("item %d ended as %s; the audit holds %d intents and %d outcomes of it", i, end, intents[target], outcomes[target])
-		}
-		there, clears := d.shelf.has("msg:"+ids[i]), d.shelf.clears["msg:"+ids[i]]
-		_, kept := images[i]
-		seen[end]++
-		switch {
-		case end == "begun":
-			rt.Errorf("item %d is begun for ever", i)
-		case clears > 1:
-			rt.Errorf("item %d was cleared %d times", i, clears)
-		case end == "not tried" && !there, end == "cleared" && there, end == "not done" && !there, end == "refused" && !there:
-			rt.Errorf("item %d is said to be %s, the marker is there: %t", i, end, there)
-		case !there && !kept:
-			rt.Errorf("item %d was cleared without an image", i)
-		case !there && o.Outcomes[i].Restorable.IsZero():
-			rt.Errorf("item %d was cleared and cannot be restored: %+v", i, o.Outcomes[i])
-		}
-	}
 }

@@ -91,7 +91,7 @@ func confirmation(s dedup.Sighting) string {
 	if s.ID != "" && len(s.ID) <= 128 && strings.IndexFunc(s.ID, func(c rune) bool { return !typeable(c) }) < 0 {
 		return s.ID
 	}
-	return "clear " + hashOf([]byte(s.Key))[:8]
+	return "clear " + ValueHash([]byte(s.Key))[:8]
 }
 
 func reasons(it PlanItem) string {

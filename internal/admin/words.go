@@ -110,7 +110,7 @@ func shownTo(who Caller, st *MarkerStore, mk dedup.Marker) dedup.Marker {
 	return mk
 }
 
-func hiddenOwner(owner string) string { return tokenMark + hashOf([]byte(owner))[:12] }
+func hiddenOwner(owner string) string { return tokenMark + ValueHash([]byte(owner))[:12] }
 
 const tokenMark = "token sha256:"
 
@@ -130,8 +130,8 @@ const (
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// hashOf returns the SHA-256 of a value in hex.
-func hashOf(value []byte) string {
+// ValueHash returns the SHA-256 of a value in hex: what plans, images and the audit hold of it.
+func ValueHash(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:])
 }

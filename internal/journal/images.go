@@ -2,9 +2,7 @@ package journal
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -50,14 +48,13 @@ func (o *Operations) Keep(ctx context.Context, operation string, item int, image
 	if err != nil {
 		return fmt.Errorf("keep image: %w", err)
 	}
-	sum := sha256.Sum256(image.Value)
 	value := image.Value
 	if value == nil {
 		value = []byte{} // nil would be NULL
 	}
 	_, err = o.write.ExecContext(ctx, `
 		INSERT INTO images (operation, item, kept_until, size, hash, body, value) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		operation, item, until.UnixMilli(), len(value), hex.EncodeToString(sum[:]), body, value)
+		operation, item, until.UnixMilli(), len(value), admin.ValueHash(image.Value), body, value)
 	if err != nil {
 		return fmt.Errorf("keep image: %w", err)
 	}

@@ -51,6 +51,27 @@ func reading(t *testing.T, db *DB) (release func()) {
 	}
 }
 
+// actUntil notes items until a purge has ended that could not empty the log, and returns how long the slowest note took.
+func actUntil(t *testing.T, o *Operations, purged <-chan error) (slowest time.Duration) {
+	t.Helper()
+	for tries := 0; ; tries++ {
+		select {
+		case err := <-purged:
+			if !errors.Is(err, errStillRead) {
+				t.Errorf("a purge whose values are still in the log says %v", err)
+			}
+			t.Logf("%d items were noted meanwhile, the slowest within %s", tries, slowest.Round(time.Millisecond))
+			return slowest
+		default:
+		}
+		start := time.Now()
+		if err := o.Try(t.Context(), "a", tries, start); err != nil {
+			t.Fatal(err)
+		}
+		slowest = max(slowest, time.Since(start))
+	}
+}
+
 func TestAPurgeDuringALongReadHoldsUpNobodyAndIsMadeGoodLater(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
@@ -63,25 +84,7 @@ func TestAPurgeDuringALongReadHoldsUpNobodyAndIsMadeGoodLater(t *testing.T) {
 	release := reading(t, db)
 	purged := make(chan error, 1)
 	go func() { purged <- o.Purge(context.Background(), until) }()
-	var slowest time.Duration
-	tries := 0
-	for purging := true; purging; tries++ {
-		select {
-		case err := <-purged:
-			if !errors.Is(err, errStillRead) {
-				t.Errorf("a purge whose values are still in the log says %v", err)
-			}
-			purging = false
-		default:
-		}
-		start := time.Now()
-		if err := o.Try(t.Context(), "a", tries, start); err != nil {
-			t.Fatal(err)
-		}
-		slowest = max(slowest, time.Since(start))
-	}
-	t.Logf("%d items were noted meanwhile, the slowest within %s", tries, slowest.Round(time.Millisecond))
-	if slowest > 2*time.Second {
+	if slowest := actUntil(t, o, purged); slowest > 2*time.Second {
 		t.Errorf("who was about to act waited for %s", slowest)
 	}
 	if len(payloadIn(t, dir)) == 0 {
