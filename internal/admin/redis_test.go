@@ -18,6 +18,13 @@ import (
 // redisDesk is a desk over a real Redis whose store shop holds msg:{id} = processing or done, and retry:{id}.
 func redisDesk(t *testing.T, url string) *desk {
 	t.Helper()
+	d, _ := redisDeskOver(t, url)
+	return d
+}
+
+// redisDeskOver also returns the store that watches.
+func redisDeskOver(t *testing.T, url string) (*desk, markers.Store) {
+	t.Helper()
 	cfg := markerstest.Config(t, "redis-text-status", url)
 	cfg.Act.Redis.URL = secret.New(url)
 	store := markerstest.OpenStore(t, cfg)
@@ -34,7 +41,7 @@ func redisDesk(t *testing.T, url string) *desk {
 		deps.Stores = []admin.MarkerStore{{Name: cfg.Name, Scheme: store.Scheme(), Reader: reader, Actor: actor}}
 	})
 	d.round.set(&dedup.Snapshot{At: d.clock.Now(), Stores: []dedup.StoreStatus{{Name: cfg.Name, Scheme: store.Scheme()}}})
-	return d
+	return d, store
 }
 
 func (d *desk) planOn(t *testing.T, who admin.Caller, req admin.PlanRequest) admin.Plan {
@@ -138,5 +145,52 @@ func TestOnRedisAGivenUpMessageGetsItsTriesAgain(t *testing.T) {
 	}
 	if o := d.execute(t, ada, p); results(o) != "cleared" {
 		t.Errorf("%s: %+v", results(o), o.Outcomes)
+	}
+}
+
+func TestOnRedisTheMarkerOfAPassIsRecognisedAndOneThatWasTakenAgainIsNot(t *testing.T) {
+	for name, args := range map[string][]string{"Redis 7": nil, "a server that tells only what is left": {"--rename-command", "PEXPIRETIME", ""}} {
+		t.Run(name, func(t *testing.T) {
+			server, rdb := markerstest.StartRedis(t, args...)
+			d, store := redisDeskOver(t, server.URL())
+			d.deps.Judge = dedup.Judge
+			d.restart(t)
+			life := store.Scheme().ProcessingTTL
+			if life < time.Minute {
+				t.Fatalf("the preset has no time to live: %s", life)
+			}
+			take := func(id string, ago time.Duration) {
+				if err := rdb.Set(t.Context(), "msg:"+id, "processing", life-ago).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			take("dead", life/2)
+			take("again", life/2)
+			pass := markerstest.MustPass(t, store)
+			if len(pass.OldestProcessing) != 2 {
+				t.Fatalf("%+v", pass.OldestProcessing)
+			}
+			// Both were first seen ten minutes ago, and nothing has been out since. The dates are computed from a time to live
+			// that one of them was not given: it was taken a moment ago.
+			for i := range pass.OldestProcessing {
+				pass.OldestProcessing[i].FirstSeen = d.clock.Now().Add(-10 * time.Minute)
+			}
+			at, none := d.clock.Now(), int64(0)
+			e := dedup.Evidence{At: at, MaxProcessing: time.Second, Consumers: &none, Ready: &none, Unacked: &none, ClockOffset: pass.ClockOffset,
+				NothingOut: [2]time.Time{at.Add(-10 * time.Second), at.Add(-20 * time.Second)}}
+			d.round.set(&dedup.Snapshot{At: at, Interval: 15 * time.Second,
+				Stores: []dedup.StoreStatus{{Name: "shop", Scheme: store.Scheme(), Stats: dedup.StoreStats{Pass: &pass}, Evidence: e}}})
+			take("again", life/2+5*time.Second)
+			for id, want := range map[string]dedup.Verdict{"dead": dedup.ProbablyDead, "again": dedup.CannotTell} {
+				got, err := d.Look(t.Context(), operator, "shop", "msg:"+id)
+				if err != nil || got.Verdict != want {
+					t.Errorf("%s: %q, want %q: %v, %v", id, got.Verdict, want, got.Reasons, err)
+				}
+			}
+			p := d.planOn(t, ada, admin.PlanRequest{Deed: admin.ClearMarkers, Keys: []string{"msg:dead"}})
+			if o := d.execute(t, ada, p); results(o) != "cleared" {
+				t.Errorf("%s: %+v", results(o), o.Outcomes)
+			}
+		})
 	}
 }
