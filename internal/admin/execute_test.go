@@ -235,6 +235,20 @@ func TestAnOperationGoesOnWhenItsCallerHasGone(t *testing.T) {
 	}
 }
 
+// untilClosing returns when Close has begun: then new operations are refused. Until then each is one more that waits.
+func untilClosing(t *testing.T, m *admin.Markers, p admin.Plan) {
+	for {
+		_, err := m.Execute(context.Background(), bob, admin.ExecuteRequest{PlanID: p.ID, Reason: why})
+		if dedup.KindOf(err) == dedup.Unavailable {
+			return
+		}
+		if p, err = m.Plan(context.Background(), bob, p.Request); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
 func TestStoppingLetsRunningItemsEndAndLeavesTheRestNotTried(t *testing.T) {
 	d := newDesk(t, nil)
 	var ids []string
@@ -255,19 +269,8 @@ func TestStoppingLetsRunningItemsEndAndLeavesTheRestNotTried(t *testing.T) {
 	other := d.plan(t, bob, ids[0])
 	running := d.Markers
 	go func() {
-		// Close has begun once new operations are refused; until then each is one more that waits for a slot.
-		for {
-			_, err := running.Execute(context.Background(), bob, admin.ExecuteRequest{PlanID: other.ID, Reason: why})
-			if dedup.KindOf(err) == dedup.Unavailable {
-				close(release)
-				return
-			}
-			if other, err = running.Plan(context.Background(), bob, other.Request); err != nil {
-				t.Error(err)
-				close(release)
-				return
-			}
-		}
+		defer close(release)
+		untilClosing(t, running, other)
 	}()
 	d.restart(t)
 	o, err := d.Operation(t.Context(), operator, id)
