@@ -45,13 +45,12 @@ func (m *Markers) planRestore(ctx context.Context, st *MarkerStore, p *Plan) err
 	return u.look(ctx, st, p)
 }
 
-// A claim is how far the restore came that has an image.
+// A claim is how far the restore came that has an image; zero when none has it.
 type claim uint8
 
 const (
-	unclaimed claim = iota
 	// restoring: it is under way in this process.
-	restoring
+	restoring claim = iota + 1
 	restored
 	// interrupted: whether it restored the marker is not known, or it did not and could not give the image back.
 	interrupted
