@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ const (
 	driverMySQL    = "mysql"
 	driverPostgres = "postgres"
 )
+
+// rowsMarkers is the value of Config.Rows that says that a row is a marker and nothing more.
+const rowsMarkers = "markers"
 
 // mostRows is the most rows that one query of a walk may ask for.
 const mostRows = 20_000
@@ -164,6 +168,10 @@ func (p *problems) sqlTable(c Config) {
 			p.add("act.sql.driver", "%q is not the driver of sql (%q): both accounts act on one table", act.Driver, c.SQL.Driver)
 		}
 	}
+	if c.Rows != "" {
+		p.oneOf("rows", c.Rows, rowsMarkers)
+	}
+	p.sqlDatabases(c)
 	p.sqlNames(c)
 	p.sqlStatuses(c)
 	p.sqlRules(c)
@@ -186,6 +194,22 @@ func (p *problems) sql(path string, s SQL) {
 			p.add(path+".dsn", "%v", err)
 		}
 	}
+}
+
+// sqlDatabases tells of accounts that would reach two tables: a marker that the watching one shows must be where the acting
+// one looks for it. That the servers are the same is seen at each action.
+func (p *problems) sqlDatabases(c Config) {
+	d := dialects[c.SQL.Driver]
+	schema, _ := splitTable(c.Table)
+	if d == nil || c.SQL.DSN.IsZero() || c.Act.SQL.DSN.IsZero() || c.SQL.Driver == driverMySQL && schema != "" {
+		return
+	}
+	watching, err := d.parse(c.SQL.DSN.Reveal())
+	acting, actErr := d.parse(c.Act.SQL.DSN.Reveal())
+	if err != nil || actErr != nil || watching.database == acting.database {
+		return
+	}
+	p.add("act.sql.dsn", "names database %q and sql.dsn names %q: both accounts must reach one table", acting.database, watching.database)
 }
 
 func (p *problems) sqlNames(c Config) {
@@ -343,8 +367,11 @@ func (c Config) sqlPlace() string {
 	}
 	schema, table := splitTable(c.Table)
 	database := at.database
-	if c.SQL.Driver == driverMySQL && schema != "" {
+	switch {
+	case c.SQL.Driver == driverMySQL && schema != "":
 		database, schema = schema, ""
+	case c.SQL.Driver == driverPostgres:
+		schema = cmp.Or(schema, at.schema, "public")
 	}
 	return strings.ToLower(strings.Join([]string{c.SQL.Driver, at.addr, database, schema, table}, "/"))
 }

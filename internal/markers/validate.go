@@ -55,6 +55,9 @@ func (p *problems) redisKind(c Config) {
 		p.redis("act.redis", c.Act.Redis)
 	}
 	p.oneOf("key.codec", c.Key.Codec, codecRaw, codecJava)
+	if c.Rows != "" {
+		p.add("rows", "is for kind %s: leave it out", kindSQLTable)
+	}
 	p.keys(c)
 	p.retry(c)
 	if c.Kind == kindRedisLock {
