@@ -30,6 +30,8 @@ type actDialect interface {
 	lenient() string
 	// overriding stands before VALUES so that columns which the server numbers take our value.
 	overriding() string
+	// triggers names, for each of the statements DELETE, INSERT and UPDATE that has one, a trigger or rule of the table.
+	triggers(ctx context.Context, q querier, t *sqlTable) (map[string]string, error)
 	// writes is how many rows this session has written, by statement; nil where the catalogue shows every trigger to everybody.
 	writes(ctx context.Context, q querier) (map[string]int64, error)
 	// traits reads what the catalogue says about writing to a table.

@@ -11,13 +11,13 @@ import (
 
 // clear deletes the row, locked and compared, after its image was kept.
 func (r *rowAct) clear(ctx context.Context, keep func(dedup.Sighting) error) (dedup.Outcome, error) {
-	// An INSERT is what undoes it.
-	if err := r.quiet("DELETE", "INSERT"); err != nil {
-		return dedup.Outcome{}, err
-	}
 	now, outcome, err := r.compare(ctx)
 	if outcome != nil || err != nil {
 		return value(outcome), err
+	}
+	// An INSERT is what undoes it.
+	if err := r.quiet(ctx, "DELETE", "INSERT"); err != nil {
+		return dedup.Outcome{}, err
 	}
 	if r.before, err = r.image(ctx); err != nil {
 		return dedup.Outcome{}, err
@@ -67,9 +67,6 @@ func (r *rowAct) compare(ctx context.Context) (*dedup.Sighting, *dedup.Outcome, 
 
 // expire sets the expiry of the row.
 func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {
-	if err := r.quiet("UPDATE"); err != nil {
-		return dedup.Outcome{}, err
-	}
 	column := r.layout.expires
 	if column.kind != zonedTime && column.kind != localTime {
 		return dedup.Outcome{}, rowRefusal("column " + printable(column.name) + " is a number, and the row does not tell its unit")
@@ -77,6 +74,9 @@ func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, 
 	_, outcome, err := r.compare(ctx)
 	if outcome != nil || err != nil {
 		return value(outcome), err
+	}
+	if err := r.quiet(ctx, "UPDATE"); err != nil {
+		return dedup.Outcome{}, err
 	}
 	seen, err := readTexts(r.seen.Value)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, 
 
 // restore inserts the row of the image, reads it again and commits only if it is the same to the last byte.
 func (r *rowAct) restore(ctx context.Context) (dedup.Outcome, error) {
-	if err := r.quiet("INSERT"); err != nil {
+	if err := r.quiet(ctx, "INSERT"); err != nil {
 		return dedup.Outcome{}, err
 	}
 	image, err := readTexts(r.seen.Value)

@@ -81,11 +81,8 @@ func (mysqlDialect) lenient() string {
 func (mysqlDialect) overriding() string { return "" }
 
 func (d mysqlDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
-	traits := rowTraits{generated: map[string]bool{}, refreshed: map[string]bool{}, hidden: map[string]bool{}, automatic: map[string]bool{}, triggers: map[string]string{}}
+	traits := rowTraits{generated: map[string]bool{}, refreshed: map[string]bool{}, hidden: map[string]bool{}, automatic: map[string]bool{}}
 	if err := d.columnTraits(ctx, q, t, &traits); err != nil || traits.obstacle != "" {
-		return traits, err
-	}
-	if err := d.triggers(ctx, q, t, traits.triggers); err != nil {
 		return traits, err
 	}
 	var err error
@@ -94,21 +91,22 @@ func (d mysqlDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTr
 }
 
 // triggers finds those that the account may see: it needs TRIGGER on the table.
-func (mysqlDialect) triggers(ctx context.Context, q querier, t *sqlTable, found map[string]string) error {
+func (mysqlDialect) triggers(ctx context.Context, q querier, t *sqlTable) (map[string]string, error) {
 	rows, err := q.QueryContext(ctx, `SELECT TRIGGER_NAME, EVENT_MANIPULATION FROM information_schema.TRIGGERS
 		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? ORDER BY TRIGGER_NAME`, t.schema, t.name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer rows.Close()
+	found := map[string]string{}
 	for rows.Next() {
 		var name, statement string
 		if err := rows.Scan(&name, &statement); err != nil {
-			return err
+			return nil, err
 		}
 		found[statement] = cmp.Or(found[statement], "trigger "+printable(name))
 	}
-	return rows.Err()
+	return found, rows.Err()
 }
 
 // writes reads what the session's handlers have counted; those of foreign keys are not among it.

@@ -71,7 +71,7 @@ func (postgresDialect) overriding() string { return "OVERRIDING SYSTEM VALUE " }
 func (postgresDialect) writes(context.Context, querier) (map[string]int64, error) { return nil, nil }
 
 func (d postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
-	traits := rowTraits{generated: map[string]bool{}, automatic: map[string]bool{}, triggers: map[string]string{}}
+	traits := rowTraits{generated: map[string]bool{}, automatic: map[string]bool{}}
 	var dependent sql.NullString
 	var kind string
 	err := q.QueryRowContext(ctx, `SELECT (SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = $1::oid),
@@ -85,29 +85,27 @@ func (d postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (ro
 	case dependent.Valid:
 		traits.obstacle = "rows of table " + printable(dependent.String) + " would be deleted or changed along with it"
 	}
-	if err := d.triggers(ctx, q, t, traits.triggers); err != nil {
-		return traits, err
-	}
 	return traits, d.columnTraits(ctx, q, t, &traits)
 }
 
 // triggers finds the triggers and rules of the table, of its parts and of the tables that inherit from it, each with the
 // statements that it is for: the bits of tgtype, and ev_type 2 to 4. Those of foreign keys are internal.
-func (postgresDialect) triggers(ctx context.Context, q querier, t *sqlTable, found map[string]string) error {
+func (postgresDialect) triggers(ctx context.Context, q querier, t *sqlTable) (map[string]string, error) {
 	rows, err := q.QueryContext(ctx, `WITH RECURSIVE parts(oid) AS (SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN parts p ON i.inhparent = p.oid)
 		SELECT 'trigger', tgname::text, tgtype & 8 <> 0, tgtype & 4 <> 0, tgtype & 16 <> 0
 		FROM pg_catalog.pg_trigger WHERE tgrelid IN (SELECT oid FROM parts) AND NOT tgisinternal AND tgenabled IN ('O', 'A')
 		UNION ALL SELECT 'rule', rulename::text, ev_type = '4', ev_type = '3', ev_type = '2'
 		FROM pg_catalog.pg_rewrite WHERE ev_class IN (SELECT oid FROM parts) AND ev_type <> '1' AND ev_enabled IN ('O', 'A') ORDER BY 1 DESC, 2`, t.oid)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer rows.Close()
+	found := map[string]string{}
 	for rows.Next() {
 		var kind, name string
 		var deletes, inserts, updates bool
 		if err := rows.Scan(&kind, &name, &deletes, &inserts, &updates); err != nil {
-			return err
+			return nil, err
 		}
 		for statement, is := range map[string]bool{"DELETE": deletes, "INSERT": inserts, "UPDATE": updates} {
 			if is {
@@ -115,7 +113,7 @@ func (postgresDialect) triggers(ctx context.Context, q querier, t *sqlTable, fou
 			}
 		}
 	}
-	return rows.Err()
+	return found, rows.Err()
 }
 
 func (postgresDialect) columnTraits(ctx context.Context, q querier, t *sqlTable, traits *rowTraits) error {

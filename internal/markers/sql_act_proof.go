@@ -90,6 +90,22 @@ func (r *rowAct) expired(ctx context.Context, ttl time.Duration) (dedup.Outcome,
 	return r.commit()
 }
 
+// quiet refuses statements for which the table has triggers or rules now: what they would do does not show before.
+func (r *rowAct) quiet(ctx context.Context, statements ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	triggers, err := r.d.triggers(ctx, r.tx, r.layout.table)
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if name := triggers[statement]; name != "" {
+			return rowRefusal(statement + " has " + name + " on this table: what that does cannot be foreseen or undone, so nothing was done")
+		}
+	}
+	return nil
+}
+
 // change runs a statement that changes the one row, and makes sure by the server's own count that it changed nothing else:
 // a trigger of MySQL shows only to accounts with the right to make triggers.
 func (r *rowAct) change(ctx context.Context, statement string, args ...any) (int64, error) {

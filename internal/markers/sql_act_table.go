@@ -37,8 +37,6 @@ type rowTraits struct {
 	automatic map[string]bool
 	// required columns take no NULL and have no default: who inserts a row must name them.
 	required []string
-	// triggers names a trigger or rule for each statement that has one: DELETE, INSERT, UPDATE.
-	triggers map[string]string
 	// obstacle says why rows cannot be deleted and restored safely; empty if they can.
 	obstacle string
 }
@@ -179,16 +177,6 @@ func (r *rowAct) business() string {
 	}
 	return "a row holds more than a marker, which every INSERT must name: " + columnWords(more) +
 		". Clearing it would delete the work too. If the rows are nothing but markers, write rows: markers for the store"
-}
-
-// quiet refuses statements for which the table has triggers or rules: what they would do does not show before.
-func (r *rowAct) quiet(statements ...string) error {
-	for _, statement := range statements {
-		if name := r.traits.triggers[statement]; name != "" {
-			return rowRefusal(statement + " has " + name + " on this table, and what it does cannot be foreseen or undone")
-		}
-	}
-	return nil
 }
 
 // allColumns makes sure that the table has the columns that are known, and that the account may read them all: an image
