@@ -73,26 +73,52 @@ func TestARuleAndTheTriggerOfAPartAreRefusedWithTheirNames(t *testing.T) {
 	wantResult(t, a.actor.Clear(t.Context(), a.look(t, "m1"), false, keepNothing), dedup.Refused, `trigger "noted"`)
 }
 
-func TestWhatTheServerChangesAlongIsSeenByItsCount(t *testing.T) {
+func TestWhatAHiddenTriggerDoesIsSeenByTheServersCount(t *testing.T) {
 	t.Parallel()
-	a := openDedup(t, "mysql")
-	// A table that keeps its history writes a row where one is deleted, as a trigger that nobody may see would.
-	a.Exec(t, "ALTER TABLE message_dedup ADD SYSTEM VERSIONING")
-	seen := a.look(t, a.insert(t, "m1", 0))
-	wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "the DELETE also made the server update 1 other rows")
-	if a.rows(t) != 1 {
-		t.Error("the row is gone")
+	for event, row := range map[string]string{"DELETE": "OLD", "INSERT": "NEW", "UPDATE": "NEW"} {
+		for words, effect := range map[string]string{
+			"insert": "INSERT INTO audit VALUES (" + row + ".message_id, 1)", "update": "UPDATE audit SET n = n + 1", "delete": "DELETE FROM audit",
+		} {
+			t.Run(event+" makes it "+words, func(t *testing.T) {
+				a := openLog(t, "mysql")
+				a.insertLog(t, "m1", "'2026-01-01 00:00:00'")
+				var kept keeper
+				if event == "INSERT" {
+					wantResult(t, a.actor.Clear(t.Context(), a.look(t, "m1"), false, kept.keep), dedup.Cleared, "")
+				}
+				a.Exec(t, "CREATE TABLE audit (id VARCHAR(64), n INT)", "INSERT INTO audit VALUES ('a', 1), ('b', 1)",
+					"CREATE TRIGGER noted BEFORE "+event+" ON message_process_log FOR EACH ROW "+effect)
+				markers.HideTriggers(a.actor)
+				before := a.rows(t)
+				var outcome dedup.Outcome
+				switch event {
+				case "DELETE":
+					outcome = a.actor.Clear(t.Context(), a.look(t, "m1"), false, keepNothing)
+				case "UPDATE":
+					outcome = a.actor.Expire(t.Context(), a.look(t, "m1"), time.Minute)
+				case "INSERT":
+					outcome = a.actor.Restore(t.Context(), kept.images[0])
+				}
+				wantResult(t, outcome, dedup.Refused, "the "+event+" also made the server "+words)
+				if a.rows(t) != before || a.one(t, "SELECT CONCAT(COUNT(*), ' ', SUM(n)) FROM audit") != "2 2" {
+					t.Error("something was written")
+				}
+			})
+		}
 	}
+}
 
+func TestRowsOfATableInPartsAreClearedAndRestored(t *testing.T) {
+	t.Parallel()
 	db := sqlServers.Database(t, "mysql")
 	db.Exec(t, "CREATE TABLE message_dedup (message_id BIGINT PRIMARY KEY, status INT NOT NULL, updated_at DATETIME) PARTITION BY HASH (message_id) PARTITIONS 3",
 		"INSERT INTO message_dedup VALUES (1, 0, '2026-01-01')")
 	cfg, _ := markers.Preset("sql-status-code")
 	cfg.Columns = markers.Columns{ID: markers.ColumnList{"message_id"}, Status: "status", Updated: "updated_at"}
-	parted := openActed(t, db, cfg, db.AdminDSN(), db.AdminDSN())
+	a := openActed(t, db, cfg, db.AdminDSN(), db.AdminDSN())
 	var kept keeper
-	wantResult(t, parted.actor.Clear(t.Context(), parted.look(t, "1"), false, kept.keep), dedup.Cleared, "")
-	wantResult(t, parted.actor.Restore(t.Context(), kept.images[0]), dedup.Restored, "")
+	wantResult(t, a.actor.Clear(t.Context(), a.look(t, "1"), false, kept.keep), dedup.Cleared, "")
+	wantResult(t, a.actor.Restore(t.Context(), kept.images[0]), dedup.Restored, "")
 }
 
 // businessTables are orders (D7) and an inventory log (D8): rows of the work itself, with a status.
