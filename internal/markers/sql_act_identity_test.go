@@ -124,7 +124,9 @@ func TestARowWhoseLastChangeNoColumnTellsIsNotClearedWhereRowsAreTakenAgain(t *t
 			outcome := a.actor.Clear(t.Context(), a.look(t, a.insert(t, "m1", 0)), false, keepNothing)
 			if onFail == "keep" {
 				wantResult(t, outcome, dedup.Refused, "columns.updated")
-				continue
+				cfg = a.cfg
+				cfg.Retakes = "never"
+				outcome = newActor(t, cfg).Clear(t.Context(), a.look(t, a.one(t, "SELECT id FROM message_dedup")), false, keepNothing)
 			}
 			wantResult(t, outcome, dedup.Cleared, "")
 		}

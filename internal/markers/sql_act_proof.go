@@ -27,9 +27,9 @@ func (r *rowAct) comparable(seen texts) error {
 	}
 	numbered := slices.ContainsFunc(r.layout.key, func(c sqlColumn) bool { return r.traits.automatic[c.name] })
 	switch {
-	case r.layout.updated == nil && r.actor.cfg.OnFail == "keep":
+	case r.layout.updated == nil && r.actor.cfg.OnFail == "keep" && r.actor.cfg.Retakes != retakesNever:
 		return rowRefusal("a consumer may take the row again in place (on_fail: keep), which no column tells: name the time of the last change in columns.updated, " +
-			"or write on_fail: ack if no consumer ever takes a row again that it finds")
+			"or write retakes: never if no consumer ever takes a row again that it finds")
 	case r.layout.updated == nil && numbered:
 		return nil
 	case r.layout.updated == nil && r.layout.created == nil:

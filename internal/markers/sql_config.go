@@ -23,6 +23,9 @@ const (
 // rowsMarkers is the value of Config.Rows that says that a row is a marker and nothing more.
 const rowsMarkers = "markers"
 
+// retakesNever is the value of Config.Retakes that says that consumers leave a row alone that they find.
+const retakesNever = "never"
+
 // mostRows is the most rows that one query of a walk may ask for.
 const mostRows = 20_000
 
@@ -31,8 +34,8 @@ type SQL struct {
 	// Driver is mysql (MySQL and MariaDB) or postgres.
 	Driver string `yaml:"driver"`
 	// DSN is user:password@tcp(host:3306)/database for mysql, postgres://user:password@host:5432/database for postgres. Times
-	// without a zone are read in the zone of the session, which the DSN can set: time_zone='+08:00' (percent-encoded) for
-	// mysql, timezone=Asia/Shanghai for postgres.
+	// without a zone are read in the server's zone unless the DSN names one: time_zone='+08:00' (percent-encoded) for mysql,
+	// timezone=Asia/Shanghai for postgres. That of the acting account counts for nothing.
 	DSN secret.Secret `yaml:"dsn"`
 }
 
@@ -170,6 +173,9 @@ func (p *problems) sqlTable(c Config) {
 	}
 	if c.Rows != "" {
 		p.oneOf("rows", c.Rows, rowsMarkers)
+	}
+	if c.Retakes != "" {
+		p.oneOf("retakes", c.Retakes, retakesNever)
 	}
 	p.sqlDatabases(c)
 	p.sqlNames(c)

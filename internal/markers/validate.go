@@ -55,8 +55,10 @@ func (p *problems) redisKind(c Config) {
 		p.redis("act.redis", c.Act.Redis)
 	}
 	p.oneOf("key.codec", c.Key.Codec, codecRaw, codecJava)
-	if c.Rows != "" {
-		p.add("rows", "is for kind %s: leave it out", kindSQLTable)
+	for _, f := range []struct{ path, value string }{{"rows", c.Rows}, {"retakes", c.Retakes}} {
+		if f.value != "" {
+			p.add(f.path, "is for kind %s: leave it out", kindSQLTable)
+		}
 	}
 	p.keys(c)
 	p.retry(c)
