@@ -228,3 +228,32 @@ func TestAnActionThatWaitsForItsTurnDoesNotRunOutOfTime(t *testing.T) {
 		wait.Wait()
 	})
 }
+
+func TestOurOwnSessionsAreNotNamedAsTheHolder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, driver string) {
+		a := openDedup(t, driver)
+		mine, others := a.look(t, a.insert(t, "mine", 0)), a.look(t, a.insert(t, "others", 0))
+		tx, err := a.Admin.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE message_dedup SET result = 'busy' WHERE message_id = 'others'"); err != nil {
+			t.Fatal(err)
+		}
+		outcome := a.actor.Clear(t.Context(), mine, false, func(dedup.Sighting) error {
+			// While an action of ours holds one row, others meet that row and one that somebody else holds.
+			again := a.actor.Clear(t.Context(), mine, false, keepNothing)
+			if wantResult(t, again, dedup.Refused, "a live transaction holds the row"); strings.Contains(again.Text, "user_") {
+				t.Errorf("our own session is named: %s", again.Text)
+			}
+			held := a.actor.Clear(t.Context(), others, false, keepNothing)
+			if wantResult(t, held, dedup.Refused, `"playground_admin@127.0.0.1`); strings.Contains(held.Text, "user_") {
+				t.Errorf("our own session is named: %s", held.Text)
+			}
+			return nil
+		})
+		wantResult(t, outcome, dedup.Cleared, "")
+	})
+}

@@ -77,7 +77,7 @@ func (r *rowAct) holder(ctx context.Context) string {
 	defer cancel()
 	// InnoDB tells what was a moment ago, until nobody has asked for 0.1 s.
 	for tries := 1; ; tries++ {
-		found, err := r.sessions(ctx)
+		found, ours, err := r.sessions(ctx)
 		switch {
 		case err != nil || len(found) == 0 && tries == 4:
 			return ""
@@ -86,6 +86,8 @@ func (r *rowAct) holder(ctx context.Context) string {
 				return ""
 			}
 			continue
+		case len(found) == 1 && ours:
+			return ", perhaps " + found[0]
 		case len(found) == 1:
 			return ": " + found[0]
 		}
@@ -93,28 +95,29 @@ func (r *rowAct) holder(ctx context.Context) string {
 	}
 }
 
-// sessions describes the sessions that may hold the row, without our own: those hold other rows, or held this one a
-// moment ago.
-func (r *rowAct) sessions(ctx context.Context) ([]string, error) {
+// sessions describes the sessions that may hold the row, without our own, and says whether there were such: those hold
+// other rows, held this one a moment ago, or do the same as we.
+func (r *rowAct) sessions(ctx context.Context) (found []string, ours bool, err error) {
 	query, args := r.d.holders(r)
 	rows, err := r.actor.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer rows.Close()
-	var found []string
 	for rows.Next() {
 		var id string
 		var user, host sql.NullString
 		var seconds sql.NullFloat64
 		if err := rows.Scan(&id, &user, &host, &seconds); err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if !r.actor.own(id) {
+		if r.actor.own(id) {
+			ours = true
+		} else {
 			found = append(found, sessionWords(user, host, seconds))
 		}
 	}
-	return found, rows.Err()
+	return found, ours, rows.Err()
 }
 
 func sessionWords(user, host sql.NullString, seconds sql.NullFloat64) string {

@@ -141,12 +141,12 @@ func TestATableOfPostgreSQLIsTheSameWithAndWithoutItsSchema(t *testing.T) {
 		params, table string
 		overlap       bool
 	}{
-		"the usual schema":                      {"", "public.message_dedup", true},
-		"another schema":                        {"", "archive.message_dedup", false},
-		"a schema of the DSN":                   {"?search_path=archive", "archive.message_dedup", true},
-		"the usual schema and one of the DSN":   {"?search_path=archive", "public.message_dedup", false},
-		"the first of several and with blanks":  {"?search_path=%20%22archive%22%2C%20public", "archive.message_dedup", true},
-		"one of the DSN and none": {"?search_path=archive", "message_dedup", false},
+		"the usual schema":                     {"", "public.message_dedup", true},
+		"another schema":                       {"", "archive.message_dedup", false},
+		"a schema of the DSN":                  {"?search_path=archive", "archive.message_dedup", true},
+		"the usual schema and one of the DSN":  {"?search_path=archive", "public.message_dedup", false},
+		"the first of several and with blanks": {"?search_path=%20%22archive%22%2C%20public", "archive.message_dedup", true},
+		"one of the DSN and none":              {"?search_path=archive", "message_dedup", false},
 	} {
 		a, b := sqlConfig("sql-status-code"), sqlConfig("sql-status-code")
 		a.SQL = markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres + c.params)}
@@ -162,6 +162,14 @@ func TestOneTableWithItsDatabaseMayBeReachedFromAnyDatabase(t *testing.T) {
 	c.Table, c.Act.SQL.DSN = "shop.message_dedup", secret.New("mover:hunter2@tcp(127.0.0.1:3306)/")
 	if err := c.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhatIsSaidOfRowsIsNotSaidOfKeys(t *testing.T) {
+	c, _ := markers.Preset("redis-text-status")
+	c.Name, c.Redis.URL, c.Rows, c.Retakes = "orders", secret.New("redis://127.0.0.1:6379/0"), "markers", "never"
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "rows: is for kind sql-table") || !strings.Contains(err.Error(), "retakes: is for kind sql-table") {
+		t.Errorf("error %v", err)
 	}
 }
 
