@@ -211,8 +211,13 @@ func TestAZoneThatTheServerDoesNotKnowIsNamed(t *testing.T) {
 	db := sqlServers.Database(t, "mysql")
 	db.Exec(t, dedupTables["mysql"])
 	cfg, _ := markers.Preset("sql-status-code")
-	a := openActed(t, db, cfg, db.AdminDSN()+"?time_zone=%27Mars%2FOlympus%27", db.AdminDSN())
-	if _, err := a.reader.Look(t.Context(), []string{"1"}); err == nil || !strings.Contains(err.Error(), "Mars/Olympus") {
-		t.Errorf("error %v, want one that names the zone", err)
+	for _, param := range []string{"time_zone", "TIME_ZONE"} {
+		a := openActed(t, db, cfg, db.AdminDSN()+"?"+param+"=%27Mars%2FOlympus%27", db.AdminDSN())
+		if _, err := a.reader.Look(t.Context(), []string{"1"}); err == nil || !strings.Contains(err.Error(), "Mars/Olympus") {
+			t.Errorf("%s: error %v, want one that names the zone", param, err)
+		}
 	}
+	// The server's own, whatever it is, is known.
+	a := openActed(t, db, cfg, db.AdminDSN()+"?time_zone=DEFAULT", db.AdminDSN())
+	wantResult(t, a.actor.Clear(t.Context(), a.look(t, a.insert(t, "m1", 0)), false, keepNothing), dedup.Cleared, "")
 }

@@ -25,16 +25,18 @@ func (mysqlDialect) config(dsn string) (c *mysql.Config, zone string, err error)
 	if err != nil {
 		return nil, "", errors.New("is not a MySQL DSN: write user:password@tcp(host:3306)/database?tls=true, with percent-encoded parameters")
 	}
-	if set, ok := c.Params["time_zone"]; ok && !strings.EqualFold(set, "default") {
-		zone = strings.Trim(set, "'")
-		if !zonePattern.MatchString(zone) {
+	params := map[string]string{"time_zone": mysqlUTC}
+	for name, value := range c.Params {
+		// Names of settings have no case.
+		if !strings.EqualFold(name, "time_zone") {
+			params[name] = value
+		} else if zone = strings.Trim(value, "'"); strings.EqualFold(zone, "default") {
+			zone = ""
+		} else if !zonePattern.MatchString(zone) {
 			return nil, "", errors.New("has a time_zone that is none: write time_zone=%27%2B08%3A00%27 or time_zone=%27Asia%2FShanghai%27")
 		}
 	}
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
-	c.Params["time_zone"] = mysqlUTC
+	c.Params = params
 	// Text comes as the server writes it: no conversion of times, and no prepared statements, whose values the client formats.
 	c.ParseTime, c.InterpolateParams, c.MultiStatements = false, true, false
 	c.ColumnsWithAlias, c.AllowAllFiles = false, false
