@@ -66,27 +66,28 @@ func (s markerSample) seen() dedup.Figure {
 	return dedup.Exact(dedup.Estimated, dedup.Ratio, s.Stats.Progress.Coverage, s.Now, "pass under way")
 }
 
-// oldest is the age of the longest processing marker whose beginning is known.
+// oldest is the age of the longest processing marker, as of now: at least, where the beginning of one is not known.
 func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 	if len(p.OldestProcessing) == 0 {
 		return dedup.Unknown(dedup.Seconds, "no marker is processing")
 	}
-	permanent := 0
-	for _, m := range p.OldestProcessing {
-		if m.Since.IsZero() {
-			permanent++
-			continue
-		}
-		age := s.Now.Add(p.ClockOffset).Sub(m.Since)
-		f := dedup.Exact(dedup.Derived, dedup.Seconds, max(0, age.Seconds()), p.Ended, passSource)
-		f.N = float64(len(p.OldestProcessing))
-		if permanent > 0 {
-			f.AtLeast = true
-			f.Why = fmt.Sprintf("at least: %s %s no expiry, so that the age cannot be known", counted(int64(permanent), "processing marker"), verb(int64(permanent), "has", "have"))
-		}
-		return f
+	age := dedup.OldestAge(p.OldestProcessing, s.Now, p.ClockOffset)
+	if !age.Known {
+		return dedup.Unknown(dedup.Seconds, "the processing markers have no expiry, so that their age cannot be known")
 	}
-	return dedup.Unknown(dedup.Seconds, "the processing markers have no expiry, so that their age cannot be known")
+	f := dedup.Exact(dedup.Derived, dedup.Seconds, age.Span.Seconds(), p.Ended, passSource)
+	f.N = float64(len(p.OldestProcessing))
+	if f.AtLeast = age.AtLeast; f.AtLeast {
+		undated := int64(0)
+		for _, m := range p.OldestProcessing {
+			if m.Since.IsZero() {
+				undated++
+			}
+		}
+		f.Why = fmt.Sprintf("at least: %s %s no known beginning, and %s been seen for as long", counted(undated, "processing marker"),
+			verb(undated, "has", "have"), verb(undated, "has", "one has"))
+	}
+	return f
 }
 
 // gaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the

@@ -113,10 +113,10 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	// The list of a pass is longer than a page of a pipeline should be.
 	const most = 50
 	for _, m := range pass.OldestProcessing[:min(most, len(pass.OldestProcessing))] {
-		v.Oldest = append(v.Oldest, markerRow(m, now))
+		v.Oldest = append(v.Oldest, markerRow(m, pass.ClockOffset, now))
 	}
 	for _, m := range pass.Undecodable {
-		v.Undecodable = append(v.Undecodable, markerRow(m, now))
+		v.Undecodable = append(v.Undecodable, markerRow(m, pass.ClockOffset, now))
 	}
 }
 
@@ -151,13 +151,17 @@ func schemeText(s dedup.Scheme) string {
 	return templates.Plain(text, reasonLimit).Short
 }
 
-func markerRow(m dedup.Marker, now time.Time) templates.MarkerRow {
+// markerRow is one line of a short list; offset is the store's clock minus ours.
+func markerRow(m dedup.Marker, offset time.Duration, now time.Time) templates.MarkerRow {
 	row := templates.MarkerRow{
 		Key: templates.Plain(m.Key, keyLimit), State: templates.Plain(string(m.State), nameLimit).Short, Age: "unknown", Since: moment(m.Since, now),
 		Expires: "never", Detail: templates.Plain(m.Detail, keyLimit),
 	}
-	if !m.Since.IsZero() {
-		row.Age = templates.Span(now.Sub(m.Since))
+	if age := dedup.AgeOf(m, now, offset); age.Known {
+		row.Age = templates.Span(age.Span)
+		if age.AtLeast {
+			row.Age = "at least " + row.Age
+		}
 	}
 	if !m.Expires.IsZero() {
 		row.Expires = ago(m.Expires, now)
