@@ -76,7 +76,20 @@ func idCases() []findingCase {
 	long := func(longest int64, id string, column int64, from string) []dedup.Finding {
 		return idsTooLong(passWith(func(p *dedup.Pass) { p.LongestID, p.LongID = longest, id }), &dedup.StoreFacts{IDLength: column}, from)
 	}
+	unread := func(unknown, read, done int64) []dedup.Finding {
+		return undecodable("orders"+hostile, passWith(func(p *dedup.Pass) {
+			p.States[dedup.StateUnknown], p.States[dedup.Done], p.ValuesRead, p.Matched = unknown, done, read, unknown+done
+			p.Undecodable = []dedup.Marker{{ID: "m", Detail: "secret"}}
+		}))
+	}
 	return []findingCase{
+		{"markers_undecodable", "is a warning beside values that can be decoded", unread(2, 40, 38), dedup.Warning, []string{"2 markers of store orders", "2 of the 40 values"}},
+		{"markers_undecodable", "is a warning for a single stray", unread(1, 1, 5000), dedup.Warning, []string{"1 of the 1 value that was read"}},
+		{"markers_undecodable", "is severe when no value can be decoded, whatever is taken for done by its life", unread(2, 2, 586_380), dedup.Severe, []string{"the mapping is probably wrong"}},
+		{"markers_undecodable", "is severe when nearly none can", unread(95, 100, 5), dedup.Severe, []string{"the mapping is probably wrong"}},
+		{"markers_undecodable", "is severe when no row of a table can", unread(40, 0, 1), dedup.Severe, []string{"40 of the 41 values"}},
+		{"markers_undecodable", "is silent when all are decoded", unread(0, 40, 40), silent, nil},
+
 		{"hash_ids", "fires from 20 % on", hashes(10, 50, "message_id"), dedup.Warning, []string{"20 % of 50 ids"}},
 		{"hash_ids", "fires when one of the listed ids is no UUID", hashes(50, 50, "message_id", uuid, md5), dedup.Warning, nil},
 		{"hash_ids", "fires for UUIDs all the same when ids are made from the body", hashes(50, 50, "md5(body)", uuid), dedup.Warning, nil},

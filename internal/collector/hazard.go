@@ -51,6 +51,7 @@ func (p *pipeline) markerFindings(v view) []dedup.Finding {
 	pass, facts := v.stats.Pass, v.stats.Facts
 	out := messagesGivenUp(pass, p.store.growth, v.now)
 	out = append(out, failedAndAcked(pass, v.scheme, p.store.growth, v.now)...)
+	out = append(out, undecodable(p.Store, pass)...)
 	out = append(out, markersWithoutExpiry(pass, v.scheme)...)
 	out = append(out, lockWaits(p.Store, v.stats.Waits, p.MaxProcessing)...)
 	evicted := evictions(p.Store, p.store.evictedAt, v.now, v.scheme.DoneTTL)

@@ -46,6 +46,10 @@ func markers(s markerSample) markerResult {
 	for state, n := range p.States {
 		r.States[state] = dedup.Exact(dedup.Measured, dedup.Count, float64(n), p.Ended, passSource)
 	}
+	if f, ok := r.States[dedup.Processing]; ok && p.States[dedup.StateUnknown] > 0 {
+		f.AtLeast, f.Why = true, "at least: "+mayBeProcessing(p)
+		r.States[dedup.Processing] = f
+	}
 	var permanent int64
 	for _, n := range p.NoExpiry {
 		permanent += n
@@ -54,6 +58,12 @@ func markers(s markerSample) markerResult {
 	r.Age = dedup.Exact(dedup.Measured, dedup.Seconds, max(0, s.Now.Sub(p.Ended).Seconds()), s.Now, passSource)
 	r.Oldest = s.oldest(p)
 	return r
+}
+
+// mayBeProcessing says of how many markers it is not known whether they are processing.
+func mayBeProcessing(p *dedup.Pass) string {
+	n := p.States[dedup.StateUnknown]
+	return fmt.Sprintf("%s could not be decoded and may be processing", counted(n, "marker"))
 }
 
 func (s markerSample) seen() dedup.Figure {
@@ -68,7 +78,11 @@ func (s markerSample) seen() dedup.Figure {
 
 // oldest is the age of the longest processing marker, as of now: at least, where the beginning of one is not known.
 func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
-	if len(p.OldestProcessing) == 0 {
+	doubtful := p.States[dedup.StateUnknown] > 0
+	switch {
+	case len(p.OldestProcessing) == 0 && doubtful:
+		return dedup.Unknown(dedup.Seconds, mayBeProcessing(p))
+	case len(p.OldestProcessing) == 0:
 		return dedup.Unknown(dedup.Seconds, "no marker is processing")
 	}
 	age := dedup.OldestAge(p.OldestProcessing, s.Now, p.ClockOffset)
@@ -77,7 +91,11 @@ func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 	}
 	f := dedup.Exact(dedup.Derived, dedup.Seconds, age.Span.Seconds(), p.Ended, passSource)
 	f.N = float64(len(p.OldestProcessing))
-	if f.AtLeast = age.AtLeast; f.AtLeast {
+	if doubtful {
+		f.AtLeast, f.Why = true, "at least: "+mayBeProcessing(p)
+	}
+	if age.AtLeast {
+		f.AtLeast = true
 		undated := int64(0)
 		for _, m := range p.OldestProcessing {
 			if m.Since.IsZero() {

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,4 +41,29 @@ func TestTheOldestMarkerIsTheOneOfTheLargestBound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A wrong preset: what is processing cannot be decoded. 0 would read as "all is well".
+func TestMarkersThatCannotBeDecodedMakeCountsLowerBounds(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		p := stuckPass(0, 0)
+		p.States[dedup.StateUnknown], p.Matched, p.ValuesRead = 2, 2, 2
+		b.store.set(func(f *fakeSource) { f.stats.Pass = p })
+		pass(2 * testInterval)
+		st := b.pipeline(t, "orders")
+		for what, f := range map[string]dedup.Figure{"processing": st.Markers[dedup.Processing], "stuck": st.Stuck} {
+			if !f.Known() || !f.AtLeast || f.Value != 0 || f.Why != "at least: 2 markers could not be decoded and may be processing" {
+				t.Errorf("%s: %+v, want at least 0 with the reason", what, f)
+			}
+		}
+		if f := st.OldestProcessing; f.Known() || f.Why != "2 markers could not be decoded and may be processing" {
+			t.Errorf("oldest: %+v, want unknown with the reason", f)
+		}
+		if f := st.Markers[dedup.StateUnknown]; f.Value != 2 || f.AtLeast {
+			t.Errorf("unknown: %+v, want exactly 2", f)
+		}
+		if got := kindsOf(st); !slices.Contains(got, "markers_undecodable") {
+			t.Errorf("found %v", got)
+		}
+	})
 }
