@@ -115,6 +115,18 @@ func (c *Collector) noteTurns(now time.Time) {
 		}
 		was, known := c.up[s.name]
 		c.up[s.name] = h.OK
+		again := " answers again"
+		if was != h.OK && (known || !h.OK) {
+			if c.outages[s.name] == nil {
+				c.outages[s.name] = &outageLog{}
+			}
+			if l := c.outages[s.name]; h.OK {
+				again += " after " + span(l.open.lasted(now))
+				l.turn(s.name, true, now)
+			} else {
+				l.turn(s.name, false, now)
+			}
+		}
 		switch {
 		case !h.OK && (was || !known):
 			c.log.Warn("source cannot be read", "source", s.name, "reason", h.Err)
@@ -126,7 +138,7 @@ func (c *Collector) noteTurns(now time.Time) {
 			case !h.OK && (was || !known):
 				l.add(now, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
 			case h.OK && known && !was:
-				l.add(now, "source_up", plain(s.name+" answers again", 200))
+				l.add(now, "source_up", plain(s.name+again, 200))
 			}
 		}
 	}
