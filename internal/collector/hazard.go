@@ -41,6 +41,7 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
 		}
 	}
+	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }
 
