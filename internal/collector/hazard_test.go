@@ -171,6 +171,23 @@ func TestFindingsRememberWhatWasSeenBefore(t *testing.T) {
 	})
 }
 
+func TestOfOneTierTheMostHarmfulComesFirst(t *testing.T) {
+	var in []dedup.Finding
+	for _, kind := range []string{"markers_evicted", "stuck_markers", "looping", "messages_given_up"} {
+		in = append(in, dedup.Finding{Kind: kind, Tier: dedup.Severe})
+	}
+	in = append(in, dedup.Finding{Kind: "failed_and_acked", Tier: dedup.Warning}, dedup.Finding{Kind: "head_blocked", Tier: dedup.Emergency})
+	s := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{{Findings: in}}}
+	worstFirst(s)
+	var got []string
+	for _, f := range s.Pipelines[0].Findings {
+		got = append(got, f.Kind)
+	}
+	if want := []string{"head_blocked", "messages_given_up", "looping", "stuck_markers", "markers_evicted", "failed_and_acked"}; !slices.Equal(got, want) {
+		t.Errorf("in the order %v, want %v", got, want)
+	}
+}
+
 func TestGrowthReachesBackAnHour(t *testing.T) {
 	var g growth
 	at := func(minutes int) *dedup.Pass {
