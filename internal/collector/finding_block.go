@@ -27,7 +27,7 @@ type loopSample struct {
 
 // goingRound looks back over the newest readings of the broker step by step for as long as messages go round, but not
 // beyond from.
-func (p *pipeline) goingRound(held []dedup.Marker, from time.Time) loopSample {
+func (p *pipeline) goingRound(held holders, from time.Time) loopSample {
 	s := loopSample{Queues: p.refs}
 	frames := p.frames.frames
 	if len(frames) == 0 {
@@ -53,16 +53,21 @@ func (p *pipeline) goingRound(held []dedup.Marker, from time.Time) loopSample {
 	return s
 }
 
-// suspects are the markers that the messages which do not get on may wait for: those that were processing for all of a
+// holders are the markers of one pass that may hold messages back; offset is the store's clock minus ours.
+type holders struct {
+	markers []dedup.Marker
+	offset  time.Duration
+}
+
+// suspects are the holders that the messages which do not get on may wait for: those that were processing for all of a
 // span up to a moment. When there are more of them than messages they are of other messages, and nobody knows which.
-func (p *pipeline) suspects(held []dedup.Marker, at time.Time, d time.Duration) []dedup.Marker {
-	if len(held) == 0 || d == 0 {
+func (p *pipeline) suspects(held holders, at time.Time, d time.Duration) []dedup.Marker {
+	if len(held.markers) == 0 || d == 0 {
 		return nil
 	}
-	stats, _ := p.store.stats.get()
 	var all []dedup.Marker
-	for _, m := range held {
-		if age := dedup.AgeOf(m, at, stats.Pass.ClockOffset); age.Known && age.Span >= d {
+	for _, m := range held.markers {
+		if age := dedup.AgeOf(m, at, held.offset); age.Known && age.Span >= d {
 			all = append(all, m)
 		}
 	}
@@ -135,7 +140,7 @@ type headSample struct {
 
 // standstill looks for a blocked head over a minute, which is enough when messages go round, and over the longest time
 // that honest work takes. It looks no further back than from; down is the outage of the store that goes on.
-func (p *pipeline) standstill(held []dedup.Marker, from time.Time, down *outage) []dedup.Finding {
+func (p *pipeline) standstill(held holders, from time.Time, down *outage) []dedup.Finding {
 	for _, s := range []time.Duration{blockSpan, max(blockSpan, p.MaxProcessing)} {
 		h := p.head(held, s, from)
 		if last := len(p.frames.frames) - 1; down != nil && h.Span > 0 && !p.frames.frames[last].Began.Add(-h.Span).Before(down.from) {
@@ -149,7 +154,7 @@ func (p *pipeline) standstill(held []dedup.Marker, from time.Time, down *outage)
 }
 
 // head looks back over the newest readings of the broker.
-func (p *pipeline) head(held []dedup.Marker, least time.Duration, from time.Time) headSample {
+func (p *pipeline) head(held holders, least time.Duration, from time.Time) headSample {
 	h := headSample{Capacity: p.capacity(), MaxProcessing: p.MaxProcessing}
 	d, frames := p.depths(), p.frames.frames
 	if len(frames) == 0 || !d.ready.Known() || !d.unacked.Known() {

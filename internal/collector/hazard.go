@@ -47,7 +47,10 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 
 // blockFindings are the messages that do not get on, by what happened since the last outage.
 func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
-	held, from, down := p.heldMarkers(v), c.evidenceFrom(p), c.storeOutage(p)
+	held, from, down := holders{markers: p.heldMarkers(v)}, c.evidenceFrom(p), c.storeOutage(p)
+	if v.stats.Pass != nil {
+		held.offset = v.stats.Pass.ClockOffset
+	}
 	loop := p.goingRound(held, from)
 	if down != nil {
 		loop.Outage = down.words()

@@ -48,6 +48,21 @@ func (l *outageLog) turn(source string, ok bool, at time.Time) {
 	l.open = outage{}
 }
 
+// noteOutage notes that a source turned. It returns how long the outage was that has ended, if one has.
+func (c *Collector) noteOutage(source string, ok bool, at time.Time) time.Duration {
+	l := c.outages[source]
+	if l == nil {
+		l = &outageLog{}
+		c.outages[source] = l
+	}
+	var lasted time.Duration
+	if ok && !l.open.from.IsZero() {
+		lasted = l.open.lasted(at)
+	}
+	l.turn(source, ok, at)
+	return lasted
+}
+
 // outagesOf are the outages of the broker and the store of a pipeline. What consumers report is no source of theirs.
 func (c *Collector) outagesOf(p *pipeline) []*outageLog {
 	logs := []*outageLog{c.outages[p.broker.samples.name]}

@@ -115,17 +115,9 @@ func (c *Collector) noteTurns(now time.Time) {
 		}
 		was, known := c.up[s.name]
 		c.up[s.name] = h.OK
-		again := " answers again"
-		if was != h.OK && (known || !h.OK) {
-			if c.outages[s.name] == nil {
-				c.outages[s.name] = &outageLog{}
-			}
-			if l := c.outages[s.name]; h.OK {
-				again += " after " + span(l.open.lasted(now))
-				l.turn(s.name, true, now)
-			} else {
-				l.turn(s.name, false, now)
-			}
+		var lasted time.Duration
+		if was != h.OK || !known {
+			lasted = c.noteOutage(s.name, h.OK, now)
 		}
 		switch {
 		case !h.OK && (was || !known):
@@ -138,7 +130,7 @@ func (c *Collector) noteTurns(now time.Time) {
 			case !h.OK && (was || !known):
 				l.add(now, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
 			case h.OK && known && !was:
-				l.add(now, "source_up", plain(s.name+again, 200))
+				l.add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
 			}
 		}
 	}
