@@ -166,7 +166,9 @@ func (f *file) checkStores(c *report) {
 			c.addErr("stores", err)
 			continue
 		}
-		at := func(i int) string { return c.entry("stores", o.Stores[i], f.Stores[o.Stores[i]].Name) + "." + o.Fields[i] }
+		at := func(i int) string {
+			return c.entry("stores", o.Stores[i], f.Stores[o.Stores[i]].Name) + "." + o.Fields[i]
+		}
 		c.add(at(1), "%v (%s is line %d)", o, at(0), c.line(at(0)))
 	}
 }

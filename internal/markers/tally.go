@@ -27,6 +27,8 @@ type tally struct {
 	bounds   []int64
 	expiries []int64
 	expiring bool
+	// lived counts the markers that their remaining life told.
+	lived int64
 
 	processing, failed, permanent aged
 	// attempts are retry counters by message id; full says that there were too many to keep.
@@ -56,6 +58,7 @@ func (t *tally) byLife(id string, expiry, now int64) bool {
 		return false
 	}
 	state := t.layout.lifeTells
+	t.lived++
 	t.count(id, state, expiry, now)
 	if state == dedup.Done {
 		t.completed(began(expiry, now, t.layout.cfg.TTL.Done))
