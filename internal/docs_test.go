@@ -43,3 +43,21 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 		}
 	}
 }
+
+// TestThePagesGiveTheRightRoleForChanges: changing markers needs an admin (routes.go), and no page may promise it to others.
+func TestThePagesGiveTheRightRoleForChanges(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatal(pages, err)
+	}
+	promise := regexp.MustCompile(`(?i)(operator|viewer)s? (can|may|selects?)\s+(clear|give|undo|change|set|markers)`)
+	for _, page := range append(pages, "../README.md", "../config.example.yaml") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := promise.FindString(string(text)); found != "" {
+			t.Errorf("%s says %q", page, found)
+		}
+	}
+}
