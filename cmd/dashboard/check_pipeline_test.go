@@ -14,9 +14,8 @@ import (
 	"dedup-dashboard/internal/playground/servers"
 )
 
-// TestCheckFindsTheDeadLetterQueuesOfARealBroker runs the whole command on a broker whose dead-letter queues are named by
-// arguments, by a policy, and wrongly.
-func TestCheckFindsTheDeadLetterQueuesOfARealBroker(t *testing.T) {
+// TestCheckOnARealBroker runs the whole command on a broker of its own.
+func TestCheckOnARealBroker(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second})
@@ -24,6 +23,12 @@ func TestCheckFindsTheDeadLetterQueuesOfARealBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
+	t.Run("the steps of the README lead to a check without a problem", func(t *testing.T) { followReadme(ctx, t, rabbit) })
+	t.Run("dead-letter queues are found", func(t *testing.T) { findDeadLetters(ctx, t, rabbit) })
+}
+
+// findDeadLetters checks pipelines whose dead-letter queues are named by arguments, by a policy, and wrongly.
+func findDeadLetters(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) {
 	nothing := servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}
 	for _, err := range []error{
 		rabbit.PutUser(ctx, "watcher", "right", "monitoring"), rabbit.PutPermissions(ctx, "/", "watcher", nothing),
