@@ -52,7 +52,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 	for _, b := range cfg.Brokers {
 		report, err := checkBroker(ctx, b)
 		if err != nil {
-			fmt.Fprintf(io.out, "\nbroker %s: NOT READABLE\n  %v\n", b.Name, err)
+			fmt.Fprintf(io.out, "\nbroker %s: NOT READABLE\n  %s\n", b.Name, strings.TrimPrefix(err.Error(), "broker "+b.Name+": "))
 			fail("broker", b.Name, errNotReadable)
 			continue
 		}

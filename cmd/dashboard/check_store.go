@@ -102,7 +102,7 @@ func (c storeCheck) printStates(w io.Writer) {
 			fmt.Fprintf(w, "  %-10s %d%s\n", state, n, withoutExpiry(r.Pass.NoExpiry[state]))
 		}
 		if assumed > 0 {
-			fmt.Fprintf(w, "  %-10s %d assumed %s from their expiry alone, which is later than ttl.processing allows; their values were not read\n", "", assumed, state)
+			fmt.Fprintf(w, "  %-10s %d assumed %s from their expiry alone, which is later than ttl.processing allows\n", "unread", assumed, state)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (c storeCheck) printMend(w io.Writer) {
 		seen = append(seen, fmt.Sprintf("%s (%d)", shortQuote(u.Status), u.Count))
 	}
 	if len(seen) > 0 {
-		fmt.Fprintf(w, "    values seen: %s\n", strings.Join(seen, ", "))
+		fmt.Fprintf(w, "    values seen in the samples: %s\n", strings.Join(seen, ", "))
 	}
 	if hint := c.cfg.Hint(c.report.Unmapped); hint != "" {
 		fmt.Fprintf(w, "    mend: %s\n", hint)

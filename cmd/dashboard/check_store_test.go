@@ -105,7 +105,7 @@ func TestAWrongMappingIsToldFromTheSamplesWithTheLinesThatMendIt(t *testing.T) {
 			if err == nil {
 				t.Error("the check does not fail")
 			}
-			for _, want := range []string{"PROBLEM " + tt.verdict, "values seen: " + tt.seen, tt.mend, "30 assumed done from their expiry"} {
+			for _, want := range []string{"PROBLEM " + tt.verdict, "values seen in the samples: " + tt.seen, tt.mend, "30 assumed done from their expiry"} {
 				if !strings.Contains(printed, want) {
 					t.Errorf("does not say %q", want)
 				}
@@ -138,7 +138,7 @@ func TestWhatNoLineCanMapIsDescribed(t *testing.T) {
 		t.Errorf("a store without a key of ours: %v\n%s", err, printed)
 	}
 	put(t, rdb, 3, "msg:", strings.Repeat("secret ", 40), time.Hour)
-	if printed, err = checked(t, entry); err == nil || !strings.Contains(printed, "values seen: a value of 280 bytes (3)") || strings.Contains(printed, "states:") {
+	if printed, err = checked(t, entry); err == nil || !strings.Contains(printed, "values seen in the samples: a value of 280 bytes (3)") || strings.Contains(printed, "states:") {
 		t.Errorf("payloads: %v\n%s", err, printed)
 	}
 	for i := range 20 {
