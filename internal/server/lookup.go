@@ -58,7 +58,14 @@ func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
 	defer cancel()
-	return service.Lookup(ctx, r.asker(), term)
+	result, err := service.Lookup(ctx, r.asker(), term)
+	for i := range result.Stores {
+		for j := range result.Stores[i].Found {
+			found := &result.Stores[i].Found[j]
+			found.Marker = masked(found.Marker, r.Who)
+		}
+	}
+	return result, err
 }
 
 // lookupSum says what was found. A store that did not answer is never silence about a marker.
@@ -115,8 +122,8 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 	if j.Retry != nil {
 		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
 	}
-	if j.Detail != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(j.Detail, reasonLimit).Short})
+	if detail := detailText(j.Marker); detail != "" {
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, reasonLimit).Short})
 	}
 	return h
 }

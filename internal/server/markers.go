@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -23,6 +24,7 @@ type markersPage struct {
 	p     *dedup.PipelineStatus
 	st    *dedup.StoreStatus
 	q     markersQuery
+	who   auth.Principal
 	judge markerJudge
 	now   time.Time
 	base  string
@@ -49,7 +51,7 @@ func (m markersPage) listed() []judgedMarker {
 	out := make([]judgedMarker, 0, len(list))
 	for _, x := range list {
 		x.Store = cmp.Or(x.Store, m.st.Name)
-		out = append(out, m.judge.of(x, m.st))
+		out = append(out, m.judge.of(x, m.st, m.who))
 	}
 	return out
 }
@@ -226,7 +228,7 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	if err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: r.Who, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
 	m.missing = s.whyNoControls(r, p.Pipeline.Store)
 	return m, nil
@@ -246,6 +248,9 @@ func (m *markersPage) browse(s *Server, r *request) {
 	if err != nil {
 		m.liveErr = err
 		return
+	}
+	for i := range got.Markers {
+		got.Markers[i] = masked(got.Markers[i], r.Who)
 	}
 	m.live = &got
 }

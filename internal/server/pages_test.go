@@ -14,6 +14,7 @@ import (
 	"github.com/a-h/templ"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/playground/demo"
 	"dedup-dashboard/internal/series"
@@ -70,7 +71,7 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h rang
 	if !ok {
 		t.Fatalf("no pipeline %s", name)
 	}
-	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true))
+	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), auth.Principal{Name: "ann", Role: auth.Admin})
 	drawCharts(t.Context(), &v, newChartData(h, p, q, snap.Interval, noon))
 	return render(t, templates.Pipeline(v))
 }
