@@ -101,19 +101,13 @@ func (m markersPage) listJSON(body *markersJSON) {
 	if m.st != nil && m.st.Stats.Pass != nil {
 		body.At = timeOf(m.st.Stats.Pass.Ended)
 	}
-	all := m.listed()
-	m.q.sorted(all)
-	listed, matching := len(all), 0
-	for _, x := range all {
-		if !m.q.admits(x.Marker) || m.q.verdict != "" && x.verdict != m.q.verdict {
-			continue
-		}
-		if matching/markersPerPage == m.q.page-1 {
-			body.Markers = append(body.Markers, markerOf(x))
-		}
-		matching++
+	list := m.selected()
+	matching := len(list.matching)
+	first := min((m.q.page-1)*markersPerPage, matching)
+	for _, x := range list.matching[first:min(first+markersPerPage, matching)] {
+		body.Markers = append(body.Markers, markerOf(x))
 	}
-	body.Listed, body.Matching = &listed, &matching
+	body.Listed, body.Matching = &list.listed, &matching
 }
 
 // lookupJSON is the answer of /api/v1/lookup.

@@ -33,10 +33,12 @@ type MarkersView struct {
 	Detailed bool
 	Pages    []PageLink
 	// Next is the address of the next page of a live reading; empty at its end.
-	Next  string
-	CSV   string
-	Empty Empty
-	Act   ActBar
+	Next string
+	// CSV is the address of the list as a table, and CSVText what its link says.
+	CSV     string
+	CSVText string
+	Empty   Empty
+	Act     ActBar
 }
 
 // A Crumb is one step of the way to a page.
