@@ -34,7 +34,8 @@ type history interface {
 	Ready() <-chan struct{}
 }
 
-// sessionStore keeps signed-in sessions, by the hash of their token.
+// sessionStore keeps signed-in sessions, by the hash of their token. A Commit at the same moment as a Delete of the same
+// session must not bring it back.
 type sessionStore interface {
 	scs.Store
 	scs.IterableStore
