@@ -348,6 +348,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Browse(t.Context(), who, "orders", dedup.MarkerQuery{Limit: 10})
 			return err
 		}},
+		"Changed": {auth.Viewer, func(who admin.Caller) error {
+			_, err := d.Changed(t.Context(), who, "orders", time.Time{})
+			return err
+		}},
 		"Look":   {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
 		"Lookup": {auth.Viewer, func(who admin.Caller) error { _, err := d.Lookup(t.Context(), who, "1"); return err }},
 		"Plan": {auth.Admin, func(who admin.Caller) error {

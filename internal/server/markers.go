@@ -26,9 +26,11 @@ type markersPage struct {
 	q     markersQuery
 	who   auth.Principal
 	judge markerJudge
-	now   time.Time
-	base  string
-	path  string
+	// changed is what operations did to the store's markers since the last pass began, by key.
+	changed map[string]admin.Change
+	now     time.Time
+	base    string
+	path    string
 	// live is the page of a live reading, liveErr why there is none.
 	live    *admin.BrowsePage
 	liveErr error
@@ -51,9 +53,20 @@ func (m markersPage) listed() []judgedMarker {
 	out := make([]judgedMarker, 0, len(list))
 	for _, x := range list {
 		x.Store = cmp.Or(x.Store, m.st.Name)
-		out = append(out, m.judge.of(x, m.st, m.who))
+		j := m.judge.of(x, m.st, m.who)
+		j.changed = m.changeOf(x)
+		out = append(out, j)
 	}
 	return out
+}
+
+// changeOf is what an operation did to a marker after the pass saw it. A marker that began after that is another one.
+func (m markersPage) changeOf(x dedup.Marker) *admin.Change {
+	c, ok := m.changed[x.Key]
+	if !ok || c.Result == dedup.Restored || !x.Since.IsZero() && x.Since.Add(-m.offset()).After(c.At) {
+		return nil
+	}
+	return &c
 }
 
 // total is how many markers the last pass counted in the list; -1 when that is not known.
@@ -241,8 +254,21 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	}
 	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: r.Who, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
+	m.changed = s.changed(r, m.st)
 	m.missing = s.whyNoControls(r, p.Pipeline.Store)
 	return m, nil
+}
+
+// changed asks what operations did since the last pass over a store began. Lists are shown without it when that is not known.
+func (s *Server) changed(r *request, st *dedup.StoreStatus) map[string]admin.Change {
+	if s.markers == nil || st == nil || st.Stats.Pass == nil {
+		return nil
+	}
+	changes, err := s.markers.Changed(r.Context(), r.asker(), st.Name, st.Stats.Pass.Started)
+	if err != nil {
+		s.log.Warn("recent operations cannot be read", "request", r.ID, "store", st.Name, "err", err)
+	}
+	return changes
 }
 
 func (m *markersPage) browse(s *Server, r *request) {
