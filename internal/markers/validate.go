@@ -55,6 +55,11 @@ func (p *problems) redisKind(c Config) {
 		p.redis("act.redis", c.Act.Redis)
 	}
 	p.oneOf("key.codec", c.Key.Codec, codecRaw, codecJava)
+	for _, f := range []struct{ path, value string }{{"rows", c.Rows}, {"retakes", c.Retakes}} {
+		if f.value != "" {
+			p.add(f.path, "is for kind %s: leave it out", kindSQLTable)
+		}
+	}
 	p.keys(c)
 	p.retry(c)
 	if c.Kind == kindRedisLock {

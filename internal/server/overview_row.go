@@ -66,14 +66,8 @@ func bounds(f dedup.Figure) string {
 	return "within " + templates.PercentRange(f.Low, f.High)
 }
 
-// why says what made the tier; for a pipeline whose sources are down, which and since when.
-func why(p judged) string {
-	if p.verdict.Tier == dedup.TierUnknown && len(p.Down) > 0 {
-		down := p.Down[0]
-		return down.Name + " cannot be read: " + down.Err
-	}
-	return p.verdict.Why
-}
+// why says what made the tier.
+func why(p judged) string { return p.verdict.Why }
 
 // capital begins a sentence.
 func capital(s string) string {

@@ -163,7 +163,7 @@ func measures(p *dedup.PipelineStatus, now time.Time) ([]templates.WindowHead, [
 		{"Processing time, p95", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.WorkP95 }},
 		{"In-flight hits", "marker was processing", true, func(w dedup.WindowFigures) dedup.Figure { return w.InFlightHits }},
 		{"Failures", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.Failures }},
-		{"Failure rate", "failures / messages", false, func(w dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
+		{"Failure rate", "failed / (processed + failed)", false, func(w dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
 		{"Gave up", "acked without work: lost", false, func(w dedup.WindowFigures) dedup.Figure { return w.GaveUp }},
 		{"Dead-letter inflow", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
 	}
