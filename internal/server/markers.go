@@ -172,7 +172,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 func (m markersPage) browsed(v *templates.MarkersView) {
 	switch {
 	case m.liveErr != nil:
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Plain("These markers cannot be read: "+dedup.PublicText(m.liveErr), 2*reasonLimit)})
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence("These markers cannot be read: " + dedup.PublicText(m.liveErr))})
 		v.Empty = templates.Empty{Heading: "Nothing could be read", Text: "The other lists are from the last complete pass.", Href: m.q.address(m.path), Link: "Try again"}
 		v.Cost = "Read live, when asked for."
 		return

@@ -41,7 +41,7 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		Stale:       len(p.Down) > 0,
 	}
 	if p.verdict.Tier != dedup.Normal {
-		row.Why = templates.Plain(capital(why(p)), 2*reasonLimit)
+		row.Why = templates.Sentence(capital(why(p)))
 	}
 	if !row.Duplicates.Known {
 		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name

@@ -28,13 +28,13 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	}
 	j := judged{p, verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
-	v.Why = templates.Plain(capital(why(j)), 2*reasonLimit)
+	v.Why = templates.Sentence(capital(why(j)))
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Parts = parts(j, now)
 	for _, d := range p.Down {
 		v.Down = append(v.Down, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
-			Mend: templates.Plain(downSince(d, now), reasonLimit),
+			Tier: dedup.Severe.String(), Text: templates.Sentence(d.Name + " cannot be read: " + d.Err),
+			Mend: templates.Sentence(downSince(d, now)),
 		})
 	}
 	for _, f := range p.Findings {
@@ -69,7 +69,7 @@ func findingView(f dedup.Finding) templates.Problem {
 	if f.Evidence != "" {
 		text += " Seen: " + f.Evidence + "."
 	}
-	return templates.Problem{Tier: f.Tier.String(), Text: templates.Plain(text, 3*reasonLimit), Mend: templates.Plain(f.Mend, 2*reasonLimit)}
+	return templates.Problem{Tier: f.Tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(f.Mend)}
 }
 
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.

@@ -133,7 +133,7 @@ func pageNumber(values url.Values) (int, error) {
 func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanView {
 	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.PlanView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Plain(planSentence(p), 3*reasonLimit),
+		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p), Facts: planFacts(p, now),
 		Back: base + "/",
@@ -155,7 +155,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		if id == "" {
 			id = l.Key
 		}
-		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Plain(l.Why, 4*reasonLimit)})
+		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Sentence(l.Why)})
 	}
 	return v
 }
@@ -181,7 +181,7 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine) []templates.PlanEvi
 		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
 		common := map[templates.Text]bool{}
 		for _, reason := range first {
-			if t := templates.Plain(reason, 2*reasonLimit); n > 1 && counts[reason] == n && !common[t] {
+			if t := templates.Sentence(reason); n > 1 && counts[reason] == n && !common[t] {
 				common[t] = true
 				e.Reasons = append(e.Reasons, t)
 			}
@@ -216,7 +216,7 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
 	return templates.PlanLine{
 		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), now), State: string(seen.State), Seen: seenText(item, now),
-		Reasons: texts(item.Reasons), Effect: templates.Plain(capital(item.Effect), 2*reasonLimit),
+		Reasons: texts(item.Reasons), Effect: templates.Sentence(capital(item.Effect)),
 	}
 }
 
@@ -232,7 +232,7 @@ func seenText(item admin.PlanItem, now time.Time) string {
 	if item.Seen.Retry != nil {
 		text += ", retry counter " + item.Seen.Retry.Value
 	}
-	return templates.Plain(text, reasonLimit).Short
+	return templates.Sentence(text).Short
 }
 
 func planFacts(p admin.Plan, now time.Time) []templates.Fact {
@@ -260,13 +260,13 @@ func filterText(f admin.MarkerFilter) string {
 	if f.Match != "" {
 		text += ", with “" + f.Match + "”"
 	}
-	return templates.Plain(text, reasonLimit).Short
+	return templates.Sentence(text).Short
 }
 
 func planNotes(p admin.Plan) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Plain(text, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit)})
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if p.Truncated > 0 {
 		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
