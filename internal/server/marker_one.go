@@ -40,6 +40,9 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	defer cancel()
 	got, err := service.Look(ctx, r.asker(), store, key)
 	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
+	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+		return s.silentStore(r, store, err, templates.Resend{}), nil
+	}
 	if err != nil && !gone {
 		return nil, err
 	}
@@ -54,7 +57,12 @@ func (s *Server) oneMarker(r *request) (response, error) {
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
 	}
 	if gone {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("There is no such marker any more: it expired, was cleared, or was never there.")})
+		text := "There is no marker with this key. None was cleared from here under it: the key may be misspelt, or its marker expired or was cleared by somebody else."
+		v.GoneWord = "none"
+		if len(got.History) > 0 {
+			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."
+		}
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
 		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*keyLimit).Short}, {Label: "Store", Value: store}}
 		return page{component: templates.OneMarker(v)}, nil
 	}

@@ -130,6 +130,9 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
 	v.Judged = m.q.state == string(admin.ProcessingList)
+	if m.st != nil && m.st.Stats.Pass != nil && lost(m.st.Health) {
+		v.VerdictsAsOf = moment(m.st.Stats.Pass.Ended, m.now)
+	}
 	return v
 }
 
@@ -154,6 +157,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 	v.Listed = m.listedText(len(all), len(matching))
 	pages := max(1, (len(matching)+markersPerPage-1)/markersPerPage)
 	page := min(m.q.page, pages)
+	v.PageNote = pageNote(m.q.page, pages)
 	first := (page - 1) * markersPerPage
 	for _, x := range matching[first:min(first+markersPerPage, len(matching))] {
 		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))

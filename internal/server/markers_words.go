@@ -214,6 +214,9 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 	if m.q.state == string(admin.GaveUpList) {
 		a.Clear = true // the retry counter is the marker
 	}
+	if m.st != nil && lost(m.st.Health) {
+		a.Blocked = "Store " + within(m.st.Name) + " does not answer: markers can be cleared when it does. Nothing is lost by waiting."
+	}
 	if matching == 0 && a.Missing.Short == "" {
 		a.Clear, a.Expiry = false, false
 	}

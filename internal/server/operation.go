@@ -53,7 +53,7 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	v.Facts, v.Notes, v.Undo = s.operationFacts(o, now), operationNotes(o), s.undoView(r, o, now)
 	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
 	pages := max(1, (len(o.Plan.Items)+planPerPage-1)/planPerPage)
-	number = min(number, pages)
+	v.PageNote, number = pageNote(number, pages), min(number, pages)
 	v.Pages = s.numbered(v.Self, number, pages)
 	first := (number - 1) * planPerPage
 	for i := first; i < min(first+planPerPage, len(o.Plan.Items)); i++ {

@@ -17,6 +17,10 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	from, to, _ := q.window(snap.Interval)
 	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
 	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
+	t.Wide, events = brokerWide(events, now)
+	if len(t.Wide) > 0 {
+		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(len(t.Wide)))
+	}
 	if len(events) > trackLimit {
 		t.More = len(events) - trackLimit
 		events = events[t.More:]
@@ -24,12 +28,30 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	for i, e := range events {
 		share := float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100
 		t.Events = append(t.Events, templates.TrackEvent{
-			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: templates.Sentence(e.Text),
+			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: statement(e.Text),
 			X: strconv.FormatFloat(share, 'f', 2, 64) + "%", Place: share,
 		})
 	}
 	templates.ThinOut(t.Events)
 	return t
+}
+
+// brokerWide takes out the events that concern the whole broker and come in numbers: which pipeline they belong to cannot be
+// told, so that they stand apart and are not drawn beside its figures. The newest come first.
+func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, rest []dedup.Event) {
+	for _, e := range slices.Backward(events) {
+		if e.Kind == "channels_closed" && len(wide) < trackLimit {
+			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
+		}
+	}
+	return wide, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return templates.Number(float64(n)) + " times"
 }
 
 // eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.

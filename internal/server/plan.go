@@ -53,7 +53,10 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Keys = append(req.Keys, key)
 	}
 	if len(req.Keys) == 0 {
-		return req, invalid("No marker was selected. Tick the ones that you mean, or review all that match.")
+		return req, &httpError{
+			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No marker was selected",
+			message: "Go back and tick the markers that you mean, or review all that match. Nothing was changed.",
+		}
 	}
 	return req, nil
 }
@@ -83,6 +86,9 @@ func (s *Server) makePlan(r *request) (response, error) {
 		return nil, err
 	}
 	plan, err := service.Plan(r.Context(), r.asker(), req)
+	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+		return s.silentStore(r, req.Store, err, resendPlan(s.cfg.base()+"/markers/plan", r.PostForm)), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +148,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		v.Back = markersAddress(base, names[0])
 	}
 	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
-	number = min(number, pages)
+	v.PageNote, number = pageNote(number, pages), min(number, pages)
 	first := (number - 1) * planPerPage
 	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
 		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
