@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/journal"
@@ -118,8 +119,11 @@ func auditCommand(ctx context.Context, args []string, io streams) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return unusable("%w; no dashboard has run on server.data_dir %s, which counts from the folder that it is started in", err, cfg.DataDir)
 	}
-	if err != nil {
+	if errors.Is(err, admin.ErrBroken) {
 		return errors.Join(errors.New("the audit does not verify"), err)
+	}
+	if err != nil {
+		return fmt.Errorf("the audit could not be checked, which proves nothing about it: %w", err)
 	}
 	fmt.Fprintf(io.out, "audit: %d entries, chain intact, head %s\n", entries, head)
 	return nil

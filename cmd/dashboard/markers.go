@@ -14,10 +14,7 @@ import (
 // markerStore opens the acting side of a store, with credentials of its own. Without them its markers are shown and never
 // changed.
 func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (admin.MarkerStore, error) {
-	single := admin.MarkerStore{Name: store.Name(), Scheme: store.Scheme()}
-	if reader, ok := store.(markers.Reader); ok {
-		single.Reader = reader
-	}
+	single := admin.MarkerStore{Name: store.Name(), Scheme: store.Scheme(), Reader: store}
 	actor, err := markers.OpenActor(cfg, log)
 	if err != nil {
 		return admin.MarkerStore{}, unusable("%w", err)

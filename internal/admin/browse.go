@@ -35,14 +35,15 @@ func (m *Markers) Browse(ctx context.Context, who Caller, store string, q dedup.
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	page, err := st.Reader.Browse(ctx, q)
+	page, err := browse(ctx, st, q)
 	if err != nil {
-		return BrowsePage{}, readable(store, err)
+		return BrowsePage{}, err
 	}
 	v := m.view(store)
 	out := BrowsePage{MarkerPage: page, Verdicts: make([]dedup.Verdict, len(page.Markers)), Reasons: make([][]string, len(page.Markers))}
 	for i, mk := range page.Markers {
-		out.Verdicts[i], out.Reasons[i] = m.judge(v, st, mk)
+		out.Verdicts[i], out.Reasons[i] = m.judge(v, st, mk, page.At)
+		out.Markers[i] = shownTo(who, st, mk)
 	}
 	return out, nil
 }
@@ -75,7 +76,8 @@ func (m *Markers) Look(ctx context.Context, who Caller, store, key string) (Judg
 
 func (m *Markers) judged(ctx context.Context, who Caller, st *MarkerStore, v view, s dedup.Sighting) Judged {
 	j := Judged{Sighting: s, History: m.history(ctx, who, st.Name, s.Key)}
-	j.Verdict, j.Reasons = m.judge(v, st, s.Marker)
+	j.Verdict, j.Reasons = m.judge(v, st, s.Marker, s.At)
+	j.Marker = shownTo(who, st, s.Marker)
 	return j
 }
 
@@ -118,52 +120,18 @@ func (m *Markers) ask(ctx context.Context, who Caller, st *MarkerStore, term str
 	}
 	bound, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	type reply struct {
-		found []dedup.Sighting
-		err   error
-	}
-	replies := make(chan reply, 1)
 	begun := time.Now()
-	go func() {
-		found, err := st.Reader.Lookup(bound, term)
-		replies <- reply{found, err}
-	}()
-	var got reply
-	select {
-	case got = <-replies:
-	case <-bound.Done():
-		got.err = bound.Err()
-	}
+	found, err := lookUp(bound, st, term)
 	answer.Took = time.Since(begun)
-	if got.err != nil {
-		answer.Err = dedup.PublicText(readable(st.Name, got.err))
+	if err != nil {
+		answer.Err = dedup.PublicText(err)
 		return answer
 	}
 	v := m.view(st.Name)
-	for _, s := range got.found {
+	for _, s := range found {
 		answer.Found = append(answer.Found, m.judged(ctx, who, st, v, s))
 	}
 	return answer
-}
-
-// look reads markers and makes sure that there is one answer per key.
-func look(ctx context.Context, st *MarkerStore, keys []string) ([]*dedup.Sighting, error) {
-	seen, err := st.Reader.Look(ctx, keys)
-	if err == nil && len(seen) != len(keys) {
-		err = fmt.Errorf("%d answers to %d keys", len(seen), len(keys))
-	}
-	if err != nil {
-		return nil, readable(st.Name, err)
-	}
-	return seen, nil
-}
-
-// readable puts an error of a reader into words, unless it is in words already.
-func readable(store string, err error) error {
-	if dedup.KindOf(err) != dedup.Internal {
-		return err
-	}
-	return &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + store + " did not answer in time or not as expected", Err: err}
 }
 
 func invalid(text string) error { return &dedup.Error{Kind: dedup.Invalid, Public: text} }

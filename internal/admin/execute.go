@@ -1,13 +1,14 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,16 +18,11 @@ import (
 
 const (
 	// atOnce is how many items are under way in one store, over all operations.
-	atOnce = 16
-	// beginTimeout bounds the claim of a plan, which goes on when the caller has gone.
-	beginTimeout = 10 * time.Second
-	minReason    = 3
-	maxReason    = 500
-	maxToken     = 128
+	atOnce    = 16
+	minReason = 3
+	maxReason = 500
+	maxToken  = 128
 )
-
-// stoppedByEnd is why items are left when the dashboard is stopped.
-const stoppedByEnd = "the dashboard was stopped"
 
 // Execute begins to carry a plan out and returns the operation at once; it goes on when the caller has gone. A plan that
 // is being or was carried out returns the operation that has it, and nothing is done twice. Any admin may carry out the
@@ -46,10 +42,8 @@ func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (
 	if err != nil {
 		return "", unkept("Nothing was done, because the plan cannot be read", err)
 	}
-	if operation == "" && req.Token != "" {
-		if operation, err = m.deps.Journal.ByToken(ctx, who.Name, req.Token); err != nil {
-			return "", unkept("Nothing was done, because the journal cannot be read", err)
-		}
+	if err := m.checkToken(ctx, who, req); err != nil {
+		return "", err
 	}
 	if operation != "" {
 		return operation, nil
@@ -59,7 +53,26 @@ func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (
 		return "", err
 	}
 	o := Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}
-	return m.begin(context.WithoutCancel(ctx), who, st, o, req.Token)
+	return m.begin(ctx, who, st, o, req.Token)
+}
+
+// checkToken refuses a token that has started another plan: the caller believes to repeat a request, and this is another.
+func (m *Markers) checkToken(ctx context.Context, who Caller, req ExecuteRequest) error {
+	if req.Token == "" {
+		return nil
+	}
+	plan, err := m.deps.Journal.ByToken(ctx, who.Name, req.Token)
+	switch {
+	case err != nil:
+		return unkept("Nothing was done, because the journal cannot be read", err)
+	case plan != "" && plan != req.PlanID:
+		return tokenUsed(nil)
+	}
+	return nil
+}
+
+func tokenUsed(err error) error {
+	return &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done, because this idempotency token has started another plan; repeat the request with a new one", Err: err}
 }
 
 // mayCarryOut checks a plan right before it is carried out.
@@ -95,9 +108,9 @@ func checkReason(reason string) (string, error) {
 	return reason, nil
 }
 
-// begin audits the intent, claims the plan and starts the operation.
+// begin audits the intent, claims the plan and starts the operation, also when the caller has gone.
 func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Operation, token string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	ctx, cancel := writing(ctx)
 	defer cancel()
 	e := entryOf(who, action{name: string(o.Plan.Request.Deed) + "_markers", target: st.Name})
 	e.Reason, e.Hash = o.Reason, planHash(o.Plan)
@@ -117,7 +130,11 @@ func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Oper
 	}
 	holder, err := m.deps.Journal.Begin(ctx, o, token)
 	if err != nil {
-		err = unkept("Nothing was done, because the journal cannot be written", err)
+		if errors.Is(err, ErrTokenUsed) {
+			err = tokenUsed(err)
+		} else {
+			err = unkept("Nothing was done, because the journal cannot be written", err)
+		}
 		m.deps.Gate.finish(ctx, e, "", err)
 		return "", err
 	}
@@ -143,9 +160,24 @@ type run struct {
 	entry Entry
 
 	mu sync.Mutex
-	// Under mu: why no further item may begin, and what came of those that were.
-	stopped string
-	results map[dedup.Result]int
+	// Under mu: why no further item may begin, what came of those that were, and what of it is still to be written.
+	stopped      string
+	results      map[dedup.Result]int
+	owedOutcomes []ItemOutcome
+	owedEntries  []owedEntry
+}
+
+// An owedEntry is an outcome that the audit could not take.
+type owedEntry struct {
+	entry Entry
+	phase string
+}
+
+// owe notes what could not be written.
+func (r *run) owe(note func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	note()
 }
 
 // halt lets no further item begin. The first cause is kept.
@@ -213,12 +245,18 @@ func (m *Markers) takeSlot(r *run, item int) {
 	m.deps.Changed("operation:" + r.operation.ID)
 }
 
-// finish marks the operation as ended and audits its result. Both have happened: what cannot be written is logged.
+// finish marks the operation as ended and audits its result. All of it has happened: an operation whose outcomes are not
+// all in journal and audit is left open, and recovery completes it.
 func (m *Markers) finish(r *run) {
-	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
+	ctx, cancel := writing(context.Background())
 	defer cancel()
-	if err := m.deps.Journal.End(ctx, r.operation.ID, m.deps.Now(), r.stopped == stoppedByEnd, r.stopped); err != nil {
-		m.deps.Log.Error("the end of an operation could not be kept", "operation", r.operation.ID, "err", err)
+	err := r.settle(ctx)
+	if err == nil {
+		err = m.deps.Journal.End(ctx, r.operation.ID, m.deps.Now(), r.stopped == stoppedByEnd, r.stopped)
+	}
+	if err != nil {
+		m.leave(r.operation.ID, cmp.Or(r.stopped, journalFailed))
+		m.deps.Log.Error("the end of an operation could not be kept; it is tried again", "operation", r.operation.ID, "err", err)
 	}
 	var failure error
 	if r.stopped != "" {
@@ -226,6 +264,21 @@ func (m *Markers) finish(r *run) {
 	}
 	m.deps.Gate.finish(ctx, r.entry, r.tally(), failure)
 	m.deps.Changed("operation:" + r.operation.ID)
+}
+
+// settle writes what could not be written before. Whether every item has its outcome in the journal is for End to say.
+func (r *run) settle(ctx context.Context) error {
+	for _, out := range r.owedOutcomes {
+		if err := r.markers.deps.Journal.Done(ctx, r.operation.ID, out); err != nil {
+			r.markers.deps.Log.Error("the outcome of an item could not be kept at the end either", "operation", r.operation.ID, "item", out.Item, "err", err)
+		}
+	}
+	for _, owed := range r.owedEntries {
+		if err := r.gate.record(ctx, owed.entry, owed.phase); err != nil {
+			return fmt.Errorf("record the outcome of %s: %w", owed.entry.Target, err)
+		}
+	}
+	return nil
 }
 
 // tally counts the results in words: "12 cleared, 1 gone".
@@ -245,12 +298,16 @@ func (m *Markers) Operation(ctx context.Context, who Caller, id string) (Operati
 	if err := m.allow(ctx, who, auth.Operator, "read_operation", id); err != nil {
 		return Operation{}, err
 	}
+	live := m.isLive(id)
 	o, ok, err := m.deps.Journal.Operation(ctx, id)
 	if err != nil {
 		return Operation{}, unkept("The operation cannot be read", err)
 	}
 	if !ok {
 		return Operation{}, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation"}
+	}
+	if o.Ended.IsZero() && !live {
+		o.Stopped = toBeCompleted
 	}
 	return o, nil
 }

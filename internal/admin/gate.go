@@ -82,8 +82,14 @@ func NewGate(audit auditor, users accounts, log *slog.Logger) *Gate {
 	return &Gate{audit: audit, users: users, log: log}
 }
 
-// outcomeTimeout bounds the recording of an outcome, which goes on when the caller has gone away.
-const outcomeTimeout = 10 * time.Second
+// writeTimeout bounds a write to journal or audit.
+const writeTimeout = 10 * time.Second
+
+// writing is the context of a write to journal or audit. Neither a stop nor a caller who has gone cuts it short: writes that
+// are half known would pass for failures.
+func writing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+}
 
 // do authorises the action, records the intent, acts and records the outcome. Without a recorded intent nothing is done.
 func (g *Gate) do(ctx context.Context, who Caller, a action) error {
@@ -131,7 +137,7 @@ func (g *Gate) intend(ctx context.Context, e Entry) error {
 // finish records the outcome even if the caller has gone. The action has happened: a failure to record it is logged, and
 // the intent without outcome stays visible in the audit.
 func (g *Gate) finish(ctx context.Context, e Entry, detail string, failure error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
+	ctx, cancel := writing(ctx)
 	defer cancel()
 	phase := Succeeded
 	e.Detail = detail

@@ -2,8 +2,6 @@ package admin_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -20,137 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// shelf is a store in memory that really compares: it changes nothing that is not exactly as it was seen.
-type shelf struct {
-	mu      sync.Mutex
-	server  string
-	markers map[string]dedup.Sighting
-	clears  map[string]int // successful clears by key
-	err     error          // of every reading
-	// before is called before a marker is changed, outside the lock.
-	before func(ctx context.Context, key string)
-}
-
-func newShelf() *shelf {
-	return &shelf{server: "run-1", markers: map[string]dedup.Sighting{}, clears: map[string]int{}}
-}
-
-func (s *shelf) put(m dedup.Sighting) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m.Store = "orders"
-	m.Type = "string"
-	if m.Value == nil {
-		m.Value = []byte(m.State)
-	}
-	if m.ExpiresMillis != dedup.NoExpiry {
-		m.Expires = time.UnixMilli(m.ExpiresMillis)
-	}
-	s.markers[m.Key] = m
-}
-
-func (s *shelf) has(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.markers[key]
-	return ok
-}
-
-func (s *shelf) remove(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.markers, key)
-}
-
-func (s *shelf) Look(_ context.Context, keys []string) ([]*dedup.Sighting, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]*dedup.Sighting, len(keys))
-	for i, k := range keys {
-		if m, ok := s.markers[k]; ok {
-			m.Server = s.server
-			out[i] = &m
-		}
-	}
-	return out, s.err
-}
-
-func (s *shelf) Lookup(_ context.Context, term string) ([]dedup.Sighting, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []dedup.Sighting
-	for _, m := range s.markers {
-		if m.ID == term || m.BusinessKey == term {
-			found = append(found, m)
-		}
-	}
-	return found, s.err
-}
-
-func (s *shelf) Browse(context.Context, dedup.MarkerQuery) (dedup.MarkerPage, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var page dedup.MarkerPage
-	for _, m := range s.markers {
-		page.Markers = append(page.Markers, m.Marker)
-	}
-	return page, s.err
-}
-
-func (s *shelf) enter(ctx context.Context, key string) {
-	if s.before != nil {
-		s.before(ctx, key)
-	}
-	s.mu.Lock()
-}
-
-func (s *shelf) compare(seen dedup.Sighting) *dedup.Outcome {
-	now, ok := s.markers[seen.Key]
-	switch {
-	case !ok:
-		return &dedup.Outcome{Result: dedup.Gone}
-	case string(now.Value) != string(seen.Value) || now.ExpiresMillis != seen.ExpiresMillis || now.Type != seen.Type:
-		return &dedup.Outcome{Result: dedup.Changed, Now: &now}
-	}
-	return nil
-}
-
-func (s *shelf) Clear(ctx context.Context, seen dedup.Sighting, _ bool, keep func(dedup.Sighting) error) dedup.Outcome {
-	s.enter(ctx, seen.Key)
-	defer s.mu.Unlock()
-	if out := s.compare(seen); out != nil {
-		return *out
-	}
-	if err := keep(s.markers[seen.Key]); err != nil {
-		return dedup.Outcome{Result: dedup.Refused, Text: "the image could not be kept"}
-	}
-	delete(s.markers, seen.Key)
-	s.clears[seen.Key]++
-	return dedup.Outcome{Result: dedup.Cleared}
-}
-
-func (s *shelf) Expire(ctx context.Context, seen dedup.Sighting, ttl time.Duration) dedup.Outcome {
-	s.enter(ctx, seen.Key)
-	defer s.mu.Unlock()
-	if out := s.compare(seen); out != nil {
-		return *out
-	}
-	m := s.markers[seen.Key]
-	m.ExpiresMillis = time.Now().Add(ttl).UnixMilli()
-	s.markers[seen.Key] = m
-	return dedup.Outcome{Result: dedup.ExpirySet, Now: &m}
-}
-
-func (s *shelf) Restore(ctx context.Context, image dedup.Sighting) dedup.Outcome {
-	s.enter(ctx, image.Key)
-	defer s.mu.Unlock()
-	if now, there := s.markers[image.Key]; there {
-		return dedup.Outcome{Result: dedup.Refused, Text: "the id has a marker again", Now: &now}
-	}
-	s.markers[image.Key] = image
-	return dedup.Outcome{Result: dedup.Restored, Now: &image}
-}
 
 // round is what the collector knows.
 type round struct {
@@ -224,6 +92,7 @@ func newDesk(t *testing.T, change func(*admin.MarkersDeps, *journal.DB)) *desk {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	d := &desk{db: db, shelf: newShelf(), round: &round{}, clock: &clock{now: time.Now()}}
+	d.shelf.now = d.clock.Now
 	d.round.set(d.snapshot(dedup.Evidence{}, nil))
 	d.deps = admin.MarkersDeps{
 		Gate: admin.NewGate(db.Audit(), db, log), Trail: db.Audit(), Journal: db.Operations(), Snapshots: d.round,
@@ -262,7 +131,23 @@ func (d *desk) snapshot(e dedup.Evidence, pass *dedup.Pass) *dedup.Snapshot {
 	}}
 }
 
-// recoverNow runs the recovery once.
+// recoverOnce lets the recovery try once, whether it succeeds or not.
+func (d *desk) recoverOnce(t *testing.T) {
+	t.Helper()
+	tidied := make(chan struct{})
+	deps := d.deps
+	deps.Journal = purges{deps.Journal, tidied}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- admin.NewMarkers(deps).Run(ctx) }()
+	<-tidied
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recoverNow runs the recovery until nothing is left to recover.
 func (d *desk) recoverNow(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -394,107 +279,19 @@ func (d *desk) trail(t *testing.T, operation string) []string {
 	return words
 }
 
-// fuse lets a number of calls pass and fails every one after that, as if the program were dead by then.
-type fuse struct {
-	mu   sync.Mutex
-	left int // negative: never blows
-	// late lets the call at which it blows take effect: the program dies right after it.
-	late bool
-}
-
-var errDead = errors.New("the program is dead")
-
-// burn returns whether the call takes effect, and its error.
-func (f *fuse) burn() (bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.left < 0:
-		return true, nil
-	case f.left > 0:
-		f.left--
-		return true, nil
+// spoken counts the intents and the outcomes of an operation in the audit, by target.
+func (d *desk) spoken(t rapid.TB, operation string) (intents, outcomes map[string]int) {
+	entries, err := d.Audit(context.Background(), operator, admin.AuditQuery{Limit: 500, Operation: operation})
+	if err != nil {
+		t.Fatal(err)
 	}
-	effect := f.late
-	f.late = false
-	return effect, errDead
-}
-
-// blown reports whether nothing takes effect any more.
-func (f *fuse) blown() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.left == 0
-}
-
-// through makes a call through the fuse.
-func (f *fuse) through(call func() error) error {
-	effect, dead := f.burn()
-	if effect {
-		if err := call(); err != nil {
-			return err
+	intents, outcomes = map[string]int{}, map[string]int{}
+	for _, e := range entries {
+		if e.Phase == admin.Intent {
+			intents[e.Target]++
+		} else {
+			outcomes[e.Target]++
 		}
 	}
-	return dead
-}
-
-// fusedAudit, fusedJournal and fusedActor die with the fuse.
-type fusedAudit struct {
-	*fuse
-	audit interface {
-		Record(context.Context, admin.Entry) error
-	}
-}
-
-func (a fusedAudit) Record(ctx context.Context, e admin.Entry) error {
-	return a.through(func() error { return a.audit.Record(ctx, e) })
-}
-
-type fusedJournal struct {
-	admin.MarkerJournal
-	*fuse
-}
-
-func (j fusedJournal) SavePlan(ctx context.Context, p admin.Plan) error {
-	return j.through(func() error { return j.MarkerJournal.SavePlan(ctx, p) })
-}
-
-func (j fusedJournal) Begin(ctx context.Context, o admin.Operation, token string) (id string, err error) {
-	dead := j.through(func() error { id, err = j.MarkerJournal.Begin(ctx, o, token); return err })
-	return id, dead
-}
-
-func (j fusedJournal) End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error {
-	return j.through(func() error { return j.MarkerJournal.End(ctx, id, at, interrupted, stopped) })
-}
-
-func (j fusedJournal) Try(ctx context.Context, operation string, item int, at time.Time) error {
-	return j.through(func() error { return j.MarkerJournal.Try(ctx, operation, item, at) })
-}
-
-func (j fusedJournal) Done(ctx context.Context, operation string, out admin.ItemOutcome) error {
-	return j.through(func() error { return j.MarkerJournal.Done(ctx, operation, out) })
-}
-
-func (j fusedJournal) Keep(ctx context.Context, operation string, item int, image dedup.Sighting, until time.Time) error {
-	return j.through(func() error { return j.MarkerJournal.Keep(ctx, operation, item, image, until) })
-}
-
-func (j fusedJournal) Claim(ctx context.Context, operation string, item int, restore string) (image dedup.Sighting, err error) {
-	dead := j.through(func() error { image, err = j.MarkerJournal.Claim(ctx, operation, item, restore); return err })
-	return image, dead
-}
-
-// fusedActor dies right before or right after it has changed the marker.
-type fusedActor struct {
-	*shelf
-	*fuse
-}
-
-func (a fusedActor) Clear(ctx context.Context, seen dedup.Sighting, alsoRetry bool, keep func(dedup.Sighting) error) dedup.Outcome {
-	out := dedup.Outcome{Result: dedup.NotDone}
-	if err := a.through(func() error { out = a.shelf.Clear(ctx, seen, alsoRetry, keep); return nil }); err != nil {
-		out.Text = fmt.Sprint(err)
-	}
-	return out
+	return intents, outcomes
 }

@@ -16,41 +16,74 @@ const (
 	KeepImages = 7 * 24 * time.Hour
 )
 
+// Why an operation is halted.
+const (
+	stoppedByEnd  = "the dashboard was stopped"
+	journalFailed = "the journal could not be written"
+	auditFailed   = "the audit could not be written"
+)
+
 // item carries one item out. Nothing is changed before the journal holds that the item was tried and the audit its intent.
 func (r *run) item(life context.Context, item int) {
-	m := r.markers
-	ctx, cancel := context.WithTimeout(life, itemTimeout)
-	defer cancel()
-	if ctx.Err() != nil {
+	if life.Err() != nil {
 		r.halt(stoppedByEnd)
 		return
 	}
-	if err := m.deps.Journal.Try(ctx, r.operation.ID, item, m.deps.Now()); err != nil {
-		r.halt("the journal could not be written")
-		m.deps.Log.Error("an item was not tried", "operation", r.operation.ID, "item", item, "err", err)
+	if err := r.try(life, item); err != nil {
+		r.halt(journalFailed)
+		r.markers.deps.Log.Error("an item was not tried", "operation", r.operation.ID, "item", item, "err", err)
 		return
 	}
 	planned := r.operation.Plan.Items[item]
-	e := r.itemEntry(planned)
+	e := itemEntry(r.entry, r.operation.Plan.Request, planned)
 	out := ItemOutcome{Item: item}
-	if err := r.gate.intend(ctx, e); err != nil {
-		r.halt("the audit could not be written")
-		m.deps.Log.Error("an item was not carried out", "operation", r.operation.ID, "item", item, "err", err)
-		out.Outcome = dedup.Outcome{Result: dedup.NotDone, Text: "the audit could not be written"}
-	} else {
-		out.Outcome, out.Restorable = r.act(ctx, item, planned)
-		defer r.audit(e, planned, &out)
+	if err := r.intend(life, e); err != nil {
+		r.halt(auditFailed)
+		r.markers.deps.Log.Error("an item was not carried out", "operation", r.operation.ID, "item", item, "err", err)
+		out.Outcome = dedup.Outcome{Result: dedup.NotDone, Text: auditFailed}
+		r.keepOutcome(&out)
+		return
 	}
+	out.Outcome, out.Restorable = r.actUntilStopped(life, item, planned)
 	r.keepOutcome(&out)
+	r.audit(outcomeEntry(e, planned, out.Outcome))
 }
 
-// itemEntry is the intent of one item; it belongs to the operation.
-func (r *run) itemEntry(planned PlanItem) Entry {
-	e := r.entry
-	e.Action = string(r.operation.Plan.Request.Deed) + "_marker"
-	e.Target = markerTarget(r.store.Name, planned.Seen.Key)
+func (r *run) try(life context.Context, item int) error {
+	ctx, cancel := writing(life)
+	defer cancel()
+	return r.markers.deps.Journal.Try(ctx, r.operation.ID, item, r.markers.deps.Now())
+}
+
+func (r *run) intend(life context.Context, e Entry) error {
+	ctx, cancel := writing(life)
+	defer cancel()
+	return r.gate.intend(ctx, e)
+}
+
+// actUntilStopped changes one marker within its time. What a stop kept from being done says so.
+func (r *run) actUntilStopped(life context.Context, item int, planned PlanItem) (dedup.Outcome, time.Time) {
+	ctx, cancel := context.WithTimeout(life, itemTimeout)
+	defer cancel()
+	out, restorable := dedup.Outcome{Result: dedup.NotDone}, time.Time{}
+	if ctx.Err() == nil {
+		out, restorable = r.act(ctx, item, planned)
+	}
+	if life.Err() != nil {
+		r.halt(stoppedByEnd)
+		if out.Result == dedup.NotDone {
+			out.Text = stoppedByEnd
+		}
+	}
+	return out, restorable
+}
+
+// itemEntry is the intent of one item; it belongs to the operation, whose entry it begins with.
+func itemEntry(e Entry, req PlanRequest, planned PlanItem) Entry {
+	e.Action = string(req.Deed) + "_marker"
+	e.Target = markerTarget(req.Store, planned.Seen.Key)
 	e.Detail, e.Hash, e.Before = "", planned.Hash, describe(&planned.Seen)
-	if r.operation.Plan.Request.Deed == RestoreMarkers {
+	if req.Deed == RestoreMarkers {
 		e.Before = describe(nil)
 	}
 	return e
@@ -60,7 +93,7 @@ func (r *run) itemEntry(planned PlanItem) Entry {
 func (r *run) act(ctx context.Context, item int, planned PlanItem) (dedup.Outcome, time.Time) {
 	req := r.operation.Plan.Request
 	if req.Deed == RestoreMarkers {
-		return r.restore(ctx, req.Items[item]), time.Time{}
+		return r.restore(ctx, req.Items[item], planned.Interrupted), time.Time{}
 	}
 	seen, refusal := r.check(ctx, planned)
 	if refusal != nil {
@@ -72,6 +105,8 @@ func (r *run) act(ctx context.Context, item int, planned PlanItem) (dedup.Outcom
 	until := r.markers.deps.Now().Add(KeepImages)
 	kept := false
 	out := r.store.Actor.Clear(ctx, seen, req.AlsoRetry, func(image dedup.Sighting) error {
+		ctx, cancel := writing(ctx)
+		defer cancel()
 		err := r.markers.deps.Journal.Keep(ctx, r.operation.ID, item, image, until)
 		kept = err == nil
 		return err
@@ -79,16 +114,21 @@ func (r *run) act(ctx context.Context, item int, planned PlanItem) (dedup.Outcom
 	if !kept || out.Result != dedup.Cleared && out.Result != dedup.UnknownOutcome {
 		return out, time.Time{}
 	}
-	if end := time.UnixMilli(seen.ExpiresMillis); seen.ExpiresMillis != dedup.NoExpiry && end.Before(until) {
-		until = end
+	return out, restorable(seen, until)
+}
+
+// restorable returns until when an image that is kept so long can be restored: not beyond its own expiry.
+func restorable(image dedup.Sighting, until time.Time) time.Time {
+	if end := time.UnixMilli(image.ExpiresMillis); image.ExpiresMillis != dedup.NoExpiry && end.Before(until) {
+		return end
 	}
-	return out, until
+	return until
 }
 
 // check reads the marker again and judges it by the newest evidence. It returns the marker as it was planned with its
-// whole value, or why it is not touched.
+// whole value, or why it is not touched. The actor compares the expiry: it knows how exactly the server tells it.
 func (r *run) check(ctx context.Context, planned PlanItem) (dedup.Sighting, *dedup.Outcome) {
-	found, err := look(ctx, r.store, []string{planned.Seen.Key})
+	found, err := lookThrough(ctx, r.store, r.store.items, []string{planned.Seen.Key})
 	if err != nil {
 		return dedup.Sighting{}, &dedup.Outcome{Result: dedup.NotDone, Text: dedup.PublicText(err)}
 	}
@@ -98,7 +138,7 @@ func (r *run) check(ctx context.Context, planned PlanItem) (dedup.Sighting, *ded
 		return dedup.Sighting{}, &dedup.Outcome{Result: dedup.Gone}
 	case now.Server != planned.Seen.Server:
 		return dedup.Sighting{}, &dedup.Outcome{Result: dedup.Refused, Now: now, Text: "another server answers than when the plan was made: after a failover the marker may be an old copy"}
-	case !sameMarker(*now, planned):
+	case !sameValue(*now, planned):
 		return dedup.Sighting{}, &dedup.Outcome{Result: dedup.Changed, Now: now, Text: "now " + describe(now)}
 	}
 	if why := r.alive(*now, planned); why != "" {
@@ -111,7 +151,7 @@ func (r *run) check(ctx context.Context, planned PlanItem) (dedup.Sighting, *ded
 
 // alive says why the owner of a marker may be at work after all.
 func (r *run) alive(now dedup.Sighting, planned PlanItem) string {
-	verdict, reasons := r.markers.judge(r.markers.view(r.store.Name), r.store, now.Marker)
+	verdict, reasons := r.markers.judge(r.markers.view(r.store.Name), r.store, now.Marker, now.At)
 	switch {
 	case verdict == dedup.StillWorking:
 		return "owner alive: " + strings.Join(reasons, "; ")
@@ -122,10 +162,10 @@ func (r *run) alive(now dedup.Sighting, planned PlanItem) string {
 }
 
 // restore writes an image back. The image is claimed first, so that none is restored twice, also by two operations at
-// once; after an unknown outcome it stays claimed.
-func (r *run) restore(ctx context.Context, item int) dedup.Outcome {
+// once; after an unknown outcome it stays claimed, and only a plan that says so takes the claim over.
+func (r *run) restore(ctx context.Context, item int, interrupted string) dedup.Outcome {
 	m, undone := r.markers, r.operation.Plan.Request.Operation
-	image, err := m.deps.Journal.Claim(ctx, undone, item, r.operation.ID)
+	image, err := r.claim(ctx, item, interrupted)
 	if errors.Is(err, ErrNoImage) {
 		return dedup.Outcome{Result: dedup.Refused, Text: "it was restored already, or its image is not kept any more"}
 	}
@@ -137,7 +177,7 @@ func (r *run) restore(ctx context.Context, item int) dedup.Outcome {
 	if out.Result == dedup.Restored || out.Result == dedup.UnknownOutcome {
 		return out
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
+	ctx, cancel := writing(ctx)
 	defer cancel()
 	if err := m.deps.Journal.Release(ctx, undone, item, r.operation.ID); err != nil {
 		m.deps.Log.Error("an image that was not restored stays reserved", "operation", undone, "item", item, "err", err)
@@ -145,43 +185,56 @@ func (r *run) restore(ctx context.Context, item int) dedup.Outcome {
 	return out
 }
 
+func (r *run) claim(ctx context.Context, item int, interrupted string) (dedup.Sighting, error) {
+	ctx, cancel := writing(ctx)
+	defer cancel()
+	return r.markers.deps.Journal.Claim(ctx, r.operation.Plan.Request.Operation, item, r.operation.ID, interrupted)
+}
+
 // keepOutcome keeps what became of an item. It has happened: when it cannot be kept the operation is halted, and the
-// item's outcome is unknown after a restart.
+// outcome is kept at the end, or is unknown after the recovery.
 func (r *run) keepOutcome(out *ItemOutcome) {
 	m := r.markers
 	out.At = m.deps.Now()
-	if out.Outcome.Now != nil {
-		out.Outcome.Now = withoutValue(*out.Outcome.Now)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
-	defer cancel()
-	if err := m.deps.Journal.Done(ctx, r.operation.ID, *out); err != nil {
-		r.halt("the journal could not be written")
-		m.deps.Log.Error("the outcome of an item could not be kept", "operation", r.operation.ID, "item", out.Item, "result", out.Outcome.Result, "err", err)
+	if now := out.Outcome.Now; now != nil {
+		out.Outcome.Text = withoutDetail(out.Outcome.Text, now)
+		out.Outcome.Now = withoutValue(*now)
 	}
 	r.count(out.Outcome.Result)
+	ctx, cancel := writing(context.Background())
+	defer cancel()
+	if err := m.deps.Journal.Done(ctx, r.operation.ID, *out); err != nil {
+		r.halt(journalFailed)
+		r.owe(func() { r.owedOutcomes = append(r.owedOutcomes, *out) })
+		m.deps.Log.Error("the outcome of an item could not be kept", "operation", r.operation.ID, "item", out.Item, "result", out.Outcome.Result, "err", err)
+	}
 }
 
-// audit records the outcome of an item.
-func (r *run) audit(e Entry, planned PlanItem, out *ItemOutcome) {
-	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
+// audit records the outcome of an item, or owes it until the end of the operation.
+func (r *run) audit(e Entry, phase string) {
+	ctx, cancel := writing(context.Background())
 	defer cancel()
-	e.Detail = outcomeText(out.Outcome)
-	switch out.Outcome.Result {
+	if err := r.gate.record(ctx, e, phase); err != nil {
+		r.halt(auditFailed)
+		r.owe(func() { r.owedEntries = append(r.owedEntries, owedEntry{e, phase}) })
+		r.markers.deps.Log.Error("the outcome of an item could not be recorded", "operation", r.operation.ID, "target", e.Target, "outcome", phase, "err", err)
+	}
+}
+
+// outcomeEntry turns the intent of an item into its outcome, with the phase.
+func outcomeEntry(e Entry, planned PlanItem, out dedup.Outcome) (Entry, string) {
+	e.Detail = outcomeText(out)
+	switch out.Result {
 	case dedup.Cleared, dedup.Gone:
 		e.After = describe(nil)
 	case dedup.Restored, dedup.ExpirySet, dedup.Changed, dedup.Refused, dedup.UnknownOutcome:
-		if out.Outcome.Now != nil {
-			e.After = describe(out.Outcome.Now)
-		} else if out.Outcome.Result == dedup.Restored {
+		if out.Now != nil {
+			e.After = describe(out.Now)
+		} else if out.Result == dedup.Restored {
 			e.After = describe(&planned.Seen)
 		}
 	}
-	phase := phaseOf(out.Outcome.Result)
-	if err := r.gate.record(ctx, e, phase); err != nil {
-		r.halt("the audit could not be written")
-		r.markers.deps.Log.Error("the outcome of an item could not be recorded", "operation", r.operation.ID, "item", out.Item, "outcome", phase, "err", err)
-	}
+	return e, phaseOf(out.Result)
 }
 
 func phaseOf(result dedup.Result) string {

@@ -39,35 +39,61 @@ func (m *Markers) view(store string) view {
 	return view{evidence: dedup.Evidence{Missing: "the store has not been observed yet"}}
 }
 
-// judge gives the verdict on a marker; it is empty unless the marker is processing.
-func (m *Markers) judge(v view, st *MarkerStore, mk dedup.Marker) (dedup.Verdict, []string) {
+// judge gives the verdict on a marker that was read live at a moment by our clock; it is empty unless the marker is
+// processing. The evidence is taken as of that reading: what the broker showed afterwards does not tell of it.
+func (m *Markers) judge(v view, st *MarkerStore, mk dedup.Marker, read time.Time) (dedup.Verdict, []string) {
 	if mk.State != dedup.Processing {
 		return "", nil
 	}
-	if mk.FirstSeen.IsZero() {
-		mk.FirstSeen = v.firstSeen(mk)
+	if read.IsZero() {
+		read = m.deps.Now()
+	}
+	mk.FirstSeen = v.firstSeen(mk, st.Scheme, read)
+	v.evidence.At = read
+	return m.deps.Judge(mk, v.evidence, st.Scheme)
+}
+
+// judgeListed gives the verdict on a marker of a list of the last pass, as of that pass.
+func (m *Markers) judgeListed(v view, st *MarkerStore, mk dedup.Marker) (dedup.Verdict, []string) {
+	if mk.State != dedup.Processing {
+		return "", nil
 	}
 	return m.deps.Judge(mk, v.evidence, st.Scheme)
 }
 
-// firstSeen returns when a pass first saw the marker as it still is. One that is dated and in no list was born after the
-// pass began, provided that nothing was left off the list; a date that says otherwise comes of a wrong time to live.
-func (v view) firstSeen(mk dedup.Marker) time.Time {
-	if v.pass == nil {
-		return time.Time{}
-	}
-	for _, list := range [][]dedup.Marker{v.pass.OldestProcessing, v.pass.Permanent} {
-		for i := range list {
-			seen := &list[i]
-			if seen.Key == mk.Key && seen.State == mk.State && seen.Owner == mk.Owner && sameExpiries(seen.Expires, mk.Expires) {
-				return seen.FirstSeen
+// firstSeen returns since when, by our clock, a marker is known to be there as it still is: since a pass saw the same
+// holding, else since this reading, for its date may come of a wrong time to live or zone. Of one without a date and in no
+// list it returns zero: how old it is cannot be said.
+func (v view) firstSeen(mk dedup.Marker, s dedup.Scheme, read time.Time) time.Time {
+	if v.pass != nil {
+		for _, list := range [][]dedup.Marker{v.pass.OldestProcessing, v.pass.Permanent} {
+			for i := range list {
+				if sameHolding(list[i], mk, s) {
+					return list[i].FirstSeen
+				}
 			}
 		}
 	}
-	if !mk.Since.IsZero() && v.beyond(ProcessingList) == 0 {
-		return v.pass.Started
+	if mk.Since.IsZero() {
+		return time.Time{}
 	}
-	return time.Time{}
+	return read
+}
+
+// sameHolding reports whether a listed marker and one that is there now were set by the same claim. A date that a store
+// wrote is equal; one that was computed from the expiry differs by as much as the expiry does. Of a lock the owner and the
+// lease tell, because the list dates a renewed one by what we saw.
+func sameHolding(listed, now dedup.Marker, s dedup.Scheme) bool {
+	if listed.Key != now.Key || listed.State != now.State || listed.Owner != now.Owner || !sameExpiries(listed.Expires, now.Expires) {
+		return false
+	}
+	if s.Lock || listed.Since.Equal(now.Since) {
+		return true
+	}
+	if listed.Since.IsZero() || now.Since.IsZero() || now.Expires.IsZero() {
+		return false
+	}
+	return now.Since.Sub(listed.Since) == now.Expires.Sub(listed.Expires)
 }
 
 func sameExpiries(a, b time.Time) bool {

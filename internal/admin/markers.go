@@ -42,6 +42,9 @@ type MarkerStore struct {
 	Reader MarkerReader
 	// Actor is nil without acting credentials: then markers are shown and never changed.
 	Actor MarkerActor
+
+	// pages and items bound the live readings; NewMarkers makes them.
+	pages, items turnstile
 }
 
 // snapshots gives what the newest round knows; nil before the first one.
@@ -89,10 +92,14 @@ type Markers struct {
 	// stopping is closed when no further item may begin.
 	stopping chan struct{}
 	mu       sync.Mutex
-	// Under mu: whether Close was called, and the operations of this process that have not ended.
-	closed  bool
-	live    map[string]bool
+	// Under mu: whether Close was called, and the operations that this process is carrying out.
+	closed bool
+	live   map[string]bool
+	// left are operations of this process that could not be ended, and why they were stopped.
+	left    map[string]string
 	running sync.WaitGroup
+	// untidy wakes Run when an operation was left.
+	untidy chan struct{}
 }
 
 // A BrowsePage is a page of markers; Verdicts[i] and Reasons[i] speak of Markers[i], and are empty unless it is
@@ -110,8 +117,8 @@ type ExecuteRequest struct {
 	Reason string
 	// Confirm is what was typed where Plan.Confirm asks for it.
 	Confirm string
-	// Token makes a repeated request harmless: the same token of the same person returns the operation that it started.
-	// Empty for none; a plan is never carried out twice either way.
+	// Token makes a repeated request harmless: the same token of the same person with the same plan returns the operation that
+	// it started, with another plan it is a conflict. Empty for none; a plan is never carried out twice either way.
 	Token string
 }
 
@@ -170,11 +177,13 @@ func NewMarkers(deps MarkersDeps) *Markers {
 	m := &Markers{
 		deps: deps, stores: map[string]*MarkerStore{}, slots: map[string]chan struct{}{},
 		stopping: make(chan struct{}), live: map[string]bool{},
+		left: map[string]string{}, untidy: make(chan struct{}, 1),
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	for i := range deps.Stores {
 		st := &deps.Stores[i]
 		m.stores[st.Name] = st
+		st.pages, st.items = make(turnstile, liveReads), make(turnstile, liveReads)
 		m.slots[st.Name] = make(chan struct{}, atOnce)
 	}
 	return m
@@ -226,8 +235,39 @@ func (m *Markers) enlist(id string) bool {
 func (m *Markers) retire(id string) {
 	m.mu.Lock()
 	delete(m.live, id)
+	_, left := m.left[id]
 	m.mu.Unlock()
 	m.running.Done()
+	if !left {
+		return
+	}
+	select {
+	case m.untidy <- struct{}{}:
+	default: // Run is about to look anyway
+	}
+}
+
+// leave notes that an operation could not be ended, and why it was stopped.
+func (m *Markers) leave(id, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left[id] = why
+}
+
+// whyLeft says why an operation that has not ended was stopped, and whether that was the end of an earlier run.
+func (m *Markers) whyLeft(id string) (why string, interrupted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if why, ours := m.left[id]; ours {
+		return why, why == stoppedByEnd
+	}
+	return "the program ended in the middle", true
+}
+
+func (m *Markers) completed(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.left, id)
 }
 
 func (m *Markers) isLive(id string) bool {

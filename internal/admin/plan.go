@@ -88,6 +88,8 @@ type PlanItem struct {
 	Reasons []string
 	// Effect says what happens next: "the message loops in its queue and runs at its next delivery".
 	Effect string
+	// Interrupted is an earlier restore of the same image whose outcome is not known; empty when there is none.
+	Interrupted string
 }
 
 // LeftOut is a marker that a plan does not touch.
@@ -109,7 +111,8 @@ type Operation struct {
 	// Interrupted is true when the program ended in the middle: items without an outcome were not begun, except the one
 	// or few whose outcome is unknown.
 	Interrupted bool
-	// Stopped says why items were left that were not tried: the audit could not be written; empty when none were.
+	// Stopped says why items were left that were not tried: the audit could not be written; empty when none were. Of one that
+	// is neither running nor ended it says that the outcomes are still to be completed.
 	Stopped string
 	// Outcomes holds one outcome per item of the plan, in their order.
 	Outcomes []ItemOutcome

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"slices"
@@ -143,7 +142,7 @@ func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) erro
 // planItem adds a marker to the plan, or to what is left out.
 func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) {
 	item := newItem(s)
-	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker)
+	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker, s.At)
 	if why := r.leaveOut(item); why != "" {
 		p.LeftOut = append(p.LeftOut, LeftOut{Key: s.Key, ID: s.ID, Why: why})
 		return
@@ -155,15 +154,9 @@ func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) 
 	}
 }
 
-// newItem returns an item with the hash of the value instead of the value. What counts failures and is longer than any
-// number is no counter.
+// newItem returns an item with the hash of the value instead of the value.
 func newItem(s dedup.Sighting) PlanItem {
-	it := PlanItem{Seen: s, Hash: hashOf(s.Value), Size: int64(len(s.Value))}
-	it.Seen.Value = nil
-	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
-		it.Seen.Retry = nil
-	}
-	return it
+	return PlanItem{Seen: *withoutValue(s), Hash: ValueHash(s.Value), Size: int64(len(s.Value))}
 }
 
 // selectKeys returns the keys of the request without repetitions, and those of a filter frozen from the last pass.
@@ -186,7 +179,7 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 		if f.Match != "" && !strings.Contains(mk.ID, f.Match) && !strings.Contains(mk.BusinessKey, f.Match) {
 			continue
 		}
-		if verdict, _ := m.judge(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
+		if verdict, _ := m.judgeListed(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
 			continue
 		}
 		if len(mk.Key) > maxKey {
@@ -203,114 +196,6 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 		p.Truncated += v.beyond(f.List)
 	}
 	return keys, nil
-}
-
-// planRestore fills a plan that undoes a clear.
-func (m *Markers) planRestore(ctx context.Context, st *MarkerStore, p *Plan) error {
-	o, ok, err := m.deps.Journal.Operation(ctx, p.Request.Operation)
-	if err != nil {
-		return unkept("The operation cannot be read", err)
-	}
-	switch {
-	case !ok || o.Plan.Request.Store != st.Name:
-		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation on store " + st.Name}
-	case o.Plan.Request.Deed != ClearMarkers:
-		return invalid("Only a clear can be undone")
-	case o.Ended.IsZero():
-		return &dedup.Error{Kind: dedup.Conflict, Public: "The operation is still running; undo it when it has ended"}
-	}
-	images, err := m.deps.Journal.Images(ctx, o.ID)
-	if err != nil {
-		return unkept("The images of the cleared markers cannot be read", err)
-	}
-	numbers := p.Request.Items
-	if len(numbers) == 0 {
-		for i := range o.Plan.Items {
-			numbers = append(numbers, i)
-		}
-	}
-	u := undoing{operation: o, images: images, scheme: st.Scheme, now: m.deps.Now().Add(m.view(st.Name).evidence.ClockOffset)}
-	if err := u.choose(numbers, p); err != nil {
-		return err
-	}
-	return u.look(ctx, st, p)
-}
-
-// undoing is the choice of what can be restored of an operation.
-type undoing struct {
-	operation Operation
-	images    map[int]KeptImage
-	scheme    dedup.Scheme
-	now       time.Time // by the store's clock
-}
-
-// choose takes the items whose images can be restored, as far as the journal tells.
-func (u undoing) choose(numbers []int, p *Plan) error {
-	p.Request.Items = nil
-	restored := 0
-	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
-		if n < 0 || n >= len(u.operation.Plan.Items) || n >= len(u.operation.Outcomes) {
-			return invalid("The operation has no such item")
-		}
-		was := u.operation.Plan.Items[n].Seen
-		image, kept := u.images[n]
-		if kept && image.RestoredBy != "" {
-			restored++
-		}
-		if why := u.leaveOut(u.operation.Outcomes[n], image, kept); why != "" {
-			p.LeftOut = append(p.LeftOut, LeftOut{Key: was.Key, ID: was.ID, Why: why})
-			continue
-		}
-		p.Items = append(p.Items, PlanItem{Seen: image.Seen, Hash: image.Hash, Size: image.Size, Effect: restoreEffect(u.scheme, image.Seen)})
-		p.Request.Items = append(p.Request.Items, n)
-	}
-	if len(p.Items) == 0 && restored > 0 {
-		return &dedup.Error{Kind: dedup.Conflict, Public: "This was undone already"}
-	}
-	return nil
-}
-
-func (u undoing) leaveOut(o ItemOutcome, image KeptImage, kept bool) string {
-	switch {
-	case !kept && o.At.IsZero():
-		return "was not tried"
-	case !kept && o.Outcome.Result != dedup.Cleared && o.Outcome.Result != dedup.UnknownOutcome:
-		return "was not cleared: " + string(o.Outcome.Result)
-	case !kept:
-		return "its image is not kept any more"
-	case image.RestoredBy != "":
-		return "restored already"
-	case o.Outcome.Result != dedup.Cleared && o.Outcome.Result != dedup.UnknownOutcome:
-		return "was not cleared: " + string(o.Outcome.Result)
-	case image.Seen.ExpiresMillis != dedup.NoExpiry && image.Seen.ExpiresMillis <= u.now.UnixMilli():
-		return "already expired, nothing to restore"
-	}
-	return ""
-}
-
-// look leaves out what has a marker again.
-func (u undoing) look(ctx context.Context, st *MarkerStore, p *Plan) error {
-	items, numbers := p.Items, p.Request.Items
-	p.Items, p.Request.Items = nil, nil
-	for at := 0; at < len(items); at += lookBatch {
-		batch := items[at:min(at+lookBatch, len(items))]
-		keys := make([]string, len(batch))
-		for i := range batch {
-			keys[i] = batch[i].Seen.Key
-		}
-		seen, err := look(ctx, st, keys)
-		if err != nil {
-			return err
-		}
-		for i, s := range seen {
-			if s != nil {
-				p.LeftOut = append(p.LeftOut, LeftOut{Key: keys[i], ID: batch[i].Seen.ID, Why: "has a marker again: " + describe(s)})
-				continue
-			}
-			p.Items, p.Request.Items = append(p.Items, batch[i]), append(p.Request.Items, numbers[at+i])
-		}
-	}
-	return nil
 }
 
 const (
@@ -345,9 +230,3 @@ func planHash(p Plan) string {
 
 // writeField adds a field with its length, so that no two lists of fields look the same.
 func writeField(h hash.Hash, s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
-
-// ErrTried means that an item was begun before.
-var ErrTried = errors.New("the item was tried before")
-
-// ErrNoImage means that there is no image to restore, or that it was restored before.
-var ErrNoImage = errors.New("there is no image to restore")

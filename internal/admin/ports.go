@@ -2,16 +2,33 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+)
+
+// The errors by which callers tell what the journal found. Others mean that it could not be read or written.
+var (
+	// ErrTried means that an item was begun before.
+	ErrTried = errors.New("the item was tried before")
+	// ErrUnderWay means that an item was begun and has no outcome yet.
+	ErrUnderWay = errors.New("an item is under way")
+	// ErrTokenUsed means that a request with this idempotency token has started another plan.
+	ErrTokenUsed = errors.New("the token was used for another plan")
+	// ErrBroken means that the audit was changed: an entry is missing, does not fit, or the file is no sound database any more.
+	// The text of an error that wraps it names the file and the entry, and nothing of what the entry holds.
+	ErrBroken = errors.New("the audit was changed")
+	// ErrNoImage means that there is no image to restore, or that another restore has it.
+	ErrNoImage = errors.New("there is no image to restore")
 )
 
 // auditTrail reads the audit. It is safe for concurrent use.
 type auditTrail interface {
 	// Entries returns a page, newest first.
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
-	// Verify checks the whole chain and returns the number of entries and the head in hex.
+	// Verify checks the whole chain and returns the number of entries and the head in hex. Its error wraps ErrBroken when an
+	// entry does not fit; every other error says that the audit could not be read to its end.
 	Verify(ctx context.Context) (int64, string, error)
 }
 
@@ -44,17 +61,19 @@ type planJournal interface {
 
 type operationJournal interface {
 	// Begin claims the plan for the operation and keeps the operation, both or neither. If the plan was claimed before, it
-	// returns the ID of the operation that has it; else o.ID.
+	// returns the ID of the operation that has it; else o.ID. It fails with ErrTokenUsed when this person started another plan
+	// with the token.
 	Begin(ctx context.Context, o Operation, token string) (string, error)
-	// End marks an operation as ended. stopped says why items were left; interrupted that the program ended.
+	// End marks an operation as ended. stopped says why items were left; interrupted that the program ended. It fails with
+	// ErrUnderWay while an item is begun and has no outcome.
 	End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error
 	// Operation returns an operation with its plan and every outcome, and whether there is one.
 	Operation(ctx context.Context, id string) (Operation, bool, error)
 	// Operations returns summaries, newest first.
 	Operations(ctx context.Context, limit int) ([]OperationSummary, error)
-	// ByToken returns the operation that this person started with the token, or "".
-	ByToken(ctx context.Context, by, token string) (string, error)
-	// Unfinished returns the operations that have not ended, without plans and outcomes.
+	// ByToken returns the plan that this person started with the token, or "".
+	ByToken(ctx context.Context, by, token string) (plan string, err error)
+	// Unfinished returns the operations that have not ended, and those with an item that was begun and has no outcome.
 	Unfinished(ctx context.Context) ([]string, error)
 }
 
@@ -68,8 +87,9 @@ type itemJournal interface {
 type imageJournal interface {
 	// Keep keeps the image of a marker until the given time.
 	Keep(ctx context.Context, operation string, item int, image dedup.Sighting, until time.Time) error
-	// Claim reserves an image for a restore, so that none is restored twice, and returns it. It fails with ErrNoImage.
-	Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error)
+	// Claim reserves an image for a restore, so that none is restored twice, and returns it. It takes over the claim of an
+	// interrupted restore, "" for none. It fails with ErrNoImage when another restore has the image, or it is not kept.
+	Claim(ctx context.Context, operation string, item int, restore, interrupted string) (dedup.Sighting, error)
 	// Release gives a claimed image back, after a restore that did not happen.
 	Release(ctx context.Context, operation string, item int, restore string) error
 	// Images returns what is kept of an operation by item, without the values.
@@ -85,6 +105,6 @@ type KeptImage struct {
 	Hash  string
 	Size  int64
 	Until time.Time
-	// RestoredBy is the operation that restored it or is doing so; empty when none did.
+	// RestoredBy is the operation that claimed it: it restored it, is doing so, or was interrupted; empty when none did.
 	RestoredBy string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -12,18 +13,29 @@ import (
 // tidyEvery is how often old plans and images are purged, and what recovery could not finish is tried again.
 const tidyEvery = 10 * time.Minute
 
+// tidyAgain is how soon what failed is tried again.
+const tidyAgain = time.Minute
+
+// toBeCompleted is said of an operation that is neither running nor ended.
+const toBeCompleted = "what became of its items could not be written down whole; that is tried again every few minutes"
+
 // Run recovers what an earlier run of the program left unfinished, and then purges old plans and images until ctx ends.
 func (m *Markers) Run(ctx context.Context) error {
-	ticks := time.NewTicker(tidyEvery)
-	defer ticks.Stop()
 	for {
+		wait := tidyEvery
 		if err := m.tidy(ctx); err != nil && ctx.Err() == nil {
-			m.deps.Log.Error("the journal of operations could not be tidied; it is tried again", "in", tidyEvery, "err", err)
+			wait = tidyAgain
+			m.deps.Log.Error("the journal of operations could not be tidied; it is tried again", "in", wait, "err", err)
 		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
+		case <-m.untidy:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
 			return nil
-		case <-ticks.C:
 		}
 	}
 }
@@ -32,73 +44,173 @@ func (m *Markers) tidy(ctx context.Context) error {
 	unfinished, err := m.deps.Journal.Unfinished(ctx)
 	errs := []error{err}
 	for _, id := range unfinished {
-		if !m.isLive(id) {
-			errs = append(errs, m.recover(ctx, id))
+		if m.isLive(id) {
+			continue
+		}
+		if err := m.recover(ctx, id); err != nil {
+			errs = append(errs, fmt.Errorf("recover operation %s: %w", id, err))
 		}
 	}
 	return errors.Join(append(errs, m.deps.Journal.Purge(ctx, m.deps.Now()))...)
 }
 
-// recover ends an operation in whose midst the program ended. An item that was begun and has no outcome may have been
-// carried out or not: the marker is read again, and what is there now is said, but the outcome stays unknown.
+// recover completes an operation that was left with items begun, outcomes not audited, or no end. It may itself be
+// interrupted at any point: the audit tells what it has said already. The end comes last.
 func (m *Markers) recover(ctx context.Context, id string) error {
 	o, ok, err := m.deps.Journal.Operation(ctx, id)
 	if err != nil {
-		return fmt.Errorf("recover operation %s: %w", id, err)
+		return err
 	}
 	if !ok {
-		return fmt.Errorf("recover operation %s: its plan is lost", id)
+		return errors.New("its plan is lost")
 	}
-	if !o.Ended.IsZero() {
+	begun := slices.ContainsFunc(o.Outcomes, func(out ItemOutcome) bool { return out.Begun })
+	if !o.Ended.IsZero() && !begun {
 		return nil // it ended while this was on its way
 	}
-	e := Entry{
-		Operation: o.ID, Who: o.By, Target: o.Plan.Request.Store, Reason: o.Reason,
-		Action: string(o.Plan.Request.Deed) + "_markers",
+	said, err := m.said(ctx, id)
+	if err != nil {
+		return err
 	}
-	unknown := 0
-	for _, out := range o.Outcomes {
-		if !out.Begun {
-			continue
-		}
-		unknown++
-		if err := m.settle(ctx, o, e, out); err != nil {
-			return fmt.Errorf("recover operation %s: %w", id, err)
-		}
+	why, interrupted := m.whyLeft(id)
+	rec := recovery{markers: m, operation: o, said: said, why: why}
+	unknown, err := rec.items(ctx)
+	if err != nil {
+		return err
 	}
-	if err := m.deps.Journal.End(ctx, id, m.deps.Now(), true, "the program ended in the middle"); err != nil {
-		return fmt.Errorf("recover operation %s: %w", id, err)
+	if err := rec.audit(ctx, unknown); err != nil {
+		return err
 	}
-	m.deps.Log.Warn("an operation was interrupted by the end of the program", "operation", id, "unknown_outcomes", unknown)
-	e.Detail = fmt.Sprintf("the program ended in the middle; %s of unknown outcome", plural(unknown, "item"))
-	return m.deps.Gate.record(ctx, e, Uncertain)
+	if err := m.deps.Journal.End(ctx, id, m.deps.Now(), interrupted, why); err != nil {
+		return err
+	}
+	m.completed(id)
+	m.deps.Log.Warn("an operation that was interrupted is completed", "operation", id, "why", why, "unknown_outcomes", unknown)
+	m.deps.Changed("operation:" + id)
+	return nil
 }
 
-// settle keeps and audits the unknown outcome of an item, with what a fresh look shows.
-func (m *Markers) settle(ctx context.Context, o Operation, e Entry, out ItemOutcome) error {
+// A recovery completes one operation.
+type recovery struct {
+	markers   *Markers
+	operation Operation
+	said      said
+	why       string
+}
+
+// items audits and keeps what has no outcome or is not in the audit, and returns how many outcomes are unknown. The audit
+// comes first: an item without an outcome is looked at again, one with an outcome and no intent would be passed over.
+func (rec recovery) items(ctx context.Context) (unknown int, err error) {
+	for _, out := range rec.operation.Outcomes {
+		begun := out.Begun
+		if begun {
+			if out, err = rec.settle(ctx, out); err != nil {
+				return 0, err
+			}
+		}
+		if out.Outcome.Result == dedup.UnknownOutcome {
+			unknown++
+		}
+		if err := rec.auditItem(ctx, out, begun); err != nil {
+			return 0, err
+		}
+		if !begun {
+			continue
+		}
+		if err := rec.markers.deps.Journal.Done(ctx, rec.operation.ID, out); err != nil {
+			return 0, err
+		}
+	}
+	return unknown, nil
+}
+
+// auditItem records the outcome of an item that was carried out, or may have been, unless the audit holds it.
+func (rec recovery) auditItem(ctx context.Context, out ItemOutcome, begun bool) error {
+	planned := rec.operation.Plan.Items[out.Item]
+	e := itemEntry(rec.entry(), rec.operation.Plan.Request, planned)
+	intent, intended := rec.said.intents[saidOf(e)]
+	if rec.said.outcomes[saidOf(e)] || !intended && !begun {
+		return nil
+	}
+	if intended {
+		e = intent
+	}
+	e, phase := outcomeEntry(e, planned, out.Outcome)
+	return rec.markers.deps.Gate.record(ctx, e, phase)
+}
+
+// entry begins the entries on the operation, where the audit holds no intent to go on from.
+func (rec recovery) entry() Entry {
+	o := rec.operation
+	return Entry{Operation: o.ID, Who: o.By, Target: o.Plan.Request.Store, Reason: o.Reason, Action: string(o.Plan.Request.Deed) + "_markers"}
+}
+
+// audit records the outcome of the whole operation.
+func (rec recovery) audit(ctx context.Context, unknown int) error {
+	e := rec.entry()
+	if rec.said.outcomes[saidOf(e)] {
+		return nil
+	}
+	if intent, intended := rec.said.intents[saidOf(e)]; intended {
+		e = intent
+	}
+	e.Detail = fmt.Sprintf("%s; %s of unknown outcome", rec.why, plural(unknown, "item"))
+	return rec.markers.deps.Gate.record(ctx, e, Uncertain)
+}
+
+// settle returns the unknown outcome of an item that was begun. It may have been carried out or not: the marker is read
+// again, and what is there now is said.
+func (rec recovery) settle(ctx context.Context, out ItemOutcome) (ItemOutcome, error) {
+	m, o := rec.markers, rec.operation
 	planned := o.Plan.Items[out.Item]
 	out.Begun, out.At = false, m.deps.Now()
-	out.Outcome = m.reread(ctx, o.Plan.Request.Store, planned)
+	out.Outcome = m.reread(ctx, o.Plan.Request.Store, planned, rec.why)
 	if o.Plan.Request.Deed == ClearMarkers {
 		images, err := m.deps.Journal.Images(ctx, o.ID)
 		if err != nil {
-			return err
+			return out, err
 		}
 		if image, kept := images[out.Item]; kept {
-			out.Restorable = image.Until
+			out.Restorable = restorable(image.Seen, image.Until)
 		}
 	}
-	if err := m.deps.Journal.Done(ctx, o.ID, out); err != nil {
-		return err
+	return out, nil
+}
+
+// said is what the audit holds of one operation, by action and target: intents, and whether their outcome is there too.
+type said struct {
+	intents  map[string]Entry
+	outcomes map[string]bool
+}
+
+func saidOf(e Entry) string { return e.Action + " " + e.Target }
+
+// said reads all that the audit holds of an operation.
+func (m *Markers) said(ctx context.Context, operation string) (said, error) {
+	s := said{intents: map[string]Entry{}, outcomes: map[string]bool{}}
+	q := TrailQuery{Operation: operation, Limit: maxTrail}
+	for {
+		page, err := m.deps.Trail.Entries(ctx, q)
+		if err != nil {
+			return said{}, err
+		}
+		for _, e := range page {
+			if e.Phase == Intent {
+				s.intents[saidOf(e)] = e
+			} else {
+				s.outcomes[saidOf(e)] = true
+			}
+		}
+		if len(page) < q.Limit {
+			return s, nil
+		}
+		q.Before = page[len(page)-1].Number
 	}
-	e.Action, e.Target = string(o.Plan.Request.Deed)+"_marker", markerTarget(o.Plan.Request.Store, planned.Seen.Key)
-	e.Before, e.Hash, e.Detail = describe(&planned.Seen), planned.Hash, outcomeText(out.Outcome)
-	return m.deps.Gate.record(ctx, e, Uncertain)
 }
 
 // reread says what is there now of a marker whose fate is not known.
-func (m *Markers) reread(ctx context.Context, store string, planned PlanItem) dedup.Outcome {
-	out := dedup.Outcome{Result: dedup.UnknownOutcome, Text: "the program ended in the middle; "}
+func (m *Markers) reread(ctx context.Context, store string, planned PlanItem, why string) dedup.Outcome {
+	out := dedup.Outcome{Result: dedup.UnknownOutcome, Text: why + "; "}
 	st, err := m.reading(store)
 	if err != nil {
 		out.Text += "the store cannot be read"
@@ -112,8 +224,8 @@ func (m *Markers) reread(ctx context.Context, store string, planned PlanItem) de
 		out.Text += dedup.PublicText(err)
 	case found[0] == nil:
 		out.Text += "there is no marker now"
-	case sameMarker(*found[0], planned):
-		out.Text += "the marker is there as it was"
+	case sameValue(*found[0], planned):
+		out.Text += "a marker like it is there: " + describe(found[0])
 	default:
 		out.Text += "now " + describe(found[0])
 	}
@@ -123,13 +235,8 @@ func (m *Markers) reread(ctx context.Context, store string, planned PlanItem) de
 	return out
 }
 
-// sameMarker reports whether a marker is exactly what was planned.
-func sameMarker(now dedup.Sighting, planned PlanItem) bool {
-	return now.Type == planned.Seen.Type && now.ExpiresMillis == planned.Seen.ExpiresMillis && hashOf(now.Value) == planned.Hash
-}
-
-// withoutValue returns a copy of a sighting without its value, which may hold payload.
-func withoutValue(s dedup.Sighting) *dedup.Sighting {
-	s.Value = nil
-	return &s
+// sameValue reports whether a marker has the type and the value that were planned. Expiries are compared by the actor alone:
+// a server that tells only what is left of one never says the same millisecond twice.
+func sameValue(now dedup.Sighting, planned PlanItem) bool {
+	return now.Type == planned.Seen.Type && ValueHash(now.Value) == planned.Hash
 }

@@ -18,6 +18,13 @@ import (
 // redisDesk is a desk over a real Redis whose store shop holds msg:{id} = processing or done, and retry:{id}.
 func redisDesk(t *testing.T, url string) *desk {
 	t.Helper()
+	d, _ := redisDeskOver(t, url)
+	return d
+}
+
+// redisDeskOver also returns the store that watches.
+func redisDeskOver(t *testing.T, url string) (*desk, markers.Store) {
+	t.Helper()
 	cfg := markerstest.Config(t, "redis-text-status", url)
 	cfg.Act.Redis.URL = secret.New(url)
 	store := markerstest.OpenStore(t, cfg)
@@ -34,7 +41,7 @@ func redisDesk(t *testing.T, url string) *desk {
 		deps.Stores = []admin.MarkerStore{{Name: cfg.Name, Scheme: store.Scheme(), Reader: reader, Actor: actor}}
 	})
 	d.round.set(&dedup.Snapshot{At: d.clock.Now(), Stores: []dedup.StoreStatus{{Name: cfg.Name, Scheme: store.Scheme()}}})
-	return d
+	return d, store
 }
 
 func (d *desk) planOn(t *testing.T, who admin.Caller, req admin.PlanRequest) admin.Plan {
@@ -75,30 +82,34 @@ func TestOnRedisTwoOperatorsClearTheSameMarkersAndAnUndoRestoresThemExactly(t *t
 	}
 	both.Wait()
 	t.Logf("2 operations over %d markers took %s", n, time.Since(begun).Round(time.Millisecond))
-	cleared := 0
 	for i := range n {
 		a, b := ops[0].Outcomes[i].Outcome, ops[1].Outcomes[i].Outcome
 		if (a.Result == dedup.Cleared) == (b.Result == dedup.Cleared) || a.Result != dedup.Cleared && a.Result != dedup.Gone || b.Result != dedup.Cleared && b.Result != dedup.Gone {
 			t.Errorf("marker %d: ada was told %+v, bob %+v", i, a, b)
 		}
-		if a.Result == dedup.Cleared {
-			cleared++
-		}
 	}
 	if left, err := rdb.DBSize(t.Context()).Result(); left != 0 || err != nil {
 		t.Errorf("%d markers are left, %v", left, err)
 	}
-	restored := 0
-	for i, o := range ops {
-		if cleared == 0 && i == 0 || cleared == n && i == 1 {
+	if restored := d.undoAll(t, ops); restored != n {
+		t.Errorf("restored %d", restored)
+	}
+	if now, err := rdb.PExpireTime(t.Context(), keys[0]).Result(); now != expires || err != nil {
+		t.Errorf("expiry %s, was %s: %v", now, expires, err)
+	}
+}
+
+// undoAll undoes what operations cleared and returns how many markers were restored.
+func (d *desk) undoAll(t *testing.T, ops []admin.Operation) (restored int) {
+	t.Helper()
+	for _, o := range ops {
+		if !strings.Contains(results(o), string(dedup.Cleared)) {
 			continue
 		}
 		undo := d.execute(t, ada, d.planOn(t, ada, admin.PlanRequest{Deed: admin.RestoreMarkers, Operation: o.ID}))
 		restored += strings.Count(results(undo), string(dedup.Restored))
 	}
-	if now, err := rdb.PExpireTime(t.Context(), keys[0]).Result(); restored != n || now != expires || err != nil {
-		t.Errorf("restored %d, expiry %s, was %s: %v", restored, now, expires, err)
-	}
+	return restored
 }
 
 func TestOnRedisALookupFindsTheMarkerAndItsCounterAndAClearTakesBoth(t *testing.T) {
@@ -138,5 +149,56 @@ func TestOnRedisAGivenUpMessageGetsItsTriesAgain(t *testing.T) {
 	}
 	if o := d.execute(t, ada, p); results(o) != "cleared" {
 		t.Errorf("%s: %+v", results(o), o.Outcomes)
+	}
+}
+
+// observed makes the markers of a pass known for ten minutes, in the last of which nothing was out.
+func (d *desk) observed(store markers.Store, pass dedup.Pass) {
+	at, none := d.clock.Now(), int64(0)
+	for i := range pass.OldestProcessing {
+		pass.OldestProcessing[i].FirstSeen = at.Add(-10 * time.Minute)
+	}
+	e := dedup.Evidence{At: at, MaxProcessing: time.Second, Consumers: &none, Ready: &none, Unacked: &none, ClockOffset: pass.ClockOffset,
+		NothingOut: [2]time.Time{at.Add(-10 * time.Second), at.Add(-20 * time.Second)}}
+	d.round.set(&dedup.Snapshot{At: at, Interval: 15 * time.Second,
+		Stores: []dedup.StoreStatus{{Name: "shop", Scheme: store.Scheme(), Stats: dedup.StoreStats{Pass: &pass}, Evidence: e}}})
+}
+
+func TestOnRedisTheMarkerOfAPassIsRecognisedAndOneThatWasTakenAgainIsNot(t *testing.T) {
+	for name, args := range map[string][]string{"Redis 7": nil, "a server that tells only what is left": {"--rename-command", "PEXPIRETIME", ""}} {
+		t.Run(name, func(t *testing.T) {
+			server, rdb := markerstest.StartRedis(t, args...)
+			d, store := redisDeskOver(t, server.URL())
+			d.deps.Judge = dedup.Judge
+			d.restart(t)
+			life := store.Scheme().ProcessingTTL
+			if life < time.Minute {
+				t.Fatalf("the preset has no time to live: %s", life)
+			}
+			take := func(id string, ago time.Duration) {
+				if err := rdb.Set(t.Context(), "msg:"+id, "processing", life-ago).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			take("dead", life/2)
+			take("again", life/2)
+			pass := markerstest.MustPass(t, store)
+			if len(pass.OldestProcessing) != 2 {
+				t.Fatalf("%+v", pass.OldestProcessing)
+			}
+			d.observed(store, pass)
+			// Its date is computed from a time to live that it was not given.
+			take("again", life/2+5*time.Second)
+			for id, want := range map[string]dedup.Verdict{"dead": dedup.ProbablyDead, "again": dedup.CannotTell} {
+				got, err := d.Look(t.Context(), operator, "shop", "msg:"+id)
+				if err != nil || got.Verdict != want {
+					t.Errorf("%s: %q, want %q: %v, %v", id, got.Verdict, want, got.Reasons, err)
+				}
+			}
+			p := d.planOn(t, ada, admin.PlanRequest{Deed: admin.ClearMarkers, Keys: []string{"msg:dead"}})
+			if o := d.execute(t, ada, p); results(o) != "cleared" {
+				t.Errorf("%s: %+v", results(o), o.Outcomes)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"dedup-dashboard/internal/auth"
@@ -34,12 +35,11 @@ func (m *Markers) VerifyAudit(ctx context.Context, who Caller) (AuditState, erro
 		return AuditState{}, err
 	}
 	entries, head, err := m.deps.Trail.Verify(ctx)
-	if err != nil && ctx.Err() != nil {
-		return AuditState{}, unkept("The audit could not be read to its end", err)
-	}
-	if err != nil {
-		// The text names a file of ours and the first entry that does not fit, and nothing of what it holds.
+	switch {
+	case errors.Is(err, ErrBroken):
 		return AuditState{Entries: entries, Broken: err.Error()}, nil
+	case err != nil:
+		return AuditState{}, unkept("The audit could not be read to its end, which proves nothing about it", err)
 	}
 	return AuditState{Entries: entries, Head: head}, nil
 }

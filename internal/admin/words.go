@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -57,7 +58,7 @@ func describe(s *dedup.Sighting) string {
 	}
 	text := string(s.State)
 	if s.Owner != "" {
-		text += " by " + printable(s.Owner, 80)
+		text += " by " + printable(ownerText(*s), 80)
 	}
 	if !s.Since.IsZero() {
 		text += " since " + stamp(s.Since)
@@ -71,13 +72,66 @@ func describe(s *dedup.Sighting) string {
 	return text
 }
 
-// typeRow is the Type of a sighting in a SQL table.
-const typeRow = "row"
+// withoutValue returns a copy of a sighting without its value and without the words that may show some of it: values can be
+// payload, and plans, operations and the audit outlive them.
+func withoutValue(s dedup.Sighting) *dedup.Sighting {
+	s.Value, s.Detail = nil, ""
+	s.Owner = ownerText(s)
+	if s.State == dedup.StateUnknown {
+		s.Status = ""
+	}
+	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
+		s.Retry = nil // what is longer than any number is no counter
+	}
+	return &s
+}
+
+// ownerText names the owner of a marker. Of a lock whose whole value is the owner's token it is a hash: who knows the token
+// can end the lock.
+func ownerText(s dedup.Sighting) string {
+	if s.Owner == "" || s.Type != typeString || strings.HasPrefix(s.Owner, tokenMark) {
+		return s.Owner
+	}
+	return hiddenOwner(s.Owner)
+}
+
+// shownTo is a marker as a role may see it. What quotes the value is not for viewers: the owner of a lock can be its token,
+// and the words on what cannot be decoded begin it.
+func shownTo(who Caller, st *MarkerStore, mk dedup.Marker) dedup.Marker {
+	if who.Can(auth.Operator) {
+		return mk
+	}
+	if st.Scheme.Lock && mk.Owner != "" {
+		mk.Owner = hiddenOwner(mk.Owner)
+	}
+	if mk.State == dedup.StateUnknown && mk.Detail != "" {
+		mk.Detail, mk.Status = "its value cannot be decoded; operators see how it begins", ""
+	}
+	return mk
+}
+
+func hiddenOwner(owner string) string { return tokenMark + ValueHash([]byte(owner))[:12] }
+
+const tokenMark = "token sha256:"
+
+// withoutDetail takes the words on a value that cannot be decoded out of a text about it.
+func withoutDetail(text string, now *dedup.Sighting) string {
+	if now == nil || now.Detail == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, now.Detail, "cannot be decoded")
+}
+
+// typeString is the Type of a sighting of a Redis string, typeRow that of one in a SQL table.
+const (
+	typeString = "string"
+	typeRow    = "row"
+)
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// hashOf returns the SHA-256 of a value in hex.
-func hashOf(value []byte) string {
+// ValueHash returns the SHA-256 of a value in hex: what plans, images and the audit hold of it.
+func ValueHash(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:])
 }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"dedup-dashboard/internal/admin"
 )
 
@@ -149,14 +151,14 @@ func link(head, text []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Verify walks the whole chain. It returns the number of entries and the head in hex, or an error that names the first
-// entry that does not fit.
+// Verify walks the whole chain. It returns the number of entries and the head in hex, or an error that wraps
+// admin.ErrBroken and names the first entry that does not fit. Other errors mean that the audit could not be read.
 func (a *Audit) Verify(ctx context.Context) (int64, string, error) {
 	a.mu.Lock()
 	db, err := a.file(ctx)
 	a.mu.Unlock()
 	if err != nil {
-		return 0, "", err
+		return 0, "", unreadable(a.path, err)
 	}
 	return verifyChain(ctx, db, a.path)
 }
@@ -164,7 +166,7 @@ func (a *Audit) Verify(ctx context.Context) (int64, string, error) {
 func verifyChain(ctx context.Context, db *sql.DB, path string) (int64, string, error) {
 	rows, err := db.QueryContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number")
 	if err != nil {
-		return 0, "", fmt.Errorf("read audit: %w", err)
+		return 0, "", unreadable(path, err)
 	}
 	defer func() { _ = rows.Close() }()
 	head := make([]byte, sha256.Size)
@@ -173,20 +175,33 @@ func verifyChain(ctx context.Context, db *sql.DB, path string) (int64, string, e
 		var number int64
 		var text string
 		var hash []byte
-		if err := rows.Scan(&number, &text, &hash); err != nil {
-			return count, "", fmt.Errorf("read audit: %w", err)
-		}
 		count++
+		switch err := rows.Scan(&number, &text, &hash); {
+		case err != nil && ctx.Err() != nil:
+			return count, "", unreadable(path, err)
+		case err != nil: // its text may quote the entry
+			return count, "", fmt.Errorf("%w: %s: entry %d cannot be decoded", admin.ErrBroken, path, count)
+		}
 		if number != count {
-			return count, "", fmt.Errorf("audit %s: entry %d is missing", path, count)
+			return count, "", fmt.Errorf("%w: %s: entry %d is missing", admin.ErrBroken, path, count)
 		}
 		head = link(head, []byte(text))
 		if !bytes.Equal(head, hash) {
-			return count, "", fmt.Errorf("audit %s: entry %d or the one before it was changed", path, number)
+			return count, "", fmt.Errorf("%w: %s: entry %d or the one before it was changed", admin.ErrBroken, path, number)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return count, "", fmt.Errorf("read audit: %w", err)
+		return count, "", unreadable(path, err)
 	}
 	return count, hex.EncodeToString(head), nil
+}
+
+// unreadable says whether the file is damaged, which is a broken chain, or could not be read this time.
+func unreadable(path string, err error) error {
+	var damaged *damagedError
+	// The query never changes: what SQLite cannot make of it is that the table is gone or another.
+	if isDamage(err) || primaryCode(err) == sqlite3.SQLITE_ERROR || errors.As(err, &damaged) {
+		return fmt.Errorf("%w: %s: %w", admin.ErrBroken, path, err)
+	}
+	return fmt.Errorf("read audit %s: %w", path, err)
 }

@@ -1,14 +1,19 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"dedup-dashboard/internal/admin"
 )
 
 // contents returns every file of a directory by name, and leaves out the shared memory that readers of SQLite write too.
@@ -88,6 +93,40 @@ func TestAnAuditThatFoundNoRoomAtTheStartIsOpenedOnceThereIsSome(t *testing.T) {
 	}
 }
 
+func TestAnAuditThatCouldNotBeReadIsNotSaidToBeChanged(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Audit()
+	for i := range 200 {
+		if err := a.Record(t.Context(), entry(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := a.Verify(ended); err == nil || errors.Is(err, admin.ErrBroken) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	late, cancel := context.WithCancel(t.Context())
+	verdicts := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			_, _, err = a.Verify(late)
+		}
+		verdicts <- err
+	}()
+	cancel()
+	if err := <-verdicts; errors.Is(err, admin.ErrBroken) {
+		t.Errorf("a context that ends in between: %v", err)
+	}
+	a.mu.Lock()
+	a.err = fmt.Errorf("open: %w", syscall.EIO)
+	a.mu.Unlock()
+	if _, _, err := a.Verify(t.Context()); !errors.Is(err, syscall.EIO) || errors.Is(err, admin.ErrBroken) {
+		t.Errorf("a disk that fails: %v", err)
+	}
+}
+
 func TestADirectoryWithoutAnAuditDoesNotVerify(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "elsewhere")
 	if _, _, err := VerifyAudit(t.Context(), dir); !errors.Is(err, fs.ErrNotExist) {
@@ -95,5 +134,86 @@ func TestADirectoryWithoutAnAuditDoesNotVerify(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("verifying made the directory: %v", err)
+	}
+}
+
+func TestVerifyFindsEveryTampering(t *testing.T) {
+	for name, tamper := range map[string]string{
+		"a changed entry":            "UPDATE audit SET entry = replace(entry, 'root', 'eve') WHERE number = 5",
+		"a changed entry with hash":  "UPDATE audit SET entry = '{}', hash = zeroblob(32) WHERE number = 5",
+		"a removed entry":            "DELETE FROM audit WHERE number = 5",
+		"a removed first entry":      "DELETE FROM audit WHERE number = 1",
+		"a removed entry, closed up": "DELETE FROM audit WHERE number = 5; UPDATE audit SET number = number - 1 WHERE number > 5",
+		"two swapped entries": `UPDATE audit SET number = -5 WHERE number = 5; UPDATE audit SET number = 5 WHERE number = 6;
+			UPDATE audit SET number = 6 WHERE number = -5`,
+		"a table without the chain": "DROP TABLE audit",
+		"a table of another kind":   "DROP TABLE audit; CREATE TABLE audit (number, entry, hash); INSERT INTO audit VALUES ('root', NULL, 1)",
+		"an inserted entry":         "INSERT INTO audit VALUES (11, '{}', zeroblob(32))",
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, _ := open(t, t.TempDir())
+			for i := range 10 {
+				if err := db.Audit().Record(t.Context(), entry(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n, head, err := db.Audit().Verify(t.Context()); n != 10 || len(head) != 64 || err != nil {
+				t.Fatalf("before: %d %s %v", n, head, err)
+			}
+			drop := "DROP TRIGGER audit_is_never_changed; DROP TRIGGER audit_is_never_deleted;"
+			if _, err := db.audit.db.ExecContext(t.Context(), drop+tamper); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := db.Audit().Verify(t.Context()); !errors.Is(err, admin.ErrBroken) || strings.Contains(err.Error(), "root") {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
+
+func TestManyWritersMakeOneChain(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 5 {
+				if err := db.Audit().Record(t.Context(), entry(i*10+j)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n, _, err := db.Audit().Verify(t.Context()); n != 40 || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+}
+
+func TestAFullDiskRefusesTheAuditAndHeals(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	heal := fill(t, db.audit.db)
+	big := entry(1)
+	big.Detail = strings.Repeat("x", 20_000)
+	if err := db.Audit().Record(t.Context(), big); err == nil {
+		t.Error("recorded on a full disk")
+	}
+	heal()
+	if err := db.Audit().Record(t.Context(), big); err != nil {
+		t.Error(err)
+	}
+	if n, _, err := db.Audit().Verify(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+}
+
+func TestTheAuditCannotBeChangedThroughTheProgram(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	if err := db.Audit().Record(t.Context(), entry(1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"UPDATE audit SET entry = '{}'", "DELETE FROM audit"} {
+		if _, err := db.audit.db.ExecContext(t.Context(), query); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v", query, err)
+		}
 	}
 }

@@ -2,22 +2,13 @@ package journal
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-)
-
-const (
-	// keepOperations is how long operations can be looked at; the audit keeps what was done for good.
-	keepOperations = 90 * 24 * time.Hour
-	// keepPlans is how long a plan that nobody carried out is kept.
-	keepPlans = 24 * time.Hour
 )
 
 // Try notes that an item is about to be acted on. It fails with admin.ErrTried when the item was begun before.
@@ -57,28 +48,27 @@ func (o *Operations) Keep(ctx context.Context, operation string, item int, image
 	if err != nil {
 		return fmt.Errorf("keep image: %w", err)
 	}
-	sum := sha256.Sum256(image.Value)
 	value := image.Value
 	if value == nil {
 		value = []byte{} // nil would be NULL
 	}
 	_, err = o.write.ExecContext(ctx, `
 		INSERT INTO images (operation, item, kept_until, size, hash, body, value) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		operation, item, until.UnixMilli(), len(value), hex.EncodeToString(sum[:]), body, value)
+		operation, item, until.UnixMilli(), len(value), admin.ValueHash(image.Value), body, value)
 	if err != nil {
 		return fmt.Errorf("keep image: %w", err)
 	}
 	return nil
 }
 
-// Claim reserves an image for a restore and returns it. It fails with admin.ErrNoImage when there is none, it was kept
-// long enough, or it was claimed before.
-func (o *Operations) Claim(ctx context.Context, operation string, item int, restore string) (dedup.Sighting, error) {
+// Claim reserves an image for a restore and returns it. It takes over the claim of the interrupted restore, "" for none. It
+// fails with admin.ErrNoImage when there is no image any more, or another restore has claimed it.
+func (o *Operations) Claim(ctx context.Context, operation string, item int, restore, interrupted string) (dedup.Sighting, error) {
 	var body string
 	var value []byte
 	err := o.write.QueryRowContext(ctx, `
-		UPDATE images SET restored_by = ? WHERE operation = ? AND item = ? AND restored_by IS NULL
-		RETURNING body, value`, restore, operation, item).Scan(&body, &value)
+		UPDATE images SET restored_by = ? WHERE operation = ? AND item = ? AND (restored_by IS NULL OR restored_by = ?)
+		RETURNING body, value`, restore, operation, item, interrupted).Scan(&body, &value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return dedup.Sighting{}, admin.ErrNoImage
 	}
@@ -125,31 +115,4 @@ func (o *Operations) Images(ctx context.Context, operation string) (map[int]admi
 		return nil, fmt.Errorf("read images: %w", err)
 	}
 	return images, nil
-}
-
-// Purge deletes images that were kept until now, and plans and operations too old to be asked for. What images held is
-// overwritten in the file, and the write-ahead log is emptied.
-func (o *Operations) Purge(ctx context.Context, now time.Time) error {
-	res, err := o.write.ExecContext(ctx, "DELETE FROM images WHERE kept_until <= ?", now.UnixMilli())
-	if err != nil {
-		return fmt.Errorf("purge images: %w", err)
-	}
-	if n, err := res.RowsAffected(); err == nil && n > 0 {
-		// A reader that is under way keeps the log from being emptied; then the next purge does it.
-		if _, err := o.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-			return fmt.Errorf("purge images: %w", err)
-		}
-	}
-	for _, purge := range []struct {
-		statement string
-		before    time.Time
-	}{
-		{"DELETE FROM operations WHERE ended_at IS NOT NULL AND started_at < ?", now.Add(-keepOperations)},
-		{"DELETE FROM plans WHERE made_at < ? AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.plan = plans.id)", now.Add(-keepPlans)},
-	} {
-		if _, err := o.write.ExecContext(ctx, purge.statement, purge.before.UnixMilli()); err != nil {
-			return fmt.Errorf("purge plans and operations: %w", err)
-		}
-	}
-	return nil
 }

@@ -26,6 +26,7 @@ const (
 type DB struct {
 	main     *sql.DB
 	acts     *sql.DB // the same file, for what must be on disk before anything is done
+	waste    *waste
 	audit    *Audit
 	sessions *Sessions
 }
@@ -42,12 +43,17 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	acts, err := sql.Open("sqlite", dsn(filepath.Join(dir, mainFile), "FULL", "secure_delete(1)"))
+	acts, err := sql.Open("sqlite", dsn(filepath.Join(dir, mainFile), "FULL", patience, "secure_delete(1)"))
 	if err != nil {
 		return nil, errors.Join(err, main.Close())
 	}
 	acts.SetMaxOpenConns(1)
-	return &DB{main: main, acts: acts, audit: openAudit(ctx, filepath.Join(dir, auditFile), log), sessions: newSessions(main, log)}, nil
+	emptying, err := sql.Open("sqlite", dsn(filepath.Join(dir, mainFile), "FULL", emptyWait))
+	if err != nil {
+		return nil, errors.Join(err, acts.Close(), main.Close())
+	}
+	emptying.SetMaxOpenConns(1)
+	return &DB{main: main, acts: acts, waste: &waste{db: emptying}, audit: openAudit(ctx, filepath.Join(dir, auditFile), log), sessions: newSessions(main, log)}, nil
 }
 
 // Audit returns the audit.
@@ -57,10 +63,14 @@ func (db *DB) Audit() *Audit { return db.audit }
 func (db *DB) Sessions() *Sessions { return db.sessions }
 
 // Operations returns the keeper of plans, operations and images.
-func (db *DB) Operations() *Operations { return &Operations{read: db.main, write: db.acts} }
+func (db *DB) Operations() *Operations {
+	return &Operations{read: db.main, write: db.acts, waste: db.waste}
+}
 
 // Close closes both files.
-func (db *DB) Close() error { return errors.Join(db.acts.Close(), db.main.Close(), db.audit.close()) }
+func (db *DB) Close() error {
+	return errors.Join(db.waste.db.Close(), db.acts.Close(), db.main.Close(), db.audit.close())
+}
 
 // checkDir makes sure that the directory can be written to, before SQLite says so in its own words.
 func checkDir(dir string) error {
@@ -109,7 +119,7 @@ func openFile(ctx context.Context, path, synchronous, migrations string) (*sql.D
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	db, err := sql.Open("sqlite", dsn(path, synchronous))
+	db, err := sql.Open("sqlite", dsn(path, synchronous, patience))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -142,16 +152,19 @@ func prepare(ctx context.Context, db *sql.DB, migrations string) error {
 	return nil
 }
 
-func dsn(path, synchronous string, pragmas ...string) string {
+// patience is how long a statement waits for others that use the file.
+const patience = 5 * time.Second
+
+func dsn(path, synchronous string, wait time.Duration, pragmas ...string) string {
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
-		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)", "trusted_schema(0)",
+		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)", "trusted_schema(0)",
 	}, pragmas...)}
 	return fileURL(path, q)
 }
 
 // readOnlyDSN opens a file that another process may be writing, and leaves it as it is.
 func readOnlyDSN(path string) string {
-	return fileURL(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)", "query_only(1)", "trusted_schema(0)"}})
+	return fileURL(path, url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()), "query_only(1)", "trusted_schema(0)"}})
 }
 
 func fileURL(path string, q url.Values) string {

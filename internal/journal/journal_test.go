@@ -196,8 +196,8 @@ func TestADamagedAuditIsKeptAndRefusesToRecord(t *testing.T) {
 	if err := db.Audit().Record(t.Context(), entry(2)); err == nil {
 		t.Error("records in a damaged audit")
 	}
-	if _, _, err := db.Audit().Verify(t.Context()); err == nil {
-		t.Error("verifies a damaged audit")
+	if _, _, err := db.Audit().Verify(t.Context()); !errors.Is(err, admin.ErrBroken) {
+		t.Errorf("verifies a damaged audit: %v", err)
 	}
 	after, _ := os.ReadFile(path)
 	if !bytes.Equal(before, after) || !strings.Contains(text.String(), "no action will be taken") {
@@ -377,84 +377,5 @@ func TestMemoryForSessionsIsBounded(t *testing.T) {
 	}
 	if err := s.hold("more", heldSession{data: []byte("x"), expires: time.Now().Add(time.Hour)}, errors.New("full")); err == nil {
 		t.Error("grows for ever")
-	}
-}
-
-func TestAFullDiskRefusesTheAuditAndHeals(t *testing.T) {
-	db, _ := open(t, t.TempDir())
-	heal := fill(t, db.audit.db)
-	big := entry(1)
-	big.Detail = strings.Repeat("x", 20_000)
-	if err := db.Audit().Record(t.Context(), big); err == nil {
-		t.Error("recorded on a full disk")
-	}
-	heal()
-	if err := db.Audit().Record(t.Context(), big); err != nil {
-		t.Error(err)
-	}
-	if n, _, err := db.Audit().Verify(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d %v", n, err)
-	}
-}
-
-func TestTheAuditCannotBeChangedThroughTheProgram(t *testing.T) {
-	db, _ := open(t, t.TempDir())
-	if err := db.Audit().Record(t.Context(), entry(1)); err != nil {
-		t.Fatal(err)
-	}
-	for _, query := range []string{"UPDATE audit SET entry = '{}'", "DELETE FROM audit"} {
-		if _, err := db.audit.db.ExecContext(t.Context(), query); err == nil || !strings.Contains(err.Error(), "append-only") {
-			t.Errorf("%s: %v", query, err)
-		}
-	}
-}
-
-func TestVerifyFindsEveryTampering(t *testing.T) {
-	for name, tamper := range map[string]string{
-		"a changed entry":            "UPDATE audit SET entry = replace(entry, 'root', 'eve') WHERE number = 5",
-		"a changed entry with hash":  "UPDATE audit SET entry = '{}', hash = zeroblob(32) WHERE number = 5",
-		"a removed entry":            "DELETE FROM audit WHERE number = 5",
-		"a removed first entry":      "DELETE FROM audit WHERE number = 1",
-		"a removed entry, closed up": "DELETE FROM audit WHERE number = 5; UPDATE audit SET number = number - 1 WHERE number > 5",
-		"two swapped entries": `UPDATE audit SET number = -5 WHERE number = 5; UPDATE audit SET number = 5 WHERE number = 6;
-			UPDATE audit SET number = 6 WHERE number = -5`,
-		"an inserted entry": "INSERT INTO audit VALUES (11, '{}', zeroblob(32))",
-	} {
-		t.Run(name, func(t *testing.T) {
-			db, _ := open(t, t.TempDir())
-			for i := range 10 {
-				if err := db.Audit().Record(t.Context(), entry(i)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if n, head, err := db.Audit().Verify(t.Context()); n != 10 || len(head) != 64 || err != nil {
-				t.Fatalf("before: %d %s %v", n, head, err)
-			}
-			drop := "DROP TRIGGER audit_is_never_changed; DROP TRIGGER audit_is_never_deleted;"
-			if _, err := db.audit.db.ExecContext(t.Context(), drop+tamper); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := db.Audit().Verify(t.Context()); err == nil {
-				t.Error("not found")
-			}
-		})
-	}
-}
-
-func TestManyWritersMakeOneChain(t *testing.T) {
-	db, _ := open(t, t.TempDir())
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for j := range 5 {
-				if err := db.Audit().Record(t.Context(), entry(i*10+j)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n, _, err := db.Audit().Verify(t.Context()); n != 40 || err != nil {
-		t.Errorf("%d %v", n, err)
 	}
 }

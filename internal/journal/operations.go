@@ -17,6 +17,7 @@ type Operations struct {
 	read *sql.DB
 	// write has one connection, so that writers queue here and not in SQLite.
 	write *sql.DB
+	waste *waste
 }
 
 // SavePlan keeps a plan.
@@ -47,32 +48,18 @@ func (o *Operations) Plan(ctx context.Context, id string) (admin.Plan, string, b
 	return p, operation.String, err == nil, err
 }
 
-// Begin claims the plan and keeps the operation, both or neither. It returns the ID of the operation that has the plan or
-// the token already, else the ID of this one.
+// Begin claims the plan and keeps the operation, both or neither. It returns the ID of the operation that has the plan
+// already, else the ID of this one. It fails with admin.ErrTokenUsed when this person started another plan with the token.
 func (o *Operations) Begin(ctx context.Context, op admin.Operation, token string) (string, error) {
 	tx, err := o.write.BeginTx(ctx, nil)
 	if err != nil {
 		return "", fmt.Errorf("begin operation: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // no-op after Commit
-	var holder string
-	err = tx.QueryRowContext(ctx, "SELECT id FROM operations WHERE plan = ? OR token <> '' AND token = ? AND started_by = ?",
-		op.Plan.ID, token, op.By).Scan(&holder)
-	if err == nil {
-		return holder, nil
+	if holder, err := holderOf(ctx, tx, op, token); holder != "" || err != nil {
+		return holder, err
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("begin operation: %w", err)
-	}
-	_, err = tx.ExecContext(ctx, `
-		INSERT INTO operations (id, plan, started_by, reason, token, deed, store, items, undoes, started_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		op.ID, op.Plan.ID, op.By, op.Reason, token, string(op.Plan.Request.Deed), op.Plan.Request.Store, len(op.Plan.Items),
-		op.Plan.Request.Operation, op.Started.UnixMilli())
-	if err != nil {
-		return "", fmt.Errorf("begin operation: %w", err)
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE plans SET operation = ? WHERE id = ?", op.ID, op.Plan.ID); err != nil {
+	if err := insertOperation(ctx, tx, op, token); err != nil {
 		return "", fmt.Errorf("begin operation: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -81,12 +68,57 @@ func (o *Operations) Begin(ctx context.Context, op admin.Operation, token string
 	return op.ID, nil
 }
 
-// End marks an operation as ended.
+// holderOf returns the operation that has the plan, or "".
+func holderOf(ctx context.Context, tx *sql.Tx, op admin.Operation, token string) (string, error) {
+	var holder string
+	err := tx.QueryRowContext(ctx, "SELECT id FROM operations WHERE plan = ?", op.Plan.ID).Scan(&holder)
+	if err == nil {
+		return holder, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("begin operation: %w", err)
+	}
+	var used bool
+	err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM operations WHERE token <> '' AND token = ? AND started_by = ?)", token, op.By).Scan(&used)
+	if err != nil {
+		return "", fmt.Errorf("begin operation: %w", err)
+	}
+	if used {
+		return "", fmt.Errorf("begin operation: %w", admin.ErrTokenUsed)
+	}
+	return "", nil
+}
+
+func insertOperation(ctx context.Context, tx *sql.Tx, op admin.Operation, token string) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO operations (id, plan, started_by, reason, token, deed, store, items, undoes, started_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		op.ID, op.Plan.ID, op.By, op.Reason, token, string(op.Plan.Request.Deed), op.Plan.Request.Store, len(op.Plan.Items),
+		op.Plan.Request.Operation, op.Started.UnixMilli())
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE plans SET operation = ? WHERE id = ?", op.ID, op.Plan.ID)
+	return err
+}
+
+// End marks an operation as ended; one that has ended stays as it is. It fails with admin.ErrUnderWay while an item is
+// begun and has no outcome.
 func (o *Operations) End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error {
-	_, err := o.write.ExecContext(ctx, "UPDATE operations SET ended_at = ?, interrupted = ?, stopped = ? WHERE id = ? AND ended_at IS NULL",
+	_, err := o.write.ExecContext(ctx, `
+		UPDATE operations SET ended_at = ?, interrupted = ?, stopped = ? WHERE id = ? AND ended_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM outcomes u WHERE u.operation = operations.id AND u.done_at IS NULL)`,
 		at.UnixMilli(), interrupted, stopped, id)
 	if err != nil {
 		return fmt.Errorf("end operation: %w", err)
+	}
+	var underWay bool
+	err = o.write.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM outcomes WHERE operation = ? AND done_at IS NULL)", id).Scan(&underWay)
+	if err != nil {
+		return fmt.Errorf("end operation: %w", err)
+	}
+	if underWay {
+		return fmt.Errorf("end operation: %w", admin.ErrUnderWay)
 	}
 	return nil
 }
@@ -204,19 +236,20 @@ func (o *Operations) countResults(ctx context.Context, s *admin.OperationSummary
 	return rows.Err()
 }
 
-// ByToken returns the operation that this person started with the token, or "".
+// ByToken returns the plan that this person started with the token, or "".
 func (o *Operations) ByToken(ctx context.Context, by, token string) (string, error) {
-	var id string
-	err := o.read.QueryRowContext(ctx, "SELECT id FROM operations WHERE started_by = ? AND token = ? AND token <> ''", by, token).Scan(&id)
+	var plan string
+	err := o.read.QueryRowContext(ctx, "SELECT plan FROM operations WHERE started_by = ? AND token = ? AND token <> ''", by, token).Scan(&plan)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("read operations: %w", err)
 	}
-	return id, nil
+	return plan, nil
 }
 
-// Unfinished returns the operations that have not ended, oldest first.
+// Unfinished returns the operations that have not ended or have an item that is begun and has no outcome, oldest first.
 func (o *Operations) Unfinished(ctx context.Context) ([]string, error) {
-	rows, err := o.read.QueryContext(ctx, "SELECT id FROM operations WHERE ended_at IS NULL ORDER BY started_at")
+	rows, err := o.read.QueryContext(ctx, `
+		SELECT id FROM operations WHERE ended_at IS NULL OR id IN (SELECT operation FROM outcomes WHERE done_at IS NULL) ORDER BY started_at`)
 	if err != nil {
 		return nil, fmt.Errorf("read operations: %w", err)
 	}

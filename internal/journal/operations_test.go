@@ -114,6 +114,79 @@ func TestAPlanIsClaimedOnce(t *testing.T) {
 	}
 }
 
+func TestATokenOfOnePersonBelongsToOnePlan(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	o := db.Operations()
+	op := begun(t, o, "a", 1)
+	if plan, err := o.ByToken(t.Context(), "ada", ""); plan != "" || err != nil {
+		t.Errorf("no token names %q, %v", plan, err)
+	}
+	start := func(id, by string) error {
+		op.ID, op.Plan.ID, op.By = id, "plan-"+id, by
+		if err := o.SavePlan(t.Context(), op.Plan); err != nil {
+			t.Fatal(err)
+		}
+		_, err := o.Begin(t.Context(), op, "t-1")
+		return err
+	}
+	if err := errors.Join(start("b", "ada"), start("c", "bob")); err != nil {
+		t.Error(err)
+	}
+	if err := start("d", "ada"); !errors.Is(err, admin.ErrTokenUsed) {
+		t.Errorf("the token started a second plan: %v", err)
+	}
+	if plan, err := o.ByToken(t.Context(), "ada", "t-1"); plan != "plan-b" || err != nil {
+		t.Errorf("the token names %q, %v", plan, err)
+	}
+}
+
+func TestAnOperationEndsOnlyWhenEveryItemThatWasBegunHasItsOutcome(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	o := db.Operations()
+	begun(t, o, "a", 2)
+	if err := o.Try(t.Context(), "a", 0, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.End(t.Context(), "a", time.Now(), false, ""); !errors.Is(err, admin.ErrUnderWay) {
+		t.Errorf("ended with an item under way: %v", err)
+	}
+	// An earlier version of the program ended such operations.
+	if _, err := o.write.ExecContext(t.Context(), "UPDATE operations SET ended_at = 1 WHERE id = 'a'"); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := o.Unfinished(t.Context()); err != nil || len(ids) != 1 {
+		t.Errorf("unfinished are %v, %v", ids, err)
+	}
+	if err := o.Done(t.Context(), "a", admin.ItemOutcome{Item: 0, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.End(t.Context(), "a", time.Now(), true, "again"); err != nil {
+		t.Error(err)
+	}
+	if op, _, err := o.Operation(t.Context(), "a"); err != nil || op.Interrupted || op.Ended.UnixMilli() != 1 {
+		t.Errorf("an end was overwritten: %+v, %v", op, err)
+	}
+	if ids, err := o.Unfinished(t.Context()); err != nil || len(ids) != 0 {
+		t.Errorf("unfinished are %v, %v", ids, err)
+	}
+}
+
+func TestTheClaimOfAnInterruptedRestoreIsTakenOverOnce(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	o := db.Operations()
+	if err := o.Keep(t.Context(), "a", 0, dedup.Sighting{Value: []byte("processing")}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		restore, interrupted string
+		want                 error
+	}{{"first", "", nil}, {"second", "", admin.ErrNoImage}, {"second", "other", admin.ErrNoImage}, {"second", "first", nil}, {"third", "first", admin.ErrNoImage}} {
+		if _, err := o.Claim(t.Context(), "a", 0, c.restore, c.interrupted); !errors.Is(err, c.want) {
+			t.Errorf("%s after %q: %v, want %v", c.restore, c.interrupted, err, c.want)
+		}
+	}
+}
+
 func TestAnImageIsClaimedOnceAndLeavesNoTraceWhenItIsPurged(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
@@ -128,19 +201,19 @@ func TestAnImageIsClaimedOnceAndLeavesNoTraceWhenItIsPurged(t *testing.T) {
 	if k := images[0]; err != nil || k.Size != int64(len(value)) || len(k.Hash) != 64 || k.Seen.Value != nil || k.Seen.Key != "msg:1" {
 		t.Errorf("%+v, %v", k, err)
 	}
-	got, err := o.Claim(t.Context(), "a", 0, "undo")
+	got, err := o.Claim(t.Context(), "a", 0, "undo", "")
 	if err != nil || !bytes.Equal(got.Value, value) || got.ExpiresMillis != 5 {
 		t.Errorf("%d bytes, %v", len(got.Value), err)
 	}
 	for _, item := range []int{0, 1} {
-		if _, err := o.Claim(t.Context(), "a", item, "another"); !errors.Is(err, admin.ErrNoImage) {
+		if _, err := o.Claim(t.Context(), "a", item, "another", ""); !errors.Is(err, admin.ErrNoImage) {
 			t.Errorf("item %d: %v", item, err)
 		}
 	}
 	if err := errors.Join(o.Release(t.Context(), "a", 0, "another"), o.Release(t.Context(), "a", 0, "undo")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Claim(t.Context(), "a", 0, "another"); err != nil {
+	if _, err := o.Claim(t.Context(), "a", 0, "another", ""); err != nil {
 		t.Errorf("a released image: %v", err)
 	}
 	if err := o.Purge(t.Context(), until.Add(-time.Second)); err != nil {
@@ -167,7 +240,8 @@ func TestOldPlansAndOperationsArePurged(t *testing.T) {
 	o := db.Operations()
 	running, ended := begun(t, o, "running", 1), begun(t, o, "ended", 1)
 	unused := admin.Plan{ID: "unused", Made: time.Now()}
-	if err := errors.Join(o.SavePlan(t.Context(), unused), o.Try(t.Context(), "ended", 0, time.Now()), o.End(t.Context(), "ended", time.Now(), false, "")); err != nil {
+	if err := errors.Join(o.SavePlan(t.Context(), unused), o.Try(t.Context(), "ended", 0, time.Now()),
+		o.Done(t.Context(), "ended", admin.ItemOutcome{Item: 0, At: time.Now()}), o.End(t.Context(), "ended", time.Now(), false, "")); err != nil {
 		t.Fatal(err)
 	}
 	exist := func() string {
@@ -255,7 +329,7 @@ func TestAnAuditOfTheFirstVersionStaysWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := sql.Open("sqlite", dsn(filepath.Join(dir, auditFile), "FULL"))
+	old, err := sql.Open("sqlite", dsn(filepath.Join(dir, auditFile), "FULL", patience))
 	if err != nil {
 		t.Fatal(err)
 	}

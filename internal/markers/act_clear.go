@@ -3,6 +3,7 @@ package markers
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -73,9 +74,17 @@ func (s *session) compareRetry(ctx context.Context) (string, error) {
 	case now.kind == typeNone:
 		return "its retry counter is gone", nil
 	case now.kind == typeString:
-		return "its retry counter is now " + printable(now.value) + expiryWords(now), nil
+		return "its retry counter is now " + s.countWords(now) + expiryWords(now), nil
 	}
 	return "its retry counter is now of type " + printable(now.kind), nil
+}
+
+// countWords says where a retry counter stands, and of what is no count how long it is.
+func (s *session) countWords(r reading) string {
+	if n, err := strconv.ParseInt(r.value, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return "no count (" + s.outline(r) + ")"
 }
 
 func (s *session) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {

@@ -26,7 +26,10 @@ func redissonChannel(name string) string {
 // lockWords say what a lock is now that is not what was seen.
 func (s *session) lockWords(r reading, now dedup.Marker) string {
 	before := s.marker(reading{kind: s.seen.Type, value: string(s.seen.Value), fields: s.fields, expires: s.seen.ExpiresMillis, clock: r.clock})
-	if now.Owner != before.Owner {
+	switch {
+	case now.Owner != before.Owner && r.kind == typeString: // the token is the value, and who knows it can end the lock
+		return "now held by another token (" + s.outline(r) + ")" + expiryWords(r)
+	case now.Owner != before.Owner:
 		return "now held by " + printable(now.Owner) + expiryWords(r)
 	}
 	return "now taken again or prolonged by its owner" + expiryWords(r)

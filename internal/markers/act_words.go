@@ -2,6 +2,9 @@ package markers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -107,7 +110,7 @@ func (s *session) words(r reading) string {
 	case s.same(r):
 		return "touched at this moment, and looks as before"
 	case now.State == dedup.StateUnknown:
-		return "now unreadable (" + now.Detail + ")" + expiryWords(r)
+		return "now unreadable (" + s.outline(r) + ")" + expiryWords(r)
 	case s.layout.classify(s.seen.Key) == retryKey && now.Attempts != nil:
 		return "now a count of " + strconv.FormatInt(*now.Attempts, 10) + expiryWords(r)
 	case now.State != s.seen.State && !now.Since.IsZero():
@@ -122,6 +125,34 @@ func (s *session) words(r reading) string {
 		return "now " + string(now.State) + " with another value" + expiryWords(r)
 	}
 	return "now taken again" + expiryWords(r)
+}
+
+// outline describes a value without a byte of it: what is said of an action is kept for good, and values may be payload.
+func (s *session) outline(r reading) string {
+	switch {
+	case r.kind == typeHash && r.fields == nil:
+		return fmt.Sprintf("a hash of more than %d fields", maxFields)
+	case r.kind == typeHash:
+		return fmt.Sprintf("a hash of %s, sha256:%s", counted(len(r.fields), "field"), shortHash(hashText(flat(r.fields))))
+	case r.kind != typeString:
+		return "of type " + printable(r.kind)
+	case int64(len(r.value)) > s.longest():
+		return fmt.Sprintf("more than %d bytes", s.longest())
+	}
+	return counted(len(r.value), "byte") + ", sha256:" + shortHash([]byte(r.value))
+}
+
+// shortHash is the beginning of a SHA-256 in hex: enough to tell two values apart, too little to find a value by.
+func shortHash(value []byte) string {
+	sum := sha256.Sum256(value)
+	return hex.EncodeToString(sum[:4])
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func expiryWords(r reading) string {

@@ -21,6 +21,11 @@ type Config struct {
 	SQL     SQL     `yaml:"sql"`
 	Table   string  `yaml:"table"`
 	Columns Columns `yaml:"columns"`
+	// Rows is markers where a row is nothing but a marker although it has columns beside Columns that every INSERT must name.
+	// Empty means that such rows are taken for business rows, which are never cleared.
+	Rows string `yaml:"rows"`
+	// Retakes is never where no consumer takes a row again that it finds. Empty means that with OnFail keep one may, in place.
+	Retakes string `yaml:"retakes"`
 	// Transactional says that marker and work are written in one transaction: a marker in flight never shows.
 	Transactional bool `yaml:"transactional"`
 	// Terminal and Transitions declare the statuses of a business row: Transitions names for each status those that may

@@ -7,8 +7,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A Reader reads single markers live, with the watching credentials, at a bounded cost. Every kind has one; a Store is
-// one. Its errors are *dedup.Error like those of Store.
+// A Reader reads single markers live, with the watching credentials, at a bounded cost. Every Store is one.
+// Its errors are *dedup.Error like those of Store.
 type Reader interface {
 	// Look returns the markers with these raw keys as they are now, in the same order, with their retry counters; nil where
 	// there is none. It takes at most 1,000 keys.

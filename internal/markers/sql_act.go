@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,42 +29,42 @@ type sqlActor struct {
 	d   actDialect
 	db  *sql.DB
 	at  sqlAddress
-	// zone is the time zone of the watching sessions, in which the times of a sighting were read; empty for the server's.
-	zone string
-	log  *slog.Logger
+	// watch is a connection of the watching account, which is asked what it reads before an undo. zone is the time zone
+	// that its DSN sets for times without a zone; empty for the server's.
+	watch *sql.DB
+	zone  string
+	log   *slog.Logger
+	// turns has a place for each connection: who waits for one does not use up the time of its statements.
+	turns chan struct{}
 
 	mu sync.Mutex
 	// known is the table as it last was described; nil before.
 	known *knownTable
+	// sessions are the ids of our own sessions, the latest last.
+	sessions []string
 }
 
-// knownFor is how long the description of a table is used: asking again for every row would open every table that may
-// refer to it. That its columns are still the same is seen for every row.
-const knownFor = 30 * time.Second
+// mostSessions is how many of our own sessions are remembered.
+const mostSessions = 16 * actConns
 
-// knownTable is what the catalogue of a server said of the table.
-type knownTable struct {
-	server string
-	at     time.Time
-	table  *sqlTable
-	traits rowTraits
-}
-
-// recall returns the description of the table if it is of this server and recent.
-func (a *sqlActor) recall(server string) *knownTable {
+// opened remembers a session as our own.
+func (a *sqlActor) opened(session string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.known == nil || a.known.server != server || time.Since(a.known.at) > knownFor {
-		return nil
+	if slices.Contains(a.sessions, session) {
+		return
 	}
-	return a.known
+	if len(a.sessions) == mostSessions {
+		a.sessions = slices.Delete(a.sessions, 0, 1)
+	}
+	a.sessions = append(a.sessions, session)
 }
 
-// remember keeps a description; nil forgets the last one.
-func (a *sqlActor) remember(known *knownTable) {
+// own says whether a session is, or was, one of ours.
+func (a *sqlActor) own(session string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.known = known
+	return slices.Contains(a.sessions, session)
 }
 
 // openSQLActor returns nil without an error when the configuration has no account to act with.
@@ -80,18 +81,27 @@ func openSQLActor(c Config, log *slog.Logger) (Actor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %q for acting: act.sql.dsn %w", c.Name, err)
 	}
+	watching, err := d.parse(c.SQL.DSN.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("open store %q for acting: sql.dsn %w", c.Name, err)
+	}
 	db, err := d.open(dsn, actConns)
 	if err != nil {
 		return nil, fmt.Errorf("open store %q for acting: act.sql.dsn: %w", c.Name, err)
 	}
-	return &sqlActor{cfg: c, d: d, db: db, at: at, zone: d.zone(c.SQL.DSN.Reveal()), log: log}, nil
+	watch, err := d.open(c.SQL.DSN.Reveal(), 1)
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open store %q for acting: sql.dsn: %w", c.Name, err)
+	}
+	return &sqlActor{cfg: c, d: d, db: db, at: at, watch: watch, zone: watching.zone, log: log, turns: make(chan struct{}, actConns)}, nil
 }
 
 // Name returns the configured name of the store.
 func (a *sqlActor) Name() string { return a.cfg.Name }
 
 // Close ends all connections.
-func (a *sqlActor) Close() error { return a.db.Close() }
+func (a *sqlActor) Close() error { return errors.Join(a.db.Close(), a.watch.Close()) }
 
 // Clear deletes the row if every column that was seen still has the same text. It locks the row first and does not wait
 // for it: a transaction that holds it is alive. A row has no retry counter of its own, so alsoRetry changes nothing.
@@ -99,7 +109,7 @@ func (a *sqlActor) Clear(ctx context.Context, seen dedup.Sighting, _ bool, keep 
 	if why := a.unclearable(seen); why != "" {
 		return rowRefused(why)
 	}
-	return a.act(ctx, seen, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.clear(ctx, keep) })
+	return a.act(ctx, &rowAct{seen: seen}, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.clear(ctx, keep) })
 }
 
 // Expire sets the column of the expiry in a row that has none. Times without a zone are written in the zone of the
@@ -115,7 +125,7 @@ func (a *sqlActor) Expire(ctx context.Context, seen dedup.Sighting, ttl time.Dur
 	case ttl < time.Second:
 		return rowRefused(fmt.Sprintf("a time to live of %s would end the marker at once", ttl))
 	}
-	return a.act(ctx, seen, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.expire(ctx, ttl) })
+	return a.act(ctx, &rowAct{seen: seen}, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.expire(ctx, ttl) })
 }
 
 // Restore inserts the whole row again, with the primary key that it had. The server may be another one than that of the
@@ -124,8 +134,7 @@ func (a *sqlActor) Restore(ctx context.Context, image dedup.Sighting) dedup.Outc
 	if why := a.unclearable(image); why != "" {
 		return rowRefused(why)
 	}
-	image.Server = ""
-	return a.act(ctx, image, (*rowAct).restore)
+	return a.act(ctx, &rowAct{seen: image, undo: true}, (*rowAct).restore)
 }
 
 // unclearable says why a row of this store is never deleted, or this sighting cannot be acted on.
@@ -147,29 +156,48 @@ func (a *sqlActor) unclearable(seen dedup.Sighting) string {
 
 // act runs one action on one row. It is not interrupted by the end of ctx once it has begun, so that its outcome is
 // known.
-func (a *sqlActor) act(ctx context.Context, seen dedup.Sighting, do func(*rowAct, context.Context) (dedup.Outcome, error)) dedup.Outcome {
-	if err := ctx.Err(); err != nil {
+func (a *sqlActor) act(ctx context.Context, r *rowAct, do func(*rowAct, context.Context) (dedup.Outcome, error)) dedup.Outcome {
+	if !a.turn(ctx) {
 		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before its turn came"}
 	}
+	defer func() { <-a.turns }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actLimit)
 	defer cancel()
-	r := &rowAct{actor: a, d: a.d, seen: seen}
+	r.actor, r.d = a, a.d
 	outcome, err := r.run(ctx, do)
 	if err == nil {
 		return outcome
 	}
-	// What was remembered of the table may be what went wrong.
-	a.remember(nil)
+	if a.reshaped(err) {
+		a.remember(nil)
+	}
 	var commit *commitError
 	if errors.As(err, &commit) {
-		a.log.Warn("the answer to a COMMIT was lost", "key", printable(seen.Key), "err", commit.err)
+		a.log.Warn("the answer to a COMMIT was lost", "key", printable(r.seen.Key), "err", commit.err)
 		return r.settle(ctx, commit)
 	}
 	var no rowRefusal
 	if errors.As(err, &no) {
 		return rowRefused(string(no))
 	}
+	var stopped rowNotDone
+	if errors.As(err, &stopped) {
+		return dedup.Outcome{Result: dedup.NotDone, Text: string(stopped)}
+	}
 	return a.failed(ctx, r, err)
+}
+
+// turn waits until a connection is free for one more action; false if ctx ends before.
+func (a *sqlActor) turn(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case a.turns <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // failed words an error before the COMMIT: the server has rolled back, or will when it notices that we are gone.
@@ -191,6 +219,12 @@ type rowRefusal string
 
 // Error returns the words.
 func (r rowRefusal) Error() string { return string(r) }
+
+// rowNotDone is an error before which nothing was done, and after which it may be tried again, in words for people.
+type rowNotDone string
+
+// Error returns the words.
+func (r rowNotDone) Error() string { return string(r) }
 
 // commitError says that a COMMIT was not confirmed.
 type commitError struct{ err error }

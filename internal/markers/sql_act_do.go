@@ -9,15 +9,15 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// freshness is the age that a row must have had when it was seen. Times in tables often have whole seconds: a younger row
-// could have been replaced by one that looks the same.
-const freshness = 2 * time.Second
-
 // clear deletes the row, locked and compared, after its image was kept.
 func (r *rowAct) clear(ctx context.Context, keep func(dedup.Sighting) error) (dedup.Outcome, error) {
 	now, outcome, err := r.compare(ctx)
 	if outcome != nil || err != nil {
 		return value(outcome), err
+	}
+	// An INSERT is what undoes it.
+	if err := r.quiet(ctx, "DELETE", "INSERT"); err != nil {
+		return dedup.Outcome{}, err
 	}
 	if r.before, err = r.image(ctx); err != nil {
 		return dedup.Outcome{}, err
@@ -32,7 +32,7 @@ func (r *rowAct) clear(ctx context.Context, keep func(dedup.Sighting) error) (de
 		return dedup.Outcome{}, err
 	}
 	condition, args := r.unchanged(r.before.part(seen), r.d.exact, r.key)
-	n, err := r.affect(ctx, "DELETE FROM "+r.table()+" WHERE "+condition, args...)
+	n, err := r.change(ctx, "DELETE FROM "+r.table()+" WHERE "+condition, args...)
 	if err != nil {
 		return dedup.Outcome{}, err
 	}
@@ -65,36 +65,6 @@ func (r *rowAct) compare(ctx context.Context) (*dedup.Sighting, *dedup.Outcome, 
 	return now, nil, nil
 }
 
-// comparable says why equal columns would not prove that a row is the one that was seen.
-func (r *rowAct) comparable(seen texts) error {
-	watched := map[string]bool{}
-	for _, c := range r.layout.watched {
-		watched[c.name] = true
-		if _, ok := seen[c.name]; !ok {
-			return rowRefusal("column " + printable(c.name) + " was not seen: look at the marker again")
-		}
-	}
-	for name := range seen {
-		if !watched[name] {
-			return rowRefusal("column " + printable(name) + " was seen and is not read any more: look at the marker again")
-		}
-	}
-	for _, c := range r.layout.key {
-		if r.traits.automatic[c.name] {
-			return nil
-		}
-	}
-	switch {
-	case r.layout.created == nil && r.layout.updated == nil:
-		return rowRefusal("a new row with this id would look the same: the table has neither a time (columns.created, columns.updated) nor a key that counts up")
-	case r.seen.Since.IsZero():
-		return rowRefusal("a new row with this id would look the same: its time is empty")
-	case r.seen.Clock.Sub(r.seen.Since) < freshness:
-		return rowRefusal("it was younger than " + freshness.String() + " when it was seen: look at it again")
-	}
-	return nil
-}
-
 // expire sets the expiry of the row.
 func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {
 	column := r.layout.expires
@@ -104,6 +74,9 @@ func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, 
 	_, outcome, err := r.compare(ctx)
 	if outcome != nil || err != nil {
 		return value(outcome), err
+	}
+	if err := r.quiet(ctx, "UPDATE"); err != nil {
+		return dedup.Outcome{}, err
 	}
 	seen, err := readTexts(r.seen.Value)
 	if err != nil {
@@ -115,44 +88,31 @@ func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, 
 	if r.before, err = r.image(ctx); err != nil {
 		return dedup.Outcome{}, err
 	}
-	if err := r.exec(ctx, r.d.inZone(r.actor.zone)); err != nil {
+	if err := r.inZone(ctx, r.layout.server.zone); err != nil {
 		return dedup.Outcome{}, err
 	}
-	assignments := r.d.quote(column.name) + " = " + r.d.fromNow(*column, ttl)
+	assignments := r.d.quote(column.name) + " = " + r.d.fromNow(*column, r.layout.server.zone, ttl)
 	for _, c := range r.writable() {
 		if r.traits.refreshed[c.name] && c.name != column.name {
 			assignments += ", " + r.d.quote(c.name) + " = " + r.d.quote(c.name)
 		}
 	}
 	condition, args := r.unchanged(seen, r.d.text, r.key)
-	n, err := r.affect(ctx, "UPDATE "+r.table()+" SET "+assignments+" WHERE "+condition, args...)
+	n, err := r.change(ctx, "UPDATE "+r.table()+" SET "+assignments+" WHERE "+condition, args...)
 	if err != nil {
 		return dedup.Outcome{}, err
 	}
 	if n != 1 {
 		return dedup.Outcome{}, rowRefusal(fmt.Sprintf("the server changed %d rows instead of one: a trigger or a rule of the table stops it; nothing was done", n))
 	}
-	return r.expired(ctx)
-}
-
-// expired reads the row again before the COMMIT.
-func (r *rowAct) expired(ctx context.Context) (dedup.Outcome, error) {
-	now, _, err := r.read(ctx, r.tx, "")
-	if err != nil {
-		return dedup.Outcome{}, err
-	}
-	if r.after, err = r.image(ctx); err != nil {
-		return dedup.Outcome{}, err
-	}
-	if now == nil || now.ExpiresMillis == dedup.NoExpiry {
-		return dedup.Outcome{}, rowRefusal("the server did not keep the expiry: nothing was done")
-	}
-	r.done = dedup.Outcome{Result: dedup.ExpirySet, Text: "expires " + dayAndTime(now.Expires), Now: now}
-	return r.commit()
+	return r.expired(ctx, ttl)
 }
 
 // restore inserts the row of the image, reads it again and commits only if it is the same to the last byte.
 func (r *rowAct) restore(ctx context.Context) (dedup.Outcome, error) {
+	if err := r.quiet(ctx, "INSERT"); err != nil {
+		return dedup.Outcome{}, err
+	}
 	image, err := readTexts(r.seen.Value)
 	if err != nil {
 		return dedup.Outcome{}, err
@@ -167,7 +127,7 @@ func (r *rowAct) restore(ctx context.Context) (dedup.Outcome, error) {
 	if outcome, err := r.taken(ctx, image); outcome != nil || err != nil {
 		return value(outcome), err
 	}
-	if err := r.exec(ctx, r.d.inZone(r.d.universal())); err != nil {
+	if err := r.inZone(ctx, universal); err != nil {
 		return dedup.Outcome{}, err
 	}
 	if lenient := r.d.lenient(); lenient != "" {
@@ -180,7 +140,7 @@ func (r *rowAct) restore(ctx context.Context) (dedup.Outcome, error) {
 		places[i], args[i] = r.d.value(c, i+1), image[c.name]
 	}
 	statement := "INSERT INTO " + r.table() + " (" + names(r.d, columns) + ") " + r.d.overriding() + "VALUES (" + strings.Join(places, ", ") + ")"
-	if err := r.exec(ctx, statement, args...); err != nil {
+	if _, err := r.change(ctx, statement, args...); err != nil {
 		if r.d.fault(err) == faultTaken {
 			return rowRefused("there is a marker again: nothing was overwritten"), nil
 		}
@@ -195,6 +155,8 @@ func (r *rowAct) restored(ctx context.Context, image texts) (dedup.Outcome, erro
 		return dedup.Outcome{}, err
 	}
 	if names := image.differing(r.after); len(names) > 0 {
+		// The types of the columns may be others than those that are remembered.
+		r.actor.remember(nil)
 		return dedup.Outcome{}, rowRefusal("the server stored " + columnWords(names) + " otherwise than it was: nothing was restored")
 	}
 	r.done = dedup.Outcome{Result: dedup.Restored}

@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -9,36 +10,21 @@ import (
 	"time"
 )
 
-// zone is the expression of the DSN's time_zone as it stands, quotes included: the driver sets it so as well.
-func (d mysqlDialect) zone(dsn string) string {
-	c, err := d.config(dsn)
-	if err != nil {
-		return ""
-	}
-	return c.Params["time_zone"]
-}
-
-func (mysqlDialect) universal() string { return "'+00:00'" }
-
-func (mysqlDialect) inZone(zone string) string {
-	if zone == "" {
-		zone = "DEFAULT"
-	}
-	return "SET SESSION time_zone = " + zone
-}
+// inZone sets nothing: every session of ours is in universal time.
+func (mysqlDialect) inZone(string) string { return "" }
 
 // prepare limits every wait: for the row by the statement itself where the server knows how, for the table, and for us in
 // the middle of the transaction. What it sets stays with the connection, which is used for nothing else.
-func (d mysqlDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer, zone string) (string, error) {
+func (d mysqlDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer) (string, error) {
 	limits := fmt.Sprintf("SET SESSION character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_general_ci, "+
-		"innodb_lock_wait_timeout = 1, lock_wait_timeout = 2, wait_timeout = %d, sql_mode = DEFAULT,", int(2*actLimit.Seconds()))
+		"innodb_lock_wait_timeout = 1, lock_wait_timeout = 2, wait_timeout = %d, sql_mode = DEFAULT", int(2*actLimit.Seconds()))
 	switch {
 	case s.mariadb && s.hasLimit:
-		limits += fmt.Sprintf(" max_statement_time = %g,", queryLimit.Seconds())
+		limits += fmt.Sprintf(", max_statement_time = %g", queryLimit.Seconds())
 	case !s.mariadb:
-		limits += fmt.Sprintf(" max_execution_time = %d,", queryLimit.Milliseconds())
+		limits += fmt.Sprintf(", max_execution_time = %d", queryLimit.Milliseconds())
 	}
-	_, err := tx.ExecContext(ctx, limits+strings.TrimPrefix(d.inZone(zone), "SET SESSION"))
+	_, err := tx.ExecContext(ctx, limits+", time_zone = "+mysqlUTC)
 	return "", err
 }
 
@@ -79,8 +65,12 @@ func (mysqlDialect) same(expression string, _ int) string {
 	return "CAST(CONVERT(" + expression + " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(? USING utf8mb4) AS BINARY)"
 }
 
-func (mysqlDialect) fromNow(_ sqlColumn, ttl time.Duration) string {
-	return fmt.Sprintf("DATE_ADD(NOW(6), INTERVAL %d MICROSECOND)", ttl.Microseconds())
+func (mysqlDialect) fromNow(c sqlColumn, zone string, ttl time.Duration) string {
+	utc := fmt.Sprintf("DATE_ADD(UTC_TIMESTAMP(6), INTERVAL %d MICROSECOND)", ttl.Microseconds())
+	if c.kind == localTime {
+		return inMySQLZone(utc, zone)
+	}
+	return utc
 }
 
 // lenient takes zero dates and zero numbers as they are. What the server would then cut short is found by reading again.
@@ -92,31 +82,81 @@ func (mysqlDialect) overriding() string { return "" }
 
 func (d mysqlDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
 	traits := rowTraits{generated: map[string]bool{}, refreshed: map[string]bool{}, hidden: map[string]bool{}, automatic: map[string]bool{}}
-	rows, err := q.QueryContext(ctx, `SELECT COLUMN_NAME, DATA_TYPE, COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA)
+	if err := d.columnTraits(ctx, q, t, &traits); err != nil || traits.obstacle != "" {
+		return traits, err
+	}
+	var err error
+	traits.obstacle, err = d.obstacle(ctx, q, t)
+	return traits, err
+}
+
+// triggers finds those that the account may see: it needs TRIGGER on the table.
+func (mysqlDialect) triggers(ctx context.Context, q querier, t *sqlTable) (map[string]string, error) {
+	rows, err := q.QueryContext(ctx, `SELECT TRIGGER_NAME, EVENT_MANIPULATION FROM information_schema.TRIGGERS
+		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? ORDER BY TRIGGER_NAME`, t.schema, t.name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]string{}
+	for rows.Next() {
+		var name, statement string
+		if err := rows.Scan(&name, &statement); err != nil {
+			return nil, err
+		}
+		found[statement] = cmp.Or(found[statement], "trigger "+printable(name))
+	}
+	return found, rows.Err()
+}
+
+// writes reads what the session's handlers have counted; those of foreign keys are not among it.
+func (mysqlDialect) writes(ctx context.Context, q querier) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	rows, err := q.QueryContext(ctx, "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_delete', 'Handler_write', 'Handler_update')")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	statements := map[string]string{"Handler_delete": "DELETE", "Handler_write": "INSERT", "Handler_update": "UPDATE"}
+	counts := map[string]int64{}
+	for rows.Next() {
+		var name string
+		var n int64
+		if err := rows.Scan(&name, &n); err != nil {
+			return nil, err
+		}
+		counts[statements[name]] = n
+	}
+	return counts, rows.Err()
+}
+
+func (mysqlDialect) columnTraits(ctx context.Context, q querier, t *sqlTable, traits *rowTraits) error {
+	rows, err := q.QueryContext(ctx, `SELECT COLUMN_NAME, DATA_TYPE, COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA),
+		IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.schema, t.name)
 	if err != nil {
-		return traits, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var name, typ, extra string
-		var generated bool
-		if err := rows.Scan(&name, &typ, &generated, &extra); err != nil {
-			return traits, err
+		var generated, required bool
+		if err := rows.Scan(&name, &typ, &generated, &extra, &required); err != nil {
+			return err
 		}
 		traits.generated[name] = generated
 		traits.refreshed[name] = strings.Contains(extra, "on update")
 		traits.hidden[name] = strings.Contains(extra, "invisible")
 		traits.automatic[name] = strings.Contains(extra, "auto_increment")
+		if required && !generated && !traits.automatic[name] {
+			traits.required = append(traits.required, name)
+		}
 		if isGeometry(typ) && !generated {
 			traits.obstacle = "column " + printable(name) + " is of type " + typ + ", which could not be restored exactly"
 		}
 	}
-	if err := rows.Err(); err != nil || traits.obstacle != "" {
-		return traits, err
-	}
-	traits.obstacle, err = d.obstacle(ctx, q, t)
-	return traits, err
+	return rows.Err()
 }
 
 func isGeometry(typ string) bool {
@@ -169,9 +209,9 @@ func (d mysqlDialect) dependent(ctx context.Context, q querier, t *sqlTable) (sq
 
 // holders lists the transactions that hold locks. Which rows they hold does not show while nobody waits.
 func (mysqlDialect) holders(*rowAct) (string, []any) {
-	return `SELECT p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) FROM information_schema.INNODB_TRX t
+	return `SELECT p.ID, p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, ` + innodbNow + `) FROM information_schema.INNODB_TRX t
 		JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
-		WHERE p.ID <> CONNECTION_ID() AND t.trx_rows_locked + t.trx_rows_modified > 0 ORDER BY t.trx_started LIMIT 3`, nil
+		WHERE p.ID <> CONNECTION_ID() AND t.trx_rows_locked + t.trx_rows_modified > 0 ORDER BY t.trx_started LIMIT 20`, nil
 }
 
 func (d mysqlDialect) actGrant(a *sqlActor, r *rowAct) string {

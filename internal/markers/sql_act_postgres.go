@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -9,30 +10,16 @@ import (
 	"time"
 )
 
-func (d postgresDialect) zone(dsn string) string {
-	c, err := d.config(dsn)
-	if err != nil {
-		return ""
-	}
-	return c.RuntimeParams["timezone"]
-}
-
-func (postgresDialect) universal() string { return "UTC" }
-
 func (postgresDialect) inZone(zone string) string {
-	if zone == "" {
-		return "SET LOCAL TIME ZONE DEFAULT"
-	}
 	return "SET LOCAL TIME ZONE '" + strings.ReplaceAll(zone, "'", "''") + "'"
 }
 
 // prepare adds to the limits of watching what ends the transaction when we fall silent in the middle of it.
-func (d postgresDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer, zone string) (string, error) {
+func (d postgresDialect) prepare(ctx context.Context, tx *sql.Tx, s sqlServer) (string, error) {
 	if err := d.guard(ctx, tx, s); err != nil {
 		return "", err
 	}
-	statement := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL extra_float_digits = 3; SET LOCAL intervalstyle = 'postgres'; SET LOCAL standard_conforming_strings = on; %s",
-		2*actLimit.Milliseconds(), d.inZone(zone))
+	statement := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", 2*actLimit.Milliseconds())
 	if _, err := tx.ExecContext(ctx, statement); err != nil {
 		return "", err
 	}
@@ -63,6 +50,9 @@ func (postgresDialect) locking(sqlServer) string { return " FOR UPDATE NOWAIT" }
 func (d postgresDialect) exact(c sqlColumn) string { return d.text(c) }
 
 func (postgresDialect) value(c sqlColumn, n int) string {
+	if c.kind == zonedTime {
+		return "($" + strconv.Itoa(n) + "::text::timestamp AT TIME ZONE 'UTC')::" + c.typ
+	}
 	return "$" + strconv.Itoa(n) + "::text::" + c.typ
 }
 
@@ -70,7 +60,7 @@ func (postgresDialect) same(expression string, n int) string {
 	return expression + ` COLLATE "C" IS NOT DISTINCT FROM $` + strconv.Itoa(n) + "::text"
 }
 
-func (postgresDialect) fromNow(c sqlColumn, ttl time.Duration) string {
+func (postgresDialect) fromNow(c sqlColumn, _ string, ttl time.Duration) string {
 	return fmt.Sprintf("(clock_timestamp() + interval '%d microseconds')::%s", ttl.Microseconds(), c.typ)
 }
 
@@ -78,7 +68,9 @@ func (postgresDialect) lenient() string { return "" }
 
 func (postgresDialect) overriding() string { return "OVERRIDING SYSTEM VALUE " }
 
-func (postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
+func (postgresDialect) writes(context.Context, querier) (map[string]int64, error) { return nil, nil }
+
+func (d postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowTraits, error) {
 	traits := rowTraits{generated: map[string]bool{}, automatic: map[string]bool{}}
 	var dependent sql.NullString
 	var kind string
@@ -93,28 +85,64 @@ func (postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (rowT
 	case dependent.Valid:
 		traits.obstacle = "rows of table " + printable(dependent.String) + " would be deleted or changed along with it"
 	}
+	return traits, d.columnTraits(ctx, q, t, &traits)
+}
+
+// triggers finds the triggers and rules of the table, of its parts and of the tables that inherit from it, each with the
+// statements that it is for: the bits of tgtype, and ev_type 2 to 4. Those of foreign keys are internal.
+func (postgresDialect) triggers(ctx context.Context, q querier, t *sqlTable) (map[string]string, error) {
+	rows, err := q.QueryContext(ctx, `WITH RECURSIVE parts(oid) AS (SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN parts p ON i.inhparent = p.oid)
+		SELECT 'trigger', tgname::text, tgtype & 8 <> 0, tgtype & 4 <> 0, tgtype & 16 <> 0
+		FROM pg_catalog.pg_trigger WHERE tgrelid IN (SELECT oid FROM parts) AND NOT tgisinternal AND tgenabled IN ('O', 'A')
+		UNION ALL SELECT 'rule', rulename::text, ev_type = '4', ev_type = '3', ev_type = '2'
+		FROM pg_catalog.pg_rewrite WHERE ev_class IN (SELECT oid FROM parts) AND ev_type <> '1' AND ev_enabled IN ('O', 'A') ORDER BY 1 DESC, 2`, t.oid)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]string{}
+	for rows.Next() {
+		var kind, name string
+		var deletes, inserts, updates bool
+		if err := rows.Scan(&kind, &name, &deletes, &inserts, &updates); err != nil {
+			return nil, err
+		}
+		for statement, is := range map[string]bool{"DELETE": deletes, "INSERT": inserts, "UPDATE": updates} {
+			if is {
+				found[statement] = cmp.Or(found[statement], kind+" "+printable(name))
+			}
+		}
+	}
+	return found, rows.Err()
+}
+
+func (postgresDialect) columnTraits(ctx context.Context, q querier, t *sqlTable, traits *rowTraits) error {
 	rows, err := q.QueryContext(ctx, `SELECT a.attname::text, COALESCE(to_jsonb(a)->>'attgenerated', '') <> '',
-		a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') LIKE 'nextval(%'
+		a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') LIKE 'nextval(%',
+		a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
 		FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped`, t.oid)
 	if err != nil {
-		return traits, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		var generated, automatic bool
-		if err := rows.Scan(&name, &generated, &automatic); err != nil {
-			return traits, err
+		var generated, automatic, required bool
+		if err := rows.Scan(&name, &generated, &automatic, &required); err != nil {
+			return err
 		}
 		traits.generated[name], traits.automatic[name] = generated, automatic && !generated
+		if required && !generated {
+			traits.required = append(traits.required, name)
+		}
 	}
-	return traits, rows.Err()
+	return rows.Err()
 }
 
 // holders finds the transaction that marked the row as its own in xmax. The host shows only to those who may see it.
 func (postgresDialect) holders(r *rowAct) (string, []any) {
-	return `SELECT a.usename::text, host(a.client_addr), EXTRACT(EPOCH FROM clock_timestamp() - a.xact_start)::float8
+	return `SELECT a.pid::text, a.usename::text, host(a.client_addr), EXTRACT(EPOCH FROM clock_timestamp() - a.xact_start)::float8
 		FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
 		WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.pid <> pg_backend_pid()
 		AND l.transactionid = (SELECT xmax FROM ` + r.table() + " WHERE " + r.where(1) + ") LIMIT 3", r.key

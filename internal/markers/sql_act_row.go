@@ -19,9 +19,11 @@ type texts map[string]*string
 
 // rowAct is one action on one row, in one transaction.
 type rowAct struct {
-	actor  *sqlActor
-	d      actDialect
-	seen   dedup.Sighting
+	actor *sqlActor
+	d     actDialect
+	seen  dedup.Sighting
+	// undo says that seen is an image that is to be written back.
+	undo   bool
 	layout *sqlLayout
 	traits rowTraits
 	key    []any
@@ -33,20 +35,6 @@ type rowAct struct {
 	before, after texts
 	// done is the outcome of a COMMIT that is known to have happened.
 	done dedup.Outcome
-}
-
-// rowTraits is what the catalogue says of a table that only matters for writing.
-type rowTraits struct {
-	// generated columns are computed by the server and cannot be written.
-	generated map[string]bool
-	// refreshed columns are set by the server at every UPDATE that does not set them.
-	refreshed map[string]bool
-	// hidden columns are left out of SELECT *.
-	hidden map[string]bool
-	// automatic columns are numbered by the server: a new row has another number.
-	automatic map[string]bool
-	// obstacle says why rows cannot be deleted and restored safely; empty if they can.
-	obstacle string
 }
 
 // run does one action in a transaction and ends it: an outcome that did something is committed by do itself.
@@ -74,87 +62,16 @@ func (r *rowAct) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.seen.Server != "" && r.seen.Server != server.id {
-		return rowRefusal("another server answers than the one that was read: look at the marker again")
-	}
+	r.actor.opened(server.session)
 	if err := r.describe(limited, server); err != nil {
 		return err
 	}
 	if r.tx, err = r.conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted}); err != nil {
 		return err
 	}
-	r.id, err = r.d.prepare(limited, r.tx, server, r.actor.zone)
+	r.id, err = r.d.prepare(limited, r.tx, r.layout.server)
 	return err
 }
-
-// describe makes ready what is known of the table.
-func (r *rowAct) describe(ctx context.Context, server sqlServer) error {
-	known := r.actor.recall(server.id)
-	if known == nil {
-		table, err := r.d.describe(ctx, r.conn, r.actor.cfg.Table)
-		if errors.Is(err, errNoTable) {
-			return rowRefusal("the acting account sees no table " + printable(r.actor.cfg.Table) + ": " + r.d.actGrant(r.actor, nil))
-		}
-		if err != nil {
-			return err
-		}
-		traits, err := r.d.traits(ctx, r.conn, table)
-		if err != nil {
-			return err
-		}
-		known = &knownTable{server: server.id, at: time.Now(), table: table, traits: traits}
-		r.actor.remember(known)
-	}
-	// The layout notes in the table along which index it is walked: every action has a copy of its own.
-	table := *known.table
-	layout, err := newSQLLayout(r.actor.cfg, r.d, server, &table)
-	if err != nil {
-		return rowRefusal(dedup.PublicText(err))
-	}
-	r.layout, r.traits = layout, known.traits
-	if r.traits.obstacle != "" {
-		return rowRefusal(r.traits.obstacle)
-	}
-	values, err := decodeKey(r.seen.Key, len(layout.key))
-	if err != nil {
-		return rowRefusal(err.Error())
-	}
-	for _, v := range values {
-		r.key = append(r.key, v)
-	}
-	return nil
-}
-
-// allColumns makes sure that the table has the columns that are known, and that the account may read them all: an image
-// without one would not be the row. It reads no row. Once a row is locked, columns can no longer change.
-func (r *rowAct) allColumns(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
-	defer cancel()
-	rows, err := r.tx.QueryContext(ctx, "SELECT * FROM "+r.table()+" LIMIT 0")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	names, err := rows.Columns()
-	if err != nil {
-		return err
-	}
-	visible := 0
-	for _, c := range r.layout.table.columns {
-		if slices.Contains(names, c.name) {
-			visible++
-		} else if !r.traits.hidden[c.name] {
-			return errTableChanged
-		}
-	}
-	if visible < len(names) {
-		return errTableChanged
-	}
-	return rows.Err()
-}
-
-// errTableChanged refuses one action: the next one reads the description of the table again.
-const errTableChanged = rowRefusal("the columns of the table changed at this moment: nothing was done, try again")
 
 // end rolls back what was not committed and gives the connection back.
 func (r *rowAct) end() {
@@ -180,17 +97,6 @@ func (r *rowAct) commit() (dedup.Outcome, error) {
 	}
 	return r.done, nil
 }
-
-// where is the condition for the row by its primary key, with arguments from n on.
-func (r *rowAct) where(n int) string {
-	parts := make([]string, len(r.layout.key))
-	for i, c := range r.layout.key {
-		parts[i] = r.d.quote(c.name) + " = " + r.d.param(c, n+i)
-	}
-	return strings.Join(parts, " AND ")
-}
-
-func (r *rowAct) table() string { return r.layout.table.quoted(r.d) }
 
 // read returns the row as watching sees it, in the zone of the watching sessions, and locks it when lock is not empty. It
 // returns nil when there is none.
@@ -248,7 +154,7 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 	if err := r.allColumns(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.exec(ctx, r.d.inZone(r.d.universal())); err != nil {
+	if err := r.inZone(ctx, universal); err != nil {
 		return nil, err
 	}
 	columns := r.writable()
@@ -281,9 +187,16 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 	return image, nil
 }
 
-// writable are the columns that are not computed by the server.
-func (r *rowAct) writable() []sqlColumn {
-	return slices.DeleteFunc(slices.Clone(r.layout.table.columns), func(c sqlColumn) bool { return r.traits.generated[c.name] })
+// universal is universal time, as inZone takes it.
+const universal = "UTC"
+
+// inZone sets the time zone of the rest of the transaction.
+func (r *rowAct) inZone(ctx context.Context, zone string) error {
+	statement := r.d.inZone(zone)
+	if statement == "" {
+		return nil
+	}
+	return r.exec(ctx, statement)
 }
 
 func (r *rowAct) exec(ctx context.Context, statement string, args ...any) error {

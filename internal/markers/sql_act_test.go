@@ -51,11 +51,7 @@ func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watch
 	cfg.Name, cfg.SQL = "orders", markers.SQL{Driver: db.Driver, DSN: secret.New(watchDSN)}
 	cfg.Act.SQL.DSN = secret.New(actDSN)
 	store := markerstest.OpenStore(t, cfg)
-	reader, ok := store.(markers.Reader)
-	if !ok {
-		t.Fatal("a store of rows is no Reader")
-	}
-	return &acted{Database: db, cfg: cfg, reader: reader, actor: newActor(t, cfg)}
+	return &acted{Database: db, cfg: cfg, reader: store, actor: newActor(t, cfg)}
 }
 
 func newActor(t testing.TB, cfg markers.Config) markers.Actor {

@@ -75,28 +75,49 @@ func (r *rowAct) holder(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
+	// InnoDB tells what was a moment ago, until nobody has asked for 0.1 s.
+	for tries := 1; ; tries++ {
+		found, ours, err := r.sessions(ctx)
+		switch {
+		case err != nil || len(found) == 0 && tries == 4:
+			return ""
+		case len(found) == 0:
+			if sleep(ctx, 120*time.Millisecond) != nil {
+				return ""
+			}
+			continue
+		case len(found) == 1 && ours:
+			return ", perhaps " + found[0]
+		case len(found) == 1:
+			return ": " + found[0]
+		}
+		return ", one of these: " + strings.Join(found[:min(3, len(found))], "; ")
+	}
+}
+
+// sessions describes the sessions that may hold the row, without our own, and says whether there were such: those hold
+// other rows, held this one a moment ago, or do the same as we.
+func (r *rowAct) sessions(ctx context.Context) (found []string, ours bool, err error) {
 	query, args := r.d.holders(r)
 	rows, err := r.actor.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return ""
+		return nil, false, err
 	}
 	defer rows.Close()
-	var found []string
 	for rows.Next() {
+		var id string
 		var user, host sql.NullString
 		var seconds sql.NullFloat64
-		if err := rows.Scan(&user, &host, &seconds); err != nil {
-			return ""
+		if err := rows.Scan(&id, &user, &host, &seconds); err != nil {
+			return nil, false, err
 		}
-		found = append(found, sessionWords(user, host, seconds))
+		if r.actor.own(id) {
+			ours = true
+		} else {
+			found = append(found, sessionWords(user, host, seconds))
+		}
 	}
-	switch {
-	case rows.Err() != nil || len(found) == 0:
-		return ""
-	case len(found) == 1:
-		return ": " + found[0]
-	}
-	return ", one of these: " + strings.Join(found, "; ")
+	return found, ours, rows.Err()
 }
 
 func sessionWords(user, host sql.NullString, seconds sql.NullFloat64) string {
@@ -137,7 +158,7 @@ func (r *rowAct) settle(ctx context.Context, commit *commitError) dedup.Outcome 
 func (r *rowAct) ask(ctx context.Context, commit *commitError) (outcome dedup.Outcome, open bool) {
 	lost := "the answer to the COMMIT was lost (" + printable(commit.err.Error()) + ")"
 	seen := r.seen
-	seen.Server = r.layout.server.id
+	seen.Server = r.layout.identity().text()
 	again := &rowAct{actor: r.actor, d: r.d, seen: seen}
 	if err := again.begin(ctx); err != nil {
 		return dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + printable(err.Error())}, false

@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,12 @@ const (
 	driverPostgres = "postgres"
 )
 
+// rowsMarkers is the value of Config.Rows that says that a row is a marker and nothing more.
+const rowsMarkers = "markers"
+
+// retakesNever is the value of Config.Retakes that says that consumers leave a row alone that they find.
+const retakesNever = "never"
+
 // mostRows is the most rows that one query of a walk may ask for.
 const mostRows = 20_000
 
@@ -27,8 +34,8 @@ type SQL struct {
 	// Driver is mysql (MySQL and MariaDB) or postgres.
 	Driver string `yaml:"driver"`
 	// DSN is user:password@tcp(host:3306)/database for mysql, postgres://user:password@host:5432/database for postgres. Times
-	// without a zone are read in the zone of the session, which the DSN can set: time_zone='+08:00' (percent-encoded) for
-	// mysql, timezone=Asia/Shanghai for postgres.
+	// without a zone are read in the server's zone unless the DSN names one: time_zone='+08:00' (percent-encoded) for mysql,
+	// timezone=Asia/Shanghai for postgres. That of the acting account counts for nothing.
 	DSN secret.Secret `yaml:"dsn"`
 }
 
@@ -164,6 +171,13 @@ func (p *problems) sqlTable(c Config) {
 			p.add("act.sql.driver", "%q is not the driver of sql (%q): both accounts act on one table", act.Driver, c.SQL.Driver)
 		}
 	}
+	if c.Rows != "" {
+		p.oneOf("rows", c.Rows, rowsMarkers)
+	}
+	if c.Retakes != "" {
+		p.oneOf("retakes", c.Retakes, retakesNever)
+	}
+	p.sqlDatabases(c)
 	p.sqlNames(c)
 	p.sqlStatuses(c)
 	p.sqlRules(c)
@@ -186,6 +200,22 @@ func (p *problems) sql(path string, s SQL) {
 			p.add(path+".dsn", "%v", err)
 		}
 	}
+}
+
+// sqlDatabases tells of accounts that would reach two tables: a marker that the watching one shows must be where the acting
+// one looks for it. That the servers are the same is seen at each action.
+func (p *problems) sqlDatabases(c Config) {
+	d := dialects[c.SQL.Driver]
+	schema, _ := splitTable(c.Table)
+	if d == nil || c.SQL.DSN.IsZero() || c.Act.SQL.DSN.IsZero() || c.SQL.Driver == driverMySQL && schema != "" {
+		return
+	}
+	watching, err := d.parse(c.SQL.DSN.Reveal())
+	acting, actErr := d.parse(c.Act.SQL.DSN.Reveal())
+	if err != nil || actErr != nil || watching.database == acting.database {
+		return
+	}
+	p.add("act.sql.dsn", "names database %q and sql.dsn names %q: both accounts must reach one table", acting.database, watching.database)
 }
 
 func (p *problems) sqlNames(c Config) {
@@ -343,8 +373,11 @@ func (c Config) sqlPlace() string {
 	}
 	schema, table := splitTable(c.Table)
 	database := at.database
-	if c.SQL.Driver == driverMySQL && schema != "" {
+	switch {
+	case c.SQL.Driver == driverMySQL && schema != "":
 		database, schema = schema, ""
+	case c.SQL.Driver == driverPostgres:
+		schema = cmp.Or(schema, at.schema, "public")
 	}
 	return strings.ToLower(strings.Join([]string{c.SQL.Driver, at.addr, database, schema, table}, "/"))
 }

@@ -47,6 +47,18 @@ func TestEachProblemOfATableIsNamedWithItsPath(t *testing.T) {
 		{"an acting account of another driver", "sql-status-code", "act.sql.driver", "one table", func(c *markers.Config) {
 			c.Act.SQL = markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres)}
 		}},
+		{"an acting account of another database", "sql-status-code", "act.sql.dsn", `names database "staging" and sql.dsn names "shop"`, func(c *markers.Config) {
+			c.Act.SQL.DSN = secret.New("mover:hunter2@tcp(127.0.0.1:3306)/staging")
+		}},
+		{"an acting account of another database of PostgreSQL", "sql-status-code", "act.sql.dsn", `names database "mover" and sql.dsn names "shop"`, func(c *markers.Config) {
+			c.SQL = markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres)}
+			c.Act.SQL.DSN = secret.New("postgres://mover:hunter2@127.0.0.1:5432/")
+		}},
+		{"a time zone that is none", "sql-status-code", "sql.dsn", "time_zone", func(c *markers.Config) {
+			c.SQL.DSN = secret.New(goodMySQL + "?time_zone=%27x%27%2Bsleep%281%29")
+		}},
+		{"rows that are neither", "sql-status-code", "rows", "use markers", func(c *markers.Config) { c.Rows = "business" }},
+		{"rows that are taken again sometimes", "sql-status-code", "retakes", "use never", func(c *markers.Config) { c.Retakes = "sometimes" }},
 		{"no table", "sql-status-code", "table", "is missing", func(c *markers.Config) { c.Table = "" }},
 		{"SQL in a table's name", "sql-status-code", "table", "without quotes", func(c *markers.Config) { c.Table = "m; DROP TABLE m" }},
 		{"quotes in a schema", "sql-status-code", "table", "without quotes", func(c *markers.Config) { c.Table = "`shop`.m" }},
@@ -91,12 +103,13 @@ sql: {driver: postgres, dsn: "`+goodPostgres+`"}
 table: public.message_process_log
 columns: {id: message_id, status: process_status, created: process_time, updated: "", expires: expire_time, auto_increment: ""}
 transactional: true
+rows: markers
 ttl: {done: 24h}
 `)
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Columns.ID) != 1 || c.Columns.Updated != "" || c.Columns.BusinessKey != "business_key" || c.TTL.Done != 24*time.Hour || c.Sweep.Count != 5000 {
+	if len(c.Columns.ID) != 1 || c.Columns.Updated != "" || c.Columns.BusinessKey != "business_key" || c.Rows != "markers" || c.TTL.Done != 24*time.Hour || c.Sweep.Count != 5000 {
 		t.Errorf("config %+v", c)
 	}
 	c = parsed(t, `
@@ -120,6 +133,43 @@ func TestTwoStoresOfOneTableOverlap(t *testing.T) {
 	b.Table = "message_dedup"
 	if _, open := markers.Resolve([]markers.Config{a, b}); len(open) != 0 {
 		t.Errorf("overlaps %v", open)
+	}
+}
+
+func TestATableOfPostgreSQLIsTheSameWithAndWithoutItsSchema(t *testing.T) {
+	for name, c := range map[string]struct {
+		params, table string
+		overlap       bool
+	}{
+		"the usual schema":                     {"", "public.message_dedup", true},
+		"another schema":                       {"", "archive.message_dedup", false},
+		"a schema of the DSN":                  {"?search_path=archive", "archive.message_dedup", true},
+		"the usual schema and one of the DSN":  {"?search_path=archive", "public.message_dedup", false},
+		"the first of several and with blanks": {"?search_path=%20%22archive%22%2C%20public", "archive.message_dedup", true},
+		"one of the DSN and none":              {"?search_path=archive", "message_dedup", false},
+	} {
+		a, b := sqlConfig("sql-status-code"), sqlConfig("sql-status-code")
+		a.SQL = markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres + c.params)}
+		b.Name, b.SQL, b.Table = "other", markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres)}, c.table
+		if _, open := markers.Resolve([]markers.Config{a, b}); (len(open) == 1) != c.overlap {
+			t.Errorf("%s: overlaps %v", name, open)
+		}
+	}
+}
+
+func TestOneTableWithItsDatabaseMayBeReachedFromAnyDatabase(t *testing.T) {
+	c := sqlConfig("sql-status-code")
+	c.Table, c.Act.SQL.DSN = "shop.message_dedup", secret.New("mover:hunter2@tcp(127.0.0.1:3306)/")
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsSaidOfRowsIsNotSaidOfKeys(t *testing.T) {
+	c, _ := markers.Preset("redis-text-status")
+	c.Name, c.Redis.URL, c.Rows, c.Retakes = "orders", secret.New("redis://127.0.0.1:6379/0"), "markers", "never"
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "rows: is for kind sql-table") || !strings.Contains(err.Error(), "retakes: is for kind sql-table") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -17,7 +17,11 @@ type sqlAddress struct {
 	addr     string
 	user     string
 	database string
-	tls      bool
+	// schema is the first of the search path that the DSN sets; empty for the server's.
+	schema string
+	tls    bool
+	// zone is the time zone in which times without a zone are to be read; empty for that of the server.
+	zone string
 }
 
 // A dialect is what differs between MySQL, MariaDB and PostgreSQL. It has no state.
@@ -29,10 +33,12 @@ type dialect interface {
 	// open returns a pool of at most conns connections that do not connect yet.
 	open(dsn string, conns int) (*sql.DB, error)
 	quote(identifier string) string
-	// text is an expression for the exact text of a column's value; a byte string is hexadecimal.
+	// text is an expression for the exact text of a column's value: a byte string is hexadecimal, a moment is in universal
+	// time, and a time without a zone is as it stands. It is the same in every session.
 	text(c sqlColumn) string
-	// epoch is an expression for a time column as seconds since 1970, NULL where that has no meaning.
-	epoch(c sqlColumn) string
+	// epoch is an expression for a time column as seconds since 1970, NULL where that has no meaning. Times without a zone
+	// are of this one.
+	epoch(c sqlColumn, zone string) string
 	// param is the placeholder of argument n, counted from 1, as a value of column c that was read by text.
 	param(c sqlColumn, n int) string
 	// after is a condition for the rows behind the primary key whose values are the arguments from n on. It appends what
@@ -44,6 +50,8 @@ type dialect interface {
 	guard(ctx context.Context, tx *sql.Tx, s sqlServer) error
 	// source is a table in a FROM clause that is to be read along its key.
 	source(t *sqlTable) string
+	// knowsZone asks whether the server knows a time zone.
+	knowsZone(ctx context.Context, q querier, zone string) (bool, error)
 	// server asks who answers.
 	server(ctx context.Context, q querier) (sqlServer, error)
 	// describe reads the layout of a table from the catalogue.
@@ -84,6 +92,10 @@ type sqlServer struct {
 	started time.Time
 	uptime  time.Duration
 	account string
+	// session is the id of the session that asked.
+	session string
+	// zone is that of times without a zone: what the DSN sets, else the server's own.
+	zone string
 	// clock is the server's, read at the moment at of ours.
 	clock time.Time
 	at    time.Time

@@ -18,11 +18,25 @@ type mysqlDialect struct{}
 
 func (mysqlDialect) name() string { return "MySQL" }
 
-func (mysqlDialect) config(dsn string) (*mysql.Config, error) {
-	c, err := mysql.ParseDSN(dsn)
+// config reads a DSN. Its time_zone says in which zone times without a zone are read; the sessions themselves are in universal
+// time, so that a TIMESTAMP is read and written as what it is, in the hour that a clock repeats too.
+func (mysqlDialect) config(dsn string) (c *mysql.Config, zone string, err error) {
+	c, err = mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("is not a MySQL DSN: write user:password@tcp(host:3306)/database?tls=true, with percent-encoded parameters")
+		return nil, "", errors.New("is not a MySQL DSN: write user:password@tcp(host:3306)/database?tls=true, with percent-encoded parameters")
 	}
+	params := map[string]string{"time_zone": mysqlUTC}
+	for name, value := range c.Params {
+		// Names of settings have no case.
+		if !strings.EqualFold(name, "time_zone") {
+			params[name] = value
+		} else if zone = strings.Trim(value, "'"); strings.EqualFold(zone, "default") {
+			zone = ""
+		} else if !zonePattern.MatchString(zone) {
+			return nil, "", errors.New("has a time_zone that is none: write time_zone=%27%2B08%3A00%27 or time_zone=%27Asia%2FShanghai%27")
+		}
+	}
+	c.Params = params
 	// Text comes as the server writes it: no conversion of times, and no prepared statements, whose values the client formats.
 	c.ParseTime, c.InterpolateParams, c.MultiStatements = false, true, false
 	c.ColumnsWithAlias, c.AllowAllFiles = false, false
@@ -31,11 +45,14 @@ func (mysqlDialect) config(dsn string) (*mysql.Config, error) {
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, answerTimeout)
 	// Each failure reaches us as an error too, and is logged once, with its store.
 	c.Logger = &mysql.NopLogger{}
-	return c, nil
+	return c, zone, nil
 }
 
+// mysqlUTC is universal time; its name would need the server's time zone tables.
+const mysqlUTC = "'+00:00'"
+
 func (d mysqlDialect) parse(dsn string) (sqlAddress, error) {
-	c, err := d.config(dsn)
+	c, zone, err := d.config(dsn)
 	if err != nil {
 		return sqlAddress{}, err
 	}
@@ -43,11 +60,11 @@ func (d mysqlDialect) parse(dsn string) (sqlAddress, error) {
 	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "127.0.0.1" || host == "::1") {
 		addr = net.JoinHostPort("localhost", port)
 	}
-	return sqlAddress{addr: addr, user: c.User, database: c.DBName, tls: c.TLSConfig != "" && c.TLSConfig != "false"}, nil
+	return sqlAddress{addr: addr, user: c.User, database: c.DBName, tls: c.TLSConfig != "" && c.TLSConfig != "false", zone: zone}, nil
 }
 
 func (d mysqlDialect) open(dsn string, conns int) (*sql.DB, error) {
-	c, err := d.config(dsn)
+	c, _, err := d.config(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -81,18 +98,31 @@ func (d mysqlDialect) text(c sqlColumn) string {
 	return d.quote(c.name)
 }
 
-// epoch reads a DATETIME in the zone of the session, as NOW() is. UNIX_TIMESTAMP knows the zone's summer times but ends in
-// 2038 or 3001; beyond, and before 1970, the distance from now is near enough. A zero date is no time.
-func (d mysqlDialect) epoch(c sqlColumn) string {
+// epoch reads a DATETIME by its zone, which knows summer times. That ends in 2038 or 3001; beyond, and before 1970, the
+// distance from now is near enough. A zero date is no time.
+func (d mysqlDialect) epoch(c sqlColumn, zone string) string {
 	q := d.quote(c.name)
 	switch c.kind {
-	case zonedTime, localTime:
-		return "CASE WHEN " + q + " > '1000-01-01' THEN COALESCE(NULLIF(UNIX_TIMESTAMP(" + q + "), 0), " +
-			"UNIX_TIMESTAMP() + TIMESTAMPDIFF(SECOND, NOW(), " + q + ")) END"
+	case zonedTime:
+		return "NULLIF(UNIX_TIMESTAMP(" + q + "), 0)"
+	case localTime:
+		return "CASE WHEN " + q + " > '1000-01-01' THEN COALESCE(NULLIF(UNIX_TIMESTAMP(CONVERT_TZ(" + q + ", '" + zone + "', " + mysqlUTC + ")), 0), " +
+			"UNIX_TIMESTAMP() + TIMESTAMPDIFF(SECOND, " + inMySQLZone("UTC_TIMESTAMP()", zone) + ", " + q + ")) END"
 	case numberColumn:
 		return q
 	}
 	return "NULL"
+}
+
+// inMySQLZone is an expression for a universal time as a date and time of a zone.
+func inMySQLZone(utc, zone string) string {
+	return "CONVERT_TZ(" + utc + ", " + mysqlUTC + ", '" + zone + "')"
+}
+
+// knowsZone: names are known once the server's time zone tables are loaded; offsets and SYSTEM always are.
+func (mysqlDialect) knowsZone(ctx context.Context, q querier, zone string) (known bool, err error) {
+	err = q.QueryRowContext(ctx, "SELECT CONVERT_TZ('2000-01-01 00:00:00', ?, "+mysqlUTC+") IS NOT NULL", zone).Scan(&known)
+	return known, err
 }
 
 func (mysqlDialect) param(c sqlColumn, _ int) string {
@@ -143,8 +173,8 @@ func (d mysqlDialect) source(t *sqlTable) string {
 func (mysqlDialect) server(ctx context.Context, q querier) (sqlServer, error) {
 	s := sqlServer{at: time.Now()}
 	var version, clock string
-	err := q.QueryRowContext(ctx, "SELECT VERSION(), CURRENT_USER(), UNIX_TIMESTAMP(NOW(6)), @@read_only").
-		Scan(&version, &s.account, &clock, &s.replica)
+	err := q.QueryRowContext(ctx, "SELECT VERSION(), CURRENT_USER(), CONNECTION_ID(), UNIX_TIMESTAMP(NOW(6)), @@global.time_zone, @@read_only").
+		Scan(&version, &s.account, &s.session, &clock, &s.zone, &s.replica)
 	if err != nil {
 		return s, err
 	}
@@ -184,15 +214,15 @@ func (d mysqlDialect) describe(ctx context.Context, q querier, table string) (*s
 	t := &sqlTable{}
 	var rows sql.NullInt64
 	var engine sql.NullString
-	err := q.QueryRowContext(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS, ENGINE FROM information_schema.TABLES
-		WHERE TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND TABLE_NAME = ?`, schema, name).Scan(&t.schema, &t.name, &rows, &engine)
+	err := q.QueryRowContext(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS, ENGINE, COALESCE(CREATE_OPTIONS LIKE '%partitioned%', FALSE) FROM information_schema.TABLES
+		WHERE TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND TABLE_NAME = ?`, schema, name).Scan(&t.schema, &t.name, &rows, &engine, &t.partitioned)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNoTable
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.engine = engine.String
+	t.database, t.identity, t.engine = t.schema, t.name, engine.String
 	if rows.Valid {
 		t.estimate = &rows.Int64
 	}

@@ -44,7 +44,9 @@ func (d postgresDialect) parse(dsn string) (sqlAddress, error) {
 	if host == "127.0.0.1" || host == "::1" {
 		host = "localhost"
 	}
-	return sqlAddress{addr: net.JoinHostPort(host, strconv.Itoa(int(c.Port))), user: c.User, database: c.Database, tls: c.TLSConfig != nil}, nil
+	schema, _, _ := strings.Cut(c.RuntimeParams["search_path"], ",")
+	return sqlAddress{addr: net.JoinHostPort(host, strconv.Itoa(int(c.Port))), user: c.User, database: cmp.Or(c.Database, c.User),
+		schema: strings.Trim(strings.TrimSpace(schema), `"`), tls: c.TLSConfig != nil}, nil
 }
 
 func (d postgresDialect) open(dsn string, conns int) (*sql.DB, error) {
@@ -57,10 +59,16 @@ func (d postgresDialect) open(dsn string, conns int) (*sql.DB, error) {
 
 func (postgresDialect) quote(identifier string) string { return pgx.Identifier{identifier}.Sanitize() }
 
-func (d postgresDialect) text(c sqlColumn) string { return d.quote(c.name) + "::text" }
+func (d postgresDialect) text(c sqlColumn) string {
+	if c.kind == zonedTime {
+		return "(" + d.quote(c.name) + " AT TIME ZONE 'UTC')::text"
+	}
+	return d.quote(c.name) + "::text"
+}
 
-// epoch reads a timestamp without a zone in the zone of the session, as LOCALTIMESTAMP is. Infinity is no time.
-func (d postgresDialect) epoch(c sqlColumn) string {
+// epoch reads a timestamp without a zone in the zone of the session, which guard has set: AT TIME ZONE would take a name
+// such as CET for an abbreviation, without summer time. Infinity is no time.
+func (d postgresDialect) epoch(c sqlColumn, _ string) string {
 	q := d.quote(c.name)
 	switch c.kind {
 	case zonedTime:
@@ -74,6 +82,9 @@ func (d postgresDialect) epoch(c sqlColumn) string {
 }
 
 func (postgresDialect) param(c sqlColumn, n int) string {
+	if c.kind == zonedTime {
+		return "($" + strconv.Itoa(n) + "::timestamp AT TIME ZONE 'UTC')"
+	}
 	return "$" + strconv.Itoa(n) + "::" + c.cast
 }
 
@@ -83,20 +94,24 @@ func (d postgresDialect) after(key []sqlColumn, args []any) (string, []any) {
 
 func (postgresDialect) limited(query string, _ sqlServer) string { return "SELECT " + query }
 
-// guard sets the limits for this transaction alone: what a session sets would outlive us behind a connection pooler.
-func (postgresDialect) guard(ctx context.Context, tx *sql.Tx, _ sqlServer) error {
-	_, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = 1000; SET LOCAL datestyle = 'ISO'; SET LOCAL bytea_output = 'hex'",
-		queryLimit.Milliseconds()))
+// guard sets the limits for this transaction alone: what a session sets would outlive us behind a connection pooler. It
+// sets all on which the text of a value depends, so that it is the same in every session.
+func (d postgresDialect) guard(ctx context.Context, tx *sql.Tx, s sqlServer) error {
+	_, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = 1000; SET LOCAL datestyle = 'ISO'; SET LOCAL bytea_output = 'hex'; "+
+		"SET LOCAL extra_float_digits = 3; SET LOCAL intervalstyle = 'postgres'; SET LOCAL standard_conforming_strings = on; %s", queryLimit.Milliseconds(), d.inZone(s.zone)))
 	return err
 }
+
+// knowsZone: a session cannot be in a zone that the server does not know.
+func (postgresDialect) knowsZone(context.Context, querier, string) (bool, error) { return true, nil }
 
 func (d postgresDialect) source(t *sqlTable) string { return t.quoted(d) }
 
 func (postgresDialect) server(ctx context.Context, q querier) (sqlServer, error) {
 	s := sqlServer{at: time.Now()}
 	var version, clock, started string
-	err := q.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_user::text, EXTRACT(EPOCH FROM clock_timestamp())::text,
-		EXTRACT(EPOCH FROM pg_postmaster_start_time())::text, pg_is_in_recovery()`).Scan(&version, &s.account, &clock, &started, &s.replica)
+	err := q.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_user::text, pg_backend_pid()::text, current_setting('TimeZone'), EXTRACT(EPOCH FROM clock_timestamp())::text,
+		EXTRACT(EPOCH FROM pg_postmaster_start_time())::text, pg_is_in_recovery()`).Scan(&version, &s.account, &s.session, &s.zone, &clock, &started, &s.replica)
 	if err != nil {
 		return s, err
 	}
@@ -121,11 +136,12 @@ func (d postgresDialect) describe(ctx context.Context, q querier, table string) 
 	t := &sqlTable{}
 	var rows float64
 	var kind string
-	err := q.QueryRowContext(ctx, `SELECT c.oid::text, n.nspname::text, c.relname::text, c.reltuples::float8, c.relkind::text
+	err := q.QueryRowContext(ctx, `SELECT c.oid::text, n.nspname::text, c.relname::text, c.reltuples::float8, c.relkind::text,
+		(SELECT datname || '/' || oid::text FROM pg_catalog.pg_database WHERE datname = current_database()), n.nspname || '.' || c.relname || '/' || c.oid::text
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.relname IN ($1::text, lower($1::text)) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 		AND ($2::text = '' AND pg_catalog.pg_table_is_visible(c.oid) OR n.nspname IN ($2::text, lower($2::text)) AND $2::text <> '')
-		ORDER BY c.relname = $1::text DESC, n.nspname = $2::text DESC LIMIT 1`, name, schema).Scan(&t.oid, &t.schema, &t.name, &rows, &kind)
+		ORDER BY c.relname = $1::text DESC, n.nspname = $2::text DESC LIMIT 1`, name, schema).Scan(&t.oid, &t.schema, &t.name, &rows, &kind, &t.database, &t.identity)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNoTable
 	}

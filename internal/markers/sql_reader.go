@@ -69,7 +69,7 @@ func (s *sqlStore) beginLook(ctx context.Context) (*sqlLook, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := s.dialect.server(ctx, conn)
+	server, err := s.server(ctx, conn)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -151,7 +151,7 @@ func (l *sqlLayout) sighting(r sqlRow, at time.Time) (dedup.Sighting, error) {
 	if err != nil {
 		return dedup.Sighting{}, fmt.Errorf("write a row as JSON: %w", err)
 	}
-	s := dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.server.id,
+	s := dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.identity().text(),
 		Type: rowType, Value: value, ExpiresMillis: dedup.NoExpiry}
 	if !s.Expires.IsZero() {
 		s.ExpiresMillis = s.Expires.UnixMilli()

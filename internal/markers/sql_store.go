@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -73,13 +74,33 @@ func (s *sqlStore) Reported(context.Context, string) (dedup.Reported, error) {
 	return dedup.Reported{At: time.Now()}, nil
 }
 
+// server asks who answers, over a connection of this store.
+func (s *sqlStore) server(ctx context.Context, q querier) (sqlServer, error) {
+	server, err := s.dialect.server(ctx, q)
+	server.zone = cmp.Or(s.explain.at.zone, server.zone)
+	if err == nil && !zonePattern.MatchString(server.zone) {
+		err = s.badZone(server.zone)
+	}
+	return server, err
+}
+
+func (s *sqlStore) badZone(zone string) error {
+	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("%s at %s does not know the time zone %s: load its time zone tables, or set an offset in sql.dsn, such as time_zone=%%27%%2B08%%3A00%%27",
+		s.dialect.name(), s.explain.at.addr, printable(zone))}
+}
+
 // prepare asks who the server is and how the table looks.
 func (s *sqlStore) prepare(ctx context.Context, q querier) (*sqlLayout, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	server, err := s.dialect.server(ctx, q)
+	server, err := s.server(ctx, q)
 	if err != nil {
 		return nil, err
+	}
+	if known, err := s.dialect.knowsZone(ctx, q, server.zone); err != nil {
+		return nil, err
+	} else if !known {
+		return nil, s.badZone(server.zone)
 	}
 	table, err := s.dialect.describe(ctx, q, s.cfg.Table)
 	if errors.Is(err, errNoTable) {

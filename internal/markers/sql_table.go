@@ -27,11 +27,15 @@ const (
 // sqlTable is a table as the catalogue describes it.
 type sqlTable struct {
 	schema, name string
+	// database and identity are the same for two accounts only if they reach the same table of one server.
+	database, identity string
 	// oid identifies the table in PostgreSQL.
-	oid     string
-	engine  string
-	columns []sqlColumn
-	indexes []sqlIndex
+	oid    string
+	engine string
+	// partitioned says that rows are kept in parts by their values.
+	partitioned bool
+	columns     []sqlColumn
+	indexes     []sqlIndex
 	// estimate is the server's guess at the number of rows; nil when it has none.
 	estimate *int64
 	// keyIndex names the index along which the table is walked.
@@ -189,7 +193,7 @@ func (l *sqlLayout) selection(exact bool) string {
 			list = append(list, "NULL")
 			continue
 		}
-		list = append(list, d.epoch(*c))
+		list = append(list, d.epoch(*c, l.server.zone))
 	}
 	if exact {
 		for _, c := range l.watched {

@@ -46,11 +46,14 @@ func (s *sqlStore) lockWaits(ctx context.Context) (*dedup.LockWaits, error) {
 	return &dedup.LockWaits{At: at, Waiters: w.waiters, Longest: w.longest, LongestTransaction: w.longestTransaction, Holders: w.holders}, nil
 }
 
+// innodbNow is the present as InnoDB's own tables tell times: in the zone of the server's machine, whatever the session's.
+const innodbNow = "CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')"
+
 // waits needs PROCESS, and SELECT on performance_schema in MySQL 8. What InnoDB tells is renewed when nobody asked for 0.1 s. Transactions of other tables count only where they wait
 // for, or hold up, a lock of this one; InnoDB does not say which tables an idle transaction has locked.
 func (d mysqlDialect) waits(ctx context.Context, q querier, t *sqlTable, s sqlServer) (lockWaits, error) {
 	// information_schema writes `schema`.`table`; performance_schema has a column for each.
-	query := `SELECT w.trx_id, TIMESTAMPDIFF(SECOND, w.trx_wait_started, NOW()), TIMESTAMPDIFF(SECOND, b.trx_started, NOW()), COALESCE(p.USER, '?'), COALESCE(p.HOST, '?')
+	query := `SELECT w.trx_id, TIMESTAMPDIFF(SECOND, w.trx_wait_started, ` + innodbNow + `), TIMESTAMPDIFF(SECOND, b.trx_started, ` + innodbNow + `), COALESCE(p.USER, '?'), COALESCE(p.HOST, '?')
 		FROM information_schema.INNODB_LOCK_WAITS lw
 		JOIN information_schema.INNODB_LOCKS l ON l.lock_id = lw.requested_lock_id
 		JOIN information_schema.INNODB_TRX w ON w.trx_id = lw.requesting_trx_id
@@ -59,7 +62,7 @@ func (d mysqlDialect) waits(ctx context.Context, q querier, t *sqlTable, s sqlSe
 		WHERE l.lock_table = ?`
 	args := []any{t.quoted(d)}
 	if !s.mariadb {
-		query = `SELECT w.trx_id, TIMESTAMPDIFF(SECOND, w.trx_wait_started, NOW()), TIMESTAMPDIFF(SECOND, b.trx_started, NOW()), COALESCE(p.USER, '?'), COALESCE(p.HOST, '?')
+		query = `SELECT w.trx_id, TIMESTAMPDIFF(SECOND, w.trx_wait_started, ` + innodbNow + `), TIMESTAMPDIFF(SECOND, b.trx_started, ` + innodbNow + `), COALESCE(p.USER, '?'), COALESCE(p.HOST, '?')
 			FROM performance_schema.data_lock_waits lw
 			JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = lw.REQUESTING_ENGINE_LOCK_ID AND l.ENGINE = lw.ENGINE
 			JOIN information_schema.INNODB_TRX w ON w.trx_id = lw.REQUESTING_ENGINE_TRANSACTION_ID

@@ -11,9 +11,10 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A Store is one dedup store, open for watching. Its methods may be called at the same time. An error of a method is a
+// A Store is one dedup store, open for watching: as a whole, and marker by marker. Its methods may be called at the same time. An error of a method is a
 // *dedup.Error whose public text says what is wrong and what to do about it.
 type Store interface {
+	Reader
 	// Name returns the configured name.
 	Name() string
 	// Scheme returns what the configuration says of the store's consumers.

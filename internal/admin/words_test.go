@@ -1,0 +1,119 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+)
+
+// talkative is a shelf that says in its outcomes what it could not decode, as an actor may.
+type talkative struct{ *shelf }
+
+func (s talkative) Clear(context.Context, dedup.Sighting, bool, func(dedup.Sighting) error) dedup.Outcome {
+	now := dedup.Sighting{Type: "string", Value: []byte("card 4111"), Marker: dedup.Marker{
+		Key: "msg:1", State: dedup.StateUnknown, Status: "card 4111", Detail: `no state has the value "card 4111"`, Owner: "card 4111",
+	}}
+	return dedup.Outcome{Result: dedup.Changed, Text: "now unknown (" + now.Detail + ")", Now: &now}
+}
+
+func TestNothingThatIsKeptShowsAByteOfAValue(t *testing.T) {
+	d := newDesk(t, func(deps *admin.MarkersDeps, _ *journal.DB) {
+		deps.Stores[0].Actor = talkative{deps.Stores[0].Actor.(*shelf)}
+	})
+	s := processing("1")
+	s.Value, s.Owner, s.Detail = []byte("token of card 4111"), "token of card 4111", "it begins with card 4111"
+	s.Retry = &dedup.RetryCounter{Key: "retry:1", Value: strings.Repeat("card 4111", 20)}
+	d.shelf.put(s)
+	other := inState("2", dedup.StateUnknown)
+	other.Value, other.Status, other.Detail = []byte("card 4111"), "card 4111", `no state has the value "card 4111"`
+	d.shelf.put(other)
+	p := d.plan(t, ada, "1", "2")
+	o := d.execute(t, ada, p)
+	if results(o) != "changed meanwhile" || !strings.Contains(o.Outcomes[0].Outcome.Text, "now unknown (cannot be decoded)") {
+		t.Errorf("%+v", o.Outcomes)
+	}
+	d.when(t, o.ID, func(admin.Operation) bool { return len(d.trail(t, o.ID)) == 4 })
+	entries, err := d.Audit(t.Context(), operator, admin.AuditQuery{Limit: 100})
+	if err != nil || len(entries) != 5 {
+		t.Fatalf("%+v, %v", entries, err)
+	}
+	kept, err := json.Marshal([]any{p, o, entries})
+	if err != nil || strings.Contains(string(kept), "4111") {
+		t.Errorf("%v: %s", err, kept)
+	}
+	if !strings.Contains(entries[1].Before, "processing by token sha256:") {
+		t.Errorf("the owner is not told at all: %+v", entries[1])
+	}
+}
+
+func TestTheMarkerOfAnInterruptedItemIsDescribedWithoutItsValue(t *testing.T) {
+	d, j := forgetfulDesk(t, -1)
+	s := processing("1")
+	s.Value = []byte("card 4111")
+	d.shelf.put(s)
+	id, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: d.plan(t, ada, "1").ID, Reason: why})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.when(t, id, func(o admin.Operation) bool { return o.Stopped != "" })
+	again := inState("1", dedup.StateUnknown)
+	again.Value, again.Detail = []byte("card 4111"), `no state has the value "card 4111"`
+	again.Since = time.Time{}
+	d.shelf.put(again)
+	j.heal()
+	d.recoverNow(t)
+	o := d.ended(t, id)
+	kept, err := json.Marshal(o)
+	if err != nil || o.Outcomes[0].Outcome.Now == nil || strings.Contains(string(kept), "4111") {
+		t.Errorf("%v: %s", err, kept)
+	}
+}
+
+func TestViewersSeeNeitherTheTokenOfALockNorTheBeginningOfAValue(t *testing.T) {
+	d := newDesk(t, func(deps *admin.MarkersDeps, _ *journal.DB) { deps.Stores[0].Scheme.Lock = true })
+	lock := processing("1")
+	lock.Owner, lock.Value = "card 4111", []byte("card 4111")
+	d.shelf.put(lock)
+	unknown := inState("2", dedup.StateUnknown)
+	unknown.Detail = `no state has the value "card 4111"`
+	d.shelf.put(unknown)
+	for _, c := range []struct {
+		who  admin.Caller
+		sees bool
+	}{{viewer, false}, {operator, true}} {
+		var seen []dedup.Marker
+		page, err := d.Browse(t.Context(), c.who, "orders", dedup.MarkerQuery{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, page.Markers...)
+		for _, id := range []string{"1", "2"} {
+			one, err := d.Look(t.Context(), c.who, "orders", "msg:"+id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := d.Lookup(t.Context(), c.who, id)
+			if err != nil || len(found.Stores[0].Found) != 1 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			seen = append(seen, one.Marker, found.Stores[0].Found[0].Marker)
+		}
+		if len(seen) != 6 {
+			t.Fatalf("%+v", seen)
+		}
+		for _, mk := range seen {
+			if got := strings.Contains(mk.Owner+mk.Detail, "card 4111"); got != c.sees {
+				t.Errorf("%s sees the value: %t in %+v", c.who.Name, got, mk)
+			}
+			if !c.sees && mk.ID == "1" && !strings.HasPrefix(mk.Owner, "token sha256:") {
+				t.Errorf("one owner cannot be told from another: %q", mk.Owner)
+			}
+		}
+	}
+}
