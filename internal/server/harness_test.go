@@ -150,15 +150,15 @@ func (s *site) do(method, target, body string, headers ...string) *http.Response
 		}
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Minute)
 	defer cancel()
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(streamRecorder{w, cancel}, r.WithContext(ctx))
 	return w.Result()
 }
 
-// streamRecorder lets a recorder stand in for a connection whose client leaves with the first flush. Only streams flush: what
-// counts here is how they begin.
+// streamRecorder lets a recorder stand in for a connection whose client leaves a stream of hints with its first flush: what
+// counts here is how it begins.
 type streamRecorder struct {
 	*httptest.ResponseRecorder
 	leave context.CancelFunc
@@ -168,7 +168,9 @@ func (streamRecorder) SetWriteDeadline(time.Time) error { return nil }
 
 func (w streamRecorder) Flush() {
 	w.ResponseRecorder.Flush()
-	w.leave()
+	if w.Header().Get("Content-Type") == "text/event-stream" {
+		w.leave()
+	}
 }
 
 func (s *site) body(res *http.Response) string {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/url"
 	"time"
 
@@ -9,12 +8,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
-
-// lookupTimeout bounds a look-up in every store at once.
-const lookupTimeout = 5 * time.Second
-
-// termLimit is the longest id or business key that is looked up, in bytes.
-const termLimit = 2000
 
 // lookup answers the page of one id or business key across every store. The form sends `term`; the address to share has
 // `id`, because a control named id would hide the form's own.
@@ -49,16 +42,14 @@ func (s *Server) lookup(r *request) (response, error) {
 
 // lookedUp asks every store.
 func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
-	if term == "" || len(term) > termLimit {
-		return admin.LookupResult{}, badParameter("id", "must have 1 to 2,000 bytes")
+	if term == "" || len(term) > admin.MaxTerm {
+		return admin.LookupResult{}, badParameter("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
 	service, err := s.service()
 	if err != nil {
 		return admin.LookupResult{}, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
-	defer cancel()
-	result, err := service.Lookup(ctx, r.asker(), term)
+	result, err := service.Lookup(r.Context(), r.asker(), term) // bounds itself, store by store
 	for i := range result.Stores {
 		for j := range result.Stores[i].Found {
 			found := &result.Stores[i].Found[j]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -20,6 +21,8 @@ type judgedMarker struct {
 	dedup.Marker
 	verdict dedup.Verdict
 	reasons []string
+	// changed is what an operation of ours did to the marker after the list was read; nil for nothing.
+	changed *admin.Change
 }
 
 // markerJudge gives the verdict on a processing marker with its reasons.
@@ -70,10 +73,25 @@ func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time
 	if m.Status != "" && m.Status != string(m.State) {
 		l.Status = templates.Plain(m.Status, nameLimit)
 	}
+	if m.changed != nil {
+		l.Changed = changeView(*m.changed, base, now)
+	}
 	if m.Attempts != nil {
 		l.Attempts = templates.Number(float64(*m.Attempts))
 	}
 	return l
+}
+
+// changeView says what was done to a marker since the list was read.
+func changeView(c admin.Change, base string, now time.Time) *templates.MarkerChange {
+	v := &templates.MarkerChange{Result: string(c.Result), Cleared: c.Result == dedup.Cleared, Text: ago(c.At, now)}
+	if c.By != "" {
+		v.Text += " by " + templates.Plain(c.By, nameLimit).Short
+	}
+	if c.Operation != "" {
+		v.Href = operationAddress(base, c.Operation)
+	}
+	return v
 }
 
 // shownID is the id of a marker, and its key where the id could not be read.

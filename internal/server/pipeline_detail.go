@@ -133,8 +133,8 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	if pass.Retrying > 0 {
 		add("Being retried", templates.Number(float64(pass.Retrying)))
 	}
-	// The list has a page of its own, with verdicts: here stand the oldest.
-	const most = 8
+	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
+	const most = 10
 	line := func(m dedup.Marker) templates.MarkerLine {
 		m = masked(m, who)
 		m.Store = cmp.Or(m.Store, st.Name)
