@@ -47,6 +47,24 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 	}
 }
 
+// TestThePagesGiveTheRightRoleForChanges: changing markers needs an admin (routes.go), and no page may promise it to others.
+func TestThePagesGiveTheRightRoleForChanges(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatal(pages, err)
+	}
+	promise := regexp.MustCompile(`(?i)(operator|viewer)s? (can|may|selects?)\s+(clear|give|undo|change|set|markers)`)
+	for _, page := range append(pages, "../README.md", "../config.example.yaml") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := promise.FindString(string(text)); found != "" {
+			t.Errorf("%s says %q", page, found)
+		}
+	}
+}
+
 // TestTheFailureRateIsSaidAsItIsComputed: its denominator are attempts, not messages, of which duplicates are a part.
 func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
 	read := func(name string) string {
@@ -60,7 +78,7 @@ func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
 	if formula == nil {
 		t.Fatal("the formula of the failure rate was not found")
 	}
-	for _, name := range []string{"server/pipeline.go", "server/metrics.go", "../docs/figures.md"} {
+	for _, name := range []string{"server/windows.go", "server/metrics.go", "../docs/figures.md"} {
 		if !strings.Contains(read(name), formula[1]) {
 			t.Errorf("%s does not say %q", name, formula[1])
 		}

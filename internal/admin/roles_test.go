@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -36,7 +37,11 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Browse(t.Context(), who, "orders", dedup.MarkerQuery{Limit: 10})
 			return err
 		}},
-		"Look":   {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
+		"Look": {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
+		"Changed": {auth.Viewer, func(who admin.Caller) error {
+			_, err := d.Changed(t.Context(), who, "orders", time.Time{})
+			return err
+		}},
 		"Lookup": {auth.Viewer, func(who admin.Caller) error { _, err := d.Lookup(t.Context(), who, "1"); return err }},
 		"Plan": {auth.Admin, func(who admin.Caller) error {
 			_, err := d.Plan(t.Context(), who, admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders", Keys: []string{"msg:1"}})

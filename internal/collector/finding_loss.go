@@ -104,7 +104,7 @@ func messagesGivenUp(p *dedup.Pass, g growth, now time.Time) []dedup.Finding {
 		Kind: "messages_given_up", Tier: l.tier(),
 		Text:     l.sentence(now) + ": acked without the work, which is lost",
 		Evidence: evidence,
-		Mend: "All of them are in the list gave-up of the pipeline's markers, and as CSV. Look for the ids in the consumers' logs, " +
+		Mend: "The list gave-up of the pipeline's markers has them, up to 1,000, also as CSV. Look for the ids in the consumers' logs, " +
 			"mend what makes the work fail, then clear the retry counters and send the messages again.",
 	}}
 }

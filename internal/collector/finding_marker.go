@@ -148,7 +148,7 @@ func failedAndAcked(p *dedup.Pass, s dedup.Scheme, g growth, now time.Time) []de
 		Kind: "failed_and_acked", Tier: tier,
 		Text:     fmt.Sprintf("%s %s failed and acked: the work is lost%s", counted(n, "message"), verb(n, "was", "were"), when),
 		Evidence: evidence,
-		Mend:     "All of them are in the list failed of the pipeline's markers, with business keys, and as CSV. Mend the cause, clear the markers, then send the messages again.",
+		Mend:     "They are in the list failed of the pipeline's markers, with business keys; its CSV has those beyond the first 1,000 too. Mend the cause, clear the markers, then send the messages again.",
 	}}
 }
 

@@ -27,6 +27,8 @@ type tally struct {
 	bounds   []int64
 	expiries []int64
 	expiring bool
+	// lived counts the markers that their remaining life told.
+	lived int64
 
 	processing, failed, permanent, gaveUp aged
 	// attempts are retry counters by message id; full says that there were too many to keep.
@@ -56,6 +58,7 @@ func (t *tally) byLife(id string, expiry, now int64) bool {
 		return false
 	}
 	state := t.layout.lifeTells
+	t.lived++
 	t.count(id, state, expiry, now)
 	if state == dedup.Done {
 		t.completed(began(expiry, now, t.layout.cfg.TTL.Done))
@@ -69,7 +72,7 @@ func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 		return
 	}
 	t.count(id, d.state, expiry, now)
-	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, FirstSeen: t.at}
+	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample, FirstSeen: t.at}
 	m.Expires, m.Since = t.layout.dated(d, expiry, now)
 	switch d.state {
 	case dedup.Done:
@@ -169,7 +172,7 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 	rule := t.layout.cfg.Retry
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		t.byValue(key, id, unknown("a retry counter with the value %s", printable(value)), expiry, now)
+		t.byValue(key, id, unknown("a retry counter that is no whole number").in(value), expiry, now)
 		return
 	}
 	if t.full = t.full || len(t.attempts) >= maxAttempts; !t.full {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strings"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
@@ -14,6 +15,7 @@ type markerReader interface {
 	Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error)
 	Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error)
 	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
+	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]admin.Change, error)
 	WhyNot(store string) string
 }
 
@@ -67,9 +69,9 @@ func (s *Server) whyNoControls(r *request, store string) string {
 	return ""
 }
 
-// endSentence ends a text with a full stop.
+// endSentence ends a text that has no end yet with a full stop.
 func endSentence(s string) string {
-	if s == "" || strings.HasSuffix(s, ".") {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {
 		return s
 	}
 	return s + "."

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -16,6 +17,10 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	from, to, _ := q.window(snap.Interval)
 	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
 	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
+	t.Wide, events = brokerWide(events, now)
+	if len(t.Wide) > 0 {
+		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(len(t.Wide)))
+	}
 	if len(events) > trackLimit {
 		t.More = len(events) - trackLimit
 		events = events[t.More:]
@@ -23,12 +28,30 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	for i, e := range events {
 		share := float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100
 		t.Events = append(t.Events, templates.TrackEvent{
-			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: templates.Plain(e.Text, reasonLimit),
+			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: statement(e.Text),
 			X: strconv.FormatFloat(share, 'f', 2, 64) + "%", Place: share,
 		})
 	}
 	templates.ThinOut(t.Events)
 	return t
+}
+
+// brokerWide takes out the events that concern the whole broker and come in numbers: which pipeline they belong to cannot be
+// told, so that they stand apart and are not drawn beside its figures. The newest come first.
+func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, rest []dedup.Event) {
+	for _, e := range slices.Backward(events) {
+		if e.Kind == "channels_closed" && len(wide) < trackLimit {
+			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
+		}
+	}
+	return wide, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return templates.Number(float64(n)) + " times"
 }
 
 // eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
@@ -60,7 +83,7 @@ func eventWord(kind string) string {
 }
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
-func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) {
+func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who auth.Principal, now time.Time) {
 	v.Store = templates.Plain(p.Pipeline.Store, nameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
@@ -87,12 +110,12 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 	}
 	for i := range snap.Stores {
 		if snap.Stores[i].Name == p.Pipeline.Store {
-			storeDetail(v, &snap.Stores[i], p, now)
+			storeDetail(v, &snap.Stores[i], p, who, now)
 		}
 	}
 }
 
-func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, now time.Time) {
+func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who auth.Principal, now time.Time) {
 	add := func(label, value string) {
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}
@@ -110,13 +133,18 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	if pass.Retrying > 0 {
 		add("Being retried", templates.Number(float64(pass.Retrying)))
 	}
-	// The list of a pass is longer than a page of a pipeline should be.
-	const most = 50
+	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
+	const most = 10
+	line := func(m dedup.Marker) templates.MarkerLine {
+		m = masked(m, who)
+		m.Store = cmp.Or(m.Store, st.Name)
+		return markerLine(judgedMarker{Marker: m}, v.Frame.Base, pass.ClockOffset, now)
+	}
 	for _, m := range pass.OldestProcessing[:min(most, len(pass.OldestProcessing))] {
-		v.Oldest = append(v.Oldest, markerRow(m, pass.ClockOffset, now))
+		v.Oldest = append(v.Oldest, line(m))
 	}
 	for _, m := range pass.Undecodable {
-		v.Undecodable = append(v.Undecodable, markerRow(m, pass.ClockOffset, now))
+		v.Undecodable = append(v.Undecodable, line(m))
 	}
 }
 
@@ -130,7 +158,7 @@ func oldestText(p *dedup.PipelineStatus) string {
 		return "none"
 	}
 	why := cmp.Or(p.OldestProcessing.Why, n.Why, "no reading yet")
-	return "unknown: " + templates.Plain(why, reasonLimit).Short
+	return "unknown: " + templates.Sentence(shortWhy(p, why)).Short
 }
 
 // schemeText says in one line what consumers of the scheme do.
@@ -148,25 +176,7 @@ func schemeText(s dedup.Scheme) string {
 	if s.GiveUp > 0 {
 		text += fmt.Sprintf(", gives up after %d", s.GiveUp)
 	}
-	return templates.Plain(text, reasonLimit).Short
-}
-
-// markerRow is one line of a short list; offset is the store's clock minus ours.
-func markerRow(m dedup.Marker, offset time.Duration, now time.Time) templates.MarkerRow {
-	row := templates.MarkerRow{
-		Key: templates.Plain(m.Key, keyLimit), State: templates.Plain(string(m.State), nameLimit).Short, Age: "unknown", Since: moment(m.Since, now),
-		Expires: "never", Detail: templates.Plain(m.Detail, keyLimit),
-	}
-	if age := dedup.AgeOf(m, now, offset); age.Known {
-		row.Age = templates.Span(age.Span)
-		if age.AtLeast {
-			row.Age = "at least " + row.Age
-		}
-	}
-	if !m.Expires.IsZero() {
-		row.Expires = ago(m.Expires, now)
-	}
-	return row
+	return templates.Sentence(text).Short
 }
 
 func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now time.Time) {
@@ -177,10 +187,18 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,
-			Found: templates.Plain(q.Found, reasonLimit), Depth: figureView(blameless(q.Depth), "unknown", now),
+			Found: templates.Sentence(q.Found), Depth: figureView(blameless(q.Depth), "unknown", now),
 			Consumers: figureView(blameless(q.Consumers), "unknown", now),
 		})
 	}
+}
+
+// sourceErr is the error of a source, once: that of a source which is down stands at the top of the page.
+func sourceErr(p *dedup.PipelineStatus, h dedup.SourceHealth) string {
+	if h.Err != "" && slices.ContainsFunc(p.Down, func(d dedup.SourceHealth) bool { return d.Err == h.Err }) {
+		return "The reason stands at the top of this page."
+	}
+	return endSentence(h.Err)
 }
 
 // sourceRows are the sources that the pipeline depends on; all of them when it names none.
@@ -193,7 +211,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		word, tier := sourceWord(h)
 		row := templates.SourceRow{
 			Name: templates.Plain(h.Name, nameLimit), Tier: tier, Word: word, Since: moment(h.Since, now), Last: since(h.LastSuccess, now),
-			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Plain(h.Err, 2*reasonLimit),
+			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(sourceErr(p, h)),
 		}
 		if h.Took > 0 {
 			row.Took = templates.Latency(h.Took.Seconds())

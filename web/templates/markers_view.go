@@ -27,16 +27,23 @@ type MarkersView struct {
 	Meaning *Problem
 	Rows    []MarkerLine
 	// Judged, Counted, Owned and Detailed say which columns the table has: verdict, attempts, owner, detail.
+	// VerdictsAsOf is when the verdicts were reached if they are old, because the store does not answer; else it is zero.
+	VerdictsAsOf Moment
+
 	Judged   bool
 	Counted  bool
 	Owned    bool
 	Detailed bool
 	Pages    []PageLink
+	// PageNote says that the page that was asked for does not exist; empty when it does.
+	PageNote string
 	// Next is the address of the next page of a live reading; empty at its end.
-	Next  string
-	CSV   string
-	Empty Empty
-	Act   ActBar
+	Next string
+	// CSV is the address of the list as a table, and CSVText what its link says.
+	CSV     string
+	CSVText string
+	Empty   Empty
+	Act     ActBar
 }
 
 // A Crumb is one step of the way to a page.
@@ -82,7 +89,22 @@ type MarkerLine struct {
 	Attempts    string
 	Owner       Text
 	Detail      Text
+	// Changed is what was done to the marker since the list was read; nil for nothing.
+	Changed *MarkerChange
 }
+
+// A MarkerChange is what an operation did to a marker.
+type MarkerChange struct {
+	// Result is cleared or expiry set, Text when and by whom.
+	Result  string
+	Text    string
+	Cleared bool
+	// Href leads to the operation; empty for readers who may not see it.
+	Href string
+}
+
+// gone reports whether the marker is not there any more.
+func (l MarkerLine) gone() bool { return l.Changed != nil && l.Changed.Cleared }
 
 // A Life is the age of a marker against its time to live.
 type Life struct {
@@ -103,6 +125,8 @@ type Life struct {
 type ActBar struct {
 	// Missing says why nothing can be done here; the controls are absent then.
 	Missing Text
+	// Blocked says why the controls stand still at the moment; they are shown disabled then.
+	Blocked string
 	Action  string
 	// Store, List, Verdict and Query are sent along: they freeze the filter.
 	Store   string
@@ -120,6 +144,14 @@ type ActBar struct {
 
 // able reports whether the list has controls.
 func (a ActBar) able() bool { return a.Missing.Short == "" && (a.Clear || a.Expiry) }
+
+// verdictLabel heads the verdict of a marker on narrow screens.
+func (v MarkersView) verdictLabel() string {
+	if v.VerdictsAsOf.RFC == "" {
+		return "Verdict"
+	}
+	return "Verdict, as of " + v.VerdictsAsOf.Text
+}
 
 // all words the button that takes everything that matches.
 func (a ActBar) all() string {

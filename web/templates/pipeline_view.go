@@ -1,6 +1,9 @@
 package templates
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // PipelineView is the page of one pipeline.
 type PipelineView struct {
@@ -24,6 +27,9 @@ type PipelineView struct {
 	Down       []Problem
 	Windows    []WindowHead
 	Measures   []Measure
+	// WindowsOut says which windows are not shown and why, empty when all are; Unknown is what no window knows.
+	WindowsOut string
+	Unknown    Unknowns
 	Range      Range
 	Charts     []Chart
 	// ChartsMissing says why there is no history to draw; empty when there is.
@@ -31,8 +37,8 @@ type PipelineView struct {
 	Track         Track
 	States        []StateCount
 	MarkerFacts   []Fact
-	Oldest        []MarkerRow
-	Undecodable   []MarkerRow
+	Oldest        []MarkerLine
+	Undecodable   []MarkerLine
 	Store         string
 	// MarkersHref leads to the markers, MarkersLink says how many are stuck.
 	MarkersHref string
@@ -54,12 +60,15 @@ func hintWords(n int) string {
 	return whole(n) + " hints, which change no tier"
 }
 
-// A JudgedPart is one measure that takes part in the verdict.
+// A JudgedPart is one headline figure, with its part in the verdict if it has one.
 type JudgedPart struct {
 	Label  string
 	Figure Figure
 	Tier   string
 	Risk   string
+	// Link says what of the figure needs eyes, Href leads there; both empty when nothing does.
+	Link string
+	Href string
 }
 
 // A WindowHead is one column of the window table. Covered says how much of the window has data, empty when all has.
@@ -76,6 +85,19 @@ type Measure struct {
 	Figures []Figure
 	// Group begins a new group of measures.
 	Group bool
+}
+
+// Unknowns are the measures that are unknown in every window, folded into one Line.
+type Unknowns struct {
+	Line   string
+	Groups []UnknownGroup
+}
+
+// An UnknownGroup are measures that are unknown for one reason; Better says how to know them.
+type UnknownGroup struct {
+	Names  []string
+	Why    Text
+	Better Text
 }
 
 // A Range is the state of the range form.
@@ -100,16 +122,6 @@ type StateCount struct {
 	Count Figure
 	// Share of all markers, 0 to 1000.
 	Share int
-}
-
-// A MarkerRow is one marker.
-type MarkerRow struct {
-	Key     Text
-	State   string
-	Age     string
-	Since   Moment
-	Expires string
-	Detail  Text
 }
 
 // A DeadLetterRow is one dead-letter queue.
@@ -138,6 +150,9 @@ type SourceRow struct {
 type Track struct {
 	Events []TrackEvent
 	Ticks  []Tick
+	// Wide are events of the whole broker, newest first, which are not drawn; WideWord heads them.
+	Wide     []TrackEvent
+	WideWord string
 	// More counts events that were left out.
 	More int
 }
@@ -177,4 +192,9 @@ func ThinOut(events []TrackEvent) {
 			lastPhone = e.Place
 		}
 	}
+}
+
+// detailed reports whether any of the markers has a detail to show.
+func detailed(rows []MarkerLine) bool {
+	return slices.ContainsFunc(rows, func(l MarkerLine) bool { return l.Detail.Short != "" })
 }
