@@ -131,7 +131,7 @@ func blockCases() []findingCase {
 	}
 	slow := func(h *headSample) { h.Redeliveries = 0 }
 	return []findingCase{
-		{"looping", "fires and names the marker", loop(500, 3, held), dedup.Severe, []string{"500 redeliveries and 3 acks in 5m", "2 markers have been processing all that time", "m1<b>\uFFFD", "m2", "queue a<b>", "while others are acked"}},
+		{"looping", "fires and names the marker", loop(500, 3, held), dedup.Severe, []string{"500 redeliveries and 3 acks in 5 m", "2 markers have been processing all that time", "m1<b>\uFFFD", "m2", "queue a<b>", "while others are acked"}},
 		{"looping", "fires without a marker to name", loop(500, 0, nil), dedup.Severe, []string{"without progress"}},
 		{"looping", "names the outage of the store", loop(500, 0, nil, "store orders cannot be read since 03:12:00 UTC"), dedup.Severe, []string{"store orders cannot be read since 03:12:00 UTC"}},
 		{"looping", "is silent before a minute has passed", loopingMessages(loopSample{Redeliveries: 500}), silent, nil},
@@ -165,7 +165,7 @@ func recoveryCases() []findingCase {
 	}
 	const long = 5*time.Minute + 36*time.Second
 	return []findingCase{
-		{"recovering", "is a hint in the first minutes", after(time.Minute, long), dedup.Normal, []string{"Recovering: store orders", "was unreachable for 5m36s until 11:59:00 UTC; 6,669 messages waiting"}},
+		{"recovering", "is a hint in the first minutes", after(time.Minute, long), dedup.Normal, []string{"Recovering: store orders", "was unreachable for 5 m 36 s until 11:59:00 UTC; 6,669 messages waiting"}},
 		{"recovering", "says so when nobody knows how many wait", recovering(outage{"store a", findingNow.Add(-time.Hour), findingNow}, dedup.Figure{}, findingNow), dedup.Normal, []string{"how many messages wait is not known"}},
 		{"recovering", "is silent after five minutes", after(5*time.Minute, long), silent, nil},
 		{"recovering", "is silent about no outage", recovering(outage{}, dedup.Figure{}, findingNow), silent, nil},

@@ -64,7 +64,7 @@ func TestAnOutageIsNotTakenForALoopOnceItIsOver(t *testing.T) {
 		b.store.set(func(f *fakeSource) { f.err = nil })
 		flow(b, testInterval, 500, 0, 6669)
 		f := findingOf(b.pipeline(t, "orders"), "recovering")
-		if f == nil || f.Tier != dedup.Normal || !strings.Contains(f.Text, "Recovering: store orders was unreachable for 5m") || !strings.HasSuffix(f.Text, "6,669 messages waiting") {
+		if f == nil || f.Tier != dedup.Normal || !strings.Contains(f.Text, "Recovering: store orders was unreachable for 5 m") || !strings.HasSuffix(f.Text, "6,669 messages waiting") {
 			t.Errorf("just after: %+v", f)
 		}
 		for past := time.Duration(0); past < 4*time.Minute; past += testInterval {
@@ -84,7 +84,7 @@ func TestAnOutageIsNotTakenForALoopOnceItIsOver(t *testing.T) {
 		}
 		var said bool
 		for _, e := range b.pipeline(t, "orders").Events {
-			said = said || e.Kind == "source_up" && strings.Contains(e.Text, "store orders answers again after 5m")
+			said = said || e.Kind == "source_up" && strings.Contains(e.Text, "store orders answers again after 5 m")
 		}
 		if !said {
 			t.Errorf("no event says how long the outage was: %+v", b.pipeline(t, "orders").Events)
