@@ -72,6 +72,9 @@ func printSamples(w io.Writer, samples []dedup.Marker) {
 	fmt.Fprintf(t, "  id\tstate\tsince\texpires\t\n")
 	for _, m := range samples {
 		detail := m.Detail
+		if m.Sample != "" {
+			detail += ": " + m.Sample
+		}
 		if m.Owner != "" {
 			detail = strings.TrimSpace("held by " + m.Owner + " " + detail)
 		}

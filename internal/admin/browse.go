@@ -11,11 +11,13 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// MaxTerm is the longest message id or business key that can be looked up, in bytes.
+const MaxTerm = 512
+
 const (
 	// readTimeout bounds one reading of a store for a page, lookupTimeout that of each store in a lookup.
 	readTimeout   = 5 * time.Second
 	lookupTimeout = 2 * time.Second
-	maxTerm       = 512  // bytes of a term to look up
 	maxKey        = 4096 // bytes of a key to look at
 	maxPage       = 200
 	maxHistory    = 50
@@ -99,8 +101,8 @@ func (m *Markers) Lookup(ctx context.Context, who Caller, term string) (LookupRe
 	if err := m.allow(ctx, who, auth.Viewer, "look_up", ""); err != nil {
 		return LookupResult{}, err
 	}
-	if term == "" || len(term) > maxTerm || !utf8.ValidString(term) {
-		return LookupResult{}, invalid(fmt.Sprintf("A message id or business key to look up has 1 to %d bytes", maxTerm))
+	if term == "" || len(term) > MaxTerm || !utf8.ValidString(term) {
+		return LookupResult{}, invalid(fmt.Sprintf("A message id or business key to look up has 1 to %d bytes", MaxTerm))
 	}
 	result := LookupResult{Term: term, At: m.deps.Now(), Stores: make([]LookupAnswer, len(m.deps.Stores))}
 	var asked sync.WaitGroup

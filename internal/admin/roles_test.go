@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -34,6 +35,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 	}{
 		"Browse": {auth.Viewer, func(who admin.Caller) error {
 			_, err := d.Browse(t.Context(), who, "orders", dedup.MarkerQuery{Limit: 10})
+			return err
+		}},
+		"Changed": {auth.Viewer, func(who admin.Caller) error {
+			_, err := d.Changed(t.Context(), who, "orders", time.Time{})
 			return err
 		}},
 		"Look":   {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},

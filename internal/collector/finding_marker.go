@@ -37,7 +37,7 @@ func messagesGivenUp(p *dedup.Pass, now time.Time) []dedup.Finding {
 		Kind: "messages_given_up", Tier: tier,
 		Text:     fmt.Sprintf("%s %s given up since %s: acked without the work, which is lost", counted(n, "message"), verb(n, "was", "were"), since),
 		Evidence: evidence,
-		Mend: "All of them are in the list gave-up of the pipeline's markers, and as CSV. Look for the ids in the consumers' logs, " +
+		Mend: "The list gave-up of the pipeline's markers has them, up to 1,000, also as CSV. Look for the ids in the consumers' logs, " +
 			"mend what makes the work fail, then clear the retry counters and send the messages again.",
 	}}
 }
@@ -183,7 +183,7 @@ func failedAndAcked(p *dedup.Pass, s dedup.Scheme, g growth, now time.Time) []de
 		Kind: "failed_and_acked", Tier: tier,
 		Text:     fmt.Sprintf("%s %s failed and acked: the work is lost%s", counted(n, "message"), verb(n, "was", "were"), when),
 		Evidence: evidence,
-		Mend:     "All of them are in the list failed of the pipeline's markers, with business keys, and as CSV. Mend the cause, clear the markers, then send the messages again.",
+		Mend:     "They are in the list failed of the pipeline's markers, with business keys; its CSV has those beyond the first 1,000 too. Mend the cause, clear the markers, then send the messages again.",
 	}}
 }
 

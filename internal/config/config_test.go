@@ -10,7 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
+
+	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
 )
 
 const minimal = `
@@ -172,6 +177,32 @@ func TestTheExampleLoads(t *testing.T) {
 	exampleEnvironment(t)
 	if _, err := Load(example); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTheExampleShowsTheDefaults keeps the promise at the head of the example, for the sections that have defaults of their own.
+func TestTheExampleShowsTheDefaults(t *testing.T) {
+	exampleEnvironment(t)
+	shown, err := Load(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := Parse("test.yaml", []byte(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := cmp.Options{cmpopts.EquateEmpty()}
+	if d := cmp.Diff(server.DefaultConfig(), shown.Server, defaults); d != "" {
+		t.Errorf("server (-default +example):\n%s", d)
+	}
+	if d := cmp.Diff(plain.Collector, shown.Collector, defaults); d != "" {
+		t.Errorf("collector (-default +example):\n%s", d)
+	}
+	if h := shown.History; h.Retention != series.DefaultRetention || h.MaxBytes != series.DefaultMaxBytes {
+		t.Errorf("history: the example shows %v and %d bytes, the defaults are %v and %d", h.Retention, h.MaxBytes, series.DefaultRetention, int64(series.DefaultMaxBytes))
+	}
+	if d := cmp.Diff(plain.Pipelines[0].Limits, shown.Pipelines[1].Limits); d != "" {
+		t.Errorf("alerts.limits (-default +example):\n%s", d)
 	}
 }
 

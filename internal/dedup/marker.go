@@ -42,8 +42,11 @@ type Marker struct {
 	FirstSeen time.Time
 	// Expires is the absolute expiry by the store's clock; zero when the marker never expires.
 	Expires time.Time
-	// Detail says why a marker is unknown, or shows the beginning of an undecodable value with control characters escaped.
+	// Detail says what is odd about a marker, such as why it is unknown. It holds nothing of the value.
 	Detail string
+	// Sample is the beginning of a value that could not be decoded, at most 80 bytes, quoted with control characters escaped.
+	// It may be payload: it is shown to admins alone, and never kept.
+	Sample string `json:"-"`
 }
 
 // A Scheme is what a dedup store's owner decided: how a marker is written, and what consumers do on a hit.

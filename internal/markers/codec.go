@@ -55,13 +55,14 @@ type codec struct {
 	unit     time.Duration
 }
 
-// decoded is what a value says. Detail says why the state is unknown.
+// decoded is what a value says. Detail says why the state is unknown, without a byte of the value; sample is its beginning.
 type decoded struct {
 	state  dedup.State
 	status string
 	// at is the time that the value holds, zero where there is none.
 	at     time.Time
 	detail string
+	sample string
 	// owner names who holds a lock.
 	owner string
 }
@@ -108,12 +109,12 @@ func (k codec) decode(value string) decoded {
 	}
 	text, err := k.unwrap(value)
 	if err != nil {
-		return unknown("%v: %s", err, printable(value))
+		return unknown(err.Error()).in(value)
 	}
 	d := decoded{status: text}
 	if k.path != nil {
 		if d.status, err = jsonMember(text, k.path); err != nil {
-			return unknown("%v in %s", err, printable(text))
+			return unknown(err.Error()).in(text)
 		}
 	}
 	switch state, ok := k.states[d.status]; {
@@ -123,22 +124,26 @@ func (k codec) decode(value string) decoded {
 		// Any value will do, so that it is none of a status.
 		d.state, d.status = k.any, ""
 	case k.path != nil:
-		return unknown("no state has the value %s at $.%s", printable(d.status), strings.Join(k.path, "."))
+		return unknown("no state has the value at $." + strings.Join(k.path, ".")).in(d.status)
 	default:
-		return unknown("no state has the value %s%s", printable(text), hint(value, text))
+		return unknown("no state has the value" + hint(value, text)).in(text)
 	}
 	if !k.hasTime {
 		return d
 	}
 	d.at, err = k.time(text)
 	if err != nil && k.timePath == nil {
-		return unknown("%v: %s", err, printable(text))
+		return unknown(err.Error()).in(text)
 	}
 	return d
 }
 
-func unknown(format string, args ...any) decoded {
-	return decoded{state: dedup.StateUnknown, detail: fmt.Sprintf(format, args...)}
+func unknown(why string) decoded { return decoded{state: dedup.StateUnknown, detail: why} }
+
+// in adds the text that could not be read.
+func (d decoded) in(text string) decoded {
+	d.sample = printable(text)
+	return d
 }
 
 // hint names the codec that a value seems to be written with.

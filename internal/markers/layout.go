@@ -314,7 +314,7 @@ func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 
 // marker returns a marker as it was read.
 func (l *layout) marker(key string, d decoded, expiry, now int64) dedup.Marker {
-	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail}
+	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample}
 	m.Expires, m.Since = l.dated(d, expiry, now)
 	return l.named(m, key)
 }

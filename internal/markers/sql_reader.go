@@ -292,7 +292,7 @@ func (b *sqlBrowse) take(r sqlRow) {
 	if !r.hasID() {
 		return
 	}
-	if state, _ := b.layout.state(r); b.query.State != "" && state != b.query.State {
+	if state := b.layout.state(r).state; b.query.State != "" && state != b.query.State {
 		return
 	}
 	m := b.layout.marker(r)

@@ -262,21 +262,21 @@ func (r sqlRow) idLength() int64 {
 }
 
 // state returns the state of the row, and why it is unknown.
-func (l *sqlLayout) state(r sqlRow) (dedup.State, string) {
+func (l *sqlLayout) state(r sqlRow) decoded {
 	if l.states == nil {
-		return dedup.Done, ""
+		return decoded{state: dedup.Done}
 	}
 	if r.status == nil {
-		return dedup.StateUnknown, "the status is NULL"
+		return unknown("the status is NULL")
 	}
 	if state, ok := l.states[string(r.status)]; ok {
-		return state, ""
+		return decoded{state: state}
 	}
 	// CHAR columns are padded with blanks.
 	if state, ok := l.states[string(bytes.TrimRight(r.status, " "))]; ok {
-		return state, ""
+		return decoded{state: state}
 	}
-	return dedup.StateUnknown, "no state has the status " + printable(string(r.status))
+	return unknown("no state has the status").in(string(r.status))
 }
 
 // since returns when the row last changed, else when it was made; zero when neither is known.
@@ -303,7 +303,8 @@ func (l *sqlLayout) expiry(r sqlRow) time.Time {
 // marker makes a marker of a row. FirstSeen is left open.
 func (l *sqlLayout) marker(r sqlRow) dedup.Marker {
 	m := dedup.Marker{Store: l.cfg.Name, Status: string(r.status), Owner: string(r.owner), Since: l.since(r), Expires: l.expiry(r)}
-	m.State, m.Detail = l.state(r)
+	d := l.state(r)
+	m.State, m.Detail, m.Sample = d.state, d.detail, d.sample
 	if n, err := strconv.ParseInt(string(r.attempts), 10, 64); err == nil {
 		m.Attempts = &n
 	}

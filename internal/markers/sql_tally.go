@@ -60,7 +60,7 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 		t.nullIDs++
 		return
 	}
-	state, _ := t.layout.state(r)
+	state := t.layout.state(r).state
 	t.pass.Matched++
 	t.pass.States[state]++
 	since := t.layout.since(r)

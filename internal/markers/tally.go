@@ -69,7 +69,7 @@ func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 		return
 	}
 	t.count(id, d.state, expiry, now)
-	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, FirstSeen: t.at}
+	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample, FirstSeen: t.at}
 	m.Expires, m.Since = t.layout.dated(d, expiry, now)
 	switch d.state {
 	case dedup.Done:
@@ -169,7 +169,7 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 	rule := t.layout.cfg.Retry
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		t.byValue(key, id, unknown("a retry counter with the value %s", printable(value)), expiry, now)
+		t.byValue(key, id, unknown("a retry counter that is no whole number").in(value), expiry, now)
 		return
 	}
 	if t.full = t.full || len(t.attempts) >= maxAttempts; !t.full {

@@ -48,9 +48,9 @@ func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 	shop, err := playground.Start(ctx, config, broker, store, slog.New(slog.DiscardHandler))
 	must(t, err)
 	ledger := shop.Ledger()
-	waitUntil(t, 40*time.Second, "every pipeline has seen its faults", func() bool { return sawEveryFault(ledger, config) })
+	waitUntil(t, 60*time.Second, "every pipeline has seen its faults", func() bool { return sawEveryFault(ledger, config) })
 	shop.StopProducers()
-	draining, cancel := context.WithTimeout(ctx, 20*time.Second)
+	draining, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
 	must(t, shop.Drain(draining))
 
@@ -68,7 +68,7 @@ func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 		})
 	}
 
-	stopping, cancel := context.WithTimeout(ctx, 10*time.Second)
+	stopping, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
 	must(t, shop.Stop(stopping))
 	must(t, broker.Stop(ctx))
@@ -240,16 +240,16 @@ func TestTheShopRecoversFromServersThatRestart(t *testing.T) {
 	moves := func(what string) {
 		t.Helper()
 		before := shop.Ledger().Truth("orders").Processed
-		waitUntil(t, 20*time.Second, "messages move "+what, func() bool { return shop.Ledger().Truth("orders").Processed > before+20 })
+		waitUntil(t, 60*time.Second, "messages move "+what, func() bool { return shop.Ledger().Truth("orders").Processed > before+20 })
 	}
 	moves("at first")
 	must(t, store.Stop(ctx))
-	waitUntil(t, 10*time.Second, "the consumers feel the loss of the store", func() bool { return shop.Ledger().Truth("orders").StoreErrors > 0 })
+	waitUntil(t, 60*time.Second, "the consumers feel the loss of the store", func() bool { return shop.Ledger().Truth("orders").StoreErrors > 0 })
 	must(t, store.Restart(ctx))
 	moves("after the store is back")
 	must(t, broker.Restart(ctx))
 	moves("after the broker is back")
-	stopping, cancel := context.WithTimeout(ctx, 10*time.Second)
+	stopping, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
 	must(t, shop.Stop(stopping))
 	must(t, broker.Stop(ctx))

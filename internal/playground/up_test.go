@@ -123,7 +123,7 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 
 	must(t, child.Process.Kill())
 	_ = child.Wait() // it says that it was killed
-	waitUntil(t, 10*time.Second, "nothing of the killed playground listens", func() bool { return len(listening(t, dir, killed.String())) == 0 })
+	waitUntil(t, 60*time.Second, "nothing of the killed playground listens", func() bool { return len(listening(t, dir, killed.String())) == 0 })
 
 	var out transcript
 	ctx, cancel := context.WithCancel(t.Context())
@@ -134,7 +134,7 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 	if !strings.HasPrefix(lines[len(lines)-2], "Dashboard: http://127.0.0.1:") {
 		t.Errorf("the last line but one is %q", lines[len(lines)-2])
 	}
-	waitUntil(t, 20*time.Second, "the ledger's file is written", func() bool {
+	waitUntil(t, 60*time.Second, "the ledger's file is written", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "ledger.json"))
 		return err == nil && bytes.Contains(text, []byte(`"published"`))
 	})
@@ -144,8 +144,8 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 	started := time.Now()
 	cancel()
 	must(t, <-ended)
-	if took := time.Since(started); took > 15*time.Second {
-		t.Errorf("the stop took %s, want at most 15 s", took)
+	if took := time.Since(started); took > 60*time.Second {
+		t.Errorf("the stop took %s, want at most a minute", took)
 	}
 	if ports := listening(t, dir, out.String()); len(ports) > 0 {
 		t.Errorf("after the stop somebody still listens on %v", ports)
@@ -158,7 +158,7 @@ func TestCtrlCWhileThePlaygroundStartsLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- playground.Up(ctx, upOptions(dir, &transcript{})) }()
-	waitUntil(t, 20*time.Second, "the broker is on its way up", func() bool {
+	waitUntil(t, 60*time.Second, "the broker is on its way up", func() bool {
 		log, err := os.ReadFile(filepath.Join(dir, "rabbitmq", "rabbitmq.log"))
 		return err == nil && len(log) > 0
 	})

@@ -29,7 +29,7 @@ func (s *Server) apiPipelines(r *request) (response, error) {
 	verdicts := s.verdictsAt(snap, now)
 	rank := map[string]int{}
 	for i := range snap.Pipelines {
-		p := pipelineOf(&snap.Pipelines[i], verdicts[i], now)
+		p := pipelineOf(snap, &snap.Pipelines[i], verdicts[i], readingOf(snap, now))
 		if filter.admits(p) {
 			body.Pipelines = append(body.Pipelines, p)
 			rank[p.Name] = verdicts[i].Tier.Rank()
@@ -113,7 +113,7 @@ func (s *Server) apiPipeline(r *request) (response, error) {
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {
-			return jsonBody{v: detailOf(snap, &snap.Pipelines[i], s.verdictsAt(snap, now)[i], now)}, nil
+			return jsonBody{v: detailOf(snap, &snap.Pipelines[i], s.verdictsAt(snap, now)[i], readingOf(snap, now))}, nil
 		}
 	}
 	if snap.Round == 0 {

@@ -65,6 +65,58 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 	return j
 }
 
+// reading writes figures as they hold at now. While rounds are late, why says so: then no old number passes for one of now.
+type reading struct {
+	now time.Time
+	why string
+}
+
+// readingOf is how figures of a snapshot are to be written at now.
+func readingOf(snap *dedup.Snapshot, now time.Time) reading { return reading{now, late(snap, now)} }
+
+func (r reading) figure(f dedup.Figure) figureJSON {
+	if r.why != "" {
+		old := f
+		f = dedup.Unknown(old.Unit, r.why)
+		// When its newest sample was taken is still so.
+		f.Source, f.Formula, f.Window, f.At = old.Source, old.Formula, old.Window, old.At
+	}
+	return figureOf(f, r.now)
+}
+
+// sources writes the health of sources. While rounds are late nobody knows whether they answer.
+func (r reading) sources(all []dedup.SourceHealth) []sourceJSON {
+	out := make([]sourceJSON, len(all))
+	for i, h := range all {
+		out[i] = sourceOf(h)
+		if r.why != "" {
+			out[i].OK, out[i].Error, out[i].Note, out[i].Took = false, r.why, "", nil
+		}
+	}
+	return out
+}
+
+// down are the sources of a pipeline that do not answer: all of them while rounds are late.
+func (r reading) down(snap *dedup.Snapshot, p *dedup.PipelineStatus) []sourceJSON {
+	if r.why == "" {
+		return r.sources(p.Down)
+	}
+	return r.sources(sourcesOf(snap, p))
+}
+
+// sourcesOf returns the sources that the pipeline depends on.
+func sourcesOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.SourceHealth {
+	var out []dedup.SourceHealth
+	for _, name := range p.Sources {
+		for _, h := range snap.Sources {
+			if h.Name == name {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
 // number returns nil for what JSON cannot say: NaN and infinities.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -112,7 +164,7 @@ type pipelineJSON struct {
 	Down []sourceJSON `json:"down"`
 }
 
-func pipelineOf(p *dedup.PipelineStatus, v alerts.Verdict, now time.Time) pipelineJSON {
+func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r reading) pipelineJSON {
 	labels := p.Pipeline.Labels
 	if labels == nil {
 		labels = map[string]string{}
@@ -121,10 +173,10 @@ func pipelineOf(p *dedup.PipelineStatus, v alerts.Verdict, now time.Time) pipeli
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
 		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store,
 		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
-		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), figureOf(v.Judged, now)},
-		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), figureOf(v.JudgedLatency, now)},
-		DeadLetters: figureOf(p.DeadLetters, now), Ready: figureOf(p.Ready, now), Unacked: figureOf(p.Unacked, now),
-		Consumers: figureOf(p.Consumers, now), LastActivity: timeOf(p.LastActivity), Down: sourcesOf(p.Down),
+		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
+		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},
+		DeadLetters: r.figure(p.DeadLetters), Ready: r.figure(p.Ready), Unacked: r.figure(p.Unacked),
+		Consumers: r.figure(p.Consumers), LastActivity: timeOf(p.LastActivity), Down: r.down(snap, p),
 	}
 }
 
@@ -239,13 +291,13 @@ type eventJSON struct {
 	Text string     `json:"text"`
 }
 
-func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, now time.Time) pipelineDetailJSON {
-	f := func(x dedup.Figure) figureJSON { return figureOf(x, now) }
+func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r reading) pipelineDetailJSON {
+	f := r.figure
 	d := pipelineDetailJSON{
-		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(p, v, now),
+		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(snap, p, v, r),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]figureJSON{},
 		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), Stuck: f(p.Stuck), Verdicts: map[string]figureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
-		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, Sources: []sourceJSON{}, Findings: []findingJSON{}, Events: []eventJSON{},
+		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, Sources: r.sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
 		d.Windows = append(d.Windows, windowOf(w, f))
@@ -259,15 +311,10 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, n
 	for _, q := range p.DeadLetterQueues {
 		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers)})
 	}
-	for _, name := range p.Sources {
-		for _, h := range snap.Sources {
-			if h.Name == name {
-				d.Sources = append(d.Sources, sourceOf(h))
-			}
+	if r.why == "" { // a hazard that was seen long ago may be gone
+		for _, x := range p.Findings {
+			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Mend})
 		}
-	}
-	for _, x := range p.Findings {
-		d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Mend})
 	}
 	for _, e := range p.Events {
 		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})

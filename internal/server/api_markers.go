@@ -49,6 +49,16 @@ type markerJSON struct {
 	Detail  string     `json:"detail"`
 	Verdict string     `json:"verdict"`
 	Reasons []string   `json:"reasons"`
+	// Changed is what an operation did to the marker after the list was read; null for nothing.
+	Changed *changeJSON `json:"changed"`
+}
+
+// changeJSON is what an operation did to a marker. By and Operation are empty for viewers.
+type changeJSON struct {
+	Result    string     `json:"result"`
+	At        *time.Time `json:"at"`
+	By        string     `json:"by"`
+	Operation string     `json:"operation"`
 }
 
 func markerOf(m judgedMarker) markerJSON {
@@ -56,6 +66,9 @@ func markerOf(m judgedMarker) markerJSON {
 		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
 		Attempts: m.Attempts, Since: timeOf(m.Since), FirstSeen: timeOf(m.FirstSeen), Expires: timeOf(m.Expires), Detail: m.Detail,
 		Verdict: string(m.verdict), Reasons: list(m.reasons),
+	}
+	if c := m.changed; c != nil {
+		j.Changed = &changeJSON{string(c.Result), timeOf(c.At), c.By, c.Operation}
 	}
 	if !utf8.ValidString(m.Key) {
 		j.KeyBase64 = []byte(m.Key)
@@ -101,19 +114,13 @@ func (m markersPage) listJSON(body *markersJSON) {
 	if m.st != nil && m.st.Stats.Pass != nil {
 		body.At = timeOf(m.st.Stats.Pass.Ended)
 	}
-	all := m.listed()
-	m.q.sorted(all)
-	listed, matching := len(all), 0
-	for _, x := range all {
-		if !m.q.admits(x.Marker) || m.q.verdict != "" && x.verdict != m.q.verdict {
-			continue
-		}
-		if matching/markersPerPage == m.q.page-1 {
-			body.Markers = append(body.Markers, markerOf(x))
-		}
-		matching++
+	list := m.selected()
+	matching := len(list.matching)
+	first := min((m.q.page-1)*markersPerPage, matching)
+	for _, x := range list.matching[first:min(first+markersPerPage, matching)] {
+		body.Markers = append(body.Markers, markerOf(x))
 	}
-	body.Listed, body.Matching = &listed, &matching
+	body.Listed, body.Matching = &list.listed, &matching
 }
 
 // lookupJSON is the answer of /api/v1/lookup.

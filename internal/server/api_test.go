@@ -120,6 +120,52 @@ func TestAPIForgetsTheTierWhenRoundsStop(t *testing.T) {
 	}
 }
 
+func TestAPIAndMetricsGiveNoOldNumberWhenRoundsStop(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	snap := sampleSnapshot()
+	snap.Interval, snap.At = 15*time.Second, time.Now().Add(-2*time.Hour)
+	s.snapshots.snap.Store(snap)
+	for _, path := range []string{"/api/v1/pipelines", "/api/v1/pipelines/orders"} {
+		var body any
+		s.api(path, &body)
+		figures := 0
+		walkFigures(body, func(f map[string]any) {
+			figures++
+			if f["value"] != nil || f["quality"] != "unknown" || !strings.Contains(f["why"].(string), "Stale since") {
+				t.Errorf("%s, two hours after the last round: %v", path, f)
+			}
+		})
+		if figures < 5 {
+			t.Errorf("%s: only %d figures", path, figures)
+		}
+	}
+	var d pipelineDetailJSON
+	s.api("/api/v1/pipelines/orders", &d)
+	if len(d.Down) != 1 || d.Down[0].OK || len(d.Sources) != 1 || d.Sources[0].OK || !strings.Contains(d.Sources[0].Error, "Stale since") || d.Sources[0].LastSuccess == nil {
+		t.Errorf("down %+v of %+v", d.Down, d.Sources)
+	}
+	if len(d.Findings) != 0 {
+		t.Errorf("old findings: %+v", d.Findings)
+	}
+	if ready := s.body(s.do("GET", "/readyz", "", "Authorization", "Bearer "+viewerToken)); strings.Contains(ready, `"ok": true`) {
+		t.Errorf("readyz: %s", ready)
+	}
+	metrics := s.body(s.do("GET", "/metrics", "", "Authorization", "Bearer "+viewerToken))
+	for _, line := range strings.Split(metrics, "\n") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "), " ")
+		name, _, _ = strings.Cut(name, "{")
+		switch {
+		case !strings.HasPrefix(name, "dedup_"), strings.HasPrefix(name, "dedup_dashboard_"):
+		case name == "dedup_rounds_total", name == "dedup_last_round_timestamp_seconds", name == "dedup_source_last_success_timestamp_seconds":
+		default:
+			t.Errorf("two hours after the last round /metrics says %s", line)
+		}
+	}
+	if !strings.Contains(metrics, "dedup_source_last_success_timestamp_seconds{") {
+		t.Error("/metrics does not say when the source last answered")
+	}
+}
+
 // walkFigures calls f for everything that looks like a figure.
 func walkFigures(v any, f func(map[string]any)) {
 	switch v := v.(type) {

@@ -228,7 +228,8 @@ func (e eventStream) pending(st *stream) (text string, check bool) {
 	return b.String(), check
 }
 
-// sendNow writes and flushes within the deadline.
+// sendNow writes and flushes within the deadline, and then takes the deadline back: over HTTP/2 it is a timer that resets the
+// stream when it passes, whether anything is being written or not.
 func sendNow(w http.ResponseWriter, rc *http.ResponseController, text string) error {
 	if err := rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
 		return err
@@ -236,5 +237,8 @@ func sendNow(w http.ResponseWriter, rc *http.ResponseController, text string) er
 	if _, err := w.Write([]byte(text)); err != nil {
 		return err
 	}
-	return rc.Flush()
+	if err := rc.Flush(); err != nil {
+		return err
+	}
+	return rc.SetWriteDeadline(time.Time{})
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -54,7 +55,7 @@ func (l *memoryListener) dial(t *testing.T, topics, headers string) net.Conn {
 }
 
 // lines reads what the stream sends into a channel, until it ends.
-func lines(c net.Conn) <-chan string {
+func lines(c io.Reader) <-chan string {
 	out := make(chan string, 1000)
 	go func() {
 		defer close(out)
@@ -91,17 +92,22 @@ func inBubble(t *testing.T, f func(t *testing.T, s *site, l *memoryListener)) {
 		// The channels of the hub must belong to the bubble.
 		s.Server.hub = newHub()
 		l := newMemoryListener()
+		s.http.Protocols = new(http.Protocols)
+		s.http.Protocols.SetHTTP1(true)
+		s.http.Protocols.SetUnencryptedHTTP2(true) // as over TLS, without a certificate
 		served := make(chan error)
 		go func() { served <- s.Serve(l) }()
+		defer func() { // also after a test that stopped half way: what it left running would hide why
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if err := s.Shutdown(ctx); err != nil {
+				t.Errorf("shutdown: %v", err)
+			}
+			if err := <-served; err != nil {
+				t.Errorf("serve: %v", err)
+			}
+		}()
 		f(t, s, l)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
-			t.Errorf("shutdown: %v", err)
-		}
-		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
-		}
 	})
 }
 

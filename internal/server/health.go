@@ -2,8 +2,7 @@ package server
 
 import (
 	"net/http"
-
-	"dedup-dashboard/internal/dedup"
+	"time"
 )
 
 // healthz says that the process answers, and nothing else.
@@ -29,7 +28,8 @@ func (s *Server) readyz(r *request) (response, error) {
 		body.Ready = true
 	}
 	if r.Who.Can(viewer) {
-		body.Sources = sourcesOf(s.snapshots.Snapshot().Sources)
+		snap := s.snapshots.Snapshot()
+		body.Sources = readingOf(snap, time.Now()).sources(snap.Sources)
 	}
 	status := http.StatusOK
 	if !body.Ready {
@@ -45,12 +45,4 @@ func (s *Server) historyOpen() bool {
 	default:
 		return false
 	}
-}
-
-func sourcesOf(all []dedup.SourceHealth) []sourceJSON {
-	out := make([]sourceJSON, len(all))
-	for i, h := range all {
-		out[i] = sourceOf(h)
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/url"
 	"time"
 
@@ -9,12 +8,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
-
-// lookupTimeout bounds a look-up in every store at once.
-const lookupTimeout = 5 * time.Second
-
-// termLimit is the longest id or business key that is looked up, in bytes.
-const termLimit = 2000
 
 // lookup answers the page of one id or business key across every store. The form sends `term`; the address to share has
 // `id`, because a control named id would hide the form's own.
@@ -49,16 +42,21 @@ func (s *Server) lookup(r *request) (response, error) {
 
 // lookedUp asks every store.
 func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
-	if term == "" || len(term) > termLimit {
-		return admin.LookupResult{}, badParameter("id", "must have 1 to 2,000 bytes")
+	if term == "" || len(term) > admin.MaxTerm {
+		return admin.LookupResult{}, badParameter("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
 	service, err := s.service()
 	if err != nil {
 		return admin.LookupResult{}, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
-	defer cancel()
-	return service.Lookup(ctx, r.asker(), term)
+	result, err := service.Lookup(r.Context(), r.asker(), term) // bounds itself, store by store
+	for i := range result.Stores {
+		for j := range result.Stores[i].Found {
+			found := &result.Stores[i].Found[j]
+			found.Marker = masked(found.Marker, r.Who)
+		}
+	}
+	return result, err
 }
 
 // lookupSum says what was found. A store that did not answer is never silence about a marker.
@@ -115,8 +113,8 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 	if j.Retry != nil {
 		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
 	}
-	if j.Detail != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(j.Detail, reasonLimit).Short})
+	if detail := detailText(j.Marker); detail != "" {
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, reasonLimit).Short})
 	}
 	return h
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -19,14 +21,17 @@ type judgedMarker struct {
 	dedup.Marker
 	verdict dedup.Verdict
 	reasons []string
+	// changed is what an operation of ours did to the marker after the list was read; nil for nothing.
+	changed *admin.Change
 }
 
 // markerJudge gives the verdict on a processing marker with its reasons.
 type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 
-// of adds the verdict to a processing marker, from what the broker says of the pipelines of its store.
-func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus) judgedMarker {
-	j := judgedMarker{Marker: m}
+// of adds the verdict to a processing marker, from what the broker says of the pipelines of its store, and masks the marker
+// for who asks.
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who auth.Principal) judgedMarker {
+	j := judgedMarker{Marker: masked(m, who)}
 	switch {
 	case m.State != dedup.Processing:
 	case judge == nil:
@@ -63,15 +68,30 @@ func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time
 		Anchor: anchor(m.Store, m.Key), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
 		ID: templates.Plain(shownID(m.Marker), keyLimit), BusinessKey: templates.Plain(m.BusinessKey, keyLimit), Verdict: string(m.verdict),
 		Why: templates.Plain(strings.Join(m.reasons[:min(1, len(m.reasons))], ""), reasonLimit), Life: lifeOf(m.Marker, offset, now),
-		Owner: templates.Plain(m.Owner, nameLimit), Detail: templates.Plain(m.Detail, reasonLimit),
+		Owner: templates.Plain(m.Owner, nameLimit), Detail: templates.Plain(detailText(m.Marker), reasonLimit),
 	}
 	if m.Status != "" && m.Status != string(m.State) {
 		l.Status = templates.Plain(m.Status, nameLimit)
+	}
+	if m.changed != nil {
+		l.Changed = changeView(*m.changed, base, now)
 	}
 	if m.Attempts != nil {
 		l.Attempts = templates.Number(float64(*m.Attempts))
 	}
 	return l
+}
+
+// changeView says what was done to a marker since the list was read.
+func changeView(c admin.Change, base string, now time.Time) *templates.MarkerChange {
+	v := &templates.MarkerChange{Result: string(c.Result), Cleared: c.Result == dedup.Cleared, Text: ago(c.At, now)}
+	if c.By != "" {
+		v.Text += " by " + templates.Plain(c.By, nameLimit).Short
+	}
+	if c.Operation != "" {
+		v.Href = operationAddress(base, c.Operation)
+	}
+	return v
 }
 
 // shownID is the id of a marker, and its key where the id could not be read.

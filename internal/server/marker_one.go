@@ -45,6 +45,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	}
 	now := time.Now().In(zone(r))
 	got.Store, got.Key = store, key
+	got.Marker = masked(got.Marker, r.Who)
 	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), nameLimit).Short)
 	v := templates.MarkerView{
 		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*keyLimit), Gone: gone, ReadAt: moment(now, now),
@@ -68,7 +69,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.S
 	v.Life = lifeOf(got.Marker, offset, now)
 	v.ReadAt = moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
-	v.Detail = templates.Plain(got.Detail, reasonLimit)
+	v.Detail = templates.Plain(detailText(got.Marker), reasonLimit)
 	v.Value = valueView(got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{

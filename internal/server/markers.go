@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -23,10 +24,13 @@ type markersPage struct {
 	p     *dedup.PipelineStatus
 	st    *dedup.StoreStatus
 	q     markersQuery
+	who   auth.Principal
 	judge markerJudge
-	now   time.Time
-	base  string
-	path  string
+	// changed is what operations did to the store's markers since the last pass began, by key.
+	changed map[string]admin.Change
+	now     time.Time
+	base    string
+	path    string
 	// live is the page of a live reading, liveErr why there is none.
 	live    *admin.BrowsePage
 	liveErr error
@@ -49,9 +53,20 @@ func (m markersPage) listed() []judgedMarker {
 	out := make([]judgedMarker, 0, len(list))
 	for _, x := range list {
 		x.Store = cmp.Or(x.Store, m.st.Name)
-		out = append(out, m.judge.of(x, m.st))
+		j := m.judge.of(x, m.st, m.who)
+		j.changed = m.changeOf(x)
+		out = append(out, j)
 	}
 	return out
+}
+
+// changeOf is what an operation did to a marker after the pass saw it. A marker that began after that is another one.
+func (m markersPage) changeOf(x dedup.Marker) *admin.Change {
+	c, ok := m.changed[x.Key]
+	if !ok || c.Result == dedup.Restored || !x.Since.IsZero() && x.Since.Add(-m.offset()).After(c.At) {
+		return nil
+	}
+	return &c
 }
 
 // total is how many markers the last pass counted in the list; -1 when that is not known.
@@ -131,25 +146,37 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	return v
 }
 
+// selected is what a query selects from a list of the last complete pass, in its order.
+type selected struct {
+	listed   int
+	matching []judgedMarker
+	// verdicts counts what passes the text filter, whatever verdict is asked for.
+	verdicts map[dedup.Verdict]int
+}
+
+func (m markersPage) selected() selected {
+	all := m.listed()
+	s := selected{listed: len(all), matching: make([]judgedMarker, 0, len(all)), verdicts: map[dedup.Verdict]int{}}
+	for _, x := range all {
+		if m.q.admits(x.Marker) {
+			s.verdicts[x.verdict]++
+			if m.q.verdict == "" || x.verdict == m.q.verdict {
+				s.matching = append(s.matching, x)
+			}
+		}
+	}
+	m.q.sorted(s.matching)
+	return s
+}
+
 // paged fills the page from the last complete pass.
 func (m markersPage) paged(v *templates.MarkersView) {
-	all := m.listed()
-	matching := make([]judgedMarker, 0, len(all))
-	counts := map[dedup.Verdict]int{}
-	for _, x := range all {
-		if !m.q.admits(x.Marker) {
-			continue
-		}
-		counts[x.verdict]++
-		if m.q.verdict == "" || x.verdict == m.q.verdict {
-			matching = append(matching, x)
-		}
+	list := m.selected()
+	matching := list.matching
+	if m.q.state == string(admin.ProcessingList) && list.listed > 0 {
+		v.Verdicts = m.verdictTabs(list.verdicts)
 	}
-	if m.q.state == string(admin.ProcessingList) && len(all) > 0 {
-		v.Verdicts = m.verdictTabs(counts)
-	}
-	m.q.sorted(matching)
-	v.Listed = m.listedText(len(all), len(matching))
+	v.Listed = m.listedText(list.listed, len(matching))
 	pages := max(1, (len(matching)+markersPerPage-1)/markersPerPage)
 	page := min(m.q.page, pages)
 	first := (page - 1) * markersPerPage
@@ -157,11 +184,9 @@ func (m markersPage) paged(v *templates.MarkersView) {
 		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))
 	}
 	v.Pages = m.pages(page, pages)
-	v.Empty = m.empty(len(all))
-	if len(all) > 0 {
-		csv := m.q
-		csv.page = 1
-		v.CSV = csv.address(m.path + ".csv")
+	v.Empty = m.empty(list.listed)
+	if list.listed > 0 {
+		v.CSV, v.CSVText = m.csvLink(list.listed)
 	}
 	v.Act = m.actBar(len(matching))
 }
@@ -185,6 +210,7 @@ func (m markersPage) browsed(v *templates.MarkersView) {
 	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", moment(m.live.At, m.now).Text, counted(int(m.live.Examined), "key or row"))
 	v.Cost = strings.Replace(v.Cost, "key or rows", "keys or rows", 1)
 	v.Empty = templates.Empty{Heading: "None on this page", Text: "The part of the store that was looked at holds no such marker."}
+	v.CSV, v.CSVText = m.csvLink(0)
 	if m.live.Next != "" {
 		next := m.q
 		next.cursor = m.live.Next
@@ -226,10 +252,23 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	if err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: r.Who, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
+	m.changed = s.changed(r, m.st)
 	m.missing = s.whyNoControls(r, p.Pipeline.Store)
 	return m, nil
+}
+
+// changed asks what operations did since the last pass over a store began. Lists are shown without it when that is not known.
+func (s *Server) changed(r *request, st *dedup.StoreStatus) map[string]admin.Change {
+	if s.markers == nil || st == nil || st.Stats.Pass == nil {
+		return nil
+	}
+	changes, err := s.markers.Changed(r.Context(), r.asker(), st.Name, st.Stats.Pass.Started)
+	if err != nil {
+		s.log.Warn("recent operations cannot be read", "request", r.ID, "store", st.Name, "err", err)
+	}
+	return changes
 }
 
 func (m *markersPage) browse(s *Server, r *request) {
@@ -247,43 +286,8 @@ func (m *markersPage) browse(s *Server, r *request) {
 		m.liveErr = err
 		return
 	}
+	for i := range got.Markers {
+		got.Markers[i] = masked(got.Markers[i], r.Who)
+	}
 	m.live = &got
-}
-
-// markersCSV gives a whole list of the last complete pass: the messages that were lost, to be sent again by their producer.
-func (s *Server) markersCSV(r *request) (response, error) {
-	m, err := s.markersPage(r)
-	if err != nil {
-		return nil, err
-	}
-	if m.q.live() {
-		return nil, badParameter("state", "must be a list of the last pass: processing, failed, no-expiry or gave-up")
-	}
-	list := m.listed()
-	m.q.sorted(list)
-	rows := [][]string{{"id", "business_key", "key", "state", "status", "verdict", "since", "expires", "failures", "owner"}}
-	for _, x := range list {
-		if !m.q.admits(x.Marker) || m.q.verdict != "" && x.verdict != m.q.verdict {
-			continue
-		}
-		attempts := ""
-		if x.Attempts != nil {
-			attempts = fmt.Sprint(*x.Attempts)
-		}
-		rows = append(rows, []string{
-			csvText(x.ID), csvText(x.BusinessKey), csvText(x.Key), csvText(string(x.State)), csvText(x.Status), string(x.verdict),
-			csvTime(x.Since), csvTime(x.Expires), attempts, csvText(x.Owner),
-		})
-	}
-	return csvBody{filename: m.p.Pipeline.Name + "-" + m.q.state + ".csv", rows: rows}, nil
-}
-
-// csvText shows what cannot be seen; a cell is cut at the limit of what any text shows.
-func csvText(s string) string { return templates.Plain(s, 600).Short }
-
-func csvTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strings"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
@@ -14,6 +15,7 @@ type markerReader interface {
 	Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error)
 	Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error)
 	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
+	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]admin.Change, error)
 	WhyNot(store string) string
 }
 

@@ -166,10 +166,15 @@ func (c *snapshotCollector) Collect(out chan<- prometheus.Metric) {
 		emit(c.roundAt, prometheus.GaugeValue, seconds(snap.At))
 	}
 	for _, h := range snap.Sources {
-		c.source(h, emit)
+		if !h.LastSuccess.IsZero() {
+			emit(c.success, prometheus.GaugeValue, seconds(h.LastSuccess), h.Name)
+		}
 	}
 	if late(snap, time.Now()) != "" {
-		return // an old figure would pass for one of now
+		return // an old figure, and an old word on a source, would pass for one of now
+	}
+	for _, h := range snap.Sources {
+		c.source(h, emit)
 	}
 	for i, v := range c.verdicts(snap) {
 		c.pipeline(&snap.Pipelines[i], v, emit)

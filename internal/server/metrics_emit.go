@@ -21,9 +21,6 @@ func (c *snapshotCollector) source(h dedup.SourceHealth, emit emitter) {
 	emit(c.up, prometheus.GaugeValue, truth(h.OK), h.Name)
 	emit(c.took, prometheus.GaugeValue, h.Took.Seconds(), h.Name)
 	emit(c.miss, prometheus.CounterValue, float64(h.Missed), h.Name)
-	if !h.LastSuccess.IsZero() {
-		emit(c.success, prometheus.GaugeValue, seconds(h.LastSuccess), h.Name)
-	}
 }
 
 func (c *snapshotCollector) pipeline(p *dedup.PipelineStatus, v alerts.Verdict, emit emitter) {

@@ -251,7 +251,9 @@ func compareText(a, b string) int { return cmp.Compare(strings.ToLower(a), strin
 
 // headline sums what can be summed over the pipelines that know it, and says how many those are.
 func headline(all []judged) []templates.Stat {
-	t := tally{of: len(all), known: map[string]int{}, atLeast: map[string]bool{}}
+	t := tally{
+		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, atLeast: map[string]bool{},
+	}
 	for _, p := range all {
 		t.add(p)
 	}
@@ -262,18 +264,20 @@ func headline(all []judged) []templates.Stat {
 	return []templates.Stat{
 		messages,
 		t.stat("Duplicate rate", "rate", templates.PercentRange(t.low/t.n, t.high/t.n)),
-		t.stat("Dead letters", "dead", templates.Number(t.dead)),
-		t.stat("Processing markers", "busy", templates.Number(t.busy)),
+		t.stat("Dead letters", "dead", templates.Number(sum(t.dead))),
+		t.stat("Processing markers", "busy", templates.Number(sum(t.busy))),
 	}
 }
 
 // A tally adds up the figures of all pipelines, and counts how many of them know each.
 type tally struct {
-	of                             int
-	rate, n, low, high, dead, busy float64
-	window                         time.Duration
-	known                          map[string]int
-	atLeast                        map[string]bool
+	of                 int
+	rate, n, low, high float64
+	// dead is by dead-letter queue and busy by store: pipelines that share one show the same messages and markers.
+	dead, busy map[string]float64
+	window     time.Duration
+	known      map[string]int
+	atLeast    map[string]bool
 }
 
 func (t *tally) add(p judged) {
@@ -289,13 +293,34 @@ func (t *tally) add(p judged) {
 		t.count("rate", d)
 	}
 	if p.DeadLetters.Known() {
-		t.dead += p.DeadLetters.Value
+		t.addDeadLetters(p.PipelineStatus)
 		t.count("dead", p.DeadLetters)
 	}
 	if f := processing(p.PipelineStatus); f.Known() {
-		t.busy += f.Value
+		t.busy[p.Pipeline.Store] = max(t.busy[p.Pipeline.Store], f.Value)
 		t.count("busy", f)
 	}
+}
+
+func (t *tally) addDeadLetters(p *dedup.PipelineStatus) {
+	if len(p.DeadLetterQueues) == 0 {
+		t.dead["pipeline "+p.Pipeline.Name] = p.DeadLetters.Value
+	}
+	for _, q := range p.DeadLetterQueues {
+		if q.Depth.Known() {
+			// No name of a broker, vhost or queue holds a NUL.
+			key := strings.Join([]string{p.Pipeline.Broker, q.Vhost, q.Name}, "\x00")
+			t.dead[key] = max(t.dead[key], q.Depth.Value)
+		}
+	}
+}
+
+func sum(values map[string]float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
 }
 
 func (t *tally) count(key string, f dedup.Figure) {

@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -17,8 +18,9 @@ import (
 // trackLimit is how many events are drawn under the charts; more cannot be told apart.
 const trackLimit = 20
 
-// pipelineView builds the page of one pipeline from a snapshot, without its charts. Times are shown in the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame) templates.PipelineView {
+// pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
+// the zone of now.
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who auth.Principal) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*nameLimit), Self: q.address(path), Starting: snap.Round == 0,
@@ -48,7 +50,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	}
 	v.Windows, v.Measures = measures(p, now)
 	v.Track = track(snap, p, q, now)
-	markerViews(&v, snap, p, now)
+	markerViews(&v, snap, p, who, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)
@@ -265,7 +267,7 @@ func (s *Server) pipeline(r *request) (response, error) {
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, alerts.Judge, q, now, frame)
+	view := pipelineView(snap, p, alerts.Judge, q, now, frame, r.Who)
 	if r.Fragment == "" || r.Fragment == "charts" {
 		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -60,7 +61,7 @@ func eventWord(kind string) string {
 }
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
-func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) {
+func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who auth.Principal, now time.Time) {
 	v.Store = templates.Plain(p.Pipeline.Store, nameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
@@ -87,12 +88,12 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 	}
 	for i := range snap.Stores {
 		if snap.Stores[i].Name == p.Pipeline.Store {
-			storeDetail(v, &snap.Stores[i], p, now)
+			storeDetail(v, &snap.Stores[i], p, who, now)
 		}
 	}
 }
 
-func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, now time.Time) {
+func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who auth.Principal, now time.Time) {
 	add := func(label, value string) {
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}
@@ -112,11 +113,16 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	}
 	// The list of a pass is longer than a page of a pipeline should be.
 	const most = 50
+	line := func(m dedup.Marker) templates.MarkerLine {
+		m = masked(m, who)
+		m.Store = cmp.Or(m.Store, st.Name)
+		return markerLine(judgedMarker{Marker: m}, v.Frame.Base, pass.ClockOffset, now)
+	}
 	for _, m := range pass.OldestProcessing[:min(most, len(pass.OldestProcessing))] {
-		v.Oldest = append(v.Oldest, markerRow(m, now))
+		v.Oldest = append(v.Oldest, line(m))
 	}
 	for _, m := range pass.Undecodable {
-		v.Undecodable = append(v.Undecodable, markerRow(m, now))
+		v.Undecodable = append(v.Undecodable, line(m))
 	}
 }
 
@@ -149,20 +155,6 @@ func schemeText(s dedup.Scheme) string {
 		text += fmt.Sprintf(", gives up after %d", s.GiveUp)
 	}
 	return templates.Plain(text, reasonLimit).Short
-}
-
-func markerRow(m dedup.Marker, now time.Time) templates.MarkerRow {
-	row := templates.MarkerRow{
-		Key: templates.Plain(m.Key, keyLimit), State: templates.Plain(string(m.State), nameLimit).Short, Age: "unknown", Since: moment(m.Since, now),
-		Expires: "never", Detail: templates.Plain(m.Detail, keyLimit),
-	}
-	if !m.Since.IsZero() {
-		row.Age = templates.Span(now.Sub(m.Since))
-	}
-	if !m.Expires.IsZero() {
-		row.Expires = ago(m.Expires, now)
-	}
-	return row
 }
 
 func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now time.Time) {

@@ -93,9 +93,9 @@ func (s *Server) planAddress(id string) string {
 	return s.cfg.base() + "/plans/" + url.PathEscape(id)
 }
 
-func (s *Server) operationAddress(id string) string {
-	return s.cfg.base() + "/operations/" + url.PathEscape(id)
-}
+func (s *Server) operationAddress(id string) string { return operationAddress(s.cfg.base(), id) }
+
+func operationAddress(base, id string) string { return base + "/operations/" + url.PathEscape(id) }
 
 // plan answers the review page. A plan that was carried out leads to its operation.
 func (s *Server) plan(r *request) (response, error) {

@@ -65,11 +65,7 @@ func (b csvBody) write(w http.ResponseWriter, r *request) error {
 	var buf bytes.Buffer
 	out := csv.NewWriter(&buf)
 	for _, row := range b.rows {
-		safe := make([]string, len(row))
-		for i, cell := range row {
-			safe[i] = defuse(cell)
-		}
-		if err := out.Write(safe); err != nil {
+		if err := out.Write(defused(row)); err != nil {
 			return fmt.Errorf("write CSV: %w", err)
 		}
 	}
@@ -77,12 +73,28 @@ func (b csvBody) write(w http.ResponseWriter, r *request) error {
 	if err := out.Error(); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
-	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": unsafeInFilename.ReplaceAllString(b.filename, "_")})
+	csvHeader(w, b.filename)
+	return send(w, http.StatusOK, csvType, buf.Bytes())
+}
+
+const csvType = "text/csv; charset=utf-8"
+
+func csvHeader(w http.ResponseWriter, filename string) {
+	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": unsafeInFilename.ReplaceAllString(filename, "_")})
 	w.Header().Set("Content-Disposition", disposition)
-	return send(w, http.StatusOK, "text/csv; charset=utf-8", buf.Bytes())
+	w.Header().Set("Content-Type", csvType)
 }
 
 var unsafeInFilename = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// defused returns a row whose cells no spreadsheet runs.
+func defused(row []string) []string {
+	safe := make([]string, len(row))
+	for i, cell := range row {
+		safe[i] = defuse(cell)
+	}
+	return safe
+}
 
 // defuse puts an apostrophe before a cell that a spreadsheet would run as a formula (OWASP, CSV injection). Numbers stay.
 func defuse(cell string) string {

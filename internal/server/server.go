@@ -34,7 +34,8 @@ type history interface {
 	Ready() <-chan struct{}
 }
 
-// sessionStore keeps signed-in sessions, by the hash of their token.
+// sessionStore keeps signed-in sessions, by the hash of their token. A Commit at the same moment as a Delete of the same
+// session must not bring it back.
 type sessionStore interface {
 	scs.Store
 	scs.IterableStore
@@ -68,8 +69,10 @@ type Server struct {
 	gate       *admin.Gate
 	sessions   *sessions
 	hub        *hub
-	metrics    *metrics
-	judged     atomic.Pointer[judgedSnapshot]
+	// exports admits one long table at a time: each walks over a store.
+	exports chan struct{}
+	metrics *metrics
+	judged  atomic.Pointer[judgedSnapshot]
 	// markers is nil when the dashboard was started without access to single markers.
 	markers     markerService
 	judgeMarker markerJudge
@@ -101,6 +104,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
 		markers: deps.Markers, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		exports: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)
 	h, err := s.newHandler()

@@ -37,7 +37,7 @@ type sessions struct {
 func newSessions(cfg Config, store sessionStore) *sessions {
 	// Not scs.New: it starts the clean-up of a store in memory that would live on unused. Cookies are written here.
 	m := &scs.SessionManager{
-		Store: store, Codec: scs.GobCodec{}, IdleTimeout: cfg.SessionIdle, Lifetime: cfg.SessionLifetime, HashTokenInStore: true,
+		Store: standing{store}, Codec: scs.GobCodec{}, IdleTimeout: cfg.SessionIdle, Lifetime: cfg.SessionLifetime, HashTokenInStore: true,
 	}
 	s := &sessions{manager: m, store: store, touchEvery: min(time.Minute, cfg.SessionIdle/10)}
 	s.cookie = http.Cookie{Name: "dedup_session", Path: cfg.base() + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
@@ -121,6 +121,9 @@ func (s *sessions) save(r *request) error {
 	}
 	now := time.Now()
 	seen := s.manager.GetInt64(ctx, sessionSeen)
+	if seen == 0 {
+		ctx = context.WithValue(ctx, beginsKey{}, true)
+	}
 	if s.manager.GetString(ctx, sessionUser) == "" || now.Sub(time.Unix(seen, 0)) < s.touchEvery {
 		return nil
 	}
@@ -135,6 +138,23 @@ func (s *sessions) save(r *request) error {
 		r.setCookie(&fresh)
 	}
 	return nil
+}
+
+// beginsKey marks contexts of sessions that begin with the request.
+type beginsKey struct{}
+
+// standing writes a session that did not begin with the request only if it is still there: a request that was under way when
+// its user signed out everywhere must not bring the session back.
+type standing struct{ sessionStore }
+
+// CommitCtx is what scs calls instead of Commit where a store has it.
+func (s standing) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
+	if ctx.Value(beginsKey{}) == nil {
+		if _, found, err := s.Find(token); err != nil || !found {
+			return err
+		}
+	}
+	return s.Commit(token, data, expires)
 }
 
 // loadedKey marks contexts that hold a session: scs panics without one.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -81,6 +82,29 @@ func TestSignOutEndsTheSessionOnTheServer(t *testing.T) {
 	if s.mayRead(fourth) || s.mayRead(fifth) || s.mayRead(other) {
 		t.Error("sign-out everywhere left a session")
 	}
+}
+
+func TestARequestUnderWayDoesNotUndoASignOutEverywhere(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	s.Server.sessions = newSessions(s.cfg, &memoryStore{})
+	synctest.Test(t, func(t *testing.T) {
+		cookie := s.signInAs("viewer")
+		time.Sleep(5 * time.Minute) // so long that the next request writes the time of last use
+		underWay := &request{Request: httptest.NewRequest("GET", "/", nil)}
+		underWay.Header.Set("Cookie", cookie)
+		if err := s.identify(underWay); err != nil || underWay.Who.Name != "viewer" {
+			t.Fatalf("%+v, %v", underWay.Who, err)
+		}
+		if res := s.do("POST", "/logout-all", "", "Cookie", cookie); res.StatusCode != http.StatusSeeOther {
+			t.Fatal(res.Status)
+		}
+		if err := s.sessions.save(underWay); err != nil {
+			t.Fatal(err)
+		}
+		if s.mayRead(cookie) {
+			t.Error("the session came back with a request that was under way")
+		}
+	})
 }
 
 func TestSessionsEndByDisuseAndByAge(t *testing.T) {

@@ -33,10 +33,12 @@ type MarkersView struct {
 	Detailed bool
 	Pages    []PageLink
 	// Next is the address of the next page of a live reading; empty at its end.
-	Next  string
-	CSV   string
-	Empty Empty
-	Act   ActBar
+	Next string
+	// CSV is the address of the list as a table, and CSVText what its link says.
+	CSV     string
+	CSVText string
+	Empty   Empty
+	Act     ActBar
 }
 
 // A Crumb is one step of the way to a page.
@@ -82,7 +84,22 @@ type MarkerLine struct {
 	Attempts    string
 	Owner       Text
 	Detail      Text
+	// Changed is what was done to the marker since the list was read; nil for nothing.
+	Changed *MarkerChange
 }
+
+// A MarkerChange is what an operation did to a marker.
+type MarkerChange struct {
+	// Result is cleared or expiry set, Text when and by whom.
+	Result  string
+	Text    string
+	Cleared bool
+	// Href leads to the operation; empty for readers who may not see it.
+	Href string
+}
+
+// gone reports whether the marker is not there any more.
+func (l MarkerLine) gone() bool { return l.Changed != nil && l.Changed.Cleared }
 
 // A Life is the age of a marker against its time to live.
 type Life struct {

@@ -1,6 +1,9 @@
 package templates
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // PipelineView is the page of one pipeline.
 type PipelineView struct {
@@ -31,8 +34,8 @@ type PipelineView struct {
 	Track         Track
 	States        []StateCount
 	MarkerFacts   []Fact
-	Oldest        []MarkerRow
-	Undecodable   []MarkerRow
+	Oldest        []MarkerLine
+	Undecodable   []MarkerLine
 	Store         string
 	// MarkersHref leads to the markers, MarkersLink says how many are stuck.
 	MarkersHref string
@@ -102,16 +105,6 @@ type StateCount struct {
 	Share int
 }
 
-// A MarkerRow is one marker.
-type MarkerRow struct {
-	Key     Text
-	State   string
-	Age     string
-	Since   Moment
-	Expires string
-	Detail  Text
-}
-
 // A DeadLetterRow is one dead-letter queue.
 type DeadLetterRow struct {
 	Queue     Text
@@ -177,4 +170,9 @@ func ThinOut(events []TrackEvent) {
 			lastPhone = e.Place
 		}
 	}
+}
+
+// detailed reports whether any of the markers has a detail to show.
+func detailed(rows []MarkerLine) bool {
+	return slices.ContainsFunc(rows, func(l MarkerLine) bool { return l.Detail.Short != "" })
 }

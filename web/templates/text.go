@@ -25,11 +25,16 @@ func Plain(s string, limit int) Text {
 }
 
 // Visible replaces every character that cannot be seen, or that changes the direction or place of others, by an escape
-// such as \u202e. Bytes that are not UTF-8 become \xff.
+// such as \u202e. Bytes that are not UTF-8 become \xff. Of a very long string only what can be shown is kept.
 func Visible(s string) string {
 	if len(s) > 4*fullLimit { // work on what can be shown only
 		s = s[:2*fullLimit] + "…" + s[len(s)-2*fullLimit:]
 	}
+	return Escape(s)
+}
+
+// Escape is Visible without its bound: for tables whose texts must be whole. Pages show Plain.
+func Escape(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)

@@ -231,25 +231,40 @@ func (s *Shelf) Lookup(ctx context.Context, term string) ([]dedup.Sighting, erro
 	return found, nil
 }
 
-// Browse returns a page of done markers; there are no others beyond the lists.
+// Browse returns a page of the markers on the shelf, and of done ones that it has plenty of.
 func (s *Shelf) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPage, error) {
 	if err := s.wait(ctx); err != nil {
 		return dedup.MarkerPage{}, err
 	}
+	s.mu.Lock()
+	all := append(s.list(func(dedup.Sighting) bool { return true }), s.doneMarkers()...)
+	s.mu.Unlock()
+	all = append(all, dedup.Marker{Store: "orders", Key: "msg:tmp:import:\xff\xfe", State: dedup.StateUnknown, Expires: s.born.Add(9 * time.Hour), Detail: "a hash, not a string"})
 	page := dedup.MarkerPage{At: time.Now(), Examined: 1000}
 	from, _ := strconv.Atoi(q.Cursor) // the first page has none
-	for i := from; q.State == dedup.Done && i < min(from+q.Limit, 120); i++ {
-		id := fmt.Sprintf("%08x-22bb-4f10-a1c4-%012x", hash("d"+strconv.Itoa(i))&0xffffffff, hash("e"+strconv.Itoa(i))&0xffffffffffff)
-		if strings.Contains(id, q.Match) {
-			since := s.born.Add(-time.Duration(i) * time.Minute)
-			page.Markers = append(page.Markers, dedup.Marker{Store: "orders", ID: id, Key: "msg:" + id, State: dedup.Done, Status: "done", Since: since, Expires: since.Add(24 * time.Hour)})
+	n := 0
+	for _, m := range all {
+		if q.State != "" && m.State != q.State || !strings.Contains(m.ID, q.Match) && !strings.Contains(m.BusinessKey, q.Match) {
+			continue
 		}
-	}
-	if q.State == dedup.Done && from+q.Limit < 120 {
-		page.Next = strconv.Itoa(from + q.Limit)
-	}
-	if q.State == dedup.StateUnknown {
-		page.Markers = append(page.Markers, dedup.Marker{Store: "orders", Key: "msg:tmp:import:\xff\xfe", State: dedup.StateUnknown, Expires: s.born.Add(9 * time.Hour), Detail: "a hash, not a string"})
+		if n++; n <= from {
+			continue
+		}
+		if len(page.Markers) == q.Limit {
+			page.Next = strconv.Itoa(from + q.Limit)
+			break
+		}
+		page.Markers = append(page.Markers, m)
 	}
 	return page, nil
+}
+
+func (s *Shelf) doneMarkers() []dedup.Marker {
+	list := make([]dedup.Marker, 120)
+	for i := range list {
+		id := fmt.Sprintf("%08x-22bb-4f10-a1c4-%012x", hash("d"+strconv.Itoa(i))&0xffffffff, hash("e"+strconv.Itoa(i))&0xffffffffffff)
+		since := s.born.Add(-time.Duration(i) * time.Minute)
+		list[i] = dedup.Marker{Store: "orders", ID: id, Key: "msg:" + id, State: dedup.Done, Status: "done", Since: since, Expires: since.Add(24 * time.Hour)}
+	}
+	return list
 }

@@ -49,7 +49,8 @@ func stores(now time.Time) []dedup.StoreStatus {
 			{Key: "msg:5f0c19ab-7d3e-4b7e-9c1f-2b0a6f3d91aa", State: dedup.Processing, Since: now.Add(-192 * time.Minute)},
 			{Key: "msg:91aa2f77-0d1e-47b2-8f3a-64c0be5d2201", State: dedup.Processing, Since: now.Add(-61 * time.Second), Expires: now.Add(14 * time.Second)},
 		},
-		Undecodable: []dedup.Marker{{Key: "msg:tmp:import:2026-11-19", State: dedup.StateUnknown, Expires: now.Add(9 * time.Hour), Detail: "a hash, not a string"}},
+		Undecodable: []dedup.Marker{{Key: "msg:tmp:import:2026-11-19", State: dedup.StateUnknown, Expires: now.Add(9 * time.Hour), Detail: "a hash, not a string"},
+			{Key: "msg:7c1e0b52-9f4a-4c1d-8f5e-0a6b1d2c3e4f", ID: "7c1e0b52-9f4a-4c1d-8f5e-0a6b1d2c3e4f", State: dedup.StateUnknown, Expires: now.Add(3 * time.Hour), Detail: "no state has the value", Sample: `"card=4111 1111 1111 1111; total=49.90"`}},
 	}
 	evicting := health
 	evicting.EvictionPolicy = "allkeys-lru"

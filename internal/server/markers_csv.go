@@ -1,0 +1,242 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// The bounds of a table of markers that is read live, page by page; what they leave out, its last row says.
+const (
+	exportRows = 100_000
+	exportFor  = time.Minute
+	// exportPage is how many markers one reading of the store gives; the store bounds what it looks at for them.
+	exportPage = 200
+	// exportWrite bounds the writing of one page: the time that a whole answer has would end a long table half way.
+	exportWrite = 30 * time.Second
+)
+
+// markersCSV answers with a list of markers as a table, such as the messages that were lost, to be sent again by their
+// producer. A pass keeps the oldest of a long list only: where the store can be asked for the list, it is read live then, and
+// for the states that no pass lists.
+func (s *Server) markersCSV(r *request) (response, error) {
+	m, err := s.markersPage(r)
+	if err != nil {
+		return nil, err
+	}
+	table := &markersTable{page: m, server: s}
+	if !m.q.live() {
+		table.kept = m.selected()
+	}
+	return table, nil
+}
+
+// cut is how many markers the last pass counted in the list and did not keep.
+func (m markersPage) cut(listed int) int64 { return max(0, m.total(m.q.state)-int64(listed)) }
+
+// browsable reports whether a store can be asked for the list: it knows states, and neither who gave up nor what lacks an
+// expiry.
+func (m markersPage) browsable() bool {
+	return m.q.state != string(admin.PermanentList) && m.q.state != string(admin.GaveUpList)
+}
+
+// csvLink is the address of the list as a table, and what the link says.
+func (m markersPage) csvLink(listed int) (address, text string) {
+	q := m.q
+	q.page, q.cursor = 1, ""
+	text = "Download as CSV"
+	switch cut := m.cut(listed); {
+	case cut > 0 && m.browsable() && m.total(m.q.state) > exportRows:
+		text = "Download " + templates.Number(exportRows) + " as CSV, read live"
+	case cut > 0 && m.browsable():
+		text = "Download all as CSV, read live"
+	case cut > 0:
+		text = "Download the first " + templates.Number(float64(listed)) + " as CSV"
+	}
+	return q.address(m.path + ".csv"), text
+}
+
+// markersTable is a list of markers as CSV.
+type markersTable struct {
+	server *Server
+	page   markersPage
+	// kept is what the last pass kept of the list.
+	kept selected
+}
+
+func (t *markersTable) write(w http.ResponseWriter, r *request) error {
+	m := t.page
+	cut := m.cut(t.kept.listed)
+	name := m.p.Pipeline.Name + "-" + m.q.state
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", csvType)
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	if m.q.live() || cut > 0 && m.browsable() {
+		done, err := t.writeLive(w, r, name)
+		if done || m.q.live() {
+			return err
+		}
+	}
+	rows := make([][]string, 0, len(t.kept.matching)+2)
+	rows = append(rows, markerColumns())
+	for _, x := range t.kept.matching {
+		rows = append(rows, markerCells(x))
+	}
+	if cut > 0 {
+		name += "-first-" + strconv.Itoa(t.kept.listed)
+		rows = append(rows, lastRow(counted(int(cut), "more marker")+" "+plural(cut, "is", "are")+" not listed: the last pass kept the oldest "+templates.Number(float64(t.kept.listed))))
+	}
+	return csvBody{filename: name + ".csv", rows: rows}.write(w, r)
+}
+
+// writeLive reads the list from the store and writes it as it comes. It reports whether it has begun to answer; an error
+// without that leaves the answer to the caller.
+func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string) (begun bool, err error) {
+	service, err := t.server.service()
+	if err != nil {
+		return false, err
+	}
+	select {
+	case t.server.exports <- struct{}{}:
+		defer func() { <-t.server.exports }()
+	default:
+		return false, &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Busy", "Another list is being read from a store; try again in a minute", time.Minute}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), exportFor)
+	defer cancel()
+	e := &export{table: t, service: service, r: r, seen: map[string]bool{}}
+	first, err := e.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	csvHeader(w, name+".csv")
+	e.rc, e.out = http.NewResponseController(w), csv.NewWriter(w)
+	if err := e.send(append([][]string{markerColumns()}, first...)); err != nil {
+		return true, err
+	}
+	return true, e.rest(ctx)
+}
+
+// export is a table in the making.
+type export struct {
+	table   *markersTable
+	service markerService
+	r       *request
+	rc      *http.ResponseController
+	out     *csv.Writer
+	cursor  string
+	// seen are the keys that were written: the walk over a store may meet a marker twice.
+	seen map[string]bool
+}
+
+// rest writes page after page, and a last row if something stops it before the end of the store.
+func (e *export) rest(ctx context.Context) error {
+	for e.cursor != "" {
+		if len(e.seen) >= exportRows {
+			return e.stop("cut after " + counted(len(e.seen), "marker") + ": filter the list for the others")
+		}
+		rows, err := e.read(ctx)
+		switch {
+		case e.r.Context().Err() != nil:
+			return &goneError{e.r.Context().Err()}
+		case ctx.Err() != nil:
+			return e.stop("cut after " + templates.Span(exportFor) + ": the rest of the store was not looked at, so there may be more; filter the list or ask the store itself")
+		case err != nil:
+			return e.stop("cut here, there may be more: " + dedup.PublicText(err))
+		}
+		if err := e.send(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *export) stop(why string) error { return e.send([][]string{lastRow(why)}) }
+
+// read returns the next page of the list.
+func (e *export) read(ctx context.Context) ([][]string, error) {
+	m := e.table.page
+	got, err := e.service.Browse(ctx, e.r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
+		State: dedup.State(m.q.state), Match: m.q.text, Cursor: e.cursor, Limit: exportPage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.cursor = got.Next
+	var rows [][]string
+	for i, x := range got.Markers {
+		j := judgedMarker{Marker: masked(x, e.r.Who)}
+		if i < len(got.Verdicts) {
+			j.verdict = got.Verdicts[i]
+		}
+		if e.seen[x.Key] && x.Key != "" || m.q.verdict != "" && j.verdict != m.q.verdict {
+			continue
+		}
+		e.seen[x.Key] = true
+		rows = append(rows, markerCells(j))
+	}
+	return rows, nil
+}
+
+// send writes rows and sees them on their way.
+func (e *export) send(rows [][]string) error {
+	if err := e.rc.SetWriteDeadline(time.Now().Add(exportWrite)); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	for _, row := range rows {
+		if err := e.out.Write(defused(row)); err != nil {
+			return &goneError{err}
+		}
+	}
+	e.out.Flush()
+	if err := cmp.Or(e.out.Error(), e.rc.Flush()); err != nil {
+		return &goneError{err}
+	}
+	return nil
+}
+
+func markerColumns() []string {
+	return []string{"id", "business_key", "key", "state", "status", "verdict", "since", "expires", "failures", "owner", "detail"}
+}
+
+func markerCells(x judgedMarker) []string {
+	attempts := ""
+	if x.Attempts != nil {
+		attempts = strconv.FormatInt(*x.Attempts, 10)
+	}
+	return []string{
+		templates.Escape(x.ID), templates.Escape(x.BusinessKey), templates.Escape(x.Key), templates.Escape(string(x.State)), templates.Escape(x.Status), string(x.verdict),
+		csvTime(x.Since), csvTime(x.Expires), attempts, templates.Escape(x.Owner), templates.Escape(x.Detail),
+	}
+}
+
+// lastRow says in the place of an id that the table is not whole. No id begins like it by accident.
+func lastRow(why string) []string {
+	row := make([]string, len(markerColumns()))
+	row[0] = "# " + why
+	return row
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func csvTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
