@@ -75,11 +75,10 @@ type brokerWatch struct {
 	moved     bool
 	closed    counter
 	closures  *tally
-	// closuresSince is when the newest event of closed channels began, closuresCount how many it tells of.
-	closuresSince time.Time
-	closuresCount int64
-	alarms        map[string]bool
-	events        eventLog
+	// closed channels are told of in bursts.
+	burst  burst
+	alarms map[string]bool
+	events eventLog
 }
 
 func (b *brokerWatch) acquire(ctx context.Context) error {
@@ -233,26 +232,23 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
 	if was.state == counterCounting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.raw {
 		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
 	}
-	if st.Delta > 0 {
-		b.noteClosures(st.Delta, s.At)
-	}
+	b.noteClosures(max(0, st.Delta), s.At)
 }
 
-// noteClosures adds closed channels to the newest event of theirs, or begins another when that one is too old: consumers
-// that open a channel for each message would push everything else out of the log.
+// noteClosures tells of closed channels: of the first at once, and of those of the next minutes together when these are
+// over. Consumers that open a channel for each message would push everything else out of the log; and a text that grew would
+// not be of the time that it stands at.
 func (b *brokerWatch) noteClosures(n int64, at time.Time) {
-	const kind = "consumer_restart"
-	text := func(n int64) string {
-		return fmt.Sprintf("%s %s closed on broker %s", counted(n, "channel"), verb(n, "was", "were"), name(b.broker.Name()))
+	const kind = "channels_closed"
+	text := func(n int64, which string) string {
+		return fmt.Sprintf("Broker %s: %s %s closed", name(b.broker.Name()), counted(n, which), verb(n, "was", "were"))
 	}
-	apart := at.Sub(b.closuresSince)
-	if b.closuresSince.IsZero() || apart < 0 || apart >= closuresApart {
-		b.closuresSince, b.closuresCount = at, n
-		b.events.add(at, kind, text(n))
-		return
+	if more, from, last := b.burst.close(at); more > 0 {
+		b.events.add(last, kind, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
 	}
-	b.closuresCount += n
-	b.events.amend(kind, text(b.closuresCount)+" since "+clock(b.closuresSince, at))
+	if n > 0 && b.burst.add(n, at) {
+		b.events.add(at, kind, text(n, "channel"))
+	}
 }
 
 func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {

@@ -29,14 +29,37 @@ func (l *eventLog) add(at time.Time, kind, text string) {
 	l.events = slices.Delete(l.events, 0, drop)
 }
 
-// amend changes the text of the newest event of a kind.
-func (l *eventLog) amend(kind, text string) {
-	for i := len(l.events) - 1; i >= 0; i-- {
-		if l.events[i].Kind == kind {
-			l.events[i].Text = text
-			return
-		}
+// A burst counts what comes in numbers, such as closed channels, so that it neither fills the log nor changes what was told.
+// Its beginning is told at once, and the rest when its span is over.
+type burst struct {
+	from, last time.Time
+	more       int64
+}
+
+// open reports whether the burst is under way at a time. A clock that was set back ends it.
+func (b *burst) open(at time.Time) bool {
+	apart := at.Sub(b.from)
+	return !b.from.IsZero() && apart >= 0 && apart < closuresApart
+}
+
+// close ends a burst whose span is over, and returns what it still has to tell: how many more came, and the last of them.
+func (b *burst) close(at time.Time) (more int64, from, last time.Time) {
+	if b.from.IsZero() || b.open(at) {
+		return 0, time.Time{}, time.Time{}
 	}
+	more, from, last = b.more, b.from, b.last
+	*b = burst{}
+	return more, from, last
+}
+
+// add counts n at a time, and reports whether they begin a burst and are to be told now.
+func (b *burst) add(n int64, at time.Time) bool {
+	if !b.open(at) {
+		*b = burst{from: at, last: at}
+		return true
+	}
+	b.more, b.last = b.more+n, at
+	return false
 }
 
 // addSpaced adds an event unless one of its kind was added less than eventsApart ago.

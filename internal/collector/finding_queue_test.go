@@ -114,7 +114,7 @@ func blockCases() []findingCase {
 		{"looping", "is silent about redeliveries beside many acks", loop(500, 400, held), silent, nil},
 		{"looping", "is silent about the redeliveries of one restart", loop(10, 0, held), silent, nil},
 
-		{"head_blocked", "fires for messages that go round", blocked(func(*headSample) {}), dedup.Emergency, []string{"4,000 redeliveries in 1m; 10 messages waiting", "m1<b>\uFFFD", "m2"}},
+		{"head_blocked", "fires for messages that go round", blocked(func(*headSample) {}), dedup.Emergency, []string{"4,000 redeliveries in 1 m; 10 messages waiting", "m1<b>\uFFFD", "m2"}},
 		{"head_blocked", "fires for failing work that is returned", blocked(func(h *headSample) { h.Held = nil }), dedup.Emergency, nil},
 		{"head_blocked", "fires for overdue markers once nothing was acked for longer than honest work takes", blocked(func(h *headSample) { slow(h); h.Span = 5 * time.Minute }), dedup.Emergency, nil},
 		{"head_blocked", "is silent about slow work", blocked(slow), silent, nil},

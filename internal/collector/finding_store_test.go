@@ -33,13 +33,13 @@ func storeCases() []findingCase {
 		{"store_shared", "is silent about a pipeline alone", sharedStore("s", ""), silent, nil},
 
 		{"purge_not_running", "is a hint for what a nightly purge leaves", expired(900, 2000, growth{}), dedup.Normal, []string{"900 rows", "900 of 2,000 rows"}},
-		{"purge_not_running", "is a warning when most rows have expired", expired(1001, 2000, grown), dedup.Warning, []string{"does not run", "601 more than 30m before"}},
+		{"purge_not_running", "is a warning when most rows have expired", expired(1001, 2000, grown), dedup.Warning, []string{"does not run", "601 more than 30 m before"}},
 		{"purge_not_running", "stays a hint in a tiny table", expired(9, 10, growth{}), dedup.Normal, nil},
 		{"purge_not_running", "is silent where nothing has expired", expired(0, 2000, growth{}), silent, nil},
 
-		{"marker_row_held", "is a hint for a wait of ten seconds", waits(2, 10*time.Second, 12*time.Second), dedup.Normal, []string{"2 transactions wait for rows", "the longest for 10s", "held by app from 10.0.0.7<b>"}},
+		{"marker_row_held", "is a hint for a wait of ten seconds", waits(2, 10*time.Second, 12*time.Second), dedup.Normal, []string{"2 transactions wait for rows", "the longest for 10 s", "held by app from 10.0.0.7<b>"}},
 		{"marker_row_held", "is a warning for a wait beyond honest work", waits(1, 2*time.Minute, 2*time.Minute), dedup.Warning, nil},
-		{"marker_row_held", "fires for a transaction that stays open without waiters", waits(0, 0, 5*time.Minute), dedup.Warning, []string{"open for 5m"}},
+		{"marker_row_held", "fires for a transaction that stays open without waiters", waits(0, 0, 5*time.Minute), dedup.Warning, []string{"open for 5 m"}},
 		{"marker_row_held", "is silent about a duplicate that waits for a moment", waits(3, 2*time.Second, 3*time.Second), silent, nil},
 	}
 }

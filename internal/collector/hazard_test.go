@@ -154,7 +154,7 @@ func TestFindingsRememberWhatWasSeenBefore(t *testing.T) {
 		pass(11 * time.Minute)
 		look(2003, 350, 7)
 		says("failed_and_acked", dedup.Severe, "3 of them in the last hour")
-		says("purge_not_running", dedup.Normal, "50 more than 11m30s before")
+		says("purge_not_running", dedup.Normal, "50 more than 11 m 30 s before")
 		says("markers_evicted", dedup.Severe, "evicted_keys rose")
 		if slices.Contains(kindsOf(b.pipeline(t, "orders")), "eviction_possible") {
 			t.Error("what has happened is still called possible")

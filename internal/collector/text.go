@@ -108,19 +108,26 @@ func clock(t, now time.Time) string {
 	return t.Format("2 Jan 15:04 MST")
 }
 
-// span writes a length of time in at most two units: "45s", "5m", "1h30m".
+// span writes a length of time in at most two units, as pages do: "45 s", "5 m", "1 h 30 m".
 func span(d time.Duration) string {
 	if d >= time.Hour {
 		d = d.Round(time.Minute)
 	}
-	s := d.Round(time.Second).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
+	d = d.Round(time.Second)
+	var parts []string
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if n := d / u.size; n > 0 {
+			parts = append(parts, strconv.FormatInt(int64(n), 10)+" "+u.name)
+			d %= u.size
+		}
 	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	if len(parts) == 0 {
+		return "0 s"
 	}
-	return s
+	return strings.Join(parts, " ")
 }
 
 // untilAbout ends a sentence with the time at which what it says stops to hold.

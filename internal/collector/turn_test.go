@@ -76,29 +76,35 @@ func TestAHashThatNeverExistedIsNoted(t *testing.T) {
 	})
 }
 
-func TestChannelClosuresAreOneEventInFiveMinutes(t *testing.T) {
+func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *testing.T) {
 	b := newBench(t, testInterval).brokers[0]
 	start := time.Date(2026, 3, 4, 12, 1, 0, 0, time.UTC)
 	closed := int64(0)
-	read := func(after time.Duration, more int64) {
+	read := func(after time.Duration, more int64) []dedup.Event {
 		closed += more
 		b.countClosures(&dedup.BrokerSample{At: start.Add(after), ChannelsClosed: ptr(closed)})
+		return b.events.events
 	}
 	read(-time.Minute, 0)
-	read(0, 1)
-	if e := b.events.events; len(e) != 1 || e[0].Text != "1 channel was closed on broker main" {
+	const first = "Broker main: 1 channel was closed"
+	if e := read(0, 1); len(e) != 1 || e[0].Text != first || !e[0].At.Equal(start) || e[0].Kind != "channels_closed" {
 		t.Fatalf("one closed channel: %+v", e)
 	}
 	read(time.Minute, 2)
 	b.events.add(start.Add(2*time.Minute), "alarm", "Broker main: disk alarm on n1")
-	read(4*time.Minute, 4)
-	e := b.events.events
-	if len(e) != 2 || e[0].Text != "7 channels were closed on broker main since 12:01 UTC" || !e[0].At.Equal(start) {
-		t.Fatalf("seven within five minutes: %+v", e)
+	if e := read(4*time.Minute, 4); len(e) != 2 || e[0].Text != first {
+		t.Fatalf("more within five minutes change what was told: %+v", e)
 	}
-	read(5*time.Minute, 1200)
-	if e := b.events.events; len(e) != 3 || e[2].Text != "1,200 channels were closed on broker main" || e[0].Text != "7 channels were closed on broker main since 12:01 UTC" {
-		t.Errorf("after five minutes: %+v", e)
+	// They are told once the five minutes are over, although no channel was closed since.
+	e := read(5*time.Minute, 0)
+	if len(e) != 3 || e[2].Text != "Broker main: 6 more channels were closed from 12:01 to 12:05 UTC" || !e[2].At.Equal(start.Add(4*time.Minute)) {
+		t.Fatalf("after five minutes: %+v", e)
+	}
+	if e := read(6*time.Minute, 1200); len(e) != 4 || e[3].Text != "Broker main: 1,200 channels were closed" || e[0].Text != first {
+		t.Errorf("the next burst: %+v", e)
+	}
+	if e := read(12*time.Minute, 0); len(e) != 4 {
+		t.Errorf("a burst with nothing to add was told again: %+v", e)
 	}
 }
 

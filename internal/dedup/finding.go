@@ -15,7 +15,7 @@ type Finding struct {
 // An Event is something that happened at one time, drawn under the charts.
 type Event struct {
 	At   time.Time
-	Kind string // consumer_restart, broker_restart, store_restart, source_down, source_up, alarm, counter_reset
+	Kind string // consumer_restart, channels_closed, broker_restart, store_restart, source_down, source_up, alarm, counter_reset
 	Text string
 }
 

@@ -99,17 +99,17 @@ func (s *Server) chain(r *request, service trail) templates.Problem {
 	state, err := service.VerifyAudit(r.Context(), r.asker())
 	switch {
 	case err != nil:
-		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Plain("The chain of hashes could not be checked: "+dedup.PublicText(err), 2*reasonLimit)}
+		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}
 	case state.Broken != "":
 		return templates.Problem{
-			Tier: dedup.Emergency.String(), Text: templates.Plain("The chain of hashes is broken: "+state.Broken, 2*reasonLimit),
-			Mend: templates.Plain("Keep the file as it is, and find out who could write to it.", reasonLimit),
+			Tier: dedup.Emergency.String(), Text: templates.Sentence("The chain of hashes is broken: " + state.Broken),
+			Mend: templates.Sentence("Keep the file as it is, and find out who could write to it."),
 		}
 	case state.Entries == 0:
 		return templates.Problem{}
 	default:
 		head := state.Head[:min(16, len(state.Head))]
-		return templates.Problem{Tier: dedup.Normal.String(), Text: templates.Plain("The chain of hashes is whole: "+entries(state.Entries)+", head "+head+"…", reasonLimit)}
+		return templates.Problem{Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…")}
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *Server) auditLines(entries []admin.Entry, now time.Time, whole bool) []
 	for _, e := range entries {
 		l := templates.AuditLine{
 			At: moment(e.At, now), Phase: phaseWord(e.Phase), Tier: phaseTier(e.Phase), Who: templates.Plain(e.Who, nameLimit), Role: templates.Plain(e.Role, nameLimit).Short,
-			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*keyLimit), Detail: templates.Plain(entryText(e), 3*reasonLimit),
+			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*keyLimit), Detail: templates.Sentence(entryText(e)),
 		}
 		if e.Number > 0 {
 			l.Number = templates.Number(float64(e.Number))

@@ -2,6 +2,8 @@ package server
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +58,36 @@ func banner(snap *dedup.Snapshot, verdicts []alerts.Verdict, now time.Time) (tex
 		tier = dedup.Severe
 	}
 	return strings.Join(parts, "; "), tier
+}
+
+// bannerAddress leads from the banner to what it is about: the one pipeline that is severe or worse, the list of them, or,
+// where there is none, the pipelines that are unknown because a source does not answer.
+func bannerAddress(snap *dedup.Snapshot, verdicts []alerts.Verdict, base string) string {
+	only := func(tiers ...dedup.Tier) string {
+		var name string
+		n := 0
+		found := map[dedup.Tier]bool{}
+		for i, v := range verdicts {
+			if slices.Contains(tiers, v.Tier) {
+				name, n = snap.Pipelines[i].Pipeline.Name, n+1
+				found[v.Tier] = true
+			}
+		}
+		switch n {
+		case 0:
+			return base + "/#sources"
+		case 1:
+			return base + "/pipelines/" + url.PathEscape(name)
+		}
+		q := overviewQuery{page: 1, sort: sortWorst, descending: true, tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
+		return q.address(base)
+	}
+	for _, v := range verdicts {
+		if v.Tier >= dedup.Severe {
+			return only(dedup.Emergency, dedup.Severe)
+		}
+	}
+	return only(dedup.TierUnknown)
 }
 
 // lostText names the brokers and the stores that do not answer, and since when.

@@ -127,9 +127,9 @@ type errorFields struct {
 // errorResponse returns what is sent for an error: a page to people, JSON to programs.
 func (s *Server) errorResponse(r *request, k kind, err error) response {
 	d := describe(err)
-	message := clean(d.message, 500)
+	message := clean(d.message, 2000)
 	if k == pageKind {
-		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: message}
+		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(message)}
 		if r.Method == http.MethodPost && r.Who.Can(viewer) {
 			view.Back = s.back(r)
 		}

@@ -10,10 +10,13 @@ import (
 )
 
 const (
-	nameLimit   = 40  // names of queues, stores and brokers in tables
-	keyLimit    = 60  // keys of markers
-	reasonLimit = 160 // reasons and errors
+	nameLimit = 40  // names of queues, stores and brokers in tables
+	keyLimit  = 60  // keys of markers
+	partLimit = 300 // what a store or a server says within or beside a sentence of ours
 )
+
+// within makes a name or an error from outside fit to stand in a sentence of ours, which is never cut itself.
+func within(s string) string { return templates.Plain(s, partLimit).Short }
 
 // figureView turns a figure into what pages show. The word stands in for the value of an unknown figure.
 func figureView(f dedup.Figure, word string, now time.Time) templates.Figure {
@@ -22,7 +25,7 @@ func figureView(f dedup.Figure, word string, now time.Time) templates.Figure {
 		Facts: figureFacts(f, now),
 	}
 	if !f.Known() {
-		v.Note = templates.Plain(f.Why, 90).Short
+		v.Note = templates.Sentence(f.Why).Short
 		return v
 	}
 	v.Text = figureText(f)
@@ -90,7 +93,7 @@ func figureFacts(f dedup.Figure, now time.Time) []templates.Fact {
 	facts := []templates.Fact{{Label: "Quality", Value: f.Quality.String()}}
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, 300).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Sentence(value).Short})
 		}
 	}
 	add("Source", f.Source)

@@ -14,8 +14,9 @@ func (s *Server) frame(r *request, title string) templates.Frame {
 	f := s.bareFrame(r, title)
 	if r.Who.Can(viewer) {
 		now, snap := time.Now().In(zone(r)), s.snapshots.Snapshot()
-		text, tier := banner(snap, s.verdictsAt(snap, now), now)
-		f.Banner, f.BannerTier = text, tier.String()
+		verdicts := s.verdictsAt(snap, now)
+		text, tier := banner(snap, verdicts, now)
+		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)
 	}
 	return f
 }

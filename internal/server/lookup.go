@@ -87,7 +87,7 @@ func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAns
 		out.Word = counted(len(a.Found), "marker")
 	}
 	if a.Err != "" {
-		out.Word, out.Tier, out.Err = "did not answer", dedup.TierUnknown.String(), templates.Plain(a.Err, 2*reasonLimit)
+		out.Word, out.Tier, out.Err = "did not answer", dedup.TierUnknown.String(), templates.Sentence(a.Err)
 		out.Took = "after " + templates.Latency(a.Took.Seconds())
 	}
 	for _, j := range a.Found {
@@ -114,7 +114,7 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
 	}
 	if detail := detailText(j.Marker); detail != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, reasonLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, partLimit).Short})
 	}
 	return h
 }

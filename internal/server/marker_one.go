@@ -40,6 +40,9 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	defer cancel()
 	got, err := service.Look(ctx, r.asker(), store, key)
 	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
+	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+		return s.silentStore(r, store, err, templates.Resend{}), nil
+	}
 	if err != nil && !gone {
 		return nil, err
 	}
@@ -54,7 +57,12 @@ func (s *Server) oneMarker(r *request) (response, error) {
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
 	}
 	if gone {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Plain("There is no such marker any more: it expired, was cleared, or was never there.", reasonLimit)})
+		text := "There is no marker with this key. None was cleared from here under it: the key may be misspelt, or its marker expired or was cleared by somebody else."
+		v.GoneWord = "none"
+		if len(got.History) > 0 {
+			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."
+		}
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
 		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*keyLimit).Short}, {Label: "Store", Value: store}}
 		return page{component: templates.OneMarker(v)}, nil
 	}
@@ -69,7 +77,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.S
 	v.Life = lifeOf(got.Marker, offset, now)
 	v.ReadAt = moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
-	v.Detail = templates.Plain(detailText(got.Marker), reasonLimit)
+	v.Detail = templates.Plain(detailText(got.Marker), partLimit)
 	v.Value = valueView(got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
@@ -78,7 +86,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.S
 		}
 	}
 	v.Act = templates.MarkerAct{
-		Missing: templates.Plain(s.whyNoControls(r, got.Store), 2*reasonLimit), Action: v.Frame.Base + "/markers/plan", Store: got.Store, Sel: encodeKey(got.Key),
+		Missing: templates.Sentence(s.whyNoControls(r, got.Store)), Action: v.Frame.Base + "/markers/plan", Store: got.Store, Sel: encodeKey(got.Key),
 		Clear: got.State != dedup.StateUnknown, Retry: got.Retry != nil, Expiry: got.State != dedup.StateUnknown && got.ExpiresMillis == dedup.NoExpiry,
 	}
 	switch got.State {
@@ -101,7 +109,7 @@ func markerFacts(got admin.Judged, st *dedup.StoreStatus, offset time.Duration, 
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, 2*reasonLimit).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Sentence(value).Short})
 		}
 	}
 	add("Key", got.Key)
@@ -139,7 +147,7 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 func texts(list []string) []templates.Text {
 	out := make([]templates.Text, 0, len(list))
 	for _, s := range list {
-		out = append(out, templates.Plain(s, 2*reasonLimit))
+		out = append(out, templates.Sentence(s))
 	}
 	return out
 }

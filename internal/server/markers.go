@@ -143,6 +143,9 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
 	v.Judged = m.q.state == string(admin.ProcessingList)
+	if m.st != nil && m.st.Stats.Pass != nil && lost(m.st.Health) {
+		v.VerdictsAsOf = moment(m.st.Stats.Pass.Ended, m.now)
+	}
 	return v
 }
 
@@ -179,6 +182,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 	v.Listed = m.listedText(list.listed, len(matching))
 	pages := max(1, (len(matching)+markersPerPage-1)/markersPerPage)
 	page := min(m.q.page, pages)
+	v.PageNote = pageNote(m.q.page, pages)
 	first := (page - 1) * markersPerPage
 	for _, x := range matching[first:min(first+markersPerPage, len(matching))] {
 		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))
@@ -195,7 +199,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 func (m markersPage) browsed(v *templates.MarkersView) {
 	switch {
 	case m.liveErr != nil:
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Plain("These markers cannot be read: "+dedup.PublicText(m.liveErr), 2*reasonLimit)})
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence("These markers cannot be read: " + dedup.PublicText(m.liveErr))})
 		v.Empty = templates.Empty{Heading: "Nothing could be read", Text: "The other lists are from the last complete pass.", Href: m.q.address(m.path), Link: "Try again"}
 		v.Cost = "Read live, when asked for."
 		return

@@ -69,9 +69,9 @@ func (s *Server) whyNoControls(r *request, store string) string {
 	return ""
 }
 
-// endSentence ends a text with a full stop.
+// endSentence ends a text that has no end yet with a full stop.
 func endSentence(s string) string {
-	if s == "" || strings.HasSuffix(s, ".") {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {
 		return s
 	}
 	return s + "."

@@ -131,7 +131,7 @@ func (m markersPage) notes() []templates.Problem {
 		if m.p.Pipeline.Store != "" {
 			text = "Nothing is known of the store yet: it has not been read."
 		}
-		return append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Plain(text, reasonLimit)})
+		return append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
 	}
 	if lost(m.st.Health) {
 		mend := "It has not answered since the start."
@@ -139,22 +139,22 @@ func (m markersPage) notes() []templates.Problem {
 			mend = "What follows is from the last complete pass, which ended " + ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Plain("Store "+m.st.Name+" cannot be read: "+m.st.Health.Err, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit),
+			Tier: dedup.Severe.String(), Text: templates.Sentence("Store " + m.st.Name + " cannot be read: " + m.st.Health.Err), Mend: templates.Sentence(mend),
 		})
 	}
 	if m.st.Scheme.Blind != "" {
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Warning.String(), Text: templates.Plain("“0 stuck” proves nothing here: "+endSentence(m.st.Scheme.Blind), 2*reasonLimit),
+			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + endSentence(m.st.Scheme.Blind)),
 		})
 	}
 	if others := pipelinesOf(m.snap, m.st.Name); len(others) > 1 {
 		notes = append(notes, templates.Problem{
 			Tier: dedup.TierUnknown.String(),
-			Text: templates.Plain("The pipelines "+strings.Join(others, ", ")+" share this store: their markers stand in one list, and a verdict takes all of their queues into account.", 2*reasonLimit),
+			Text: templates.Sentence("The pipelines " + strings.Join(others, ", ") + " share this store: their markers stand in one list, and a verdict takes all of their queues into account."),
 		})
 	}
 	if m.st.Evidence.Missing != "" && m.q.state == string(admin.ProcessingList) {
-		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Plain("Verdicts lack their evidence: "+endSentence(m.st.Evidence.Missing), 2*reasonLimit)})
+		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + endSentence(m.st.Evidence.Missing))})
 	}
 	return notes
 }
@@ -165,7 +165,7 @@ func (m markersPage) meaning() *templates.Problem {
 		return nil
 	}
 	say := func(tier dedup.Tier, text, mend string) *templates.Problem {
-		return &templates.Problem{Tier: tier.String(), Text: templates.Plain(text, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit)}
+		return &templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)}
 	}
 	switch {
 	case m.q.state == string(admin.GaveUpList):
@@ -205,7 +205,7 @@ func (m markersPage) empty(listed int) templates.Empty {
 // actBar offers what can be done with the list.
 func (m markersPage) actBar(matching int) templates.ActBar {
 	a := templates.ActBar{
-		Missing: templates.Plain(m.missing, 2*reasonLimit), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: m.q.state,
+		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: m.q.state,
 		Verdict: string(m.q.verdict), Query: m.q.text, Matching: matching, Most: admin.MaxPlanned,
 	}
 	a.Clear = m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.FailedList)
@@ -213,6 +213,9 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 	a.Retry = a.Clear && m.st != nil && m.st.Scheme.GiveUp > 0
 	if m.q.state == string(admin.GaveUpList) {
 		a.Clear = true // the retry counter is the marker
+	}
+	if m.st != nil && lost(m.st.Health) {
+		a.Blocked = "Store " + within(m.st.Name) + " does not answer: markers can be cleared when it does. Nothing is lost by waiting."
 	}
 	if matching == 0 && a.Missing.Short == "" {
 		a.Clear, a.Expiry = false, false

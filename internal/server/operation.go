@@ -36,7 +36,7 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.OperationView{
 		Self: s.operationAddress(o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
-		Sentence: templates.Plain(planSentence(o.Plan), 3*reasonLimit), Totals: totals(o),
+		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
 			templates.Crumb{Label: templates.Plain("Operations", nameLimit), Href: base + "/operations"}),
 	}
@@ -53,7 +53,7 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	v.Facts, v.Notes, v.Undo = s.operationFacts(o, now), operationNotes(o), s.undoView(r, o, now)
 	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
 	pages := max(1, (len(o.Plan.Items)+planPerPage-1)/planPerPage)
-	number = min(number, pages)
+	v.PageNote, number = pageNote(number, pages), min(number, pages)
 	v.Pages = s.numbered(v.Self, number, pages)
 	first := (number - 1) * planPerPage
 	for i := first; i < min(first+planPerPage, len(o.Plan.Items)); i++ {
@@ -118,7 +118,7 @@ func totals(o admin.Operation) []templates.Total {
 
 func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Plain(o.Reason, 3*reasonLimit).Short}, {Label: "By", Value: templates.Plain(o.By, nameLimit).Short},
+		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, nameLimit).Short},
 		{Label: "Started", Value: moment(o.Started, now).Full},
 	}
 	if !o.Ended.IsZero() {
@@ -133,7 +133,7 @@ func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fa
 func operationNotes(o admin.Operation) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Plain(text, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit)})
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if o.Interrupted {
 		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")
@@ -161,7 +161,7 @@ func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.
 			continue
 		}
 		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
-		l.Text = templates.Plain(capital(out.Outcome.Text), 2*reasonLimit)
+		l.Text = templates.Sentence(capital(out.Outcome.Text))
 		if out.Begun && out.At.IsZero() {
 			l.Word = "under way"
 		}
@@ -191,7 +191,7 @@ func (s *Server) undoView(r *request, o admin.Operation, now time.Time) template
 		return templates.UndoView{}
 	}
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
-		return templates.UndoView{Missing: templates.Plain("It can be undone until "+moment(until, now).Text+". "+why, 2*reasonLimit)}
+		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ". " + why)}
 	}
 	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: moment(until, now).Text, Count: n}
 }
@@ -218,8 +218,8 @@ func (s *Server) operations(r *request) (response, error) {
 
 func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, nameLimit), Reason: templates.Plain(o.Reason, 2*reasonLimit), Started: moment(o.Started, now),
-		Title: templates.Plain(listedTitle(o)+" of "+o.Store, reasonLimit), Word: "ended", Tier: dedup.Normal.String(),
+		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, nameLimit), Reason: templates.Sentence(o.Reason), Started: moment(o.Started, now),
+		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0
 	var parts []string

@@ -29,12 +29,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	}
 	v.AsOf, v.Every, v.Late = moment(snap.At, now), templates.Span(snap.Interval), late(snap, now)
 	v.Seconds = int(snap.Interval.Seconds())
-	for i := range snap.Brokers {
-		v.Brokers = append(v.Brokers, brokerCard(&snap.Brokers[i], now))
-	}
-	for i := range snap.Stores {
-		v.Stores = append(v.Stores, storeCard(&snap.Stores[i], now))
-	}
+	v.Brokers, v.Stores = sourceCards(snap, now)
 	v.Stores, v.Calm = foldCalm(v.Stores)
 	if len(v.Calm) > 0 {
 		v.CalmWord = calmWord(v.Calm)
@@ -50,6 +45,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	v.Matching = len(shown)
 	shown = sortPipelines(shown, q)
 	pages := max(1, (len(shown)+perPage-1)/perPage)
+	v.PageNote = pageNote(q.page, pages)
 	q.page = min(q.page, pages)
 	first := (q.page - 1) * perPage
 	for _, p := range shown[first:min(first+perPage, len(shown))] {
@@ -58,6 +54,29 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	v.Pages = pager(q, pages, frame.Base)
 	v.Empty = emptyOverview(v, frame.Base)
 	return v
+}
+
+// sourceCards are the brokers and the stores, those that are lost for the same reason on one card.
+func sourceCards(snap *dedup.Snapshot, now time.Time) (brokers, stores []templates.SourceCard) {
+	var of []sourceAt
+	for i := range snap.Brokers {
+		b := &snap.Brokers[i]
+		of = append(of, sourceAt{b.Name, b.Health, brokerCard(b, now)})
+	}
+	brokers, of = foldLost("broker", of, now), nil
+	for i := range snap.Stores {
+		st := &snap.Stores[i]
+		of = append(of, sourceAt{st.Name, st.Health, storeCard(st, now)})
+	}
+	return brokers, foldLost("store", of, now)
+}
+
+// pageNote says that a page was asked for that there is not; empty when there is.
+func pageNote(asked, pages int) string {
+	if asked <= pages {
+		return ""
+	}
+	return "There is no page " + strconv.Itoa(asked) + ": this is the last, page " + strconv.Itoa(pages) + "."
 }
 
 // judgeAll judges every pipeline. While rounds are late nothing can be told, and the old verdicts are not shown.

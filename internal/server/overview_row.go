@@ -41,7 +41,7 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		Stale:       len(p.Down) > 0,
 	}
 	if p.verdict.Tier != dedup.Normal {
-		row.Why = templates.Plain(capital(why(p)), 2*reasonLimit)
+		row.Why = statement(why(p, now))
 	}
 	if !row.Duplicates.Known {
 		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
@@ -66,13 +66,17 @@ func bounds(f dedup.Figure) string {
 	return "within " + templates.PercentRange(f.Low, f.High)
 }
 
-// why says what made the tier; for a pipeline whose sources are down, which and since when.
-func why(p judged) string {
-	if p.verdict.Tier == dedup.TierUnknown && len(p.Down) > 0 {
-		down := p.Down[0]
-		return down.Name + " cannot be read: " + down.Err
+// why says what made the tier; for a pipeline whose sources are down, which and since when. The error itself stands once
+// on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
+func why(p judged, now time.Time) string {
+	if p.verdict.Tier != dedup.TierUnknown || len(p.Down) == 0 {
+		return p.verdict.Why
 	}
-	return p.verdict.Why
+	g := lostSources(p.Down)[0]
+	if slices.ContainsFunc(g.sources, func(h dedup.SourceHealth) bool { return h.Kind == "broker" || h.Kind == "store" }) {
+		return g.down(now)
+	}
+	return g.names() + " cannot be read: " + within(g.err)
 }
 
 // capital begins a sentence.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,13 +27,12 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	}
 	j := judged{p, verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
-	v.Why = templates.Plain(capital(why(j)), 2*reasonLimit)
+	v.Why = statement(why(j, now))
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
-	v.Parts = parts(j, now)
-	for _, d := range p.Down {
+	v.Parts = parts(j, path, now)
+	for _, g := range lostSources(p.Down) {
 		v.Down = append(v.Down, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Plain(d.Name+" cannot be read: "+d.Err, 2*reasonLimit),
-			Mend: templates.Plain(downSince(d, now), reasonLimit),
+			Tier: dedup.Severe.String(), Text: statement(g.names() + " cannot be read: " + within(g.err)), Mend: templates.Sentence(g.silence(now)),
 		})
 	}
 	for _, f := range p.Findings {
@@ -48,7 +46,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 			v.Hints = append(v.Hints, view)
 		}
 	}
-	v.Windows, v.Measures = measures(p, now)
+	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
 	deadLetterViews(&v, p, now)
@@ -57,33 +55,38 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	return v
 }
 
-func downSince(d dedup.SourceHealth, now time.Time) string {
-	if d.LastSuccess.IsZero() {
-		return "It has not answered since the start."
+// findingView is a finding as it is shown: what is wrong, what was seen of it, and what to do.
+func findingView(f dedup.Finding) templates.Problem {
+	p := templates.Problem{Tier: f.Tier.String(), Text: statement(f.Text), Mend: statement(f.Mend)}
+	if f.Evidence != "" {
+		p.Evidence = statement(f.Evidence)
 	}
-	return "Its last answer was " + ago(d.LastSuccess, now) + "; figures that need it are unknown until it answers again."
+	return p
 }
 
-func findingView(f dedup.Finding) templates.Problem {
-	text := f.Text
-	if f.Evidence != "" {
-		text += " Seen: " + f.Evidence + "."
-	}
-	return templates.Problem{Tier: f.Tier.String(), Text: templates.Plain(text, 3*reasonLimit), Mend: templates.Plain(f.Mend, 2*reasonLimit)}
-}
+// statement is a text that stands alone: it begins with a capital and ends with a full stop.
+func statement(s string) templates.Text { return templates.Sentence(endSentence(capital(s))) }
 
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
-func parts(p judged, now time.Time) []templates.JudgedPart {
+func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
-	oldest := p.OldestProcessing
-	return []templates.JudgedPart{
+	list := []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
 		{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)},
-		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), joinNotes(stuckNote(p.Stuck), oldestNote(oldest)))},
+		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))},
 		{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))},
 		{Label: "Consumers", Figure: withNote(figureView(blameless(p.Consumers), "unknown", now), activityNote(p.LastActivity, now))},
 	}
+	for i := range list {
+		if f := &list[i].Figure; !f.Known {
+			f.Note = shortWhy(p.PipelineStatus, f.Note)
+		}
+	}
+	if note := stuckNote(p.Stuck); note != "" {
+		list[3].Link, list[3].Href = note, path+"/markers?state="+string(admin.ProcessingList)
+	}
+	return list
 }
 
 func withNote(f templates.Figure, note string) templates.Figure {
@@ -106,10 +109,6 @@ func stuckNote(f dedup.Figure) string {
 		return ""
 	}
 	return figureText(f) + " stuck"
-}
-
-func joinNotes(notes ...string) string {
-	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), " · ")
 }
 
 // listOfFinding is the list of markers that a finding is about; empty where there is none.
@@ -140,70 +139,6 @@ func activityNote(at, now time.Time) string {
 		return "no message seen yet"
 	}
 	return "last message " + ago(at, now)
-}
-
-// measures is the window table.
-func measures(p *dedup.PipelineStatus, now time.Time) ([]templates.WindowHead, []templates.Measure) {
-	type pick func(dedup.WindowFigures) dedup.Figure
-	rows := []struct {
-		label, hint string
-		group       bool
-		figure      pick
-	}{
-		{"Messages", "deliveries that were acked", false, func(w dedup.WindowFigures) dedup.Figure { return w.Messages }},
-		{"Duplicates", "acked without work, work was done", false, func(w dedup.WindowFigures) dedup.Figure { return w.Duplicates }},
-		{"Duplicate rate", "duplicates / messages", false, func(w dedup.WindowFigures) dedup.Figure { return w.DuplicateRate }},
-		{"Cross-check", "the next valid source", false, func(w dedup.WindowFigures) dedup.Figure { return w.CrossCheck }},
-		{"Redelivery ratio", "a loop signal, not duplicates", false, func(w dedup.WindowFigures) dedup.Figure { return w.Redeliveries }},
-		{"Ack latency, mean", "delivery to ack", true, func(w dedup.WindowFigures) dedup.Figure { return w.AckMean }},
-		{"p50", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.AckP50 }},
-		{"p95", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.AckP95 }},
-		{"p99", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.AckP99 }},
-		{"Processing time, mean", "the work alone", false, func(w dedup.WindowFigures) dedup.Figure { return w.WorkMean }},
-		{"Processing time, p95", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.WorkP95 }},
-		{"In-flight hits", "marker was processing", true, func(w dedup.WindowFigures) dedup.Figure { return w.InFlightHits }},
-		{"Failures", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.Failures }},
-		{"Failure rate", "failures / messages", false, func(w dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
-		{"Gave up", "acked without work: lost", false, func(w dedup.WindowFigures) dedup.Figure { return w.GaveUp }},
-		{"Dead-letter inflow", "", false, func(w dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
-	}
-	var windows []templates.WindowHead
-	for i := range p.Windows {
-		windows = append(windows, windowHead(&p.Windows[i]))
-	}
-	out := make([]templates.Measure, 0, len(rows))
-	for _, r := range rows {
-		m := templates.Measure{Label: r.label, Hint: r.hint, Group: r.group}
-		for _, w := range p.Windows {
-			word := "unknown"
-			if r.label == "Duplicate rate" {
-				word = rateWord(p)
-			}
-			f := r.figure(w)
-			view := figureView(blameless(f), word, now)
-			if f.Known() && f.Unit == dedup.PerHour && short(f) {
-				view.Since = "from " + templates.Span(f.Covered)
-			}
-			m.Figures = append(m.Figures, view)
-		}
-		out = append(out, m)
-	}
-	return windows, out
-}
-
-// windowHead says how much of a window has data, by the figure that has the most.
-func windowHead(w *dedup.WindowFigures) templates.WindowHead {
-	var best dedup.Figure
-	for _, f := range []dedup.Figure{w.Messages, w.DuplicateRate, w.Redeliveries, w.AckMean, w.InFlightHits, w.Failures, w.GaveUp, w.DeadLetterInflow} {
-		if f.Known() && f.Window > 0 && f.Covered > best.Covered {
-			best = f
-		}
-	}
-	head := templates.WindowHead{Label: templates.Window(w.Window)}
-	if short(best) {
-		head.Covered = templates.Span(best.Covered) + " so far"
-	}
-	return head
 }
 
 func identity(p *dedup.PipelineStatus) []templates.Fact {

@@ -17,6 +17,10 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	from, to, _ := q.window(snap.Interval)
 	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
 	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
+	t.Wide, events = brokerWide(events, now)
+	if len(t.Wide) > 0 {
+		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(len(t.Wide)))
+	}
 	if len(events) > trackLimit {
 		t.More = len(events) - trackLimit
 		events = events[t.More:]
@@ -24,12 +28,30 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	for i, e := range events {
 		share := float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100
 		t.Events = append(t.Events, templates.TrackEvent{
-			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: templates.Plain(e.Text, reasonLimit),
+			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: statement(e.Text),
 			X: strconv.FormatFloat(share, 'f', 2, 64) + "%", Place: share,
 		})
 	}
 	templates.ThinOut(t.Events)
 	return t
+}
+
+// brokerWide takes out the events that concern the whole broker and come in numbers: which pipeline they belong to cannot be
+// told, so that they stand apart and are not drawn beside its figures. The newest come first.
+func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, rest []dedup.Event) {
+	for _, e := range slices.Backward(events) {
+		if e.Kind == "channels_closed" && len(wide) < trackLimit {
+			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
+		}
+	}
+	return wide, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return templates.Number(float64(n)) + " times"
 }
 
 // eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
@@ -136,7 +158,7 @@ func oldestText(p *dedup.PipelineStatus) string {
 		return "none"
 	}
 	why := cmp.Or(p.OldestProcessing.Why, n.Why, "no reading yet")
-	return "unknown: " + templates.Plain(why, reasonLimit).Short
+	return "unknown: " + templates.Sentence(why).Short
 }
 
 // schemeText says in one line what consumers of the scheme do.
@@ -154,7 +176,7 @@ func schemeText(s dedup.Scheme) string {
 	if s.GiveUp > 0 {
 		text += fmt.Sprintf(", gives up after %d", s.GiveUp)
 	}
-	return templates.Plain(text, reasonLimit).Short
+	return templates.Sentence(text).Short
 }
 
 func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now time.Time) {
@@ -165,7 +187,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,
-			Found: templates.Plain(q.Found, reasonLimit), Depth: figureView(blameless(q.Depth), "unknown", now),
+			Found: templates.Sentence(q.Found), Depth: figureView(blameless(q.Depth), "unknown", now),
 			Consumers: figureView(blameless(q.Consumers), "unknown", now),
 		})
 	}
@@ -181,7 +203,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		word, tier := sourceWord(h)
 		row := templates.SourceRow{
 			Name: templates.Plain(h.Name, nameLimit), Tier: tier, Word: word, Since: moment(h.Since, now), Last: since(h.LastSuccess, now),
-			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Plain(h.Err, 2*reasonLimit),
+			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(h.Err),
 		}
 		if h.Took > 0 {
 			row.Took = templates.Latency(h.Took.Seconds())

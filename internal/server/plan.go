@@ -53,7 +53,10 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Keys = append(req.Keys, key)
 	}
 	if len(req.Keys) == 0 {
-		return req, invalid("No marker was selected. Tick the ones that you mean, or review all that match.")
+		return req, &httpError{
+			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No marker was selected",
+			message: "Go back and tick the markers that you mean, or review all that match. Nothing was changed.",
+		}
 	}
 	return req, nil
 }
@@ -83,6 +86,9 @@ func (s *Server) makePlan(r *request) (response, error) {
 		return nil, err
 	}
 	plan, err := service.Plan(r.Context(), r.asker(), req)
+	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+		return s.silentStore(r, req.Store, err, resendPlan(s.cfg.base()+"/markers/plan", r.PostForm)), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +139,7 @@ func pageNumber(values url.Values) (int, error) {
 func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanView {
 	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.PlanView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Plain(planSentence(p), 3*reasonLimit),
+		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p), Facts: planFacts(p, now),
 		Back: base + "/",
@@ -142,7 +148,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		v.Back = markersAddress(base, names[0])
 	}
 	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
-	number = min(number, pages)
+	v.PageNote, number = pageNote(number, pages), min(number, pages)
 	first := (number - 1) * planPerPage
 	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
 		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
@@ -155,7 +161,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 		if id == "" {
 			id = l.Key
 		}
-		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Plain(l.Why, 4*reasonLimit)})
+		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Sentence(l.Why)})
 	}
 	return v
 }
@@ -181,7 +187,7 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine) []templates.PlanEvi
 		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
 		common := map[templates.Text]bool{}
 		for _, reason := range first {
-			if t := templates.Plain(reason, 2*reasonLimit); n > 1 && counts[reason] == n && !common[t] {
+			if t := templates.Sentence(reason); n > 1 && counts[reason] == n && !common[t] {
 				common[t] = true
 				e.Reasons = append(e.Reasons, t)
 			}
@@ -216,7 +222,7 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
 	return templates.PlanLine{
 		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), now), State: string(seen.State), Seen: seenText(item, now),
-		Reasons: texts(item.Reasons), Effect: templates.Plain(capital(item.Effect), 2*reasonLimit),
+		Reasons: texts(item.Reasons), Effect: templates.Sentence(capital(item.Effect)),
 	}
 }
 
@@ -232,7 +238,7 @@ func seenText(item admin.PlanItem, now time.Time) string {
 	if item.Seen.Retry != nil {
 		text += ", retry counter " + item.Seen.Retry.Value
 	}
-	return templates.Plain(text, reasonLimit).Short
+	return templates.Sentence(text).Short
 }
 
 func planFacts(p admin.Plan, now time.Time) []templates.Fact {
@@ -260,13 +266,13 @@ func filterText(f admin.MarkerFilter) string {
 	if f.Match != "" {
 		text += ", with “" + f.Match + "”"
 	}
-	return templates.Plain(text, reasonLimit).Short
+	return templates.Sentence(text).Short
 }
 
 func planNotes(p admin.Plan) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Plain(text, 2*reasonLimit), Mend: templates.Plain(mend, 2*reasonLimit)})
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if p.Truncated > 0 {
 		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")

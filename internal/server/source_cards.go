@@ -54,7 +54,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	c.Problems = append(c.Problems, troubles(queueNames("down: ", b.State.QueuesDown), "severe", "Messages in it cannot be read until its node is back.")...)
 	c.Problems = append(c.Problems, troubles(queueNames("without majority: ", b.State.QueuesMinority), "severe", "Bring back its other members.")...)
 	for _, p := range b.Problems {
-		c.Problems = append(c.Problems, templates.Problem{Tier: "warning", Text: templates.Plain(p.Text, reasonLimit), Mend: templates.Plain(p.Mend, reasonLimit)})
+		c.Problems = append(c.Problems, templates.Problem{Tier: "warning", Text: templates.Sentence(p.Text), Mend: templates.Sentence(p.Mend)})
 	}
 	return cardWithWorst(c)
 }
@@ -129,13 +129,13 @@ func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 	if !evicted && !strings.HasPrefix(h.EvictionPolicy, "allkeys") {
 		return nil
 	}
-	text := "The policy " + h.EvictionPolicy + " may evict markers: a message may then be processed twice."
+	text := "The policy " + within(h.EvictionPolicy) + " may evict markers: a message may then be processed twice."
 	if evicted {
 		text = templates.Number(float64(*h.EvictedKeys)) + " keys were evicted; if markers were among them, messages may be processed twice."
 	}
 	return []templates.Problem{{
-		Tier: "warning", Text: templates.Plain(text, reasonLimit),
-		Mend: templates.Plain("Keep markers in a store of their own with the policy noeviction.", reasonLimit),
+		Tier: "warning", Text: templates.Sentence(text),
+		Mend: templates.Sentence("Keep markers in a store of their own with the policy noeviction."),
 	}}
 }
 
@@ -178,33 +178,25 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 		text = "It does not answer."
 	}
 	if !h.LastSuccess.IsZero() {
-		text = stopped(text) + " Last answer " + ago(h.LastSuccess, now) + "."
+		text = endSentence(text) + " Last answer " + ago(h.LastSuccess, now) + "."
 	}
-	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Plain(text, 2*reasonLimit)}
-}
-
-// stopped ends a sentence that has no end yet.
-func stopped(text string) string {
-	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
-		return text
-	}
-	return text + "."
+	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence(endSentence(text))}
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.
 func nodeTrouble(nodes []dedup.Node) (down, alarms, partitions []string) {
 	for _, n := range nodes {
 		if !n.Running {
-			down = append(down, "Node "+n.Name+" is down.")
+			down = append(down, "Node "+within(n.Name)+" is down.")
 		}
 		if n.MemoryAlarm {
-			alarms = append(alarms, "Memory alarm on "+n.Name+".")
+			alarms = append(alarms, "Memory alarm on "+within(n.Name)+".")
 		}
 		if n.DiskAlarm {
-			alarms = append(alarms, "Disk alarm on "+n.Name+".")
+			alarms = append(alarms, "Disk alarm on "+within(n.Name)+".")
 		}
 		if len(n.Partitions) > 0 {
-			partitions = append(partitions, "Network partition: "+n.Name+" cannot see "+strings.Join(n.Partitions, ", ")+".")
+			partitions = append(partitions, "Network partition: "+within(n.Name)+" cannot see "+within(strings.Join(n.Partitions, ", "))+".")
 		}
 	}
 	return down, alarms, partitions
@@ -217,19 +209,19 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	}
 	names := make([]string, 0, 5)
 	for _, q := range queues[:min(len(queues), 5)] {
-		names = append(names, q.Name)
+		names = append(names, within(q.Name))
 	}
 	text := counted(len(queues), "queue") + " " + state + strings.Join(names, ", ")
-	if len(queues) > 5 {
-		text += ", …"
+	if more := len(queues) - len(names); more > 0 {
+		text += " and " + templates.Number(float64(more)) + " more"
 	}
-	return []string{text}
+	return []string{text + "."}
 }
 
 func troubles(texts []string, tier, mend string) []templates.Problem {
 	var out []templates.Problem
 	for _, t := range texts {
-		out = append(out, templates.Problem{Tier: tier, Text: templates.Plain(t, reasonLimit), Mend: templates.Plain(mend, reasonLimit)})
+		out = append(out, templates.Problem{Tier: tier, Text: templates.Sentence(t), Mend: templates.Sentence(mend)})
 	}
 	return out
 }

@@ -2,6 +2,7 @@
 // works without this file: it only saves reloading.
 import htmx from "htmx.org/dist/htmx.esm.js";
 import "htmx.org/dist/ext/hx-sse.js";
+import { showSelections } from "./select";
 
 type State = "connecting" | "live" | "paused" | "reconnecting" | "stale" | "ended";
 
@@ -88,6 +89,7 @@ document.addEventListener("htmx:error", (event) => {
 });
 document.addEventListener("htmx:after:swap", () => {
   if (connected && !paused && state !== "ended") show("live");
+  showSelections();
   speak();
 });
 

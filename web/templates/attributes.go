@@ -2,6 +2,7 @@ package templates
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 )
@@ -92,13 +93,11 @@ func sortedBy(columns []Column) string {
 	return "worst first"
 }
 
-// words are the head of a column in one line, for screens without heads.
-func (w WindowHead) words() string {
-	if w.Covered == "" {
-		return w.Label
-	}
-	return w.Label + ", " + w.Covered
-}
+// windowClass tells the stylesheet how many columns the windows take on a narrow screen.
+func (v PipelineView) windowClass() string { return "of-" + strconv.Itoa(min(len(v.Windows), 4)) }
+
+// names lists the measures of the group.
+func (g UnknownGroup) names() string { return strings.Join(g.Names, "; ") }
 
 func (v PipelineView) lastWindow() string {
 	if len(v.Windows) == 0 {

@@ -6,9 +6,10 @@ type MarkerView struct {
 	Crumbs []Crumb
 	ID     Text
 	State  string
-	// Gone says that there is no such marker any more.
-	Gone    bool
-	Verdict string
+	// Gone says that there is no such marker, GoneWord whether there was one: "gone" or "none".
+	Gone     bool
+	GoneWord string
+	Verdict  string
 	// Reasons are the evidence of the verdict.
 	Reasons []Text
 	Life    Life

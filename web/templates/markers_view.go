@@ -27,11 +27,16 @@ type MarkersView struct {
 	Meaning *Problem
 	Rows    []MarkerLine
 	// Judged, Counted, Owned and Detailed say which columns the table has: verdict, attempts, owner, detail.
+	// VerdictsAsOf is when the verdicts were reached if they are old, because the store does not answer; else it is zero.
+	VerdictsAsOf Moment
+
 	Judged   bool
 	Counted  bool
 	Owned    bool
 	Detailed bool
 	Pages    []PageLink
+	// PageNote says that the page that was asked for does not exist; empty when it does.
+	PageNote string
 	// Next is the address of the next page of a live reading; empty at its end.
 	Next string
 	// CSV is the address of the list as a table, and CSVText what its link says.
@@ -120,6 +125,8 @@ type Life struct {
 type ActBar struct {
 	// Missing says why nothing can be done here; the controls are absent then.
 	Missing Text
+	// Blocked says why the controls stand still at the moment; they are shown disabled then.
+	Blocked string
 	Action  string
 	// Store, List, Verdict and Query are sent along: they freeze the filter.
 	Store   string
@@ -137,6 +144,14 @@ type ActBar struct {
 
 // able reports whether the list has controls.
 func (a ActBar) able() bool { return a.Missing.Short == "" && (a.Clear || a.Expiry) }
+
+// verdictLabel heads the verdict of a marker on narrow screens.
+func (v MarkersView) verdictLabel() string {
+	if v.VerdictsAsOf.RFC == "" {
+		return "Verdict"
+	}
+	return "Verdict, as of " + v.VerdictsAsOf.Text
+}
 
 // all words the button that takes everything that matches.
 func (a ActBar) all() string {

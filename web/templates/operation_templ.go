@@ -575,7 +575,7 @@ func outcomes(v OperationView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pager(v.Pages).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pager("Pages of markers", v.Pages, v.PageNote).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

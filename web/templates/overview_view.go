@@ -26,12 +26,14 @@ type OverviewView struct {
 	Total    int
 	Matching int
 	Pages    []PageLink
+	// PageNote says that the page that was asked for does not exist; empty when it does.
+	PageNote string
 	Empty    Empty
 }
 
-// A SourceCard is one broker or store at a glance.
+// A SourceCard is one broker or store at a glance, or several that do not answer for the same reason.
 type SourceCard struct {
-	Kind string // broker or store
+	Kind string // broker, store, or how many: "5 stores"
 	Name Text
 	// Tier colours the card; Word is the state: "reachable", "unreachable", "not tried yet".
 	Tier  string
@@ -44,11 +46,12 @@ type SourceCard struct {
 	Problems []Problem
 }
 
-// A Problem is something wrong and what to do about it.
+// A Problem is something wrong, what was seen of it, and what to do about it.
 type Problem struct {
-	Tier string
-	Text Text
-	Mend Text
+	Tier     string
+	Text     Text
+	Evidence Text
+	Mend     Text
 	// Href leads to what the problem is about, as Link says; empty where there is no page of it.
 	Href string
 	Link string

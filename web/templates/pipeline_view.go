@@ -27,6 +27,9 @@ type PipelineView struct {
 	Down       []Problem
 	Windows    []WindowHead
 	Measures   []Measure
+	// WindowsOut says which windows are not shown and why, empty when all are; Unknown is what no window knows.
+	WindowsOut string
+	Unknown    Unknowns
 	Range      Range
 	Charts     []Chart
 	// ChartsMissing says why there is no history to draw; empty when there is.
@@ -57,12 +60,15 @@ func hintWords(n int) string {
 	return whole(n) + " hints, which change no tier"
 }
 
-// A JudgedPart is one measure that takes part in the verdict.
+// A JudgedPart is one headline figure, with its part in the verdict if it has one.
 type JudgedPart struct {
 	Label  string
 	Figure Figure
 	Tier   string
 	Risk   string
+	// Link says what of the figure needs eyes, Href leads there; both empty when nothing does.
+	Link string
+	Href string
 }
 
 // A WindowHead is one column of the window table. Covered says how much of the window has data, empty when all has.
@@ -79,6 +85,19 @@ type Measure struct {
 	Figures []Figure
 	// Group begins a new group of measures.
 	Group bool
+}
+
+// Unknowns are the measures that are unknown in every window, folded into one Line.
+type Unknowns struct {
+	Line   string
+	Groups []UnknownGroup
+}
+
+// An UnknownGroup are measures that are unknown for one reason; Better says how to know them.
+type UnknownGroup struct {
+	Names  []string
+	Why    Text
+	Better Text
 }
 
 // A Range is the state of the range form.
@@ -131,6 +150,9 @@ type SourceRow struct {
 type Track struct {
 	Events []TrackEvent
 	Ticks  []Tick
+	// Wide are events of the whole broker, newest first, which are not drawn; WideWord heads them.
+	Wide     []TrackEvent
+	WideWord string
 	// More counts events that were left out.
 	More int
 }

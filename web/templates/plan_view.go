@@ -13,6 +13,8 @@ type PlanView struct {
 	Evidence []PlanEvidence
 	Items    []PlanLine
 	Pages    []PageLink
+	// PageNote says that the page that was asked for does not exist; empty when it does.
+	PageNote string
 	Shown    string
 	LeftOut  []LeftLine
 	// Action carries the plan out; Button words it. Confirm must be typed when it is not empty.
@@ -66,6 +68,8 @@ type OperationView struct {
 	Notes    []Problem
 	Items    []OutcomeLine
 	Pages    []PageLink
+	// PageNote says that the page that was asked for does not exist; empty when it does.
+	PageNote string
 	Undo     UndoView
 	Audit    string
 }

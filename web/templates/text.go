@@ -15,20 +15,31 @@ type Text struct {
 	Full  string
 }
 
-// fullLimit bounds what even a title shows of a string: a store may hold 1 MB values.
-const fullLimit = 600
+const (
+	// fullLimit bounds what even a title shows of a string: a store may hold 1 MB values.
+	fullLimit = 600
+	// sentenceLimit is beyond every sentence that is put together here: the names and errors in one are shortened before.
+	sentenceLimit = 2400
+)
 
 // Plain returns the text of a hostile string, cut in the middle to at most limit characters.
 func Plain(s string, limit int) Text {
-	full := cutMiddle(Visible(s), fullLimit)
+	full := cutMiddle(Visible(s), max(fullLimit, limit))
 	return Text{Short: cutMiddle(full, limit), Full: full}
+}
+
+// Sentence returns the text of what is said in our words, whole: a sentence that lost its middle lost its number or its
+// meaning. What is hostile in it was shortened before it became part of it; the limit only keeps a megabyte off the page.
+func Sentence(s string) Text {
+	t := cutMiddle(Visible(s), sentenceLimit)
+	return Text{Short: t, Full: t}
 }
 
 // Visible replaces every character that cannot be seen, or that changes the direction or place of others, by an escape
 // such as \u202e. Bytes that are not UTF-8 become \xff. Of a very long string only what can be shown is kept.
 func Visible(s string) string {
-	if len(s) > 4*fullLimit { // work on what can be shown only
-		s = s[:2*fullLimit] + "…" + s[len(s)-2*fullLimit:]
+	if len(s) > 4*sentenceLimit { // work on what can be shown only
+		s = s[:2*sentenceLimit] + "…" + s[len(s)-2*sentenceLimit:]
 	}
 	return Escape(s)
 }

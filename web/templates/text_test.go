@@ -40,6 +40,16 @@ func TestALongTextIsCutInTheMiddleAndWholeInItsTitle(t *testing.T) {
 	}
 }
 
+func TestASentenceIsNeverCutAndAMegabyteStaysOffThePage(t *testing.T) {
+	said := strings.Repeat("Its interval is 12.31–42.87 %, and 30.56 % of 318 messages were duplicates. ", 12)
+	if got := Sentence(said); got.Short != said || got.Full != said {
+		t.Errorf("a sentence of %d characters became %q", len(said), got.Short)
+	}
+	if got := Sentence(strings.Repeat("x\u202e", 1<<20)); len(got.Short) > 2*sentenceLimit || got.Short != got.Full {
+		t.Errorf("a megabyte leaves %d and %d bytes", len(got.Short), len(got.Full))
+	}
+}
+
 func TestAnyBytesBecomePrintableTextWithinTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))

@@ -22,6 +22,8 @@ type Frame struct {
 	// Banner is the worst of the whole in one sentence: tiers and sources that do not answer; empty unless severe or worse.
 	Banner     string
 	BannerTier string
+	// BannerHref leads to what the banner is about.
+	BannerHref string
 	// Live is the path of the event stream with its topics; empty on pages that do not change.
 	Live string
 	// Theme is light or dark; empty follows the system.

@@ -10,7 +10,7 @@ import (
 
 // Scenes names every scene: what a page can be confronted with.
 func Scenes() []string {
-	return []string{"mixed", "shop", "healthy", "stale", "starting", "empty", "hostile", "many"}
+	return []string{"mixed", "shop", "healthy", "stale", "starting", "empty", "hostile", "many", "outage"}
 }
 
 // Scene returns the snapshot of a scene as it would be at the time; an unknown name gives the mixed one.
@@ -34,6 +34,8 @@ func Scene(name string, now time.Time) *dedup.Snapshot {
 		return hostile(now)
 	case "many":
 		return many(now)
+	case "outage":
+		return outage(now)
 	default:
 		return mixed(now)
 	}
@@ -111,4 +113,51 @@ func hostile(now time.Time) *dedup.Snapshot {
 		s.Sources[i].Err = evil
 	}
 	return s
+}
+
+// outage is one Redis that refuses every connection, and five stores with their pipelines and counters on it. Consumers
+// report no counters, and the dashboard was started a few minutes ago.
+func outage(now time.Time) *dedup.Snapshot {
+	const err = "Redis at 127.0.0.1:26577 refused the connection: check that it runs and that redis.url names its host and port"
+	s := base(now)
+	s.Brokers, s.Sources = brokers(now)[:1], sources(now)[:1]
+	lost := func(kind, name string) dedup.SourceHealth {
+		at := now.Add(-42 * time.Second)
+		return dedup.SourceHealth{Name: kind + " " + name, Kind: kind, Tried: true, LastTry: now.Add(-5 * time.Second), LastSuccess: at, Since: at, Took: time.Millisecond, Err: err}
+	}
+	last := stores(now)[0].Stats.Pass
+	for _, sp := range mixedSpecs()[:5] {
+		sp.store, sp.down, sp.quality, sp.percentiles, sp.findings = sp.name, "store "+sp.name, dedup.QualityUnknown, false, nil
+		store, reported := lost("store", sp.name), lost("reported", sp.name)
+		p := sp.status(now)
+		p.Down, p.Sources = []dedup.SourceHealth{store, reported}, []string{"broker main", store.Name, reported.Name}
+		blind(&p, store.Name+" cannot be read: "+err, "what consumers report cannot be read: "+err)
+		s.Pipelines = append(s.Pipelines, p)
+		s.Stores = append(s.Stores, dedup.StoreStatus{
+			Name: sp.name, Scheme: ordersScheme(), Pipelines: []string{sp.name}, Health: store, Stats: dedup.StoreStats{Pass: last},
+		})
+		s.Sources = append(s.Sources, store, reported)
+	}
+	return s
+}
+
+// blind makes every figure unknown that needs a store or what consumers report, and lets the rest go back a few minutes.
+func blind(p *dedup.PipelineStatus, noStore, noReport string) {
+	const up = 11*time.Minute + 59*time.Second
+	for state := range p.Markers {
+		p.Markers[state] = dedup.Unknown(dedup.Count, noStore)
+	}
+	p.MarkersNoExpiry, p.OldestProcessing = dedup.Unknown(dedup.Count, noStore), dedup.Unknown(dedup.Seconds, noStore)
+	for i := range p.Windows {
+		w := &p.Windows[i]
+		for _, f := range []*dedup.Figure{&w.Messages, &w.Redeliveries, &w.DeadLetterInflow, &w.AckMean} {
+			f.Covered = min(w.Window, up)
+		}
+		w.DuplicateRate.Why, w.Duplicates.Why = noReport+"; "+noStore, noReport+"; "+noStore
+		w.CrossCheck.Why = "no second source"
+		for _, f := range []*dedup.Figure{&w.InFlightHits, &w.Failures, &w.FailureRate, &w.GaveUp, &w.AckP50, &w.AckP95, &w.AckP99, &w.WorkMean, &w.WorkP95} {
+			*f = dedup.Unknown(f.Unit, noReport)
+			f.Better = "Let the consumers report counters (docs/consumers.md)."
+		}
+	}
 }

@@ -25,8 +25,12 @@ func brokers(now time.Time) []dedup.BrokerStatus {
 	return []dedup.BrokerStatus{
 		{
 			Name: "main", Health: h[0], Info: dedup.BrokerInfo{Version: "3.13.7"}, Queues: &queues,
-			State:  dedup.BrokerState{Nodes: []dedup.Node{{Name: "rabbit@a", Running: true}, {Name: "rabbit@b", Running: true}, {Name: "rabbit@c", Running: true}}},
-			Events: []dedup.Event{{At: now.Add(-21 * time.Minute), Kind: "alarm", Text: "memory alarm on rabbit@b, cleared after 40 s"}},
+			State: dedup.BrokerState{Nodes: []dedup.Node{{Name: "rabbit@a", Running: true}, {Name: "rabbit@b", Running: true}, {Name: "rabbit@c", Running: true}}},
+			Events: []dedup.Event{
+				{At: now.Add(-21 * time.Minute), Kind: "alarm", Text: "memory alarm on rabbit@b, cleared after 40 s"},
+				{At: now.Add(-9 * time.Minute), Kind: "channels_closed", Text: "Broker main: 1 channel was closed"},
+				{At: now.Add(-6 * time.Minute), Kind: "channels_closed", Text: "Broker main: 36 more channels were closed from 16:20 to 16:23 UTC"},
+			},
 		},
 		{
 			Name: "warehouse", Health: trouble, Info: dedup.BrokerInfo{Version: "3.10.8"}, Queues: &few,

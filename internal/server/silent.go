@@ -1,0 +1,46 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// silentStore answers a request that needs a store which does not answer. Without a form to send again, the same address is
+// loaded again.
+func (s *Server) silentStore(r *request, store string, err error, again templates.Resend) response {
+	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+	if again.Action == "" {
+		again.Action = r.URL.RequestURI()
+	}
+	v := templates.SilentView{
+		Frame: s.frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, nameLimit), Again: again,
+		Problem: templates.Problem{
+			Tier: dedup.Severe.String(), Text: statement(within(dedup.PublicText(err))),
+			Mend: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
+		},
+		Meanwhile: "Nothing was changed. A marker can only be read and cleared while its store answers; waiting loses nothing.",
+		Back:      base + "/", BackWord: "Back to the overview",
+	}
+	if names := pipelinesOf(snap, store); len(names) > 0 {
+		v.Back, v.BackWord = markersAddress(base, url.PathEscape(names[0])), "Back to the list of markers"
+	}
+	if st, ok := findStore(snap, store); ok && st.Stats.Pass != nil {
+		v.Meanwhile += " The list shows the last complete pass, which ended " + ago(st.Stats.Pass.Ended, now) + "."
+	}
+	return page{status: http.StatusServiceUnavailable, component: templates.Silent(v)}
+}
+
+// resendPlan is the form of a plan with the fields that were sent.
+func resendPlan(action string, form url.Values) templates.Resend {
+	again := templates.Resend{Action: action}
+	for _, name := range []string{"store", "list", "verdict", "match", "do", "sel", "retry", "ttl", "operation", "item"} {
+		for _, value := range form[name] {
+			again.Fields = append(again.Fields, templates.Fact{Label: name, Value: value})
+		}
+	}
+	return again
+}
