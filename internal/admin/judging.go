@@ -127,11 +127,24 @@ func (v view) beyond(name List) int {
 	case FailedList:
 		counted = v.pass.States[dedup.Failed]
 	case PermanentList:
-		for _, n := range v.pass.NoExpiry {
-			counted += n
+		if len(v.pass.Permanent) < MaxPlanned {
+			return 0 // the list is whole: what was counted beside it has no expiry by its scheme, or could not be decoded
+		}
+		for state, n := range v.pass.NoExpiry {
+			if state != dedup.StateUnknown {
+				counted += n
+			}
 		}
 	case GaveUpList:
 		counted = v.pass.GaveUp.Total() + v.pass.UndatedGaveUp
 	}
 	return int(max(0, counted-int64(len(v.list(name)))))
+}
+
+// undecoded returns how many markers of a list's kind the pass counted and could not decode: they are in no list.
+func (v view) undecoded(name List) int {
+	if name == PermanentList {
+		return int(v.pass.NoExpiry[dedup.StateUnknown])
+	}
+	return 0
 }
