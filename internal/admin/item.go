@@ -242,6 +242,8 @@ func phaseOf(result dedup.Result) string {
 	switch result {
 	case dedup.Cleared, dedup.ExpirySet, dedup.Restored:
 		return Succeeded
+	case dedup.Changed, dedup.Gone:
+		return Changed
 	case dedup.UnknownOutcome:
 		return Uncertain
 	default:

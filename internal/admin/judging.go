@@ -80,6 +80,15 @@ func (v view) firstSeen(mk dedup.Marker, s dedup.Scheme, read time.Time) time.Ti
 	return read
 }
 
+// dated returns a marker that was read live with the moment from which on it is known to be there, where the store keeps no
+// time of it: pages show the same lower bound of its age that the verdict counts.
+func (v view) dated(mk dedup.Marker, s dedup.Scheme) dedup.Marker {
+	if mk.Since.IsZero() && mk.FirstSeen.IsZero() {
+		mk.FirstSeen = v.firstSeen(mk, s, time.Time{})
+	}
+	return mk
+}
+
 // sameHolding reports whether a listed marker and one that is there now were set by the same claim. A date that a store
 // wrote is equal; one that was computed from the expiry differs by as much as the expiry does. Of a lock the owner and the
 // lease tell, because the list dates a renewed one by what we saw.

@@ -213,7 +213,7 @@ func TestRequestsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a key of a megabyte":     {Deed: admin.ClearMarkers, Keys: []string{strings.Repeat("k", 1<<20)}},
 		"a restore of keys":       {Deed: admin.RestoreMarkers, Keys: []string{"a"}},
 		"a clear of an operation": {Deed: admin.ClearMarkers, Operation: "x"},
-		"an expiry of no time":    {Deed: admin.SetExpiry, Keys: []string{"a"}},
+		"an expiry in the past":   {Deed: admin.SetExpiry, Keys: []string{"a"}, TTL: -time.Hour},
 		"an expiry of a second":   {Deed: admin.SetExpiry, Keys: []string{"a"}, TTL: time.Second},
 		"an expiry in ages":       {Deed: admin.SetExpiry, Keys: []string{"a"}, TTL: 10000 * time.Hour},
 		"a clear with an expiry":  {Deed: admin.ClearMarkers, Keys: []string{"a"}, TTL: time.Hour},

@@ -143,6 +143,7 @@ func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) erro
 func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) {
 	item := newItem(s)
 	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker, s.At)
+	item.Seen.Marker = r.view.dated(item.Seen.Marker, st.Scheme)
 	if why := r.leaveOut(item); why != "" {
 		p.LeftOut = append(p.LeftOut, LeftOut{Key: s.Key, ID: s.ID, Why: why})
 		return

@@ -41,6 +41,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Changed(t.Context(), who, "orders", time.Time{})
 			return err
 		}},
+		"Now": {auth.Operator, func(who admin.Caller) error {
+			_, err := d.Now(t.Context(), who, "orders", []string{"msg:1"})
+			return err
+		}},
 		"Look":   {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
 		"Lookup": {auth.Viewer, func(who admin.Caller) error { _, err := d.Lookup(t.Context(), who, "1"); return err }},
 		"Plan": {auth.Admin, func(who admin.Caller) error {

@@ -43,8 +43,8 @@ func (p planRequestJSON) request() (admin.PlanRequest, error) {
 	}
 	if p.TTL != nil {
 		seconds, err := p.TTL.Float64()
-		if err != nil || seconds < 0 || seconds > 1e9 {
-			return req, badParameter("ttl_seconds", "must be a number of seconds")
+		if err != nil || seconds <= 0 || seconds > 1e9 {
+			return req, badParameter("ttl_seconds", "must be a number of seconds above 0; leave it out for what is recommended")
 		}
 		req.TTL = time.Duration(seconds * float64(time.Second))
 	}

@@ -17,6 +17,7 @@ type markerReader interface {
 	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
 	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]admin.Change, error)
 	WhyNot(store string) string
+	Now(ctx context.Context, who admin.Caller, store string, keys []string) ([]*dedup.Sighting, error)
 }
 
 // planner plans and carries out.
