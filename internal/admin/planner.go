@@ -186,8 +186,8 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 		if verdict, _ := m.judgeListed(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
 			continue
 		}
-		if len(mk.Key) > maxKey {
-			p.LeftOut = append(p.LeftOut, LeftOut{Key: mk.Key[:maxKey], Why: "its key is longer than we handle"})
+		if mk.Key == "" || len(mk.Key) > maxKey {
+			p.LeftOut = append(p.LeftOut, LeftOut{ID: mk.Name()[:min(len(mk.Name()), maxKey)], Why: "its key is too long to be acted on"})
 			continue
 		}
 		if len(keys) == MaxPlanned {
