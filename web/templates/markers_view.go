@@ -140,6 +140,8 @@ type ActBar struct {
 	Expiry bool
 	Clear  bool
 	Retry  bool
+	// TTLs are the times to live that Expiry offers.
+	TTLs []Choice
 }
 
 // able reports whether the list has controls.
