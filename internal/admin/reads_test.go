@@ -64,6 +64,7 @@ func (s *slow) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPag
 type silent struct{}
 
 func (silent) Record(context.Context, admin.Entry) error                        { return nil }
+func (silent) Acts(context.Context, admin.TrailQuery) ([]admin.Act, error)      { return nil, nil }
 func (silent) Entries(context.Context, admin.TrailQuery) ([]admin.Entry, error) { return nil, nil }
 func (silent) Verify(context.Context) (int64, string, error)                    { return 0, "", nil }
 func (silent) CreateFirstAdmin(context.Context, auth.User) error                { return nil }

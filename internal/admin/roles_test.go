@@ -62,6 +62,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Audit(t.Context(), who, admin.AuditQuery{Limit: 10})
 			return err
 		}},
+		"Acts": {auth.Operator, func(who admin.Caller) error {
+			_, err := d.Acts(t.Context(), who, admin.AuditQuery{Limit: 10})
+			return err
+		}},
 		"VerifyAudit": {auth.Operator, func(who admin.Caller) error { _, err := d.VerifyAudit(t.Context(), who); return err }},
 	}
 	for _, name := range methodsWithCaller() {

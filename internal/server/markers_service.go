@@ -32,6 +32,7 @@ type trail interface {
 	Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error)
 	Operations(ctx context.Context, who admin.Caller, limit int) ([]admin.OperationSummary, error)
 	Audit(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Entry, error)
+	Acts(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Act, error)
 	VerifyAudit(ctx context.Context, who admin.Caller) (admin.AuditState, error)
 }
 

@@ -154,9 +154,20 @@ type AuditView struct {
 	Chain  Problem
 	Filter AuditFilter
 	Rows   []AuditLine
+	// Whole says that every entry is shown, not one row for each action; Acts and Other lead to the two views.
+	Whole  bool
+	Acts   string
+	Other  string
 	Older  string
 	Newest string
 	Empty  Empty
+}
+
+func (v AuditView) tableLabel() string {
+	if v.Whole {
+		return "Table of entries, newest first"
+	}
+	return "Table of actions, newest first"
 }
 
 // An AuditFilter is the state of the filter form.
@@ -165,8 +176,15 @@ type AuditFilter struct {
 	Stores    []Choice
 	Key       string
 	Operation string
-	Any       bool
-	Clear     string
+	Who       string
+	From      string
+	To        string
+	Actions   []Choice
+	Outcomes  []Choice
+	// View is kept as a hidden field; empty for the default.
+	View  string
+	Any   bool
+	Clear string
 }
 
 // An AuditLine is one entry.
@@ -184,4 +202,6 @@ type AuditLine struct {
 	// Href leads to the operation, or to all entries of it, as Link says; empty where there is none.
 	Href string
 	Link string
+	// Trail leads to every entry of an action; empty for a single entry.
+	Trail string
 }
