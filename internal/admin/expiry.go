@@ -27,15 +27,15 @@ func (r rules) ttl(state dedup.State) time.Duration {
 
 // expiring says what happens after a marker got an expiry: until then a processing one goes on to hold its message back.
 func (r rules) expiring(it PlanItem) string {
-	in := span(it.TTL) + " after it is carried out"
+	in := span(it.TTL)
 	switch {
 	case it.Seen.State != dedup.Processing:
-		return "it expires " + in + "; from then on the message is new to its consumers"
+		return "it expires " + in + " after it is carried out; from then on the message is new to its consumers"
 	case r.scheme.Lock:
-		return "the lock is still held until " + in + ": a delivery that waits for it runs then"
+		return "the lock is still held for " + in + ": a delivery that waits for it runs after that"
 	case r.scheme.OnInFlight == "ack":
-		return "the message is still blocked until " + in + ": deliveries that meet the marker are acked without the work until then, and one that comes later runs"
+		return "the message is still blocked for " + in + ": deliveries that meet the marker are acked without the work until then, and one that comes later runs"
 	default:
-		return "the message is still blocked until " + in + ": it loops in its queue until then, and runs at its next delivery after that"
+		return "the message is still blocked for " + in + ": it loops in its queue until then, and runs at its next delivery after that"
 	}
 }

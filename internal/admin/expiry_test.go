@@ -19,7 +19,7 @@ func TestAnExpiryThatNobodyChoseIsTheRecommendedOneOfEachMarker(t *testing.T) {
 	if len(p.Items) != 2 || p.Items[0].TTL != 8*time.Minute || p.Items[1].TTL != 72*time.Hour {
 		t.Fatalf("planned %+v, left out %+v", p.Items, p.LeftOut)
 	}
-	if got := p.Items[0].Effect; !strings.HasPrefix(got, "the message is still blocked until 8 min after it is carried out: it loops") {
+	if got := p.Items[0].Effect; !strings.HasPrefix(got, "the message is still blocked for 8 min: it loops") {
 		t.Errorf("the plan says of a processing marker: %q", got)
 	}
 	if o := d.execute(t, ada, p); results(o) != "expiry set, expiry set" {

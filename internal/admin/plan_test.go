@@ -86,7 +86,7 @@ func TestOnlyMarkersThatNeverExpireGetAnExpiry(t *testing.T) {
 	d.shelf.markers[row.Key] = row
 	keys := []string{"msg:expires", "msg:dead", "msg:unsure", "msg:alive", "msg:done", "msg:unknown", "msg:row"}
 	for ttl, want := range map[time.Duration][]string{
-		time.Minute:     {"expires by itself", "planned: the message is still blocked until 60 s after it is carried out", "its owner may be alive", "refused, owner alive", "the time to live is shorter than the 3 d", "cannot be decoded", "rows of a table"},
+		time.Minute:     {"expires by itself", "planned: the message is still blocked for 60 s: it loops", "its owner may be alive", "refused, owner alive", "the time to live is shorter than the 3 d", "cannot be decoded", "rows of a table"},
 		2 * time.Minute: {"expires by itself", "planned", "planned", "refused, owner alive", "the time to live is shorter", "cannot be decoded", "rows of a table"},
 		72 * time.Hour:  {"expires by itself", "planned", "planned", "refused, owner alive", "planned", "cannot be decoded", "rows of a table"},
 	} {

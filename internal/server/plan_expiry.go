@@ -96,7 +96,7 @@ func blockedUntil(p admin.Plan, it admin.PlanItem, now time.Time) string {
 	if p.Request.Deed != admin.SetExpiry || it.Seen.State != dedup.Processing {
 		return ""
 	}
-	return ". Still blocked until " + moment(now.Add(max(it.TTL, p.Request.TTL)), now).Text + " if this is carried out now."
+	return ". Carried out now: until " + moment(now.Add(max(it.TTL, p.Request.TTL)), now).Text + "."
 }
 
 // clearInstead offers to clear the markers of an expiry plan whose owners are dead by the evidence: that frees them at once.
