@@ -16,6 +16,9 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 	}
 	var code []byte
 	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue // it also names problems, which are no findings
+		}
 		text, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
@@ -40,6 +43,44 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 	for _, k := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(string(doc), -1) {
 		if !known[k[1]] {
 			t.Errorf("docs/findings.md has a line for %s, which no code finds", k[1])
+		}
+	}
+}
+
+// TestThePagesGiveTheRightRoleForChanges: changing markers needs an admin (routes.go), and no page may promise it to others.
+func TestThePagesGiveTheRightRoleForChanges(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatal(pages, err)
+	}
+	promise := regexp.MustCompile(`(?i)(operator|viewer)s? (can|may|selects?)\s+(clear|give|undo|change|set|markers)`)
+	for _, page := range append(pages, "../README.md", "../config.example.yaml") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := promise.FindString(string(text)); found != "" {
+			t.Errorf("%s says %q", page, found)
+		}
+	}
+}
+
+// TestTheFailureRateIsSaidAsItIsComputed: its denominator are attempts, not messages, of which duplicates are a part.
+func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ToLower(string(text))
+	}
+	formula := regexp.MustCompile(`failurerate\.formula = "([^"]+)"`).FindStringSubmatch(read("collector/reported.go"))
+	if formula == nil {
+		t.Fatal("the formula of the failure rate was not found")
+	}
+	for _, name := range []string{"server/windows.go", "server/metrics.go", "../docs/figures.md"} {
+		if !strings.Contains(read(name), formula[1]) {
+			t.Errorf("%s does not say %q", name, formula[1])
 		}
 	}
 }

@@ -22,41 +22,79 @@ const checkBound = 60 * time.Second
 const sampleKeys = 20
 
 // check validates the configuration, connects read-only to everything in it and reports what it finds, so that a mapping
-// can be trusted before it is used.
+// can be trusted before it is used. A PROBLEM makes it fail; a NOTE and a FINDING, which is a hazard of how the system
+// is built, do not.
 func check(ctx context.Context, args []string, io streams) error {
 	cfg, err := loadConfig("check", args, io)
 	if err != nil {
 		return err
 	}
 	io.out = plainWriter{io.out}
-	fmt.Fprintf(io.out, "configuration: valid, %d brokers, %d stores, %d pipelines\n",
-		len(cfg.Brokers), len(cfg.Stores), len(cfg.Pipelines))
-	var failed []error
-	queues := map[string][]dedup.Queue{}
+	fmt.Fprintf(io.out, "configuration: valid, %s, %s, %s\n",
+		amount(len(cfg.Brokers), "broker"), amount(len(cfg.Stores), "store"), amount(len(cfg.Pipelines), "pipeline"))
+	failed := checkAll(ctx, cfg, io)
+	if len(failed) == 0 {
+		fmt.Fprintln(io.out, "\nnothing needs mending")
+		return nil
+	}
+	fmt.Fprintf(io.out, "\n%s mending\n", needs(len(failed)))
+	return errors.New("check found what needs mending: " + strings.Join(failed, "; "))
+}
+
+// checkAll looks at every broker, store and pipeline, and returns what needs mending.
+func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []string) {
+	fail := func(what, name string, err error) {
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("%s %s: %s", what, name, strings.ReplaceAll(err.Error(), "\n", ", ")))
+		}
+	}
+	brokers := map[string]broker.Report{}
 	for _, b := range cfg.Brokers {
 		report, err := checkBroker(ctx, b)
 		if err != nil {
-			fmt.Fprintf(io.out, "\nbroker %s: NOT READABLE\n  %v\n", b.Name, err)
-			failed = append(failed, fmt.Errorf("broker %s", b.Name))
+			fmt.Fprintf(io.out, "\nbroker %s: NOT READABLE\n  %s\n", b.Name, strings.TrimPrefix(err.Error(), "broker "+b.Name+": "))
+			fail("broker", b.Name, errNotReadable)
 			continue
 		}
-		queues[b.Name] = report.Sample.Queues
-		printBroker(io.out, b.Name, report)
+		brokers[b.Name] = report
+		fail("broker", b.Name, printBroker(io.out, b.Name, report))
 	}
 	for _, s := range cfg.Stores {
 		report, err := checkStore(ctx, s, io.err)
 		if err != nil {
 			fmt.Fprintf(io.out, "\nstore %s: NOT READABLE\n  %v\n", s.Name, err)
-			failed = append(failed, fmt.Errorf("store %s", s.Name))
+			fail("store", s.Name, errNotReadable)
 			continue
 		}
-		printStore(io.out, s, report)
+		fail("store", s.Name, printStore(io.out, s, report))
 	}
-	failed = append(failed, printPipelines(io.out, cfg, queues)...)
-	if len(failed) > 0 {
-		return fmt.Errorf("check found what needs mending: %w", errors.Join(failed...))
+	for _, p := range cfg.Pipelines {
+		report, readable := brokers[p.Broker]
+		if !readable {
+			fmt.Fprintf(io.out, "\npipeline %s: not checked, its broker %s is not readable\n", p.Name, p.Broker)
+			continue
+		}
+		fail("pipeline", p.Name, printPipeline(io.out, p, report))
 	}
-	return nil
+	return failed
+}
+
+// errNotReadable stands for what was printed of a broker or store that cannot be read.
+var errNotReadable = errors.New("not readable")
+
+// amount is a number with its noun: 1 broker, 2 brokers.
+func amount[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func needs(n int) string {
+	if n == 1 {
+		return "1 thing needs"
+	}
+	return fmt.Sprintf("%d things need", n)
 }
 
 func checkBroker(ctx context.Context, cfg broker.Config) (broker.Report, error) {
@@ -80,7 +118,8 @@ func checkStore(ctx context.Context, cfg markers.Config, log io.Writer) (markers
 	return store.Check(ctx, sampleKeys)
 }
 
-func printBroker(w io.Writer, name string, r broker.Report) {
+// printBroker reports what a broker tells this account. Its error says what must be mended before the broker can be watched.
+func printBroker(w io.Writer, name string, r broker.Report) error {
 	info := r.Sample.Info
 	fmt.Fprintf(w, "\nbroker %s: RabbitMQ %s, cluster %s, node %s\n", name, info.Version, info.Cluster, info.Node)
 	fmt.Fprintf(w, "  account %s, tags %s\n", r.User, strings.Join(r.Tags, ", "))
@@ -90,9 +129,30 @@ func printBroker(w io.Writer, name string, r broker.Report) {
 		total = fmt.Sprint(*r.Sample.QueuesTotal)
 	}
 	fmt.Fprintf(w, "  queues: %d visible of %s\n", len(r.Sample.Queues), total)
+	var failed []string
 	for _, p := range r.Sample.Problems {
-		fmt.Fprintf(w, "  PROBLEM %s: %s\n    mend: %s\n", p.Kind, p.Text, p.Mend)
+		label := "PROBLEM"
+		if passing(p.Kind) {
+			label = "NOTE"
+		} else {
+			failed = append(failed, p.Kind)
+		}
+		fmt.Fprintf(w, "  %s %s: %s\n    mend: %s\n", label, p.Kind, p.Text, p.Mend)
 	}
+	if len(failed) > 0 {
+		return errors.New(strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// passing reports whether a problem of a broker is none of its configuration: one that passes, or queues that are hidden,
+// which matters only where a pipeline names one; then it is missing there.
+func passing(kind string) bool {
+	switch kind {
+	case broker.ProblemPermissionMissing, broker.ProblemPartialAnswer, broker.ProblemStatsLate, broker.ProblemNodesUnreadable:
+		return true
+	}
+	return false
 }
 
 func statistics(info dedup.BrokerInfo) string {
@@ -111,44 +171,6 @@ func orNone(s string) string {
 		return "none told"
 	}
 	return s
-}
-
-// printPipelines reports the queues of each pipeline that its broker does not show.
-func printPipelines(w io.Writer, cfg *config.Config, queues map[string][]dedup.Queue) []error {
-	var failed []error
-	for _, p := range cfg.Pipelines {
-		visible, readable := queues[p.Broker]
-		if !readable {
-			continue
-		}
-		fmt.Fprintf(w, "\npipeline %s\n", p.Name)
-		for _, want := range append(append([]string(nil), p.Queues...), p.DeadLetterQueues...) {
-			q := findQueue(visible, p.Vhost, want)
-			if q == nil {
-				fmt.Fprintf(w, "  queue %q: NOT FOUND in vhost %q; it does not exist or permissions hide it\n", want, p.Vhost)
-				failed = append(failed, fmt.Errorf("pipeline %s: queue %q not found", p.Name, want))
-				continue
-			}
-			fmt.Fprintf(w, "  queue %q: %s, %s messages, %s consumers\n", want, q.Type, number(q.Messages), number(q.Consumers))
-		}
-	}
-	return failed
-}
-
-func findQueue(queues []dedup.Queue, vhost, name string) *dedup.Queue {
-	for i := range queues {
-		if queues[i].Vhost == vhost && queues[i].Name == name {
-			return &queues[i]
-		}
-	}
-	return nil
-}
-
-func number(v *int64) string {
-	if v == nil {
-		return "an unknown number of"
-	}
-	return fmt.Sprint(*v)
 }
 
 // table returns a writer that aligns columns; it must be flushed.

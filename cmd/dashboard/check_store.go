@@ -1,9 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,50 +12,162 @@ import (
 	"dedup-dashboard/internal/markers"
 )
 
-// printStore reports what a store holds: its server, missing rights, markers by state and a sample of decoded keys.
-func printStore(w io.Writer, cfg markers.Config, r markers.Report) {
+// A storeCheck is what a look at a store found, with the words of its kind.
+type storeCheck struct {
+	cfg     markers.Config
+	report  markers.Report
+	samples []dedup.Marker
+	// undecoded counts the samples that could not be decoded.
+	undecoded int
+}
+
+func newStoreCheck(cfg markers.Config, r markers.Report) storeCheck {
+	c := storeCheck{cfg: cfg, report: r, samples: r.Telling(sampleKeys)}
+	for _, m := range c.samples {
+		if m.State == dedup.StateUnknown {
+			c.undecoded++
+		}
+	}
+	return c
+}
+
+// inTable says whether the markers are rows.
+func (c storeCheck) inTable() bool { return c.cfg.Table != "" }
+
+// printStore reports what a store holds: its server, missing rights, markers by state and a sample of decoded markers. Its
+// error says what must be mended before the store can be watched.
+func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
+	c := newStoreCheck(cfg, r)
 	fmt.Fprintf(w, "\nstore %s: preset %s, %s\n", cfg.Name, orNone(cfg.Preset), orNone(r.Server))
 	if len(r.Missing) > 0 {
 		fmt.Fprintf(w, "  PROBLEM the account lacks rights; grant: %s\n", strings.Join(r.Missing, " "))
-		return
+		return errors.New("the account lacks rights")
 	}
-	fmt.Fprintf(w, "  keys: %d in the database, %.0f %% of it looked at, %d match %q\n", r.Keys, r.Coverage*100, r.Pass.Matched, cfg.Match)
-	for _, y := range cfg.Yields {
+	for _, f := range r.Findings {
+		if f.Kind == "table_missing" || f.Kind == "column_missing" {
+			fmt.Fprintf(w, "  PROBLEM %s: %s\n    %s\n    mend: %s\n", f.Kind, f.Text, f.Evidence, f.Mend)
+			return errors.New(f.Kind)
+		}
+	}
+	c.printExtent(w)
+	c.printStates(w)
+	err := c.printMapping(w)
+	for _, f := range r.Findings {
+		label := "FINDING"
+		switch f.Kind {
+		case "no_markers", "markers_undecodable":
+			continue // printMapping has said so
+		case "processing_outlives_ttl", "times_in_the_future":
+			// The configuration describes the markers otherwise than they are.
+			label, err = "PROBLEM", errors.Join(err, errors.New(f.Kind))
+		}
+		fmt.Fprintf(w, "  %s %s: %s (%s)\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Mend)
+	}
+	printSamples(w, c.samples)
+	return err
+}
+
+// printExtent says how much there is and how much of it was looked at.
+func (c storeCheck) printExtent(w io.Writer) {
+	r := c.report
+	if c.inTable() {
+		fmt.Fprintf(w, "  table %s: about %s, %.0f %% of them looked at, %s with an id\n",
+			orNone(c.cfg.Table), amount(r.Keys, "row"), r.Coverage*100, amount(r.Pass.Matched, "row"))
+	} else {
+		fmt.Fprintf(w, "  %s in the database, %.0f %% of them looked at; match %q finds %s\n",
+			amount(r.Keys, "key"), r.Coverage*100, c.cfg.Match, amount(r.Pass.Matched, "marker"))
+	}
+	for _, y := range c.cfg.Yields {
 		fmt.Fprintf(w, "  leaves to store %s what its %s finds, which is more specific\n", y.To, y.Claim)
 	}
 	if r.Blind != "" {
 		fmt.Fprintf(w, "  NOTE no stuck marker here proves nothing: %s\n", r.Blind)
 	}
-	for _, state := range dedup.States() {
-		if n := r.Pass.States[state]; n > 0 {
-			fmt.Fprintf(w, "  %-10s %d%s\n", state, n, withoutExpiry(r.Pass.NoExpiry[state]))
-		}
-	}
-	if r.Pass.Matched == 0 {
-		fmt.Fprintf(w, "  PROBLEM no key matches; compare match %q with the keys that your consumers write\n", cfg.Match)
-	}
-	if n := r.Pass.States[dedup.StateUnknown]; n > 0 {
-		fmt.Fprintf(w, "  PROBLEM %d markers could not be decoded; the mapping may be wrong\n", n)
-	}
-	for _, f := range r.Findings {
-		fmt.Fprintf(w, "  FINDING %s: %s\n    mend: %s\n", f.Kind, f.Text, f.Mend)
-	}
-	printSamples(w, telling(r))
 }
 
-// telling returns the sample with the markers that tell most in front: some that are in flight and some that could not
-// be decoded. A sample of a healthy store holds neither.
-func telling(r markers.Report) []dedup.Marker {
-	const most = 5
-	oldest, odd := r.Pass.OldestProcessing, r.Pass.Undecodable
-	all := slices.Concat(oldest[:min(most, len(oldest))], odd[:min(most, len(odd))], r.Samples)
-	seen := map[string]bool{}
-	all = slices.DeleteFunc(all, func(m dedup.Marker) bool {
-		double := seen[m.Key] && m.Key != ""
-		seen[m.Key] = true
-		return double
-	})
-	return all[:min(len(all), sampleKeys)]
+// printStates counts the markers by state. What was counted by its life alone is an assumption where the sample does not
+// bear it out.
+func (c storeCheck) printStates(w io.Writer) {
+	r := c.report
+	for _, state := range dedup.States() {
+		n := r.Pass.States[state]
+		if n == 0 {
+			continue
+		}
+		assumed := int64(0)
+		if state == r.LifeState && c.undecoded > 0 {
+			assumed = r.ByLife
+		}
+		if n -= assumed; n > 0 {
+			fmt.Fprintf(w, "  %-10s %d%s\n", state, n, withoutExpiry(r.Pass.NoExpiry[state]))
+		}
+		if assumed > 0 {
+			fmt.Fprintf(w, "  %-10s %d assumed %s from their expiry alone, which is later than ttl.processing allows\n", "unread", assumed, state)
+		}
+	}
+}
+
+// printMapping says whether the configuration describes the markers: the decoded sample is the truth, whatever was
+// counted.
+func (c storeCheck) printMapping(w io.Writer) error {
+	r := c.report
+	odd := r.Pass.States[dedup.StateUnknown]
+	switch {
+	case r.Pass.Matched == 0 && r.Keys == 0:
+		fmt.Fprintf(w, "  NOTE the store is empty: whether the mapping is right cannot be told yet\n")
+		return nil
+	case r.Pass.Matched == 0 && c.inTable():
+		fmt.Fprintf(w, "  PROBLEM no row has an id; compare columns.id with the table\n")
+		return errors.New("no marker found")
+	case r.Pass.Matched == 0:
+		fmt.Fprintf(w, "  PROBLEM no key matches; compare match %q with the keys that your consumers write\n", c.cfg.Match)
+		return errors.New("no marker found")
+	case c.undecoded == 0 && odd == 0:
+		return nil
+	}
+	sampled := fmt.Sprintf("%d of %d samples cannot be decoded", c.undecoded, len(c.samples))
+	verdict := "the mapping is incomplete: "
+	if c.undecoded == len(c.samples) {
+		verdict = "the mapping is wrong: "
+	}
+	fmt.Fprintf(w, "  PROBLEM %s%s\n", verdict, sampled)
+	c.printMend(w)
+	return errors.New(verdict + sampled)
+}
+
+// printMend names the values that no state lists, and the lines of the configuration that would map them.
+func (c storeCheck) printMend(w io.Writer) {
+	const most = 8
+	var seen []string
+	for _, u := range c.report.Unmapped {
+		if len(seen) == most {
+			seen = append(seen, "…")
+			break
+		}
+		seen = append(seen, fmt.Sprintf("%s (%d)", shortQuote(u.Status), u.Count))
+	}
+	if len(seen) > 0 {
+		fmt.Fprintf(w, "    values seen in the samples: %s\n", strings.Join(seen, ", "))
+	}
+	if hint := c.cfg.Hint(c.report.Unmapped); hint != "" {
+		fmt.Fprintf(w, "    mend: %s\n", hint)
+	}
+	if len(c.report.Mend) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "    mend: if these words mean what they seem to mean, write in store %s:\n", c.cfg.Name)
+	for _, line := range c.report.Mend {
+		fmt.Fprintf(w, "      %s\n", line)
+	}
+}
+
+// shortQuote shows a value on one line; a longer one is a payload rather than a status.
+func shortQuote(text string) string {
+	const most = 80
+	if len(text) > most {
+		return fmt.Sprintf("a value of %d bytes", len(text))
+	}
+	return strconv.Quote(text)
 }
 
 func withoutExpiry(n int64) string {

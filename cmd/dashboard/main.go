@@ -27,7 +27,7 @@ const usage = `dashboard watches the duplicate rates, ack latencies and dead let
   dashboard audit verify -config FILE   check the chain of the audit
   dashboard version               print the version
 
-Exit codes: 0 done, 1 failed, 2 cannot work as called or configured.
+Exit codes: 0 done, 1 failed or check found a PROBLEM, 2 cannot work as called or configured.
 `
 
 func main() {

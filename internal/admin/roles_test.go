@@ -37,6 +37,7 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Browse(t.Context(), who, "orders", dedup.MarkerQuery{Limit: 10})
 			return err
 		}},
+		"Look": {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
 		"Changed": {auth.Viewer, func(who admin.Caller) error {
 			_, err := d.Changed(t.Context(), who, "orders", time.Time{})
 			return err
@@ -45,7 +46,6 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Now(t.Context(), who, "orders", []string{"msg:1"})
 			return err
 		}},
-		"Look":   {auth.Viewer, func(who admin.Caller) error { _, err := d.Look(t.Context(), who, "orders", "msg:1"); return err }},
 		"Lookup": {auth.Viewer, func(who admin.Caller) error { _, err := d.Lookup(t.Context(), who, "1"); return err }},
 		"Plan": {auth.Admin, func(who admin.Caller) error {
 			_, err := d.Plan(t.Context(), who, admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders", Keys: []string{"msg:1"}})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,7 +15,8 @@ import (
 const wilsonZ = 1.959963984540054
 
 // Judge returns the verdict on a pipeline: the worst tier of its duplicate rate, its ack latency and its findings, and the
-// risk of the two figures. A figure that is only estimated sets neither. What cannot be told is unknown, never normal.
+// risk of the two figures. A figure that is only estimated sets neither. What cannot be told is unknown, never normal: so
+// a pipeline with a source that is down is at best unknown, whatever its other sources show, and keeps any worse tier.
 func Judge(p *dedup.PipelineStatus) Verdict {
 	limits := p.Pipeline.Limits
 	dup := judgeDuplicates(p.Windows, limits)
@@ -29,26 +31,40 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 	if lat.tier > dup.tier && lat.tier > dedup.Normal {
 		v.Tier, v.Possible, v.Why = lat.tier, max(lat.tier, dup.possible), lat.why
 	}
-	if f, ok := worstFinding(p); ok && f.Tier > v.Tier {
+	if f, ok := worstFinding(p.Findings); ok && f.Tier > v.Tier {
 		v.Tier, v.Possible, v.Why = f.Tier, max(f.Tier, v.Possible), f.Text
+	}
+	if len(p.Down) > 0 && v.Tier <= dedup.Normal {
+		v.Tier, v.Why = dedup.TierUnknown, downSentence(p.Down)
+		if v.Possible <= dedup.Normal {
+			v.Possible = dedup.TierUnknown
+		}
 	}
 	v.Risk, v.RiskDriver = worstRisk(dup.risk, lat.risk)
 	return v
 }
 
-// worstFinding returns the finding of the highest tier, if that is above normal. While a source of the pipeline is down
-// there is none: what is left of the findings is not the whole, and the pipeline is unknown.
-func worstFinding(p *dedup.PipelineStatus) (dedup.Finding, bool) {
+// worstFinding returns the finding of the highest tier, if that is above normal. Each was seen in a source that is up.
+func worstFinding(findings []dedup.Finding) (dedup.Finding, bool) {
 	var worst dedup.Finding
-	if len(p.Down) > 0 {
-		return worst, false
-	}
-	for _, f := range p.Findings {
+	for _, f := range findings {
 		if f.Tier > worst.Tier {
 			worst = f
 		}
 	}
 	return worst, worst.Tier > dedup.Normal
+}
+
+// downSentence says which sources cannot be read, and why.
+func downSentence(down []dedup.SourceHealth) string {
+	parts := make([]string, len(down))
+	for i, h := range down {
+		parts[i] = h.Name + " has not been read yet"
+		if h.Tried {
+			parts[i] = h.Name + " cannot be read: " + h.Err
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // judgement is the outcome for one measure.
@@ -60,12 +76,21 @@ type judgement struct {
 	why      string
 }
 
-// judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages.
+// judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages. Where its
+// cross-check disputes the rate the lower of the two is judged, and the higher is possible.
 func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, ok, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
-	if !ok {
+	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
+	if w == nil {
 		return judgement{figure: f, why: "duplicate rate unknown: " + why}
 	}
+	if disputed(f, w.CrossCheck, l) {
+		return judgeDisputed(f, w.CrossCheck, l)
+	}
+	return judgeRate(f, l)
+}
+
+// judgeRate judges a rate by its low end; its high end is possible.
+func judgeRate(f dedup.Figure, l dedup.Limits) judgement {
 	j := judgement{
 		tier:     DuplicateTier(f.Low, f.N, l),
 		possible: DuplicateTier(f.High, f.N, l),
@@ -76,9 +101,34 @@ func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 	return j
 }
 
+// disputed reports whether two rates that both could be judged exclude each other: their intervals do not meet.
+func disputed(a, b dedup.Figure, l dedup.Limits) bool {
+	if !b.Known() || b.Quality == dedup.Estimated || !finite(b.Low, b.High, b.Value, b.N) || b.N < l.MinMessages {
+		return false
+	}
+	below := func(x, y dedup.Figure) bool { return !x.AtLeast && x.High < y.Low }
+	return below(a, b) || below(b, a)
+}
+
+// judgeDisputed judges the lower of two rates that exclude each other: a wrong alarm costs trust, and the dispute itself
+// is named with the tier that the higher one would have.
+func judgeDisputed(a, b dedup.Figure, l dedup.Limits) judgement {
+	lower, higher := a, b
+	if b.Low < a.Low {
+		lower, higher = b, a
+	}
+	j := judgeRate(lower, l)
+	j.possible = max(j.possible, DuplicateTier(higher.High, higher.N, l))
+	dispute := fmt.Sprintf("disputed: by %s it is %s, by %s %s; the lower one is judged",
+		lower.Source, percentRange(lower), higher.Source, percentRange(higher))
+	j.why += "; " + dispute
+	j.figure.Why = strings.TrimPrefix(j.figure.Why+"; "+dispute, "; ")
+	return j
+}
+
 func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, ok, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
-	if !ok {
+	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
+	if w == nil {
 		return judgement{figure: f, why: "ack latency unknown: " + why}
 	}
 	j := judgement{tier: LatencyTier(f.Value, l), risk: latencyRisk(f.Value), figure: f}
@@ -88,8 +138,9 @@ func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 }
 
 // firstJudgeable returns the figure of the first window, from the configured one upwards, that is known, not merely
-// estimated, and rests on enough messages. Failing that it returns the figure of the configured window and why.
-func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*dedup.WindowFigures) dedup.Figure) (dedup.Figure, bool, string) {
+// estimated, and rests on enough messages, and that window. Failing that it returns the figure of the configured window, no
+// window, and why.
+func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*dedup.WindowFigures) dedup.Figure) (dedup.Figure, *dedup.WindowFigures, string) {
 	first := dedup.Figure{Why: "no figures yet"}
 	seen := false
 	why := ""
@@ -112,10 +163,10 @@ func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*de
 		case f.N < l.MinMessages:
 			why = fmt.Sprintf("too few messages to judge (%s in %s)", number(f.N), span(w.Window))
 		default:
-			return f, true, ""
+			return f, w, ""
 		}
 	}
-	return first, false, firstNonEmpty(why, first.Why, "no data")
+	return first, nil, firstNonEmpty(why, first.Why, "no data")
 }
 
 // DuplicateTier returns the tier of a duplicate rate over n messages: the row of the value (normal below the warning
@@ -167,6 +218,7 @@ func WilsonLower(hits, n float64) float64 {
 }
 
 // The risk scale is fixed: low [0, 1 %), medium [1 %, 5 %], high above; low [0, 100 ms), medium [100, 500] ms, high above.
+// It is read off the value alone: unlike a tier, which wakes people, a risk is not lowered while the evidence is thin.
 func duplicateRisk(rate float64) dedup.Risk { return risk(rate, 0.01, 0.05) }
 func latencyRisk(mean float64) dedup.Risk   { return risk(mean, 0.100, 0.500) }
 
@@ -195,10 +247,6 @@ func worstRisk(duplicates, latency dedup.Risk) (dedup.Risk, string) {
 }
 
 func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
-	value := percent(f.Low)
-	if f.IsInterval() {
-		value = percent(f.Low) + " to " + percent(f.High)
-	}
 	limit := fmt.Sprintf("below the warning limit of %s", percent(l.DuplicateWarning))
 	switch t {
 	case dedup.Emergency:
@@ -212,7 +260,7 @@ func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 			limit = "too few duplicates to be sure of more than normal"
 		}
 	}
-	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", value, limit, number(math.Round(f.Low*f.N)), number(f.N), span(f.Window))
+	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", percentRange(f), limit, number(math.Round(f.Low*f.N)), number(f.N), span(f.Window))
 }
 
 func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
@@ -234,6 +282,17 @@ func finite(values ...float64) bool {
 		}
 	}
 	return true
+}
+
+// percentRange writes a rate, and both ends of an interval.
+func percentRange(f dedup.Figure) string {
+	switch {
+	case f.AtLeast:
+		return "at least " + percent(f.Low)
+	case f.IsInterval():
+		return percent(f.Low) + " to " + percent(f.High)
+	}
+	return percent(f.Low)
 }
 
 func percent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 2, 64) + " %" }

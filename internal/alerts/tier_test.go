@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -150,7 +151,7 @@ func TestAFindingRaisesTheTierAndGivesTheReason(t *testing.T) {
 	healthy := rate(dedup.Measured, 0, 0, 1000)
 	loop := dedup.Finding{Kind: "looping", Tier: dedup.Severe, Text: "A message loops on a stuck marker"}
 	hint := dedup.Finding{Kind: "hint", Tier: dedup.Normal, Text: "Pin the dead-letter queue"}
-	down := []dedup.SourceHealth{{Name: "store orders"}}
+	down := []dedup.SourceHealth{{Name: "store orders", Tried: true, Err: "it refused the connection"}}
 	for _, tt := range []struct {
 		name     string
 		rate     dedup.Figure
@@ -163,7 +164,7 @@ func TestAFindingRaisesTheTierAndGivesTheReason(t *testing.T) {
 		{"beside an unknown rate", none, []dedup.Finding{loop}, nil, dedup.Severe, loop.Text},
 		{"but not when it is only a hint", healthy, []dedup.Finding{hint}, nil, dedup.Normal, "below the warning limit"},
 		{"but not over a worse rate", rate(dedup.Measured, 0.5, 0.5, 1000), []dedup.Finding{loop}, nil, dedup.Emergency, "emergency limit"},
-		{"but not while a source is down", none, []dedup.Finding{loop}, down, dedup.TierUnknown, "no counters are reported"},
+		{"also while another source is down", none, []dedup.Finding{hint, loop}, down, dedup.Severe, loop.Text},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := status([4]dedup.Figure{none, tt.rate, none, none}, dedup.Unknown(dedup.Seconds, "not reported"))
@@ -177,6 +178,125 @@ func TestAFindingRaisesTheTierAndGivesTheReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A source that is down may hide whatever it alone can show: it never lowers a tier that is known, and nothing that is left
+// makes the pipeline normal.
+func TestWhileASourceIsDownAPipelineIsAtBestUnknown(t *testing.T) {
+	none := dedup.Unknown(dedup.Ratio, "the broker cannot be read")
+	exact := func(r float64) dedup.Figure { return rate(dedup.Measured, r, r, 1000) }
+	stuck := dedup.Finding{Kind: "stuck_markers", Tier: dedup.Severe, Text: "40 markers are stuck"}
+	hint := dedup.Finding{Kind: "store_shared", Tier: dedup.Normal, Text: "Two pipelines share the store"}
+	slow := dedup.Figure{Quality: dedup.Measured, Unit: dedup.Seconds, Value: 0.8, Low: 0.8, High: 0.8, N: 1000}
+	quick := dedup.Figure{Quality: dedup.Measured, Unit: dedup.Seconds, Value: 0.02, Low: 0.02, High: 0.02, N: 1000}
+	for _, source := range []dedup.SourceHealth{
+		{Name: "broker main", Kind: "broker", Tried: true, Err: "connection refused"},
+		{Name: "store orders", Kind: "store", Tried: true, Err: "connection refused"},
+		{Name: "reported orders", Kind: "reported", Tried: true, Err: "connection refused"},
+		{Name: "store orders", Kind: "store"},
+	} {
+		reason := source.Name + " cannot be read: connection refused"
+		if !source.Tried {
+			reason = source.Name + " has not been read yet"
+		}
+		for _, tt := range []struct {
+			name     string
+			rate     dedup.Figure
+			latency  dedup.Figure
+			findings []dedup.Finding
+			tier     dedup.Tier
+			possible dedup.Tier
+			why      string
+		}{
+			{"a normal rate does not make it normal", exact(0.001), quick, nil, dedup.TierUnknown, dedup.TierUnknown, reason},
+			{"nor does a rate that is normal at its low end", rate(dedup.Derived, 0.005, 0.02, 10_000), quick, nil, dedup.TierUnknown, dedup.Warning, reason},
+			{"nor does a hint", exact(0.001), quick, []dedup.Finding{hint}, dedup.TierUnknown, dedup.TierUnknown, reason},
+			{"an unknown rate gives the source as the reason", none, quick, nil, dedup.TierUnknown, dedup.TierUnknown, reason},
+			{"a finding of a source that is up still counts", exact(0.001), quick, []dedup.Finding{hint, stuck}, dedup.Severe, dedup.Severe, stuck.Text},
+			{"a finding counts beside an unknown rate", none, quick, []dedup.Finding{stuck}, dedup.Severe, dedup.Severe, stuck.Text},
+			{"a bad rate that is known stays", exact(0.015), quick, nil, dedup.Warning, dedup.Warning, "1.50 %"},
+			{"a bad latency that is known stays", none, slow, nil, dedup.Severe, dedup.Severe, "800 ms"},
+		} {
+			t.Run(fmt.Sprintf("%s, tried %v: %s", source.Kind, source.Tried, tt.name), func(t *testing.T) {
+				p := status([4]dedup.Figure{none, tt.rate, none, none}, tt.latency)
+				p.Findings, p.Down = tt.findings, []dedup.SourceHealth{source}
+				if v := Judge(p); v.Tier != tt.tier || v.Possible != tt.possible || !strings.Contains(v.Why, tt.why) {
+					t.Errorf("got %v (possible %v) because %q, want %v (possible %v) because %q", v.Tier, v.Possible, v.Why, tt.tier, tt.possible, tt.why)
+				}
+			})
+		}
+	}
+}
+
+// Whatever the figures and findings say, a source that goes down must not turn a pipeline normal, nor lower its tier.
+func TestASourceThatGoesDownNeverLowersATier(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rapid.Float64Range(0, 0.2).Draw(t, "rate")
+		p := status([4]dedup.Figure{{}, rate(dedup.Measured, r, r, 1000), {}, {}}, dedup.Unknown(dedup.Seconds, "not reported"))
+		for _, tier := range rapid.SliceOfN(rapid.IntRange(int(dedup.Normal), int(dedup.Emergency)), 0, 3).Draw(t, "findings") {
+			p.Findings = append(p.Findings, dedup.Finding{Kind: "looping", Tier: dedup.Tier(tier), Text: "found"})
+		}
+		up := Judge(p)
+		p.Down = []dedup.SourceHealth{{Name: "store orders", Tried: true, Err: "connection refused"}}
+		down := Judge(p)
+		if up.Tier > dedup.Normal && down.Tier != up.Tier || up.Tier <= dedup.Normal && down.Tier != dedup.TierUnknown {
+			t.Fatalf("%v became %v because %q", up.Tier, down.Tier, down.Why)
+		}
+	})
+}
+
+func TestOfTwoDisputedRatesTheLowerValidOneIsJudged(t *testing.T) {
+	exact := func(r, n float64) dedup.Figure { return from("reported counters", rate(dedup.Measured, r, r, n)) }
+	between := func(low, high, n float64) dedup.Figure {
+		return from("residual interval", rate(dedup.Derived, low, high, n))
+	}
+	atLeast := between(0.001, 0.001, 10_000)
+	atLeast.AtLeast = true
+	for _, tt := range []struct {
+		name             string
+		rate, crossCheck dedup.Figure
+		tier, possible   dedup.Tier
+		risk             dedup.Risk
+		source           string
+		says             []string
+		disputed         bool
+	}{
+		{"a lower cross-check is judged, the reported rate is possible", exact(0.05, 10_000), between(0.001, 0.003, 9000),
+			dedup.Normal, dedup.Severe, dedup.RiskLow, "residual interval", []string{"0.10 % to 0.30 %", "disputed", "reported counters", "5.00 %"}, true},
+		{"a higher cross-check is only possible", exact(0.002, 10_000), between(0.12, 0.13, 9000),
+			dedup.Normal, dedup.Emergency, dedup.RiskLow, "reported counters", []string{"0.20 %", "disputed", "residual interval", "12.00 % to 13.00 %"}, true},
+		{"intervals that overlap agree", exact(0.015, 10_000), between(0.012, 0.05, 9000), dedup.Warning, dedup.Warning, dedup.RiskMedium, "reported counters", []string{"1.50 %"}, false},
+		{"intervals that touch agree", exact(0.015, 10_000), between(0.015, 0.05, 9000), dedup.Warning, dedup.Warning, dedup.RiskMedium, "reported counters", []string{"1.50 %"}, false},
+		{"a cross-check of few messages disputes nothing", exact(0.05, 10_000), between(0, 0, 49), dedup.Severe, dedup.Severe, dedup.RiskMedium, "reported counters", nil, false},
+		{"an estimate disputes nothing", exact(0.05, 10_000), from("x", rate(dedup.Estimated, 0, 0, 9000)), dedup.Severe, dedup.Severe, dedup.RiskMedium, "reported counters", nil, false},
+		{"an unknown cross-check disputes nothing", exact(0.05, 10_000), dedup.Unknown(dedup.Ratio, "no second source"), dedup.Severe, dedup.Severe, dedup.RiskMedium, "reported counters", nil, false},
+		{"a cross-check that is no number disputes nothing", exact(0.05, 10_000), between(math.NaN(), 0, 9000), dedup.Severe, dedup.Severe, dedup.RiskMedium, "reported counters", nil, false},
+		{"a lower bound has no high end to be below anything", exact(0.05, 10_000), atLeast, dedup.Severe, dedup.Severe, dedup.RiskMedium, "reported counters", nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			none := dedup.Unknown(dedup.Ratio, "no counters are reported")
+			p := status([4]dedup.Figure{none, tt.rate, none, none}, dedup.Unknown(dedup.Seconds, "not reported"))
+			p.Windows[1].CrossCheck = tt.crossCheck
+			v := Judge(p)
+			if v.Tier != tt.tier || v.Possible != tt.possible || v.Risk != tt.risk || v.Judged.Source != tt.source {
+				t.Errorf("got %v (possible %v), risk %v by %q; want %v (possible %v), risk %v by %q",
+					v.Tier, v.Possible, v.Risk, v.Judged.Source, tt.tier, tt.possible, tt.risk, tt.source)
+			}
+			for _, part := range tt.says {
+				if !strings.Contains(v.Why, part) {
+					t.Errorf("why is %q, want it to contain %q", v.Why, part)
+				}
+			}
+			if strings.Contains(v.Why, "disputed") != tt.disputed || strings.Contains(v.Judged.Why, "disputed") != tt.disputed {
+				t.Errorf("disputed must be %v in %q and in the figure's note %q", tt.disputed, v.Why, v.Judged.Why)
+			}
+		})
+	}
+}
+
+func from(source string, f dedup.Figure) dedup.Figure {
+	f.Source = source
+	return f
 }
 
 func TestAPipelineWithoutFiguresIsUnknown(t *testing.T) {

@@ -4,8 +4,9 @@ import "dedup-dashboard/internal/dedup"
 
 // A Verdict is what one pipeline's figures amount to now: the tier and, on its own scale, the risk.
 type Verdict struct {
-	// Tier is the worst tier of the judged figures and of the findings; Possible is the tier of the high end of an interval, equal to Tier
-	// when there is no doubt. Why is one sentence with value against limit, or why nothing can be told.
+	// Tier is the worst tier of the judged figures and of the findings; Possible is the tier of the high end of an interval, or of the
+	// higher of two disputed rates, equal to Tier when there is no doubt. Why is one sentence with value against limit, or why nothing
+	// can be told.
 	Tier     dedup.Tier
 	Possible dedup.Tier
 	Why      string

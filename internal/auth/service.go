@@ -98,7 +98,7 @@ func (s *Service) CheckConflicts(ctx context.Context) error {
 	var errs []error
 	for _, u := range stored {
 		if _, double := s.configured[CanonicalName(u.Name)]; double {
-			errs = append(errs, fmt.Errorf("%q is also an account in the journal; remove one of them", u.Name))
+			errs = append(errs, fmt.Errorf("%q is also an account in the journal; remove one of them (docs/accounts.md says how)", u.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -54,7 +54,7 @@ func (a Act) validate() error {
 	if err != nil || (u.Scheme != "amqp" && u.Scheme != "amqps") || u.Hostname() == "" || u.User != nil {
 		return errors.New("act.amqp_url: must be amqp:// or amqps:// with a host and without a user, e.g. amqp://127.0.0.1:5672/")
 	}
-	if a.Username == "" || a.Password.IsZero() {
+	if a.Username == "" || a.Password.IsZero() && a.Password.Err() == nil {
 		return errors.New("act.username: an acting account needs username and password")
 	}
 	return nil

@@ -3,11 +3,9 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -297,49 +295,6 @@ func TestAnEmptyBrokerIsReadable(t *testing.T) {
 	}
 }
 
-func TestHiddenQueuesAreNamedWithTheCommandThatShowsThem(t *testing.T) {
-	server := brokertest.NewServer(t, brokertest.V310)
-	server.Hide("billing")
-	client := newClient(t, server.URL)
-	for range 2 {
-		sample, err := client.Sample(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := []dedup.Problem{{
-			Kind: ProblemPermissionMissing,
-			Text: `1 of 7 queues are hidden from user "watcher": it has no permission in vhost "billing".`,
-			Mend: `rabbitmqctl set_permissions -p 'billing' 'watcher' '^$' '^$' '^$'`,
-		}}
-		if diff := cmp.Diff(want, sample.Problems); diff != "" {
-			t.Error(diff)
-		}
-	}
-	probes := slices.DeleteFunc(server.Requests(), func(r string) bool { return !strings.HasPrefix(r, "/api/queues/") })
-	if len(probes) != 1 {
-		t.Errorf("the second reading asked again: %q", probes)
-	}
-}
-
-func TestAQueueDeletedBetweenCountAndListIsNotHidden(t *testing.T) {
-	server := brokertest.NewServer(t, brokertest.V310)
-	server.SetQueues(queue("q", ""))
-	sample, err := newClient(t, server.URL).Sample(t.Context())
-	if err != nil || len(sample.Problems) != 0 {
-		t.Errorf("%+v, %v", sample.Problems, err)
-	}
-}
-
-func TestHiddenQueuesAreReportedEvenIfTheirVhostsCannotBeNamed(t *testing.T) {
-	server := brokertest.NewServer(t, brokertest.V310)
-	server.Hide("billing")
-	server.Fail("vhosts", 0, brokertest.Status(401, "not_authorised", "Not monitor user"))
-	sample, err := newClient(t, server.URL).Sample(t.Context())
-	if err != nil || len(sample.Problems) != 1 || !strings.Contains(sample.Problems[0].Text, "could not be named") {
-		t.Errorf("%+v, %v", sample.Problems, err)
-	}
-}
-
 func TestNodesAreUnknownRatherThanWellWhenTheyCannotBeRead(t *testing.T) {
 	cases := map[string]struct {
 		resource string
@@ -405,66 +360,6 @@ func TestTotalsAreOneRequestWithDepthsAndNoCounters(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"/api/queues?disable_stats=true&enable_queue_totals=true"}, server.Requests()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestTopologyComesWithConsumersOrWithoutKnowingThem(t *testing.T) {
-	for version, consumers := range map[brokertest.Version]int{brokertest.V310: 1, brokertest.V310StatsDisabled: -1, brokertest.V42: 1} {
-		server := brokertest.NewServer(t, version)
-		topology, err := newClient(t, server.URL).Topology(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		binding := dedup.Binding{Vhost: "/", Source: "dead", Destination: "shipping.dead", DestinationType: "queue", RoutingKey: "shipping"}
-		if !slices.ContainsFunc(topology.Bindings, func(b dedup.Binding) bool { return cmp.Equal(b, binding) }) {
-			t.Errorf("%s: bindings %+v", version, topology.Bindings)
-		}
-		if !slices.ContainsFunc(topology.Exchanges, func(x dedup.Exchange) bool { return x.Name == "dead" && x.Type == "direct" }) {
-			t.Errorf("%s: exchanges %+v", version, topology.Exchanges)
-		}
-		if consumers < 0 {
-			if topology.Consumers != nil {
-				t.Errorf("%s: consumers %+v, want unknown", version, topology.Consumers)
-			}
-			continue
-		}
-		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Connection: "127.0.0.1:40000 -> 127.0.0.1:40000", Prefetch: 3, AckRequired: true}}
-		if diff := cmp.Diff(want, topology.Consumers); diff != "" {
-			t.Errorf("%s: %s", version, diff)
-		}
-	}
-}
-
-func TestAConsumerWithoutChannelDetailsIsKept(t *testing.T) {
-	server := brokertest.NewServer(t, brokertest.V310)
-	server.Reply("consumers", `[{"queue":{"name":"q","vhost":"/"},"channel_details":[],"prefetch_count":"undefined"}]`)
-	topology, err := newClient(t, server.URL).Topology(t.Context())
-	want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "q"}}}
-	if diff := cmp.Diff(want, topology.Consumers); err != nil || diff != "" {
-		t.Error(diff, err)
-	}
-}
-
-func TestConnectionsComeWithTheEarliestTimeOfTheirOpening(t *testing.T) {
-	server := brokertest.NewServer(t, brokertest.V310)
-	if topology, err := newClient(t, server.URL).Topology(t.Context()); err != nil || topology.Connections != nil {
-		t.Fatalf("connections of a broker that does not tell: %+v, %v", topology.Connections, err)
-	}
-	opened := time.Now().Add(-time.Hour)
-	server.Reply("connections", fmt.Sprintf(`[{"name":"a","connected_at":%d},{"name":"b"},{"name":"c","connected_at":"undefined"}]`, opened.UnixMilli()))
-	topology, err := newClient(t, server.URL).Topology(t.Context())
-	if err != nil || len(topology.Connections) != 3 {
-		t.Fatalf("%+v, %v", topology.Connections, err)
-	}
-	if early := opened.Sub(topology.Connections[0].Opened); early < 0 || early > 4*time.Second {
-		t.Errorf("opened %s before it was, want up to the lag of the broker's date", early)
-	}
-	if !topology.Connections[1].Opened.IsZero() || !topology.Connections[2].Opened.IsZero() || topology.Connections[1].Name != "b" {
-		t.Errorf("%+v, want unknown times", topology.Connections[1:])
-	}
-	server.Fail("connections", 1, brokertest.Status(http.StatusForbidden, "not_authorised", "no"))
-	if topology, err := newClient(t, server.URL).Topology(t.Context()); err != nil || topology.Connections != nil {
-		t.Errorf("connections that the account may not see: %+v, %v", topology.Connections, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"dedup-dashboard/internal/series"
 )
 
-// How often the live totals and the topology are read.
+// How often the live totals are read.
 const (
 	totalsInterval = time.Second
 	// totalsSlowest is the interval that a slow or large broker is left alone for.
@@ -19,16 +19,8 @@ const (
 	// totalsQueues is the number of queues up to which live totals are read each second.
 	totalsQueues = 500
 	// totalsCost is the share of the time that reading totals may take: 20 ms of each second.
-	totalsCost       = 50
-	topologyInterval = 3 * time.Minute
-	topologyRetry    = 30 * time.Second
+	totalsCost = 50
 )
-
-// A topologyReading is the newest topology, or why there is none.
-type topologyReading struct {
-	topology dedup.Topology
-	err      string
-}
 
 // A brokerReading is a sample of the broker with the newest live depths from before it.
 type brokerReading struct {
@@ -55,10 +47,13 @@ type brokerWatch struct {
 	topology reading[topologyReading]
 	wanted   chan struct{}
 	// turned asks for a round at once.
-	turned   func()
-	live     occupancy
-	seed     maphash.Seed
-	queueSet uint64 // of the sampling goroutine
+	turned func()
+	live   occupancy
+	seed   maphash.Seed
+	// Of the sampling goroutine: the set of queues and consumers, the raw count of closed channels, and when it last rose.
+	queueSet  uint64
+	closedRaw *int64
+	closedAt  time.Time
 
 	// The rest belongs to the round.
 	absorbed uint64
@@ -92,8 +87,8 @@ func (b *brokerWatch) acquire(ctx context.Context) error {
 
 func (b *brokerWatch) release() { <-b.gate }
 
-// readSample reads the broker, and asks for the topology at the first success and whenever the set of queues or the
-// number of consumers of one changed.
+// readSample reads the broker, and asks for the topology at the first success, whenever the set of queues or the number of
+// consumers of one changed, and when consumers may have been replaced by as many others.
 func (b *brokerWatch) readSample(ctx context.Context) error {
 	if err := b.acquire(ctx); err != nil {
 		return err
@@ -110,32 +105,10 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 		b.queueSet = set
 		b.wantTopology()
 	}
+	if b.replacing(&sample) {
+		b.wantNews(sample.At)
+	}
 	return nil
-}
-
-// wantTopology asks for the topology before its time.
-func (b *brokerWatch) wantTopology() {
-	select {
-	case b.wanted <- struct{}{}:
-	default:
-	}
-}
-
-// hash is the same for the same queues and consumers in any order; never 0, so that the first set counts as a change.
-func (b *brokerWatch) hash(queues []dedup.Queue) uint64 {
-	sum := uint64(len(queues)) + 1
-	for i := range queues {
-		var h maphash.Hash
-		h.SetSeed(b.seed)
-		h.WriteString(queues[i].Vhost)
-		h.WriteByte(0)
-		h.WriteString(queues[i].Name)
-		if n := queues[i].Consumers; n != nil {
-			h.WriteByte(byte(*n))
-		}
-		sum += h.Sum64()
-	}
-	return max(sum, 1)
 }
 
 // readTotals samples the unacked messages. It gives way at once to any other reading of the broker.
@@ -160,49 +133,6 @@ func (b *brokerWatch) pace(took time.Duration) time.Duration {
 		return totalsSlowest
 	}
 	return min(max(took*totalsCost, totalsInterval), totalsSlowest)
-}
-
-// watchTopology reads the topology now and then, and at once when it is wanted, but not twice within an interval,
-// until ctx ends.
-func (b *brokerWatch) watchTopology(ctx context.Context) {
-	timer := time.NewTimer(topologyInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.wanted:
-		case <-timer.C:
-		}
-		next := topologyInterval
-		if err := b.readTopology(ctx); err != nil && ctx.Err() == nil {
-			next = topologyRetry
-			b.log.Warn("topology of the broker could not be read", "broker", b.broker.Name(), "err", err)
-			last, _ := b.topology.get()
-			last.err = words(err, b.timeout)
-			b.topology.set(last)
-		}
-		timer.Reset(next)
-		if !waitUntil(ctx, time.Now().Add(b.samples.interval)) {
-			return
-		}
-	}
-}
-
-func (b *brokerWatch) readTopology(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, b.timeout)
-	defer cancel()
-	if err := b.acquire(ctx); err != nil {
-		return err
-	}
-	defer b.release()
-	t, err := b.broker.Topology(ctx)
-	if err != nil {
-		return err
-	}
-	b.topology.set(topologyReading{topology: t})
-	b.turned() // the newest sample is measured again with new dead-letter queues, before the next one comes
-	return nil
 }
 
 // absorb takes a new sample, if there is one, and reports whether there was.

@@ -16,8 +16,14 @@ const testInterval = 15 * time.Second
 
 // during runs a collector over fakes in a bubble of its own time, and stops it.
 func during(t *testing.T, test func(t *testing.T, b *testBench)) {
+	duringFrom(t, func(*testBench) {}, test)
+}
+
+// duringFrom is during over sources that are prepared before the collector sees them.
+func duringFrom(t *testing.T, prepare func(*testBench), test func(t *testing.T, b *testBench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, testInterval)
+		prepare(b)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- b.Run(ctx) }()

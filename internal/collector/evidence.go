@@ -10,11 +10,14 @@ import (
 // A storeShore is what a store keeps of the queues of one broker whose messages have their markers in it. It belongs to
 // the round, but for the shore, which belongs to the broker's occupancy.
 type storeShore struct {
-	broker    *brokerWatch
-	users     []*pipeline
-	shore     *shore
-	sampled   uint64
-	closings  closings
+	broker   *brokerWatch
+	users    []*pipeline
+	shore    *shore
+	sampled  uint64
+	closings closings
+	// gets: messages of the queues are or were taken by basic.get. ungot is up to when it is known that none was.
+	gets      bool
+	ungot     time.Time
 	deserted  time.Time // since when no queue has had a consumer; zero when some have or it is not known
 	consumers *int64
 }
@@ -56,9 +59,10 @@ func (s *storeShore) absorb(now time.Time) {
 	b.live.mu.Unlock()
 	if count != s.sampled {
 		s.noteConsumers(sample.At)
+		s.noteGets(b.queues, sample.At, sample.counting())
 	}
 	s.sampled = count
-	if !slices.ContainsFunc(s.users, func(p *pipeline) bool { return p.gets > 0 }) {
+	if !s.gets {
 		s.closings.take(b.links.closing(s.shore.sources, b.queues))
 	}
 }
@@ -66,6 +70,26 @@ func (s *storeShore) absorb(now time.Time) {
 // late reports whether the broker's collector of statistics lags.
 func late(s *dedup.BrokerSample) bool {
 	return slices.ContainsFunc(s.Problems, func(p dedup.Problem) bool { return p.Kind == "stats_late" })
+}
+
+// noteGets learns whether anybody takes messages by basic.get. Such a worker holds its delivery on a connection that is no
+// consumer's, so that closed connections of consumers say nothing of it. The broker's own counters tell, whenever it was
+// and however often we were restarted; they are late by counterLag.
+func (s *storeShore) noteGets(queues map[dedup.QueueRef]*dedup.Queue, at time.Time, counting bool) {
+	positive := func(n *int64) bool { return n != nil && *n > 0 }
+	s.gets = false
+	for _, ref := range s.shore.sources {
+		q := queues[ref]
+		counting = counting && q != nil
+		s.gets = s.gets || q != nil && (positive(q.Counters.Get) || positive(q.Counters.GetNoAck))
+	}
+	switch {
+	case s.gets:
+		s.closings.forget()
+		s.ungot = time.Time{}
+	case counting:
+		s.ungot = at.Add(-counterLag).Round(0)
+	}
 }
 
 func (s *storeShore) noteConsumers(at time.Time) {
@@ -160,7 +184,7 @@ func (s *storeShore) testify(e *dedup.Evidence, first bool) {
 	s.broker.live.mu.Lock()
 	still, last := s.shore.until(e.At), s.shore.last
 	s.broker.live.mu.Unlock()
-	closed := s.closings.until(e.At)
+	closed := s.closings.until(e.At, s.ungot)
 	if first {
 		e.NothingOut, e.Empty, e.DeadLetters = still.nothingOut, still.empty, still.dead
 		e.Closed, e.ClosedSince, e.NoConsumersSince = closed.At, closed.Since, s.deserted

@@ -130,6 +130,8 @@ type fakeSource struct {
 	scheme   dedup.Scheme
 	reported dedup.Reported
 	calls    int
+	// topologies counts the readings of the topology.
+	topologies int
 }
 
 func (f *fakeSource) set(change func(*fakeSource)) {
@@ -172,6 +174,7 @@ func (f *fakeSource) Totals(context.Context) (dedup.QueueTotals, error) {
 func (f *fakeSource) Topology(context.Context) (dedup.Topology, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.topologies++
 	t := f.topology
 	t.At = time.Now()
 	return t, f.err

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"strings"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -76,16 +77,27 @@ func queueNotFound(queue, broker string) string {
 	return fmt.Sprintf("Queue %s not found on broker %s, or hidden by permissions", name(queue), name(broker))
 }
 
-// hiddenQueues finds that the broker counts more queues than it lists for the watching account.
-func hiddenQueues(broker string, listed int, total *int64) []dedup.Finding {
-	if total == nil || *total <= int64(listed) {
+// hiddenQueues finds that the broker counts more queues than it lists because the watching account has no permission. The
+// sample names what would show them; where it does not, a queue was deleted between the count and the list.
+func hiddenQueues(broker string, s *dedup.BrokerSample) []dedup.Finding {
+	var mends []string
+	for _, p := range s.Problems {
+		if p.Kind == "permission_missing" {
+			mends = append(mends, plain(p.Mend, 250))
+		}
+	}
+	hidden := -int64(len(s.Queues))
+	if s.QueuesTotal != nil {
+		hidden += *s.QueuesTotal
+	}
+	if hidden <= 0 || len(mends) == 0 {
 		return nil
 	}
 	return []dedup.Finding{{
 		Kind: "queue_hidden", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("Broker %s hides %s of its %s from the watching account", name(broker), grouped(*total-int64(listed)), counted(*total, "queue")),
+		Text:     fmt.Sprintf("Broker %s hides %s of its %s from the watching account", name(broker), grouped(hidden), counted(*s.QueuesTotal, "queue")),
 		Evidence: "The overview counts more queues than the list shows.",
-		Mend:     "Give the account a permission in each vhost: rabbitmqctl set_permissions -p VHOST USER '^$' '^$' '.*'",
+		Mend:     strings.Join(mends, "; "),
 	}}
 }
 

@@ -31,7 +31,7 @@ func TestMessagesGivenUpAreAFinding(t *testing.T) {
 		"older ones are not counted": {append(repeated(20, 3*time.Hour), 30*time.Minute), dedup.Severe, "1 message was given up since 11:30 UTC"},
 		"many, but hours ago":        {repeated(20, 3*time.Hour), dedup.Warning, "20 messages were given up since 09:00 UTC"},
 		"yesterday":                  {[]time.Duration{23 * time.Hour}, dedup.Warning, "since 3 Mar 13:00 UTC"},
-		"more than a day ago":        {repeated(20, 25*time.Hour), dedup.TierUnknown, ""},
+		"more than a day ago":        {repeated(20, 25*time.Hour), dedup.Normal, "20 messages were given up, none of them in the last 24 h"},
 		"while the pass walked":      {[]time.Duration{90 * time.Second}, dedup.Severe, "1 message was given up"},
 	}
 	for name, tt := range tests {
@@ -41,10 +41,10 @@ func TestMessagesGivenUpAreAFinding(t *testing.T) {
 				p.GaveUp.Add(findingNow.Add(findingOffset - age))
 			}
 			p.GaveUp.Freeze()
-			for _, id := range []string{"a", "b\x1b", "c", "d", "e", "sixth"} {
+			for _, id := range []string{"a", "b\x1b", "c", "d", "e", "sixth"}[:min(6, 6*len(tt.ages))] {
 				p.GaveUpMarkers = append(p.GaveUpMarkers, dedup.Marker{ID: id})
 			}
-			got := messagesGivenUp(p, findingNow)
+			got := messagesGivenUp(p, growth{}, findingNow)
 			if tt.tier == dedup.TierUnknown {
 				if len(got) != 0 {
 					t.Errorf("got %+v, want none", got)
@@ -59,8 +59,58 @@ func TestMessagesGivenUpAreAFinding(t *testing.T) {
 			}
 		})
 	}
-	if got := messagesGivenUp(nil, findingNow); got != nil {
+	if got := messagesGivenUp(nil, growth{}, findingNow); got != nil {
 		t.Errorf("without a pass: %+v", got)
+	}
+}
+
+// INCR without EXPIRE leaves retry counters of which nobody can say when they reached the limit.
+func TestMessagesGivenUpAtAnUnknownTimeAreAFinding(t *testing.T) {
+	before := func(undated int64) growth {
+		return growth{notes: []growthNote{{ended: findingNow.Add(-50 * time.Minute), gaveUp: undated}, {ended: findingNow.Add(-time.Minute), gaveUp: 500}}}
+	}
+	tests := map[string]struct {
+		undated int64
+		dated   []time.Duration
+		growth  growth
+		tier    dedup.Tier
+		text    string
+	}{
+		"one at the first pass":     {1, nil, growth{}, dedup.Warning, "1 message was given up, when is not known: acked without the work, which is lost"},
+		"many at the first pass":    {500, nil, growth{}, dedup.Warning, "500 messages were given up, when is not known:"},
+		"as many as an hour before": {500, nil, before(500), dedup.Warning, "500 messages were given up, when is not known:"},
+		"fewer than an hour before": {500, nil, before(700), dedup.Warning, "500 messages were given up, when is not known:"},
+		"one more than before":      {500, nil, before(499), dedup.Severe, "500 messages were given up, 1 of them in the last hour:"},
+		"nine more than before":     {500, nil, before(491), dedup.Severe, "9 of them in the last hour"},
+		"ten more than before":      {500, nil, before(490), dedup.Emergency, "10 of them in the last hour"},
+		"growth and dated ones":     {500, repeated(5, 18*time.Minute), before(495), dedup.Emergency, "505 messages were given up, 10 of them in the last hour"},
+		"beside dated ones":         {500, repeated(2, 18*time.Minute), growth{}, dedup.Severe, "2 messages were given up since 11:42 UTC, and 500 more, when is not known:"},
+		"beside older ones":         {500, repeated(2, 3*time.Hour), growth{}, dedup.Warning, "2 messages were given up since 09:00 UTC, and 500 more, when is not known:"},
+		"beside ones of last week":  {500, repeated(2, 150*time.Hour), growth{}, dedup.Warning, "500 messages were given up, when is not known:"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := passWith(func(p *dedup.Pass) {
+				p.UndatedGaveUp = tt.undated
+				for _, age := range tt.dated {
+					p.GaveUp.Add(findingNow.Add(findingOffset - age))
+				}
+			})
+			got := messagesGivenUp(p, tt.growth, findingNow)
+			if len(got) != 1 || got[0].Tier != tt.tier || !strings.Contains(got[0].Text, tt.text) {
+				t.Errorf("got %+v, want %s and %q", got, tt.tier, tt.text)
+			}
+		})
+	}
+}
+
+// A table dates its messages for a day; those before it are only listed.
+func TestMessagesGivenUpLongAgoAreCountedByTheirList(t *testing.T) {
+	for n, want := range map[int]string{3: "3 messages were given up, none", dedup.MaxListed: "At least 1,000 messages were given up, none"} {
+		got := messagesGivenUp(passWith(func(p *dedup.Pass) { p.GaveUpMarkers = make([]dedup.Marker, n) }), growth{}, findingNow)
+		if len(got) != 1 || got[0].Tier != dedup.Normal || !strings.Contains(got[0].Text, want) {
+			t.Errorf("got %+v, want a hint and %q", got, want)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // passCases are the findings that what a pass counted leads to.
 func passCases() []findingCase {
 	gaveUp := func(age time.Duration) []dedup.Finding {
-		return messagesGivenUp(passWith(func(p *dedup.Pass) { p.GaveUp.Add(findingNow.Add(findingOffset - age)) }), findingNow)
+		return messagesGivenUp(passWith(func(p *dedup.Pass) { p.GaveUp.Add(findingNow.Add(findingOffset - age)) }), growth{}, findingNow)
 	}
 	endless := func(s dedup.Scheme, n, of int64, m dedup.Marker) []dedup.Finding {
 		return markersWithoutExpiry(passWith(func(p *dedup.Pass) {
@@ -24,7 +24,8 @@ func passCases() []findingCase {
 	bare := dedup.Scheme{Kind: "redis-string"}
 	return append([]findingCase{
 		{"messages_given_up", "fires for a message of the last hour", gaveUp(18 * time.Minute), dedup.Severe, []string{"1 message was given up since 11:42"}},
-		{"messages_given_up", "is silent about messages of two days ago", gaveUp(48 * time.Hour), silent, nil},
+		{"messages_given_up", "is a hint about messages of two days ago", gaveUp(48 * time.Hour), dedup.Normal, []string{"1 message was given up, none in the last 24 h"}},
+		{"messages_given_up", "is silent where none was", messagesGivenUp(passWith(func(*dedup.Pass) {}), growth{}, findingNow), silent, nil},
 
 		{"marker_without_expiry", "fires for one processing marker", endless(nackScheme, 1, 40, forever(dedup.Processing, time.Minute)), dedup.Severe,
 			[]string{"1 processing marker never expires: its message is blocked", "m1<b>\uFFFD"}},

@@ -23,6 +23,20 @@ func withArguments(name string, arguments map[string]any) dedup.Queue {
 	return queue(name, func(q *dedup.Queue) { q.Arguments = arguments })
 }
 
+// counts is a sample that lists some queues of a total.
+func counts(listed int, total *int64, problems ...dedup.Problem) *dedup.BrokerSample {
+	return &dedup.BrokerSample{Queues: make([]dedup.Queue, listed), QueuesTotal: total, Problems: problems}
+}
+
+// The mend is the one that the broker's client worked out, which names the vhost and the user and gives no right to read.
+func TestTheMendOfHiddenQueuesIsThatOfTheBroker(t *testing.T) {
+	got := hiddenQueues("main", counts(3, ptr(5), dedup.Problem{Kind: "stats_late", Mend: "wait"},
+		dedup.Problem{Kind: "permission_missing", Mend: "show a"}, dedup.Problem{Kind: "permission_missing", Mend: "show b"}))
+	if len(got) != 1 || got[0].Mend != "show a; show b" {
+		t.Errorf("found %+v, want the mends of both vhosts", got)
+	}
+}
+
 // queueCases are the findings about source queues and their consumers.
 func queueCases() []findingCase {
 	a, b := "a"+hostile, "b"+hostile
@@ -38,14 +52,18 @@ func queueCases() []findingCase {
 		ix := indexTopology(nil, &dedup.Topology{Exchanges: []dedup.Exchange{{Vhost: "/", Name: "events" + hostile, Type: kind}}, Bindings: []dedup.Binding{bind(a, left), bind(b, right)}})
 		return fanOut("orders", ix, []dedup.QueueRef{ref(a)}, []dedup.QueueRef{ref(a), ref(b)})
 	}
+	hidden := func(listed int, total *int64) []dedup.Finding {
+		return hiddenQueues(hostile, counts(listed, total, dedup.Problem{Kind: "permission_missing", Mend: "run: show " + hostile}))
+	}
 	fields := func(bad ...string) []dedup.Finding { return reportUnreadable("orders", bad) }
 	return []findingCase{
 		{"queue_missing", "fires for a queue that is not listed", missingQueues([]dedup.QueueRef{ref(a)}, listed(), hostile), dedup.Severe, []string{"not found on broker"}},
 		{"queue_missing", "is silent about one that is", missingQueues([]dedup.QueueRef{ref("a")}, listed(queue("a", nil)), "main"), silent, nil},
 
-		{"queue_hidden", "fires when more are counted than listed", hiddenQueues(hostile, 3, ptr(5)), dedup.Warning, []string{"hides 2 of its 5 queues"}},
-		{"queue_hidden", "is silent when all are listed", hiddenQueues("main", 5, ptr(5)), silent, nil},
-		{"queue_hidden", "is silent when the broker does not count", hiddenQueues("main", 5, nil), silent, nil},
+		{"queue_hidden", "fires when more are counted than listed", hidden(3, ptr(5)), dedup.Warning, []string{"hides 2 of its 5 queues"}},
+		{"queue_hidden", "is silent when all are listed", hidden(5, ptr(5)), silent, nil},
+		{"queue_hidden", "is silent when the broker does not count", hidden(5, nil), silent, nil},
+		{"queue_hidden", "is silent about a queue that was deleted between count and list", hiddenQueues("main", counts(3, ptr(5))), silent, nil},
 
 		{"auto_ack_consumers", "fires for one of two consumers", autoAckConsumers([]dedup.Consumer{{AckRequired: true}, {}}), dedup.Warning, []string{"1 of 2 consumers"}},
 		{"auto_ack_consumers", "is silent about manual acks", autoAckConsumers([]dedup.Consumer{{AckRequired: true}}), silent, nil},

@@ -40,16 +40,26 @@ func sharedStore(store, partner string) []dedup.Finding {
 	}}
 }
 
-// evictions finds a store that throws markers away: what they guarded may run twice.
-func evictions(store string, at time.Time) []dedup.Finding {
-	if at.IsZero() {
+// evictions finds a store whose server threw keys away: what markers among them guarded may run twice, for as long as
+// those would have lived. at is when it was last seen to; life is that of done markers, 0 when they live for ever.
+func evictions(store string, at, now time.Time, life time.Duration) []dedup.Finding {
+	const fresh, longest = time.Hour, 24 * time.Hour
+	if life <= 0 || life > longest {
+		life = longest
+	}
+	age := now.Sub(at)
+	if at.IsZero() || age > max(life, fresh) {
 		return nil
 	}
+	tier := dedup.Warning
+	if age <= fresh {
+		tier = dedup.Severe
+	}
 	return []dedup.Finding{{
-		Kind: "markers_evicted", Tier: dedup.Severe,
-		Text:     fmt.Sprintf("Store %s evicts keys: messages whose marker is gone run twice", name(store)),
-		Evidence: "evicted_keys rose, last seen at " + at.UTC().Format("15:04:05 MST"),
-		Mend:     "Give the store more memory, or set maxmemory-policy to noeviction.",
+		Kind: "markers_evicted", Tier: tier,
+		Text:     fmt.Sprintf("The server of store %s evicted keys: a message whose marker was among them runs twice", name(store)),
+		Evidence: "evicted_keys rose, last seen at " + clock(at, now) + "; it counts the keys of every database of this server",
+		Mend:     "Give the server more memory, or set maxmemory-policy to noeviction.",
 	}}
 }
 

@@ -11,6 +11,9 @@ func storeCases() []findingCase {
 	evicting := func(policy string, limit *int64, s dedup.Scheme) []dedup.Finding {
 		return evictionPossible(hostile, dedup.StoreHealth{EvictionPolicy: policy, MemoryMax: limit, MemoryUsed: ptr(1 << 29)}, s)
 	}
+	evicted := func(age, life time.Duration) []dedup.Finding {
+		return evictions(hostile, findingNow.Add(-age), findingNow, life)
+	}
 	permanent := dedup.Scheme{Kind: "redis-string"}
 	expired := func(n, of int64, g growth) []dedup.Finding {
 		return purgeNotRunning(hostile, passWith(func(p *dedup.Pass) { p.Expired, p.Matched = n, of }), g)
@@ -20,8 +23,14 @@ func storeCases() []findingCase {
 		return lockWaits(hostile, &dedup.LockWaits{Waiters: n, Longest: longest, LongestTransaction: oldest, Holders: []string{"app from 10.0.0.7" + hostile}}, time.Minute)
 	}
 	return []findingCase{
-		{"markers_evicted", "fires once keys were evicted", evictions(hostile, findingNow), dedup.Severe, []string{"last seen at 12:00:00"}},
-		{"markers_evicted", "is silent while none were", evictions("s", time.Time{}), silent, nil},
+		{"markers_evicted", "wakes somebody for keys that were just evicted", evicted(0, 24*time.Hour), dedup.Severe, []string{"The server of store", "last seen at 12:00 UTC"}},
+		{"markers_evicted", "wakes somebody for an hour", evicted(time.Hour, time.Minute), dedup.Severe, []string{"last seen at 11:00 UTC"}},
+		{"markers_evicted", "is a warning for as long as done markers live", evicted(13*time.Hour, 14*time.Hour), dedup.Warning, []string{"last seen at 3 Mar 23:00 UTC"}},
+		{"markers_evicted", "is a warning for a day where they live longer", evicted(24*time.Hour, 72*time.Hour), dedup.Warning, nil},
+		{"markers_evicted", "is a warning for a day where they live for ever", evicted(24*time.Hour, 0), dedup.Warning, nil},
+		{"markers_evicted", "is silent once the markers would have expired", evicted(15*time.Hour, 14*time.Hour), silent, nil},
+		{"markers_evicted", "is silent after a day", evicted(25*time.Hour, 72*time.Hour), silent, nil},
+		{"markers_evicted", "is silent while none were", evictions("s", time.Time{}, findingNow, time.Hour), silent, nil},
 
 		{"eviction_possible", "fires before anything is evicted", evicting("allkeys-lru", ptr(1<<30), permanent), dedup.Warning, []string{"allkeys-lru, 50 % of maxmemory is used"}},
 		{"eviction_possible", "fires for a policy that takes markers with an expiry", evicting("volatile-ttl", ptr(1<<30), nackScheme), dedup.Warning, nil},

@@ -14,9 +14,6 @@ const (
 	verdictSource = "verdicts on the markers of the last complete pass"
 	// manyStuck is the number of stuck markers from which on they are severe.
 	manyStuck = 10
-	// stuckCost is the share of the time that reading the connections may take while a marker waits for news of them: a
-	// tenth.
-	stuckCost = 10
 )
 
 // A verdictCount is what the verdicts on the listed markers of one store come to.
@@ -103,10 +100,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 // wantTopologies reads the connections of the brokers again, because a marker waits for news of them.
 func (w *storeWatch) wantTopologies(now time.Time) {
 	for _, s := range w.shores {
-		t, _ := s.broker.topology.get()
-		if now.Sub(t.topology.At) > max(2*s.broker.samples.interval, stuckCost*t.topology.Took) {
-			s.broker.wantTopology()
-		}
+		s.broker.wantNews(now)
 	}
 }
 

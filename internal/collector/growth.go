@@ -10,6 +10,8 @@ import (
 type growthNote struct {
 	ended           time.Time
 	failed, expired int64
+	// gaveUp are the given-up messages without a time.
+	gaveUp int64
 }
 
 // A growth keeps the counts of the passes of the last hour, one a minute.
@@ -28,7 +30,7 @@ func (g *growth) take(p *dedup.Pass) {
 	for len(g.notes) > 0 && p.Ended.Sub(g.notes[0].ended) > kept {
 		g.notes = g.notes[1:]
 	}
-	g.notes = append(g.notes, growthNote{p.Ended, p.States[dedup.Failed], p.Expired})
+	g.notes = append(g.notes, growthNote{p.Ended, p.States[dedup.Failed], p.Expired, p.UndatedGaveUp})
 }
 
 // first returns the oldest pass of the last hour, and whether there is one.

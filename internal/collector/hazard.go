@@ -30,7 +30,7 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	sample, _ := p.broker.sample.get()
 	out := missingQueues(p.refs, p.broker.queues, p.Broker)
 	if len(out) > 0 || len(p.targets) == 0 {
-		out = append(out, hiddenQueues(p.Broker, len(sample.Queues), sample.QueuesTotal)...)
+		out = append(out, hiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
 	out = append(out, autoAckConsumers(p.sourceConsumers())...)
 	out = append(out, p.found.Findings...)
@@ -49,14 +49,15 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 // markerFindings are the hazards that the markers of the store and its server show.
 func (p *pipeline) markerFindings(v view) []dedup.Finding {
 	pass, facts := v.stats.Pass, v.stats.Facts
-	out := messagesGivenUp(pass, v.now)
+	out := messagesGivenUp(pass, p.store.growth, v.now)
 	out = append(out, failedAndAcked(pass, v.scheme, p.store.growth, v.now)...)
 	out = append(out, markersWithoutExpiry(pass, v.scheme)...)
 	out = append(out, lockWaits(p.Store, v.stats.Waits, p.MaxProcessing)...)
-	if p.store.evictedAt.IsZero() {
-		out = append(out, evictionPossible(p.Store, v.stats.Health, v.scheme)...)
+	evicted := evictions(p.Store, p.store.evictedAt, v.now, v.scheme.DoneTTL)
+	if len(evicted) == 0 {
+		evicted = evictionPossible(p.Store, v.stats.Health, v.scheme)
 	}
-	out = append(out, evictions(p.Store, p.store.evictedAt)...)
+	out = append(out, evicted...)
 	out = append(out, purgeNotRunning(p.Store, pass, p.store.growth)...)
 	out = append(out, passLate(p.Store, v.stats, v.now)...)
 	out = append(out, nullIDs(p.Store, facts)...)

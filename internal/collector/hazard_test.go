@@ -127,11 +127,11 @@ func TestAHealthyPipelineHasNoFinding(t *testing.T) {
 // TestFindingsRememberWhatWasSeenBefore runs the collector over sources whose hazards show only by comparison.
 func TestFindingsRememberWhatWasSeenBefore(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
-		look := func(failed, expired, evicted int64) {
+		look := func(failed, expired, evicted, gaveUp int64) {
 			b.store.set(func(f *fakeSource) {
 				p := stuckPass(0, 0)
 				f.scheme.OnFail, f.scheme.DoneTTL = "ack", 10*time.Minute
-				p.States[dedup.Failed], p.Expired, p.Matched = failed, expired, 5000
+				p.States[dedup.Failed], p.Expired, p.Matched, p.UndatedGaveUp = failed, expired, 5000, gaveUp
 				f.stats = dedup.StoreStats{Pass: p, Health: dedup.StoreHealth{EvictionPolicy: "allkeys-lru", MemoryMax: ptr(1), EvictedKeys: ptr(evicted)}}
 			})
 			pass(2 * testInterval)
@@ -148,16 +148,23 @@ func TestFindingsRememberWhatWasSeenBefore(t *testing.T) {
 			}
 			t.Errorf("%s was not found in %v", kind, kindsOf(b.pipeline(t, "orders")))
 		}
-		look(2000, 300, 0)
+		look(2000, 300, 0, 500)
 		says("failed_and_acked", dedup.Warning, "2,000 messages")
+		says("messages_given_up", dedup.Warning, "500 messages were given up, when is not known")
 		says("eviction_possible", dedup.Warning, "allkeys-lru")
 		pass(11 * time.Minute)
-		look(2003, 350, 7)
+		look(2003, 350, 7, 504)
 		says("failed_and_acked", dedup.Severe, "3 of them in the last hour")
+		says("messages_given_up", dedup.Severe, "4 of them in the last hour")
 		says("purge_not_running", dedup.Normal, "50 more than 11 m 30 s before")
 		says("markers_evicted", dedup.Severe, "evicted_keys rose")
 		if slices.Contains(kindsOf(b.pipeline(t, "orders")), "eviction_possible") {
 			t.Error("what has happened is still called possible")
+		}
+		pass(time.Hour)
+		says("eviction_possible", dedup.Warning, "allkeys-lru")
+		if slices.Contains(kindsOf(b.pipeline(t, "orders")), "markers_evicted") {
+			t.Error("an eviction is still severe when the markers of that time would have expired")
 		}
 		says("dedup_window_short", dedup.Warning, "the time that the queue has been watched for")
 	})

@@ -8,21 +8,10 @@ import (
 	"dedup-dashboard/internal/series"
 )
 
-// discover finds the pipeline's dead-letter queues: the listed ones, and those that the topology leads to.
+// discover finds the pipeline's dead-letter queues.
 func (p *pipeline) discover(now time.Time) {
 	p.found = discover(p.broker.index, p.refs)
-	var targets []deadLetterTarget
-	listed := make(map[dedup.QueueRef]bool)
-	for _, q := range p.DeadLetterQueues {
-		ref := dedup.QueueRef{Vhost: p.Vhost, Name: q}
-		listed[ref] = true
-		targets = append(targets, deadLetterTarget{ref, "listed"})
-	}
-	for _, t := range p.found.Targets {
-		if p.DiscoverDeadLetters && !listed[t.QueueRef] {
-			targets = append(targets, t)
-		}
-	}
+	targets := deadLetterTargets(p.Pipeline, p.found)
 	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
 		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
 		p.events.addSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")

@@ -147,11 +147,15 @@ func (l *closings) take(c closing, consumers int64, ok bool) {
 	}
 }
 
-// until returns the closing that tells most, of those known at a time.
-func (l *closings) until(at time.Time) closing {
+// forget drops what was learned: there are workers that it says nothing of.
+func (l *closings) forget() { l.all = nil }
+
+// until returns the closing that tells most, of those known at a time. It tells of the workers before ungot only, up to
+// when it is known that all of them consumed.
+func (l *closings) until(at, ungot time.Time) closing {
 	for i := len(l.all) - 1; i >= 0; i-- {
-		if !l.all[i].At.After(at) {
-			return l.all[i]
+		if c := l.all[i]; !c.At.After(at) && !c.Since.After(ungot) {
+			return c
 		}
 	}
 	return closing{}

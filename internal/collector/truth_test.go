@@ -138,6 +138,8 @@ func TestFiguresAgreeWithTheLedgerOfTheSampleShop(t *testing.T) {
 		began := time.Now()
 		shop, err := playground.Start(t.Context(), s.config, s.rabbit, s.redis, slog.New(slog.DiscardHandler))
 		must(t, err)
+		ledger := shop.Ledger()
+		w := s.attend(ledger)
 		s.feed(t)
 		eventually(t, shopTime+10*time.Second, "the shop has worked", func() bool { return time.Since(began) > shopTime })
 		shop.StopProducers()
@@ -146,10 +148,11 @@ func TestFiguresAgreeWithTheLedgerOfTheSampleShop(t *testing.T) {
 		must(t, shop.Drain(draining))
 		rest := time.Now()
 
-		ledger := shop.Ledger()
 		t.Run("the pipeline that reports is exact", func(t *testing.T) { s.exact(t, ledger.Truth("orders")) })
 		t.Run("a fed example shows its rate", func(t *testing.T) { s.fed(t) })
 		t.Run("the others show no wrong rate", func(t *testing.T) { s.derived(t, ledger, began, rest) })
+		w.finish()
+		t.Run("every interval holds the truth of its span", w.check)
 		stopping, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		must(t, shop.Stop(stopping))
@@ -189,36 +192,33 @@ func (s *scene) exact(t *testing.T, truth playground.Truth) {
 	}
 }
 
-// derived compares the pipelines that report nothing, once their judged window ends after the traffic.
+// derived compares the pipelines that report nothing, once their judged window holds all of their traffic. How narrow an
+// interval gets depends on the machine; that it can be narrow is shown where time is simulated.
 func (s *scene) derived(t *testing.T, ledger *playground.Ledger, began, rest time.Time) {
-	narrow := 0
 	for _, p := range s.config.Pipelines {
 		if p.Report {
 			continue
 		}
-		eventually(t, 90*time.Second, p.Name+" is judged over all of its traffic, or cannot be", func() bool {
-			_, w := s.figures(p.Name)
-			return w.DuplicateRate.At.After(rest) || time.Since(rest) > time.Minute
+		// A refusal claims nothing, as when a crash made the broker lose counts.
+		const patience = 90 * time.Second
+		truth := ledger.Truth(p.Name)
+		whole := func(r dedup.Figure) bool {
+			return r.N > 0 && r.At.After(rest) && !r.At.Add(-r.Covered).After(began)
+		}
+		eventually(t, 2*patience, p.Name+" shows all of its dead letters, and an interval over all of its traffic or why there is none", func() bool {
+			status, w := s.figures(p.Name)
+			r := w.DuplicateRate
+			return status.DeadLetters.Value == float64(truth.DeadLetters) && (whole(r) || (r.N == 0 && r.Why != "" && time.Since(rest) > patience))
 		})
-		status, w := s.figures(p.Name)
-		r, truth := w.DuplicateRate, ledger.Truth(p.Name)
-		want := float64(truth.Duplicates) / float64(truth.Messages)
+		_, w := s.figures(p.Name)
+		r, want := w.DuplicateRate, float64(truth.Duplicates)/float64(truth.Messages)
 		t.Logf("%s: truth %.4f (%d of %d), shown %s [%.4f, %.4f] of %.0f over %s: %s", p.Name, want, truth.Duplicates, truth.Messages,
 			r.Quality, r.Low, r.High, r.N, r.Covered, r.Why)
-		if status.DeadLetters.Value != float64(truth.DeadLetters) {
-			t.Errorf("%s: %v dead letters, want %d", p.Name, status.DeadLetters.Value, truth.DeadLetters)
-		}
-		if r.N == 0 || r.At.Before(rest) || r.At.Add(-r.Covered).After(began) {
+		if !whole(r) {
 			continue
 		}
 		if want < r.Low || want > r.High {
 			t.Errorf("%s: the interval [%v, %v] does not hold the truth %v", p.Name, r.Low, r.High, want)
 		}
-		if r.Known() && r.Width() <= 0.02 {
-			narrow++
-		}
-	}
-	if narrow == 0 {
-		t.Error("no pipeline that reports nothing shows an interval of at most 2 points")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,68 @@ func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *
 	}
 	if e := read(12*time.Minute, 0); len(e) != 4 {
 		t.Errorf("a burst with nothing to add was told again: %+v", e)
+	}
+}
+
+// Links, prefetch and verdicts rest on the consumers of the topology, which is read each three minutes: a change must be
+// seen at once, and by consumers that come and go all the time not be asked for without end.
+func TestTheTopologyIsReadAgainWhenConsumersChange(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change      func(s *dedup.BrokerSample)
+		least, most int // readings within a minute
+	}{
+		"nothing changed":                 {func(*dedup.BrokerSample) {}, 0, 0},
+		"one consumer more":               {func(s *dedup.BrokerSample) { s.Queues[0].Consumers = ptr(3) }, 1, 1},
+		"256 consumers more":              {func(s *dedup.BrokerSample) { s.Queues[0].Consumers = ptr(2 + 256) }, 1, 1},
+		"the count is not known":          {func(s *dedup.BrokerSample) { s.Queues[0].Consumers = nil }, 1, 1},
+		"as many others, channels closed": {func(s *dedup.BrokerSample) { s.ChannelsClosed = ptr(2) }, 2, 2},
+		"the broker counts anew":          {func(s *dedup.BrokerSample) { s.ChannelsClosed = ptr(-1) }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			during(t, func(t *testing.T, b *testBench) {
+				pass(40 * time.Second)
+				b.broker.set(func(f *fakeSource) {
+					f.topologies = 0
+					f.sample.Queues = slices.Clone(f.sample.Queues)
+					tt.change(&f.sample)
+				})
+				pass(time.Minute)
+				b.broker.set(func(f *fakeSource) {
+					if f.topologies < tt.least || f.topologies > tt.most {
+						t.Errorf("read %d times in the minute after, want %d to %d", f.topologies, tt.least, tt.most)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestConsumersWithAChannelForEachMessageDoNotMakeTheTopologyDear(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		pass(40 * time.Second)
+		b.broker.set(func(f *fakeSource) { f.topologies = 0 })
+		for n := range 40 {
+			b.broker.set(func(f *fakeSource) { f.sample.ChannelsClosed = ptr(int64(1000 * (n + 1))) })
+			pass(testInterval)
+		}
+		b.broker.set(func(f *fakeSource) {
+			if f.topologies < 10 || f.topologies > 20 {
+				t.Errorf("read %d times in ten minutes, want once in two intervals at most", f.topologies)
+			}
+		})
+	})
+}
+
+func TestATopologyThatCannotBeReadIsNotAskedForAtEachReading(t *testing.T) {
+	b := newBench(t, testInterval).brokers[0]
+	for err, want := range map[string]int{"": 1, "no answer within 10s": 0} {
+		b.topology.set(topologyReading{topology: dedup.Topology{At: at(10)}, err: err})
+		if b.wantNews(at(110)); len(b.wanted) != want {
+			t.Errorf("after %q it was asked for %d times, want %d", err, len(b.wanted), want)
+		}
+		for len(b.wanted) > 0 {
+			<-b.wanted
+		}
 	}
 }
 

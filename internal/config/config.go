@@ -145,7 +145,7 @@ func (f *file) history(c *report) series.Config {
 func (f *file) checkBrokers(c *report) {
 	names := map[string]int{}
 	for i, b := range f.Brokers {
-		path := fmt.Sprintf("brokers[%d]", i)
+		path := c.entry("brokers", i, b.Name)
 		c.checkName(path, b.Name, names, i)
 		c.addErr(path, b.Validate())
 	}
@@ -154,7 +154,7 @@ func (f *file) checkBrokers(c *report) {
 func (f *file) checkStores(c *report) {
 	names := map[string]int{}
 	for i, s := range f.Stores {
-		path := fmt.Sprintf("stores[%d]", i)
+		path := c.entry("stores", i, s.Name)
 		c.checkName(path, s.Name, names, i)
 		c.addErr(path, s.Validate())
 	}
@@ -166,7 +166,9 @@ func (f *file) checkStores(c *report) {
 			c.addErr("stores", err)
 			continue
 		}
-		at := func(i int) string { return fmt.Sprintf("stores[%d].%s", o.Stores[i], o.Fields[i]) }
+		at := func(i int) string {
+			return c.entry("stores", o.Stores[i], f.Stores[o.Stores[i]].Name) + "." + o.Fields[i]
+		}
 		c.add(at(1), "%v (%s is line %d)", o, at(0), c.line(at(0)))
 	}
 }

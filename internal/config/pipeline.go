@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -92,11 +93,16 @@ func (c *report) checkName(path, name string, seen map[string]int, i int) {
 
 func (f *file) buildPipelines(c *report) []dedup.Pipeline {
 	base := f.Alerts.Limits.over(dedup.DefaultLimits())
-	c.checkLimits("alerts.limits", base)
+	if !c.checkLimits("alerts.limits", base) {
+		base = dedup.DefaultLimits() // a mistake there is none of each pipeline
+	}
+	if len(f.Brokers) == 0 && len(f.Pipelines) > 0 && len(c.names("brokers")) == 0 {
+		c.addUnread("brokers", "is missing; name the RabbitMQ clusters whose queues the pipelines watch")
+	}
 	seen := map[string]int{}
 	built := make([]dedup.Pipeline, 0, len(f.Pipelines))
 	for i, p := range f.Pipelines {
-		path := fmt.Sprintf("pipelines[%d]", i)
+		path := c.entry("pipelines", i, p.Name)
 		c.checkName(path, p.Name, seen, i)
 		built = append(built, f.buildPipeline(c, path, p, base))
 	}
@@ -131,13 +137,19 @@ func (f *file) buildPipeline(c *report, path string, p pipeline, base dedup.Limi
 }
 
 func (f *file) checkPipeline(c *report, path string, p pipeline) {
-	if !f.hasBroker(p.Broker) {
+	// A section that could not be read, or is missing, has its own problem.
+	brokers, stores := !within("brokers", c.unread), !within("stores", c.unread)
+	switch {
+	case !brokers:
+	case p.Broker == "" && len(c.names("brokers")) != 1:
+		c.add(path+".broker", "is missing; there are several brokers: name one of them")
+	case p.Broker != "" && !slices.Contains(c.names("brokers"), p.Broker):
 		c.add(path+".broker", "no broker is called %q; name one of the section brokers", p.Broker)
 	}
-	if p.Store != "" && !f.hasStore(p.Store) {
+	if stores && p.Store != "" && !slices.Contains(c.names("stores"), p.Store) {
 		c.add(path+".store", "no store is called %q; name one of the section stores, or leave it out for a scheme without markers", p.Store)
 	}
-	if p.Reported.Store != "" && p.Reported.Store != p.Store && !f.hasStore(p.Reported.Store) {
+	if stores && p.Reported.Store != "" && p.Reported.Store != p.Store && !slices.Contains(c.names("stores"), p.Reported.Store) {
 		c.add(path+".reported.store", "no store is called %q; name one of the section stores", p.Reported.Store)
 	}
 	if len(p.Queues) == 0 {
@@ -158,24 +170,6 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 			c.add(path+".labels", "%q is not a label; use lower case letters, digits and . _ -", label)
 		}
 	}
-}
-
-func (f *file) hasBroker(name string) bool {
-	for _, b := range f.Brokers {
-		if b.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-func (f *file) hasStore(name string) bool {
-	for _, s := range f.Stores {
-		if s.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // over lays the limits that are set over others.
@@ -207,7 +201,9 @@ func (l limits) over(base dedup.Limits) dedup.Limits {
 	return base
 }
 
-func (c *report) checkLimits(path string, l dedup.Limits) {
+// checkLimits records what is wrong with limits, and reports whether nothing is.
+func (c *report) checkLimits(path string, l dedup.Limits) bool {
+	before := len(c.problems)
 	if !(l.DuplicateWarning > 0 && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
 		c.add(path+".duplicate_rate", "limits must rise: warning below severe below emergency, all above 0%%")
 	}
@@ -217,10 +213,8 @@ func (c *report) checkLimits(path string, l dedup.Limits) {
 	if !(l.MinMessages >= 1 && l.MinDuplicates >= 0) {
 		c.add(path+".min_messages", "must be 1 or more, and min_duplicates 0 or more")
 	}
-	for _, w := range dedup.Windows() {
-		if l.Window == w {
-			return
-		}
+	if !slices.Contains(dedup.Windows(), l.Window) {
+		c.add(path+".window", "must be one of 5m, 15m, 1h and 24h")
 	}
-	c.add(path+".window", "must be one of 5m, 15m, 1h and 24h")
+	return len(c.problems) == before
 }

@@ -52,33 +52,62 @@ type report struct {
 	file     string
 	root     *yaml.Node
 	problems Problems
+	// unread are the paths of values that could not be read: what is there is not what the file says, so that anything
+	// else about them would only repeat the mistake.
+	unread []string
 }
 
-// add records a problem at a path.
+// add records a problem at a path, unless it follows from another one: of a value that could not be read.
 func (c *report) add(path, format string, args ...any) {
+	if within(path, c.unread) {
+		return
+	}
 	c.problems = append(c.problems, Problem{File: c.file, Line: c.line(path), Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
 // relativePath matches the field at the start of a message that a package's Validate returns: "redis.url: is missing".
 var relativePath = regexp.MustCompile(`^([a-z][a-z0-9_]*(?:\[\d+\])?(?:\.[a-z][a-z0-9_]*(?:\[\d+\])?)*): (.+)$`)
 
-// addErr records every error joined in err; a message that begins with a field's path is placed at that field.
+// addUnread records that the value at a path could not be read.
+func (c *report) addUnread(path, format string, args ...any) {
+	c.add(path, format, args...)
+	c.unread = append(c.unread, path)
+}
+
+// addErr records every error joined in err; a message that begins with a field's path is placed at that field. Where
+// something was said of a field before, nothing is said again.
 func (c *report) addErr(path string, err error) {
-	if err == nil {
-		return
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			c.addErr(path, e)
+	var said []string
+	for _, p := range c.problems {
+		if p.Path != "" && p.Path != path {
+			said = append(said, p.Path)
 		}
-		return
 	}
-	text := err.Error()
-	if m := relativePath.FindStringSubmatch(text); m != nil {
-		c.add(join(path, m[1]), "%s", m[2])
-		return
+	for _, e := range leaves(err) {
+		at, text := path, e.Error()
+		if m := relativePath.FindStringSubmatch(text); m != nil {
+			at, text = join(path, m[1]), m[2]
+		}
+		if !within(at, said) {
+			c.add(at, "%s", text)
+		}
 	}
-	c.add(path, "%s", text)
+}
+
+// leaves returns the errors that are joined in err.
+func leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, leaves(e)...)
+	}
+	return all
 }
 
 func join(path, field string) string {
@@ -113,14 +142,21 @@ func (c *report) addYAML(err error) {
 		}
 		if m := wrongType.FindStringSubmatch(p.Text); m != nil {
 			begin := strings.TrimSuffix(m[2], "...") // yaml shortens long scalars
-			p.Path = c.pathWhere(func(_, v *yaml.Node) bool {
+			p.Path = c.pathOfType(m[3], func(v *yaml.Node) bool {
 				return v.Line == p.Line && v.ShortTag() == m[1] && strings.HasPrefix(v.Value, begin)
 			})
 			p.Text = "must be " + wanted(m[3])
 		}
+		if p.Path != "" {
+			c.unread = append(c.unread, p.Path)
+		}
 		if m := unknownField.FindStringSubmatch(p.Text); m != nil {
 			p.Path = cmp.Or(c.pathWhere(func(k, _ *yaml.Node) bool { return k != nil && k.Line == p.Line && k.Value == m[1] }), m[1])
-			p.Text = "unknown key: see config.example.yaml for the keys that exist"
+			p.Text = "unknown key; see config.example.yaml for the keys that exist"
+			if key := meant(parent(p.Path), m[1]); key != "" {
+				p.Text = "unknown key; did you mean " + key + "?"
+				c.unread = append(c.unread, join(parent(p.Path), key))
+			}
 		}
 		c.problems = append(c.problems, p)
 	}
@@ -198,6 +234,51 @@ func child(node *yaml.Node, step string) (*yaml.Node, int) {
 		}
 	}
 	return nil, 0
+}
+
+// pathOfType returns the path of the value for which match holds and that is read into a Go type, else of the first for
+// which match holds: a line can hold several values that look alike.
+func (c *report) pathOfType(goType string, match func(*yaml.Node) bool) string {
+	first, exact := "", ""
+	c.walk(func(path string, _, value *yaml.Node) {
+		if !match(value) {
+			return
+		}
+		first = cmp.Or(first, path)
+		if t := typeAt(path); exact == "" && t != nil && t.String() == goType {
+			exact = path
+		}
+	})
+	return cmp.Or(exact, first)
+}
+
+// entry returns the path of the entry of a list that was decoded as the i-th and has a name. The decoder leaves out
+// entries that it cannot read.
+func (c *report) entry(list string, i int, name string) string {
+	for at, found := range c.names(list) {
+		if at >= i && found == name && name != "" {
+			return fmt.Sprintf("%s[%d]", list, at)
+		}
+	}
+	return fmt.Sprintf("%s[%d]", list, i)
+}
+
+// names returns the names of the entries of a list as the file has them.
+func (c *report) names(list string) []string {
+	if c.root == nil {
+		return nil
+	}
+	node, _ := child(c.root, list)
+	if node == nil || node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	names := make([]string, len(node.Content))
+	for i, entry := range node.Content {
+		if name, _ := child(entry, "name"); name != nil {
+			names[i] = name.Value
+		}
+	}
+	return names
 }
 
 // pathWhere returns the path of the first value in the file for which match holds; empty when there is none. The key is

@@ -14,7 +14,7 @@ func (c *report) addSecrets(f *file) { c.walkSecrets(reflect.ValueOf(f).Elem(), 
 func (c *report) walkSecrets(v reflect.Value, path string) {
 	if s, ok := v.Interface().(secret.Secret); ok {
 		if s.Err() != nil {
-			c.add(path, "%s", s.Err())
+			c.addUnread(path, "%s", s.Err())
 		}
 		return
 	}

@@ -162,7 +162,7 @@ type Pass struct {
 	// UndatedCompletions are done markers whose completion time cannot be known: they have no expiry.
 	UndatedCompletions int64
 	// GaveUp are messages that were acked after too many failures, by the second of the last failure. GaveUpMarkers are at
-	// most MaxListed of them: the retry counter is the marker, its state is failed, Since is the last failure.
+	// most MaxListed of them, the oldest first: the retry counter is the marker, its state is failed, Since is the last failure.
 	GaveUp        Timeline
 	GaveUpMarkers []Marker
 	// UndatedGaveUp are given-up messages whose time cannot be known: their retry counter has no expiry.

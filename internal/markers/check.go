@@ -21,8 +21,15 @@ type Report struct {
 	// Pass counts what was seen; Coverage is the share of the database that it covers, 0..1.
 	Pass     dedup.Pass
 	Coverage float64
-	// Samples are markers as they were decoded.
+	// ByLife are the markers of Pass that were counted under LifeState by how long they live, without their value being read.
+	ByLife    int64
+	LifeState dedup.State
+	// Samples are markers as they were decoded: what they say goes before what Pass counts.
 	Samples []dedup.Marker
+	// Unmapped are the statuses of sampled markers that no state lists, the most frequent first, and Mend the lines of the
+	// store's entry in the configuration that would map them, as far as their meaning can be guessed.
+	Unmapped []Unmapped
+	Mend     []string
 	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*".
 	Missing []string
 	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
@@ -55,7 +62,11 @@ func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
 	}
 	r.Server = name + w.info.version() + ", " + w.info["role"]
 	r.Keys, r.Pass, r.Coverage = w.keys, w.tally.pass, w.coverage()
+	r.ByLife, r.LifeState = w.tally.lived, s.layout.lifeTells
 	if r.Samples, err = s.decodeSamples(ctx, w); err != nil {
+		return r, s.explain.explain(err)
+	}
+	if r.Unmapped, r.Mend, err = s.suggest(ctx, w, r.Telling(n)); err != nil {
 		return r, s.explain.explain(err)
 	}
 	r.Findings = findings(s.layout.cfg, w, r.Samples)
@@ -100,27 +111,35 @@ func (s *redisStore) missingGrants(ctx context.Context) ([]string, error) {
 
 // decodeSamples reads the sampled markers, done or not. This touches their idle time; it is a handful.
 func (s *redisStore) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marker, error) {
-	items := make([]item, len(w.sample))
-	for i, key := range w.sample {
+	var samples []dedup.Marker
+	err := s.fetchAll(ctx, w, w.sample, func(key string, f fetched, now int64) {
+		if f.expiry != gone {
+			samples = append(samples, s.layout.marker(key, s.layout.decode(f), f.expiry, now))
+		}
+	})
+	return samples, err
+}
+
+// fetchAll reads the values of a few markers.
+func (s *redisStore) fetchAll(ctx context.Context, w *walk, keys []string, take func(key string, f fetched, now int64)) error {
+	items := make([]item, len(keys))
+	for i, key := range keys {
 		items[i].key = key
 	}
 	conn := s.rdb.Conn()
 	defer conn.Close()
-	var samples []dedup.Marker
 	for len(items) > 0 {
 		n := min(len(items), maxPipeline/2)
 		found, now, err := w.expiries.fetch(ctx, conn, items[:n], s.layout.reads)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i, f := range found {
-			if f.expiry != gone {
-				samples = append(samples, s.layout.marker(items[i].key, s.layout.decode(f), f.expiry, now))
-			}
+			take(items[i].key, f, now)
 		}
 		items = items[n:]
 	}
-	return samples, nil
+	return nil
 }
 
 // outliving counts processing markers with an expiry that does not tell when they were written.

@@ -70,7 +70,7 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 	for path, spoil := range map[string]func(c *markers.Config){
 		"name":            func(c *markers.Config) { c.Name = "Orders!" },
 		"preset":          func(c *markers.Config) { c.Preset = "redis-magic" },
-		"kind":            func(c *markers.Config) { c.Kind = "" },
+		"kind":            func(c *markers.Config) { c.Kind = "redis-set" },
 		"redis.url":       func(c *markers.Config) { c.Redis.URL = secret.Secret{} },
 		"redis.cert_file": func(c *markers.Config) { c.Redis.CertFile = "x"; c.Redis.URL = secret.New("rediss://h") },
 		"act.redis.url":   func(c *markers.Config) { c.Act.Redis.URL = secret.New("ftp://x") },
@@ -111,8 +111,18 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 			}
 		})
 	}
-	if err := (markers.Config{}).Validate(); strings.Count(err.Error(), "\n") < 5 {
-		t.Errorf("an empty store has more problems than %v", err)
+	for text, err := range map[string]error{
+		"name":   (markers.Config{Preset: "redis-flag", Kind: "redis-string"}).Validate(),
+		"preset": (markers.Config{Name: "orders"}).Validate(),
+	} {
+		var first *markers.FieldError
+		if !errors.As(err, &first) || first.Path != text || text == "preset" && strings.Contains(err.Error(), "\n") {
+			t.Errorf("without a %s: %v", text, err)
+		}
+	}
+	bare := markers.Config{Name: "orders", Kind: "redis-string"}
+	if err := bare.Validate(); strings.Count(err.Error(), "\n") < 4 {
+		t.Errorf("a store that is nothing but a kind has more problems than %v", err)
 	}
 }
 

@@ -93,7 +93,7 @@ func (e explainer) answerWords(answer string) string {
 	case "CLUSTERDOWN":
 		return server + " belongs to a cluster that is down (CLUSTERDOWN): bring back its missing nodes or slots"
 	case "MOVED", "ASK", "CROSSSLOT":
-		return server + " is a node of a Redis Cluster: kind " + kindRedisString + " reads one server that holds all markers"
+		return server + " is a node of a Redis Cluster: a store is one server that holds all of its markers"
 	case "BUSY":
 		return server + " is busy with a script (BUSY): it answers when the script ends"
 	case "WRONGTYPE":

@@ -60,7 +60,7 @@ func TestAServerThatRefusesUsIsNamedWithItsMend(t *testing.T) {
 	t.Run("a cluster is refused by the walk and then by the stats", func(t *testing.T) {
 		store := open(t, cluster.URL())
 		_, err := store.Pass(t.Context())
-		wantFault(t, err, "Redis Cluster")
+		wantFault(t, err, "Redis Cluster: a store is one server that holds all of its markers")
 		run(t, store)
 		await(t, store, "the refusal shows", func(_ dedup.StoreStats, err error) bool {
 			return err != nil && strings.Contains(dedup.PublicText(err), "Redis Cluster")

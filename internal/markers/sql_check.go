@@ -49,6 +49,7 @@ func (s *sqlStore) Check(ctx context.Context, n int) (Report, error) {
 	if r.Samples, err = s.newest(ctx, conn, layout, n); err != nil {
 		return r, s.explain.explain(err)
 	}
+	r.Unmapped, r.Mend = s.cfg.suggestRows(r.Telling(n))
 	r.Findings = append(sqlFindings(s.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
 	return r, nil
 }

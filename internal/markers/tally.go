@@ -27,8 +27,10 @@ type tally struct {
 	bounds   []int64
 	expiries []int64
 	expiring bool
+	// lived counts the markers that their remaining life told.
+	lived int64
 
-	processing, failed, permanent aged
+	processing, failed, permanent, gaveUp aged
 	// attempts are retry counters by message id; full says that there were too many to keep.
 	attempts map[string]int64
 	full     bool
@@ -56,6 +58,7 @@ func (t *tally) byLife(id string, expiry, now int64) bool {
 		return false
 	}
 	state := t.layout.lifeTells
+	t.lived++
 	t.count(id, state, expiry, now)
 	if state == dedup.Done {
 		t.completed(began(expiry, now, t.layout.cfg.TTL.Done))
@@ -180,12 +183,12 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 		return
 	}
 	at := began(expiry, now, rule.TTL)
-	if len(t.pass.GaveUpMarkers) < dedup.MaxListed && len(key) <= maxSampleKey {
-		m := dedup.Marker{Store: t.layout.cfg.Name, Key: key, ID: id, State: dedup.Failed, Attempts: &n, Since: at, FirstSeen: t.at}
-		if expiry > 0 {
-			m.Expires = time.UnixMilli(expiry)
-		}
-		t.pass.GaveUpMarkers = append(t.pass.GaveUpMarkers, m)
+	var expires time.Time
+	if expiry > 0 {
+		expires = time.UnixMilli(expiry)
+	}
+	if len(key) <= maxSampleKey && t.gaveUp.takes(expires, at) {
+		t.gaveUp.add(dedup.Marker{Store: t.layout.cfg.Name, Key: key, ID: id, State: dedup.Failed, Attempts: &n, Since: at, Expires: expires, FirstSeen: t.at})
 	}
 	if at.IsZero() {
 		t.pass.UndatedGaveUp++
@@ -199,7 +202,7 @@ func (t *tally) finish() {
 	t.pass.OldestProcessing = t.processing.sorted()
 	t.pass.FailedMarkers = t.failed.sorted()
 	t.pass.Permanent = t.permanent.sorted()
-	byAge(t.pass.GaveUpMarkers)
+	t.pass.GaveUpMarkers = t.gaveUp.sorted()
 	if t.expiring {
 		t.pass.Expiries = t.expiries
 	}

@@ -30,8 +30,9 @@ func (c Config) Validate() error {
 	if !namePattern.MatchString(c.Name) {
 		problems.add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
 	}
-	if _, ok := Preset(c.Preset); c.Preset != "" && !ok {
-		problems.add("preset", "%q is not known: use one of %s", c.Preset, strings.Join(PresetNames(), ", "))
+	if text := c.misnamed(); text != nil {
+		// What such a store consists of is not known, so that nothing else can be asked of it.
+		return errors.Join(append(problems, text)...)
 	}
 	switch c.Kind {
 	case kindRedisString, kindRedisLock:
@@ -39,13 +40,24 @@ func (c Config) Validate() error {
 	case kindSQLTable:
 		problems.sqlTable(c)
 		return errors.Join(problems...)
-	default:
-		problems.add("kind", "%q is not known: use a preset (%s) or kind %s", c.Kind, strings.Join(PresetNames(), ", "), strings.Join(kindNames(), " or "))
-		problems.redisKind(c)
 	}
 	problems.rules(c)
 	problems.sweep(c.Sweep)
 	return errors.Join(problems...)
+}
+
+// misnamed says that the preset or the kind is one that we do not know; nil when both are known.
+func (c Config) misnamed() error {
+	_, known := Preset(c.Preset)
+	switch {
+	case c.Preset != "" && !known:
+		return &FieldError{Path: "preset", Text: fmt.Sprintf("%q is not known: use one of %s", c.Preset, strings.Join(PresetNames(), ", "))}
+	case c.Kind == "":
+		return &FieldError{Path: "preset", Text: "is missing: use one of " + strings.Join(PresetNames(), ", ") + "; or write a kind (" + strings.Join(kindNames(), ", ") + ") and all of its fields"}
+	case !slices.Contains(kindNames(), c.Kind):
+		return &FieldError{Path: "kind", Text: fmt.Sprintf("%q is not known: use one of %s, or a preset and no kind", c.Kind, strings.Join(kindNames(), ", "))}
+	}
+	return nil
 }
 
 // redisKind checks what the kinds of Redis have in common.

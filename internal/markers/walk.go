@@ -135,7 +135,7 @@ func (w *walk) identify(ctx context.Context, conn *redis.Conn) error {
 		return err
 	}
 	if now["cluster_enabled"] == "1" {
-		return &dedup.Error{Kind: dedup.Unavailable, Public: "this Redis is a node of a Redis Cluster: kind " + kindRedisString + " reads one server that holds all markers"}
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "this Redis is a node of a Redis Cluster: a store is one server that holds all of its markers"}
 	}
 	before := w.worked
 	w.worked = now.work()

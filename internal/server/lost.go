@@ -83,11 +83,10 @@ func (g lostGroup) silence(now time.Time) string {
 
 // down says in a few words that the group is down, for places beside which the reason stands at length.
 func (g lostGroup) down(now time.Time) string {
-	text := g.names() + " " + agree(len(g.sources), "is", "are") + " down"
 	if at := g.since(); !at.IsZero() {
-		text += " since " + moment(at, now).Text
+		return g.word() + " since " + moment(at, now).Text
 	}
-	return text
+	return g.word()
 }
 
 // word is the group as "store down" or "broker down".

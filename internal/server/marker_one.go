@@ -57,7 +57,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
 	}
 	if gone {
-		text := "There is no marker with this key. None was cleared from here under it: the key may be misspelt, or its marker expired or was cleared by somebody else."
+		text := "There is no marker with this key: it expired or was cleared, or the key is misspelt."
 		v.GoneWord = "none"
 		if len(got.History) > 0 {
 			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."

@@ -118,8 +118,11 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 	if text := oneLine(audit.Find(".entries")); !strings.Contains(text, "consumer 2 was killed") || !strings.Contains(text, "succeeded") {
 		t.Errorf("the audit has %.400s", text)
 	}
-	if gone := s.page("viewer", markerAddress("", "orders", key)); !strings.Contains(gone.Find("main").Text(), "There is no such marker any more") {
-		t.Error("the cleared marker is still shown")
+	if gone := s.page("admin", markerAddress("", "orders", key)); !strings.Contains(gone.Find("main").Text(), "There is no marker with this key any more") || gone.Find("#why-title").Length() != 0 {
+		t.Errorf("the cleared marker: %s", oneLine(gone.Find("main")))
+	}
+	if made := s.page("viewer", markerAddress("", "orders", "msg:made-up")); !strings.Contains(made.Find("main").Text(), "There is no marker with this key:") || oneLine(made.Find(".title .chip")) != "none" {
+		t.Errorf("a made-up key: %s", oneLine(made.Find("main")))
 	}
 
 	undo := done.Find("form.undo")

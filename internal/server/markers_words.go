@@ -139,7 +139,7 @@ func (m markersPage) notes() []templates.Problem {
 			mend = "What follows is from the last complete pass, which ended " + ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Sentence("Store " + m.st.Name + " cannot be read: " + m.st.Health.Err), Mend: templates.Sentence(mend),
+			Tier: dedup.Severe.String(), Text: statement("store " + m.st.Name + " cannot be read: " + within(m.st.Health.Err)), Mend: templates.Sentence(mend),
 		})
 	}
 	if m.st.Scheme.Blind != "" {
@@ -216,7 +216,7 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 		a.Clear = true // the retry counter is the marker
 	}
 	if m.st != nil && lost(m.st.Health) {
-		a.Blocked = "Store " + within(m.st.Name) + " does not answer: markers can be cleared when it does. Nothing is lost by waiting."
+		a.Blocked = "Store " + within(m.st.Name) + " does not answer: its markers can be changed when it does."
 	}
 	if matching == 0 && a.Missing.Short == "" {
 		a.Clear, a.Expiry = false, false

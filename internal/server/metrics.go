@@ -126,7 +126,7 @@ func windowMetrics() []windowMetric {
 		w("dedup_redelivery_ratio", "Redeliveries / deliveries of the broker in the window: a loop signal, never a duplicate rate.", func(w *dedup.WindowFigures) dedup.Figure { return w.Redeliveries }),
 		w("dedup_window_in_flight_hits", "Deliveries in the window that met a marker that was processing.", func(w *dedup.WindowFigures) dedup.Figure { return w.InFlightHits }),
 		w("dedup_window_failures", "Failures in the window.", func(w *dedup.WindowFigures) dedup.Figure { return w.Failures }),
-		w("dedup_failure_ratio", "Failures / messages in the window.", func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }),
+		w("dedup_failure_ratio", "Failed / (processed + failed) in the window: failures per attempt at the work.", func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }),
 		w("dedup_window_gave_up", "Messages in the window that were acked without their work after too many failures.", func(w *dedup.WindowFigures) dedup.Figure { return w.GaveUp }),
 		w("dedup_dead_letter_inflow_per_hour", "Dead letters that arrived in the window, per hour.", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }),
 		{desc(series.DuplicateRateHigh, "The high end of the duplicate rate in the window.", "pipeline", "window"), nil,

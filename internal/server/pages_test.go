@@ -182,7 +182,7 @@ func TestAFedExampleShows150DuplicatesOf10000AsWarningWithMediumRisk(t *testing.
 func TestWhatIsNotKnownIsNeverShownAsAZeroOrAsNormal(t *testing.T) {
 	_, doc := overviewPage(t, demo.Scene("mixed", noon), "")
 	for name, want := range map[string][]string{
-		"mailings":        {"unknown", "Store sessions cannot be read: connect to 10.0.4.17:6379: connection refused"},
+		"mailings":        {"unknown", "Store down since 11:52:00."},
 		"shipping-labels": {"unknown", "cannot tell", "12.00 % redelivered", "4.1 points wide"},
 		"invoices":        {"0.80–1.92 %", "possible warning"},
 	} {

@@ -59,7 +59,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 func findingView(f dedup.Finding) templates.Problem {
 	p := templates.Problem{Tier: f.Tier.String(), Text: statement(f.Text), Mend: statement(f.Mend)}
 	if f.Evidence != "" {
-		p.Evidence = statement(f.Evidence)
+		p.Evidence = templates.Sentence(endSentence(f.Evidence)) // it may begin with a key
 	}
 	return p
 }

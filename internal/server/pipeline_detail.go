@@ -133,8 +133,8 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	if pass.Retrying > 0 {
 		add("Being retried", templates.Number(float64(pass.Retrying)))
 	}
-	// The list of a pass is longer than a page of a pipeline should be.
-	const most = 50
+	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
+	const most = 10
 	line := func(m dedup.Marker) templates.MarkerLine {
 		m = masked(m, who)
 		m.Store = cmp.Or(m.Store, st.Name)
@@ -158,7 +158,7 @@ func oldestText(p *dedup.PipelineStatus) string {
 		return "none"
 	}
 	why := cmp.Or(p.OldestProcessing.Why, n.Why, "no reading yet")
-	return "unknown: " + templates.Sentence(why).Short
+	return "unknown: " + templates.Sentence(shortWhy(p, why)).Short
 }
 
 // schemeText says in one line what consumers of the scheme do.
@@ -193,6 +193,14 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	}
 }
 
+// sourceErr is the error of a source, once: that of a source which is down stands at the top of the page.
+func sourceErr(p *dedup.PipelineStatus, h dedup.SourceHealth) string {
+	if h.Err != "" && slices.ContainsFunc(p.Down, func(d dedup.SourceHealth) bool { return d.Err == h.Err }) {
+		return "The reason stands at the top of this page."
+	}
+	return endSentence(h.Err)
+}
+
 // sourceRows are the sources that the pipeline depends on; all of them when it names none.
 func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []templates.SourceRow {
 	var rows []templates.SourceRow
@@ -203,7 +211,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		word, tier := sourceWord(h)
 		row := templates.SourceRow{
 			Name: templates.Plain(h.Name, nameLimit), Tier: tier, Word: word, Since: moment(h.Since, now), Last: since(h.LastSuccess, now),
-			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(h.Err),
+			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(sourceErr(p, h)),
 		}
 		if h.Took > 0 {
 			row.Took = templates.Latency(h.Took.Seconds())

@@ -22,7 +22,7 @@ func (s *Server) silentStore(r *request, store string, err error, again template
 			Tier: dedup.Severe.String(), Text: statement(within(dedup.PublicText(err))),
 			Mend: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
 		},
-		Meanwhile: "Nothing was changed. A marker can only be read and cleared while its store answers; waiting loses nothing.",
+		Meanwhile: "Nothing was changed. A marker can be read and changed only while its store answers.",
 		Back:      base + "/", BackWord: "Back to the overview",
 	}
 	if names := pipelinesOf(snap, store); len(names) > 0 {

@@ -34,7 +34,7 @@ func measures() []measure {
 		{"Processing time, p95", "", 1, func(w *dedup.WindowFigures) dedup.Figure { return w.WorkP95 }},
 		{"In-flight hits", "marker was processing", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.InFlightHits }},
 		{"Failures", "", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.Failures }},
-		{"Failure rate", "failures / messages", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
+		{"Failure rate", "failed / (processed + failed)", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
 		{"Gave up", "acked without work: lost", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.GaveUp }},
 		{"Dead-letter inflow", "", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
 	}

@@ -58,18 +58,18 @@ func TestAWindowThatIsCoveredInPartSaysSoInItsHead(t *testing.T) {
 	snap, p := orders(t)
 	hour := slices.IndexFunc(p.Windows, func(w dedup.WindowFigures) bool { return w.Window == time.Hour })
 	inflow := dedup.Exact(dedup.Measured, dedup.PerHour, 30, noon, "test")
-	inflow.Window, inflow.Covered = time.Hour, 2*time.Minute
+	inflow.Window, inflow.Covered = time.Hour, 20*time.Minute
 	p.Windows[hour] = dedup.WindowFigures{Window: time.Hour, DeadLetterInflow: inflow}
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
 	heads := doc.Find(".windows thead th")
-	if got := oneLine(heads.Eq(hour + 1)); got != "1 h 2 m so far" {
+	if got := oneLine(heads.Eq(hour + 1)); got != "1 h 20 m so far" {
 		t.Errorf("the head says %q", got)
 	}
 	if got := oneLine(heads.Eq(1)); got != "5 m" {
 		t.Errorf("the head of a whole window says %q", got)
 	}
 	cell := doc.Find(".windows tbody tr").Last().Find("td").Eq(hour)
-	if got := oneLine(cell.ChildrenFiltered("small")); got != "from 2 m" {
+	if got := oneLine(cell.ChildrenFiltered("small")); got != "from 20 m" {
 		t.Errorf("the rate is shown as from %q", got)
 	}
 }

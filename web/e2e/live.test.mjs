@@ -55,9 +55,18 @@ test("Pause holds the page still, and Resume catches up", async () => {
   await live();
   await page.getByRole("button", { name: "Pause" }).click();
   await page.locator("#live-state[data-state=paused]").waitFor();
-  const hints = page.waitForResponse((r) => r.url().includes("/events"), { timeout: 1000 }).catch(() => null);
+  await page.evaluate(() => {
+    window.hints = 0;
+    document.addEventListener("htmx:sse:before:message", () => (window.hints += 1));
+  });
+  let asked = 0;
+  const count = (request) => (asked += request.headers()["hx-request"] ? 1 : 0);
+  page.on("request", count);
   await demo.scene("mixed");
-  await hints;
+  await page.waitForFunction(() => window.hints > 0); // the hint has come, and what follows it would be on its way
+  await page.evaluate(() => fetch("healthz"));
+  page.off("request", count);
+  assert.equal(asked, 0, "a hint was followed while the page was paused");
   assert.equal(await page.locator("th.c-name").count(), 2);
   await page.getByRole("button", { name: "Resume" }).click();
   await page.locator("#row-inventory").waitFor();

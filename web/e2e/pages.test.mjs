@@ -29,6 +29,8 @@ const pages = [
   ["mixed", "/pipelines/mailings", ["dark"]],
   ["mixed", "/?q=nothing", []],
   ["mixed", "/?sort=nonsense", all],
+  ["outage", "/", all],
+  ["outage", "/pipelines/orders", all],
   ["hostile", "/", ["phone"]],
   ["hostile", "/pipelines/orders", ["phone"]],
   ["stale", "/", ["dark"]],
@@ -59,6 +61,22 @@ for (const [name, options] of Object.entries(modes)) {
     await context.close();
   });
 }
+
+test("on a phone the windows of a pipeline have one head each, every table fits, and the header takes two rows", async () => {
+  await demo.scene("outage");
+  const context = await signIn(browser, demo.url, modes.phone);
+  const page = await context.newPage();
+  await page.goto(`${demo.url}/pipelines/orders`);
+  const text = await page.locator(".windows").innerText();
+  assert.equal(text.split("so far").length - 1, 1, text);
+  for (const table of await page.locator("#detail table, .windows").all()) {
+    const box = await table.boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= 390, `${await table.getAttribute("id")} reaches ${box.x + box.width} px`);
+  }
+  const head = await page.locator("header.top").boundingBox();
+  assert.ok(head.height < 90, `the header is ${head.height} px high`);
+  await context.close();
+});
 
 test("the sign-in page, the setup page and their mistakes are accessible", async () => {
   const fresh = await startDemo({ account: false });

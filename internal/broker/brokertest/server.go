@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // The account that the server accepts.
@@ -53,6 +54,7 @@ type Server struct {
 	hidden   map[string]bool
 	faults   map[string]*plannedFault
 	requests []string
+	date     time.Time // in every answer; zero for the true one
 }
 
 type plannedFault struct {
@@ -152,6 +154,13 @@ func (s *Server) Fail(resource string, times int, fault Fault) {
 	s.faults[resource] = &plannedFault{fault: fault, left: times}
 }
 
+// SetDate sets the clock that every answer shows, to whole seconds.
+func (s *Server) SetDate(date time.Time) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.date = date
+}
+
 // Heal ends all misbehaviour.
 func (s *Server) Heal() {
 	s.mutex.Lock()
@@ -171,6 +180,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resource, vhost, name, ok := splitPath(r.URL)
 	status, answer := s.answer(r, resource, vhost, name, ok)
 	w.Header().Set("Content-Type", "application/json")
+	s.mutex.Lock()
+	if !s.date.IsZero() {
+		w.Header().Set("Date", s.date.UTC().Format(http.TimeFormat))
+	}
+	s.mutex.Unlock()
 	if fault := s.fault(resource); fault != nil {
 		fault(w, r, answer)
 		return

@@ -47,7 +47,7 @@ func mixedSpecs() []spec {
 			findings: []dedup.Finding{{Kind: "marker_without_expiry", Tier: dedup.Severe, Text: "12 processing markers never expire: their messages are skipped for ever.",
 				Evidence: "msg:5f0c19ab and 11 more, the oldest for 3 h 12 m", Mend: "Set marker and expiry in one command: SET key processing NX EX 30."},
 				{Kind: "dedup_window_unusual", Tier: dedup.Normal, Text: "The dedup window is shorter than 24 h: a message that comes back the next day is processed again",
-					Evidence: "done markers live for 12h", Mend: "Keep done markers for at least as long as a producer, or an operator, may send a message again."}}},
+					Evidence: "done markers live for 12 h", Mend: "Keep done markers for at least as long as a producer, or an operator, may send a message again."}}},
 		{name: "invoices", queues: []string{"invoices"}, store: "orders", team: "money", quality: dedup.Derived, source: "residual interval",
 			low: 0.0080, high: 0.0192, perMinute: 95, mean: 0.051, dead: 0, processing: 2, done: 12_480, ready: 0, unacked: 3, consumers: 2, redelivered: 0.017},
 		{name: "shipping-labels", queues: []string{"shipping.labels"}, store: "orders", team: "logistics", perMinute: 44, mean: 0.046, dead: 3, processing: 1, done: 8_211, ready: 2, unacked: 1, consumers: 3,

@@ -1,0 +1,12 @@
+package markers
+
+import "dedup-dashboard/internal/dedup"
+
+// Mapped returns what Check says of markers with these values, whose life tells a state or nothing.
+func Mapped(c Config, lives dedup.State, values ...string) ([]Unmapped, []string) {
+	var seen []seenValue
+	for _, v := range values {
+		seen = append(seen, seenValue{text: v, lives: lives})
+	}
+	return c.mapped(seen)
+}

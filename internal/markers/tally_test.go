@@ -1,0 +1,52 @@
+package markers
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A store is walked in no order: what is listed of the messages that were given up must be the oldest all the same.
+func TestTheListOfGivenUpMessagesHoldsTheOldest(t *testing.T) {
+	cfg, _ := Preset("redis-text-status")
+	l, err := newLayout(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now, all, endless = int64(1_734_400_000_000), 3 * dedup.MaxListed, 3
+	life := l.cfg.Retry.TTL
+	if life <= 0 {
+		t.Fatal("the preset gives retry counters no life")
+	}
+	tally := newTally(l)
+	tally.retry("retry:"+strings.Repeat("x", maxSampleKey+1), "long", "9", now+1, now)
+	for _, i := range rand.Perm(all) {
+		expiry := now + life.Milliseconds() - int64(i)*1000 // i seconds old
+		if i < endless {
+			expiry = noExpiry
+		}
+		id := strconv.Itoa(i)
+		tally.retry("retry:"+id, id, "9", expiry, now)
+	}
+	tally.finish()
+	list := tally.pass.GaveUpMarkers
+	if len(list) != dedup.MaxListed || tally.pass.UndatedGaveUp != endless || tally.pass.GaveUp.Total() != all-endless+1 {
+		t.Fatalf("%d are listed, %d dated, %d not", len(list), tally.pass.GaveUp.Total(), tally.pass.UndatedGaveUp)
+	}
+	for i, m := range list {
+		if i < endless {
+			if !m.Expires.IsZero() || !m.Since.IsZero() {
+				t.Errorf("place %d: %+v, want a counter without expiry", i, m)
+			}
+			continue
+		}
+		age := all - 1 - (i - endless)
+		if m.ID != strconv.Itoa(age) || m.Key != "retry:"+m.ID || !m.Since.Equal(time.UnixMilli(now).Add(-time.Duration(age)*time.Second)) || *m.Attempts != 9 {
+			t.Fatalf("place %d: %s since %s, want the one of %d s ago", i, m.ID, m.Since, age)
+		}
+	}
+}
