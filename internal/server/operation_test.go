@@ -102,7 +102,7 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 		}
 	}
 	var body actsJSON
-	s.api("/api/v1/audit?view=operations&outcome=succeeded", &body)
+	s.decode(s.as("operator", "GET", "/api/v1/audit?view=operations&outcome=succeeded", ""), 200, &body)
 	if len(body.Operations) != 1 || body.Operations[0].Result != "12 cleared" || body.Operations[0].Outcome != "succeeded" || body.Operations[0].Ended == nil {
 		t.Errorf("the API gives %+v", body)
 	}
