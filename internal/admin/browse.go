@@ -45,7 +45,7 @@ func (m *Markers) Browse(ctx context.Context, who Caller, store string, q dedup.
 	out := BrowsePage{MarkerPage: page, Verdicts: make([]dedup.Verdict, len(page.Markers)), Reasons: make([][]string, len(page.Markers))}
 	for i, mk := range page.Markers {
 		out.Verdicts[i], out.Reasons[i] = m.judge(v, st, mk, page.At)
-		out.Markers[i] = shownTo(who, st, mk)
+		out.Markers[i] = shownTo(who, st, v.dated(mk, st.Scheme))
 	}
 	return out, nil
 }
@@ -73,13 +73,17 @@ func (m *Markers) Look(ctx context.Context, who Caller, store, key string) (Judg
 		gone := Judged{Sighting: dedup.Sighting{Marker: dedup.Marker{Store: store, Key: key}}, History: m.history(ctx, who, store, key)}
 		return gone, &dedup.Error{Kind: dedup.NotFound, Public: "Store " + store + " holds no marker with this key"}
 	}
-	return m.judged(ctx, who, st, m.view(store), *seen[0]), nil
+	j := m.judged(ctx, who, st, m.view(store), *seen[0])
+	if who.Can(auth.Operator) {
+		j.UnderWay = m.underWay(ctx, store, key)
+	}
+	return j, nil
 }
 
 func (m *Markers) judged(ctx context.Context, who Caller, st *MarkerStore, v view, s dedup.Sighting) Judged {
 	j := Judged{Sighting: s, History: m.history(ctx, who, st.Name, s.Key)}
 	j.Verdict, j.Reasons = m.judge(v, st, s.Marker, s.At)
-	j.Marker = shownTo(who, st, s.Marker)
+	j.Marker = shownTo(who, st, v.dated(s.Marker, st.Scheme))
 	return j
 }
 

@@ -101,7 +101,7 @@ func (d *desk) checkCrashed(rt *rapid.T, id string, ids []string, seen map[strin
 	if err != nil {
 		rt.Fatal(err)
 	}
-	intents, outcomes := d.spoken(rt, id)
+	intents, outcomes, succeeded := d.spoken(rt, id)
 	for i, end := range strings.Split(results(o), ", ") {
 		target := "orders/msg:" + ids[i]
 		if intents[target] > 1 || outcomes[target] < intents[target] || end == "unknown outcome" && outcomes[target] == 0 {
@@ -111,6 +111,8 @@ func (d *desk) checkCrashed(rt *rapid.T, id string, ids []string, seen map[strin
 		_, kept := images[i]
 		seen[end]++
 		switch {
+		case succeeded[target] && end != "cleared":
+			rt.Errorf("item %d is said to be %s, the audit holds that it succeeded", i, end)
 		case end == "begun":
 			rt.Errorf("item %d is begun for ever", i)
 		case clears > 1:

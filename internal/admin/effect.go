@@ -11,7 +11,7 @@ import (
 // effect says in words what happens after the deed.
 func (r rules) effect(it PlanItem) string {
 	if r.request.Deed == SetExpiry {
-		return "it expires " + span(r.request.TTL) + " after it is carried out; from then on the message is new to its consumers"
+		return r.expiring(it)
 	}
 	text := []string{r.cleared(it)}
 	if hint := r.deadLetters(it); hint != "" {

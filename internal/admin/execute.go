@@ -258,11 +258,15 @@ func (m *Markers) finish(r *run) {
 		m.leave(r.operation.ID, cmp.Or(r.stopped, journalFailed))
 		m.deps.Log.Error("the end of an operation could not be kept; it is tried again", "operation", r.operation.ID, "err", err)
 	}
-	var failure error
-	if r.stopped != "" {
-		failure = &dedup.Error{Kind: dedup.Unavailable, Public: r.tally() + "; the rest was not tried: " + r.stopped}
+	e, phase := r.entry, Succeeded
+	e.Detail = r.tally()
+	switch {
+	case r.stopped != "":
+		e.Detail, phase = e.Detail+"; the rest was not tried: "+r.stopped, Failed
+	case r.untouched():
+		phase = Changed
 	}
-	m.deps.Gate.finish(ctx, r.entry, r.tally(), failure)
+	m.deps.Gate.close(ctx, e, phase)
 	m.deps.Changed("operation:" + r.operation.ID)
 }
 
@@ -291,6 +295,11 @@ func (r *run) tally() string {
 		return "no marker was tried"
 	}
 	return strings.Join(words, ", ")
+}
+
+// untouched reports whether every marker was found changed or gone, so that nothing was done.
+func (r *run) untouched() bool {
+	return r.results[dedup.Changed]+r.results[dedup.Gone] == len(r.operation.Plan.Items)
 }
 
 // Operation returns an operation with what became of each item so far. Operators may.

@@ -21,6 +21,8 @@ const (
 	// Succeeded and Failed are outcomes. An intent without one means that the program ended in between.
 	Succeeded = "succeeded"
 	Failed    = "failed"
+	// Changed is the outcome of an action that found its target changed or gone, and so did nothing.
+	Changed = "changed"
 	// Uncertain is an outcome that could not be learned.
 	Uncertain = "unknown"
 )
@@ -144,6 +146,11 @@ func (g *Gate) finish(ctx context.Context, e Entry, detail string, failure error
 	if failure != nil {
 		phase, e.Detail = Failed, dedup.PublicText(failure)
 	}
+	g.close(ctx, e, phase)
+}
+
+// close records an outcome; what went wrong is logged.
+func (g *Gate) close(ctx context.Context, e Entry, phase string) {
 	if err := g.record(ctx, e, phase); err != nil {
 		g.log.Error("the outcome of an action could not be recorded", "action", e.Action, "operation", e.Operation, "outcome", phase, "err", err)
 	}

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"flag"
 	"io"
 	"log/slog"
 	"strings"
@@ -18,7 +19,16 @@ import (
 	"dedup-dashboard/internal/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// cases is how many crashes the property of crash_test.go tries by default: each writes to disk some hundred times. The flag
+// -rapid.checks tries more.
+const cases = "40"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", cases); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // round is what the collector knows.
 type round struct {
@@ -280,18 +290,19 @@ func (d *desk) trail(t *testing.T, operation string) []string {
 }
 
 // spoken counts the intents and the outcomes of an operation in the audit, by target.
-func (d *desk) spoken(t rapid.TB, operation string) (intents, outcomes map[string]int) {
+func (d *desk) spoken(t rapid.TB, operation string) (intents, outcomes map[string]int, succeeded map[string]bool) {
 	entries, err := d.Audit(context.Background(), operator, admin.AuditQuery{Limit: 500, Operation: operation})
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents, outcomes = map[string]int{}, map[string]int{}
+	intents, outcomes, succeeded = map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, e := range entries {
+		succeeded[e.Target] = succeeded[e.Target] || e.Phase == admin.Succeeded
 		if e.Phase == admin.Intent {
 			intents[e.Target]++
 		} else {
 			outcomes[e.Target]++
 		}
 	}
-	return intents, outcomes
+	return intents, outcomes, succeeded
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -100,7 +101,7 @@ func (r *run) act(ctx context.Context, item int, planned PlanItem) (dedup.Outcom
 		return *refusal, time.Time{}
 	}
 	if req.Deed == SetExpiry {
-		return r.store.Actor.Expire(ctx, seen, req.TTL), time.Time{}
+		return r.store.Actor.Expire(ctx, seen, cmp.Or(planned.TTL, req.TTL)), time.Time{}
 	}
 	until := r.markers.deps.Now().Add(KeepImages)
 	kept := false
@@ -241,6 +242,8 @@ func phaseOf(result dedup.Result) string {
 	switch result {
 	case dedup.Cleared, dedup.ExpirySet, dedup.Restored:
 		return Succeeded
+	case dedup.Changed, dedup.Gone:
+		return Changed
 	case dedup.UnknownOutcome:
 		return Uncertain
 	default:

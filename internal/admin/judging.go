@@ -80,6 +80,15 @@ func (v view) firstSeen(mk dedup.Marker, s dedup.Scheme, read time.Time) time.Ti
 	return read
 }
 
+// dated returns a marker that was read live with the moment from which on it is known to be there, where the store keeps no
+// time of it: pages show the same lower bound of its age that the verdict counts.
+func (v view) dated(mk dedup.Marker, s dedup.Scheme) dedup.Marker {
+	if mk.Since.IsZero() && mk.FirstSeen.IsZero() {
+		mk.FirstSeen = v.firstSeen(mk, s, time.Time{})
+	}
+	return mk
+}
+
 // sameHolding reports whether a listed marker and one that is there now were set by the same claim. A date that a store
 // wrote is equal; one that was computed from the expiry differs by as much as the expiry does. Of a lock the owner and the
 // lease tell, because the list dates a renewed one by what we saw.
@@ -127,11 +136,24 @@ func (v view) beyond(name List) int {
 	case FailedList:
 		counted = v.pass.States[dedup.Failed]
 	case PermanentList:
-		for _, n := range v.pass.NoExpiry {
-			counted += n
+		if len(v.pass.Permanent) < MaxPlanned {
+			return 0 // the list is whole: what was counted beside it has no expiry by its scheme, or could not be decoded
+		}
+		for state, n := range v.pass.NoExpiry {
+			if state != dedup.StateUnknown {
+				counted += n
+			}
 		}
 	case GaveUpList:
 		counted = v.pass.GaveUp.Total() + v.pass.UndatedGaveUp
 	}
 	return int(max(0, counted-int64(len(v.list(name)))))
+}
+
+// undecoded returns how many markers of a list's kind the pass counted and could not decode: they are in no list.
+func (v view) undecoded(name List) int {
+	if name == PermanentList {
+		return int(v.pass.NoExpiry[dedup.StateUnknown])
+	}
+	return 0
 }

@@ -28,6 +28,9 @@ type Judged struct {
 	dedup.Sighting
 	Verdict dedup.Verdict
 	Reasons []string
+	// UnderWay is the operation that is about to change the marker, or does so at the moment; empty when there is none, and
+	// for who may not see operations. Look alone fills it.
+	UnderWay string
 	// History are the actions of ours on this marker, newest first.
 	History []Entry
 }

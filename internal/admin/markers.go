@@ -149,6 +149,7 @@ type AuditQuery struct {
 	Key   string
 	// Operation keeps the entries of one operation or plan; empty keeps all.
 	Operation string
+	TrailFilter
 }
 
 // An AuditState is the result of checking the whole chain.

@@ -49,7 +49,7 @@ type PlanRequest struct {
 	Items     []int
 	// AlsoRetry clears the retry counters along with the markers.
 	AlsoRetry bool
-	// TTL is the time to live that SetExpiry sets; at least a minute.
+	// TTL is the time to live that SetExpiry sets, at least a minute; 0 for what RecommendedTTL says of each marker.
 	TTL time.Duration
 }
 
@@ -70,9 +70,12 @@ type Plan struct {
 	LeftOut []LeftOut
 	// Truncated counts markers that matched the filter beyond MaxPlanned.
 	Truncated int
+	// Undecoded counts markers of the list that were left out and are not named: they could not be decoded.
+	Undecoded int
 	// Confirm is what must be typed to carry the plan out; empty when a reason is enough.
 	Confirm string
-	// Takes is an estimate of the time that carrying out takes: markers without expiry are watched for 5 s each, 16 at once.
+	// Takes is an estimate of the time that carrying out takes: Redis markers without expiry are watched for 5 s each before they are
+	// cleared or given one, 16 at once.
 	Takes time.Duration
 }
 
@@ -86,6 +89,8 @@ type PlanItem struct {
 	Verdict dedup.Verdict
 	// Reasons are the evidence of the verdict, in words.
 	Reasons []string
+	// TTL is the time to live that SetExpiry gives the marker; 0 for other deeds.
+	TTL time.Duration
 	// Effect says what happens next: "the message loops in its queue and runs at its next delivery".
 	Effect string
 	// Interrupted is an earlier restore of the same image whose outcome is not known; empty when there is none.

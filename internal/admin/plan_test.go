@@ -86,7 +86,7 @@ func TestOnlyMarkersThatNeverExpireGetAnExpiry(t *testing.T) {
 	d.shelf.markers[row.Key] = row
 	keys := []string{"msg:expires", "msg:dead", "msg:unsure", "msg:alive", "msg:done", "msg:unknown", "msg:row"}
 	for ttl, want := range map[time.Duration][]string{
-		time.Minute:     {"expires by itself", "planned: it expires 60 s", "its owner may be alive", "refused, owner alive", "the time to live is shorter than the 3 d", "cannot be decoded", "rows of a table"},
+		time.Minute:     {"expires by itself", "planned: the message is still blocked for 60 s: it loops", "its owner may be alive", "refused, owner alive", "the time to live is shorter than the 3 d", "cannot be decoded", "rows of a table"},
 		2 * time.Minute: {"expires by itself", "planned", "planned", "refused, owner alive", "the time to live is shorter", "cannot be decoded", "rows of a table"},
 		72 * time.Hour:  {"expires by itself", "planned", "planned", "refused, owner alive", "planned", "cannot be decoded", "rows of a table"},
 	} {
@@ -213,7 +213,7 @@ func TestRequestsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a key of a megabyte":     {Deed: admin.ClearMarkers, Keys: []string{strings.Repeat("k", 1<<20)}},
 		"a restore of keys":       {Deed: admin.RestoreMarkers, Keys: []string{"a"}},
 		"a clear of an operation": {Deed: admin.ClearMarkers, Operation: "x"},
-		"an expiry of no time":    {Deed: admin.SetExpiry, Keys: []string{"a"}},
+		"an expiry in the past":   {Deed: admin.SetExpiry, Keys: []string{"a"}, TTL: -time.Hour},
 		"an expiry of a second":   {Deed: admin.SetExpiry, Keys: []string{"a"}, TTL: time.Second},
 		"an expiry in ages":       {Deed: admin.SetExpiry, Keys: []string{"a"}, TTL: 10000 * time.Hour},
 		"a clear with an expiry":  {Deed: admin.ClearMarkers, Keys: []string{"a"}, TTL: time.Hour},

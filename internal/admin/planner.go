@@ -104,7 +104,7 @@ func (r PlanRequest) check() error {
 		return invalid("There is no such list of markers")
 	case r.AlsoRetry && r.Deed != ClearMarkers:
 		return invalid("Retry counters are cleared along with markers only")
-	case r.Deed == SetExpiry && (r.TTL < minTTL || r.TTL > maxTTL):
+	case r.TTL != 0 && (r.TTL < minTTL || r.TTL > maxTTL):
 		return invalid("The time to live must be between a minute and a year")
 	case r.Deed != SetExpiry && r.TTL != 0:
 		return invalid("A time to live belongs to setting an expiry only")
@@ -143,9 +143,13 @@ func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) erro
 func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) {
 	item := newItem(s)
 	item.Verdict, item.Reasons = m.judge(r.view, st, s.Marker, s.At)
+	item.Seen.Marker = r.view.dated(item.Seen.Marker, st.Scheme)
 	if why := r.leaveOut(item); why != "" {
 		p.LeftOut = append(p.LeftOut, LeftOut{Key: s.Key, ID: s.ID, Why: why})
 		return
+	}
+	if r.request.Deed == SetExpiry {
+		item.TTL = r.ttl(s.State)
 	}
 	item.Effect = r.effect(item)
 	p.Items = append(p.Items, item)
@@ -182,8 +186,8 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 		if verdict, _ := m.judgeListed(v, st, mk); f.Verdict != "" && verdict != f.Verdict {
 			continue
 		}
-		if len(mk.Key) > maxKey {
-			p.LeftOut = append(p.LeftOut, LeftOut{Key: mk.Key[:maxKey], Why: "its key is longer than we handle"})
+		if mk.Key == "" || len(mk.Key) > maxKey {
+			p.LeftOut = append(p.LeftOut, LeftOut{ID: mk.Name()[:min(len(mk.Name()), maxKey)], Why: "its key is too long to be acted on"})
 			continue
 		}
 		if len(keys) == MaxPlanned {
@@ -193,13 +197,13 @@ func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error)
 		keys = append(keys, mk.Key)
 	}
 	if f.Match == "" && f.Verdict == "" {
-		p.Truncated += v.beyond(f.List)
+		p.Truncated, p.Undecoded = p.Truncated+v.beyond(f.List), v.undecoded(f.List)
 	}
 	return keys, nil
 }
 
 const (
-	// watched is how long a marker that never expires is watched before it is cleared; quick the time of any other item.
+	// watched is how long a marker that never expires is watched before it is changed; quick the time of any other item.
 	watched = 5 * time.Second
 	quick   = 100 * time.Millisecond
 )
@@ -208,7 +212,7 @@ const (
 func takes(p Plan) time.Duration {
 	slow := 0
 	for _, it := range p.Items {
-		if p.Request.Deed == ClearMarkers && it.Seen.ExpiresMillis == dedup.NoExpiry && it.Seen.Type != typeRow {
+		if p.Request.Deed != RestoreMarkers && it.Seen.ExpiresMillis == dedup.NoExpiry && it.Seen.Type != typeRow {
 			slow++
 		}
 	}

@@ -27,6 +27,8 @@ var (
 type auditTrail interface {
 	// Entries returns a page, newest first.
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
+	// Acts returns a page of what was done, newest first: each action once.
+	Acts(ctx context.Context, q TrailQuery) ([]Act, error)
 	// Verify checks the whole chain and returns the number of entries and the head in hex. Its error wraps ErrBroken when an
 	// entry does not fit; every other error says that the audit could not be read to its end.
 	Verify(ctx context.Context) (int64, string, error)
@@ -41,6 +43,26 @@ type TrailQuery struct {
 	Below  bool
 	// Operation keeps the entries of one operation; empty keeps all.
 	Operation string
+	TrailFilter
+}
+
+// A TrailFilter narrows the audit down; what is empty keeps all.
+type TrailFilter struct {
+	// Who and Action are exact.
+	Who    string
+	Action string
+	// Phase is the phase of an entry, and the outcome of an action: of one without an outcome yet it is the intent.
+	Phase string
+	// From is the first moment, To the first one after the last, to the second.
+	From time.Time
+	To   time.Time
+}
+
+// An Act is one action in the audit: the entry that began it, and the one with its outcome. A plan and a refusal have no other
+// entry; of an action that was begun and has no outcome the program ended in between. Outcome.Number is 0 then.
+type Act struct {
+	Entry   Entry
+	Outcome Entry
 }
 
 // MarkerJournal keeps what Markers must not forget. Every method that writes returns after the change is on disk, and is

@@ -39,6 +39,13 @@ func (s *slow) wait(ctx context.Context) error {
 	}
 }
 
+// reading returns how many read at the moment, and how many did at most.
+func (s *slow) reading() (now, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now, s.most
+}
+
 func (s *slow) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
@@ -64,6 +71,7 @@ func (s *slow) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPag
 type silent struct{}
 
 func (silent) Record(context.Context, admin.Entry) error                        { return nil }
+func (silent) Acts(context.Context, admin.TrailQuery) ([]admin.Act, error)      { return nil, nil }
 func (silent) Entries(context.Context, admin.TrailQuery) ([]admin.Entry, error) { return nil, nil }
 func (silent) Verify(context.Context) (int64, string, error)                    { return 0, "", nil }
 func (silent) CreateFirstAdmin(context.Context, auth.User) error                { return nil }
@@ -99,8 +107,8 @@ func TestPagesReadAStoreTwoAtATimeAndSayWhenTheyWaitedTooLong(t *testing.T) {
 			go func() { errs <- readOnce(t.Context(), m, i) }()
 		}
 		synctest.Wait()
-		if reader.now != 2 {
-			t.Errorf("%d read at once", reader.now)
+		if now, _ := reader.reading(); now != 2 {
+			t.Errorf("%d read at once", now)
 		}
 		busy, late := 0, 0
 		for range 9 { // as the deadlines pass
@@ -113,8 +121,8 @@ func TestPagesReadAStoreTwoAtATimeAndSayWhenTheyWaitedTooLong(t *testing.T) {
 				t.Error(text)
 			}
 		}
-		if busy < 4 || late < 2 || reader.most != 2 || reader.now != 0 {
-			t.Errorf("%d were told that the store is busy, %d that it did not answer; %d read at once", busy, late, reader.most)
+		if now, most := reader.reading(); busy < 4 || late < 2 || most != 2 || now != 0 {
+			t.Errorf("%d were told that the store is busy, %d that it did not answer; %d read at once", busy, late, most)
 		}
 		close(reader.let)
 		if err := readOnce(t.Context(), m, 0); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -129,7 +130,7 @@ func (rec recovery) auditItem(ctx context.Context, out ItemOutcome, begun bool) 
 	planned := rec.operation.Plan.Items[out.Item]
 	e := itemEntry(rec.entry(), rec.operation.Plan.Request, planned)
 	intent, intended := rec.said.intents[saidOf(e)]
-	if rec.said.outcomes[saidOf(e)] || !intended && !begun {
+	if _, told := rec.said.outcomes[saidOf(e)]; told || !intended && !begun {
 		return nil
 	}
 	if intended {
@@ -148,7 +149,7 @@ func (rec recovery) entry() Entry {
 // audit records the outcome of the whole operation.
 func (rec recovery) audit(ctx context.Context, unknown int) error {
 	e := rec.entry()
-	if rec.said.outcomes[saidOf(e)] {
+	if _, told := rec.said.outcomes[saidOf(e)]; told {
 		return nil
 	}
 	if intent, intended := rec.said.intents[saidOf(e)]; intended {
@@ -158,14 +159,22 @@ func (rec recovery) audit(ctx context.Context, unknown int) error {
 	return rec.markers.deps.Gate.record(ctx, e, Uncertain)
 }
 
-// settle returns the unknown outcome of an item that was begun. It may have been carried out or not: the marker is read
-// again, and what is there now is said.
+// settle returns the outcome of an item that was begun: the one that the audit holds, else an unknown one. Then it may have been
+// carried out or not: the marker is read again, and what is there now is said.
 func (rec recovery) settle(ctx context.Context, out ItemOutcome) (ItemOutcome, error) {
 	m, o := rec.markers, rec.operation
 	planned := o.Plan.Items[out.Item]
 	out.Begun, out.At = false, m.deps.Now()
-	out.Outcome = m.reread(ctx, o.Plan.Request.Store, planned, rec.why)
-	if o.Plan.Request.Deed == ClearMarkers {
+	told, ok := rec.said.outcomes[saidOf(itemEntry(rec.entry(), o.Plan.Request, planned))]
+	if ok {
+		out.Outcome, ok = toldOutcome(told)
+	}
+	if ok {
+		out.At = told.At
+	} else {
+		out.Outcome = m.reread(ctx, o.Plan.Request.Store, planned, rec.why)
+	}
+	if o.Plan.Request.Deed == ClearMarkers && (out.Outcome.Result == dedup.Cleared || out.Outcome.Result == dedup.UnknownOutcome) {
 		images, err := m.deps.Journal.Images(ctx, o.ID)
 		if err != nil {
 			return out, err
@@ -177,17 +186,28 @@ func (rec recovery) settle(ctx context.Context, out ItemOutcome) (ItemOutcome, e
 	return out, nil
 }
 
-// said is what the audit holds of one operation, by action and target: intents, and whether their outcome is there too.
+// toldOutcome reads an outcome back from its entry in the audit, which begins with the result; ok is false for words that are
+// none of ours.
+func toldOutcome(e Entry) (out dedup.Outcome, ok bool) {
+	result, text, _ := strings.Cut(e.Detail, ": ")
+	out = dedup.Outcome{Result: dedup.Result(result), Text: text}
+	switch out.Result {
+	case dedup.Cleared, dedup.ExpirySet, dedup.Restored, dedup.Changed, dedup.Gone, dedup.Refused, dedup.NotDone, dedup.UnknownOutcome:
+		return out, phaseOf(out.Result) == e.Phase || e.Phase == Failed
+	}
+	return dedup.Outcome{}, false
+}
+
+// said is what the audit holds of one operation, by action and target: intents and outcomes.
 type said struct {
-	intents  map[string]Entry
-	outcomes map[string]bool
+	intents, outcomes map[string]Entry
 }
 
 func saidOf(e Entry) string { return e.Action + " " + e.Target }
 
 // said reads all that the audit holds of an operation.
 func (m *Markers) said(ctx context.Context, operation string) (said, error) {
-	s := said{intents: map[string]Entry{}, outcomes: map[string]bool{}}
+	s := said{intents: map[string]Entry{}, outcomes: map[string]Entry{}}
 	q := TrailQuery{Operation: operation, Limit: maxTrail}
 	for {
 		page, err := m.deps.Trail.Entries(ctx, q)
@@ -198,7 +218,7 @@ func (m *Markers) said(ctx context.Context, operation string) (said, error) {
 			if e.Phase == Intent {
 				s.intents[saidOf(e)] = e
 			} else {
-				s.outcomes[saidOf(e)] = true
+				s.outcomes[saidOf(e)] = e
 			}
 		}
 		if len(page) < q.Limit {

@@ -96,7 +96,7 @@ func TestAMarkerThatWasClearedCanBeRestoredThoughItsOutcomeWasNeverKept(t *testi
 	j.heal()
 	d.recoverNow(t)
 	o := d.ended(t, id)
-	if results(o) != "unknown outcome" || o.Outcomes[0].Restorable.IsZero() || o.Interrupted || o.Stopped != "the journal could not be written" {
+	if results(o) != "cleared" || o.Outcomes[0].Restorable.IsZero() || o.Interrupted || o.Stopped != "the journal could not be written" {
 		t.Errorf("%s: %+v", results(o), o)
 	}
 	want := []string{"clear_markers intent", "clear_marker intent", "clear_marker succeeded", "clear_markers failed"}
@@ -124,7 +124,7 @@ func TestAnOperationThatCouldNotEndIsCompletedByThisRunOfTheProgram(t *testing.T
 		j.fails = 2
 	}
 	o := d.execute(t, ada, d.plan(t, ada, "1")) // within the patience of the test, not that of the ticker
-	if results(o) != "unknown outcome" {
+	if results(o) != "cleared" {
 		t.Errorf("%s: %+v", results(o), o)
 	}
 	cancel()
@@ -271,7 +271,7 @@ func TestTheOutcomeThatTheAuditRefusedIsRecordedBeforeTheOperationEnds(t *testin
 				t.Error(results(o))
 			}
 			d.when(t, id, func(admin.Operation) bool { return len(d.trail(t, id)) == 4 })
-			intents, outcomes := d.spoken(t, id)
+			intents, outcomes, _ := d.spoken(t, id)
 			if intents["orders/msg:1"] != 1 || outcomes["orders/msg:1"] != 1 || intents["orders"] != 1 || outcomes["orders"] != 1 {
 				t.Errorf("%v", d.trail(t, id))
 			}

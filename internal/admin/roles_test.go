@@ -42,6 +42,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Changed(t.Context(), who, "orders", time.Time{})
 			return err
 		}},
+		"Now": {auth.Operator, func(who admin.Caller) error {
+			_, err := d.Now(t.Context(), who, "orders", []string{"msg:1"})
+			return err
+		}},
 		"Lookup": {auth.Viewer, func(who admin.Caller) error { _, err := d.Lookup(t.Context(), who, "1"); return err }},
 		"Plan": {auth.Admin, func(who admin.Caller) error {
 			_, err := d.Plan(t.Context(), who, admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders", Keys: []string{"msg:1"}})
@@ -56,6 +60,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 		"Operations": {auth.Operator, func(who admin.Caller) error { _, err := d.Operations(t.Context(), who, 10); return err }},
 		"Audit": {auth.Operator, func(who admin.Caller) error {
 			_, err := d.Audit(t.Context(), who, admin.AuditQuery{Limit: 10})
+			return err
+		}},
+		"Acts": {auth.Operator, func(who admin.Caller) error {
+			_, err := d.Acts(t.Context(), who, admin.AuditQuery{Limit: 10})
 			return err
 		}},
 		"VerifyAudit": {auth.Operator, func(who admin.Caller) error { _, err := d.VerifyAudit(t.Context(), who); return err }},

@@ -58,19 +58,15 @@ func (r rules) changed(it PlanItem) string {
 // leaveUnexpiring says which markers get no expiry: an expiry must not cut short work under way, nor the time for which
 // done work is remembered.
 func (r rules) leaveUnexpiring(it PlanItem) string {
-	memory := r.scheme.DoneTTL
-	if memory == 0 {
-		memory = 24 * time.Hour
-	}
-	patience := 2 * r.view.evidence.MaxProcessing
+	memory, patience, ttl := memory(r.scheme), 2*r.view.evidence.MaxProcessing, r.ttl(it.Seen.State)
 	switch {
 	case it.Seen.Type == typeRow:
 		return "rows of a table have no expiry"
 	case it.Seen.ExpiresMillis != dedup.NoExpiry:
 		return "expires by itself: " + describe(&it.Seen)
-	case it.Seen.State != dedup.Processing && it.Seen.State != dedup.Failed && r.request.TTL < memory:
+	case it.Seen.State != dedup.Processing && it.Seen.State != dedup.Failed && ttl < memory:
 		return "the time to live is shorter than the " + span(memory) + " for which done work is remembered"
-	case it.Verdict == dedup.CannotTell && (patience == 0 || r.request.TTL < patience):
+	case it.Verdict == dedup.CannotTell && (patience == 0 || ttl < patience):
 		return "its owner may be alive, and the time to live is not known to be longer than its work: " + reasons(it)
 	}
 	return ""

@@ -12,21 +12,42 @@ const maxTrail = 500
 
 // Audit returns a page of the audit, newest first. Operators may.
 func (m *Markers) Audit(ctx context.Context, who Caller, q AuditQuery) ([]Entry, error) {
-	if err := m.allow(ctx, who, auth.Operator, "read_audit", q.Store); err != nil {
+	t, err := m.trailQuery(ctx, who, q)
+	if err != nil {
 		return nil, err
-	}
-	if q.Limit < 1 || q.Limit > maxTrail || q.Before < 0 {
-		return nil, invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", maxTrail))
-	}
-	t := TrailQuery{Before: q.Before, Limit: q.Limit, Operation: q.Operation, Target: q.Store, Below: q.Store != ""}
-	if q.Key != "" {
-		t.Target, t.Below = markerTarget(q.Store, q.Key), false
 	}
 	entries, err := m.deps.Trail.Entries(ctx, t)
 	if err != nil {
 		return nil, unkept("The audit cannot be read", err)
 	}
 	return entries, nil
+}
+
+// Acts returns a page of what was done, newest first: each operation, plan and refusal once, with its outcome. Operators may.
+func (m *Markers) Acts(ctx context.Context, who Caller, q AuditQuery) ([]Act, error) {
+	t, err := m.trailQuery(ctx, who, q)
+	if err != nil {
+		return nil, err
+	}
+	acts, err := m.deps.Trail.Acts(ctx, t)
+	if err != nil {
+		return nil, unkept("The audit cannot be read", err)
+	}
+	return acts, nil
+}
+
+func (m *Markers) trailQuery(ctx context.Context, who Caller, q AuditQuery) (TrailQuery, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_audit", q.Store); err != nil {
+		return TrailQuery{}, err
+	}
+	if q.Limit < 1 || q.Limit > maxTrail || q.Before < 0 {
+		return TrailQuery{}, invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", maxTrail))
+	}
+	t := TrailQuery{Before: q.Before, Limit: q.Limit, Operation: q.Operation, Target: q.Store, Below: q.Store != "", TrailFilter: q.TrailFilter}
+	if q.Key != "" {
+		t.Target, t.Below = markerTarget(q.Store, q.Key), false
+	}
+	return t, nil
 }
 
 // VerifyAudit checks the whole chain of the audit. Operators may.

@@ -10,7 +10,7 @@ import (
 func ids(markers []dedup.Marker) []string {
 	all := make([]string, len(markers))
 	for i, m := range markers {
-		all[i] = m.ID
+		all[i] = m.Name()
 	}
 	return all
 }
@@ -99,7 +99,7 @@ func permanentIDs(p *dedup.Pass, state dedup.State) []string {
 	var some []string
 	for _, m := range list {
 		if m.State == state && m.Expires.IsZero() {
-			some = append(some, m.ID)
+			some = append(some, m.Name())
 		}
 	}
 	return some

@@ -43,7 +43,7 @@ func countVerdicts(p *dedup.Pass, e dedup.Evidence, s dedup.Scheme) verdictCount
 		case v == dedup.ProbablyDead || v == dedup.Orphan:
 			stuck = olderOf(stuck, m)
 			if len(c.ids) < 5 {
-				c.ids = append(c.ids, m.ID)
+				c.ids = append(c.ids, m.Name())
 			}
 		case v == dedup.CannotTell && e.Overdue(*m, s):
 			c.overdue++
@@ -176,7 +176,7 @@ func (c verdictCount) finding(st *dedup.StoreStatus) []dedup.Finding {
 		tier = dedup.Severe
 	}
 	_, reasons := dedup.Judge(*c.worst, e, st.Scheme)
-	evidence := fmt.Sprintf("The oldest is of message %s: %s", name(c.worst.ID), plain(strings.Join(reasons, "; "), 600))
+	evidence := fmt.Sprintf("The oldest is of message %s: %s", name(c.worst.Name()), plain(strings.Join(reasons, "; "), 600))
 	if len(c.ids) > 1 {
 		evidence += "; ids, for example: " + someOf(c.ids)
 	}

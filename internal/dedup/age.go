@@ -13,12 +13,12 @@ type Age struct {
 
 // AgeOf returns the age of a marker as of a moment by our clock; offset is the store's clock minus ours. It is exact
 // where the beginning is known, at least the time since a pass first saw the marker where only that is known, and never
-// below 0. Every page, figure and finding takes the age from here, so that one marker has one age at one moment.
+// below 0. A key that is too long is not known again from one pass to the next, so that its first sight says nothing. Every page, figure and finding takes the age from here, so that one marker has one age at one moment.
 func AgeOf(m Marker, at time.Time, offset time.Duration) Age {
 	switch {
 	case !m.Since.IsZero():
 		return Age{Span: max(0, at.Sub(m.Since.Add(-offset))), Known: true}
-	case !m.FirstSeen.IsZero():
+	case !m.FirstSeen.IsZero() && m.TooLong == "":
 		return Age{Span: max(0, at.Sub(m.FirstSeen)), Known: true, AtLeast: true}
 	}
 	return Age{}

@@ -26,8 +26,10 @@ type Marker struct {
 	Store string
 	ID    string
 	// Key is the raw key of the record, as the store holds it.
-	Key   string
-	State State
+	Key string
+	// TooLong is the beginning of a key that is longer than what can be acted on, escaped; Key and ID are empty then.
+	TooLong string
+	State   State
 	// Status is the status as the store writes it, decoded: processing, 0, PAID; empty where the scheme has none.
 	Status string
 	// BusinessKey names what the message is about, where the store keeps it beside the id.
@@ -47,6 +49,17 @@ type Marker struct {
 	// Sample is the beginning of a value that could not be decoded, at most 80 bytes, quoted with control characters escaped.
 	// It may be payload: it is shown to admins alone, and never kept.
 	Sample string `json:"-"`
+}
+
+// Name is what pages call a marker: its id, else its key, else how a key begins that is too long.
+func (m Marker) Name() string {
+	switch {
+	case m.ID != "":
+		return m.ID
+	case m.Key != "":
+		return m.Key
+	}
+	return m.TooLong
 }
 
 // A Scheme is what a dedup store's owner decided: how a marker is written, and what consumers do on a hit.

@@ -29,7 +29,7 @@ func (c consideration) reasons(e Evidence, s Scheme) []string {
 func (c consideration) aging(e Evidence) string {
 	least := ""
 	if c.atLeast {
-		least = "at least "
+		least = "≥ "
 	}
 	text := "processing for " + least + length(c.age)
 	switch limit := e.Limit(); {
@@ -116,6 +116,8 @@ func (c consideration) hindered(e Evidence, s Scheme) string {
 			return s.Blind
 		}
 		return "markers of this scheme show no state: one whose work is under way, was done or was lost look the same"
+	case unnamed:
+		return "its key is too long to be acted on, or to be known again in the next pass"
 	case noEvidence:
 		return e.Missing
 	case unborn:

@@ -90,6 +90,7 @@ const (
 	noHindrance hindrance = iota
 	notInFlight           // the marker does not say that work is under way
 	noStates              // the scheme has no states
+	unnamed               // its key is too long to be known again in the next pass, or acted on
 	noEvidence            // Evidence.Missing says why
 	unborn                // the marker's beginning is not known
 	noLimit               // nobody said how long honest work takes
@@ -137,6 +138,10 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		return c
 	case m.State != Processing:
 		c.hinder = notInFlight
+		return c
+	}
+	if m.TooLong != "" {
+		c.hinder = unnamed
 		return c
 	}
 	age := e.age(m, s)

@@ -63,6 +63,17 @@ func trailFilter(q admin.TrailQuery) (string, []any) {
 	if q.Operation != "" {
 		and(operationOf+" = ?", q.Operation)
 	}
+	for _, f := range []struct{ name, value string }{{"who", q.Who}, {"action", q.Action}, {"phase", q.Phase}} {
+		if f.value != "" {
+			and(field(f.name)+" = ?", f.value)
+		}
+	}
+	if !q.From.IsZero() {
+		and(field("at")+" >= ?", trailTime(q.From))
+	}
+	if !q.To.IsZero() {
+		and(field("at")+" < ?", trailTime(q.To))
+	}
 	return strings.Join(where, " AND "), args
 }
 

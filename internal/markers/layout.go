@@ -300,11 +300,15 @@ func (l *layout) findable() bool {
 	return ok && id == probe
 }
 
-// named gives m its key and id. A key too long to keep is left out and described, never shortened: a shortened key
-// would be another key.
+// longestNamed is the longest key that a marker carries, in bytes: what can be acted on.
+const longestNamed = 4096
+
+// named gives m its key and id. A key that is too long is left out and only its beginning shown: a shortened key would be another
+// key.
 func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
-	if len(key) > maxSampleKey {
-		m.Detail = strings.TrimPrefix(m.Detail+fmt.Sprintf("; a key of %d bytes that begins with %s", len(key), printable(key)), "; ")
+	if len(key) > longestNamed {
+		m.TooLong = printable(key)
+		m.Detail = strings.TrimPrefix(m.Detail+fmt.Sprintf("; its key of %d bytes is too long to be acted on", len(key)), "; ")
 		return m
 	}
 	m.Key = key

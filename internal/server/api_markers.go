@@ -197,9 +197,12 @@ type entryJSON struct {
 
 // apiAudit gives a page of the audit, newest first.
 func (s *Server) apiAudit(r *request) (response, error) {
-	q, err := parseAuditQuery(r.URL.Query())
+	q, whole, err := parseAuditQuery(r.URL.Query(), zone(r))
 	if err != nil {
 		return nil, err
+	}
+	if r.URL.Query().Get("view") == viewOperations && !whole {
+		return s.apiActs(r, q)
 	}
 	service, err := s.service()
 	if err != nil {

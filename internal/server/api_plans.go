@@ -43,8 +43,8 @@ func (p planRequestJSON) request() (admin.PlanRequest, error) {
 	}
 	if p.TTL != nil {
 		seconds, err := p.TTL.Float64()
-		if err != nil || seconds < 0 || seconds > 1e9 {
-			return req, badParameter("ttl_seconds", "must be a number of seconds")
+		if err != nil || seconds <= 0 || seconds > 1e9 {
+			return req, badParameter("ttl_seconds", "must be a number of seconds above 0; leave it out for what is recommended")
 		}
 		req.TTL = time.Duration(seconds * float64(time.Second))
 	}
@@ -63,6 +63,7 @@ type planJSON struct {
 	Items     []planItemJSON `json:"items"`
 	LeftOut   []leftOutJSON  `json:"left_out"`
 	Truncated int            `json:"truncated"`
+	Undecoded int            `json:"undecoded"`
 	Confirm   string         `json:"confirm"`
 	Takes     float64        `json:"takes_seconds"`
 }
@@ -72,6 +73,8 @@ type planItemJSON struct {
 	Effect string `json:"effect"`
 	Hash   string `json:"value_sha256"`
 	Size   int64  `json:"value_bytes"`
+	// TTL is the time to live that setting an expiry gives the marker; null for other deeds.
+	TTL *float64 `json:"ttl_seconds"`
 }
 
 type leftOutJSON struct {
@@ -83,17 +86,25 @@ type leftOutJSON struct {
 func planOf(p admin.Plan) planJSON {
 	j := planJSON{
 		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
-		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
+		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Undecoded: p.Undecoded, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
 	}
 	for _, item := range p.Items {
 		j.Items = append(j.Items, planItemJSON{
-			markerOf(judgedMarker{Marker: item.Seen.Marker, verdict: item.Verdict, reasons: item.Reasons}), item.Effect, item.Hash, item.Size,
+			markerOf(judgedMarker{Marker: item.Seen.Marker, verdict: item.Verdict, reasons: item.Reasons}), item.Effect, item.Hash, item.Size, ttlSeconds(item.TTL),
 		})
 	}
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, leftOutJSON{l.ID, l.Key, l.Why})
 	}
 	return j
+}
+
+func ttlSeconds(ttl time.Duration) *float64 {
+	if ttl == 0 {
+		return nil
+	}
+	seconds := ttl.Seconds()
+	return &seconds
 }
 
 // apiPlan makes a plan. It changes nothing.

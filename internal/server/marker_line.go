@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"net/url"
@@ -42,9 +43,9 @@ func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who auth.Prin
 	return j
 }
 
-// markerAddress is the page of one marker; empty for a key that does not fit an address.
+// markerAddress is the page of one marker; empty for a key that does not fit an address, or is not known.
 func markerAddress(base, store, key string) string {
-	if len(key) > longKey {
+	if key == "" || len(key) > longKey {
 		return ""
 	}
 	return base + "/markers/one?" + url.Values{"store": {store}, "key": {key}}.Encode()
@@ -65,7 +66,7 @@ func decodeKey(text string) (string, error) {
 // markerLine is one marker of a list. Times of the store are compared with its clock, which is off from ours by offset.
 func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time) templates.MarkerLine {
 	l := templates.MarkerLine{
-		Anchor: anchor(m.Store, m.Key), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
+		Anchor: anchor(m.Store, cmp.Or(m.Key, m.TooLong)), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
 		ID: templates.Plain(shownID(m.Marker), keyLimit), BusinessKey: templates.Plain(m.BusinessKey, keyLimit), Verdict: string(m.verdict),
 		Why: templates.Sentence(strings.Join(m.reasons[:min(1, len(m.reasons))], "")), Life: lifeOf(m.Marker, offset, now),
 		Owner: templates.Plain(m.Owner, nameLimit), Detail: templates.Plain(detailText(m.Marker), partLimit),
@@ -95,12 +96,7 @@ func changeView(c admin.Change, base string, now time.Time) *templates.MarkerCha
 }
 
 // shownID is the id of a marker, and its key where the id could not be read.
-func shownID(m dedup.Marker) string {
-	if m.ID == "" {
-		return m.Key
-	}
-	return m.ID
-}
+func shownID(m dedup.Marker) string { return m.Name() }
 
 // anchor names the row of a marker in the document, so that a live list knows its rows again.
 func anchor(store, key string) string {
@@ -111,37 +107,36 @@ func anchor(store, key string) string {
 
 // lifeOf compares the age of a marker with its time to live.
 func lifeOf(m dedup.Marker, offset time.Duration, now time.Time) templates.Life {
-	there := now.Add(offset)
 	l := templates.Life{Age: "age unknown", Never: m.Expires.IsZero()}
 	var full []string
-	age := time.Duration(-1)
+	age := dedup.AgeOf(m, now, offset)
+	exact := age.Known && !age.AtLeast
 	switch {
-	case !m.Since.IsZero():
-		age = max(0, there.Sub(m.Since))
-		l.Age = templates.Span(age)
+	case exact:
+		l.Age = templates.Span(age.Span)
 		full = append(full, "since "+moment(m.Since.Add(-offset), now).Full)
-	case !m.FirstSeen.IsZero():
-		l.Age = "at least " + templates.Span(max(0, now.Sub(m.FirstSeen)))
+	case age.Known:
+		l.Age = "≥ " + templates.Span(age.Span)
 		full = append(full, "first seen "+moment(m.FirstSeen, now).Full)
 	}
 	if l.Never {
 		l.Left = "never expires"
-		l.Drawn, l.Share = age >= 0, 1000
+		l.Drawn, l.Share = exact, 1000
 		l.Full = strings.Join(full, ", ")
 		return l
 	}
-	left := m.Expires.Sub(there)
+	left := m.Expires.Sub(now.Add(offset))
 	full = append(full, "expires "+moment(m.Expires.Add(-offset), now).Full)
 	l.Full = strings.Join(full, ", ")
 	if left <= 0 {
 		l.Over, l.Left = true, "expired "+templates.Span(-left)+" ago"
-		l.Drawn, l.Share = age >= 0, 1000
+		l.Drawn, l.Share = exact, 1000
 		return l
 	}
 	l.Left = templates.Span(left) + " left"
-	if age >= 0 && age+left > 0 {
-		l.Drawn, l.Share = true, int(1000*age/(age+left))
-		l.Left += " of " + templates.Span(age+left)
+	if exact && age.Span+left > 0 {
+		l.Drawn, l.Share = true, int(1000*age.Span/(age.Span+left))
+		l.Left += " of " + templates.Span(age.Span+left)
 	}
 	return l
 }

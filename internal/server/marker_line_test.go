@@ -57,7 +57,7 @@ func TestALifeIsComparedByTheStoresClock(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, l)
 		}
 	}
-	if l := lifeOf(dedup.Marker{FirstSeen: noon.Add(-time.Hour), Expires: noon.Add(time.Hour)}, 0, noon); l.Age != "at least 1 h" || l.Drawn {
+	if l := lifeOf(dedup.Marker{FirstSeen: noon.Add(-time.Hour), Expires: noon.Add(time.Hour)}, 0, noon); l.Age != "≥ 1 h" || l.Drawn {
 		t.Errorf("without a beginning: %+v", l)
 	}
 	if l := lifeOf(dedup.Marker{}, 0, noon); l.Age != "age unknown" || l.Drawn {

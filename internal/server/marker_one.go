@@ -87,7 +87,10 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.S
 	}
 	v.Act = templates.MarkerAct{
 		Missing: templates.Sentence(s.whyNoControls(r, got.Store)), Action: v.Frame.Base + "/markers/plan", Store: got.Store, Sel: encodeKey(got.Key),
-		Clear: got.State != dedup.StateUnknown, Retry: got.Retry != nil, Expiry: got.State != dedup.StateUnknown && got.ExpiresMillis == dedup.NoExpiry,
+		TTLs: ttlChoices(st, got.State), Clear: got.State != dedup.StateUnknown, Retry: got.Retry != nil, Expiry: got.State != dedup.StateUnknown && got.ExpiresMillis == dedup.NoExpiry,
+	}
+	if got.UnderWay != "" {
+		v.Act.UnderWay = operationAddress(v.Frame.Base, got.UnderWay)
 	}
 	switch got.State {
 	case dedup.StateUnknown:

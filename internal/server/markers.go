@@ -78,8 +78,10 @@ func (m markersPage) total(list string) int64 {
 	switch list {
 	case string(admin.PermanentList):
 		var sum int64
-		for _, n := range pass.NoExpiry {
-			sum += n
+		for state, n := range pass.NoExpiry {
+			if state != dedup.StateUnknown { // they are in the list of what could not be decoded
+				sum += n
+			}
 		}
 		return max(sum, int64(len(pass.Permanent)))
 	case string(admin.GaveUpList):
@@ -142,7 +144,7 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Owned = v.Owned || r.Owner.Short != ""
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
-	v.Judged = m.q.state == string(admin.ProcessingList)
+	v.Judged = m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.PermanentList)
 	if m.st != nil && m.st.Stats.Pass != nil && lost(m.st.Health) {
 		v.VerdictsAsOf = moment(m.st.Stats.Pass.Ended, m.now)
 	}

@@ -17,6 +17,7 @@ type markerReader interface {
 	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
 	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]admin.Change, error)
 	WhyNot(store string) string
+	Now(ctx context.Context, who admin.Caller, store string, keys []string) ([]*dedup.Sighting, error)
 }
 
 // planner plans and carries out.
@@ -31,6 +32,7 @@ type trail interface {
 	Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error)
 	Operations(ctx context.Context, who admin.Caller, limit int) ([]admin.OperationSummary, error)
 	Audit(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Entry, error)
+	Acts(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Act, error)
 	VerifyAudit(ctx context.Context, who admin.Caller) (admin.AuditState, error)
 }
 

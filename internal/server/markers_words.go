@@ -176,7 +176,7 @@ func (m markersPage) meaning() *templates.Problem {
 			"Let the producer send them again after their markers are cleared; the CSV has their ids and business keys.")
 	case m.q.state == string(admin.PermanentList):
 		return say(dedup.Warning, "These markers never expire: a processing one blocks its message for ever, and the others fill the store.",
-			"Set an expiry; and let consumers write marker and expiry in one command.")
+			"Clear those whose owner is dead, or set an expiry; and let consumers write marker and expiry in one command.")
 	case m.q.state == string(dedup.StateUnknown):
 		return say(dedup.Warning, "These records match the store's keys and cannot be decoded as this scheme's markers. They are counted and never changed.",
 			"Exclude what belongs to somebody else, or correct the preset.")
@@ -212,8 +212,9 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: m.q.state,
 		Verdict: string(m.q.verdict), Query: m.q.text, Matching: matching, Most: admin.MaxPlanned,
 	}
-	a.Clear = m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.FailedList)
 	a.Expiry = m.q.state == string(admin.PermanentList)
+	a.Clear = a.Expiry || m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.FailedList)
+	a.TTLs = ttlChoices(m.st, dedup.Processing, dedup.Done)
 	a.Retry = a.Clear && m.st != nil && m.st.Scheme.GiveUp > 0
 	if m.q.state == string(admin.GaveUpList) {
 		a.Clear = true // the retry counter is the marker

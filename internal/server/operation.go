@@ -50,14 +50,18 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	if v.Running {
 		v.Frame.Live, v.Frame.Refresh = live("operation:"+o.ID), 2
 	}
-	v.Facts, v.Notes, v.Undo = s.operationFacts(o, now), operationNotes(o), s.undoView(r, o, now)
+	v.Facts, v.Notes = s.operationFacts(o, now), operationNotes(o)
+	v.LeftSum, v.LeftOut = leftSum(o.Plan), leftLines(o.Plan, now)
 	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
-	pages := max(1, (len(o.Plan.Items)+planPerPage-1)/planPerPage)
+	pages := max(1, (len(o.Plan.Items)+admin.MaxNow-1)/admin.MaxNow)
 	v.PageNote, number = pageNote(number, pages), min(number, pages)
 	v.Pages = s.numbered(v.Self, number, pages)
-	first := (number - 1) * planPerPage
-	for i := first; i < min(first+planPerPage, len(o.Plan.Items)); i++ {
-		v.Items = append(v.Items, s.outcomeLine(o, i, now))
+	first := (number - 1) * admin.MaxNow
+	present := s.present(r, o, first, min(first+admin.MaxNow, len(o.Plan.Items)))
+	v.NowMissing = templates.Sentence(present.missing)
+	v.Undo = s.undoView(r, o, present, now)
+	for i := first; i < min(first+admin.MaxNow, len(o.Plan.Items)); i++ {
+		v.Items = append(v.Items, s.outcomeLine(o, i, present, now))
 	}
 	return v
 }
@@ -102,11 +106,19 @@ func results() []dedup.Result {
 	}
 }
 
-func totals(o admin.Operation) []templates.Total {
+// untouched counts the items that were found changed or gone, and so left alone.
+func untouched(counts map[dedup.Result]int) int { return counts[dedup.Changed] + counts[dedup.Gone] }
+
+func resultCounts(o admin.Operation) map[dedup.Result]int {
 	counts := map[dedup.Result]int{}
 	for _, out := range o.Outcomes {
 		counts[out.Outcome.Result]++
 	}
+	return counts
+}
+
+func totals(o admin.Operation) []templates.Total {
+	counts := resultCounts(o)
 	var list []templates.Total
 	for _, r := range results() {
 		if counts[r] > 0 {
@@ -124,9 +136,6 @@ func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fa
 	if !o.Ended.IsZero() {
 		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(o.Ended.Sub(o.Started).Seconds())})
 	}
-	if left := len(o.Plan.LeftOut); left > 0 {
-		facts = append(facts, templates.Fact{Label: "Left out by the plan", Value: templates.Number(float64(left))})
-	}
 	return facts
 }
 
@@ -134,6 +143,9 @@ func operationNotes(o admin.Operation) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
+	}
+	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
+		say(dedup.TierUnknown, "Nothing was changed: "+plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
 	}
 	if o.Interrupted {
 		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")
@@ -150,45 +162,59 @@ func operationNotes(o admin.Operation) []templates.Problem {
 	return notes
 }
 
-func (s *Server) outcomeLine(o admin.Operation, i int, now time.Time) templates.OutcomeLine {
+func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
 		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), keyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
-		Word: "not begun",
+		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
 		if out.Item != i {
 			continue
 		}
 		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
-		l.Text = templates.Sentence(capital(out.Outcome.Text))
+		l.Text = templates.Sentence(readableTimes(capital(out.Outcome.Text), now))
 		if out.Begun && out.At.IsZero() {
 			l.Word = "under way"
 		}
-		if !out.Restorable.IsZero() && o.Undone == "" && out.Restorable.After(now) {
+		if o.Undone == "" && out.Restorable.After(now) && !p.there(i) {
 			l.Restorable = "can be restored until " + moment(out.Restorable, now).Text
 		}
 	}
 	return l
 }
 
-// undoView offers to restore what was cleared.
-func (s *Server) undoView(r *request, o admin.Operation, now time.Time) templates.UndoView {
-	if o.Undone != "" {
+// undoView offers to restore what was cleared, where something can be restored, and else says why nothing can.
+func (s *Server) undoView(r *request, o admin.Operation, p present, now time.Time) templates.UndoView {
+	switch {
+	case o.Undone != "":
 		return templates.UndoView{Undone: s.operationAddress(o.Undone)}
+	case o.Ended.IsZero():
+		return templates.UndoView{}
+	case o.Plan.Request.Deed != admin.ClearMarkers:
+		return templates.UndoView{Missing: templates.Sentence("Only a clear can be undone.")}
 	}
 	var until time.Time
-	n := 0
+	n, again, over := 0, 0, 0
 	for _, out := range o.Outcomes {
-		if out.Restorable.After(now) {
+		switch {
+		case out.Restorable.IsZero():
+		case !out.Restorable.After(now):
+			over++
+		case p.there(out.Item):
+			again++
+		default:
 			n++
 			if until.IsZero() || out.Restorable.Before(until) {
 				until = out.Restorable
 			}
 		}
 	}
-	if n == 0 || o.Ended.IsZero() {
-		return templates.UndoView{}
+	if n == 0 {
+		return templates.UndoView{Missing: templates.Sentence(whyNoUndo(again, over))}
+	}
+	if p.missing != "" {
+		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ", as soon as the store answers.")}
 	}
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
 		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ". " + why)}
@@ -241,6 +267,10 @@ func (s *Server) operationLine(o admin.OperationSummary, now time.Time) template
 		l.Word, l.Tier = "running", dedup.TierUnknown.String()
 	case o.Results[dedup.UnknownOutcome] > 0:
 		l.Word, l.Tier = "outcome unknown", dedup.Severe.String()
+	case untouched(o.Results) == o.Items:
+		l.Word, l.Tier = "nothing changed", dedup.TierUnknown.String()
+	case good == 0:
+		l.Word, l.Tier = "nothing done", dedup.Warning.String()
 	case good < o.Items:
 		l.Word, l.Tier = "in part", dedup.Warning.String()
 	default:

@@ -15,7 +15,7 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// planPerPage is how many markers of a plan or an operation a page shows.
+// planPerPage is how many markers of a plan a page shows.
 const planPerPage = 100
 
 // parsePlanForm reads what a list, a marker's page or an operation's page asks to plan. The button that was pressed says
@@ -30,9 +30,9 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Deed, req.AlsoRetry, do = admin.ClearMarkers, true, "clear-selected"
 	case "expire-selected", "expire-all":
 		req.Deed, req.AlsoRetry = admin.SetExpiry, false
-		ttl, err := time.ParseDuration(form.Get("ttl"))
+		ttl, err := chosenTTL(form)
 		if err != nil {
-			return req, badParameter("ttl", "must be a time such as 24h")
+			return req, err
 		}
 		req.TTL = ttl
 	case "restore":
@@ -141,7 +141,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 	v := templates.PlanView{
 		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
-		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p), Facts: planFacts(p, now),
+		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}
 	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
@@ -150,19 +150,14 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
 	v.PageNote, number = pageNote(number, pages), min(number, pages)
 	first := (number - 1) * planPerPage
+	v.LeftSum = leftSum(p)
 	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
 		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
 	}
-	v.Evidence = shareEvidence(p, v.Items)
+	v.Evidence, v.Instead = shareEvidence(p, v.Items), s.clearInstead(p)
 	v.Pages = s.numbered(s.planAddress(p.ID), number, pages)
 	v.Shown = counted(len(p.Items), "marker")
-	for _, l := range p.LeftOut {
-		id := l.ID
-		if id == "" {
-			id = l.Key
-		}
-		v.LeftOut = append(v.LeftOut, templates.LeftLine{ID: templates.Plain(id, keyLimit), Why: templates.Sentence(l.Why)})
-	}
+	v.LeftOut = leftLines(p, now)
 	return v
 }
 
@@ -221,8 +216,8 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	}
 	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
 	return templates.PlanLine{
-		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), now), State: string(seen.State), Seen: seenText(item, now),
-		Reasons: texts(item.Reasons), Effect: templates.Sentence(capital(item.Effect)),
+		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
+		Reasons: texts(item.Reasons), Effect: templates.Sentence(readableTimes(capital(item.Effect), now) + blockedUntil(p, item, now)),
 	}
 }
 
@@ -269,13 +264,17 @@ func filterText(f admin.MarkerFilter) string {
 	return templates.Sentence(text).Short
 }
 
-func planNotes(p admin.Plan) []templates.Problem {
+func planNotes(p admin.Plan, now time.Time) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if p.Truncated > 0 {
 		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
+	}
+	if n, ttl := stillBlocked(p); n > 0 {
+		say(dedup.Warning, counted(n, "processing marker")+" of these "+plural(int64(n), "goes", "go")+" on holding "+plural(int64(n), "its message", "their messages")+
+			" back: still blocked until "+moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
 	}
 	if p.Request.Deed == admin.ClearMarkers {
 		say(dedup.TierUnknown, "Each marker is cleared only if it is still exactly as it was seen; one that has changed is left alone. Its value is kept for 7 days, and clearing can be undone until then.", "")
@@ -327,7 +326,7 @@ func deedTitle(p admin.Plan) string {
 func planSentence(p admin.Plan) string {
 	text := deedTitle(p) + " of store " + p.Request.Store
 	if p.Request.Deed == admin.SetExpiry {
-		text += ", " + templates.Span(p.Request.TTL) + " from when it is set"
+		text += ", " + ttlText(p) + " from when it is set"
 	}
 	counts := map[string]int{}
 	for _, item := range p.Items {

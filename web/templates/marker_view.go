@@ -56,6 +56,10 @@ type MarkerAct struct {
 	Clear   bool
 	Retry   bool
 	Expiry  bool
+	// TTLs are the times to live that Expiry offers.
+	TTLs []Choice
+	// UnderWay leads to the operation that is at this marker; the controls are absent then.
+	UnderWay string
 	// Why says in words why clearing is not offered: done markers, unknown ones.
 	Why string
 }

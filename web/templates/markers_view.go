@@ -75,7 +75,7 @@ type MarkerFilter struct {
 
 // A MarkerLine is one marker of a list.
 type MarkerLine struct {
-	// Anchor is the id of the row in the document, Sel the key as a form sends it.
+	// Anchor is the id of the row in the document, Sel the key as a form sends it; empty for a marker that cannot be selected.
 	Anchor string
 	Sel    string
 	// Href leads to the marker's own page; empty for a key that is too long for an address.
@@ -108,7 +108,7 @@ func (l MarkerLine) gone() bool { return l.Changed != nil && l.Changed.Cleared }
 
 // A Life is the age of a marker against its time to live.
 type Life struct {
-	// Age is how long the state has lasted, "at least 5 m", or unknown; Left is what remains, or that it never expires.
+	// Age is how long the state has lasted, "≥ 5 m", or unknown; Left is what remains, or that it never expires.
 	Age  string
 	Left string
 	// Share of the life that has passed, 0 to 1000; Drawn says that it is known.
@@ -140,6 +140,8 @@ type ActBar struct {
 	Expiry bool
 	Clear  bool
 	Retry  bool
+	// TTLs are the times to live that Expiry offers.
+	TTLs []Choice
 }
 
 // able reports whether the list has controls.

@@ -17,6 +17,10 @@ type PlanView struct {
 	PageNote string
 	Shown    string
 	LeftOut  []LeftLine
+	// LeftSum counts what is left out by reason; empty when nothing is.
+	LeftSum string
+	// Instead offers to clear instead of setting an expiry; nil where that is no choice.
+	Instead *ClearInstead
 	// Action carries the plan out; Button words it. Confirm must be typed when it is not empty.
 	Action  string
 	Button  string
@@ -47,6 +51,15 @@ type PlanLine struct {
 	Effect  Text
 }
 
+// A ClearInstead offers to clear markers at once that would else wait for their expiry.
+type ClearInstead struct {
+	Action string
+	Store  string
+	Sels   []string
+	Text   string
+	Button string
+}
+
 // A LeftLine is a marker that a plan does not touch.
 type LeftLine struct {
 	ID  Text
@@ -72,6 +85,11 @@ type OperationView struct {
 	PageNote string
 	Undo     UndoView
 	Audit    string
+	// LeftSum and LeftOut are what the plan left out.
+	LeftSum string
+	LeftOut []LeftLine
+	// NowMissing says why it is not known what is there now; empty when it is.
+	NowMissing Text
 }
 
 // A Total counts one result.
@@ -82,12 +100,14 @@ type Total struct {
 
 // An OutcomeLine is what became of one marker.
 type OutcomeLine struct {
-	Number     int
-	ID         Text
-	Href       string
-	Result     string
-	Text       Text
-	At         Moment
+	Number int
+	ID     Text
+	Href   string
+	Result string
+	Text   Text
+	At     Moment
+	// Now is what is there at the moment: "done since 12:03:10", "no marker", "unknown"; empty while the operation runs.
+	Now        string
 	Restorable string
 	// Word stands for a result that is not there yet.
 	Word string
@@ -134,9 +154,20 @@ type AuditView struct {
 	Chain  Problem
 	Filter AuditFilter
 	Rows   []AuditLine
+	// Whole says that every entry is shown, not one row for each action; Acts and Other lead to the two views.
+	Whole  bool
+	Acts   string
+	Other  string
 	Older  string
 	Newest string
 	Empty  Empty
+}
+
+func (v AuditView) tableLabel() string {
+	if v.Whole {
+		return "Table of entries, newest first"
+	}
+	return "Table of actions, newest first"
 }
 
 // An AuditFilter is the state of the filter form.
@@ -145,8 +176,15 @@ type AuditFilter struct {
 	Stores    []Choice
 	Key       string
 	Operation string
-	Any       bool
-	Clear     string
+	Who       string
+	From      string
+	To        string
+	Actions   []Choice
+	Outcomes  []Choice
+	// View is kept as a hidden field; empty for the default.
+	View  string
+	Any   bool
+	Clear string
 }
 
 // An AuditLine is one entry.
@@ -164,4 +202,6 @@ type AuditLine struct {
 	// Href leads to the operation, or to all entries of it, as Link says; empty where there is none.
 	Href string
 	Link string
+	// Trail leads to every entry of an action; empty for a single entry.
+	Trail string
 }

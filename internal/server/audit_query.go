@@ -1,0 +1,129 @@
+package server
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/web/templates"
+)
+
+// The two views of the audit: one row for each action, or every entry of the trail.
+const (
+	viewOperations = "operations"
+	viewEntries    = "entries"
+)
+
+// auditActions are the actions that a filter offers.
+func auditActions() []string {
+	var list []string
+	for _, d := range []admin.Deed{admin.ClearMarkers, admin.SetExpiry, admin.RestoreMarkers} {
+		list = append(list, string(d)+"_markers", "plan_"+string(d))
+	}
+	slices.Sort(list)
+	return append(list, "create_first_admin")
+}
+
+// auditOutcomes are the outcomes that a filter offers.
+func auditOutcomes() []string {
+	return []string{admin.Succeeded, admin.Failed, admin.Changed, admin.Uncertain, admin.Intent, admin.Denied, admin.Planned}
+}
+
+// parseAuditQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
+// marker, or by view=entries.
+func parseAuditQuery(values url.Values, loc *time.Location) (q admin.AuditQuery, whole bool, err error) {
+	q = admin.AuditQuery{
+		Limit: auditPerPage, Store: values.Get("store"), Key: values.Get("key"), Operation: strings.TrimSpace(values.Get("operation")),
+		TrailFilter: admin.TrailFilter{Who: strings.TrimSpace(values.Get("who")), Action: values.Get("action"), Phase: values.Get("outcome")},
+	}
+	if s := values.Get("before"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 1 {
+			return q, false, badParameter("before", "must be the number of an entry")
+		}
+		q.Before = n
+	}
+	switch view := values.Get("view"); {
+	case q.Key != "" && q.Store == "":
+		return q, false, badParameter("store", "must be given along with key")
+	case len(q.Operation) > 100 || len(q.Store) > 200 || len(q.Key) > longKey || len(q.Who) > 200 || len(q.Action) > 100:
+		return q, false, badParameter("operation, store, key, who or action", "is too long")
+	case q.Phase != "" && !slices.Contains(auditOutcomes(), q.Phase):
+		return q, false, badParameter("outcome", "must be "+strings.Join(auditOutcomes(), ", "))
+	case view != "" && view != viewOperations && view != viewEntries:
+		return q, false, badParameter("view", "must be operations or entries")
+	}
+	if q.From, err = parseDay(values, "from", loc, 0); err != nil {
+		return q, false, err
+	}
+	if q.To, err = parseDay(values, "to", loc, 1); err != nil {
+		return q, false, err
+	}
+	return q, q.Operation != "" || q.Key != "" || values.Get("view") == viewEntries, nil
+}
+
+// parseDay reads a day in the reader's zone as its first moment, days later; zero when there is none.
+func parseDay(values url.Values, name string, loc *time.Location, days int) (time.Time, error) {
+	s := values.Get(name)
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.ParseInLocation(time.DateOnly, s, loc)
+	if err != nil {
+		return time.Time{}, badParameter(name, "must be a day such as 2026-11-21")
+	}
+	return t.AddDate(0, 0, days), nil
+}
+
+func auditAddress(base string, q admin.AuditQuery) string { return auditView(base, q, "") }
+
+// auditView is the address of the audit with a view; the default one is left out.
+func auditView(base string, q admin.AuditQuery, view string) string {
+	v := url.Values{}
+	for name, value := range map[string]string{
+		"store": q.Store, "key": q.Key, "operation": q.Operation, "who": q.Who, "action": q.Action, "outcome": q.Phase,
+		"from": dayOf(q.From, 0), "to": dayOf(q.To, -1), "view": view,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Before > 0 {
+		v.Set("before", strconv.FormatInt(q.Before, 10))
+	}
+	if len(v) == 0 {
+		return base + "/audit"
+	}
+	return base + "/audit?" + v.Encode()
+}
+
+func dayOf(t time.Time, days int) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.AddDate(0, 0, days).Format(time.DateOnly)
+}
+
+// auditFilter is the state of the filter form.
+func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFilter {
+	f := templates.AuditFilter{
+		Store: q.Store, Key: q.Key, Operation: q.Operation, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
+		Clear: auditView(s.cfg.base(), admin.AuditQuery{}, view),
+	}
+	q.Before, q.Limit = 0, 0
+	f.Any = q != admin.AuditQuery{}
+	for _, a := range auditActions() {
+		f.Actions = append(f.Actions, templates.Choice{Value: a, Label: actionWord(a), Chosen: a == q.Action})
+	}
+	for _, o := range auditOutcomes() {
+		f.Outcomes = append(f.Outcomes, templates.Choice{Value: o, Label: outcomeWord(o), Chosen: o == q.Phase})
+	}
+	for i := range s.snapshots.Snapshot().Stores {
+		name := s.snapshots.Snapshot().Stores[i].Name
+		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Store})
+	}
+	return f
+}
