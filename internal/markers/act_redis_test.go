@@ -379,10 +379,14 @@ func TestSixteenMarkersAreHeldAtATimeAndNoMore(t *testing.T) {
 		seen := see(t, rdb, key, dedup.Processing)
 		wg.Go(func() {
 			want(t, a.Clear(t.Context(), seen, false, func(dedup.Sighting) error {
-				connections := strings.Count(rdb.ClientList(t.Context()).Val(), " user=actor ")
-				mu.Lock()
-				defer mu.Unlock()
-				most = max(most, connections)
+				// Each waits for the others, as long as fewer than may be are held; more than that would be seen too.
+				waitUntil(t, "sixteen markers have been held at a time", func() bool {
+					connections := strings.Count(rdb.ClientList(t.Context()).Val(), " user=actor ")
+					mu.Lock()
+					defer mu.Unlock()
+					most = max(most, connections)
+					return most >= 16
+				})
 				return nil
 			}), dedup.Cleared, "")
 		})
