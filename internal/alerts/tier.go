@@ -31,9 +31,7 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 	if lat.tier > dup.tier && lat.tier > dedup.Normal {
 		v.Tier, v.Possible, v.Why = lat.tier, max(lat.tier, dup.possible), lat.why
 	}
-	if f, ok := worstFinding(p.Findings); ok && f.Tier > v.Tier {
-		v.Tier, v.Possible, v.Why = f.Tier, max(f.Tier, v.Possible), f.Text
-	}
+	v.withFindings(p.Findings)
 	if len(p.Down) > 0 && v.Tier <= dedup.Normal {
 		v.Tier, v.Why = dedup.TierUnknown, downSentence(p.Down)
 		if v.Possible <= dedup.Normal {
@@ -44,15 +42,34 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 	return v
 }
 
-// worstFinding returns the finding of the highest tier, if that is above normal. Each was seen in a source that is up.
-func worstFinding(findings []dedup.Finding) (dedup.Finding, bool) {
-	var worst dedup.Finding
+// withFindings raises the verdict to the worst finding, and says how many more there are. Each was seen in a source that is
+// up. Of what is equally bad lost messages are told first, whatever the duplicate rate.
+func (v *Verdict) withFindings(findings []dedup.Finding) {
+	worst, n := worstFinding(findings)
+	if n == 0 {
+		return
+	}
+	if lost := worst.Tier == v.Tier && worst.Harm() == dedup.HarmLost; worst.Tier > v.Tier || lost {
+		v.Tier, v.Possible, v.Why = worst.Tier, max(worst.Tier, v.Possible), worst.Text
+		n--
+	}
+	if n > 0 {
+		v.Why += fmt.Sprintf("; +%d more", n)
+	}
+}
+
+// worstFinding returns the finding of the highest tier, of equals the most harmful one, and how many are above normal.
+func worstFinding(findings []dedup.Finding) (worst dedup.Finding, n int) {
 	for _, f := range findings {
-		if f.Tier > worst.Tier {
+		if f.Tier <= dedup.Normal {
+			continue
+		}
+		n++
+		if f.Tier > worst.Tier || (f.Tier == worst.Tier && f.Harm() < worst.Harm()) {
 			worst = f
 		}
 	}
-	return worst, worst.Tier > dedup.Normal
+	return worst, n
 }
 
 // downSentence says which sources cannot be read, and why.
@@ -77,9 +94,13 @@ type judgement struct {
 }
 
 // judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages. Where its
-// cross-check disputes the rate the lower of the two is judged, and the higher is possible.
+// cross-check disputes the rate the lower of the two is judged, and the higher is possible. An interval that is too wide
+// to be shown as a rate still holds the truth: where its low end alone is above normal, that much is certain.
 func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
+	if j, ok := judgeWide(windows, w, l); ok {
+		return j
+	}
 	if w == nil {
 		return judgement{figure: f, why: "duplicate rate unknown: " + why}
 	}
@@ -87,6 +108,29 @@ func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 		return judgeDisputed(f, w.CrossCheck, l)
 	}
 	return judgeRate(f, l)
+}
+
+// judgeWide looks for an interval that is too wide to be shown as a rate and whose low end is above normal, in the windows
+// from the configured one up to before. Its low end is judged, and its high end possible.
+func judgeWide(windows []dedup.WindowFigures, before *dedup.WindowFigures, l dedup.Limits) (judgement, bool) {
+	for i := range windows {
+		w := &windows[i]
+		if w == before {
+			break
+		}
+		f := w.DuplicateRate
+		if w.Window < l.Window || f.Known() || f.Low >= f.High || f.N < l.MinMessages || !finite(f.Low, f.High, f.N) {
+			continue
+		}
+		if DuplicateTier(f.Low, f.N, l) <= dedup.Normal {
+			continue
+		}
+		j := judgement{tier: DuplicateTier(f.Low, f.N, l), possible: DuplicateTier(f.High, f.N, l), risk: duplicateRisk(f.Low), figure: f}
+		j.why = fmt.Sprintf("at least %s: the duplicate rate cannot be told, but lies within %s and %s (%s messages in %s)",
+			j.tier, percent(f.Low), percent(f.High), number(f.N), span(f.Window))
+		return j, true
+	}
+	return judgement{}, false
 }
 
 // judgeRate judges a rate by its low end; its high end is possible.

@@ -180,6 +180,82 @@ func TestAFindingRaisesTheTierAndGivesTheReason(t *testing.T) {
 	}
 }
 
+// An interval that is too wide to be shown as a rate holds the truth all the same: what its low end shows is certain.
+func TestTheLowEndOfAnIntervalThatIsTooWideIsCertain(t *testing.T) {
+	none := dedup.Unknown(dedup.Ratio, "no counters are reported")
+	wide := func(low, high, n float64) dedup.Figure {
+		return dedup.Figure{Unit: dedup.Ratio, Value: low, Low: low, High: high, Hits: low * n, N: n, Window: 15 * time.Minute, Why: "the interval is too wide"}
+	}
+	narrow := rate(dedup.Derived, 0.001, 0.002, 10_000)
+	for _, tt := range []struct {
+		name           string
+		rates          [4]dedup.Figure
+		tier, possible dedup.Tier
+		risk           dedup.Risk
+		why            string
+	}{
+		{"above the warning limit it is at least a warning of medium risk", [4]dedup.Figure{none, wide(0.0203, 0.097, 2000), none, none},
+			dedup.Warning, dedup.Severe, dedup.RiskMedium, "at least warning: the duplicate rate cannot be told, but lies within 2.03 % and 9.70 % (2,000 messages in 15 m)"},
+		{"above the emergency limit it is an emergency", [4]dedup.Figure{none, wide(0.2, 0.5, 2000), none, none},
+			dedup.Emergency, dedup.Emergency, dedup.RiskHigh, "at least emergency"},
+		{"below it nothing can be told", [4]dedup.Figure{none, wide(0.0099, 0.097, 2000), none, none},
+			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "the interval is too wide"},
+		{"below it the next window that can be told is judged", [4]dedup.Figure{none, wide(0.0099, 0.097, 2000), narrow, none},
+			dedup.Normal, dedup.Normal, dedup.RiskLow, "0.10 % to 0.20 %"},
+		{"it is judged before a longer window", [4]dedup.Figure{none, wide(0.0203, 0.097, 2000), narrow, none},
+			dedup.Warning, dedup.Severe, dedup.RiskMedium, "at least warning"},
+		{"not before a shorter window that can be told", [4]dedup.Figure{none, narrow, wide(0.0203, 0.097, 2000), none},
+			dedup.Normal, dedup.Normal, dedup.RiskLow, "0.10 % to 0.20 %"},
+		{"the window before the configured one is not judged", [4]dedup.Figure{wide(0.2, 0.5, 2000), none, none, none},
+			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "no counters"},
+		{"of too few messages nothing is certain", [4]dedup.Figure{none, wide(0.2, 0.5, 49), none, none},
+			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "the interval is too wide"},
+		{"a bound that is not a number is none", [4]dedup.Figure{none, wide(0.2, math.Inf(1), 2000), none, none},
+			dedup.TierUnknown, dedup.TierUnknown, dedup.RiskUnknown, "the interval is too wide"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := Judge(status(tt.rates, dedup.Unknown(dedup.Seconds, "not reported")))
+			if v.Tier != tt.tier || v.Possible != tt.possible || v.Risk != tt.risk || !strings.Contains(v.Why, tt.why) {
+				t.Errorf("got %v (possible %v), risk %v because %q; want %v (possible %v), risk %v because %q",
+					v.Tier, v.Possible, v.Risk, v.Why, tt.tier, tt.possible, tt.risk, tt.why)
+			}
+			if strings.HasPrefix(tt.why, "at least") && v.Judged.Known() {
+				t.Errorf("the figure %+v can be told all at once", v.Judged)
+			}
+		})
+	}
+}
+
+func TestLostMessagesAreToldFirst(t *testing.T) {
+	lost := dedup.Finding{Kind: "messages_given_up", Tier: dedup.Severe, Text: "3 messages were given up"}
+	loop := dedup.Finding{Kind: "looping", Tier: dedup.Severe, Text: "Messages are looping"}
+	stuck := dedup.Finding{Kind: "stuck_markers", Tier: dedup.Warning, Text: "2 markers are stuck"}
+	hint := dedup.Finding{Kind: "blind_scheme", Tier: dedup.Normal, Text: "blind"}
+	blocked := dedup.Finding{Kind: "head_blocked", Tier: dedup.Emergency, Text: "It stands still"}
+	for _, tt := range []struct {
+		name     string
+		rate     float64
+		findings []dedup.Finding
+		why      string
+	}{
+		{"before a loop of the same tier, and the rest is counted", 0, []dedup.Finding{loop, lost, stuck, hint}, "3 messages were given up; +2 more"},
+		{"before a rate of the same tier", 0.05, []dedup.Finding{lost}, "3 messages were given up"},
+		{"but after a worse finding", 0, []dedup.Finding{lost, blocked}, "It stands still; +1 more"},
+		{"but after a worse rate, which says that there is more", 0.5, []dedup.Finding{lost, stuck}, "messages in 15 m); +2 more"},
+		{"a loop does not come before a rate of the same tier", 0.05, []dedup.Finding{loop}, "messages in 15 m); +1 more"},
+		{"hints are not counted", 0, []dedup.Finding{hint, stuck}, "2 markers are stuck"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			none := dedup.Unknown(dedup.Ratio, "no counters are reported")
+			p := status([4]dedup.Figure{none, rate(dedup.Measured, tt.rate, tt.rate, 1000), none, none}, dedup.Unknown(dedup.Seconds, "not reported"))
+			p.Findings = tt.findings
+			if v := Judge(p); !strings.HasSuffix(v.Why, tt.why) {
+				t.Errorf("why is %q, want it to end with %q", v.Why, tt.why)
+			}
+		})
+	}
+}
+
 // A source that is down may hide whatever it alone can show: it never lowers a tier that is known, and nothing that is left
 // makes the pipeline normal.
 func TestWhileASourceIsDownAPipelineIsAtBestUnknown(t *testing.T) {

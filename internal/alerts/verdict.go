@@ -18,7 +18,8 @@ type Verdict struct {
 	LatencyTier   dedup.Tier
 	DuplicateRisk dedup.Risk
 	LatencyRisk   dedup.Risk
-	// Judged is the duplicate rate that was judged, JudgedLatency the ack latency.
+	// Judged is the duplicate rate that was judged, JudgedLatency the ack latency. Judged is unknown, with its bounds, where
+	// only the low end of an interval that is too wide to be shown was judged.
 	Judged        dedup.Figure
 	JudgedLatency dedup.Figure
 }

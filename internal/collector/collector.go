@@ -91,7 +91,9 @@ type Collector struct {
 	past   past
 	number uint64
 	up     map[string]bool
-	misses map[string]uint64
+	// outages are those of each source that was ever down.
+	outages map[string]*outageLog
+	misses  map[string]uint64
 }
 
 // New returns a collector that has not started. Names that lead nowhere are an error.
@@ -108,7 +110,7 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
 	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
-		wake: make(chan struct{}, 1), up: make(map[string]bool), misses: make(map[string]uint64)}
+		wake: make(chan struct{}, 1), up: make(map[string]bool), outages: make(map[string]*outageLog), misses: make(map[string]uint64)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

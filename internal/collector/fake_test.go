@@ -101,8 +101,25 @@ func (h *fakeHistory) Last(_ context.Context, metric string) ([]series.Value, er
 	return out, nil
 }
 
-func (h *fakeHistory) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) ([]series.Line, error) {
-	return nil, nil
+// QueryRange knows no PromQL but the name of a metric; it looks back for a minute.
+func (h *fakeHistory) QueryRange(_ context.Context, metric string, from, to time.Time, step time.Duration) ([]series.Line, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []series.Line
+	for key, points := range h.samples {
+		if h.labels[key].Name != metric {
+			continue
+		}
+		line := series.Line{Labels: h.labels[key].Labels}
+		for at := from; !at.After(to); at = at.Add(step) {
+			i := sort.Search(len(points), func(i int) bool { return points[i].at.After(at) }) - 1
+			if i >= 0 && !points[i].stale && at.Sub(points[i].at) < time.Minute {
+				line.Points = append(line.Points, dedup.Point{At: at, Value: points[i].value})
+			}
+		}
+		out = append(out, line)
+	}
+	return out, nil
 }
 
 // current returns the newest value of a series and whether it has one.

@@ -29,7 +29,7 @@ type findingCase struct {
 const silent = dedup.TierUnknown
 
 func findingCases() []findingCase {
-	return slices.Concat(passCases(), storeCases(), idCases(), queueCases(), deadLetterCases(), blockCases(), schemeCases())
+	return slices.Concat(passCases(), storeCases(), idCases(), queueCases(), deadLetterCases(), blockCases(), backlogCases(), recoveryCases(), schemeCases())
 }
 
 func TestFindings(t *testing.T) {
@@ -123,7 +123,7 @@ func TestNothingIsFoundInAbsentData(t *testing.T) {
 		"work":           ttlTooShort(nackScheme, 0, dedup.Unknown(dedup.Seconds, "not reported")),
 		"queues":         noDeadLetterExchange([]dedup.QueueRef{ref("a")}, nil, false),
 		"topology":       fanOut("s", nil, []dedup.QueueRef{ref("a")}, []dedup.QueueRef{ref("a"), ref("b")}),
-		"loop":           loopingMessages(gain{Delta: 1000}, gain{}, nil),
+		"loop":           loopingMessages(loopSample{Redeliveries: 1000}),
 		"head":           headBlocked(headSample{Capacity: 2, Redeliveries: 1000, Ready: 5, Unacked: 2}),
 		"scheme":         slices.Concat(windowUnusual(dedup.Scheme{}), lockWithoutMarker(dedup.Scheme{}), blindScheme(dedup.Scheme{})),
 	} {

@@ -116,8 +116,12 @@ func deadLetterCases() []findingCase {
 // blockCases are the findings about messages that do not get on.
 func blockCases() []findingCase {
 	held := []dedup.Marker{forever(dedup.Processing, time.Minute), {ID: "m2"}}
-	loop := func(redeliveries, acks float64, held []dedup.Marker) []dedup.Finding {
-		return loopingMessages(gain{Delta: redeliveries, Known: true}, gain{Delta: acks, Known: true}, held)
+	loop := func(redeliveries, acks float64, held []dedup.Marker, outage ...string) []dedup.Finding {
+		s := loopSample{Span: loopSpan, Redeliveries: redeliveries, Acks: acks, Held: held, Queues: []dedup.QueueRef{ref("a" + hostile)}}
+		if len(outage) > 0 {
+			s.Outage = outage[0]
+		}
+		return loopingMessages(s)
 	}
 	// blocked are two consumers of prefetch 1 that hold two messages going round, with ten behind.
 	blocked := func(change func(*headSample)) []dedup.Finding {
@@ -127,14 +131,21 @@ func blockCases() []findingCase {
 	}
 	slow := func(h *headSample) { h.Redeliveries = 0 }
 	return []findingCase{
-		{"looping", "fires and names the marker", loop(500, 3, held), dedup.Severe, []string{"500 redeliveries and 3 acks in 5 m", "2 markers are processing", "m1<b>\uFFFD", "m2"}},
-		{"looping", "fires without a marker to name", loop(500, 3, nil), dedup.Severe, nil},
+		{"looping", "fires and names the marker", loop(500, 3, held), dedup.Severe, []string{"500 redeliveries and 3 acks in 5 m", "2 markers have been processing all that time", "m1<b>\uFFFD", "m2", "queue a<b>", "while others are acked"}},
+		{"looping", "fires without a marker to name", loop(500, 0, nil), dedup.Severe, []string{"without progress"}},
+		{"looping", "names the outage of the store", loop(500, 0, nil, "store orders cannot be read since 03:12:00 UTC"), dedup.Severe, []string{"store orders cannot be read since 03:12:00 UTC"}},
+		{"looping", "is silent before a minute has passed", loopingMessages(loopSample{Redeliveries: 500}), silent, nil},
 		{"looping", "is silent about redeliveries beside many acks", loop(500, 400, held), silent, nil},
 		{"looping", "is silent about the redeliveries of one restart", loop(10, 0, held), silent, nil},
 
 		{"head_blocked", "fires for messages that go round", blocked(func(*headSample) {}), dedup.Emergency, []string{"4,000 redeliveries in 1 m; 10 messages waiting", "m1<b>\uFFFD", "m2"}},
 		{"head_blocked", "fires for failing work that is returned", blocked(func(h *headSample) { h.Held = nil }), dedup.Emergency, nil},
 		{"head_blocked", "fires for overdue markers once nothing was acked for longer than honest work takes", blocked(func(h *headSample) { slow(h); h.Span = 5 * time.Minute }), dedup.Emergency, nil},
+		{"head_blocked", "fires when nothing is acked while the store is out of reach", blocked(func(h *headSample) {
+			slow(h)
+			h.Capacity, h.Unacked, h.Outage = 0, 0, "store orders cannot be read since 03:12:00 UTC"
+		}), dedup.Emergency, []string{"nothing is acked, and store orders cannot be read since"}},
+		{"head_blocked", "is silent while something is acked without the store", blocked(func(h *headSample) { h.Acks, h.Outage = 1, "store orders cannot be read" }), silent, nil},
 		{"head_blocked", "is silent about slow work", blocked(slow), silent, nil},
 		{"head_blocked", "is silent about slow work beside one overdue marker", blocked(func(h *headSample) { slow(h); h.Span, h.Held = 5*time.Minute, held[:1] }), silent, nil},
 		{"head_blocked", "is silent while something is acked", blocked(func(h *headSample) { h.Acks = 1 }), silent, nil},
@@ -143,6 +154,21 @@ func blockCases() []findingCase {
 		{"head_blocked", "is silent while a consumer has room", blocked(func(h *headSample) { h.Unacked = 1 }), silent, nil},
 		{"head_blocked", "is silent about consumers without a bound", blocked(func(h *headSample) { h.Capacity = 0 }), silent, nil},
 		{"head_blocked", "is silent about the redeliveries of a restart", blocked(func(h *headSample) { h.Capacity, h.Unacked, h.Redeliveries, h.Held = 50, 50, 150, nil }), silent, nil},
+	}
+}
+
+// recoveryCases are the findings about outages that have ended.
+func recoveryCases() []findingCase {
+	after := func(d, lasted time.Duration) []dedup.Finding {
+		until := findingNow.Add(-d)
+		return recovering(outage{"store orders" + hostile, until.Add(-lasted), until}, dedup.Exact(dedup.Measured, dedup.Count, 6669, findingNow, ""), findingNow)
+	}
+	const long = 5*time.Minute + 36*time.Second
+	return []findingCase{
+		{"recovering", "is a hint in the first minutes", after(time.Minute, long), dedup.Normal, []string{"Recovering: store orders", "was unreachable for 5 m 36 s until 11:59:00 UTC; 6,669 messages waiting"}},
+		{"recovering", "says so when nobody knows how many wait", recovering(outage{"store a", findingNow.Add(-time.Hour), findingNow}, dedup.Figure{}, findingNow), dedup.Normal, []string{"how many messages wait is not known"}},
+		{"recovering", "is silent after five minutes", after(5*time.Minute, long), silent, nil},
+		{"recovering", "is silent about no outage", recovering(outage{}, dedup.Figure{}, findingNow), silent, nil},
 	}
 }
 

@@ -1,9 +1,14 @@
 package collector
 
 import (
+	"context"
+	"testing"
+	"testing/synctest"
+
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 )
 
 // storeCases are the findings about the server and the table of a store.
@@ -76,7 +81,20 @@ func idCases() []findingCase {
 	long := func(longest int64, id string, column int64, from string) []dedup.Finding {
 		return idsTooLong(passWith(func(p *dedup.Pass) { p.LongestID, p.LongID = longest, id }), &dedup.StoreFacts{IDLength: column}, from)
 	}
+	unread := func(unknown, read, done int64) []dedup.Finding {
+		return undecodable("orders"+hostile, passWith(func(p *dedup.Pass) {
+			p.States[dedup.StateUnknown], p.States[dedup.Done], p.ValuesRead, p.Matched = unknown, done, read, unknown+done
+			p.Undecodable = []dedup.Marker{{ID: "m", Detail: "secret"}}
+		}))
+	}
 	return []findingCase{
+		{"markers_undecodable", "is a warning beside values that can be decoded", unread(2, 40, 38), dedup.Warning, []string{"2 markers of store orders", "2 of the 40 values"}},
+		{"markers_undecodable", "is a warning for a single stray", unread(1, 1, 5000), dedup.Warning, []string{"1 of the 1 value that was read"}},
+		{"markers_undecodable", "is severe when no value can be decoded, whatever is taken for done by its life", unread(2, 2, 586_380), dedup.Severe, []string{"the mapping is probably wrong"}},
+		{"markers_undecodable", "is severe when nearly none can", unread(95, 100, 5), dedup.Severe, []string{"the mapping is probably wrong"}},
+		{"markers_undecodable", "is severe when no row of a table can", unread(40, 0, 1), dedup.Severe, []string{"40 of the 41 values"}},
+		{"markers_undecodable", "is silent when all are decoded", unread(0, 40, 40), silent, nil},
+
 		{"hash_ids", "fires from 20 % on", hashes(10, 50, "message_id"), dedup.Warning, []string{"20 % of 50 ids"}},
 		{"hash_ids", "fires when one of the listed ids is no UUID", hashes(50, 50, "message_id", uuid, md5), dedup.Warning, nil},
 		{"hash_ids", "fires for UUIDs all the same when ids are made from the body", hashes(50, 50, "md5(body)", uuid), dedup.Warning, nil},
@@ -100,5 +118,61 @@ func idCases() []findingCase {
 
 		{"null_ids", "fires for one row", nullIDs(hostile, &dedup.StoreFacts{NullIDs: ptr(1)}), dedup.Warning, []string{"1 row of store"}},
 		{"null_ids", "is silent for none", nullIDs("s", &dedup.StoreFacts{NullIDs: ptr(0)}), silent, nil},
+	}
+}
+
+// A dashboard that is restarted after a store evicted keys still says so, for as long as it would have.
+func TestAnEvictionIsRememberedAcrossARestart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		// The history holds an eviction that was so long ago, and ends stopped before now.
+		evicted, stopped time.Duration
+		tier             dedup.Tier
+	}{
+		"seconds before the end":  {30 * time.Second, 10 * time.Second, dedup.Severe},
+		"half an hour before":     {30 * time.Minute, time.Minute, dedup.Severe},
+		"two hours before":        {2 * time.Hour, time.Minute, dedup.Warning},
+		"in the night before":     {10 * time.Hour, 9*time.Hour + 59*time.Minute, dedup.Warning},
+		"more than a day before":  {25 * time.Hour, time.Minute, dedup.TierUnknown},
+		"before a day's silence":  {26 * time.Hour, 25 * time.Hour, dedup.TierUnknown},
+		"before all that is kept": {100 * time.Hour, time.Minute, dedup.TierUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, testInterval)
+				now, kept := time.Now(), batch{}
+				for at := now.Add(-27 * time.Hour); !at.After(now.Add(-tt.stopped)); at = at.Add(20 * time.Second) {
+					n := 0.0
+					if !at.Before(now.Add(-tt.evicted)) {
+						n = 7
+					}
+					kept.add(series.StoreEvictedKeys, n, "store", "orders")
+					kept.add(series.StoreEvictedKeys, 0, "store", "emails")
+					if err := b.history.Append(t.Context(), at, kept.list()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, s := range []*fakeSource{b.store, b.other} {
+					s.set(func(f *fakeSource) {
+						f.scheme.DoneTTL = 24 * time.Hour
+						f.stats = dedup.StoreStats{Pass: stuckPass(0, 0), Health: dedup.StoreHealth{EvictedKeys: ptr(107)}}
+					})
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- b.Run(ctx) }()
+				pass(2 * testInterval)
+				f := findingOf(b.pipeline(t, "orders"), "markers_evicted")
+				if (f == nil) != (tt.tier == dedup.TierUnknown) || f != nil && f.Tier != tt.tier {
+					t.Errorf("found %+v, want %s", f, tt.tier)
+				}
+				if f := findingOf(b.pipeline(t, "emails"), "markers_evicted"); f != nil {
+					t.Errorf("the other store: %+v", f)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

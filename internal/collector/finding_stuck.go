@@ -23,6 +23,8 @@ type verdictCount struct {
 	total, listed int64
 	// overdue are those of which nothing can be told although they are older than honest work takes.
 	overdue int64
+	// doubtful are the markers that could not be decoded: each may be stuck.
+	doubtful int64
 	// worst is the oldest stuck marker, or the oldest overdue one; nil when there is none.
 	worst *dedup.Marker
 	ids   []string
@@ -30,7 +32,7 @@ type verdictCount struct {
 
 // countVerdicts judges every listed processing marker of a pass.
 func countVerdicts(p *dedup.Pass, e dedup.Evidence, s dedup.Scheme) verdictCount {
-	c := verdictCount{counts: make(map[dedup.Verdict]int64), listed: int64(len(p.OldestProcessing))}
+	c := verdictCount{counts: make(map[dedup.Verdict]int64), listed: int64(len(p.OldestProcessing)), doubtful: p.States[dedup.StateUnknown]}
 	c.total = max(p.States[dedup.Processing], c.listed)
 	var stuck, overdue *dedup.Marker
 	for i := range p.OldestProcessing {
@@ -135,6 +137,10 @@ func (c verdictCount) show(p *dedup.PipelineStatus, st *dedup.StoreStatus, why s
 func (c verdictCount) figure(n int64, st *dedup.StoreStatus) dedup.Figure {
 	f := dedup.Exact(dedup.Derived, dedup.Count, float64(n), st.Evidence.At, verdictSource)
 	f.N = float64(c.listed)
+	if c.doubtful > 0 {
+		f.AtLeast = true
+		f.Why = fmt.Sprintf("at least: %s could not be decoded and may be processing", counted(c.doubtful, "marker"))
+	}
 	if c.listed < c.total {
 		f.AtLeast = true
 		f.Why = fmt.Sprintf("at least: the oldest %s of %s were judged", grouped(c.listed), counted(c.total, "processing marker"))
@@ -174,6 +180,7 @@ func (c verdictCount) finding(st *dedup.StoreStatus) []dedup.Finding {
 	if len(c.ids) > 1 {
 		evidence += "; ids, for example: " + someOf(c.ids)
 	}
+	evidence += "; judged as of the pass that began at " + e.At.UTC().Format("15:04:05 MST")
 	return []dedup.Finding{{
 		Kind: "stuck_markers", Tier: tier, Text: strings.Join(parts, "; "), Evidence: evidence,
 		Mend: "Look for a consumer that died while working, then clear the markers: each holds its message back, or lets it be skipped, until it expires. " +

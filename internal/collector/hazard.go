@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // findings are the hazards seen in a pipeline's queues, store and scheme. What cannot be read gives none: its pipeline is
 // unknown then, and a finding that nobody can see any more would be a guess.
 func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures) []dedup.Finding {
-	var out []dedup.Finding
+	out := c.recoveries(p, v)
 	if v.brokerDown == "" {
 		out = append(out, c.queueFindings(p, v)...)
 	}
@@ -40,10 +41,21 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
 		}
 	}
-	held := p.heldMarkers(v)
-	shortest := dedup.Windows()[0]
-	out = append(out, loopingMessages(c.past.gain(shortest, p.redeliveries), c.past.gain(shortest, p.acks), held)...)
-	return append(out, p.standstill(held)...)
+	out = append(out, p.backlogFindings()...)
+	return append(out, c.blockFindings(p, v)...)
+}
+
+// blockFindings are the messages that do not get on, by what happened since the last outage.
+func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
+	held, from, down := holders{markers: p.heldMarkers(v)}, c.evidenceFrom(p), c.storeOutage(p)
+	if v.stats.Pass != nil {
+		held.offset = v.stats.Pass.ClockOffset
+	}
+	loop := p.goingRound(held, from)
+	if down != nil {
+		loop.Outage = down.words()
+	}
+	return append(loopingMessages(loop), p.standstill(held, from, down)...)
 }
 
 // markerFindings are the hazards that the markers of the store and its server show.
@@ -51,6 +63,7 @@ func (p *pipeline) markerFindings(v view) []dedup.Finding {
 	pass, facts := v.stats.Pass, v.stats.Facts
 	out := messagesGivenUp(pass, p.store.growth, v.now)
 	out = append(out, failedAndAcked(pass, v.scheme, p.store.growth, v.now)...)
+	out = append(out, undecodable(p.Store, pass)...)
 	out = append(out, markersWithoutExpiry(pass, v.scheme)...)
 	out = append(out, lockWaits(p.Store, v.stats.Waits, p.MaxProcessing)...)
 	evicted := evictions(p.Store, p.store.evictedAt, v.now, v.scheme.DoneTTL)
@@ -119,10 +132,12 @@ func seenFor(m dedup.Marker, p *dedup.Pass, d time.Duration) bool {
 		(!m.Since.IsZero() && p.Ended.Add(p.ClockOffset).Sub(m.Since) >= d)
 }
 
-// worstFirst puts the findings of each pipeline in the order of their tiers.
+// worstFirst puts the findings of each pipeline in the order of their tiers, and those of one tier in that of their harm.
 func worstFirst(s *dedup.Snapshot) {
 	for i := range s.Pipelines {
-		slices.SortStableFunc(s.Pipelines[i].Findings, func(a, b dedup.Finding) int { return int(b.Tier) - int(a.Tier) })
+		slices.SortStableFunc(s.Pipelines[i].Findings, func(a, b dedup.Finding) int {
+			return cmp.Or(cmp.Compare(b.Tier, a.Tier), cmp.Compare(a.Harm(), b.Harm()))
+		})
 	}
 }
 

@@ -108,5 +108,8 @@ func meanUnacked(from, to frame) (float64, bool) {
 	return (to.UnackedSum - from.UnackedSum) / n, n > 0
 }
 
+// loopShare is how many redeliveries to an ack are more than restarts of consumers make.
+const loopShare = 3
+
 // looping reports whether redeliveries outnumber acks so far that messages must be going round.
-func looping(redeliveries, acks float64) bool { return redeliveries > 3*acks+10 }
+func looping(redeliveries, acks float64) bool { return redeliveries > loopShare*acks+10 }

@@ -46,6 +46,10 @@ func markers(s markerSample) markerResult {
 	for state, n := range p.States {
 		r.States[state] = dedup.Exact(dedup.Measured, dedup.Count, float64(n), p.Ended, passSource)
 	}
+	if f, ok := r.States[dedup.Processing]; ok && p.States[dedup.StateUnknown] > 0 {
+		f.AtLeast, f.Why = true, "at least: "+mayBeProcessing(p)
+		r.States[dedup.Processing] = f
+	}
 	var permanent int64
 	for _, n := range p.NoExpiry {
 		permanent += n
@@ -54,6 +58,12 @@ func markers(s markerSample) markerResult {
 	r.Age = dedup.Exact(dedup.Measured, dedup.Seconds, max(0, s.Now.Sub(p.Ended).Seconds()), s.Now, passSource)
 	r.Oldest = s.oldest(p)
 	return r
+}
+
+// mayBeProcessing says of how many markers it is not known whether they are processing.
+func mayBeProcessing(p *dedup.Pass) string {
+	n := p.States[dedup.StateUnknown]
+	return fmt.Sprintf("%s could not be decoded and may be processing", counted(n, "marker"))
 }
 
 func (s markerSample) seen() dedup.Figure {
@@ -66,27 +76,36 @@ func (s markerSample) seen() dedup.Figure {
 	return dedup.Exact(dedup.Estimated, dedup.Ratio, s.Stats.Progress.Coverage, s.Now, "pass under way")
 }
 
-// oldest is the age of the longest processing marker whose beginning is known.
+// oldest is the age of the longest processing marker, as of now: at least, where the beginning of one is not known.
 func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
-	if len(p.OldestProcessing) == 0 {
+	doubtful := p.States[dedup.StateUnknown] > 0
+	switch {
+	case len(p.OldestProcessing) == 0 && doubtful:
+		return dedup.Unknown(dedup.Seconds, mayBeProcessing(p))
+	case len(p.OldestProcessing) == 0:
 		return dedup.Unknown(dedup.Seconds, "no marker is processing")
 	}
-	permanent := 0
-	for _, m := range p.OldestProcessing {
-		if m.Since.IsZero() {
-			permanent++
-			continue
-		}
-		age := s.Now.Add(p.ClockOffset).Sub(m.Since)
-		f := dedup.Exact(dedup.Derived, dedup.Seconds, max(0, age.Seconds()), p.Ended, passSource)
-		f.N = float64(len(p.OldestProcessing))
-		if permanent > 0 {
-			f.AtLeast = true
-			f.Why = fmt.Sprintf("at least: %s %s no expiry, so that the age cannot be known", counted(int64(permanent), "processing marker"), verb(int64(permanent), "has", "have"))
-		}
-		return f
+	age := dedup.OldestAge(p.OldestProcessing, s.Now, p.ClockOffset)
+	if !age.Known {
+		return dedup.Unknown(dedup.Seconds, "the processing markers have no expiry, so that their age cannot be known")
 	}
-	return dedup.Unknown(dedup.Seconds, "the processing markers have no expiry, so that their age cannot be known")
+	f := dedup.Exact(dedup.Derived, dedup.Seconds, age.Span.Seconds(), p.Ended, passSource)
+	f.N = float64(len(p.OldestProcessing))
+	if doubtful {
+		f.AtLeast, f.Why = true, "at least: "+mayBeProcessing(p)
+	}
+	if age.AtLeast {
+		f.AtLeast = true
+		undated := int64(0)
+		for _, m := range p.OldestProcessing {
+			if m.Since.IsZero() {
+				undated++
+			}
+		}
+		f.Why = fmt.Sprintf("at least: %s %s no known beginning, and %s been seen for as long", counted(undated, "processing marker"),
+			verb(undated, "has", "have"), verb(undated, "has", "one has"))
+	}
+	return f
 }
 
 // gaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the

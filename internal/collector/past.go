@@ -90,6 +90,7 @@ func (p *past) join(ctx context.Context, c *Collector, now time.Time) error {
 	}
 	p.restored, p.windows = true, make(map[time.Duration]windowGains)
 	p.gapFrom, p.gapTo = newest, now
+	c.recallEvictions(ctx, now, newest)
 	lines, err := c.history.QueryRange(ctx, series.DuplicateRate, now.Add(-sparkPoints*sparkStep), now, sparkStep)
 	if err != nil {
 		c.log.Warn("sparklines start empty", "err", err)

@@ -35,6 +35,7 @@ type pipeline struct {
 	prefetches      []prefetchNote
 	consumers       int64
 	consumersKnown  bool
+	deserted        map[dedup.QueueRef]desertion
 	targets         []deadLetterTarget
 	found           discovery
 	dead            map[dedup.QueueRef]*deadQueue
@@ -143,6 +144,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
 		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
 		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
+		deserted: make(map[dedup.QueueRef]desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
@@ -211,6 +213,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	}
 	f.Unborn = unborn == len(p.refs)
 	p.noteConsumers(consumers, consumersKnown, s.At)
+	p.noteDesertion(s)
 	if dropped {
 		p.gaps++
 		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")

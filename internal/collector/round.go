@@ -115,6 +115,10 @@ func (c *Collector) noteTurns(now time.Time) {
 		}
 		was, known := c.up[s.name]
 		c.up[s.name] = h.OK
+		var lasted time.Duration
+		if was != h.OK || !known {
+			lasted = c.noteOutage(s.name, h.OK, now)
+		}
 		switch {
 		case !h.OK && (was || !known):
 			c.log.Warn("source cannot be read", "source", s.name, "reason", h.Err)
@@ -126,7 +130,7 @@ func (c *Collector) noteTurns(now time.Time) {
 			case !h.OK && (was || !known):
 				l.add(now, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
 			case h.OK && known && !was:
-				l.add(now, "source_up", plain(s.name+" answers again", 200))
+				l.add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
 			}
 		}
 	}

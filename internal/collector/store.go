@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -11,6 +12,9 @@ import (
 
 // passesKept is the number of earlier passes whose undated completions are remembered.
 const passesKept = 512
+
+// evictionStep is how exactly the time of an eviction is recalled from the history.
+const evictionStep = 5 * time.Minute
 
 // A storeWatch reads one store and remembers what its pipelines need between two readings.
 type storeWatch struct {
@@ -85,6 +89,46 @@ func (w *storeWatch) absorb(now time.Time) {
 		}
 	}
 	w.notePass(stats.Pass)
+}
+
+// recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a
+// restart. A time is known to evictionStep, of which the later end is taken; newest is that of the newest sample.
+func (c *Collector) recallEvictions(ctx context.Context, now, newest time.Time) {
+	const reach = 24 * time.Hour
+	lines, err := c.history.QueryRange(ctx, series.StoreEvictedKeys, now.Add(-reach), now, evictionStep)
+	if err != nil {
+		c.log.Warn("when stores last evicted keys cannot be read from the history", "err", err)
+		return
+	}
+	for _, w := range c.stores {
+		var points []dedup.Point
+		for _, l := range lines {
+			if l.Labels["store"] == w.store.Name() {
+				points = l.Points
+			}
+		}
+		if now.Sub(newest) < reach {
+			points = append(points, dedup.Point{At: newest, Value: w.evictions.total}) // it lies between two steps
+		}
+		if at := lastRise(points); at.After(w.evictedAt) {
+			w.evictedAt = at
+		}
+	}
+}
+
+// lastRise returns when a counter was last seen to be larger than before, zero when it never was. Gaps are no values.
+func lastRise(points []dedup.Point) time.Time {
+	var at time.Time
+	before := math.NaN()
+	for _, p := range points {
+		if p.Value > before {
+			at = p.At
+		}
+		if !math.IsNaN(p.Value) {
+			before = p.Value
+		}
+	}
+	return at
 }
 
 // notePass remembers a pass that ended since the reading before.

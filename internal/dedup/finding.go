@@ -12,6 +12,35 @@ type Finding struct {
 	Mend     string
 }
 
+// A Harm says what a finding does to messages, the worst first: of two findings of one tier the more harmful one is told
+// first.
+type Harm uint8
+
+// The harms, the worst first.
+const (
+	// HarmLost: messages are or will be lost.
+	HarmLost Harm = iota
+	// HarmBlocked: messages do not get on.
+	HarmBlocked
+	// HarmStuck: markers hold messages back, or nobody can tell whether they do.
+	HarmStuck
+	// HarmHazard: it may do harm later.
+	HarmHazard
+)
+
+// Harm returns what the finding does to messages, by its kind. A kind that it does not know is a hazard.
+func (f Finding) Harm() Harm {
+	switch f.Kind {
+	case "messages_given_up", "failed_and_acked", "dead_letter_exchange_missing", "dead_letter_route_missing":
+		return HarmLost
+	case "head_blocked", "no_consumers", "looping", "backlog_growing", "queue_missing":
+		return HarmBlocked
+	case "stuck_markers", "marker_without_expiry", "markers_undecodable", "marker_row_held":
+		return HarmStuck
+	}
+	return HarmHazard
+}
+
 // An Event is something that happened at one time, drawn under the charts.
 type Event struct {
 	At   time.Time

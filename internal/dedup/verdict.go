@@ -144,10 +144,9 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		c.hinder = unnamed
 		return c
 	}
-	birth, seen := births(m, e, s)
-	if !birth.IsZero() {
-		c.age, c.aged, c.atLeast = max(0, e.At.Sub(birth)), true, m.Since.IsZero()
-	}
+	age := e.age(m, s)
+	c.age, c.aged, c.atLeast = age.Span, age.Known, age.AtLeast
+	seen := seenSince(m, e, s)
 	switch {
 	case e.Missing != "":
 		c.hinder = noEvidence
@@ -194,23 +193,38 @@ func (c *consideration) conclude(e Evidence) {
 	}
 }
 
-// births returns when the marker's state began by our clock, zero when it is not known, and from when on a reading of the
-// broker tells of this marker: not before it was first seen as it still is, because a beginning that is computed from a
-// wrong time to live, or read in a wrong zone, can lie too early.
-// The holder of a lock was alive when it last renewed its lease, whatever was read before.
-func births(m Marker, e Evidence, s Scheme) (birth, seen time.Time) {
-	birth = m.FirstSeen
+// age is the age by which a marker is judged. The holder of a lock showed that it lives when it last renewed its lease, so
+// that its age counts from then.
+func (e Evidence) age(m Marker, s Scheme) Age {
+	age := AgeOf(m, e.At, e.ClockOffset)
+	sign := renewal(m, e, s)
+	if sign.IsZero() {
+		return age
+	}
+	quiet := max(0, e.At.Sub(sign))
+	if !age.Known {
+		return Age{Span: quiet, Known: true, AtLeast: true}
+	}
+	age.Span = min(age.Span, quiet)
+	return age
+}
+
+// seenSince returns from when on a reading of the broker tells of this marker, by our clock: not before its state began,
+// nor before it was first seen as it still is, because a beginning that is computed from a wrong time to live, or read
+// in a wrong zone, can lie too early. Of a lock it is when the lease was last renewed.
+func seenSince(m Marker, e Evidence, s Scheme) time.Time {
+	seen := m.FirstSeen
 	if !m.Since.IsZero() {
-		birth = m.Since.Add(-e.ClockOffset)
+		seen = latest(seen, m.Since.Add(-e.ClockOffset))
 	}
-	seen = birth
-	if m.FirstSeen.After(seen) {
-		seen = m.FirstSeen
+	return latest(seen, renewal(m, e, s))
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	if sign := renewal(m, e, s); sign.After(seen) {
-		return sign, sign
-	}
-	return birth, seen
+	return a
 }
 
 // renewal returns when a lock was last taken or renewed by its holder, zero for what is no lock with a lease.
@@ -250,6 +264,6 @@ func shows(s Scheme, state State) bool {
 
 // Overdue reports whether a marker is older than honest work takes, as far as its age is known.
 func (e Evidence) Overdue(m Marker, s Scheme) bool {
-	birth, _ := births(m, e, s)
-	return e.Limit() > 0 && !birth.IsZero() && e.At.Sub(birth) > e.Limit()
+	age := e.age(m, s)
+	return e.Limit() > 0 && age.Known && age.Span > e.Limit()
 }

@@ -107,37 +107,36 @@ func anchor(store, key string) string {
 
 // lifeOf compares the age of a marker with its time to live.
 func lifeOf(m dedup.Marker, offset time.Duration, now time.Time) templates.Life {
-	there := now.Add(offset)
 	l := templates.Life{Age: "age unknown", Never: m.Expires.IsZero()}
 	var full []string
-	age := time.Duration(-1)
+	age := dedup.AgeOf(m, now, offset)
+	exact := age.Known && !age.AtLeast
 	switch {
-	case !m.Since.IsZero():
-		age = max(0, there.Sub(m.Since))
-		l.Age = templates.Span(age)
+	case exact:
+		l.Age = templates.Span(age.Span)
 		full = append(full, "since "+moment(m.Since.Add(-offset), now).Full)
-	case !m.FirstSeen.IsZero() && m.TooLong == "":
-		l.Age = "≥ " + templates.Span(max(0, now.Sub(m.FirstSeen)))
+	case age.Known:
+		l.Age = "≥ " + templates.Span(age.Span)
 		full = append(full, "first seen "+moment(m.FirstSeen, now).Full)
 	}
 	if l.Never {
 		l.Left = "never expires"
-		l.Drawn, l.Share = age >= 0, 1000
+		l.Drawn, l.Share = exact, 1000
 		l.Full = strings.Join(full, ", ")
 		return l
 	}
-	left := m.Expires.Sub(there)
+	left := m.Expires.Sub(now.Add(offset))
 	full = append(full, "expires "+moment(m.Expires.Add(-offset), now).Full)
 	l.Full = strings.Join(full, ", ")
 	if left <= 0 {
 		l.Over, l.Left = true, "expired "+templates.Span(-left)+" ago"
-		l.Drawn, l.Share = age >= 0, 1000
+		l.Drawn, l.Share = exact, 1000
 		return l
 	}
 	l.Left = templates.Span(left) + " left"
-	if age >= 0 && age+left > 0 {
-		l.Drawn, l.Share = true, int(1000*age/(age+left))
-		l.Left += " of " + templates.Span(age+left)
+	if exact && age.Span+left > 0 {
+		l.Drawn, l.Share = true, int(1000*age.Span/(age.Span+left))
+		l.Left += " of " + templates.Span(age.Span+left)
 	}
 	return l
 }

@@ -276,3 +276,16 @@ func TestAValueIsShownAsTheRoleAllows(t *testing.T) {
 		t.Errorf("a status alone is shown as %q", got)
 	}
 }
+
+// Markers whose state nobody can tell may be in progress: an empty list beside them does not say that all is well.
+func TestAnEmptyListBesideUndecodableMarkersDoesNotSayThatNoneIsStuck(t *testing.T) {
+	s := stocked(t, nil)
+	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	pass := *st.Stats.Pass
+	pass.OldestProcessing, pass.States = nil, map[dedup.State]int64{dedup.StateUnknown: 2}
+	st.Stats.Pass = &pass
+	text := oneLine(s.page("viewer", "/pipelines/orders/markers").Find("main"))
+	if strings.Contains(text, "none can be stuck") || !strings.Contains(text, "2 markers could not be decoded, and each of them may be in progress or stuck.") {
+		t.Errorf("the page says %q", text)
+	}
+}

@@ -192,6 +192,10 @@ func (m markersPage) empty(listed int) templates.Empty {
 	case listed > 0:
 		return templates.Empty{Heading: "No marker matches this filter", Text: counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
 	case m.q.state == string(admin.ProcessingList):
+		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
+			return templates.Empty{Heading: "Nothing is known to be in progress", Text: counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
+				Href: markersQuery{state: string(dedup.StateUnknown), sort: "age", page: 1}.address(m.path), Link: "See what could not be decoded"}
+		}
 		text := "No marker is processing, so none can be stuck."
 		if m.st.Scheme.Blind != "" {
 			text = "No marker is processing. In this scheme that proves nothing, for the reason above."

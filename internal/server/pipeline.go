@@ -100,7 +100,11 @@ func oldestNote(f dedup.Figure) string {
 	if !f.Known() || f.Value <= 0 {
 		return ""
 	}
-	return "oldest " + templates.Span(time.Duration(f.Value*float64(time.Second)))
+	least := ""
+	if f.AtLeast {
+		least = "≥ "
+	}
+	return "oldest " + least + templates.Span(time.Duration(f.Value*float64(time.Second)))
 }
 
 // stuckNote says how many markers are stuck, and nothing while that is not known or none is.
@@ -122,6 +126,8 @@ func listOfFinding(kind string) string {
 		return string(admin.FailedList)
 	case "stuck_markers", "looping", "head_blocked":
 		return string(admin.ProcessingList)
+	case "markers_undecodable":
+		return string(dedup.StateUnknown)
 	default:
 		return ""
 	}

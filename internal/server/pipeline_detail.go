@@ -154,7 +154,7 @@ func oldestText(p *dedup.PipelineStatus) string {
 		return figureText(f)
 	}
 	n := processing(p)
-	if n.Known() && n.Value == 0 {
+	if n.Known() && n.Value == 0 && !n.AtLeast {
 		return "none"
 	}
 	why := cmp.Or(p.OldestProcessing.Why, n.Why, "no reading yet")

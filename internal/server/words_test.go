@@ -101,6 +101,8 @@ func TestTheOldestProcessingIsNoneOrUnknownWithItsReason(t *testing.T) {
 	}{
 		{"known", dedup.Exact(dedup.Measured, dedup.Count, 2, noon, ""), dedup.Exact(dedup.Derived, dedup.Seconds, 90, noon, ""), "90.00 s"},
 		{"no processing marker", dedup.Exact(dedup.Measured, dedup.Count, 0, noon, ""), none, "none"},
+		{"no processing marker beside ones that cannot be decoded", dedup.Figure{Quality: dedup.Measured, AtLeast: true},
+			dedup.Unknown(dedup.Seconds, "2 markers could not be decoded and may be processing"), "unknown: 2 markers could not be decoded and may be processing"},
 		{"the store is down", dedup.Unknown(dedup.Count, "the store does not answer"), dedup.Unknown(dedup.Seconds, "the store does not answer"), "unknown: the store does not answer"},
 		{"no reading", dedup.Figure{}, dedup.Figure{}, "unknown: no reading yet"},
 	} {
@@ -157,6 +159,7 @@ func TestEachFindingThatLinksToAListIsADocumentedKind(t *testing.T) {
 	lists := map[string]string{
 		"marker_without_expiry": "no-expiry", "messages_given_up": "gave-up", "failed_and_acked": "failed",
 		"stuck_markers": "processing", "looping": "processing", "head_blocked": "processing",
+		"markers_undecodable": "unknown",
 	}
 	for kind, list := range lists {
 		if !strings.Contains(string(documented), "| `"+kind+"` |") {

@@ -1,0 +1,45 @@
+package collector
+
+import (
+	"fmt"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// undecodable finds markers whose state nobody can tell: each may be in progress, stuck or done. When nearly all values
+// that were read are such, the configuration is wrong rather than the markers. No value is quoted: it may be a payload.
+func undecodable(store string, p *dedup.Pass) []dedup.Finding {
+	// few is the number up to which even all values may be strays, and nearlyAll the share from which on the mapping is
+	// wrong.
+	const few, nearlyAll = 1, 0.9
+	if p == nil || p.States[dedup.StateUnknown] == 0 {
+		return nil
+	}
+	n := p.States[dedup.StateUnknown]
+	read := max(n, valuesDecoded(p))
+	f := dedup.Finding{
+		Kind: "markers_undecodable", Tier: dedup.Warning,
+		Text: fmt.Sprintf("%s of store %s cannot be decoded: nobody can tell whether %s in progress, stuck or done",
+			counted(n, "marker"), name(store), verb(n, "it is", "they are")),
+		Evidence: fmt.Sprintf("%s of the %s that %s read in the last complete pass; a sample is in the list unknown of the pipeline's markers",
+			grouped(n), counted(read, "value"), verb(read, "was", "were")),
+		Mend: "Run dashboard check: it decodes a sample. Exclude under exclude of the store what belongs to somebody else; " +
+			"correct preset, value, columns.status or states for the rest.",
+	}
+	if n > few && float64(n) >= nearlyAll*float64(read) {
+		f.Tier = dedup.Severe
+		f.Text += "; the mapping is probably wrong"
+		f.Mend = "Run dashboard check: it decodes a sample. Correct preset, value, columns.status or states of the store to what the consumers write. " +
+			"Until then the counts of processing and stuck markers prove nothing."
+	}
+	return []dedup.Finding{f}
+}
+
+// valuesDecoded is how many markers were decoded by their values, in vain or not. Where reading disturbs, most done
+// markers are told by what is left of their lives, which proves nothing of the mapping. Retry counters are no markers.
+func valuesDecoded(p *dedup.Pass) int64 {
+	if p.ValuesRead == 0 {
+		return p.Matched
+	}
+	return p.ValuesRead - p.Retrying - p.GaveUp.Total() - p.UndatedGaveUp
+}
