@@ -134,7 +134,7 @@ func TestAnExpiryThatIsReadALittleLaterEachTimeIsForTheActorToCompare(t *testing
 }
 
 func TestTwoOperatorsClearTheSameMarkersAndEachMarkerIsClearedOnce(t *testing.T) {
-	const n = 100 // more than are under way at once
+	const n = 500
 	d := newDesk(t, nil)
 	var ids []string
 	for i := range n {

@@ -55,7 +55,7 @@ func (d *desk) planOn(t *testing.T, who admin.Caller, req admin.PlanRequest) adm
 }
 
 func TestOnRedisTwoOperatorsClearTheSameMarkersAndAnUndoRestoresThemExactly(t *testing.T) {
-	const n = 100 // more than are under way at once
+	const n = 500
 	server, rdb := markerstest.StartRedis(t)
 	d := redisDesk(t, server.URL())
 	var keys []string
