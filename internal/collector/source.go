@@ -61,7 +61,7 @@ func (s *source) run(ctx context.Context) {
 		}
 		next = next.Add(gap)
 		gap = s.interval
-		for now := time.Now(); !next.After(now); next = next.Add(s.interval) {
+		for at := time.Now(); !next.After(at); next = next.Add(s.interval) {
 			s.miss()
 		}
 	}
