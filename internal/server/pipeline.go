@@ -100,11 +100,16 @@ func oldestNote(f dedup.Figure) string {
 	if !f.Known() || f.Value <= 0 {
 		return ""
 	}
+	return "oldest " + ageText(f)
+}
+
+// ageText is a known age in the words that ages have everywhere.
+func ageText(f dedup.Figure) string {
 	least := ""
 	if f.AtLeast {
 		least = "≥ "
 	}
-	return "oldest " + least + templates.Span(time.Duration(f.Value*float64(time.Second)))
+	return least + templates.Span(time.Duration(f.Value*float64(time.Second)))
 }
 
 // stuckNote says how many markers are stuck, and nothing while that is not known or none is.

@@ -151,7 +151,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 // oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
 func oldestText(p *dedup.PipelineStatus) string {
 	if f := p.OldestProcessing; f.Known() {
-		return figureText(f)
+		return ageText(f)
 	}
 	n := processing(p)
 	if n.Known() && n.Value == 0 && !n.AtLeast {

@@ -99,7 +99,7 @@ func TestTheOldestProcessingIsNoneOrUnknownWithItsReason(t *testing.T) {
 		oldest dedup.Figure
 		want   string
 	}{
-		{"known", dedup.Exact(dedup.Measured, dedup.Count, 2, noon, ""), dedup.Exact(dedup.Derived, dedup.Seconds, 90, noon, ""), "90.00 s"},
+		{"known", dedup.Exact(dedup.Measured, dedup.Count, 2, noon, ""), dedup.Exact(dedup.Derived, dedup.Seconds, 90, noon, ""), "1 m 30 s"},
 		{"no processing marker", dedup.Exact(dedup.Measured, dedup.Count, 0, noon, ""), none, "none"},
 		{"no processing marker beside ones that cannot be decoded", dedup.Figure{Quality: dedup.Measured, AtLeast: true},
 			dedup.Unknown(dedup.Seconds, "2 markers could not be decoded and may be processing"), "unknown: 2 markers could not be decoded and may be processing"},
@@ -168,5 +168,15 @@ func TestEachFindingThatLinksToAListIsADocumentedKind(t *testing.T) {
 		if got := listOfFinding(kind); got != list {
 			t.Errorf("%s links to the list %q, want %q", kind, got, list)
 		}
+	}
+}
+
+func TestTheOldestMarkerHasTheSameAgeInTheTileAndBesideTheStates(t *testing.T) {
+	snap, p := orders(t)
+	p.OldestProcessing = dedup.Exact(dedup.Measured, dedup.Seconds, 75.24, noon, "test")
+	p.OldestProcessing.AtLeast = true
+	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
+	if text := oneLine(doc.Find("main")); strings.Count(text, "≥ 1 m 15 s") != 2 || strings.Contains(text, "75.24") {
+		t.Errorf("the page must say ≥ 1 m 15 s in both places: %s", text)
 	}
 }
