@@ -260,7 +260,9 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	}
 	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: r.Who, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
-	m.changed = s.changed(r, m.st)
+	if !q.live() { // what is read now needs no word of what was done since a pass
+		m.changed = s.changed(r, m.st)
+	}
 	m.missing = s.whyNoControls(r, p.Pipeline.Store)
 	return m, nil
 }

@@ -37,7 +37,7 @@ func (s *Server) silentStore(r *request, store string, err error, again template
 // resendPlan is the form of a plan with the fields that were sent.
 func resendPlan(action string, form url.Values) templates.Resend {
 	again := templates.Resend{Action: action}
-	for _, name := range []string{"store", "list", "verdict", "match", "do", "sel", "retry", "ttl", "operation", "item"} {
+	for _, name := range []string{"store", "list", "verdict", "match", "do", "sel", "retry", "ttl", "ttl_own", "operation", "item"} {
 		for _, value := range form[name] {
 			again.Fields = append(again.Fields, templates.Fact{Label: name, Value: value})
 		}
