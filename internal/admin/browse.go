@@ -45,7 +45,7 @@ func (m *Markers) Browse(ctx context.Context, who Caller, store string, q dedup.
 	out := BrowsePage{MarkerPage: page, Verdicts: make([]dedup.Verdict, len(page.Markers)), Reasons: make([][]string, len(page.Markers))}
 	for i, mk := range page.Markers {
 		out.Verdicts[i], out.Reasons[i] = m.judge(v, st, mk, page.At)
-		out.Markers[i] = shownTo(who, st, v.dated(mk, st.Scheme))
+		out.Markers[i] = v.dated(mk, st.Scheme)
 	}
 	return out, nil
 }
@@ -83,7 +83,7 @@ func (m *Markers) Look(ctx context.Context, who Caller, store, key string) (Judg
 func (m *Markers) judged(ctx context.Context, who Caller, st *MarkerStore, v view, s dedup.Sighting) Judged {
 	j := Judged{Sighting: s, History: m.history(ctx, who, st.Name, s.Key)}
 	j.Verdict, j.Reasons = m.judge(v, st, s.Marker, s.At)
-	j.Marker = shownTo(who, st, v.dated(s.Marker, st.Scheme))
+	j.Marker = v.dated(s.Marker, st.Scheme)
 	return j
 }
 

@@ -36,7 +36,6 @@ func (m *Markers) Now(ctx context.Context, who Caller, store string, keys []stri
 		for _, s := range seen {
 			if s != nil {
 				s = withoutValue(*s)
-				s.Marker = shownTo(who, st, s.Marker)
 			}
 			now = append(now, s)
 		}

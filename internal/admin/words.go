@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -93,21 +92,6 @@ func ownerText(s dedup.Sighting) string {
 		return s.Owner
 	}
 	return hiddenOwner(s.Owner)
-}
-
-// shownTo is a marker as a role may see it. What quotes the value is not for viewers: the owner of a lock can be its token,
-// and the words on what cannot be decoded begin it.
-func shownTo(who Caller, st *MarkerStore, mk dedup.Marker) dedup.Marker {
-	if who.Can(auth.Operator) {
-		return mk
-	}
-	if st.Scheme.Lock && mk.Owner != "" {
-		mk.Owner = hiddenOwner(mk.Owner)
-	}
-	if mk.State == dedup.StateUnknown && mk.Detail != "" {
-		mk.Detail, mk.Status = "its value cannot be decoded; operators see how it begins", ""
-	}
-	return mk
 }
 
 func hiddenOwner(owner string) string { return tokenMark + ValueHash([]byte(owner))[:12] }

@@ -119,8 +119,10 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 		"": "", holder: holder, holder + ", " + holder: holder + ", " + holder,
 		"token": "sha256:3c469e9d6c58, 5 bytes", holder + "\ntoken": "sha256:", "a": "sha256:ca978112ca1b, 1 byte",
 	} {
-		if got := masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(auth.Operator)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
-			t.Errorf("an operator sees the owner %q as %q", owner, got)
+		for _, role := range []auth.Role{auth.Viewer, auth.Operator} {
+			if got := masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
+				t.Errorf("%s sees the owner %q as %q", role, owner, got)
+			}
 		}
 		if got := masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
 			t.Errorf("an admin sees the owner %q as %q", owner, got)
