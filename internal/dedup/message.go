@@ -1,0 +1,41 @@
+package dedup
+
+import "time"
+
+// A Message is one AMQP 0-9-1 message as a queue delivered it, with everything that is needed to send it again.
+type Message struct {
+	// Exchange and RoutingKey are those by which it came into the queue.
+	Exchange    string
+	RoutingKey  string
+	Redelivered bool
+	Properties
+	Body []byte
+}
+
+// Properties are the properties of an AMQP 0-9-1 message. An empty string and a zero time mean that the property is absent.
+type Properties struct {
+	ContentType     string
+	ContentEncoding string
+	// Headers hold the types of AMQP fields: bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64, Decimal,
+	// string, []byte, time.Time, nil, []any and map[string]any. Their exact types are kept, so that a message can be sent as it was.
+	Headers map[string]any
+	// DeliveryMode is 2 for a persistent message, 1 or 0 for a transient one.
+	DeliveryMode  uint8
+	Priority      uint8
+	CorrelationID string
+	ReplyTo       string
+	// Expiration is the time to live in milliseconds as text; the broker removes it from what it dead-letters.
+	Expiration string
+	MessageID  string
+	// Timestamp has a resolution of one second.
+	Timestamp time.Time
+	Type      string
+	UserID    string
+	AppID     string
+}
+
+// A Decimal is the AMQP field of type D: Value / 10^Scale.
+type Decimal struct {
+	Scale uint8
+	Value int32
+}
