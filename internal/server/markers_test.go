@@ -71,13 +71,13 @@ func (s *site) plan(form url.Values) string {
 	return at
 }
 
-// ended waits until an operation has ended and returns its page.
+// ended waits until an operation has ended and the audit, which is told last, has its outcome, and returns its page.
 func (s *site) ended(at string) *goquery.Document {
 	s.t.Helper()
 	bound := time.After(time.Minute)
 	for {
 		doc := s.page("admin", at)
-		if doc.Find("progress").Length() == 0 {
+		if doc.Find("progress").Length() == 0 && !strings.Contains(s.page("admin", "/audit").Find(".entries").Text(), "no outcome") {
 			return doc
 		}
 		select {
