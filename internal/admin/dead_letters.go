@@ -22,9 +22,10 @@ type queueReader interface {
 type LetterMover interface {
 	requeue.Ends
 	// Peek takes messages from the head of a queue, at most limit and maxBytes of bodies, and puts them back.
-	Peek(ctx context.Context, queue dedup.QueueRef, limit, maxBytes int) (dedup.Peek, error)
-	// DeclareParking declares a durable classic queue without arguments, unless it is there.
-	DeclareParking(ctx context.Context, queue dedup.QueueRef) error
+	Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBytes int64) (dedup.Peek, error)
+	// DeclareParking declares the parking queue of a dead-letter queue and returns it with its effective policy. It fails where the
+	// queue could drop a message.
+	DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) (dedup.Queue, error)
 }
 
 // A MovingBroker is one broker as the acting side sees it.
@@ -73,7 +74,7 @@ type DeadLettersDeps struct {
 	// Predict says what a requeue would do to a message.
 	Predict func(PredictInput) Prediction
 	// Clear clears markers before their messages are sent; nil where none can be.
-	Clear letterClearer
+	Clear  letterClearer
 	Config DeadLettersConfig
 	// ReadOnly refuses every look and every move.
 	ReadOnly bool

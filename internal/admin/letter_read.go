@@ -11,8 +11,8 @@ import (
 
 // The headers that this dashboard writes into what it requeues and parks.
 const (
-	headerRun     = "dedup-requeue-run"
-	headerCount   = "dedup-requeue-count"
+	headerRun   = "dedup-requeue-run"
+	headerCount = "dedup-requeue-count"
 )
 
 // read returns a message of the line's queue as a letter, without its marker.
