@@ -69,10 +69,9 @@ type DeadLettersDeps struct {
 	Snapshots snapshots
 	Pipelines []dedup.Pipeline
 	Brokers   []MovingBroker
-	// Stores are those that markers are looked up in.
-	Stores []LetterStore
-	// Predict says what a requeue would do to a message.
-	Predict func(PredictInput) Prediction
+	// Preflight predicts what a requeue would do; Stores are those that markers are looked up in afterwards.
+	Preflight preflighter
+	Stores    []PreflightStore
 	// Clear clears markers before their messages are sent; nil where none can be.
 	Clear  letterClearer
 	Config DeadLettersConfig
@@ -99,7 +98,7 @@ type DeadLetters struct {
 	pipelines map[string]dedup.Pipeline
 	ids       map[string]dedup.IDSource
 	brokers   map[string]*MovingBroker
-	stores    map[string]*LetterStore
+	stores    map[string]*PreflightStore
 	mask      masker
 	scans     *scanShelf
 	edits     *editShelf
@@ -139,7 +138,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	}
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*LetterStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(),
+		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(),
 		looks: make(turnstile, liveReads), live: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())

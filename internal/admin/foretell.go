@@ -2,87 +2,69 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// A markerFinder finds markers by message ids.
-type markerFinder interface {
-	// Find returns for each id its marker as it is now, without the value, in the same order; nil where there is none.
-	Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error)
+// A preflighter predicts what a requeue would do to messages: a Preflighter.
+type preflighter interface {
+	Preflight(ctx context.Context, pipeline string, letters []dedup.DeadLetter, at time.Time) (Preflight, error)
 }
 
-// A LetterStore is a store as preflight sees it.
-type LetterStore struct {
-	Name   string
-	Scheme dedup.Scheme
-	// Finder is nil where the kind of store cannot be searched by ids.
-	Finder markerFinder
-}
-
-// PredictInput is what a prediction rests on.
-type PredictInput struct {
-	Letter Letter
-	// Scheme is that of the pipeline's store; nil for a pipeline without one.
-	Scheme *dedup.Scheme
-	Marker *dedup.Sighting
-	// Failed says why the store could not be asked; empty when it could.
-	Failed string
-	// At is the expected time of consumption.
-	At time.Time
-}
-
-const (
-	// findBatch is how many ids are looked up at once.
-	findBatch = 1000
-	// findTimeout bounds one look-up.
-	findTimeout = 5 * time.Second
-)
-
-// foretell fills the marker and the prediction of letters that are expected to be consumed at a time, and says why no marker could be
-// looked up; empty when they could. What is nobody's fault, a message without an id, is no failure.
+// foretell fills the markers and predictions of letters that are expected to be consumed at a time, and says why no marker could
+// be looked up; empty when they could.
 func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at time.Time) (failed string) {
-	var ids []string
-	for i := range letters {
-		if letters[i].ID != "" {
-			ids = append(ids, letters[i].ID)
-		}
+	if len(letters) == 0 {
+		return ""
 	}
-	slices.Sort(ids)
-	found, err := d.find(ctx, l, slices.Compact(ids))
+	dead := make([]dedup.DeadLetter, len(letters))
+	for i := range letters {
+		dead[i] = letters[i].DeadLetter
+	}
+	r, err := d.deps.Preflight.Preflight(ctx, l.pipeline.Name, dead, at)
+	if err == nil && len(r.Letters) != len(letters) {
+		err = fmt.Errorf("%d predictions of %d messages", len(r.Letters), len(letters))
+	}
 	if err != nil {
+		d.deps.Log.Error("messages could not be predicted", "pipeline", l.pipeline.Name, "err", err)
 		failed = words(err)
+		for i := range letters {
+			letters[i].Marker, letters[i].Prediction = nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
+		}
+		return failed
 	}
 	for i := range letters {
-		letter := &letters[i]
-		in := PredictInput{Failed: failed, At: at}
-		if l.store != nil {
-			in.Scheme = &l.store.Scheme
+		x := &r.Letters[i]
+		letters[i].ID, letters[i].NoID, letters[i].Prediction = x.ID, x.NoID, x.Prediction
+		if letters[i].Marker = nil; x.Marker != nil {
+			letters[i].Marker = withoutValue(*x.Marker)
 		}
-		if s := found[letter.ID]; s != nil && letter.ID != "" {
-			letter.Marker = withoutValue(*s)
-		}
-		in.Letter, in.Marker = *letter, letter.Marker
-		letter.Prediction = d.deps.Predict(in)
 	}
-	return failed
+	return r.StoreFailed
 }
+
+// findTimeout bounds one look-up of markers.
+const findTimeout = 10 * time.Second
 
 // find looks ids up in the store of a line, each once. Those without a marker are not in the answer.
 func (d *DeadLetters) find(ctx context.Context, l line, ids []string) (map[string]*dedup.Sighting, error) {
-	if l.store == nil || len(ids) == 0 {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	if l.store == nil || l.store.Finder == nil || len(ids) == 0 {
 		return nil, nil
 	}
-	if l.store.Finder == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + l.store.Name + " cannot be searched by message ids"}
-	}
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
 	found := map[string]*dedup.Sighting{}
-	for batch := range slices.Chunk(ids, findBatch) {
-		sightings, err := findSome(ctx, l.store, batch)
+	for batch := range slices.Chunk(ids, mostSought) {
+		sightings, err := l.store.Finder.Find(ctx, batch)
+		if err == nil && len(sightings) != len(batch) {
+			err = fmt.Errorf("%d answers to %d ids", len(sightings), len(batch))
+		}
 		if err != nil {
-			return nil, err
+			return nil, readable(l.store.Name, err)
 		}
 		for i, s := range sightings {
 			if s != nil {
@@ -91,17 +73,4 @@ func (d *DeadLetters) find(ctx context.Context, l line, ids []string) (map[strin
 		}
 	}
 	return found, nil
-}
-
-func findSome(ctx context.Context, st *LetterStore, ids []string) ([]*dedup.Sighting, error) {
-	ctx, cancel := context.WithTimeout(ctx, findTimeout)
-	defer cancel()
-	sightings, err := st.Finder.Find(ctx, ids)
-	if err == nil && len(sightings) != len(ids) {
-		err = &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + st.Name + " gave another number of answers than was asked for"}
-	}
-	if err != nil {
-		return nil, readable(st.Name, err)
-	}
-	return sightings, nil
 }

@@ -13,7 +13,7 @@ type line struct {
 	ids      dedup.IDSource
 	broker   *MovingBroker
 	// store is nil for a scheme without markers.
-	store *LetterStore
+	store *PreflightStore
 	// dead is the dead-letter queue as the newest round saw it, status its pipeline.
 	dead   dedup.DeadLetterQueue
 	status *dedup.PipelineStatus
