@@ -217,19 +217,24 @@ func (p *pass) putBack() {
 	p.cancel()
 	close(p.sent)
 	if p.sourceLost {
-		_ = p.source.Close() // who waits for it wakes up
+		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
 	}
 	p.stages.Wait()
 	if !p.sourceLost {
-		for _, tag := range p.hand.tags() {
-			if p.source.Release(tag) != nil {
-				break // all that it held is in the queue again
-			}
-		}
+		p.release()
+		_ = p.source.Close()
 	}
 	_ = p.sink.Close()
-	_ = p.source.Close()
 	p.ear.Wait()
+}
+
+// release puts everything in hand back. When the source ends meanwhile, the broker does the rest.
+func (p *pass) release() {
+	for _, tag := range p.hand.tags() {
+		if p.source.Release(tag) != nil {
+			return
+		}
+	}
 }
 
 // suspect names the message that a lost connection may be due to, when there was but one on its way.
