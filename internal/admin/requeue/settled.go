@@ -98,6 +98,8 @@ const (
 	StopBlocked Stop = "blocked"
 	// StopAge: a message has been in hand for so long that the broker would soon take it away.
 	StopAge Stop = "age"
+	// StopFragile: the queue would destroy a message that comes back a few more times.
+	StopFragile Stop = "fragile"
 	// StopDecide: nobody could say what becomes of the messages. StopReport: nobody could take down what became of them.
 	StopDecide Stop = "decide"
 	StopReport Stop = "report"
