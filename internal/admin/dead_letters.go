@@ -106,11 +106,13 @@ type DeadLetters struct {
 	looks turnstile
 
 	// life is the context of jobs, which outlive the request that began them; end ends it.
-	life    context.Context
-	end     context.CancelFunc
-	mu      sync.Mutex
-	closed  bool                // under mu
-	live    map[string]*liveJob // under mu
+	life   context.Context
+	end    context.CancelFunc
+	mu     sync.Mutex
+	closed bool                // under mu
+	live   map[string]*liveJob // under mu
+	// owed are jobs that have ended and whose end is not written, under mu.
+	owed    map[string]*liveJob
 	running sync.WaitGroup
 	// untidy wakes Run when the end of a job could not be kept.
 	untidy chan struct{}
@@ -139,7 +141,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
 		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(),
-		looks: make(turnstile, liveReads), live: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
+		looks: make(turnstile, liveReads), live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())
 	for _, p := range deps.Pipelines {
@@ -194,6 +196,7 @@ func (d *DeadLetters) Close(ctx context.Context) error {
 	d.closed = true
 	d.mu.Unlock()
 	d.end()
+	d.scans.clear()
 	done := make(chan struct{})
 	go func() { d.running.Wait(); close(done) }()
 	select {

@@ -3,16 +3,10 @@ package admin
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"slices"
-	"strconv"
 
 	"dedup-dashboard/internal/dedup"
-)
-
-// The headers that this dashboard writes into what it requeues and parks.
-const (
-	headerRun   = "dedup-requeue-run"
-	headerCount = "dedup-requeue-count"
 )
 
 // read returns a message of the line's queue as a letter, without its marker.
@@ -22,7 +16,11 @@ func (l line) read(m dedup.Message) Letter {
 
 // letter completes a dead letter with what can be read in it.
 func (l line) letter(dead dedup.DeadLetter) Letter {
-	letter := Letter{DeadLetter: dead, Size: len(dead.Body), Requeues: requeuesOf(dead.Headers)}
+	// Behind the deaths that the broker wrote are those from before the message was requeued or parked by this dashboard.
+	if kept, ok := dead.Headers[dedup.HeaderOriginalDeath].(string); ok {
+		dead.Deaths = append(slices.Clip(dead.Deaths), dedup.DecodeDeaths(kept)...)
+	}
+	letter := Letter{DeadLetter: dead, Size: len(dead.Body), Requeues: int(min(dedup.Requeues(dead.Headers), math.MaxInt32))}
 	sum := sha256.Sum256(dead.Body)
 	letter.Hash = hex.EncodeToString(sum[:])
 	id, ok, why := l.ids.ID(dead.Message)
@@ -57,21 +55,8 @@ func (l line) targetOf(dead dedup.DeadLetter) (queue, why string) {
 	return source, ""
 }
 
-// requeuesOf reads how often this dashboard has requeued a message.
-func requeuesOf(headers map[string]any) int {
-	text, ok := headerWord(headers[headerCount])
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return int(n)
-}
-
 // ranAs returns the run of this dashboard that sent a message; empty when none did.
 func ranAs(headers map[string]any) string {
-	text, _ := headerWord(headers[headerRun])
+	text, _ := headerWord(headers[dedup.HeaderRequeueRun])
 	return text
 }
