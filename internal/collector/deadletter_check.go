@@ -1,6 +1,10 @@
 package collector
 
-import "dedup-dashboard/internal/dedup"
+import (
+	"slices"
+
+	"dedup-dashboard/internal/dedup"
+)
 
 // DeadLetters says where the dead letters of a pipeline go, by the queues and the topology of its broker as they were just
 // read: the queues, each with how it was found, and what is wrong with the way there. It is what every round of the collector
@@ -18,7 +22,7 @@ func DeadLetters(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology
 			known = append(known, ref)
 		}
 	}
-	found := discover(indexTopology(byRef, &topology), refs)
+	found := discover(indexTopology(byRef, &topology), refs, pinned(p))
 	var out []dedup.DeadLetterQueue
 	for _, t := range deadLetterTargets(p, found) {
 		out = append(out, dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found})
@@ -30,10 +34,9 @@ func DeadLetters(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology
 func deadLetterTargets(p dedup.Pipeline, found discovery) []deadLetterTarget {
 	var targets []deadLetterTarget
 	listed := make(map[dedup.QueueRef]bool)
-	for _, q := range p.DeadLetterQueues {
-		ref := dedup.QueueRef{Vhost: p.Vhost, Name: q}
+	for _, ref := range pinned(p) {
 		listed[ref] = true
-		targets = append(targets, deadLetterTarget{ref, "listed"})
+		targets = append(targets, deadLetterTarget{QueueRef: ref, Found: "listed"})
 	}
 	for _, t := range found.Targets {
 		if p.DiscoverDeadLetters && !listed[t.QueueRef] {
@@ -41,4 +44,26 @@ func deadLetterTargets(p dedup.Pipeline, found discovery) []deadLetterTarget {
 		}
 	}
 	return targets
+}
+
+// pinned are the dead-letter queues that the configuration lists.
+func pinned(p dedup.Pipeline) []dedup.QueueRef {
+	var refs []dedup.QueueRef
+	for _, q := range p.DeadLetterQueues {
+		refs = append(refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
+	}
+	return refs
+}
+
+// deadLetterRoutes are the ways of a pipeline's dead letters, and how many are left out: those that were found, and the listed
+// queues that none of them leads to.
+func deadLetterRoutes(p dedup.Pipeline, found discovery) ([]dedup.DeadLetterRoute, int) {
+	routes := slices.Clone(found.Routes)
+	for _, ref := range pinned(p) {
+		if !slices.ContainsFunc(routes, func(r dedup.DeadLetterRoute) bool { return r.Target == ref }) {
+			routes = append(routes, dedup.DeadLetterRoute{Target: ref, Role: dedup.RouteDeadLetter, Certain: true, Origin: "listed",
+				Note: "no way was found that leads there"})
+		}
+	}
+	return routes, found.LeftOut
 }

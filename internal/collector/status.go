@@ -73,6 +73,7 @@ func (p *pipeline) allEvents() []dedup.Event {
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
+	st.DeadLetterRoutes, st.RoutesLeftOut = deadLetterRoutes(p.Pipeline, p.found)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
 		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
