@@ -10,24 +10,45 @@ import (
 // read: the queues, each with how it was found, and what is wrong with the way there. It is what every round of the collector
 // works with; a queue that does not exist is among them if the configuration lists it.
 func DeadLetters(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterQueue, []dedup.Finding) {
-	byRef := make(map[dedup.QueueRef]*dedup.Queue, len(queues))
-	for i := range queues {
-		byRef[queues[i].QueueRef] = &queues[i]
-	}
-	var refs, known []dedup.QueueRef
-	for _, q := range p.Queues {
-		ref := dedup.QueueRef{Vhost: p.Vhost, Name: q}
-		refs = append(refs, ref)
+	byRef := byReference(queues)
+	var known []dedup.QueueRef
+	for _, ref := range sourcesOf(p) {
 		if byRef[ref] != nil {
 			known = append(known, ref)
 		}
 	}
-	found := discover(indexTopology(byRef, &topology), refs, pinned(p))
+	found := discover(indexTopology(byRef, &topology), sourcesOf(p), pinned(p))
+	findings := append(found.Findings, noDeadLetterExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
 	var out []dedup.DeadLetterQueue
 	for _, t := range deadLetterTargets(p, found) {
 		out = append(out, dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found})
+		if q := byRef[t.QueueRef]; q != nil {
+			findings = append(findings, deadLetterQueueDrops(q)...)
+		}
 	}
-	return out, append(found.Findings, noDeadLetterExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
+	return out, findings
+}
+
+// DeadLetterRoutes is the table of the ways that the dead letters of a pipeline take, by the queues and the topology of its broker
+// as they were just read, and how many ways it leaves out.
+func DeadLetterRoutes(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterRoute, int) {
+	return deadLetterRoutes(p, discover(indexTopology(byReference(queues), &topology), sourcesOf(p), pinned(p)))
+}
+
+func byReference(queues []dedup.Queue) map[dedup.QueueRef]*dedup.Queue {
+	byRef := make(map[dedup.QueueRef]*dedup.Queue, len(queues))
+	for i := range queues {
+		byRef[queues[i].QueueRef] = &queues[i]
+	}
+	return byRef
+}
+
+func sourcesOf(p dedup.Pipeline) []dedup.QueueRef {
+	var refs []dedup.QueueRef
+	for _, q := range p.Queues {
+		refs = append(refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
+	}
+	return refs
 }
 
 // deadLetterTargets are the dead-letter queues of a pipeline: the listed ones, and those that the topology leads to.
