@@ -45,6 +45,7 @@ type PipelineView struct {
 	MarkersLink string
 	Queues      []DeadLetterRow
 	QueuesNote  string
+	Routes      RouteTable
 	Findings    []Problem
 	// Hints are findings that colour nothing.
 	Hints   []Problem
