@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -222,10 +221,18 @@ func (g *garden) deaths(t *testing.T) float64 {
 func (g *garden) ends(t *testing.T, p plot, prefix string) string {
 	t.Helper()
 	var held []string
-	for name := range maps.Keys(p.queues) {
-		var q struct{ Messages *int64 }
-		must(t, g.rabbit.API(t.Context(), http.MethodGet, "/api/queues/%2F/"+prefix+name+"", nil, &q))
-		if state, err := g.channel.QueueDeclarePassive(prefix+name, true, false, false, false, nil); err == nil && state.Messages > 0 || err == nil && q.Messages != nil && *q.Messages > 0 {
+	for name, arguments := range p.queues {
+		var messages int64
+		if arguments["x-queue-type"] == "stream" { // which says 0 to AMQP
+			var q struct{ Messages int64 }
+			must(t, g.rabbit.API(t.Context(), http.MethodGet, "/api/queues/%2F/"+prefix+name, nil, &q))
+			messages = q.Messages
+		} else {
+			state, err := g.channel.QueueDeclarePassive(prefix+name, true, false, false, false, nil)
+			must(t, err)
+			messages = int64(state.Messages)
+		}
+		if messages > 0 {
 			held = append(held, name)
 		}
 	}

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"slices"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -131,6 +132,9 @@ func deadQueueCases() []findingCase {
 	full.Ready = ptr(5)
 	length := []any{"max-length", int64(1500)}
 	drops := deadLetterQueueDrops
+	waiting := func(depth int64, line *dedup.Baseline, oldest deadAge) []dedup.Finding {
+		return waitingDeadLetters(depth, line, []dedup.QueueRef{ref("d" + hostile)}, oldest, findingNow)
+	}
 	return []findingCase{
 		{"dead_letter_queue_drops", "fires for a bound", drops(dead("classic", length...)), dedup.Warning, []string{"bound of 1,500 messages the oldest is dropped", "queue d<b>"}},
 		{"dead_letter_queue_drops", "is severe once a refusing queue is full", drops(full), dedup.Severe, []string{"is full: each new dead letter costs one", "lost without a word"}},
@@ -146,6 +150,11 @@ func deadQueueCases() []findingCase {
 		{"dead_letter_delivery_limit", "is silent about -1 on 4.x", deadLetterQueueLimit(dead("quorum", "delivery-limit", int64(-1)), "4.2.9"), silent, nil},
 		{"dead_letter_delivery_limit", "is silent about no limit", deadLetterQueueLimit(dead("quorum"), "3.10.8"), silent, nil},
 		{"dead_letter_delivery_limit", "is silent about a classic queue", deadLetterQueueLimit(dead("classic", "delivery-limit", int64(2)), "3.10.8"), silent, nil},
+
+		{"dead_letters_wait", "fires for one", waiting(1, nil, deadAge{true, 3 * time.Hour, "d", "its timestamp"}), dedup.Warning, []string{"1 dead letter waits", "in queue d<b>", "at least 3 h, by its timestamp"}},
+		{"dead_letters_wait", "counts those beyond the acknowledged ones", waiting(1500, &dedup.Baseline{Count: 20, By: "ann" + hostile, At: findingNow}, deadAge{}), dedup.Warning, []string{"1,480 dead letters wait beside 20 acknowledged by ann<b>", "1,500 messages"}},
+		{"dead_letters_wait", "is silent about acknowledged ones", waiting(20, &dedup.Baseline{Count: 20}, deadAge{}), silent, nil},
+		{"dead_letters_wait", "is silent about none", waiting(0, nil, deadAge{}), silent, nil},
 
 		{"dead_letter_queue_consumed", "is a hint for one consumer", deadLetterConsumers(hostile, ptr(1)), dedup.Normal, []string{"1 consumer"}},
 		{"dead_letter_queue_consumed", "is silent about none", deadLetterConsumers("a.dead", ptr(0)), silent, nil},
