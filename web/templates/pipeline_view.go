@@ -46,6 +46,7 @@ type PipelineView struct {
 	Queues      []DeadLetterRow
 	QueuesNote  string
 	Routes      RouteTable
+	Baseline    BaselineView
 	Findings    []Problem
 	// Hints are findings that colour nothing.
 	Hints   []Problem
