@@ -177,7 +177,7 @@ func leftBehind(e ending) string {
 	here := e.m.queues["dead"].ids()
 	for i, l := range e.Letters {
 		id, kind := e.seeds()[i], e.Targets[l.Target]
-		if !l.Leave && l.Times < 3 && (kind == "open" || kind == "consumed") && slices.Contains(here, id) {
+		if !l.Leave && l.Times < 3 && (kind == "open" || kind == "consumed") && e.m.published[id] == 0 && slices.Contains(here, id) {
 			return fmt.Sprintf("%s is still there, and the run ended with %q: %+v", id, e.result.Stop, e.result)
 		}
 	}
@@ -219,8 +219,8 @@ func wrongFigures(e ending) string {
 		}
 	}
 	switch {
-	case moved != c.Moved:
-		return fmt.Sprintf("%d moved, %d reported", c.Moved, moved)
+	case moved != c.Moved+c.Repeated:
+		return fmt.Sprintf("%d moved and %d again, %d reported", c.Moved, c.Repeated, moved)
 	case len(e.settled) > 0 && e.settled[len(e.settled)-1].Counts.Moved != c.Moved:
 		return "the last report has other counts than the result"
 	case e.result.Stop == "" || e.result.Text == "":

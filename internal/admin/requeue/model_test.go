@@ -39,6 +39,7 @@ type model struct {
 	sideCopies int
 	confirmed  map[string]bool // by message id: a publish of it was answered as confirmed
 	mostFlying int
+	late       int
 	violations []string
 }
 
@@ -171,8 +172,9 @@ func (m *model) happen(f fault) {
 	case "delete":
 		delete(m.queues, f.queue)
 	case "grow":
-		for i := range f.n {
-			id := fmt.Sprintf("late-%d-%d", m.ops, i)
+		for range f.n {
+			m.late++
+			id := fmt.Sprintf("late-%d", m.late)
 			m.queues["dead"].push(id, seedMessage(id, "a"))
 		}
 	}
@@ -375,6 +377,11 @@ func (c *modelConn) close() error {
 		return nil
 	}
 	c.flushAll()
+	if c.sink != nil {
+		for _, f := range c.sink.flying { // nobody reads the answers any more
+			f.lost = true
+		}
+	}
 	if len(c.wire) > 0 { // in an alarm what was written may be read after all, when it is over
 		n := c.m.rng.IntN(len(c.wire) + 1)
 		for _, act := range c.wire[:n] {
