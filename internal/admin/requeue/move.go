@@ -119,7 +119,7 @@ func (p *pass) confirmed(it item) {
 
 // failed keeps a message that its target did not take, and stops the run when that is not the fault of the message.
 func (p *pass) failed(it item, outcome Outcome, text string) {
-	p.hand.keep(it.tag)
+	p.hand.fail(it.tag)
 	p.record(it, outcome, text)
 	target := it.decision.Target
 	p.failing[target]++
