@@ -431,8 +431,9 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	warned := s.blocked != "" && m.alarm
 	m.step()
-	for s.conn.blocked() && !s.conn.dead && len(s.conn.wire) >= 4 { // the buffers between here and there are full
+	for warned && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
 		if err := m.await(ctx, writeTimeout); err != nil {
 			s.conn.end()
 		}
