@@ -39,6 +39,8 @@ type model struct {
 	sideCopies int
 	confirmed  map[string]bool // by message id: a publish of it was answered as confirmed
 	mostFlying int
+	late       int
+	stolen     []string // ids that another consumer took
 	violations []string
 }
 
@@ -65,7 +67,7 @@ type modelMessage struct {
 // A fault happens when the broker has been called as often as at says.
 type fault struct {
 	at    int
-	kind  string // cut source, cut sink, cut both, restart, alarm, kill, delete, grow
+	kind  string // cut source, cut sink, cut both, restart, alarm, kill, delete, steal, grow
 	lasts time.Duration
 	queue string
 	n     int
@@ -137,6 +139,9 @@ func (m *model) await(ctx context.Context, limit time.Duration) error {
 	}
 }
 
+// lowOnMemory is why the broker does not read.
+const lowOnMemory = "low on memory"
+
 var errTimeout = errors.New("i/o timeout")
 
 // step counts a call and lets happen what is due. Callers hold the lock.
@@ -167,12 +172,24 @@ func (m *model) happen(f fault) {
 		m.kill()
 	case "alarm":
 		m.alarm = true
+		for _, c := range m.conns {
+			if c.sink != nil && len(c.wire) > 0 { // it says so to who is publishing
+				c.sink.blocked = lowOnMemory
+			}
+		}
 		time.AfterFunc(f.lasts, func() { m.locked(func() { m.alarm = false }) })
 	case "delete":
 		delete(m.queues, f.queue)
+	case "steal":
+		dead := m.queues["dead"]
+		for n := min(f.n, len(dead.ready)); n > 0; n-- {
+			m.stolen = append(m.stolen, dead.ready[0].id)
+			dead.ready = dead.ready[1:]
+		}
 	case "grow":
-		for i := range f.n {
-			id := fmt.Sprintf("late-%d-%d", m.ops, i)
+		for range f.n {
+			m.late++
+			id := fmt.Sprintf("late-%d", m.late)
 			m.queues["dead"].push(id, seedMessage(id, "a"))
 		}
 	}
@@ -217,8 +234,14 @@ func (c *modelConn) flush(n int) {
 }
 
 func (c *modelConn) flushAll()     { c.flush(len(c.wire)) }
-func (c *modelConn) flushSome()    { c.flush(c.m.rng.IntN(len(c.wire) + 1)) }
 func (c *modelConn) blocked() bool { return c.m.alarm && c.sink != nil }
+
+// flushSome lets the broker read some of what was written, and often nothing.
+func (c *modelConn) flushSome() {
+	if c.m.rng.IntN(3) == 0 {
+		c.flush(c.m.rng.IntN(len(c.wire) + 1))
+	}
+}
 
 // end closes the connection: the broker returns what it held, and some of the answers under way are lost.
 func (c *modelConn) end() {
@@ -375,6 +398,11 @@ func (c *modelConn) close() error {
 		return nil
 	}
 	c.flushAll()
+	if c.sink != nil {
+		for _, f := range c.sink.flying { // nobody reads the answers any more
+			f.lost = true
+		}
+	}
 	if len(c.wire) > 0 { // in an alarm what was written may be read after all, when it is over
 		n := c.m.rng.IntN(len(c.wire) + 1)
 		for _, act := range c.wire[:n] {
@@ -403,8 +431,9 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	warned := s.blocked != "" && m.alarm
 	m.step()
-	for s.conn.blocked() && !s.conn.dead && len(s.conn.wire) >= 4 { // the buffers between here and there are full
+	for warned && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
 		if err := m.await(ctx, writeTimeout); err != nil {
 			s.conn.end()
 		}
@@ -413,7 +442,7 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 		return errClosed
 	}
 	if m.alarm {
-		s.blocked = "low on memory"
+		s.blocked = lowOnMemory
 	}
 	f := &modelFlight{id: msg.MessageID}
 	s.flying = append(s.flying, f)

@@ -10,8 +10,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// take takes at most limit messages from the source, as the hand has room for them.
-func (p *pass) take(ctx context.Context, limit int64) {
+// take takes at most limit messages from the source, as the hand has room for them. Messages that have moved already, and come again
+// because their ack was lost, are taken above the limit.
+func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 	defer close(p.taken)
 	for p.end = StopLimit; limit > 0; limit-- {
 		if p.hand.reach(ctx) != nil {
@@ -35,8 +36,8 @@ func (p *pass) take(ctx context.Context, limit int64) {
 			return
 		}
 		letter := dedup.NewDeadLetter(p.Queue, d.Message)
-		if p.doubtful[letter.Ref] > 0 {
-			p.doubtful[letter.Ref]--
+		if moved[letter.Ref] > 0 {
+			moved[letter.Ref]--
 			limit++
 		}
 		p.seq++
