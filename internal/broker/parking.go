@@ -3,10 +3,17 @@ package broker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// settleTimeout is how long the broker is given to tell the policy of a new queue, which it does every 5 s by default.
+	settleTimeout = 15 * time.Second
+	settlePoll    = 250 * time.Millisecond
 )
 
 // DeclareParking declares the parking queue of a dead-letter queue, durable and classic by name, and returns it as the broker then
@@ -30,7 +37,7 @@ func (m *Mover) DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) 
 	if err != nil {
 		return dedup.Queue{}, err
 	}
-	queue, err := m.watch.Queue(ctx, parking)
+	queue, err := m.settled(ctx, parking)
 	if err != nil {
 		return dedup.Queue{}, err
 	}
@@ -39,4 +46,23 @@ func (m *Mover) DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) 
 			Mend: `take the policies off queues that match ^dedup\.parking\.`}
 	}
 	return queue, nil
+}
+
+// settled reads a queue once the broker has statistics of it, and with them its policy: a new queue has none for the first 5 s.
+func (m *Mover) settled(ctx context.Context, ref dedup.QueueRef) (dedup.Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	ticker := time.NewTicker(settlePoll)
+	defer ticker.Stop()
+	for {
+		queue, err := m.watch.Queue(ctx, ref)
+		if err != nil || queue.Messages != nil {
+			return queue, err
+		}
+		select {
+		case <-ctx.Done():
+			return queue, nil
+		case <-ticker.C:
+		}
+	}
 }

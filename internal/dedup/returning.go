@@ -72,6 +72,9 @@ func untouchable(info BrokerInfo, q Queue) string {
 	case q.Exclusive:
 		return "it belongs to one connection, and no other may use it"
 	}
+	if info.StatsDisabled || q.Messages == nil {
+		return "the broker has no statistics of it, without which its policy is not known"
+	}
 	switch q.State {
 	case "down", "stopped", "crashed", "terminated", "minority", "timeout":
 		return "it is " + q.State + " and cannot serve"
@@ -221,6 +224,7 @@ func MayDrop(q Queue) string {
 			ways = append(ways, fmt.Sprintf(format, args...))
 		}
 	}
+	add(q.Messages == nil, "the broker has no statistics of it yet, without which its policy is not known")
 	add(q.Type != "classic", "it is of type %q, not classic", q.Type)
 	add(!q.Durable, "it does not survive a restart of the broker")
 	add(q.AutoDelete, "it is deleted with its last consumer")
