@@ -419,6 +419,7 @@ type modelSink struct {
 	window  int
 	flying  []*modelFlight
 	blocked string
+	late    int // publishes since it was said that it is blocked
 }
 
 type modelFlight struct {
@@ -431,9 +432,8 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	warned := s.blocked != "" && m.alarm
 	m.step()
-	for warned && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
+	for s.late >= 2 && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
 		if err := m.await(ctx, writeTimeout); err != nil {
 			s.conn.end()
 		}
@@ -441,8 +441,11 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	if s.conn.dead {
 		return errClosed
 	}
-	if m.alarm {
-		s.blocked = lowOnMemory
+	s.late++
+	if !m.alarm {
+		s.late = 0
+	} else if s.blocked == "" {
+		s.blocked, s.late = lowOnMemory, 0
 	}
 	f := &modelFlight{id: msg.MessageID}
 	s.flying = append(s.flying, f)
