@@ -36,7 +36,7 @@ type Config struct {
 	// DeliveryLimit is how often the queue takes a message back before it destroys it, as a quorum queue with a delivery limit does;
 	// 0 when it takes it back for ever. A run stops at a message that has two returns left.
 	DeliveryLimit int64
-	// Waiting is told why the run waits for the broker, and an empty string when it goes on; nil when nobody asks.
+	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
 	Timing
 }
@@ -98,6 +98,8 @@ func (c Config) validate() error {
 	check(c.Window >= 1 && c.Window <= maxWindow, "the window is %d, and must be 1 to %d", c.Window, maxWindow)
 	check(c.Rate >= 0 && !math.IsInf(c.Rate, 0), "the rate is %g, and must be 0 or more", c.Rate)
 	check(c.MaxHeld > 0 && c.MaxHeldBytes > 0, "the bounds of what is held must be more than 0")
+	check(min(c.MaxBlocked, c.MaxAge, c.MaxAway, c.Backoff, c.MaxBackoff, c.Drain) > 0, "no time may be negative")
+	check(c.MaxFailures > 0 && c.MaxFruitless > 0 && c.DeliveryLimit >= 0, "no bound of failures may be negative")
 	return errors.Join(wrong...)
 }
 
