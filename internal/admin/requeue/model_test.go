@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -38,6 +39,9 @@ type model struct {
 	published  map[string]int // by message id: how often one was put into a queue
 	sideCopies int
 	confirmed  map[string]bool // by message id: a publish of it was answered as confirmed
+	// unnoticed is how long the broker takes to notice that a connection has been cut; away is how many messages it holds meanwhile.
+	unnoticed  time.Duration
+	away       int
 	mostFlying int
 	late       int
 	stolen     []string // ids that another consumer took
@@ -67,7 +71,7 @@ type modelMessage struct {
 // A fault happens when the broker has been called as often as at says.
 type fault struct {
 	at    int
-	kind  string // cut source, cut sink, cut both, restart, alarm, kill, delete, steal, grow
+	kind  string // cut source, cut sink, cut both, half open, restart, alarm, kill, delete, steal, grow
 	lasts time.Duration
 	queue string
 	n     int
@@ -76,7 +80,7 @@ type fault struct {
 // cuts reports whether a fault may make copies.
 func (f fault) cuts() bool {
 	switch f.kind {
-	case "cut source", "cut sink", "cut both", "restart", "kill":
+	case "cut source", "cut sink", "cut both", "half open", "restart", "kill":
 		return true
 	}
 	return false
@@ -156,6 +160,10 @@ func (m *model) step() {
 
 func (m *model) happen(f fault) {
 	switch f.kind {
+	case "half open":
+		m.unnoticed = 30 * time.Second
+		m.cut(func(*modelConn) bool { return true })
+		m.unnoticed = 0
 	case "cut source":
 		m.cut(func(c *modelConn) bool { return c.source != nil })
 	case "cut sink":
@@ -382,11 +390,21 @@ func (s *modelSource) write(act func()) error {
 	return nil
 }
 
+// returnAll puts back what the source held, or has the broker notice later that its connection has ended.
 func (s *modelSource) returnAll() {
-	for tag, msg := range s.held {
-		s.queue.putBack(msg)
-		delete(s.held, tag)
+	back := slices.Collect(maps.Values(s.held))
+	clear(s.held)
+	if s.conn.m.unnoticed == 0 {
+		s.queue.putBack(back...)
+		return
 	}
+	s.conn.m.away += len(back)
+	time.AfterFunc(s.conn.m.unnoticed, func() {
+		s.conn.m.locked(func() {
+			s.conn.m.away -= len(back)
+			s.queue.putBack(back...)
+		})
+	})
 }
 
 func (s *modelSource) Close() error { return s.conn.close() }
@@ -419,6 +437,7 @@ type modelSink struct {
 	window  int
 	flying  []*modelFlight
 	blocked string
+	late    int // publishes since it was said that it is blocked
 }
 
 type modelFlight struct {
@@ -431,9 +450,8 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	warned := s.blocked != "" && m.alarm
 	m.step()
-	for warned && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
+	for s.late >= 2 && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
 		if err := m.await(ctx, writeTimeout); err != nil {
 			s.conn.end()
 		}
@@ -441,8 +459,11 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	if s.conn.dead {
 		return errClosed
 	}
-	if m.alarm {
-		s.blocked = lowOnMemory
+	s.late++
+	if !m.alarm {
+		s.late = 0
+	} else if s.blocked == "" {
+		s.blocked, s.late = lowOnMemory, 0
 	}
 	f := &modelFlight{id: msg.MessageID}
 	s.flying = append(s.flying, f)

@@ -70,7 +70,7 @@ func faultGen(last int) *rapid.Generator[fault] {
 	return rapid.Custom(func(t *rapid.T) fault {
 		return fault{
 			at:    rapid.IntRange(1, last).Draw(t, "at"),
-			kind:  rapid.SampledFrom([]string{"cut source", "cut sink", "cut both", "restart", "kill", "alarm", "delete", "steal", "grow"}).Draw(t, "kind"),
+			kind:  rapid.SampledFrom([]string{"cut source", "cut sink", "cut both", "half open", "restart", "kill", "alarm", "delete", "steal", "grow"}).Draw(t, "kind"),
 			lasts: rapid.SampledFrom([]time.Duration{time.Second, 30 * time.Second, 10 * time.Minute}).Draw(t, "lasts"),
 			queue: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue"),
 			n:     rapid.IntRange(1, 5).Draw(t, "n"),
