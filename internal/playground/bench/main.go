@@ -29,6 +29,7 @@ func groups() []group {
 		{"rows", measureRows},
 		{"stuck", measureStuck},
 		{"broker", measureBroker},
+		{"requeue", measureRequeue},
 		{"overview", measureOverview},
 		{"program", measureProgram},
 	}
