@@ -50,14 +50,16 @@ func measureRequeue(ctx context.Context, b *bench) error {
 	for round := range requeueRounds {
 		b.note("requeue round %d of %d", round+1, requeueRounds)
 		for _, one := range []struct {
+			name    string
 			letters int
 			move    func(context.Context, int) error
 			rates   *[]float64
-		}{{deadLetters, race.engine, &engine}, {deadLetters, race.shovel, &shovel}, {loopLetters, race.loop, &loop}} {
+		}{{"engine", deadLetters, race.engine, &engine}, {"shovel", deadLetters, race.shovel, &shovel}, {"loop", loopLetters, race.loop, &loop}} {
 			rate, err := race.run(ctx, one.letters, one.move)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", one.name, err)
 			}
+			b.note("%s: %.0f msg/s", one.name, rate)
 			*one.rates = append(*one.rates, rate)
 		}
 	}
@@ -212,9 +214,12 @@ func (s sendTo) Decide(_ context.Context, letters []dedup.DeadLetter) ([]requeue
 	return decisions, nil
 }
 
-// shovel moves by a dynamic shovel with the settings of the management page, and waits until it has ended by itself.
+// shovel moves by a dynamic shovel with the settings of "move messages" in the management page, connections inside the broker among
+// them, and waits until it has ended by itself.
 func (r *requeueRace) shovel(ctx context.Context, _ int) error {
-	address := r.server.AMQPURL(r.server.Admin())
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	const address = "amqp:///%2F"
 	definition := map[string]any{"value": map[string]any{
 		"src-protocol": "amqp091", "src-uri": address, "src-queue": deadQueue, "src-prefetch-count": 1000, "src-delete-after": "queue-length",
 		"dest-protocol": "amqp091", "dest-uri": address, "dest-queue": workQueue, "dest-add-forward-headers": false, "ack-mode": "on-confirm",
