@@ -18,13 +18,17 @@ type finding struct {
 	found  []*dedup.Sighting
 }
 
-func newFinding(ids []string) (*finding, error) {
+func newFinding(store string, ids []string) (*finding, error) {
 	if len(ids) > mostFindable {
 		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("%d ids were asked for; at most %d are looked for at once", len(ids), mostFindable)}
 	}
 	f := &finding{places: make(map[string][]int, len(ids)), found: make([]*dedup.Sighting, len(ids))}
 	for i, id := range ids {
-		if f.places[id] == nil && id != "" {
+		switch {
+		case len(id) > dedup.LongestID:
+			f.found[i] = cannotHold(store, "", fmt.Sprintf("the id has %d bytes; at most %d are looked for", len(id), dedup.LongestID))
+			continue
+		case f.places[id] == nil && id != "":
 			f.unique = append(f.unique, id)
 		}
 		f.places[id] = append(f.places[id], i)

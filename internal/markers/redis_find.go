@@ -23,7 +23,7 @@ func (s *redisStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting,
 	if !s.layout.findable() {
 		return nil, s.unsearchable()
 	}
-	f, err := newFinding(ids)
+	f, err := newFinding(s.Name(), ids)
 	if err != nil || len(f.unique) == 0 {
 		return findingsOf(f, err)
 	}
