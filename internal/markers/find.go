@@ -43,15 +43,6 @@ func (f *finding) is(id string, s *dedup.Sighting) {
 	}
 }
 
-// of returns what was found under an id so far.
-func (f *finding) of(id string) *dedup.Sighting {
-	places := f.places[id]
-	if len(places) == 0 {
-		return nil
-	}
-	return f.found[places[0]]
-}
-
 // cannotHold is the sighting of an id that the store cannot hold: a consumer that writes it fails.
 func cannotHold(store, id, why string) *dedup.Sighting {
 	return &dedup.Sighting{Marker: dedup.Marker{Store: store, ID: id, State: dedup.StateUnknown, Detail: why}, ExpiresMillis: dedup.NoExpiry}

@@ -64,7 +64,6 @@ type sought struct {
 	value             redis.Cmder
 	expiry            *redis.IntCmd
 	retry             *redis.StringCmd
-	lasts             *redis.IntCmd
 }
 
 // part looks for a few ids. A value stands before its expiry: one that changes in between goes with a later expiry, and
