@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,9 +15,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/playground"
 	"dedup-dashboard/internal/playground/servers"
 )
@@ -28,6 +31,8 @@ func busyConfig(t *testing.T) playground.Config {
 	for _, setting := range []string{
 		"*.delay=0s", "*.rest=0s", "shipping.crash=0", "*.rate=40", "*.resend=0.06", "*.lost-ack=0.02", "*.failure=0.04", "*.reject=0.03", "*.work=6ms",
 		"emails.poison=0.02", "inventory.crash=0.01", "inventory.reject-marked=0.02", "payments.failure=0.01",
+		"*.inherited=false", "refunds.poison=0.02", "refunds.crash=0.01", "invoices.poison=0.02", "invoices.retry-delay=3s", "invoices.failure=0.1",
+		"notifications.work=50ms", "notifications.message-ttl=1s", "notifications.max-length=25", "notifications.prefetch=5",
 	} {
 		must(t, config.Set(setting))
 	}
@@ -78,14 +83,34 @@ func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 func sawEveryFault(ledger *playground.Ledger, config playground.Config) bool {
 	for _, pipeline := range config.Pipelines {
 		truth := ledger.Truth(pipeline.Name)
-		if truth.Messages < 300 || truth.Duplicates == 0 || truth.LostAcks == 0 || truth.Failures == 0 || truth.DeadLetters == 0 {
+		if truth.Messages < 300 || truth.Duplicates == 0 || truth.LostAcks == 0 || truth.Failures == 0 || truth.DeadLetters+truth.Lost+truth.Republished == 0 {
 			return false
+		}
+		for _, reason := range reasonsOf(pipeline) {
+			if truth.Deaths[reason] == 0 {
+				return false
+			}
 		}
 		if pipeline.Stuck > 0 && truth.Looping < 3 || pipeline.Poison > 0 && truth.GaveUp == 0 || pipeline.Crash > 0 && truth.Crashes == 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// reasonsOf are those for which messages of a pipeline die.
+func reasonsOf(p playground.PipelineConfig) []string {
+	var reasons []string
+	add := func(so bool, reason string) {
+		if so {
+			reasons = append(reasons, reason)
+		}
+	}
+	add(p.RetryDelay == 0 && !p.DeadLetterMissing, dedup.DeathRejected)
+	add(p.DeliveryLimit > 0, dedup.DeathDeliveryLimit)
+	add(p.MessageTTL > 0, dedup.DeathExpired)
+	add(p.MaxLength > 0, dedup.DeathMaxLength)
+	return reasons
 }
 
 func servedReport(t *testing.T, ledger *playground.Ledger) playground.Report {
@@ -99,8 +124,15 @@ func servedReport(t *testing.T, ledger *playground.Ledger) playground.Report {
 
 func checkSums(t *testing.T, truth playground.Truth) {
 	t.Helper()
-	if in, out := truth.Published+truth.Resent, truth.Messages+truth.DeadLetters+truth.Queued; in != out {
-		t.Errorf("published + resent = %d, acked + dead-lettered + queued = %d", in, out)
+	if in, out := truth.Published+truth.Resent+truth.Requeued, truth.Messages+truth.DeadLetters+truth.Lost+truth.Queued; in != out {
+		t.Errorf("published + resent + requeued = %d, acked + dead-lettered + lost + queued = %d", in, out)
+	}
+	var deaths int64
+	for _, n := range truth.Deaths {
+		deaths += n
+	}
+	if deaths != truth.DeadLetters {
+		t.Errorf("%d dead letters by reason, %d in all", deaths, truth.DeadLetters)
 	}
 	if sum := truth.Processed + truth.Duplicates + truth.InFlightAcked + truth.GaveUp; truth.Messages != sum {
 		t.Errorf("messages = %d, processed + duplicates + in-flight acked + given up = %d", truth.Messages, sum)
@@ -116,14 +148,69 @@ func checkSums(t *testing.T, truth playground.Truth) {
 	}
 }
 
-// checkQueues compares the depths of source and dead-letter queue. A looping message is held by a consumer or ready.
+// checkQueues compares the depths of source and dead-letter queue, and the reasons in the latter, with the ledger. A looping
+// message is held by a consumer or ready.
 func checkQueues(t *testing.T, broker *servers.RabbitMQ, pipeline playground.PipelineConfig, truth playground.Truth) {
 	t.Helper()
 	waitUntil(t, 5*time.Second, "the depths of "+pipeline.Name+" equal the ledger", func() bool {
-		return depth(t, broker, pipeline.DeadLetterQueue()) == truth.DeadLetters && depth(t, broker, pipeline.Name) == truth.Queued
+		return depth(t, broker, pipeline.DeadLetterQueue()) == truth.Buried() && depth(t, broker, pipeline.Name) == truth.Queued
 	})
+	want := maps.Clone(truth.Deaths)
+	if truth.Republished > 0 {
+		want[""] = truth.Republished
+	}
+	if diff := cmp.Diff(want, buried(t, broker, pipeline.DeadLetterQueue())); diff != "" {
+		t.Errorf("reasons in the dead-letter queue (-ledger +broker):\n%s", diff)
+	}
+	if pipeline.DeadLetterMissing && (truth.Lost == 0 || truth.DeadLetters > 0) {
+		t.Errorf("without a dead-letter exchange %d were lost and %d dead-lettered", truth.Lost, truth.DeadLetters)
+	}
+	if pipeline.RetryDelay > 0 {
+		checkDelay(t, truth)
+	}
 	if pipeline.Stuck > 0 && truth.Queued != int64(pipeline.Stuck) {
 		t.Errorf("%d messages queued, want the %d that loop", truth.Queued, pipeline.Stuck)
+	}
+}
+
+// checkDelay expects every message to have been away for the 3 s of the retry queue, in which it waited for its retry.
+func checkDelay(t *testing.T, truth playground.Truth) {
+	t.Helper()
+	if truth.Delayed == 0 || truth.Delay.Count() != truth.Delayed {
+		t.Errorf("%d messages were delayed, %d came back", truth.Delayed, truth.Delay.Count())
+	}
+	early := int64(0)
+	for i, bound := range dedup.LatencyBounds() {
+		if bound <= 2.5 {
+			early += truth.Delay.Buckets[i]
+		}
+	}
+	if early > 0 {
+		t.Errorf("%d of %d messages came back before their delay", early, truth.Delayed)
+	}
+}
+
+// buried takes everything out of a dead-letter queue and counts it by the broker's reason for the newest death; none is
+// the empty one.
+func buried(t *testing.T, broker *servers.RabbitMQ, queue string) map[string]int64 {
+	t.Helper()
+	connection, err := amqp.Dial(broker.AMQPURL(broker.Admin()))
+	must(t, err)
+	defer connection.Close()
+	channel, err := connection.Channel()
+	must(t, err)
+	counts := map[string]int64{}
+	for {
+		message, ok, err := channel.Get(queue, true)
+		must(t, err)
+		if !ok {
+			return counts
+		}
+		reason := ""
+		if deaths, ok := message.Headers["x-death"].([]any); ok {
+			reason, _ = deaths[0].(amqp.Table)["reason"].(string)
+		}
+		counts[reason]++
 	}
 }
 
@@ -145,6 +232,8 @@ func depth(t *testing.T, broker *servers.RabbitMQ, queue string) int64 {
 
 var jsonSuccess = regexp.MustCompile(`^\{"status": "success", "result": \{"id": "[a-z]+-1-[0-9]{7}", "note": "(\\u[0-9a-f]{4}){4}"\}, "time": [0-9]{10}\.[0-9]{1,6}\}$`)
 
+var timestamped = regexp.MustCompile(`^[0-9]{13}$`)
+
 func checkMarkers(t *testing.T, client *redis.Client, pipeline playground.PipelineConfig, truth playground.Truth) {
 	t.Helper()
 	var done, processing, endless, givenUp int64
@@ -159,6 +248,8 @@ func checkMarkers(t *testing.T, client *redis.Client, pipeline playground.Pipeli
 		ttl, err := client.PTTL(t.Context(), key).Result()
 		must(t, err)
 		switch {
+		case pipeline.Scheme == playground.Timestamp && timestamped.MatchString(value):
+			done++
 		case strings.HasPrefix(key, "retry:"):
 			if value == "5" {
 				givenUp++
@@ -187,7 +278,11 @@ func checkMarkers(t *testing.T, client *redis.Client, pipeline playground.Pipeli
 		t.Errorf("%d retry counters at 5, want the %d messages given up", givenUp, truth.GaveUp)
 	}
 	// Work whose ack was lost is done although it was not counted as processed: its redelivery is a duplicate.
-	if want := truth.Processed + truth.LostAcks; done != want {
+	want := truth.Processed + truth.LostAcks
+	if pipeline.Scheme == playground.Timestamp {
+		want += truth.Abandoned // its marker looks like one of work that was done
+	}
+	if done != want {
 		t.Errorf("%d markers are done, want processed + lost acks = %d", done, want)
 	}
 }
@@ -278,7 +373,7 @@ func TestAKnobIsTurnedByNameOrRefusedWithTheReason(t *testing.T) {
 func TestOnlyTheNamedPipelinesAreOpened(t *testing.T) {
 	config := playground.DefaultConfig()
 	for _, bad := range []string{"", "orders,nobody", "orders,orders"} {
-		if err := config.Only(bad); err == nil || len(config.Pipelines) != 5 {
+		if err := config.Only(bad); err == nil || len(config.Pipelines) != 9 {
 			t.Errorf("%q: %v, %d pipelines", bad, err, len(config.Pipelines))
 		}
 	}
