@@ -98,6 +98,10 @@ func (p PipelineConfig) DeadLetterQueue() string { return p.Name + ".dlq" }
 // RetryQueue is the name of the queue in which failed messages wait, where RetryDelay asks for one.
 func (p PipelineConfig) RetryQueue() string { return p.Name + ".retry" }
 
+// Astray is true where the topology alone does not lead to the dead-letter queue, or not only there: to the retry queue
+// instead, or also to the examiner's. The dashboard must be told its name.
+func (p PipelineConfig) Astray() bool { return p.examined() || p.RetryDelay > 0 }
+
 // examined is true where the broker itself makes dead letters, so that only it knows of which messages.
 func (p PipelineConfig) examined() bool {
 	return p.DeliveryLimit > 0 || p.MessageTTL > 0 || p.MaxLength > 0
@@ -127,9 +131,9 @@ func DefaultConfig() Config {
 			Failure: 0.005, Poison: 0.015, Crash: 0.004, Reject: 0.004, Work: 20 * time.Millisecond, Spread: 0.6, DeliveryLimit: 4, Inherited: true},
 		{Name: "notifications", Scheme: Timestamp, DB: 6, Rate: 60, Delay: restful, Burst: 4 * time.Second, Rest: 176 * time.Second, Consumers: 1, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.005, Reject: 0.01, RejectMarked: 0.01, Work: 50 * time.Millisecond, Spread: 0.3, DeadLetterPolicy: true, MessageTTL: 5 * time.Second, MaxLength: 120, Inherited: true},
-		{Name: "invoices", Scheme: TextStatus, DB: 7, Rate: 3, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
+		{Name: "invoices", Scheme: TextStatus, DB: 7, Rate: 3, Consumers: 2, Prefetch: 5, Resend: 0.02,
 			Failure: 0.03, Poison: 0.002, Work: 25 * time.Millisecond, Spread: 0.6, RetryDelay: 4 * time.Second, Inherited: true},
-		{Name: "loyalty", Scheme: TextStatus, DB: 8, Rate: 3, Consumers: 1, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
+		{Name: "loyalty", Scheme: TextStatus, DB: 8, Rate: 3, Consumers: 1, Prefetch: 5, Resend: 0.02,
 			Failure: 0.005, Reject: 0.02, Work: 10 * time.Millisecond, Spread: 0.5, DeadLetterMissing: true},
 	}}.withTimes()
 }

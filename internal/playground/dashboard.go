@@ -47,10 +47,9 @@ func keysOf(scheme SchemeName) string {
 	return `match: "msg:*", exclude: ["msg:dedup:*"]`
 }
 
-// deadLettersOf names the dead-letter queue where the topology alone leads to another: to the retry queue, or to the
-// examiner's beside it. Elsewhere the dashboard finds it.
+// deadLettersOf names the dead-letter queue where the dashboard cannot find it by itself.
 func deadLettersOf(pipeline PipelineConfig) string {
-	if pipeline.examined() || pipeline.RetryDelay > 0 {
+	if pipeline.Astray() {
 		return "[" + pipeline.DeadLetterQueue() + "]"
 	}
 	return "auto"

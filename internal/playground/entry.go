@@ -73,13 +73,16 @@ func (e *entry) completed(id string) bool {
 	return e.workCount(id).completed > 0
 }
 
-// inherited puts a dead letter of an earlier day on record, and whether its work was done then.
-func (e *entry) inherited(id string, done bool) {
+// inherited puts a dead letter of an earlier day on record, with what its marker tells or hides.
+func (e *entry) inherited(id string, marker remnant) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.truth.Inherited++
-	if done {
+	switch marker {
+	case finished:
 		e.setWorkCount(id, workCount{started: 1, completed: 1})
+	case working, stuck:
+		e.dead[id] = true
 	}
 }
 

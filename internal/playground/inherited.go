@@ -165,7 +165,7 @@ func (e estate) layOut(ctx context.Context) error {
 		if acked, err := confirmation.WaitContext(ctx); err != nil || !acked {
 			return fmt.Errorf("publish %s: the broker did not take it: %w", id, err)
 		}
-		e.entry.inherited(id, h.marker == finished)
+		e.entry.inherited(id, h.marker)
 	}
 	return nil
 }

