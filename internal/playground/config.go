@@ -72,8 +72,8 @@ type PipelineConfig struct {
 	RequeueDelay time.Duration
 	// Report makes consumers count their outcomes in the Redis hash dedupstats:{Name}.
 	Report bool
-	// DeadLetterPolicy routes dead letters by a policy through a direct exchange; otherwise queue arguments and the
-	// default exchange do.
+	// DeadLetterPolicy says by a policy what dies and goes where, through a direct exchange; otherwise arguments of the
+	// queue do, which lead through the default exchange where nobody has to examine the deaths.
 	DeadLetterPolicy bool
 	// DeliveryLimit makes source and dead-letter queue quorum queues and is how many returns to the source a message
 	// survives; 0 keeps both classic and without a limit.
@@ -85,7 +85,8 @@ type PipelineConfig struct {
 	// time; a consumer that gives a message up then publishes it to the dead-letter queue itself. TextStatus only: no
 	// other scheme gives up. Nothing is refused before its work then: it would go round for ever. 0 retries at once.
 	RetryDelay time.Duration
-	// DeadLetterMissing names a dead-letter exchange that nobody declares: the broker drops what is rejected.
+	// DeadLetterMissing names a dead-letter exchange that nobody declares: the broker drops what is rejected. It is not for
+	// pipelines with one of the limits above: nobody can count what these drop.
 	DeadLetterMissing bool
 	// Inherited puts dead letters of an earlier day into the dead-letter queue when the shop opens, and their markers,
 	// in every state, into the store.

@@ -41,7 +41,7 @@ func (f fate) rejected(id string) bool {
 }
 
 func (f fate) rejectedMarked(id string) bool {
-	return f.happens(f.config.RejectMarked, "reject marked", id, 0)
+	return f.config.RetryDelay == 0 && f.happens(f.config.RejectMarked, "reject marked", id, 0)
 }
 
 // crashes concerns the first attempt only: a message that killed every consumer would never leave the queue.

@@ -58,7 +58,8 @@ type Truth struct {
 	Abandoned int64 `json:"abandoned"`
 	// DoubleEffects counts works that were completed for a message whose work had been completed before.
 	DoubleEffects int64 `json:"double_effects"`
-	// SettledAgain counts settlements of a copy that was settled before: the broker lost the first, as at a restart.
+	// SettledAgain counts settlements of a copy that was settled before: the broker lost the first, as at a restart, or a
+	// requeue was cut off and sent the copy twice.
 	SettledAgain int64 `json:"settled_again"`
 	StoreErrors  int64 `json:"store_errors"`
 	// Ack is the time from the arrival of a delivery to its ack, Work the time of the work of a settled attempt.

@@ -215,18 +215,14 @@ func buried(t *testing.T, broker *servers.RabbitMQ, queue string) map[string]int
 	channel, err := connection.Channel()
 	must(t, err)
 	counts := map[string]int64{}
-	for {
-		message, ok, err := channel.Get(queue, true)
-		must(t, err)
-		if !ok {
-			return counts
-		}
+	for _, letter := range takeAll(t, channel, queue) {
 		reason := ""
-		if deaths, ok := message.Headers["x-death"].([]any); ok {
+		if deaths, ok := letter.Headers["x-death"].([]any); ok {
 			reason, _ = deaths[0].(amqp.Table)["reason"].(string)
 		}
 		counts[reason]++
 	}
+	return counts
 }
 
 func depth(t *testing.T, broker *servers.RabbitMQ, queue string) int64 {
@@ -372,12 +368,16 @@ func TestAKnobIsTurnedByNameOrRefusedWithTheReason(t *testing.T) {
 	must(t, config.Set("orders.resend=0.5"))
 	must(t, config.Set("*.work=3ms"))
 	must(t, config.Set("orders.max-processing=8s"))
+	must(t, config.Set("orders.inherited=true"))
+	must(t, config.Set("orders.message-ttl=4s"))
 	orders, _ := config.Pipeline("orders")
-	if orders.Resend != 0.5 || orders.Work != 3*time.Millisecond || orders.MaxProcessing != 8*time.Second {
+	if orders.Resend != 0.5 || orders.Work != 3*time.Millisecond || orders.MaxProcessing != 8*time.Second ||
+		!orders.Inherited || orders.MessageTTL != 4*time.Second {
 		t.Errorf("orders = %+v", orders)
 	}
 	for _, bad := range []string{"", "orders", "orders.resend", "orders.resend=2", "orders.resend=NaN", "orders.nothing=1",
-		"nobody.resend=0.1", "orders.work=soon", "orders.stuck=-1", "orders.max-processing=0s"} {
+		"nobody.resend=0.1", "orders.work=soon", "orders.stuck=-1", "orders.max-processing=0s", "orders.inherited=perhaps",
+		"orders.max-length=-1", "orders.retry-delay=11m"} {
 		if err := config.Set(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		} else if !strings.Contains(err.Error(), strconv.Quote(bad)) {
