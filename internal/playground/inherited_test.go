@@ -100,20 +100,6 @@ func waitingFor(p playground.PipelineConfig) int64 {
 	return 0
 }
 
-// takeAll empties a dead-letter queue.
-func takeAll(t *testing.T, channel *amqp.Channel, queue string) []amqp.Delivery {
-	t.Helper()
-	var letters []amqp.Delivery
-	for {
-		letter, ok, err := channel.Get(queue, true)
-		must(t, err)
-		if !ok {
-			return letters
-		}
-		letters = append(letters, letter)
-	}
-}
-
 // requeue sends a dead letter to its source by the default exchange, as the dashboard does.
 func requeue(t *testing.T, channel *amqp.Channel, source string, letter amqp.Delivery) {
 	t.Helper()
