@@ -416,6 +416,9 @@ func (c *modelConn) close() error {
 		return nil
 	}
 	c.flushAll()
+	if c.source != nil && len(c.source.held) > 0 {
+		c.m.violate("closed with %d messages in hand, which quorum queues count against their delivery limit", len(c.source.held))
+	}
 	if c.sink != nil {
 		for _, f := range c.sink.flying { // nobody reads the answers any more
 			f.lost = true

@@ -278,7 +278,16 @@ func TestARunStopsAtTheFirstMessageThatItHasSentItself(t *testing.T) {
 		tr := newTrial(30)
 		tr.m.queues["a"].bounces = "dead"
 		tr.cfg.Limit = 60 // it was resumed, and the queue has grown by what it sent
+		tr.cfg.Single = true
+		var asked int
+		tr.decider = deciderFunc(func(ctx context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+			asked += len(l)
+			return decider{}.Decide(ctx, l)
+		})
 		result := tr.mustStop(t, requeue.StopBounced)
+		if asked != 30 {
+			t.Errorf("it was decided on %d messages: a marker may have been cleared for one that is not sent", asked)
+		}
 		if result.Moved != 30 || result.Bounced != 1 || tr.depth("dead") != 30 {
 			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
 		}
