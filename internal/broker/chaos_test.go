@@ -160,6 +160,7 @@ func (p *chaosProxy) reset() {
 }
 
 func TestRunsThroughABadNetwork(t *testing.T) {
+	t.Parallel()
 	b := startMovingBroker(t, servers.RabbitMQOptions{})
 	for name, test := range map[string]struct {
 		harm  toxic

@@ -13,6 +13,7 @@ import (
 )
 
 func TestRunsSurviveTheirBroker(t *testing.T) {
+	t.Parallel()
 	b := startMovingBroker(t, servers.RabbitMQOptions{})
 	t.Run("an alarm of memory pauses a run, and nothing of ours is stuck", b.alarmPauses)
 	t.Run("publishing into an alarm ends within the deadline of a write", b.alarmBoundsWrites)

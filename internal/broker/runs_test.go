@@ -100,6 +100,7 @@ func conserved(t *testing.T, channel *amqp.Channel, prefix string, n int, queues
 }
 
 func TestRunsOnARealBroker(t *testing.T) {
+	t.Parallel()
 	b := startMovingBroker(t, servers.RabbitMQOptions{Plugins: []string{"rabbitmq_shovel", "rabbitmq_shovel_management"}})
 	t.Run("messages of every shape arrive as they were, without side copies", b.movesZoo)
 	t.Run("a target that is missing keeps every message in the dead-letter queue, where the shovel loses all", b.missingTarget)
