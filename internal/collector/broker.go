@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -225,6 +226,9 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		if _, known := was[ref]; !known && wasComplete {
 			b.born[ref] = s.At
 		}
+	}
+	if b.complete { // queues that come and go, as replies do, must not be remembered for ever
+		maps.DeleteFunc(b.born, func(ref dedup.QueueRef, _ time.Time) bool { return b.queues[ref] == nil })
 	}
 	if topology.topology.At.IsZero() {
 		b.index = nil

@@ -1,0 +1,123 @@
+package admin
+
+import "time"
+
+// A JobState is where a job stands.
+type JobState string
+
+// The states of a job.
+const (
+	JobRunning JobState = "running"
+	// JobCanary: the first messages are sent; JobWatching: they are being watched before the rest follows.
+	JobCanary   JobState = "canary"
+	JobWatching JobState = "watching"
+	JobPaused   JobState = "paused"
+	// JobWaiting: the broker is not there or in alarm; it goes on by itself.
+	JobWaiting JobState = "waiting"
+	// The final states.
+	JobDone      JobState = "done"
+	JobCancelled JobState = "cancelled"
+	JobStopped   JobState = "stopped"
+)
+
+// Final reports whether a job in this state will not go on.
+func (s JobState) Final() bool { return s == JobDone || s == JobCancelled || s == JobStopped }
+
+// A Job is a plan of a move that is being or was carried out.
+type Job struct {
+	ID     string
+	Plan   MovePlan
+	By     string
+	Reason string
+	State  JobState
+	// Why says why it is paused, waits or was stopped, in words; empty otherwise.
+	Why     string
+	Started time.Time
+	Ended   time.Time // zero until it is final
+	// Limit is the most messages that it takes: those that were ready when it began.
+	Limit int64
+	Counts
+	// Resumed counts how often it went on after the program or the connection had ended; each may have made up to 256 copies.
+	Resumed int
+	// Rate is the measured rate of the last seconds, per second.
+	Rate float64
+	// Canary is the verdict on the first messages; nil without a canary or before it.
+	Canary *CanaryVerdict
+	// Aftermath is what became of the messages, by class and marker; nil before it is known.
+	Aftermath *Aftermath
+	// Arrived is how many messages came into the dead-letter queue since the job began; nil while unknown.
+	Arrived *int64
+	// Failures are the last messages that did not go through, newest first, at most 50.
+	Failures []JobItem
+}
+
+// Counts are how many messages of a job went where. Every message that was taken is in exactly one of them.
+type Counts struct {
+	// Moved are at their target and out of the dead-letter queue.
+	Moved int64
+	// Left were looked at and left where they are; Bounced came back during the run and were left too; Guarded were left because
+	// they were requeued too often.
+	Left    int64
+	Bounced int64
+	Guarded int64
+	// Returned found no queue, Rejected were refused by a full target: both are still where they were.
+	Returned int64
+	Rejected int64
+	// Unknown were published without an answer: they are in the dead-letter queue, and may be at the target as well.
+	Unknown int64
+	// Cleared are the markers that were cleared before their message was sent.
+	Cleared int64
+}
+
+// A JobItem is one message of a job.
+type JobItem struct {
+	Seq     int64
+	At      time.Time
+	Ref     string
+	ID      string
+	Target  string
+	Class   Class
+	Outcome string // moved, left, bounced, guarded, returned, rejected, unknown
+	Text    string
+}
+
+// A CanaryVerdict says whether the first messages went well.
+type CanaryVerdict struct {
+	Sent int
+	At   time.Time
+	// Done, Failed, Processing and None count their markers; Back those that are in the dead-letter queue again.
+	Done       int
+	Failed     int
+	Processing int
+	None       int
+	Back       int
+	// Good is true when the rest may follow; Text says why or why not.
+	Good bool
+	Text string
+}
+
+// An Aftermath is what became of the messages that a job moved, as far as markers tell.
+type Aftermath struct {
+	At time.Time
+	// Asked is how many of the moved messages were looked up: those with an id, at most MaxScan.
+	Asked   int
+	Results map[Class]map[string]int // by class: done, failed, processing, none, back, unknown
+	// RateBefore and RateAfter are the duplicate rate of the pipeline, 0..1; nil when unknown.
+	RateBefore *float64
+	RateAfter  *float64
+}
+
+// A JobSummary is a job in a list.
+type JobSummary struct {
+	ID       string
+	Do       Move
+	Pipeline string
+	Queue    string
+	By       string
+	Reason   string
+	State    JobState
+	Started  time.Time
+	Ended    time.Time
+	Limit    int64
+	Counts
+}

@@ -1,0 +1,112 @@
+package admin
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A Letter is a dead letter as a scan saw it, with everything that is known of it.
+type Letter struct {
+	dedup.DeadLetter
+	// ID is the message id under the pipeline's rule; empty when it has none, and NoID says why.
+	ID   string
+	NoID string
+	// Target is the queue that a requeue sends it to; empty when the death history does not say, and NoTarget says why.
+	Target   string
+	NoTarget string
+	// Exception is the kind of failure that a framework wrote into the headers, Failure its message; empty when none did.
+	Exception string
+	Failure   string
+	// Requeues is how often this dashboard has requeued it.
+	Requeues int
+	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
+	Marker     *dedup.Sighting
+	Prediction Prediction
+}
+
+// A ScanRequest asks for a look at the head of a dead-letter queue. Looking has side effects: the page that offers it says so.
+type ScanRequest struct {
+	Pipeline string
+	Queue    string
+	// Limit is the most messages, 1 to MaxScan.
+	Limit int
+}
+
+// MaxScan is the most messages that a scan holds, MaxScanBytes the most bytes of their bodies.
+const (
+	MaxScan      = 10_000
+	MaxScanBytes = 64 << 20
+)
+
+// ScanLife is how long a scan is kept, in memory alone. A newer scan of the same queue takes its place.
+const ScanLife = 15 * time.Minute
+
+// A Scan is what the head of a dead-letter queue held at one moment.
+type Scan struct {
+	ID       string
+	Pipeline string
+	Queue    dedup.QueueRef
+	By       string
+	At       time.Time
+	Took     time.Duration
+	// Ready is the number of messages that were ready; Letters are those that were looked at, oldest first.
+	Ready   int64
+	Letters []Letter
+	// Short says why fewer were looked at than were asked for; empty when not.
+	Short string
+	// Effects are what the look did to the queue, in words.
+	Effects []string
+	// StoreFailed says why no marker could be looked up; empty when they could.
+	StoreFailed string
+	Classes     Tally
+}
+
+// A QueueView is a dead-letter queue as its page shows it.
+type QueueView struct {
+	Pipeline string
+	Queue    dedup.DeadLetterQueue
+	// WhyNoScan says why it must not be looked at, WhyNotSelective why messages cannot be picked out of it, WhyNoMove why nothing
+	// can be moved out of it at all; each is empty when it can.
+	WhyNoScan       string
+	WhyNotSelective string
+	WhyNoMove       string
+	// Effects are what a look will do to the queue, in words, to be shown before it.
+	Effects []string
+	// Scan is the newest one that is still kept; nil when there is none.
+	Scan *Scan
+	// Job is the job that is moving its messages now; empty when there is none.
+	Job string
+}
+
+// A GroupKey says what letters are grouped by.
+type GroupKey string
+
+// The keys of groups.
+const (
+	ByReason    GroupKey = "reason"
+	BySource    GroupKey = "source"
+	ByRoute     GroupKey = "route"
+	ByException GroupKey = "exception"
+	ByType      GroupKey = "type"
+	ByHour      GroupKey = "hour"
+)
+
+// GroupKeys returns every key in the order in which pages show them.
+func GroupKeys() []GroupKey {
+	return []GroupKey{ByReason, BySource, ByRoute, ByException, ByType, ByHour}
+}
+
+// A Group is the letters of a scan that share a value.
+type Group struct {
+	// Value is what they share, "" where they have none.
+	Value string
+	// Filter is the filter that selects exactly this group.
+	Filter string
+	Count  int
+	Bytes  int64
+	// First and Last are the times of the oldest and newest first deaths; zero when none is known.
+	First   time.Time
+	Last    time.Time
+	Classes Tally
+}

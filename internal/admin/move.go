@@ -1,0 +1,116 @@
+package admin
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A Move is what a job does with messages.
+type Move string
+
+// The moves.
+const (
+	// Requeue sends dead letters to the queues that they came from.
+	Requeue Move = "requeue"
+	// Discard sends dead letters to a parking queue; RestoreLetters sends them back from there to their dead-letter queue.
+	Discard        Move = "discard"
+	RestoreLetters Move = "restore_letters"
+)
+
+// A MoveRequest asks for the plan of a move. Refs, Filter and Whole exclude one another.
+type MoveRequest struct {
+	Do       Move
+	Pipeline string
+	// Queue is the dead-letter queue; of a restore too, whose messages come from its parking queue.
+	Queue string
+	// Scan is the scan that the selection was made from; empty for Whole.
+	Scan string
+	// Refs selects single messages of the scan.
+	Refs []string
+	// Filter selects all that match, in the whole queue: those of the scan, and those behind it. It is frozen with the plan.
+	Filter string
+	// Whole takes everything that was ready when the job began.
+	Whole bool
+	// Choices says what to do with each class; a class without one is kept as it is, except swallowed, blocks and unknown, which are
+	// left out where messages can be left out.
+	Choices map[Class]Choice
+	// Canary is how many messages go first, to be judged before the rest; 0 for none.
+	Canary int
+	// Rate is the most messages per second; 0 for DefaultRate, negative for no limit.
+	Rate float64
+	// Edit replaces parts of the one message of Refs; nil for none.
+	Edit *Edit
+}
+
+// DefaultRate is the most messages per second unless another rate is asked for.
+const DefaultRate = 500
+
+// An Edit is a change of one message before it is requeued.
+type Edit struct {
+	Body        []byte
+	ContentType string
+	MessageID   string
+	// Headers holds headers that are set, Remove those that are taken away. Those that the broker or this dashboard owns cannot be.
+	Headers map[string]string
+	Remove  []string
+}
+
+// A MovePlan is a frozen selection with what will happen to it. Making one changes nothing.
+type MovePlan struct {
+	ID      string
+	Made    time.Time
+	By      string
+	Request MoveRequest
+	Broker  string
+	Source  dedup.QueueRef
+	// Parking is the queue that discarded messages go to; empty for a requeue.
+	Parking string
+	// Ready is the number of messages that were ready; Scanned how many of them were looked at, at ScannedAt; Matching how many of
+	// those are selected.
+	Ready     int64
+	Scanned   int
+	ScannedAt time.Time
+	Matching  int
+	// Targets counts the selected messages that were looked at by the queue that they go to.
+	Targets map[string]int
+	Classes Tally
+	// Choices is what will be done with each class.
+	Choices map[Class]Choice
+	// Letters are the selected messages that were looked at, without bodies, at most MaxPlanned.
+	Letters []PlannedLetter
+	// Guards are what speaks against it. One that is Blocking refuses it.
+	Guards []Guard
+	// Confirm is what must be typed; empty when a reason is enough.
+	Confirm string
+	// Takes is an estimate of the time that it takes.
+	Takes time.Duration
+}
+
+// A PlannedLetter is one message of a plan, without its body and headers.
+type PlannedLetter struct {
+	Ref         string
+	ID          string
+	BusinessKey string
+	Target      string
+	Bytes       int
+	Prediction  Prediction
+	// Choice is what will be done with it.
+	Choice Choice
+}
+
+// A Guard is something that speaks against a move.
+type Guard struct {
+	Text     string
+	Blocking bool
+}
+
+// A StartRequest asks to carry out a plan.
+type StartRequest struct {
+	PlanID string
+	// Reason is why, for the audit: 3 to 500 characters.
+	Reason  string
+	Confirm string
+	// Token makes a repeated request harmless, as in ExecuteRequest.
+	Token string
+}

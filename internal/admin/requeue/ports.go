@@ -1,0 +1,66 @@
+// Package requeue moves messages from one queue to others so that a crash at any instant can at worst copy some and never
+// loses one: it acks a message at its source only after the broker has confirmed it at its target.
+package requeue
+
+import (
+	"context"
+	"io"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Ends opens the two ends of a run. Each open is a connection of its own: a broker that is short of memory stops reading from
+// whoever publishes, and must not stop reading acks with it.
+type Ends interface {
+	// Source opens a queue to take messages from.
+	Source(ctx context.Context, queue dedup.QueueRef, take Taking) (Source, error)
+	// Sink opens a way to queues of a vhost; at most window publishes may be without an answer at once.
+	Sink(ctx context.Context, vhost string, window int) (Sink, error)
+}
+
+// Taking says how messages are taken from a source.
+type Taking struct {
+	// Held is how many messages are held unsettled at most. A source that consumes has them sent ahead.
+	Held int
+	// Single takes each message by itself when it is asked for, so that none is held that was not asked for.
+	Single bool
+}
+
+// A Source hands out the messages of one queue and holds each until it is settled. Its methods may be called from several
+// goroutines. After an error of any method the source is of no use any more: whatever it held is in the queue again.
+type Source interface {
+	// Next returns the next message; io.EOF when the queue has none ready.
+	Next(ctx context.Context) (dedup.Delivery, error)
+	// Ack takes exactly this message out of the queue.
+	Ack(tag uint64) error
+	// Release puts exactly this message back.
+	Release(tag uint64) error
+	io.Closer
+}
+
+// A Sink publishes persistent messages to queues by the default exchange, mandatory and with confirms.
+type Sink interface {
+	// Publish sends a message to a queue. It never blocks for longer than a write may take. After an error the sink is of no use.
+	Publish(ctx context.Context, queue string, m dedup.Message) error
+	// Answer returns the answer to the oldest publish that has none yet. It is called by one goroutine, once for each publish that
+	// returned no error. When the connection has ended it answers AnswerLost at once.
+	Answer(ctx context.Context) (dedup.Answer, error)
+	// Blocked says why the broker has stopped reading what is published; empty when it reads.
+	Blocked() string
+	io.Closer
+}
+
+// A Decider says what becomes of messages before any of them is published. It may clear their markers, which must happen first.
+// An error stops the run, and the messages stay where they are.
+type Decider interface {
+	Decide(ctx context.Context, letters []dedup.DeadLetter) ([]Decision, error)
+}
+
+// A Decision is what becomes of one message.
+type Decision struct {
+	// Target is the queue that the message goes to; empty leaves it where it is, and Why says why.
+	Target string
+	Why    string
+	// Message is what is sent in its stead, after an edit; nil for the message itself.
+	Message *dedup.Message
+}
