@@ -36,6 +36,7 @@ type Source struct {
 	requests sync.Mutex
 	mu       sync.Mutex
 	held     map[uint64]struct{}
+	acks     acks
 	closed   bool
 }
 
@@ -52,6 +53,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 		return nil, err
 	}
 	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, held: map[uint64]struct{}{}}
+	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.channel.Ack(tag, multiple) }, s.flush)
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
 	if single {
@@ -188,14 +190,22 @@ func (s *Source) ready() (int, error) {
 	return q.Messages, err
 }
 
-// Ack takes exactly this message out of the queue.
+// Ack takes exactly this message out of the queue. The broker hears of it within 5 ms, together with others.
 func (s *Source) Ack(tag uint64) error {
-	return s.settle(tag, func() error { return s.link.channel.Ack(tag, false) })
+	return s.settle(tag, func() error {
+		if s.deliveries == nil {
+			return s.link.channel.Ack(tag, false)
+		}
+		return s.acks.add(tag)
+	})
 }
 
 // Release puts exactly this message back.
 func (s *Source) Release(tag uint64) error {
-	return s.settle(tag, func() error { return s.link.channel.Nack(tag, false, true) })
+	return s.settle(tag, func() error {
+		s.acks.skip(tag)
+		return s.link.channel.Nack(tag, false, true)
+	})
 }
 
 // settle guards against a tag that is not held, for which the broker would close the channel.
@@ -215,6 +225,15 @@ func (s *Source) settle(tag uint64, send func() error) error {
 	return nil
 }
 
+// flush sends the acks that wait. One that fails has ended the channel, which the next call of any method finds out.
+func (s *Source) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.acks.flush(); err != nil {
+		s.link.mover.log.Debug("acks could not be sent", "broker", s.link.mover.name, "error", err)
+	}
+}
+
 // Close gives back at once all that is held, what was sent ahead too, and ends the connection. A second call does nothing.
 func (s *Source) Close() error {
 	s.mu.Lock()
@@ -224,6 +243,7 @@ func (s *Source) Close() error {
 	}
 	s.closed = true
 	held := len(s.held)
+	_ = s.acks.flush() // where it fails, the channel has ended
 	s.mu.Unlock()
 	guard := time.AfterFunc(closeTimeout, s.link.abort)
 	defer guard.Stop()
