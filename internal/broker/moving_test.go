@@ -156,6 +156,8 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("a second source of a classic queue is told that it is in use", b.excludes)
 	t.Run("a source that takes single messages holds none that was not asked for", b.takesSingle)
 	t.Run("a queue that is deleted under a source ends it with words", b.deletedUnderSource)
+	t.Run("a stream gives no single message", b.deniesStreams)
+	t.Run("a connection with TLS needs an authority that is trusted", b.securesByTLS)
 	t.Run("each publish has its own answer among 10,000 that are confirmed and returned in turns", b.tellsReturnsApart)
 	t.Run("equal messages of which some are returned are counted right", b.tellsEqualReturnsApart)
 	t.Run("a full queue that rejects is told from a missing one", b.tellsRejected)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -114,4 +116,15 @@ func (b *movingBroker) deletedUnderSource(t *testing.T) {
 		checkAct(t, err, NoQueue, "no queue")
 		must(t, source.Close())
 	}
+}
+
+func (b *movingBroker) deniesStreams(t *testing.T) {
+	channel := b.admin(t)
+	queue := declare(t, channel, "read.stream.dead", amqp.Table{"x-queue-type": "stream"})
+	fill(t, channel, queue.Name, "m", 1)
+	source, err := b.mover.Source(t.Context(), queue, 10, true)
+	must(t, err)
+	_, err = source.Next(t.Context())
+	checkAct(t, err, NotPossible, "this kind of queue cannot do it")
+	must(t, source.Close())
 }
