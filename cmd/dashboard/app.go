@@ -88,7 +88,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Series: history, Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Series: history, Baselines: db.Baselines(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
@@ -102,7 +102,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, Markers: a.singleMarkers(cfg, gate, db, observer, acting), JudgeMarker: dedup.Judge,
-		Sessions: db.Sessions(), Log: log, Version: version(),
+		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
+		Sessions:  db.Sessions(), Log: log, Version: version(),
 	})
 	if err != nil {
 		return nil, unusable("%w", err)

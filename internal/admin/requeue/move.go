@@ -2,7 +2,6 @@ package requeue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -108,12 +107,18 @@ func (p *pass) confirmed(it item) {
 	if len(p.acked) > p.Window {
 		p.acked = p.acked[1:]
 	}
-	p.record(it, Moved, "")
+	if p.doubtful[it.letter.Ref] == 0 {
+		p.record(it, Moved, "")
+		return
+	}
+	p.doubtful[it.letter.Ref]--
+	p.result.Repeated++
+	p.report(it, Moved, "it had moved before, and its ack was lost with the connection: there are two copies")
 }
 
 // failed keeps a message that its target did not take, and stops the run when that is not the fault of the message.
 func (p *pass) failed(it item, outcome Outcome, text string) {
-	p.hand.keep(it.tag)
+	p.hand.fail(it.tag)
 	p.record(it, outcome, text)
 	target := it.decision.Target
 	p.failing[target]++
@@ -141,6 +146,10 @@ func (p *pass) keep(it item) {
 // record counts a message and reports it.
 func (p *pass) record(it item, outcome Outcome, text string) {
 	p.result.add(outcome)
+	p.report(it, outcome, text)
+}
+
+func (p *pass) report(it item, outcome Outcome, text string) {
 	p.reporter.add(Settled{
 		Seq:       it.seq,
 		Ref:       it.letter.Ref,
@@ -207,42 +216,4 @@ func (p *pass) watchBlocked(now time.Time) {
 	case now.Sub(p.blockedSince) >= p.MaxBlocked:
 		p.drain(StopBlocked, "the broker did not read what was published to it for too long: "+why, nil)
 	}
-}
-
-// putBack ends the pass: what has no answer is not known, and all that has not moved goes back, in the order in which it came.
-func (p *pass) putBack() {
-	for _, it := range p.flying {
-		p.record(it, Unknown, "it was published, and no answer came: it may be at its target as well")
-	}
-	p.cancel()
-	close(p.sent)
-	if p.sourceLost {
-		_ = p.source.Close() // who waits for it wakes up
-	}
-	p.stages.Wait()
-	if !p.sourceLost {
-		for _, tag := range p.hand.tags() {
-			if p.source.Release(tag) != nil {
-				break // all that it held is in the queue again
-			}
-		}
-	}
-	_ = p.sink.Close()
-	_ = p.source.Close()
-	p.ear.Wait()
-}
-
-// suspect names the message that a lost connection may be due to, when there was but one on its way.
-func (p *pass) suspect() string {
-	if len(p.flying) != 1 {
-		return ""
-	}
-	return fmt.Sprintf(": each time with message %s on its way to queue %q", p.flying[0].letter.Ref, p.flying[0].decision.Target)
-}
-
-func lostAnswer(text string) error {
-	if text == "" {
-		return errNoAnswer
-	}
-	return errors.New(text)
 }

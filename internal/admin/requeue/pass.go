@@ -2,6 +2,9 @@ package requeue
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -55,6 +58,8 @@ type pass struct {
 	// lost is why a connection ended; nil while both live. A lost source cannot be given anything back.
 	lost       error
 	sourceLost bool
+	// ackLost is true when the last acks may not have been read by the broker.
+	ackLost bool
 }
 
 // An item is a message on its way through a pass.
@@ -94,9 +99,58 @@ func newPass(r *runner, source Source, sink Sink) *pass {
 func (p *pass) run(ctx context.Context) {
 	stageCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
-	p.stages.Go(func() { p.take(stageCtx, p.Limit-p.result.Moved) })
+	limit, moved := p.Limit-p.result.Moved, maps.Clone(p.doubtful)
+	p.stages.Go(func() { p.take(stageCtx, limit, moved) })
 	p.stages.Go(func() { p.judge(stageCtx) })
 	p.ear.Go(func() { p.listen(context.WithoutCancel(ctx)) })
 	p.move(ctx)
 	p.putBack()
+}
+
+// putBack ends the pass: what has no answer is not known, and all that has not moved goes back, in the order in which it came.
+func (p *pass) putBack() {
+	for _, it := range p.flying {
+		p.record(it, Unknown, "it was published, and no answer came: it may be at its target as well")
+	}
+	p.cancel()
+	close(p.sent)
+	if p.sourceLost {
+		p.ackLost = true
+		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
+	}
+	p.stages.Wait()
+	if !p.sourceLost {
+		p.release()
+	}
+	_ = p.sink.Close()
+	p.ear.Wait()
+}
+
+// release puts everything in hand back and closes the source. Only a close in order says that the broker has read the last acks.
+func (p *pass) release() {
+	var err error
+	for _, tag := range p.hand.tags() {
+		if err = p.source.Release(tag); err != nil {
+			break
+		}
+	}
+	p.ackLost = errors.Join(err, p.source.Close()) != nil
+}
+
+// suspect names the message that a lost connection may be due to, when there was but one on its way.
+func (p *pass) suspect() string {
+	if len(p.flying) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("; the last one while message %s was on its way to queue %q", p.flying[0].letter.Ref, p.flying[0].decision.Target)
+}
+
+// errNoAnswer stands for the end of a connection that nobody explained.
+var errNoAnswer = errors.New("the broker ended the connection without an answer to what was published")
+
+func lostAnswer(text string) error {
+	if text == "" {
+		return errNoAnswer
+	}
+	return errors.New(text)
 }

@@ -2,7 +2,6 @@ package requeue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,7 +34,7 @@ func Run(ctx context.Context, ends Ends, cfg Config, decide Decider, report func
 	}
 	r.run(ctx)
 	if err := r.reporter.close(); err != nil && r.err == nil {
-		r.result.Stop, r.result.Text, r.err = StopReport, stopTexts[StopReport], err
+		r.result.Stop, r.result.Text, r.err = StopReport, StopReport.Text(), err
 	}
 	return r.result, r.err
 }
@@ -62,8 +61,7 @@ type runner struct {
 	// losses counts the connections that were lost, fruitless those of them in a row that ended without a message moved.
 	losses    int
 	fruitless int
-	// doubtful counts, by reference, the messages whose ack may have been lost with a connection. One that is taken again has its place
-	// in the limit a second time.
+	// doubtful counts, by reference, the messages that moved and whose ack may have been lost with a connection.
 	doubtful map[string]int
 }
 
@@ -77,7 +75,7 @@ func (r *runner) run(ctx context.Context) {
 		if source == nil {
 			return
 		}
-		r.result.Counts = Counts{Moved: r.result.Moved} // what else was counted has gone back, and is taken again
+		r.result.Counts = Counts{Moved: r.result.Moved, Repeated: r.result.Repeated} // what else was counted has gone back, and is taken again
 		p := newPass(r, source, sink)
 		p.run(ctx)
 		switch {
@@ -86,6 +84,9 @@ func (r *runner) run(ctx context.Context) {
 			r.afterLoss(p)
 		default:
 			r.stop(p.end, "", nil)
+		}
+		if r.result.Stop != "" && p.ackLost && len(p.acked) > 0 {
+			r.result.Text += fmt.Sprintf("; the connection ended with the run: up to %d of the messages that moved may be in the queue as well", len(p.acked))
 		}
 	}
 }
@@ -96,7 +97,7 @@ func (r *runner) stop(why Stop, text string, err error) {
 		return
 	}
 	if text == "" {
-		text = stopTexts[why]
+		text = why.Text()
 	}
 	r.result.Stop, r.result.Text, r.err = why, text, err
 }
@@ -136,6 +137,7 @@ func (r *runner) open(ctx context.Context) (Source, Sink) {
 			}
 			if r.losses > 0 {
 				r.result.Reconnects++
+				r.Reconnected()
 			}
 			return source, sink
 		case ctx.Err() != nil:
@@ -192,22 +194,3 @@ func (r *runner) pause(ctx context.Context, attempt int) bool {
 	}
 	return false
 }
-
-// stopTexts say in words why a run stopped.
-var stopTexts = map[Stop]string{
-	StopLimit:      "as many messages were taken as were ready when it began",
-	StopEmpty:      "the queue has no more messages ready",
-	StopCancelled:  "it was told to stop",
-	StopBounced:    "a message that this run had sent came back: everything behind it in the queue is newer than the run",
-	StopHeld:       "too many messages that are left out would have to be held",
-	StopTarget:     "too many messages could not be sent to their target",
-	StopBlocked:    "the broker did not read what was published to it for too long",
-	StopAge:        "a message has been held for so long that the broker would soon take it away",
-	StopFragile:    "the queue would destroy a message if it came back a few more times",
-	StopDecide:     "it could not be decided what becomes of the messages",
-	StopReport:     "what became of the messages could not be taken down",
-	StopConnection: "the broker could not be reached for too long",
-}
-
-// errNoAnswer stands for the end of a connection that nobody explained.
-var errNoAnswer = errors.New("the broker ended the connection without an answer to what was published")
