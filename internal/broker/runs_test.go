@@ -61,7 +61,7 @@ func always(queue string) *counted {
 func (b *movingBroker) run(t *testing.T, m *Mover, queue dedup.QueueRef, n int, to *counted, change ...func(*requeue.Config)) requeue.Result {
 	t.Helper()
 	cfg := requeue.Config{Run: t.Name(), Queue: queue, Limit: int64(n), Timing: requeue.Timing{
-		Backoff: 100 * time.Millisecond, MaxBackoff: time.Second, MaxAway: time.Minute,
+		Backoff: 100 * time.Millisecond, MaxBackoff: time.Second, MaxAway: time.Minute, Linger: 3 * time.Second,
 	}}
 	if len(cfg.Run) > 200 {
 		cfg.Run = cfg.Run[len(cfg.Run)-200:]

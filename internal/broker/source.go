@@ -234,7 +234,8 @@ func (s *Source) flush() {
 	}
 }
 
-// Close gives back at once all that is held, what was sent ahead too, and ends the connection. A second call does nothing.
+// Close gives back at once all that is held, what was sent ahead too, and ends the connection. Without an error the broker has read
+// every ack. A second call does nothing.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -243,26 +244,37 @@ func (s *Source) Close() error {
 	}
 	s.closed = true
 	held := len(s.held)
-	_ = s.acks.flush() // where it fails, the channel has ended
+	err := s.acks.flush()
 	s.mu.Unlock()
 	guard := time.AfterFunc(closeTimeout, s.link.abort)
 	defer guard.Stop()
+	if err == nil {
+		err = s.giveBack(held)
+	}
+	if err != nil {
+		err = s.link.fail(err) // it has ended before, and the broker takes everything back
+	}
+	_ = s.link.close()
+	return err
+}
+
+// giveBack settles what is left of the channel and ends it.
+func (s *Source) giveBack(held int) error {
 	if s.deliveries != nil {
 		// Nothing is sent ahead any more once this is answered.
 		if err := s.link.channel.Cancel(s.tag, false); err != nil {
-			_ = s.link.close()
-			return nil // it has ended before, and the broker took everything back
+			return err
 		}
 	}
 	if s.deliveries != nil || held > 0 {
 		// One answer for all, and before the channel ends: newer quorum queues count an end of the channel, and not this,
 		// against the delivery limit. Tag 0 means all.
 		if err := s.link.channel.Nack(0, true, true); err != nil {
-			_ = s.link.close()
-			return nil
+			return err
 		}
 	}
-	_ = s.link.channel.Close()
-	_ = s.link.close()
-	return nil
+	if s.link.channel.IsClosed() { // closing it would report success
+		return errEnded
+	}
+	return s.link.channel.Close()
 }
