@@ -1,0 +1,171 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/internal/secret"
+)
+
+// movingBroker is a private broker with an account that may act and one that may watch, and a connection to look at what came of it.
+type movingBroker struct {
+	rabbit *servers.RabbitMQ
+	mover  *Mover
+	config Config
+}
+
+const actingPassword = "acting-secret-canary"
+
+func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBroker {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	options.Dir = t.TempDir()
+	rabbit, err := servers.StartRabbitMQ(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
+	must(t, rabbit.PutUser(ctx, "watcher", "right", "monitoring"))
+	must(t, rabbit.PutUser(ctx, "mover", actingPassword, ""))
+	must(t, rabbit.PutPermissions(ctx, "/", "watcher", nothing()))
+	must(t, rabbit.PutPermissions(ctx, "/", "mover", acting()))
+	b := &movingBroker{rabbit: rabbit, config: Config{
+		Name: "main", ManagementURL: rabbit.ManagementURL(), Username: "watcher", Password: secret.New("right"),
+		Act: Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "mover", Password: secret.New(actingPassword)},
+	}}
+	b.mover = b.open(t, func(*Config) {})
+	return b
+}
+
+// acting is what the documentation asks for the acting account.
+func acting() servers.Permissions {
+	return servers.Permissions{Configure: `^dedup\.parking\.`, Write: `^amq\.default$`, Read: `dead|^dedup\.parking\.`}
+}
+
+func (b *movingBroker) open(t *testing.T, change func(*Config)) *Mover {
+	t.Helper()
+	config := b.config
+	change(&config)
+	m, err := OpenMover(config, slog.New(slog.DiscardHandler))
+	must(t, err)
+	t.Cleanup(func() { must(t, m.Close()) })
+	return m
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// admin opens a channel of the account that may do everything.
+func (b *movingBroker) admin(t testing.TB) *amqp.Channel {
+	t.Helper()
+	connection, err := amqp.Dial(b.rabbit.AMQPURL(b.rabbit.Admin()))
+	must(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	channel, err := connection.Channel()
+	must(t, err)
+	return channel
+}
+
+func declare(t testing.TB, channel *amqp.Channel, name string, arguments amqp.Table) dedup.QueueRef {
+	t.Helper()
+	_, err := channel.QueueDeclare(name, true, false, false, false, arguments)
+	must(t, err)
+	return dedup.QueueRef{Vhost: "/", Name: name}
+}
+
+// fill publishes n messages with the ids prefix-0 and so on, and waits until the queue has them.
+func fill(t testing.TB, channel *amqp.Channel, queue, prefix string, n int) {
+	t.Helper()
+	must(t, channel.Confirm(false))
+	var last *amqp.DeferredConfirmation
+	for i := range n {
+		var err error
+		last, err = channel.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{
+			MessageId: fmt.Sprintf("%s-%d", prefix, i), DeliveryMode: amqp.Persistent, Body: []byte("body"),
+		})
+		must(t, err)
+	}
+	if last != nil && !last.Wait() {
+		t.Fatal("the broker did not take what was to fill the queue")
+	}
+}
+
+// drainIDs empties a queue and returns how often each message id was in it.
+func drainIDs(t testing.TB, channel *amqp.Channel, queue string) map[string]int {
+	t.Helper()
+	ids := map[string]int{}
+	for {
+		d, ok, err := channel.Get(queue, true)
+		must(t, err)
+		if !ok {
+			return ids
+		}
+		ids[d.MessageId]++
+	}
+}
+
+// depth is the number of messages that nobody holds.
+func depth(t testing.TB, channel *amqp.Channel, queue string) int {
+	t.Helper()
+	q, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+	must(t, err)
+	return q.Messages
+}
+
+// checkAct checks the kind of a failed act, what it says, and that it gives no password away.
+func checkAct(t *testing.T, err error, kind ErrorKind, says string) {
+	t.Helper()
+	if KindOf(err) != kind || !strings.Contains(fmt.Sprint(err), says) {
+		t.Errorf("got %s: %v; want %s saying %q", KindOf(err), err, kind, says)
+	}
+	if public := dedup.PublicText(err); !strings.HasPrefix(public, "broker main: ") || strings.Contains(fmt.Sprintf("%+v %v", err, public), "canary") {
+		t.Errorf("not fit to be shown: %q", public)
+	}
+}
+
+// eventually waits for a condition that a broker brings about.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain: " + what)
+		}
+	}
+}
+
+func TestTheEndsOfAMove(t *testing.T) {
+	t.Parallel()
+	b := startMovingBroker(t, servers.RabbitMQOptions{StatisticsInterval: 500 * time.Millisecond})
+	t.Run("a queue is taken from until none is ready", b.takesAll)
+	t.Run("what was sent ahead goes back in order when the source is closed", b.givesBack)
+	t.Run("a second source of a classic queue is told that it is in use", b.excludes)
+	t.Run("a source that takes single messages holds none that was not asked for", b.takesSingle)
+	t.Run("a queue that is deleted under a source ends it with words", b.deletedUnderSource)
+	t.Run("a stream gives no single message", b.deniesStreams)
+	t.Run("a connection with TLS needs an authority that is trusted", b.securesByTLS)
+	t.Run("each publish has its own answer among 10,000 that are confirmed and returned in turns", b.tellsReturnsApart)
+	t.Run("equal messages of which some are returned are counted right", b.tellsEqualReturnsApart)
+	t.Run("a full queue that rejects is told from a missing one", b.tellsRejected)
+	t.Run("a message that does not fit is not sent and ends nothing", b.refusesWhatDoesNotFit)
+	t.Run("a false confirm after the end is lost, not rejected", b.tellsLost)
+	t.Run("a look gives everything back in its place", b.peeks)
+	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
+	t.Run("what is parked is kept", b.parks)
+	t.Run("permissions are tried without touching a message", b.triesRights)
+	t.Run("failures say what to mend and no password", b.explains)
+}
