@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"log/slog"
 	"time"
 
@@ -223,6 +224,9 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		if _, known := was[ref]; !known && wasComplete {
 			b.born[ref] = s.At
 		}
+	}
+	if b.complete { // queues that come and go, as replies do, must not be remembered for ever
+		maps.DeleteFunc(b.born, func(ref dedup.QueueRef, _ time.Time) bool { return b.queues[ref] == nil })
 	}
 	if topology.topology.At.IsZero() {
 		b.index = nil

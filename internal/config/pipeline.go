@@ -70,10 +70,7 @@ type latencyLimits struct {
 	Severe  *Duration `yaml:"severe"`
 }
 
-var (
-	validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
-	validFrom = regexp.MustCompile(`^(message_id|md5\(body\)|header:[^\s:][^\s]*|json:\$(\.[A-Za-z0-9_-]+|\[\d+\])+)$`)
-)
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // defaultMaxProcessing is what honest work takes at most unless configured.
 const defaultMaxProcessing = 30 * time.Second
@@ -162,8 +159,8 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 		}
 		seen[q] = true
 	}
-	if !validFrom.MatchString(p.ID.From) {
-		c.add(path+".id.from", "%q says no place; use message_id, header:NAME, json:$.PATH or md5(body)", p.ID.From)
+	if _, err := dedup.ParseIDSource(p.ID.From); err != nil {
+		c.add(path+".id.from", "%v", err)
 	}
 	for label := range p.Labels {
 		if !validName.MatchString(label) {

@@ -7,8 +7,8 @@ type DeadLetter struct {
 	Message
 	// Queue is the dead-letter queue that holds it.
 	Queue QueueRef
-	// Ref identifies the message by what it is: the SHA-256 in hex of the queue, the oldest death, the properties and the body. The
-	// broker has no other name for it. Two copies of one message have one Ref.
+	// Ref identifies the message by what it is: the SHA-256 in hex of the queue, the exchange and routing key, the properties with
+	// all headers, and the body, as MessageRef makes it. The broker has no other name for it. Two copies of one message have one Ref.
 	Ref string
 	// Deaths is the death history, newest first; empty when the message has none that can be read.
 	Deaths []Death
@@ -29,7 +29,8 @@ const (
 type Death struct {
 	Queue  string
 	Reason string
-	Count  int64
+	// Count is how often; 0 when the history does not say.
+	Count int64
 	// Time is that of the first death for this queue and reason, to the second; zero when absent.
 	Time        time.Time
 	Exchange    string

@@ -20,7 +20,7 @@ type Pipeline struct {
 	DiscoverDeadLetters bool
 	// ReportedStore names the Redis store whose hash dedupstats:{pipeline} holds the counters that consumers report.
 	ReportedStore string
-	// IDFrom says where a message's id comes from: message_id, header:NAME, json:PATH or md5(body).
+	// IDFrom says where a message's id comes from: message_id, header:NAME, json:PATH or md5(body). ParseIDSource reads it.
 	IDFrom string
 	// MaxProcessing is the longest time that honest work takes.
 	MaxProcessing time.Duration

@@ -27,9 +27,10 @@ type Taking struct {
 }
 
 // A Source hands out the messages of one queue and holds each until it is settled. Its methods may be called from several
-// goroutines. After an error of any method the source is of no use any more: whatever it held is in the queue again.
+// goroutines. After an error of any method the source is of no use any more: whatever it held is in the queue again. Two errors of
+// Next are none in this sense: io.EOF, and that of its context.
 type Source interface {
-	// Next returns the next message; io.EOF when the queue has none ready.
+	// Next returns the next message; io.EOF when the queue has none ready, and the error of ctx when that ends first.
 	Next(ctx context.Context) (dedup.Delivery, error)
 	// Ack takes exactly this message out of the queue.
 	Ack(tag uint64) error

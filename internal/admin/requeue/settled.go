@@ -1,0 +1,116 @@
+package requeue
+
+import "time"
+
+// An Outcome is what became of one message of a run.
+type Outcome string
+
+// The outcomes. Only a message that moved has left its queue; every other is in it when the run has ended.
+const (
+	// Moved: confirmed at its target, and acked at its source.
+	Moved Outcome = "moved"
+	// Left: it was to stay, or cannot be sent as it is.
+	Left Outcome = "left"
+	// Bounced: this run had sent it, and it came back.
+	Bounced Outcome = "bounced"
+	// Guarded: it has been requeued too often.
+	Guarded Outcome = "guarded"
+	// Returned: no queue took it.
+	Returned Outcome = "returned"
+	// Rejected: the target refused it, as a full one does.
+	Rejected Outcome = "rejected"
+	// Unknown: it was published and no answer came, or its ack could not be sent. It may be at its target as well.
+	Unknown Outcome = "unknown"
+)
+
+// A Settled is one message of which a run knows what became. A message that was not moved goes back into the queue when the connection
+// ends; if the run goes on with another, it is taken and settled again, under a new number.
+type Settled struct {
+	// Seq numbers the messages of a run in the order in which they were taken, from 1.
+	Seq int64
+	// Ref identifies the message; see dedup.DeadLetter. MessageID is its property of that name.
+	Ref       string
+	MessageID string
+	Bytes     int
+	// Decision is what was decided; zero for messages that were not asked about: those that bounced and those that are guarded.
+	Decision Decision
+	Outcome  Outcome
+	// Text says why, in words or in those of the broker; empty when it moved.
+	Text string
+	At   time.Time
+	// Counts is how the run stands with it.
+	Counts Counts
+}
+
+// Counts are how many messages went where. Every message that was taken is in one of them: when a connection has ended, all but
+// those that moved are counted anew, for they are taken again.
+type Counts struct {
+	Moved    int64
+	Left     int64
+	Bounced  int64
+	Guarded  int64
+	Returned int64
+	Rejected int64
+	Unknown  int64
+}
+
+// add counts one message.
+func (c *Counts) add(o Outcome) {
+	switch o {
+	case Moved:
+		c.Moved++
+	case Left:
+		c.Left++
+	case Bounced:
+		c.Bounced++
+	case Guarded:
+		c.Guarded++
+	case Returned:
+		c.Returned++
+	case Rejected:
+		c.Rejected++
+	case Unknown:
+		c.Unknown++
+	}
+}
+
+// kept is how many messages are in hand because they were to stay; failed how many because they could not be published.
+func (c *Counts) kept() int64   { return c.Left + c.Bounced + c.Guarded }
+func (c *Counts) failed() int64 { return c.Returned + c.Rejected }
+
+// A Stop is why a run ended.
+type Stop string
+
+// The reasons. After all but StopLimit and StopEmpty there may be more to move, and Run may be called again with the same name.
+const (
+	// StopLimit: as many messages were taken as were ready when it began. StopEmpty: the queue has no more.
+	StopLimit Stop = "limit"
+	StopEmpty Stop = "empty"
+	// StopCancelled: its context has ended.
+	StopCancelled Stop = "cancelled"
+	// StopBounced: a message that it had sent came back. Everything behind it in the queue is newer than the run.
+	StopBounced Stop = "bounced"
+	// StopHeld: too many messages that are left out would have to be kept in hand.
+	StopHeld Stop = "held"
+	// StopTarget: a target takes nothing, or too many messages could not be published.
+	StopTarget Stop = "target"
+	// StopBlocked: the broker read nothing that was published for too long, as it does when it is short of memory or disk.
+	StopBlocked Stop = "blocked"
+	// StopAge: a message has been in hand for so long that the broker would soon take it away.
+	StopAge Stop = "age"
+	// StopDecide: nobody could say what becomes of the messages. StopReport: nobody could take down what became of them.
+	StopDecide Stop = "decide"
+	StopReport Stop = "report"
+	// StopConnection: the broker could not be reached for too long, or every connection to it ended at once.
+	StopConnection Stop = "connection"
+)
+
+// A Result is how a run ended.
+type Result struct {
+	Counts
+	Stop Stop
+	// Text says why it stopped, in words.
+	Text string
+	// Reconnects is how often it lost a connection and went on. Each may have made a window of copies at most.
+	Reconnects int
+}
