@@ -1,0 +1,491 @@
+package server
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// parseMoveForm reads what a list or a letter's page asks to plan. The button that was pressed says what to do, and with which
+// messages.
+func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
+	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+	if !validPipeline.MatchString(req.Pipeline) {
+		return req, noPipeline(req.Pipeline)
+	}
+	if req.Queue == "" || len(req.Queue) > maxRef || len(req.Scan) > maxRef {
+		return req, badParameter("queue", "must name one, with at most 255 bytes")
+	}
+	verb, which, _ := strings.Cut(form.Get("do"), "-")
+	switch verb {
+	case "requeue":
+		req.Do = admin.Requeue
+	case "discard":
+		req.Do = admin.Discard
+	case "restore":
+		req.Do = admin.RestoreLetters
+	default:
+		return req, badParameter("do", "must be one of the buttons of the page")
+	}
+	switch which {
+	case "selected":
+		for _, ref := range form["sel"] {
+			if ref == "" || len(ref) > maxRef {
+				return req, badParameter("sel", "must be the reference of a message")
+			}
+			req.Refs = append(req.Refs, ref)
+		}
+		if len(req.Refs) == 0 {
+			return req, &httpError{
+				status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
+				message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+			}
+		}
+	case "all":
+		filter, err := admin.ParseFilter(form.Get("filter"))
+		if err != nil {
+			return req, err
+		}
+		if req.Filter = filter.String(); filter.Empty() {
+			req.Whole = true
+		}
+	case "whole":
+		req.Whole, req.Scan = true, ""
+	default:
+		return req, badParameter("do", "must be one of the buttons of the page")
+	}
+	if req.Whole {
+		req.Scan = ""
+	}
+	return req, nil
+}
+
+// planMove freezes a selection and leads to its review.
+func (s *Server) planMove(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	req, err := parseMoveForm(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	return s.planned(r, req)
+}
+
+func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
+}
+
+// changeMove plans again with other choices: a plan itself never changes.
+func (s *Server) changeMove(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if job != "" {
+		return redirect{jobAddress(s.cfg.base(), job)}, nil
+	}
+	req := plan.Request
+	req.Choices = maps.Clone(plan.Choices)
+	if req.Choices == nil {
+		req.Choices = map[admin.Class]admin.Choice{}
+	}
+	for _, c := range admin.Classes() {
+		if chosen := admin.Choice(r.PostForm.Get("choice-" + string(c))); chosen != "" {
+			if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+				return nil, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
+			}
+			req.Choices[c] = chosen
+		}
+	}
+	if req.Canary, err = wholeNumber(r.PostForm, "canary", req.Canary, 0, admin.MaxScan); err != nil {
+		return nil, err
+	}
+	rate, err := wholeNumber(r.PostForm, "rate", int(req.Rate), -1, 100_000)
+	if err != nil {
+		return nil, err
+	}
+	req.Rate = float64(rate)
+	return s.planned(r, req)
+}
+
+func wholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {
+	text := form.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, badParameter(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	}
+	return n, nil
+}
+
+// move answers the review page. A plan that was started leads to its job.
+func (s *Server) move(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if job != "" {
+		return redirect{jobAddress(s.cfg.base(), job)}, nil
+	}
+	return page{component: templates.Move(s.moveView(r, service, plan))}, nil
+}
+
+// moveView is the review page of a plan.
+func (s *Server) moveView(r *request, service letterReader, p admin.MovePlan) templates.MoveView {
+	now, base := time.Now().In(zone(r)), s.cfg.base()
+	v := templates.MoveView{
+		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
+		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
+		Change: moveAddress(base, p.ID) + "/change", Action: moveAddress(base, p.ID) + "/start", Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
+		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
+		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
+	}
+	if p.Request.Do == admin.RestoreLetters {
+		v.Back = parkingAddress(base, p.Request.Pipeline, p.Request.Queue)
+	}
+	if len(p.Letters) > 0 {
+		v.CSV = moveAddress(base, p.ID) + "/keys.csv"
+	}
+	for _, g := range p.Guards {
+		tier := dedup.Warning
+		if g.Blocking {
+			tier, v.Blocked = dedup.Severe, true
+		}
+		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
+	}
+	v.Danger = moveDanger(p)
+	if going(p) == 0 && !p.Request.Whole {
+		v.Blocked = true
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
+	}
+	if p.Request.Edit != nil && len(p.Request.Refs) == 1 && r.Who.Can(adminRole) {
+		v.Diff = s.editDiff(r, service, p)
+	}
+	return v
+}
+
+// editDiff compares the edited message with the one that is still kept of the scan.
+func (s *Server) editDiff(r *request, service letterReader, p admin.MovePlan) *templates.EditDiff {
+	l, err := service.Reveal(r.Context(), r.asker(), p.Request.Scan, p.Request.Refs[0])
+	if err != nil {
+		return &templates.EditDiff{ID: templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The change cannot be shown: " + endSentence(dedup.PublicText(err)))}}
+	}
+	id := ""
+	if len(p.Letters) == 1 {
+		id = p.Letters[0].ID
+	}
+	return diffOf(*p.Request.Edit, l, id, s.idFrom(p.Request.Pipeline))
+}
+
+// going counts the selected messages that were looked at and will move.
+func going(p admin.MovePlan) int {
+	n := 0
+	for class, count := range p.Classes {
+		if p.Choices[class] != admin.LeaveOut {
+			n += count
+		}
+	}
+	return n
+}
+
+// moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
+func moveCount(p admin.MovePlan) string {
+	n := going(p)
+	switch {
+	case p.Request.Whole && p.Scanned == 0:
+		return messages(p.Ready)
+	case p.Ready > int64(p.Scanned) && len(p.Request.Refs) == 0 && p.Request.Whole:
+		return "up to " + messages(p.Ready-int64(p.Matching-n))
+	default:
+		return messages(n)
+	}
+}
+
+// moveTitle says what a plan does, as a heading and a button: "Requeue 2,318 messages".
+func moveTitle(p admin.MovePlan) string {
+	if p.Request.Edit != nil {
+		return "Requeue 1 edited message"
+	}
+	return moveWord(p.Request.Do) + " " + moveCount(p)
+}
+
+// moveSentence says a plan in one sentence: "Requeue 2,318 messages from orders.dlq to orders."
+func moveSentence(p admin.MovePlan) string {
+	text := moveTitle(p)
+	switch p.Request.Do {
+	case admin.Discard:
+		text += " from " + within(p.Source.Name) + " to the parking queue " + within(p.Parking)
+	case admin.RestoreLetters:
+		text += " from the parking queue " + within(cmp.Or(p.Parking, p.Source.Name)) + " to " + within(p.Request.Queue)
+	default:
+		text += " from " + within(p.Source.Name) + " to " + targetsText(targetNames(p))
+	}
+	var details []string
+	left := 0
+	for class, n := range p.Classes {
+		if p.Choices[class] == admin.LeaveOut {
+			left += n
+		}
+	}
+	if left > 0 {
+		details = append(details, templates.Number(float64(left))+" left out")
+	}
+	if p.Request.Canary > 0 {
+		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
+	}
+	if p.Request.Filter != "" {
+		details = append(details, "those with "+within(p.Request.Filter))
+	}
+	if len(details) > 0 {
+		text += ": " + strings.Join(details, ", ")
+	}
+	return text + "."
+}
+
+// targetNames are the queues of a plan, those with most messages first.
+func targetNames(p admin.MovePlan) []string {
+	names := slices.Sorted(maps.Keys(p.Targets))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.Targets[b], p.Targets[a]) })
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}
+
+func targetLines(p admin.MovePlan) []templates.GroupLine {
+	const most = 10
+	var lines []templates.GroupLine
+	for _, name := range targetNames(p) {
+		if len(lines) == most {
+			break
+		}
+		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, keyLimit), Count: p.Targets[name]})
+	}
+	return lines
+}
+
+func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
+		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Broker", Value: templates.Plain(p.Broker, nameLimit).Short},
+		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
+	}
+	if p.Scanned > 0 {
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
+			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+	}
+	if p.Takes > 0 {
+		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+	}
+	return facts
+}
+
+// moveClasses are the classes that occur, with the choices that each offers.
+func moveClasses(p admin.MovePlan) []templates.MoveClass {
+	clearable := map[admin.Class]bool{}
+	for _, l := range p.Letters {
+		if l.Prediction.ClearFirst || l.Prediction.ClearDone && len(p.Request.Refs) == 1 {
+			clearable[l.Prediction.Class] = true
+		}
+	}
+	var rows []templates.MoveClass
+	for _, class := range admin.Classes() {
+		n := p.Classes[class]
+		if n == 0 {
+			continue
+		}
+		chosen := cmp.Or(p.Choices[class], admin.KeepAsIs)
+		row := templates.MoveClass{
+			Class: string(class), Word: classWord(class), Tier: classTier(class), Meaning: classMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen),
+		}
+		offer := []admin.Choice{admin.KeepAsIs}
+		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == admin.ClearFirst) {
+			offer = append(offer, admin.ClearFirst)
+		}
+		if !p.Request.Whole || chosen == admin.LeaveOut {
+			offer = append(offer, admin.LeaveOut)
+		}
+		for _, c := range offer {
+			row.Choices = append(row.Choices, templates.Choice{Value: string(c), Label: choiceWord(p.Request.Do, c), Chosen: c == chosen})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func canaryChoices(p admin.MovePlan) []templates.Choice {
+	sizes := []int{0, 1, 10, 50, 100}
+	if !slices.Contains(sizes, p.Request.Canary) {
+		sizes = append(sizes, p.Request.Canary)
+	}
+	var list []templates.Choice
+	for _, n := range sizes {
+		label := messages(n) + ", then wait and judge"
+		if n == 0 {
+			label = "none, all at once"
+		}
+		list = append(list, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == p.Request.Canary})
+	}
+	return list
+}
+
+func rateChoices(p admin.MovePlan) []templates.Choice {
+	rates := []int{10, 50, 100, admin.DefaultRate, 2000, -1}
+	chosen := int(p.Request.Rate)
+	if chosen == 0 {
+		chosen = admin.DefaultRate
+	}
+	if !slices.Contains(rates, chosen) {
+		rates = append(rates, chosen)
+	}
+	var list []templates.Choice
+	for _, n := range rates {
+		label := templates.Number(float64(n)) + " per second"
+		if n < 0 {
+			label = "as fast as the broker confirms"
+		}
+		list = append(list, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == chosen})
+	}
+	return list
+}
+
+// sample takes the first messages of each class in turn, five in all.
+func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
+	const most = 5
+	byClass := map[admin.Class][]admin.PlannedLetter{}
+	for _, l := range p.Letters {
+		if c := l.Prediction.Class; len(byClass[c]) < most {
+			byClass[c] = append(byClass[c], l)
+		}
+	}
+	var lines []templates.MoveLine
+	for round := 0; round < most && len(lines) < most; round++ {
+		for _, class := range admin.Classes() {
+			if round < len(byClass[class]) && len(lines) < most {
+				lines = append(lines, s.sampleLine(p, byClass[class][round]))
+			}
+		}
+	}
+	return lines
+}
+
+func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.MoveLine {
+	line := templates.MoveLine{
+		ID: templates.Plain(cmp.Or(l.ID, "without an id"), keyLimit), Key: templates.Plain(l.BusinessKey, keyLimit), Target: templates.Plain(l.Target, nameLimit), Size: templates.Bytes(float64(l.Bytes)),
+		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: effectOf(p.Request.Do, l.Prediction.Class, l.Choice),
+	}
+	if p.Request.Scan != "" {
+		line.Href = letterKey{p.Request.Pipeline, p.Request.Queue, p.Request.Scan, l.Ref}.address(s.cfg.base())
+	}
+	return line
+}
+
+// undoWords say what can be taken back, and what cannot.
+func undoWords(p admin.MovePlan) []string {
+	var words []string
+	switch p.Request.Do {
+	case admin.Discard:
+		words = append(words, "It can be undone: the messages wait in the parking queue "+within(p.Parking)+" and can be restored from there.")
+	case admin.RestoreLetters:
+		words = append(words, "The messages go back to their dead-letter queue; nothing consumes them there.")
+	default:
+		words = append(words, "A message that was sent cannot be called back. Pausing or cancelling stops those that were not sent yet; they stay where they are.")
+	}
+	for class, choice := range p.Choices {
+		if choice == admin.ClearFirst && p.Classes[class] > 0 {
+			words = append(words, "A marker that is cleared is gone before its message is sent: if the program ends in between, the message is still in the dead-letter queue.")
+			break
+		}
+	}
+	return append(words, "Each message leaves its queue only when the broker has confirmed the new copy: a crash loses none, and can at worst make up to 256 copies.")
+}
+
+// moveDanger reports whether a plan does what cannot be taken back and costs something.
+func moveDanger(p admin.MovePlan) bool {
+	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
+		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
+			return true
+		}
+	}
+	return p.Confirm != ""
+}
+
+// startMove carries a plan out and leads to the job.
+func (s *Server) startMove(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	job, err := service.StartJob(r.Context(), r.asker(), req)
+	if err == nil {
+		return redirect{jobAddress(s.cfg.base(), job)}, nil
+	}
+	if dedup.KindOf(err) != dedup.Invalid {
+		return nil, err
+	}
+	// A missing reason or a typing mistake: the same page again, with what was entered.
+	plan, done, again := service.PlannedMove(r.Context(), r.asker(), req.PlanID)
+	if again != nil || done != "" {
+		return nil, err
+	}
+	v := s.moveView(r, service, plan)
+	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
+}
+
+// moveKeysCSV answers with the business keys that a plan touches.
+func (s *Server) moveKeysCSV(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	rows := [][]string{{"id", "business_key", "target", "class", "choice", "what_will_happen", "bytes", "ref"}}
+	for _, l := range p.Letters {
+		rows = append(rows, []string{
+			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), effectOf(p.Request.Do, l.Prediction.Class, l.Choice), strconv.Itoa(l.Bytes), l.Ref,
+		})
+	}
+	if more := p.Matching - len(p.Letters); more > 0 {
+		rows = append(rows, lastRow(fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))))
+	}
+	return csvBody{filename: "affected-keys-" + p.Request.Pipeline + ".csv", rows: rows}, nil
+}
