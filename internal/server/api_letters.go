@@ -212,7 +212,6 @@ func (s *Server) apiLetter(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	l = seenBy(l, r.Who)
 	j := oneLetterJSON{
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: map[string]typed{},
 		Deaths: deathsOf(l), Malformed: l.Malformed, Body: l.Body, BodySHA256: l.Hash, Masked: l.Masked, Hidden: l.Hidden,

@@ -143,9 +143,6 @@ func deathsOf(l admin.Letter) []deathJSON {
 
 func typedOf(v any) typed {
 	switch v := v.(type) {
-	case hiddenValue:
-		typ, _ := headerText(v.value)
-		return typed{typ, nil}
 	case map[string]any:
 		table := map[string]typed{}
 		for name, x := range v {

@@ -78,7 +78,9 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 		}
 		row.Queues = append(row.Queues, line)
 	}
-	slices.SortStableFunc(row.Queues, func(a, b templates.DeadQueueLine) int { return cmp.Compare(rankUnknown(b.Depth.Text == "0"), rankUnknown(a.Depth.Text == "0")) * -1 })
+	slices.SortStableFunc(row.Queues, func(a, b templates.DeadQueueLine) int {
+		return cmp.Compare(rankUnknown(b.Depth.Text == "0"), rankUnknown(a.Depth.Text == "0")) * -1
+	})
 	return row
 }
 

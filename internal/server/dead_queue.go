@@ -26,8 +26,8 @@ type deadQueuePage struct {
 	now    time.Time
 	base   string
 	path   string
-	// letters may see failures and bodies; whole is an admin.
-	operates, whole bool
+	// whole may see bodies as they are.
+	whole bool
 }
 
 // deadQueue answers the page of one dead-letter queue, or of its parking queue.
@@ -58,7 +58,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 	}
 	d := deadQueuePage{
 		snap: snap, p: p, q: q, now: time.Now().In(zone(r)), base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
-		operates: r.Who.Can(operator), whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
+		whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {
 		d.q.queue = deepest(p)
@@ -67,8 +67,12 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 		return d, notFound("The pipeline " + name + " has no dead-letter queue: what is rejected there is dropped")
 	}
 	d.view = asCounted(p, d.q.queue)
-	if s.deadLetters == nil {
+	switch {
+	case s.deadLetters == nil:
 		d.silent = noDeadLetters
+		return d, nil
+	case !r.Who.Can(operator): // who may not look is not asked for: the service would note the attempt
+		d.silent = "What is in the queue is seen by those with the role " + operator.String() + "; you are signed in as " + r.Who.Role.String()
 		return d, nil
 	}
 	ask := s.deadLetters.Queue
@@ -131,7 +135,7 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 			Label: templates.Plain(q.Name, nameLimit).Short, Count: figureView(blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
 	}
-	if d.view.Job != "" && d.operates {
+	if d.view.Job != "" {
 		v.Job = jobAddress(d.base, d.view.Job)
 	}
 	if d.silent != "" {

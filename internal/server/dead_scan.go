@@ -167,9 +167,7 @@ func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.Let
 	if source, ok := l.Source(); ok {
 		line.Source = templates.Plain(source, nameLimit)
 	}
-	if d.operates {
-		line.Failure = templates.Plain(l.Failure, partLimit)
-	}
+	line.Failure = templates.Plain(l.Failure, partLimit)
 	if l.Requeues > 0 {
 		line.Requeues = "requeued " + howOften(l.Requeues) + " before"
 	}

@@ -222,7 +222,9 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 }
 
 // results are what can have become of a message, in the order of the page.
-func afterResults() []string { return []string{"done", "failed", "processing", "none", "back", "unknown"} }
+func afterResults() []string {
+	return []string{"done", "failed", "processing", "none", "back", "unknown"}
+}
 
 func afterView(j admin.Job, now time.Time) *templates.AfterView {
 	a := j.Aftermath
@@ -322,13 +324,30 @@ func afterItem(values url.Values) (int64, error) {
 	return n, nil
 }
 
+// everyItem returns all that is told of the messages of a job.
+func everyItem(r *request, service jobReader, id string) ([]admin.JobItem, error) {
+	const most, atOnce = 10_000, 1000
+	var all []admin.JobItem
+	for after := int64(0); len(all) < most; {
+		some, err := service.JobItems(r.Context(), r.asker(), id, after, atOnce)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(some) < atOnce {
+			break
+		}
+		after = some[len(some)-1].Seq
+	}
+	return all, nil
+}
+
 // jobItemsCSV answers with every message of a job.
 func (s *Server) jobItemsCSV(r *request) (response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	items, err := service.ItemsOf(r.Context(), r.asker(), r.PathValue("id"))
+	items, err := everyItem(r, service, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -419,7 +438,7 @@ func (s *Server) retryJob(r *request) (response, error) {
 	if req.Whole {
 		return s.planned(r, req)
 	}
-	items, err := service.ItemsOf(r.Context(), r.asker(), j.ID)
+	items, err := everyItem(r, service, j.ID)
 	if err != nil {
 		return nil, err
 	}

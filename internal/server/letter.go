@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -85,7 +84,6 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 		return nil, scanGone(err, s.cfg.base(), key)
 	}
 	now, base := time.Now().In(zone(r)), s.cfg.base()
-	l = seenBy(l, r.Who)
 	id := templates.Plain(l.ID, 2*keyLimit)
 	if l.ID == "" {
 		id = templates.Plain("Message without an id", nameLimit)
@@ -115,29 +113,6 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	}
 	return page{component: templates.Letter(v)}, nil
 }
-
-// seenBy leaves out of a letter what a viewer must not see: the body, what a failure says, and values of headers.
-func seenBy(l admin.Letter, who auth.Principal) admin.Letter {
-	if who.Can(auth.Operator) {
-		return l
-	}
-	l.Body, l.Failure = nil, ""
-	if l.Size > 0 {
-		l.Hidden = "viewers see its size and hash alone"
-	}
-	headers := make(map[string]any, len(l.Headers))
-	for name, value := range l.Headers {
-		if !ownedHeader(name) {
-			value = hiddenValue{value}
-		}
-		headers[name] = value
-	}
-	l.Headers = headers
-	return l
-}
-
-// hiddenValue stands for the value of a header that is not shown; its type is.
-type hiddenValue struct{ value any }
 
 func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
 	var list []templates.Text
@@ -289,9 +264,6 @@ func headerRule(name string) string {
 // headerText writes the value of a header with the name of its AMQP type.
 func headerText(v any) (typ, text string) {
 	switch v := v.(type) {
-	case hiddenValue:
-		typ, _ = headerText(v.value)
-		return typ, "hidden from viewers"
 	case nil:
 		return "void", ""
 	case string:

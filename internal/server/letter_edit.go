@@ -75,7 +75,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 			continue
 		}
 		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, keyLimit), Key: encodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
-		if typ != "string" || !isText([]byte(value)) || len(value) > 4096 {
+		if !editableType(l.Headers[name]) || !isText([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
 			h.Fixed = templates.Plain(value, keyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
 		v.Headers = append(v.Headers, h)
@@ -139,13 +139,14 @@ func (s *Server) edit(r *request) (response, error) {
 		Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit,
 	})
 	if err == nil {
+		s.edits.keep(plan.ID, shownEdit{edit, l})
 		return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
 		return nil, err
 	}
 	v := s.editView(r, key, l)
-	v.Body, v.Type, v.Message, v.Error = string(edit.Body), edit.ContentType, edit.MessageID, endSentence(dedup.PublicText(err))
+	v.Body, v.Type, v.Message, v.Error = strings.ToValidUTF8(r.PostForm.Get("body"), "\ufffd"), r.PostForm.Get("content_type"), r.PostForm.Get("message_id"), endSentence(dedup.PublicText(err))
 	for i, h := range v.Headers {
 		name, _ := decodeKey(h.Key)
 		if value, ok := edit.Headers[name]; ok {
@@ -161,7 +162,16 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 	if strings.Contains(string(l.Body), "\r\n") {
 		body = strings.ReplaceAll(body, "\n", "\r\n")
 	}
-	e := admin.Edit{Body: []byte(body), ContentType: form.Get("content_type"), MessageID: strings.TrimSpace(form.Get("message_id")), Headers: map[string]string{}}
+	e := admin.Edit{Headers: map[string]string{}}
+	if body != string(l.Body) {
+		e.Body = []byte(body)
+	}
+	if text := strings.TrimSpace(form.Get("content_type")); text != l.ContentType {
+		e.ContentType = text
+	}
+	if text := strings.TrimSpace(form.Get("message_id")); text != l.MessageID {
+		e.MessageID = text
+	}
 	for i := 0; i < maxHeaders; i++ {
 		n := strconv.Itoa(i)
 		if !form.Has("was-" + n) {
@@ -174,8 +184,10 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 		switch {
 		case form.Get("remove-"+n) == "1":
 			e.Remove = append(e.Remove, name)
-		case form.Has("value-"+n) && form.Get("value-"+n) != l.Headers[name]:
-			e.Headers[name] = form.Get("value-" + n)
+		case form.Has("value-" + n):
+			if _, was := headerText(l.Headers[name]); was != form.Get("value-"+n) {
+				e.Headers[name] = form.Get("value-" + n)
+			}
 		}
 	}
 	for i := range spareHeaders {
@@ -190,11 +202,20 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 	return e, nil
 }
 
+// editableType reports whether a value can be written as text and keeps its type.
+func editableType(v any) bool {
+	switch v.(type) {
+	case string, []byte, bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64:
+		return true
+	}
+	return false
+}
+
 // diffOf says what an edit changes of a message.
 func diffOf(e admin.Edit, l admin.Letter, newID string, idFrom string) *templates.EditDiff {
 	d := &templates.EditDiff{ID: idNote(l.ID, newID, idFrom)}
 	add := func(label, was, is string) {
-		if was != is {
+		if is != "" && was != is {
 			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
 		}
 	}
@@ -208,7 +229,7 @@ func diffOf(e admin.Edit, l admin.Letter, newID string, idFrom string) *template
 		_, was := headerText(l.Headers[name])
 		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(e.Headers[name])})
 	}
-	if string(e.Body) != string(l.Body) {
+	if e.Body != nil {
 		d.Body, d.Cut = diffLines(string(l.Body), string(e.Body))
 	}
 	return d
@@ -319,4 +340,3 @@ func nearChanges(all []templates.DiffLine) []templates.DiffLine {
 	}
 	return out
 }
-

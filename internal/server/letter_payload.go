@@ -63,7 +63,7 @@ func payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view str
 	case view == "json":
 		p.Cut = "It is not JSON, so it is shown as text. "
 	}
-	p.Whole = lines(shown)
+	p.Whole = bodyLines(shown)
 	if len(l.Body) > maxShown || len(pretty) > maxShown && view == "json" {
 		p.Cut += "The first " + templates.Bytes(maxShown) + " are shown."
 	}
@@ -110,8 +110,8 @@ func isText(body []byte) bool {
 	return true
 }
 
-// lines makes a text of several lines safe to look at, and keeps its lines.
-func lines(body []byte) string {
+// bodyLines makes a text of several lines safe to look at, and keeps its lines.
+func bodyLines(body []byte) string {
 	parts := strings.Split(string(body), "\n")
 	for i, line := range parts {
 		parts[i] = strings.ReplaceAll(templates.Escape(strings.ReplaceAll(line, "\t", "    ")), `\u000d`, "")

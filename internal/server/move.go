@@ -112,9 +112,13 @@ func (s *Server) changeMove(r *request) (response, error) {
 		return redirect{jobAddress(s.cfg.base(), job)}, nil
 	}
 	req := plan.Request
-	req.Choices = maps.Clone(plan.Choices)
-	if req.Choices == nil {
-		req.Choices = map[admin.Class]admin.Choice{}
+	kept, edited := s.edits.find(plan.ID)
+	if edited {
+		req.Edit = &kept.edit
+	}
+	req.Choices = map[admin.Class]admin.Choice{}
+	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
+		maps.Copy(req.Choices, plan.Choices)
 	}
 	for _, c := range admin.Classes() {
 		if chosen := admin.Choice(r.PostForm.Get("choice-" + string(c))); chosen != "" {
@@ -132,7 +136,14 @@ func (s *Server) changeMove(r *request) (response, error) {
 		return nil, err
 	}
 	req.Rate = float64(rate)
-	return s.planned(r, req)
+	again, err := service.PlanMove(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	if edited {
+		s.edits.keep(again.ID, kept)
+	}
+	return redirect{moveAddress(s.cfg.base(), again.ID)}, nil
 }
 
 func wholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {
@@ -160,11 +171,11 @@ func (s *Server) move(r *request) (response, error) {
 	if job != "" {
 		return redirect{jobAddress(s.cfg.base(), job)}, nil
 	}
-	return page{component: templates.Move(s.moveView(r, service, plan))}, nil
+	return page{component: templates.Move(s.moveView(r, plan))}, nil
 }
 
 // moveView is the review page of a plan.
-func (s *Server) moveView(r *request, service letterReader, p admin.MovePlan) templates.MoveView {
+func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	now, base := time.Now().In(zone(r)), s.cfg.base()
 	v := templates.MoveView{
 		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
@@ -172,6 +183,9 @@ func (s *Server) moveView(r *request, service letterReader, p admin.MovePlan) te
 		Change: moveAddress(base, p.ID) + "/change", Action: moveAddress(base, p.ID) + "/start", Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
+	}
+	if kept, ok := s.edits.find(p.ID); ok && r.Who.Can(adminRole) {
+		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(kept.edit, kept.letter, plannedID(p), s.idFrom(p.Request.Pipeline))
 	}
 	if p.Request.Do == admin.RestoreLetters {
 		v.Back = parkingAddress(base, p.Request.Pipeline, p.Request.Queue)
@@ -191,23 +205,15 @@ func (s *Server) moveView(r *request, service letterReader, p admin.MovePlan) te
 		v.Blocked = true
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
 	}
-	if p.Request.Edit != nil && len(p.Request.Refs) == 1 && r.Who.Can(adminRole) {
-		v.Diff = s.editDiff(r, service, p)
-	}
 	return v
 }
 
-// editDiff compares the edited message with the one that is still kept of the scan.
-func (s *Server) editDiff(r *request, service letterReader, p admin.MovePlan) *templates.EditDiff {
-	l, err := service.Reveal(r.Context(), r.asker(), p.Request.Scan, p.Request.Refs[0])
-	if err != nil {
-		return &templates.EditDiff{ID: templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The change cannot be shown: " + endSentence(dedup.PublicText(err)))}}
-	}
-	id := ""
+// plannedID is the id of the one message of a plan.
+func plannedID(p admin.MovePlan) string {
 	if len(p.Letters) == 1 {
-		id = p.Letters[0].ID
+		return p.Letters[0].ID
 	}
-	return diffOf(*p.Request.Edit, l, id, s.idFrom(p.Request.Pipeline))
+	return ""
 }
 
 // going counts the selected messages that were looked at and will move.
@@ -236,9 +242,6 @@ func moveCount(p admin.MovePlan) string {
 
 // moveTitle says what a plan does, as a heading and a button: "Requeue 2,318 messages".
 func moveTitle(p admin.MovePlan) string {
-	if p.Request.Edit != nil {
-		return "Requeue 1 edited message"
-	}
 	return moveWord(p.Request.Do) + " " + moveCount(p)
 }
 
@@ -463,7 +466,7 @@ func (s *Server) startMove(r *request) (response, error) {
 	if again != nil || done != "" {
 		return nil, err
 	}
-	v := s.moveView(r, service, plan)
+	v := s.moveView(r, plan)
 	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
 	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
 }

@@ -76,9 +76,10 @@ type Server struct {
 	metrics *metrics
 	judged  atomic.Pointer[judgedSnapshot]
 	// markers is nil when the dashboard was started without access to single markers.
-	markers     markerService
+	markers markerService
 	// deadLetters is nil when the dashboard was started without access to single messages.
 	deadLetters deadLetterService
+	edits       *editShelf
 	judgeMarker markerJudge
 	handler     http.Handler
 	http        *http.Server
@@ -107,7 +108,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, edits: newEditShelf(), judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)
