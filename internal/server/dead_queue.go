@@ -174,7 +174,7 @@ func (d deadQueuePage) facts() []templates.Fact {
 // look offers to look at the queue, after what that does to it.
 func (d deadQueuePage) look() templates.LookForm {
 	l := templates.LookForm{
-		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: templates.Sentence(endSentence(d.view.WhyNoScan)), Missing: templates.Sentence(d.missing),
+		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: refusal(d.view.WhyNoScan), Missing: templates.Sentence(d.missing),
 		Effects: texts(d.view.Effects), Again: d.view.Scan != nil,
 	}
 	for _, n := range []int{100, 1000, admin.MaxScan} {
@@ -184,14 +184,26 @@ func (d deadQueuePage) look() templates.LookForm {
 	return l
 }
 
+// refusal says why a queue is not looked at; empty when it may be.
+func refusal(why string) templates.Text {
+	if why == "" {
+		return templates.Text{}
+	}
+	return templates.Sentence("Its messages are not looked at: " + endSentence(why))
+}
+
 // wholeForm moves the whole queue where single messages cannot be picked out of it.
 func (d deadQueuePage) wholeForm() templates.WholeForm {
 	w := templates.WholeForm{Action: d.base + "/dead-letters/plan", Queue: d.q.queue, Name: d.p.Pipeline.Name}
 	switch {
+	case d.view.WhyNoMove != "" && d.view.WhyNoMove == d.view.WhyNoScan:
 	case d.view.WhyNoMove != "" && d.missing == "":
 		w.Why, w.Missing = templates.Sentence("Nothing can be moved out of this queue."), templates.Sentence(endSentence(d.view.WhyNoMove))
 	case d.view.WhyNotSelective != "" && d.missing == "":
-		w.Why = templates.Sentence("Only the whole queue can be moved: " + endSentence(lowerFirst(d.view.WhyNotSelective)))
+		w.Why = templates.Sentence("Only the whole queue can be moved, because what is left out would have to be put back.")
+		if d.view.WhyNotSelective != d.view.WhyNoScan {
+			w.Why = templates.Sentence("Only the whole queue can be moved: " + endSentence(d.view.WhyNotSelective))
+		}
 		w.Buttons = []templates.Choice{{Value: "requeue-whole", Label: "Preview requeue of the whole queue"}, {Value: "discard-whole", Label: "Preview discard of the whole queue"}}
 		if d.q.parking {
 			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}

@@ -250,9 +250,9 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.Letter
 	case d.missing != "":
 		b.Missing = templates.Sentence(d.missing)
 	case d.view.WhyNoMove != "":
-		b.Missing = templates.Sentence("Nothing can be moved out of this queue: " + endSentence(lowerFirst(d.view.WhyNoMove)))
+		b.Missing = templates.Sentence("Nothing can be moved out of this queue: " + endSentence(d.view.WhyNoMove))
 	case d.view.WhyNotSelective != "":
-		b.Missing = templates.Sentence("Single messages cannot be picked out of this queue: " + endSentence(lowerFirst(d.view.WhyNotSelective)))
+		b.Missing = templates.Sentence("Single messages cannot be picked out of this queue: " + endSentence(d.view.WhyNotSelective))
 	}
 	return b
 }

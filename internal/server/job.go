@@ -92,10 +92,18 @@ func (s *Server) jobNext(v *templates.JobView, j admin.Job, self string) {
 
 func jobHeading(j admin.Job) string {
 	do := j.Plan.Request.Do
-	if !j.State.Final() {
-		return movingWord(do) + " " + messages(j.Limit)
+	n := j.Limit
+	if !j.Plan.Request.Whole {
+		n = int64(going(j.Plan))
 	}
-	return fmt.Sprintf("%s %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(j.Limit))
+	switch {
+	case !j.State.Final():
+		return movingWord(do) + " " + messages(n)
+	case j.Moved == n:
+		return movedWord(do) + " " + messages(n)
+	default:
+		return fmt.Sprintf("%s %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(n))
+	}
 }
 
 // jobSpeed is the measured rate with what is left at it.
@@ -108,7 +116,7 @@ func jobSpeed(j admin.Job) string {
 }
 
 func jobCounts(j admin.Job) []templates.JobCount {
-	where := "in its queue"
+	where := "in their queues"
 	if j.Plan.Request.Do == admin.Discard {
 		where = "in the parking queue"
 	}
@@ -188,9 +196,9 @@ func jobControls(j admin.Job, self string) []templates.Choice {
 	case j.State.Final():
 		return nil
 	case j.State == admin.JobPaused:
-		return []templates.Choice{{Label: "Resume", Value: self + "/resume"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
+		return []templates.Choice{{Label: "Resume the job", Value: self + "/resume"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
 	default:
-		return []templates.Choice{{Label: "Pause", Value: self + "/pause"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
+		return []templates.Choice{{Label: "Pause the job", Value: self + "/pause"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 	base := s.cfg.base()
 	v := templates.EditView{
 		Frame: s.frame(r, "Edit a message"), ID: templates.Plain(l.ID, keyLimit), Action: base + "/dead-letters/edit", Fields: key.fields(), Back: key.address(base),
-		Body: string(l.Body), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.pipeline),
+		Body: string(l.Body), Rows: min(max(6, strings.Count(string(l.Body), "\n")+len(l.Body)/120+2), 24), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.pipeline),
 		Crumbs: append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(l.ID, nameLimit), Href: key.address(base)}, templates.Crumb{Label: templates.Plain("Edit", nameLimit)}),
 		Notes: []templates.Problem{{
 			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it."),
@@ -110,8 +110,16 @@ func (s *Server) idRule(pipeline string) string {
 
 // sensitiveHeader reports whether consumers or brokers act on a header, so that a change of it changes more than content.
 func sensitiveHeader(name, idFrom string) bool {
+	if strings.EqualFold("header:"+name, idFrom) {
+		return true
+	}
 	low := strings.ToLower(name)
-	return strings.EqualFold("header:"+name, idFrom) || strings.HasPrefix(low, "x-") || strings.Contains(low, "retry") || strings.Contains(low, "trace") || strings.Contains(low, "auth")
+	for _, word := range []string{"retry", "retries", "attempt", "delay", "trace", "auth", "token", "tenant", "schedule", "idempotency", "__typeid__"} {
+		if strings.Contains(low, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // edit plans the requeue of one edited message and leads to its review.

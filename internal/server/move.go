@@ -270,7 +270,7 @@ func moveSentence(p admin.MovePlan) string {
 		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
 	}
 	if p.Request.Filter != "" {
-		details = append(details, "those with "+within(p.Request.Filter))
+		details = append(details, "selected by "+within(p.Request.Filter))
 	}
 	if len(details) > 0 {
 		text += ": " + strings.Join(details, ", ")

@@ -366,7 +366,7 @@ func lookForm(l LookForm, scan *ScanView) templ.Component {
 			}
 		}
 		if l.Refused.Short != "" {
-			templ_7745c5c3_Err = problem(Problem{Tier: "warning", Text: Text{Short: "Single messages of this queue are not looked at.", Full: "Single messages of this queue are not looked at."}, Mend: l.Refused}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = problem(Problem{Tier: "warning", Text: l.Refused}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

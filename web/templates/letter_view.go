@@ -94,14 +94,16 @@ type LetterAct struct {
 
 // EditView is the form that edits one message before it is requeued.
 type EditView struct {
-	Frame   Frame
-	Crumbs  []Crumb
-	ID      Text
-	Action  string
-	Fields  []Fact
-	Back    string
-	Error   string
-	Body    string
+	Frame  Frame
+	Crumbs []Crumb
+	ID     Text
+	Action string
+	Fields []Fact
+	Back   string
+	Error  string
+	Body   string
+	// Rows is how many lines the field shows.
+	Rows    int
 	Type    string
 	Message string
 	// IDRule says where the pipeline takes the id from, and so what a change of it does.

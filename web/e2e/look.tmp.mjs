@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { startDemo, startBrowser, signIn, faultsOf } from "./demo.mjs";
+const out = "/tmp/pages";
+const demo = await startDemo();
+const browser = await startBrowser();
+const mode = process.argv[2] ?? "light";
+const options = { light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 390, height: 844 } }, nojs: { javaScriptEnabled: false } }[mode];
+const context = await signIn(browser, demo.url, options);
+const page = await context.newPage();
+const shot = async (name) => {
+  await page.waitForTimeout(250);
+  const wide = mode === "nojs" ? "" : await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1 ? ` OVERFLOW ${document.documentElement.scrollWidth}` : "");
+  const axe = mode === "nojs" ? [] : await faultsOf(page);
+  const size = mode === "nojs" ? "" : await page.evaluate(() => document.querySelectorAll("*").length);
+  console.log(name, page.url().replace(demo.url, "").slice(0, 60), size, wide, axe.join(" | "));
+  await page.screenshot({ path: join(out, `${mode}-${name}.png`), fullPage: true });
+};
+try {
+  await page.goto(demo.url + "/dead-letters"); await shot("01-list");
+  await page.locator(".dead-list").getByRole("link", { name: "inventory", exact: true }).click(); await shot("02-queue");
+  await page.getByRole("combobox", { name: "Messages" }).selectOption("10000");
+  await page.getByRole("button", { name: "Look at the queue" }).click(); await page.waitForURL(/dead-letters/); await shot("03-scanned");
+  const scanned = page.url();
+  await page.goto(demo.url + "/pipelines/inventory/dead-letters?queue=inventory.reserve.dlq&by=exception&filter=nonsense"); await shot("04-filter-error");
+  await page.goto(demo.url + "/pipelines/payments/dead-letters"); await shot("05-quorum");
+  await page.goto(scanned);
+  await page.locator(".letters .c-id a").nth(3).click(); await shot("06-letter");
+  if (await page.getByRole("button", { name: "Show it as it is" }).count()) { await page.getByRole("button", { name: "Show it as it is" }).click(); await shot("07-revealed"); }
+  await page.goto(scanned);
+  await page.locator(".letters .c-id a").nth(0).click();
+  await page.getByRole("link", { name: "Edit and requeue" }).click(); await shot("08-edit");
+  await page.getByRole("textbox", { name: "Body", exact: true }).fill((await page.getByRole("textbox", { name: "Body", exact: true }).inputValue()).replace("\"quantity\":1", "\"quantity\":9"));
+  await page.getByRole("button", { name: "Review the change" }).click(); await shot("09-edit-review");
+  await page.goto(scanned);
+  await page.getByRole("button", { name: /Preview requeue of all/ }).click(); await shot("10-whole-review");
+  await page.goto(scanned.replace("#messages", "") + "&filter=reason%3Arejected#messages"); await shot("11-filtered");
+  await page.getByRole("button", { name: /Preview requeue of all/ }).click(); await shot("12-review");
+  await page.getByLabel("First, as a canary").selectOption("50");
+  await page.getByRole("button", { name: "Apply and preview again" }).click();
+  await page.getByLabel("Reason, for the audit").fill("gateway is back since 03:10");
+  const confirm = page.getByLabel(/to confirm/); if (await confirm.count()) await confirm.fill("inventory.reserve.dlq");
+  await page.locator(".sign button").click(); await page.waitForURL(/jobs/); await shot("13-job");
+  if (mode === "nojs") await page.waitForTimeout(2000); else await page.locator(".canary, #canary-title").waitFor();
+  await page.waitForTimeout(1200); await shot("14-job-running");
+  await page.getByRole("button", { name: "Pause" }).click(); await shot("15-paused");
+  await page.getByRole("button", { name: "Resume" }).click(); await page.waitForTimeout(6000); await page.reload(); await shot("16-done");
+  await page.getByRole("link", { name: "Every message of this job" }).click(); await shot("17-items");
+  await page.goto(demo.url + "/jobs"); await shot("18-jobs");
+  await page.goto(demo.url + "/pipelines/inventory/dead-letters?parking=1&queue=inventory.reserve.dlq"); await shot("19-parking");
+  console.log("faults:", context.faults);
+} catch (e) { console.log(String(e).slice(0, 600)); await page.screenshot({ path: join(out, `${mode}-error.png`), fullPage: true }); }
+await browser.close(); await demo.stop();
