@@ -12,8 +12,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// masked stands in the place of a value that is hidden.
-const masked = "***"
+// maskedWord stands in the place of a value that is hidden.
+const maskedWord = "***"
 
 // MaskWords are the words that hide the value of a JSON member or header whose name holds one, unless others are configured.
 func MaskWords() []string {
@@ -99,7 +99,7 @@ func (m masker) headers(headers map[string]any) map[string]any {
 	out := make(map[string]any, len(headers))
 	for name, v := range headers {
 		if m.hides(name) && !ownHeader(name) {
-			out[name] = masked
+			out[name] = maskedWord
 			continue
 		}
 		out[name] = m.field(v)
@@ -239,7 +239,7 @@ func (w *jsonMasker) memberOrMask(hide bool, depth int) error {
 		return err
 	}
 	w.changed = true
-	return w.write(masked)
+	return w.write(maskedWord)
 }
 
 // write writes a scalar without the line break that an encoder adds.

@@ -236,6 +236,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		b.links.take(&topology.topology)
 	}
 	b.index = indexTopology(b.queues, &topology.topology)
+	b.index.version = s.Info.Version
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
 	for _, c := range topology.topology.Consumers {
 		b.consumers[c.Queue] = append(b.consumers[c.Queue], c)

@@ -39,6 +39,8 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	for _, t := range p.targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil {
 			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
+			out = append(out, deadLetterQueueDrops(q)...)
+			out = append(out, deadLetterQueueLimit(q, sample.Info.Version)...)
 		}
 	}
 	out = append(out, p.backlogFindings()...)

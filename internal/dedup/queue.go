@@ -126,6 +126,8 @@ type Exchange struct {
 	Name      string // empty for the default exchange
 	Type      string
 	Arguments map[string]any
+	// Policy is the definition of the policy that applies to it; nil when there is none or it could not be read.
+	Policy map[string]any
 }
 
 // A Binding leads from an exchange to a queue or another exchange.

@@ -81,6 +81,12 @@ type PipelineStatus struct {
 	// DeadLetters is the depth over all dead-letter queues.
 	DeadLetters      Figure
 	DeadLetterQueues []DeadLetterQueue
+	// Baseline is what of DeadLetters was acknowledged; nil when nothing was.
+	Baseline *Baseline
+	// DeadLetterRoutes is the topology: every way that a dead letter of the pipeline can take, at most MaxRoutes; RoutesLeftOut
+	// counts the others.
+	DeadLetterRoutes []DeadLetterRoute
+	RoutesLeftOut    int
 	// Markers counts markers by state; a state that the scheme does not know is absent.
 	Markers          map[State]Figure
 	MarkersNoExpiry  Figure

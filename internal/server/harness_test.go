@@ -128,6 +128,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	s.morgue.Record = db.Audit().Record
 	s.Server, err = New(cfg, Deps{
 		DeadLetters: s.morgue,
+		Baselines:   admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Snapshots:   s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
 		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
 	})

@@ -45,6 +45,8 @@ type PipelineView struct {
 	MarkersLink string
 	Queues      []DeadLetterRow
 	QueuesNote  string
+	Routes      RouteTable
+	Baseline    BaselineView
 	Findings    []Problem
 	// Hints are findings that colour nothing.
 	Hints   []Problem

@@ -33,8 +33,9 @@ type Config struct {
 	MaxRequeues int
 	// Uncounted leaves the count of requeues as it is, for moves that no consumer sees: into a parking queue and back.
 	Uncounted bool
-	// Letter reads a message as a dead letter.
-	Letter func(dedup.QueueRef, dedup.Message) dedup.DeadLetter
+	// DeliveryLimit is how often the queue takes a message back before it destroys it, as a quorum queue with a delivery limit does;
+	// 0 when it takes it back for ever. A run stops at a message that has two returns left.
+	DeliveryLimit int64
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; nil when nobody asks.
 	Waiting func(why string)
 	Timing
@@ -97,7 +98,6 @@ func (c Config) validate() error {
 	check(c.Window >= 1 && c.Window <= maxWindow, "the window is %d, and must be 1 to %d", c.Window, maxWindow)
 	check(c.Rate >= 0 && !math.IsInf(c.Rate, 0), "the rate is %g, and must be 0 or more", c.Rate)
 	check(c.MaxHeld > 0 && c.MaxHeldBytes > 0, "the bounds of what is held must be more than 0")
-	check(c.Letter != nil, "a run needs a way to read messages as dead letters")
 	return errors.Join(wrong...)
 }
 

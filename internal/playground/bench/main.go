@@ -28,6 +28,7 @@ func groups() []group {
 		{"markers", measureMarkers},
 		{"rows", measureRows},
 		{"stuck", measureStuck},
+		{"preflight", measurePreflight},
 		{"broker", measureBroker},
 		{"overview", measureOverview},
 		{"program", measureProgram},

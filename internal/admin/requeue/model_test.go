@@ -1,0 +1,547 @@
+package requeue_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
+)
+
+// writeTimeout is how long a write waits for a broker that does not read.
+const writeTimeout = 10 * time.Second
+
+// A model is a broker in memory. It runs in a synctest bubble, and does what RabbitMQ does to whoever moves messages: it reads each
+// connection in order but late, so that what was written may be lost with the connection; it confirms late; it returns what it held for
+// a connection to its place; it stops reading publishers in an alarm; it routes CC headers.
+type model struct {
+	mu      sync.Mutex
+	rng     *rand.Rand
+	queues  map[string]*modelQueue
+	ops     int
+	faults  []fault
+	conns   []*modelConn
+	alarm   bool
+	down    bool
+	killed  bool
+	kill    func() // ends the process that runs the engine
+	changed chan struct{}
+
+	published  map[string]int // by message id: how often one was put into a queue
+	sideCopies int
+	confirmed  map[string]bool // by message id: a publish of it was answered as confirmed
+	mostFlying int
+	late       int
+	stolen     []string // ids that another consumer took
+	violations []string
+}
+
+// A modelQueue is a queue with what lives behind it.
+type modelQueue struct {
+	name     string
+	ready    []*modelMessage
+	capacity int // 0 for none; else a publish beyond it is nacked
+	next     int64
+	// consumed are the ids that a consumer acked; a queue with a consumer has nothing ready. bounces is where its consumer
+	// dead-letters everything to.
+	consumes bool
+	consumed []string
+	bounces  string
+	arrived  []string // ids in the order of their arrival
+}
+
+type modelMessage struct {
+	id       string
+	position int64
+	message  dedup.Message
+}
+
+// A fault happens when the broker has been called as often as at says.
+type fault struct {
+	at    int
+	kind  string // cut source, cut sink, cut both, restart, alarm, kill, delete, steal, grow
+	lasts time.Duration
+	queue string
+	n     int
+}
+
+// cuts reports whether a fault may make copies.
+func (f fault) cuts() bool {
+	switch f.kind {
+	case "cut source", "cut sink", "cut both", "restart", "kill":
+		return true
+	}
+	return false
+}
+
+func newModel(seed uint64, faults []fault) *model {
+	return &model{
+		rng: rand.New(rand.NewPCG(seed, 1)), queues: map[string]*modelQueue{}, faults: faults,
+		published: map[string]int{}, confirmed: map[string]bool{}, changed: make(chan struct{}),
+	}
+}
+
+func (m *model) addQueue(q *modelQueue) { m.queues[q.name] = q }
+
+func (q *modelQueue) push(id string, msg dedup.Message) {
+	q.next++
+	q.arrived = append(q.arrived, id)
+	q.ready = append(q.ready, &modelMessage{id: id, position: q.next, message: msg})
+}
+
+// putBack returns messages to their places.
+func (q *modelQueue) putBack(messages ...*modelMessage) {
+	q.ready = append(q.ready, messages...)
+	slices.SortFunc(q.ready, func(a, b *modelMessage) int { return cmp.Compare(a.position, b.position) })
+}
+
+func (q *modelQueue) ids() []string {
+	var ids []string
+	for _, msg := range q.ready {
+		ids = append(ids, msg.id)
+	}
+	return ids
+}
+
+// violate notes something that no honest engine does. Callers hold the lock.
+func (m *model) violate(format string, args ...any) {
+	m.violations = append(m.violations, fmt.Sprintf(format, args...))
+}
+
+// broadcast wakes whoever waits for the broker. Callers hold the lock.
+func (m *model) broadcast() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// await releases the lock until something has changed, the context has ended or the time is up.
+func (m *model) await(ctx context.Context, limit time.Duration) error {
+	changed := m.changed
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return errTimeout
+	}
+}
+
+// lowOnMemory is why the broker does not read.
+const lowOnMemory = "low on memory"
+
+var errTimeout = errors.New("i/o timeout")
+
+// step counts a call and lets happen what is due. Callers hold the lock.
+func (m *model) step() {
+	m.ops++
+	for len(m.faults) > 0 && m.faults[0].at <= m.ops {
+		f := m.faults[0]
+		m.faults = m.faults[1:]
+		m.happen(f)
+	}
+}
+
+func (m *model) happen(f fault) {
+	switch f.kind {
+	case "cut source":
+		m.cut(func(c *modelConn) bool { return c.source != nil })
+	case "cut sink":
+		m.cut(func(c *modelConn) bool { return c.sink != nil })
+	case "cut both":
+		m.cut(func(*modelConn) bool { return true })
+	case "restart":
+		m.cut(func(*modelConn) bool { return true })
+		m.down = true
+		time.AfterFunc(f.lasts, func() { m.locked(func() { m.down = false }) })
+	case "kill":
+		m.cut(func(*modelConn) bool { return true })
+		m.killed = true
+		m.kill()
+	case "alarm":
+		m.alarm = true
+		for _, c := range m.conns {
+			if c.sink != nil && len(c.wire) > 0 { // it says so to who is publishing
+				c.sink.blocked = lowOnMemory
+			}
+		}
+		time.AfterFunc(f.lasts, func() { m.locked(func() { m.alarm = false }) })
+	case "delete":
+		delete(m.queues, f.queue)
+	case "steal":
+		dead := m.queues["dead"]
+		for n := min(f.n, len(dead.ready)); n > 0; n-- {
+			m.stolen = append(m.stolen, dead.ready[0].id)
+			dead.ready = dead.ready[1:]
+		}
+	case "grow":
+		for range f.n {
+			m.late++
+			id := fmt.Sprintf("late-%d", m.late)
+			m.queues["dead"].push(id, seedMessage(id, "a"))
+		}
+	}
+	m.broadcast()
+}
+
+func (m *model) locked(do func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	do()
+	m.broadcast()
+}
+
+func (m *model) cut(which func(*modelConn) bool) {
+	for _, c := range m.conns {
+		if which(c) && !c.dead {
+			c.flush(m.rng.IntN(len(c.wire) + 1))
+			c.end()
+		}
+	}
+}
+
+// A modelConn is a connection: what was written to it and not read yet, and what it holds.
+type modelConn struct {
+	m      *model
+	dead   bool
+	wire   []func()
+	source *modelSource
+	sink   *modelSink
+}
+
+// flush lets the broker read the first n writes.
+func (c *modelConn) flush(n int) {
+	for range n {
+		if c.dead || len(c.wire) == 0 || c.blocked() {
+			return
+		}
+		act := c.wire[0]
+		c.wire = c.wire[1:]
+		act()
+	}
+}
+
+func (c *modelConn) flushAll()     { c.flush(len(c.wire)) }
+func (c *modelConn) blocked() bool { return c.m.alarm && c.sink != nil }
+
+// flushSome lets the broker read some of what was written, and often nothing.
+func (c *modelConn) flushSome() {
+	if c.m.rng.IntN(3) == 0 {
+		c.flush(c.m.rng.IntN(len(c.wire) + 1))
+	}
+}
+
+// end closes the connection: the broker returns what it held, and some of the answers under way are lost.
+func (c *modelConn) end() {
+	c.dead = true
+	if c.source != nil {
+		c.source.returnAll()
+	}
+	if c.sink != nil {
+		c.sink.loseAnswers()
+	}
+	c.m.broadcast()
+}
+
+// errClosed is what every call on a connection that has ended returns.
+var errClosed = errors.New("connection closed")
+
+// modelEnds open the model's connections.
+type modelEnds struct{ m *model }
+
+func (e modelEnds) Source(_ context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	e.m.mu.Lock()
+	defer e.m.mu.Unlock()
+	if err := e.m.reachable(); err != nil {
+		return nil, err
+	}
+	q, ok := e.m.queues[queue.Name]
+	if !ok {
+		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "no queue " + queue.Name}
+	}
+	s := &modelSource{conn: &modelConn{m: e.m}, queue: q, take: take, held: map[uint64]*modelMessage{}}
+	s.conn.source = s
+	e.m.conns = append(e.m.conns, s.conn)
+	return s, nil
+}
+
+func (e modelEnds) Sink(_ context.Context, _ string, window int) (requeue.Sink, error) {
+	e.m.mu.Lock()
+	defer e.m.mu.Unlock()
+	if err := e.m.reachable(); err != nil {
+		return nil, err
+	}
+	s := &modelSink{conn: &modelConn{m: e.m}, window: window}
+	s.conn.sink = s
+	e.m.conns = append(e.m.conns, s.conn)
+	return s, nil
+}
+
+func (m *model) reachable() error {
+	m.step()
+	if m.down || m.killed {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+// A modelSource is a channel that gets or consumes.
+type modelSource struct {
+	conn  *modelConn
+	queue *modelQueue
+	take  requeue.Taking
+	tag   uint64
+	held  map[uint64]*modelMessage
+}
+
+func (s *modelSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	m := s.conn.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step()
+	for {
+		if s.take.Single {
+			s.conn.flushAll() // a get is answered after all that was written before it
+		} else {
+			s.conn.flushSome()
+		}
+		switch {
+		case s.conn.dead:
+			return dedup.Delivery{}, errClosed
+		case ctx.Err() != nil:
+			return dedup.Delivery{}, ctx.Err()
+		case len(s.held) >= s.take.Held && len(s.conn.wire) > 0:
+			s.conn.flushAll()
+		case len(s.held) >= s.take.Held:
+			if err := m.await(ctx, time.Hour); err != nil {
+				return dedup.Delivery{}, err
+			}
+		case len(s.queue.ready) == 0:
+			return dedup.Delivery{}, io.EOF
+		default:
+			return s.deliver(), nil
+		}
+	}
+}
+
+func (s *modelSource) deliver() dedup.Delivery {
+	msg := s.queue.ready[0]
+	s.queue.ready = s.queue.ready[1:]
+	s.tag++
+	s.held[s.tag] = msg
+	return dedup.Delivery{Message: msg.message, Tag: s.tag, Left: -1}
+}
+
+func (s *modelSource) Ack(tag uint64) error {
+	return s.write(func() {
+		if _, ok := s.held[tag]; !ok {
+			s.conn.m.violate("acked tag %d, which it does not hold", tag)
+			s.conn.end()
+			return
+		}
+		delete(s.held, tag)
+	})
+}
+
+func (s *modelSource) Release(tag uint64) error {
+	return s.write(func() {
+		msg, ok := s.held[tag]
+		if !ok {
+			s.conn.m.violate("released tag %d, which it does not hold", tag)
+			s.conn.end()
+			return
+		}
+		delete(s.held, tag)
+		s.queue.putBack(msg)
+	})
+}
+
+func (s *modelSource) write(act func()) error {
+	m := s.conn.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step()
+	if s.conn.dead {
+		return errClosed
+	}
+	s.conn.wire = append(s.conn.wire, act)
+	s.conn.flushSome()
+	m.broadcast()
+	return nil
+}
+
+func (s *modelSource) returnAll() {
+	for tag, msg := range s.held {
+		s.queue.putBack(msg)
+		delete(s.held, tag)
+	}
+}
+
+func (s *modelSource) Close() error { return s.conn.close() }
+
+func (c *modelConn) close() error {
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	if c.dead {
+		return nil
+	}
+	c.flushAll()
+	if c.sink != nil {
+		for _, f := range c.sink.flying { // nobody reads the answers any more
+			f.lost = true
+		}
+	}
+	if len(c.wire) > 0 { // in an alarm what was written may be read after all, when it is over
+		n := c.m.rng.IntN(len(c.wire) + 1)
+		for _, act := range c.wire[:n] {
+			act()
+		}
+	}
+	c.end()
+	return nil
+}
+
+// A modelSink is a channel with confirms.
+type modelSink struct {
+	conn    *modelConn
+	window  int
+	flying  []*modelFlight
+	blocked string
+}
+
+type modelFlight struct {
+	id     string
+	answer *dedup.Answer // nil until the broker has answered
+	lost   bool
+}
+
+func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message) error {
+	m := s.conn.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	warned := s.blocked != "" && m.alarm
+	m.step()
+	for warned && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
+		if err := m.await(ctx, writeTimeout); err != nil {
+			s.conn.end()
+		}
+	}
+	if s.conn.dead {
+		return errClosed
+	}
+	if m.alarm {
+		s.blocked = lowOnMemory
+	}
+	f := &modelFlight{id: msg.MessageID}
+	s.flying = append(s.flying, f)
+	m.mostFlying = max(m.mostFlying, len(s.flying))
+	s.conn.wire = append(s.conn.wire, func() { f.answer = m.route(s.conn, queue, msg) })
+	s.conn.flushSome()
+	m.broadcast()
+	return nil
+}
+
+// route does with a message what the default exchange does; nil when it ends the connection.
+func (m *model) route(c *modelConn, queue string, msg dedup.Message) *dedup.Answer {
+	f, isFloat := msg.Headers["float"].(float64)
+	if msg.UserID != "" || isFloat && math.IsNaN(f) || len(queue) > 255 {
+		m.violate("a message ended the connection: user_id %q", msg.UserID)
+		c.end()
+		return nil
+	}
+	for _, header := range []string{"CC", "BCC"} {
+		keys, _ := msg.Headers[header].([]any)
+		for _, key := range keys {
+			if side, ok := m.queues[key.(string)]; ok && key != queue {
+				m.sideCopies++
+				side.push(msg.MessageID, msg)
+			}
+		}
+	}
+	q, ok := m.queues[queue]
+	switch {
+	case !ok:
+		return &dedup.Answer{Outcome: dedup.Returned, Text: "NO_ROUTE"}
+	case q.capacity > 0 && len(q.ready) >= q.capacity:
+		return &dedup.Answer{Outcome: dedup.Rejected, Text: "the queue refused it"}
+	}
+	m.published[msg.MessageID]++
+	m.arrive(q, msg)
+	return &dedup.Answer{Outcome: dedup.Confirmed}
+}
+
+func (m *model) arrive(q *modelQueue, msg dedup.Message) {
+	switch {
+	case q.bounces != "":
+		q.arrived = append(q.arrived, msg.MessageID)
+		m.queues[q.bounces].push(msg.MessageID, msg)
+	case q.consumes:
+		q.arrived = append(q.arrived, msg.MessageID)
+		q.consumed = append(q.consumed, msg.MessageID)
+	default:
+		q.push(msg.MessageID, msg)
+	}
+	m.broadcast()
+}
+
+func (s *modelSink) Answer(ctx context.Context) (dedup.Answer, error) {
+	m := s.conn.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step()
+	if pause := m.rng.IntN(4); pause > 1 {
+		_ = m.await(ctx, time.Duration(pause)*time.Millisecond)
+	}
+	f := s.flying[0]
+	for {
+		if f.answer == nil && !f.lost {
+			s.conn.flush(1)
+		}
+		switch {
+		case f.lost || s.conn.dead && f.answer == nil:
+			s.flying = s.flying[1:]
+			return dedup.Answer{Outcome: dedup.AnswerLost, Text: "connection closed"}, nil
+		case f.answer != nil:
+			s.flying = s.flying[1:]
+			if f.answer.Outcome == dedup.Confirmed {
+				m.confirmed[f.id] = true
+			}
+			return *f.answer, nil
+		case len(s.conn.wire) > 0 && !s.conn.blocked():
+		default:
+			if err := m.await(ctx, time.Hour); err != nil {
+				return dedup.Answer{}, err
+			}
+		}
+	}
+}
+
+// loseAnswers loses the answers that were under way from a random one on.
+func (s *modelSink) loseAnswers() {
+	for _, f := range s.flying[s.conn.m.rng.IntN(len(s.flying)+1):] {
+		f.lost = true
+	}
+}
+
+func (s *modelSink) Blocked() string {
+	s.conn.m.mu.Lock()
+	defer s.conn.m.mu.Unlock()
+	if !s.conn.m.alarm || s.conn.dead {
+		s.blocked = ""
+	}
+	return s.blocked
+}
+
+func (s *modelSink) Close() error { return s.conn.close() }

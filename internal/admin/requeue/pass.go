@@ -1,0 +1,106 @@
+package requeue
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A phase is how far a pass has come. It goes forward only.
+type phase int
+
+const (
+	// taking: messages are taken, decided on and published.
+	taking phase = iota
+	// dry: no more will come; the answers to what was published are waited for.
+	dry
+	// draining: the run must stop; answers are waited for, but not for long.
+	draining
+	// over: both ends are given up.
+	over
+)
+
+// watchEvery is how often a pass looks at the clock.
+const watchEvery = 250 * time.Millisecond
+
+// A pass is the part of a run between the opening and the end of one pair of connections.
+//
+// Three goroutines wait for others: take for the source, judge for the decider and the pacer, listen for answers. All that changes
+// anything happens in the fourth, move: it publishes, acks, counts, and judges whether to go on, one event after the other.
+type pass struct {
+	*runner
+	source Source
+	sink   Sink
+	hand   *hand
+
+	taken   chan item         // from take to judge, in the order of the queue
+	judged  chan item         // from judge to move, in the same order
+	sent    chan struct{}     // from move to listen: one for each publish
+	answers chan dedup.Answer // from listen to move, in the order of publishing
+	halts   chan halt         // from take and judge to move
+	end     Stop              // why take ended; to be read once judged is closed
+	cancel  context.CancelFunc
+	stages  sync.WaitGroup // take and judge
+	ear     sync.WaitGroup // listen
+
+	phase        phase
+	drainBy      time.Time
+	blockedSince time.Time
+	flying       []item // published without an answer, oldest first
+	moved        int64
+	acked        []string // the references of the last window of acked messages
+	leftBytes    int64
+	// lost is why a connection ended; nil while both live. A lost source cannot be given anything back.
+	lost       error
+	sourceLost bool
+	// ackLost is true when the last acks may not have been read by the broker.
+	ackLost bool
+}
+
+// An item is a message on its way through a pass.
+type item struct {
+	seq    int64
+	tag    uint64
+	bytes  int
+	letter dedup.DeadLetter
+	// outcome is set when the message is to stay, and text says why.
+	outcome  Outcome
+	text     string
+	decision Decision
+	// message is what is sent; only of items that are not to stay.
+	message dedup.Message
+}
+
+// A halt is the wish of a stage to end: a lost source, or a stop.
+type halt struct {
+	lost error
+	stop Stop
+	err  error
+}
+
+func newPass(r *runner, source Source, sink Sink) *pass {
+	return &pass{
+		runner: r, source: source, sink: sink,
+		hand:    newHand(r.window, r.inMotion()),
+		taken:   make(chan item, maxBatch),
+		judged:  make(chan item),
+		sent:    make(chan struct{}, r.Window),
+		answers: make(chan dedup.Answer, r.Window),
+		halts:   make(chan halt, 2),
+	}
+}
+
+// run takes and moves messages until the run stops or an end is lost, and puts back what has not moved.
+func (p *pass) run(ctx context.Context) {
+	stageCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p.cancel = cancel
+	limit, moved := p.Limit-p.result.Moved, maps.Clone(p.doubtful)
+	p.stages.Go(func() { p.take(stageCtx, limit, moved) })
+	p.stages.Go(func() { p.judge(stageCtx) })
+	p.ear.Go(func() { p.listen(context.WithoutCancel(ctx)) })
+	p.move(ctx)
+	p.putBack()
+}

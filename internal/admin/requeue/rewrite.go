@@ -1,0 +1,116 @@
+package requeue
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A rewriter makes what is sent in place of a dead letter: the same message, without what would let the broker treat it as
+// something else, and with the headers by which it is known again. docs/requeue.md gives the reason for each.
+type rewriter struct {
+	run       string
+	uncounted bool
+}
+
+// rewrite returns what is sent, or says why the message cannot be sent. An edited message takes the place of the letter's own, but not
+// of its identity. The letter is not changed.
+func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m dedup.Message, refused string) {
+	m = letter.Message
+	if d.Message != nil {
+		m = *d.Message
+	}
+	headers := maps.Clone(m.Headers)
+	if headers == nil {
+		headers = map[string]any{}
+	}
+	maps.DeleteFunc(headers, func(name string, _ any) bool { return stripped(name) })
+	r.sign(headers, letter, now)
+	if m.UserID != "" {
+		headers[dedup.HeaderOriginalUserID] = m.UserID
+	}
+	m.UserID = ""
+	m.Expiration = ""
+	m.DeliveryMode = 2
+	m.Redelivered = false
+	m.Exchange, m.RoutingKey = "", d.Target
+	m.Headers = headers
+	return m, unsendable(m)
+}
+
+// stripped reports whether a header is left behind. CC and BCC would add copies in other queues; the others are the broker's own notes,
+// which it would continue, misread or choke on when a client sends them.
+func stripped(name string) bool {
+	switch name {
+	case "CC", "BCC", dedup.HeaderDeaths, "x-delivery-count", "x-acquired-count":
+		return true
+	}
+	for _, prefix := range []string{"x-first-death-", "x-last-death-", "x-opt-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// sign writes our headers. What identifies the message is taken from the letter, so that no edit can change it.
+func (r rewriter) sign(headers map[string]any, letter dedup.DeadLetter, now time.Time) {
+	id := dedup.RequeueID(letter.Headers)
+	from, known := letter.Headers[dedup.HeaderOriginalQueue].(string)
+	if id == "" {
+		id, known = letter.Ref, false
+	}
+	if !known {
+		from = letter.Queue.Name
+	}
+	headers[dedup.HeaderRequeueID] = id
+	headers[dedup.HeaderOriginalQueue] = from
+	headers[dedup.HeaderRequeueRun] = r.run
+	headers[dedup.HeaderRequeuedAt] = now.UTC().Truncate(time.Second)
+	count := dedup.Requeues(letter.Headers)
+	if !r.uncounted && count+1 > count {
+		count++
+	}
+	headers[dedup.HeaderRequeueCount] = count
+	signDeaths(headers, letter)
+}
+
+// signDeaths keeps the deaths that are in the letter's own header, and behind them those from before it was last requeued.
+func signDeaths(headers map[string]any, letter dedup.DeadLetter) {
+	kept, _ := letter.Headers[dedup.HeaderOriginalDeath].(string)
+	before := dedup.DecodeDeaths(kept)
+	now, _ := dedup.DeathsOf(letter.Headers)
+	delete(headers, dedup.HeaderOriginalDeath)
+	if text := dedup.EncodeDeaths(append(now, before...)); text != "" {
+		headers[dedup.HeaderOriginalDeath] = text
+	}
+}
+
+// unsendable says why a message must not be sent; empty when it may. Each of these would not fail alone: it would end the channel or
+// the connection, and with it what is in motion for every other message.
+func unsendable(m dedup.Message) string {
+	if len(m.RoutingKey) > maxShortString {
+		return fmt.Sprintf("the name of its target has %d bytes, more than AMQP allows", len(m.RoutingKey))
+	}
+	size := 0
+	for name, text := range map[string]string{
+		"content type": m.ContentType, "content encoding": m.ContentEncoding, "correlation id": m.CorrelationID,
+		"reply-to": m.ReplyTo, "message id": m.MessageID, "type": m.Type, "app id": m.AppID,
+	} {
+		if len(text) > maxShortString {
+			return fmt.Sprintf("its %s has %d bytes, more than AMQP allows", name, len(text))
+		}
+		size += 1 + len(text)
+	}
+	table, err := tableSize(m.Headers)
+	if err != nil {
+		return err.Error()
+	}
+	if size += table; size > maxHeaderFrame {
+		return fmt.Sprintf("its headers have %d bytes with ours, more than fit in a frame", size)
+	}
+	return ""
+}

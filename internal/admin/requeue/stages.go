@@ -1,0 +1,167 @@
+package requeue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// take takes at most limit messages from the source, as the hand has room for them. Messages that have moved already, and come again
+// because their ack was lost, are taken above the limit.
+func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
+	defer close(p.taken)
+	for p.end = StopLimit; limit > 0; limit-- {
+		if p.hand.reach(ctx) != nil {
+			return
+		}
+		d, err := p.source.Next(ctx)
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			p.end = StopEmpty
+			return
+		case ctx.Err() != nil:
+			return
+		default:
+			p.halts <- halt{lost: fmt.Errorf("take a message: %w", err)}
+			return
+		}
+		p.hand.take(d.Tag, len(d.Body), time.Now())
+		if p.DeliveryLimit > 0 && dedup.Returns(d.Headers) >= p.DeliveryLimit-2 {
+			p.halts <- halt{stop: StopFragile}
+			return
+		}
+		letter := dedup.NewDeadLetter(p.Queue, d.Message)
+		if moved[letter.Ref] > 0 {
+			moved[letter.Ref]--
+			limit++
+		}
+		p.seq++
+		select {
+		case p.taken <- item{seq: p.seq, tag: d.Tag, bytes: len(d.Body), letter: letter}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// judge decides on messages in batches of what has arrived, and passes them on in order, those to be sent at their pace.
+func (p *pass) judge(ctx context.Context) {
+	defer close(p.judged)
+	for {
+		batch := p.gather(ctx)
+		if len(batch) == 0 {
+			return
+		}
+		batch, last := p.screen(batch)
+		if err := p.ask(ctx, batch); err != nil {
+			p.halts <- halt{stop: StopDecide, err: err}
+			return
+		}
+		for _, it := range batch {
+			if it.outcome == "" && p.pacer.wait(ctx) != nil {
+				return
+			}
+			select {
+			case p.judged <- it:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if last {
+			return
+		}
+	}
+}
+
+// gather waits for one message and adds those that have arrived with it. It is empty when no more come.
+func (p *pass) gather(ctx context.Context) []item {
+	var batch []item
+	select {
+	case it, more := <-p.taken:
+		if !more || ctx.Err() != nil {
+			return nil
+		}
+		batch = append(batch, it)
+	case <-ctx.Done():
+		return nil
+	}
+	for len(batch) < p.batch() {
+		select {
+		case it, more := <-p.taken:
+			if !more {
+				return batch
+			}
+			batch = append(batch, it)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// screen finds the messages that nobody is to be asked about: those that were requeued too often, and the first that this run has
+// sent itself. The batch ends with that one, and is the last: what is behind it in the queue is newer.
+func (p *pass) screen(batch []item) (screened []item, last bool) {
+	for i := range batch {
+		it := &batch[i]
+		times := dedup.Requeues(it.letter.Headers)
+		switch {
+		case dedup.RequeueRun(it.letter.Headers) == p.Run:
+			it.outcome, it.text = Bounced, "this run had sent it, and it came back"
+			return batch[:i+1], true
+		case p.MaxRequeues >= 0 && times >= int64(p.MaxRequeues):
+			it.outcome, it.text = Guarded, fmt.Sprintf("it was requeued %d times already", times)
+		}
+	}
+	return batch, false
+}
+
+// ask has the rest decided, and rewrites what is to be sent.
+func (p *pass) ask(ctx context.Context, batch []item) error {
+	var asked []*item
+	var letters []dedup.DeadLetter
+	for i := range batch {
+		if batch[i].outcome == "" {
+			asked = append(asked, &batch[i])
+			letters = append(letters, batch[i].letter)
+		}
+	}
+	if len(letters) == 0 {
+		return nil
+	}
+	decisions, err := p.decide.Decide(ctx, letters)
+	if err != nil {
+		return fmt.Errorf("decide on %d messages: %w", len(letters), err)
+	}
+	if len(decisions) != len(letters) {
+		return fmt.Errorf("decide on %d messages: %d decisions were made", len(letters), len(decisions))
+	}
+	now := time.Now()
+	for i, it := range asked {
+		it.decision = decisions[i]
+		if it.decision.Target == "" {
+			it.outcome, it.text = Left, it.decision.Why
+			continue
+		}
+		if it.message, it.text = p.rewriter.rewrite(it.letter, it.decision, now); it.text != "" {
+			it.outcome = Left
+		}
+	}
+	return nil
+}
+
+// listen waits for the answer to each publish.
+func (p *pass) listen(ctx context.Context) {
+	for range p.sent {
+		answer, err := p.sink.Answer(ctx)
+		if err != nil {
+			answer = dedup.Answer{Outcome: dedup.AnswerLost, Text: err.Error()}
+		}
+		p.answers <- answer
+	}
+}
