@@ -44,30 +44,32 @@ func (m moveRequestJSON) request() (admin.MoveRequest, error) {
 
 // moveJSON is the plan of a move.
 type moveJSON struct {
-	ID        string              `json:"id"`
-	Job       string              `json:"job"`
-	Made      *time.Time          `json:"made"`
-	Until     *time.Time          `json:"until"`
-	By        string              `json:"by"`
-	Do        string              `json:"do"`
-	Sentence  string              `json:"sentence"`
-	Pipeline  string              `json:"pipeline"`
-	Broker    string              `json:"broker"`
-	Source    string              `json:"source"`
-	Parking   string              `json:"parking"`
-	Ready     int64               `json:"ready"`
-	Scanned   int                 `json:"scanned"`
-	ScannedAt *time.Time          `json:"scanned_at"`
-	Matching  int                 `json:"matching"`
-	Targets   map[string]int      `json:"targets"`
-	Classes   map[string]int      `json:"classes"`
-	Choices   map[string]string   `json:"choices"`
-	Canary    int                 `json:"canary"`
-	Rate      float64             `json:"rate_per_second"`
-	Guards    []guardJSON         `json:"guards"`
-	Confirm   string              `json:"confirm"`
-	Takes     float64             `json:"takes_seconds"`
-	Messages  []plannedLetterJSON `json:"messages"`
+	ID        string            `json:"id"`
+	Made      *time.Time        `json:"made"`
+	Until     *time.Time        `json:"until"`
+	By        string            `json:"by"`
+	Do        string            `json:"do"`
+	Sentence  string            `json:"sentence"`
+	Pipeline  string            `json:"pipeline"`
+	Broker    string            `json:"broker"`
+	Source    string            `json:"source"`
+	Parking   string            `json:"parking"`
+	Ready     int64             `json:"ready"`
+	Scanned   int               `json:"scanned"`
+	ScannedAt *time.Time        `json:"scanned_at"`
+	Matching  int               `json:"matching"`
+	Targets   map[string]int    `json:"targets"`
+	Classes   map[string]int    `json:"classes"`
+	Choices   map[string]string `json:"choices"`
+	Canary    int               `json:"canary"`
+	Rate      float64           `json:"rate_per_second"`
+	Guards    []guardJSON       `json:"guards"`
+	Confirm   string            `json:"confirm"`
+	// Needs is the role that may carry it out, Most the most messages that it moves; 0 for all that are selected.
+	Needs    string              `json:"needs"`
+	Most     int64               `json:"most"`
+	Takes    float64             `json:"takes_seconds"`
+	Messages []plannedLetterJSON `json:"messages"`
 }
 
 type guardJSON struct {
@@ -87,11 +89,11 @@ type plannedLetterJSON struct {
 	Choice      string     `json:"choice"`
 }
 
-func moveOf(p admin.MovePlan, job string) moveJSON {
+func moveOf(p admin.MovePlan) moveJSON {
 	j := moveJSON{
-		ID: p.ID, Job: job, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
+		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
 		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
-		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
+		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
 	}
 	if j.Targets == nil {
 		j.Targets = map[string]int{}
@@ -128,20 +130,7 @@ func (s *Server) apiPlanMove(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, moveOf(plan, "")}, nil
-}
-
-// apiMove gives a plan, and the job that carried it out.
-func (s *Server) apiMove(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return jsonBody{v: moveOf(plan, job)}, nil
+	return jsonBody{http.StatusCreated, moveOf(plan)}, nil
 }
 
 // apiStartMove carries a plan out and answers at once with the job. The header Idempotency-Key makes a repeated request harmless.

@@ -165,7 +165,7 @@ func typedOf(v any) typed {
 	}
 }
 
-// lettersNDJSON answers with whole letters, one a line, bodies as they are. It leaves an entry in the audit.
+// lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit.
 func (s *Server) lettersNDJSON(r *request) (response, error) {
 	id, filter, err := scanAndFilter(r.URL.Query())
 	if err != nil {

@@ -19,8 +19,9 @@ func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
 	if scan.Short != "" {
 		v.Short = templates.Sentence("Fewer than asked for: " + endSentence(scan.Short))
 	}
-	if d.whole && d.missing == "" {
-		v.NDJSON = d.exportAddress("ndjson", scan)
+	v.NDJSON, v.NDJSONText = d.exportAddress("ndjson", scan), "Export as NDJSON, masked"
+	if d.whole {
+		v.NDJSONText = "Export with bodies as NDJSON"
 	}
 	if !d.q.parking {
 		v.Classes = d.classTiles(scan)

@@ -38,6 +38,11 @@ type jobReader interface {
 	Job(ctx context.Context, who admin.Caller, id string) (admin.Job, error)
 	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
 	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]admin.JobItem, error)
+}
+
+// tracer follows one message id: through the looks that are kept, and through jobs.
+type tracer interface {
+	Seen(ctx context.Context, who admin.Caller, id string) ([]admin.Scan, error)
 	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]admin.JobItem, error)
 }
 
@@ -55,6 +60,7 @@ type deadLetterService interface {
 	mover
 	jobReader
 	jobSteerer
+	tracer
 }
 
 const noDeadLetters = "This dashboard was started without access to single messages"

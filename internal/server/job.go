@@ -82,7 +82,7 @@ func (s *Server) jobNext(v *templates.JobView, j admin.Job, self string) {
 	if !j.State.Final() {
 		return
 	}
-	if n := wentWrong(j.Counts); n > 0 && j.Plan.Request.Edit == nil {
+	if n := wentWrong(j.Counts); n > 0 && j.Plan.IDChange == "" {
 		v.Retry, v.RetryN = self+"/retry", int(n)
 	}
 	if j.Plan.Request.Do == admin.Discard && j.Moved > 0 {
@@ -176,6 +176,9 @@ func jobNotes(j admin.Job) []templates.Problem {
 	}
 	if j.Unknown > 0 {
 		say(dedup.Severe, messages(j.Unknown)+" had no answer from the broker: each is still in the dead-letter queue, and may be at its target as well.", "Look each of them up before it is sent again.")
+	}
+	if more := taken(j.Counts) - admin.MaxJobItems; more > 0 {
+		say(dedup.TierUnknown, "The first "+templates.Number(admin.MaxJobItems)+" messages are listed one by one; all are counted.", "")
 	}
 	return notes
 }
@@ -334,9 +337,9 @@ func afterItem(values url.Values) (int64, error) {
 
 // everyItem returns all that is told of the messages of a job.
 func everyItem(r *request, service jobReader, id string) ([]admin.JobItem, error) {
-	const most, atOnce = 10_000, 1000
+	const atOnce = 1000
 	var all []admin.JobItem
-	for after := int64(0); len(all) < most; {
+	for after := int64(0); len(all) < admin.MaxJobItems; {
 		some, err := service.JobItems(r.Context(), r.asker(), id, after, atOnce)
 		if err != nil {
 			return nil, err
@@ -442,7 +445,6 @@ func (s *Server) retryJob(r *request) (response, error) {
 		return nil, err
 	}
 	req := j.Plan.Request
-	req.Edit = nil
 	if req.Whole {
 		return s.planned(r, req)
 	}

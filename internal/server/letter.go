@@ -246,7 +246,7 @@ func sortedHeaders(headers map[string]any) []string {
 
 // ownedHeader reports whether the broker or this dashboard writes a header.
 func ownedHeader(name string) bool {
-	return name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-") || strings.HasPrefix(name, "dedup-") ||
+	return name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-") || strings.HasPrefix(name, "x-opt-") || strings.HasPrefix(name, "dedup-") ||
 		name == "x-delivery-count" || name == "x-acquired-count" || name == "CC" || name == "BCC"
 }
 
@@ -321,7 +321,7 @@ func nestedText(v any) string {
 
 func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.LetterAct {
 	act := templates.LetterAct{
-		Action: s.cfg.base() + "/dead-letters/plan", Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: strings.HasPrefix(l.Queue.Name, parkingPrefix),
+		Action: s.cfg.base() + "/dead-letters/plan", Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
 	}
 	switch {
@@ -337,8 +337,11 @@ func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.
 	return act
 }
 
-// parkingPrefix begins the names of parking queues.
-const parkingPrefix = "dedup.parking."
+// parked reports whether a letter waits in a parking queue.
+func parked(l admin.Letter) bool {
+	_, ok := dedup.ParkedFrom(l.Queue)
+	return ok
+}
 
 // download answers with the bytes of a body as an attachment that no browser renders. It leaves an entry in the audit.
 func (s *Server) download(r *request) (response, error) {

@@ -68,7 +68,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 		if i >= maxHeaders {
 			break
 		}
-		if ownedHeader(name) {
+		if admin.LockedHeader(name) {
 			if name != dedup.HeaderDeaths {
 				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
 			}
@@ -201,7 +201,7 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 	for i := range spareHeaders {
 		n := strconv.Itoa(i)
 		if name := strings.TrimSpace(form.Get("new-" + n)); name != "" {
-			if ownedHeader(name) {
+			if admin.LockedHeader(name) {
 				return e, badParameter("new-"+n, "is a header that the broker or this dashboard writes")
 			}
 			e.Headers[name] = form.Get("new-value-" + n)
@@ -220,8 +220,8 @@ func editableType(v any) bool {
 }
 
 // diffOf says what an edit changes of a message.
-func diffOf(e admin.Edit, l admin.Letter, newID string, idFrom string) *templates.EditDiff {
-	d := &templates.EditDiff{ID: idNote(l.ID, newID, idFrom)}
+func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff {
+	d := &templates.EditDiff{ID: idNote(l.ID, p)}
 	add := func(label, was, is string) {
 		if is != "" && was != is {
 			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
@@ -258,18 +258,22 @@ func sortedKeys(m map[string]string) []string {
 	return sortedHeaders(all)
 }
 
-func idNote(old, id, from string) templates.Problem {
+func idNote(old string, p admin.MovePlan) templates.Problem {
+	id, says := "", p.IDChange
+	if len(p.Letters) == 1 {
+		id = p.Letters[0].ID
+	}
+	if says == "" {
+		says = "its id is " + orNothing(id) + " now, and was " + orNothing(old)
+	}
+	n := templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(says)))}
 	switch {
 	case id == "":
-		return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence("The edited message has no id: nothing stops its work from being done twice.")}
-	case id == old:
-		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Its id stays " + within(id) + ": the marker of that id, if there is one, decides what its consumer does.")}
-	default:
-		return templates.Problem{
-			Tier: dedup.Warning.String(), Text: templates.Sentence("Its id changes from " + orNothing(old) + " to " + orNothing(id) + " (taken from " + within(from) + "): to its consumers it is another message."),
-			Mend: templates.Sentence("If the work of the old id was done, it is done a second time."),
-		}
+		n.Tier = dedup.Severe.String()
+	case id != old:
+		n.Tier, n.Mend = dedup.Warning.String(), templates.Sentence("To its consumers it is another message: if the work of the old id was done, it is done a second time.")
 	}
+	return n
 }
 
 const (

@@ -185,7 +185,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
 	if kept, ok := s.edits.find(p.ID); ok && r.Who.Can(adminRole) {
-		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(kept.edit, kept.letter, plannedID(p), s.idFrom(p.Request.Pipeline))
+		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(kept.edit, kept.letter, p)
 	}
 	if p.Request.Do == admin.RestoreLetters {
 		v.Back = parkingAddress(base, p.Request.Pipeline, p.Request.Queue)
@@ -201,19 +201,17 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
 	}
 	v.Danger = moveDanger(p)
+	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
+		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
+	}
+	if p.IDChange != "" && v.Diff == nil {
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
+	}
 	if going(p) == 0 && !p.Request.Whole {
 		v.Blocked = true
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
 	}
 	return v
-}
-
-// plannedID is the id of the one message of a plan.
-func plannedID(p admin.MovePlan) string {
-	if len(p.Letters) == 1 {
-		return p.Letters[0].ID
-	}
-	return ""
 }
 
 // going counts the selected messages that were looked at and will move.
@@ -307,6 +305,9 @@ func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 	if p.Scanned > 0 {
 		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
 			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+	}
+	if p.Most > 0 {
+		facts = append(facts, templates.Fact{Label: "At most", Value: messages(p.Most)})
 	}
 	if p.Takes > 0 {
 		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})

@@ -115,7 +115,9 @@ type ScanView struct {
 	Empty      Empty
 	Act        LetterBar
 	CSV        string
+	// NDJSON is the address of the whole letters, NDJSONText says how much of them it shows.
 	NDJSON     string
+	NDJSONText string
 }
 
 // A ClassTile is what a requeue would do to some messages: how many, and what it means.

@@ -273,7 +273,7 @@ func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string)
 
 // Export returns the letters of a scan that match, as they are.
 func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter string) ([]admin.Letter, error) {
-	if err := allow(who, auth.Admin); err != nil {
+	if err := allow(who, auth.Operator); err != nil {
 		return nil, err
 	}
 	s, err := m.Kept(ctx, who, scan)
@@ -320,7 +320,9 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		if len(req.Choices) > 0 || req.Canary > 0 {
 			return admin.MovePlan{}, refuse(dedup.Invalid, "Choices and first messages belong to a requeue only")
 		}
-		p.plan.Parking, p.plan.Confirm = parking(req.Queue), source
+		p.plan.Parking, p.plan.Confirm, p.plan.Needs = parking(req.Queue), source, auth.Admin
+	} else if p.plan.Needs = auth.Operator; req.Whole || req.Edit != nil {
+		p.plan.Needs = auth.Admin
 	}
 	for _, l := range m.queues[source] {
 		if req.Whole || slices.Contains(req.Refs, l.Ref) || len(req.Refs) == 0 && filter.Matches(l) {
@@ -332,6 +334,9 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		p.plan.Scanned, p.plan.ScannedAt = len(s.Letters), s.At
 	}
 	p.fill(req)
+	if req.Edit != nil && len(p.letters) == 1 {
+		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
+	}
 	m.plans[p.plan.ID] = p
 	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: "plan_" + string(req.Do), Target: source})
 }
@@ -392,4 +397,21 @@ func (m *Morgue) PlannedMove(_ context.Context, who admin.Caller, id string) (ad
 		return admin.MovePlan{}, "", missing("There is no such plan, or it is over")
 	}
 	return p.plan, p.job, nil
+}
+
+// Seen returns the scans that found a message with an id, with that message alone.
+func (m *Morgue) Seen(_ context.Context, who admin.Caller, id string) ([]admin.Scan, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []admin.Scan
+	for _, s := range m.scans {
+		s.Letters = slices.DeleteFunc(slices.Clone(s.Letters), func(l admin.Letter) bool { return l.ID != id })
+		if len(s.Letters) > 0 {
+			found = append(found, s)
+		}
+	}
+	return found, nil
 }

@@ -252,6 +252,7 @@ func (m *Morgue) ItemsOf(_ context.Context, who admin.Caller, id string) ([]admi
 	for _, j := range m.jobs {
 		for _, i := range j.items {
 			if i.ID == id {
+				i.Job = j.ID
 				list = append(list, i)
 			}
 		}
