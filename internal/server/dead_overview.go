@@ -49,6 +49,9 @@ func (s *Server) deadOverview(r *request) (response, error) {
 	slices.SortStableFunc(v.Rows, func(a, b templates.DeadPipeline) int {
 		return cmp.Compare(worst(byName[b.Name.Full]), worst(byName[a.Name.Full]))
 	})
+	for _, row := range v.Rows {
+		v.Dated, v.Reasoned = v.Dated || row.Oldest != "", v.Reasoned || row.Reasons != ""
+	}
 	if n := len(v.Rows); n > 0 {
 		v.Sum = cmp.Or(deadCount(snap), "0") + " in " + counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
 		if deadCount(snap) == "1" {
@@ -71,6 +74,9 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 		Name: templates.Plain(name, nameLimit), Href: deadAddress(base, name, ""), Depth: figureView(blameless(p.DeadLetters), "unknown", now),
 		Inflow: figureView(blameless(figuresOf(p, time.Hour).DeadLetterInflow), "unknown", now),
 	}
+	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
+		row.Fresh = templates.Number(max(0, p.DeadLetters.Value-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
+	}
 	for _, q := range p.DeadLetterQueues {
 		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, nameLimit), Href: deadAddress(base, name, q.Name), Depth: figureView(blameless(q.Depth), "unknown", now)}
 		if id := running[runningKey(name, q.Name)]; id != "" {
@@ -78,9 +84,6 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 		}
 		row.Queues = append(row.Queues, line)
 	}
-	slices.SortStableFunc(row.Queues, func(a, b templates.DeadQueueLine) int {
-		return cmp.Compare(rankUnknown(b.Depth.Text == "0"), rankUnknown(a.Depth.Text == "0")) * -1
-	})
 	return row
 }
 

@@ -16,6 +16,8 @@ import (
 const (
 	jobsListed  = 100
 	itemsPerJob = 100
+	// afterLooked is how long after its end the page of a job still looks whether it is known what became of its messages.
+	afterLooked = 10 * time.Minute
 )
 
 // job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
@@ -44,7 +46,7 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	now, base := time.Now().In(zone(r)), s.cfg.base()
 	self := jobAddress(base, j.ID)
 	v := templates.JobView{
-		Self: self, Running: !j.State.Final(), Done: int(taken(j.Counts)), Total: int(j.Limit), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(capital(j.Why))),
+		Self: self, Running: !j.State.Final(), Done: int(taken(j.Counts)), Total: int(j.Limit), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(j.Why)),
 		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", nameLimit), Href: base + "/jobs"}),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
@@ -63,14 +65,21 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	}
 	v.Frame = s.frame(r, title)
 	v.Frame.Live = live("job:" + j.ID)
-	if v.Running {
+	switch {
+	case v.Running:
 		v.Frame.Refresh = 2
+	case j.Aftermath == nil && j.Moved > 0 && j.Plan.Request.Do == admin.Requeue && now.Sub(j.Ended) < afterLooked:
+		v.Frame.Refresh, v.Frame.Slow = 15, true
+		v.AfterNote = "Whether it worked is told here as soon as the consumers have had time for it."
 	}
 	if v.Missing.Short == "" {
 		v.Controls = jobControls(j, self)
 		s.jobNext(&v, j, self)
 	}
 	v.Arrived = arrivedText(j)
+	for _, id := range j.Clears {
+		v.Clears = append(v.Clears, s.operationAddress(id))
+	}
 	for _, item := range j.Failures {
 		v.Failures = append(v.Failures, s.jobItemLine(item, now))
 	}
@@ -228,6 +237,7 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 	}{{"Sent", c.Sent}, {"Done", c.Done}, {"Failed", c.Failed}, {"Processing", c.Processing}, {"No marker", c.None}, {"Back in the dead-letter queue", c.Back}} {
 		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
 	}
+	v.BackBy = templates.Sentence(endSentence(capital(c.BackBy)))
 	v.Facts = append(v.Facts, templates.Fact{Label: "Judged", Value: moment(c.At, now).Text})
 	return v
 }

@@ -149,7 +149,7 @@ func (v MarkersView) listFrame() Frame {
 // followingJob is the region of a job: it looks by itself too while the job runs.
 func followingJob(f Frame, self string) templ.Attributes {
 	a := region(f, self, "job", 15)
-	if a != nil && f.Refresh > 0 {
+	if a != nil && f.Refresh > 0 && !f.Slow {
 		a["hx-trigger"] = "job from:body throttle:1s, resync from:body, every 2s"
 	}
 	return a

@@ -11,6 +11,9 @@ type DeadLettersView struct {
 	// Sum says in one sentence how many dead letters there are.
 	Sum  string
 	Rows []DeadPipeline
+	// Dated and Reasoned say that the oldest and the reasons are known of some.
+	Dated    bool
+	Reasoned bool
 	// Quiet are the pipelines whose dead-letter queues are empty; Without those that have none.
 	Quiet   []Crumb
 	Without []Crumb
@@ -19,11 +22,14 @@ type DeadLettersView struct {
 
 // A DeadPipeline is one pipeline with its dead-letter queues.
 type DeadPipeline struct {
-	Name   Text
-	Href   string
-	Depth  Figure
+	Name  Text
+	Href  string
+	Depth Figure
+	// Fresh says how many are new, where some were acknowledged.
+	Fresh  string
 	Inflow Figure
-	Oldest Figure
+	// Oldest is the age of the oldest that the last look found; empty while nobody has looked.
+	Oldest string
 	Queues []DeadQueueLine
 	// Reasons counts by reason where that is known: "rejected 812, expired 40".
 	Reasons string

@@ -105,7 +105,11 @@ type JobView struct {
 	Notes    []Problem
 	Canary   *CanaryView
 	After    *AfterView
-	Arrived  string
+	// AfterNote says when it will be known whether it worked; empty when it is, or never will be.
+	AfterNote string
+	Arrived   string
+	// Clears lead to the operations that cleared markers for it, each of which can be undone.
+	Clears   []string
 	Failures []JobItemLine
 	Controls []Choice
 	Missing  Text
@@ -128,9 +132,11 @@ type JobCount struct {
 
 // A CanaryView is the verdict on the first messages.
 type CanaryView struct {
-	Tier  string
-	Text  Text
-	Facts []Fact
+	// BackBy says how those that came back were looked for.
+	BackBy Text
+	Tier   string
+	Text   Text
+	Facts  []Fact
 }
 
 // An AfterView answers whether it worked.

@@ -37,6 +37,8 @@ type Frame struct {
 	Jobs bool
 	// Refresh makes a page without the script load itself again after so many seconds; 0 for never.
 	Refresh int
+	// Slow makes a page with the script wait for the stream alone rather than ask every two seconds.
+	Slow bool
 }
 
 // LoginView is the sign-in form.
