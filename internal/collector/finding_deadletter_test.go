@@ -132,6 +132,11 @@ func deadQueueCases() []findingCase {
 	full.Ready = ptr(5)
 	length := []any{"max-length", int64(1500)}
 	drops := deadLetterQueueDrops
+	discarded := func(n float64, unsafe ...dedup.QueueRef) []dedup.Finding {
+		d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, n, findingNow, "")}
+		d.Discarded.Covered = time.Hour
+		return discardedDeadLetters("main"+hostile, d, unsafe)
+	}
 	waiting := func(depth int64, line *dedup.Baseline, oldest deadAge) []dedup.Finding {
 		return waitingDeadLetters(depth, line, []dedup.QueueRef{ref("d" + hostile)}, oldest, findingNow)
 	}
@@ -155,6 +160,12 @@ func deadQueueCases() []findingCase {
 		{"dead_letters_wait", "counts those beyond the acknowledged ones", waiting(1500, &dedup.Baseline{Count: 20, By: "ann" + hostile, At: findingNow}, deadAge{}), dedup.Warning, []string{"1,480 dead letters wait beside 20 acknowledged by ann<b>", "1,500 messages"}},
 		{"dead_letters_wait", "is silent about acknowledged ones", waiting(20, &dedup.Baseline{Count: 20}, deadAge{}), silent, nil},
 		{"dead_letters_wait", "is silent about none", waiting(0, nil, deadAge{}), silent, nil},
+
+		{"dead_letters_discarded", "fires where a queue of the pipeline has no dead-letter exchange", discarded(3, ref("a"+hostile)), dedup.Severe, []string{"discarded 3 messages in the last 1 h", "of this pipeline queue a<b>"}},
+		{"dead_letters_discarded", "is a hint where none of them has", discarded(1), dedup.Normal, []string{"names no queue"}},
+		{"dead_letters_discarded", "is silent about none", discarded(0, ref("a")), silent, nil},
+		{"dead_letters_discarded", "is silent where a node is missing", discardedDeadLetters("main", &dedup.BrokerDeaths{Discarded: dedup.Unknown(dedup.Count, "node gone")}, []dedup.QueueRef{ref("a")}), silent, nil},
+		{"dead_letters_discarded", "is silent where nobody is asked", discardedDeadLetters("main", nil, []dedup.QueueRef{ref("a")}), silent, nil},
 
 		{"dead_letter_queue_consumed", "is a hint for one consumer", deadLetterConsumers(hostile, ptr(1)), dedup.Normal, []string{"1 consumer"}},
 		{"dead_letter_queue_consumed", "is silent about none", deadLetterConsumers("a.dead", ptr(0)), silent, nil},

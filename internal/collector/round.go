@@ -46,7 +46,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 		s.Sources = append(s.Sources, src.status(now))
 	}
 	for _, b := range c.brokers {
-		s.Brokers = append(s.Brokers, b.status(now))
+		s.Brokers = append(s.Brokers, b.status(&c.past, now))
 	}
 	for _, w := range c.stores {
 		s.Stores = append(s.Stores, w.status(now))

@@ -42,6 +42,7 @@ func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedu
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
+	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
 	st.Baseline = c.acknowledged.of(ctx, p, st.DeadLetters, c.log)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	st.Events = p.allEvents()

@@ -84,6 +84,8 @@ type BrokerSample struct {
 	QueuesTotal *int64
 	// ChannelsClosed is cumulative for the whole broker (churn_rates).
 	ChannelsClosed *int64
+	// Deaths are the counters of dead letters of each node; nil where the broker is not asked for them.
+	Deaths []NodeDeaths
 	// Problems are what is wrong though the reading succeeded: hidden queues, statistics disabled, a lagging collector.
 	Problems []Problem
 }

@@ -55,8 +55,8 @@ type Config struct {
 	// OnFailed is what a consumer does with a delivery whose marker is failed: ack, nack, or run, which takes the marker again.
 	// Empty means the same as OnInFlight: a consumer that finds a marker of any kind leaves it.
 	OnFailed string `yaml:"on_failed"`
-	Sweep      Sweep  `yaml:"sweep"`
-	Act        Act    `yaml:"act"`
+	Sweep    Sweep  `yaml:"sweep"`
+	Act      Act    `yaml:"act"`
 	// Yields are the keys that a more specific store of the same database takes. Resolve fills them.
 	Yields []Yield `yaml:"-"`
 }

@@ -83,7 +83,9 @@ func TestFindBearsIDsThatAreNoValues(t *testing.T) {
 		db.Exec(t, "CREATE TABLE u (id "+uuid+" PRIMARY KEY)", "INSERT INTO u VALUES ('6f9619ff-8b86-d011-b42d-00c04fc964ff')",
 			"CREATE TABLE b (id BIGINT PRIMARY KEY)", "INSERT INTO b VALUES (7), (9007199254740993), (-1)")
 		table := func(name string) markers.Store {
-			return openTable(t, db, "sql-unique-row", func(cfg *markers.Config) { cfg.Table, cfg.Columns = name, markers.Columns{ID: markers.ColumnList{"id"}} })
+			return openTable(t, db, "sql-unique-row", func(cfg *markers.Config) {
+				cfg.Table, cfg.Columns = name, markers.Columns{ID: markers.ColumnList{"id"}}
+			})
 		}
 		hostile := []string{"'; DROP TABLE u; --", `\`, `\'`, "a\x00b", "%", "$1", "?", "0", "-", "1e9", "{a,b}"}
 		for i, s := range find(t, table("u"), append([]string{"6f9619ff-8b86-d011-b42d-00c04fc964ff"}, hostile...)...) {

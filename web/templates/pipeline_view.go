@@ -45,6 +45,7 @@ type PipelineView struct {
 	MarkersLink string
 	Queues      []DeadLetterRow
 	QueuesNote  string
+	Deaths      Deaths
 	Routes      RouteTable
 	Baseline    BaselineView
 	Findings    []Problem

@@ -156,7 +156,8 @@ func sentAgainstOrder(e ending) string {
 }
 
 func lateArrivals(e ending) string {
-	if e.has("kill") || e.has("steal") { // the next run counts anew, and what another takes makes room in the limit
+	// After a kill the next run counts anew; and the limit is a number: it has room for what comes while others hold what was there.
+	if e.has("kill") || e.has("steal") || e.has("half open") {
 		return ""
 	}
 	for id := range e.m.published {
@@ -181,7 +182,7 @@ func heldAtEnd(e ending) string {
 
 func leftBehind(e ending) string {
 	well := e.result.Stop == requeue.StopLimit || e.result.Stop == requeue.StopEmpty
-	if !well || e.hasTarget("bounces") || e.has("delete") || e.has("kill") {
+	if !well || e.hasTarget("bounces") || e.has("delete") || e.has("kill") || e.has("half open") && e.has("grow") {
 		return ""
 	}
 	here := e.m.queues["dead"].ids()

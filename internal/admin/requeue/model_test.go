@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -38,6 +36,9 @@ type model struct {
 	published  map[string]int // by message id: how often one was put into a queue
 	sideCopies int
 	confirmed  map[string]bool // by message id: a publish of it was answered as confirmed
+	// unnoticed is how long the broker takes to notice that a connection has been cut; away is how many messages it holds meanwhile.
+	unnoticed  time.Duration
+	away       int
 	mostFlying int
 	late       int
 	stolen     []string // ids that another consumer took
@@ -67,7 +68,7 @@ type modelMessage struct {
 // A fault happens when the broker has been called as often as at says.
 type fault struct {
 	at    int
-	kind  string // cut source, cut sink, cut both, restart, alarm, kill, delete, steal, grow
+	kind  string // cut source, cut sink, cut both, half open, restart, alarm, kill, delete, steal, grow
 	lasts time.Duration
 	queue string
 	n     int
@@ -76,7 +77,7 @@ type fault struct {
 // cuts reports whether a fault may make copies.
 func (f fault) cuts() bool {
 	switch f.kind {
-	case "cut source", "cut sink", "cut both", "restart", "kill":
+	case "cut source", "cut sink", "cut both", "half open", "restart", "kill":
 		return true
 	}
 	return false
@@ -90,6 +91,12 @@ func newModel(seed uint64, faults []fault) *model {
 }
 
 func (m *model) addQueue(q *modelQueue) { m.queues[q.name] = q }
+
+// depth is how many messages a queue has ready.
+func (m *model) depth(queue string) (n int) {
+	m.locked(func() { n = len(m.queues[queue].ready) })
+	return n
+}
 
 func (q *modelQueue) push(id string, msg dedup.Message) {
 	q.next++
@@ -156,6 +163,10 @@ func (m *model) step() {
 
 func (m *model) happen(f fault) {
 	switch f.kind {
+	case "half open":
+		m.unnoticed = 30 * time.Second
+		m.cut(func(*modelConn) bool { return true })
+		m.unnoticed = 0
 	case "cut source":
 		m.cut(func(c *modelConn) bool { return c.source != nil })
 	case "cut sink":
@@ -296,252 +307,3 @@ func (m *model) reachable() error {
 	}
 	return nil
 }
-
-// A modelSource is a channel that gets or consumes.
-type modelSource struct {
-	conn  *modelConn
-	queue *modelQueue
-	take  requeue.Taking
-	tag   uint64
-	held  map[uint64]*modelMessage
-}
-
-func (s *modelSource) Next(ctx context.Context) (dedup.Delivery, error) {
-	m := s.conn.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.step()
-	for {
-		if s.take.Single {
-			s.conn.flushAll() // a get is answered after all that was written before it
-		} else {
-			s.conn.flushSome()
-		}
-		switch {
-		case s.conn.dead:
-			return dedup.Delivery{}, errClosed
-		case ctx.Err() != nil:
-			return dedup.Delivery{}, ctx.Err()
-		case len(s.held) >= s.take.Held && len(s.conn.wire) > 0:
-			s.conn.flushAll()
-		case len(s.held) >= s.take.Held:
-			if err := m.await(ctx, time.Hour); err != nil {
-				return dedup.Delivery{}, err
-			}
-		case len(s.queue.ready) == 0:
-			return dedup.Delivery{}, io.EOF
-		default:
-			return s.deliver(), nil
-		}
-	}
-}
-
-func (s *modelSource) deliver() dedup.Delivery {
-	msg := s.queue.ready[0]
-	s.queue.ready = s.queue.ready[1:]
-	s.tag++
-	s.held[s.tag] = msg
-	return dedup.Delivery{Message: msg.message, Tag: s.tag, Left: -1}
-}
-
-func (s *modelSource) Ack(tag uint64) error {
-	return s.write(func() {
-		if _, ok := s.held[tag]; !ok {
-			s.conn.m.violate("acked tag %d, which it does not hold", tag)
-			s.conn.end()
-			return
-		}
-		delete(s.held, tag)
-	})
-}
-
-func (s *modelSource) Release(tag uint64) error {
-	return s.write(func() {
-		msg, ok := s.held[tag]
-		if !ok {
-			s.conn.m.violate("released tag %d, which it does not hold", tag)
-			s.conn.end()
-			return
-		}
-		delete(s.held, tag)
-		s.queue.putBack(msg)
-	})
-}
-
-func (s *modelSource) write(act func()) error {
-	m := s.conn.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.step()
-	if s.conn.dead {
-		return errClosed
-	}
-	s.conn.wire = append(s.conn.wire, act)
-	s.conn.flushSome()
-	m.broadcast()
-	return nil
-}
-
-func (s *modelSource) returnAll() {
-	for tag, msg := range s.held {
-		s.queue.putBack(msg)
-		delete(s.held, tag)
-	}
-}
-
-func (s *modelSource) Close() error { return s.conn.close() }
-
-func (c *modelConn) close() error {
-	c.m.mu.Lock()
-	defer c.m.mu.Unlock()
-	if c.dead {
-		return nil
-	}
-	c.flushAll()
-	if c.sink != nil {
-		for _, f := range c.sink.flying { // nobody reads the answers any more
-			f.lost = true
-		}
-	}
-	if len(c.wire) > 0 { // in an alarm what was written may be read after all, when it is over
-		n := c.m.rng.IntN(len(c.wire) + 1)
-		for _, act := range c.wire[:n] {
-			act()
-		}
-	}
-	c.end()
-	return nil
-}
-
-// A modelSink is a channel with confirms.
-type modelSink struct {
-	conn    *modelConn
-	window  int
-	flying  []*modelFlight
-	blocked string
-}
-
-type modelFlight struct {
-	id     string
-	answer *dedup.Answer // nil until the broker has answered
-	lost   bool
-}
-
-func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message) error {
-	m := s.conn.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	warned := s.blocked != "" && m.alarm
-	m.step()
-	for warned && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
-		if err := m.await(ctx, writeTimeout); err != nil {
-			s.conn.end()
-		}
-	}
-	if s.conn.dead {
-		return errClosed
-	}
-	if m.alarm {
-		s.blocked = lowOnMemory
-	}
-	f := &modelFlight{id: msg.MessageID}
-	s.flying = append(s.flying, f)
-	m.mostFlying = max(m.mostFlying, len(s.flying))
-	s.conn.wire = append(s.conn.wire, func() { f.answer = m.route(s.conn, queue, msg) })
-	s.conn.flushSome()
-	m.broadcast()
-	return nil
-}
-
-// route does with a message what the default exchange does; nil when it ends the connection.
-func (m *model) route(c *modelConn, queue string, msg dedup.Message) *dedup.Answer {
-	f, isFloat := msg.Headers["float"].(float64)
-	if msg.UserID != "" || isFloat && math.IsNaN(f) || len(queue) > 255 {
-		m.violate("a message ended the connection: user_id %q", msg.UserID)
-		c.end()
-		return nil
-	}
-	for _, header := range []string{"CC", "BCC"} {
-		keys, _ := msg.Headers[header].([]any)
-		for _, key := range keys {
-			if side, ok := m.queues[key.(string)]; ok && key != queue {
-				m.sideCopies++
-				side.push(msg.MessageID, msg)
-			}
-		}
-	}
-	q, ok := m.queues[queue]
-	switch {
-	case !ok:
-		return &dedup.Answer{Outcome: dedup.Returned, Text: "NO_ROUTE"}
-	case q.capacity > 0 && len(q.ready) >= q.capacity:
-		return &dedup.Answer{Outcome: dedup.Rejected, Text: "the queue refused it"}
-	}
-	m.published[msg.MessageID]++
-	m.arrive(q, msg)
-	return &dedup.Answer{Outcome: dedup.Confirmed}
-}
-
-func (m *model) arrive(q *modelQueue, msg dedup.Message) {
-	switch {
-	case q.bounces != "":
-		q.arrived = append(q.arrived, msg.MessageID)
-		m.queues[q.bounces].push(msg.MessageID, msg)
-	case q.consumes:
-		q.arrived = append(q.arrived, msg.MessageID)
-		q.consumed = append(q.consumed, msg.MessageID)
-	default:
-		q.push(msg.MessageID, msg)
-	}
-	m.broadcast()
-}
-
-func (s *modelSink) Answer(ctx context.Context) (dedup.Answer, error) {
-	m := s.conn.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.step()
-	if pause := m.rng.IntN(4); pause > 1 {
-		_ = m.await(ctx, time.Duration(pause)*time.Millisecond)
-	}
-	f := s.flying[0]
-	for {
-		if f.answer == nil && !f.lost {
-			s.conn.flush(1)
-		}
-		switch {
-		case f.lost || s.conn.dead && f.answer == nil:
-			s.flying = s.flying[1:]
-			return dedup.Answer{Outcome: dedup.AnswerLost, Text: "connection closed"}, nil
-		case f.answer != nil:
-			s.flying = s.flying[1:]
-			if f.answer.Outcome == dedup.Confirmed {
-				m.confirmed[f.id] = true
-			}
-			return *f.answer, nil
-		case len(s.conn.wire) > 0 && !s.conn.blocked():
-		default:
-			if err := m.await(ctx, time.Hour); err != nil {
-				return dedup.Answer{}, err
-			}
-		}
-	}
-}
-
-// loseAnswers loses the answers that were under way from a random one on.
-func (s *modelSink) loseAnswers() {
-	for _, f := range s.flying[s.conn.m.rng.IntN(len(s.flying)+1):] {
-		f.lost = true
-	}
-}
-
-func (s *modelSink) Blocked() string {
-	s.conn.m.mu.Lock()
-	defer s.conn.m.mu.Unlock()
-	if !s.conn.m.alarm || s.conn.dead {
-		s.blocked = ""
-	}
-	return s.blocked
-}
-
-func (s *modelSink) Close() error { return s.conn.close() }

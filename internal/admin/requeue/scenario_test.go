@@ -70,7 +70,7 @@ func faultGen(last int) *rapid.Generator[fault] {
 	return rapid.Custom(func(t *rapid.T) fault {
 		return fault{
 			at:    rapid.IntRange(1, last).Draw(t, "at"),
-			kind:  rapid.SampledFrom([]string{"cut source", "cut sink", "cut both", "restart", "kill", "alarm", "delete", "steal", "grow"}).Draw(t, "kind"),
+			kind:  rapid.SampledFrom([]string{"cut source", "cut sink", "cut both", "half open", "restart", "kill", "alarm", "delete", "steal", "grow"}).Draw(t, "kind"),
 			lasts: rapid.SampledFrom([]time.Duration{time.Second, 30 * time.Second, 10 * time.Minute}).Draw(t, "lasts"),
 			queue: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue"),
 			n:     rapid.IntRange(1, 5).Draw(t, "n"),
@@ -192,10 +192,10 @@ func (s scenario) play(t *testing.T, breaking func(requeue.Ends) requeue.Ends) e
 		s.fill(e.m)
 		for name := "run"; ; e.runs++ {
 			ctx, cancel := context.WithCancel(context.Background())
-			e.m.kill = cancel
+			e.m.locked(func() { e.m.kill, e.m.killed = cancel, false })
 			e.settled = nil
 			cfg := requeue.Config{
-				Run: name, Queue: dedup.QueueRef{Vhost: "/", Name: "dead"}, Limit: int64(len(e.m.queues["dead"].ready)),
+				Run: name, Queue: dedup.QueueRef{Vhost: "/", Name: "dead"}, Limit: int64(e.m.depth("dead")),
 				Window: s.Window, Single: s.Single, Rate: s.Rate,
 			}
 			var ends requeue.Ends = modelEnds{e.m}
@@ -207,10 +207,11 @@ func (s scenario) play(t *testing.T, breaking func(requeue.Ends) requeue.Ends) e
 				return nil
 			})
 			cancel()
-			if !e.m.killed {
+			killed := false
+			e.m.locked(func() { killed = e.m.killed })
+			if !killed {
 				break
 			}
-			e.m.killed = false
 			if s.NewName {
 				name = fmt.Sprintf("run %d", e.runs+2)
 			}

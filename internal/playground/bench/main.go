@@ -30,6 +30,7 @@ func groups() []group {
 		{"stuck", measureStuck},
 		{"preflight", measurePreflight},
 		{"broker", measureBroker},
+		{"requeue", measureRequeue},
 		{"overview", measureOverview},
 		{"program", measureProgram},
 	}

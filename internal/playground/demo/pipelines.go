@@ -82,6 +82,7 @@ func (sp spec) status(now time.Time) dedup.PipelineStatus {
 		Found: "argument x-dead-letter-exchange of " + sp.queues[0], Depth: p.DeadLetters, Consumers: count(0, "broker main"),
 	}}
 	p.DeadLetterRoutes = routes(sp.queues[0])
+	p.BrokerDeaths = deaths(now)
 	sp.markers(&p, at, now)
 	for i := range 60 {
 		t := now.Add(time.Duration(i-59) * time.Minute)
@@ -189,4 +190,14 @@ func routes(queue string) []dedup.DeadLetterRoute {
 		{Source: at(queue + ".retry"), RoutingKey: queue, Target: at(queue), Role: dedup.RouteSource, Certain: true, Origin: origin,
 			Note: "only what was rejected on its way comes back; the broker drops the rest"},
 	}
+}
+
+// deaths are the dead letters of the whole broker by reason.
+func deaths(now time.Time) *dedup.BrokerDeaths {
+	d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 0, now, "Prometheus plugin of the broker")}
+	for i, reason := range dedup.DeathReasons() {
+		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason,
+			PerHour: dedup.Exact(dedup.Measured, dedup.PerHour, float64(12-4*i), now, "Prometheus plugin of the broker")})
+	}
+	return d
 }
