@@ -183,7 +183,7 @@ type oneLetterJSON struct {
 	RoutingKey string           `json:"routing_key"`
 	Properties propertiesJSON   `json:"properties"`
 	Headers    map[string]typed `json:"headers"`
-	Deaths     []deathJSON      `json:"deaths"`
+	Deaths     []pastDeathJSON      `json:"deaths"`
 	Malformed  string           `json:"malformed"`
 	Body       []byte           `json:"body_base64"`
 	BodySHA256 string           `json:"body_sha256"`
@@ -212,7 +212,7 @@ func (s *Server) apiLetter(r *request) (response, error) {
 	}
 	j := oneLetterJSON{
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: map[string]typed{},
-		Deaths: deathsOf(l), Malformed: l.Malformed, Body: l.Body, BodySHA256: l.Hash, Masked: l.Masked, Hidden: l.Hidden,
+		Deaths: historyOf(l), Malformed: l.Malformed, Body: l.Body, BodySHA256: l.Hash, Masked: l.Masked, Hidden: l.Hidden,
 	}
 	for name, v := range l.Headers {
 		j.Headers[name] = typedOf(v)

@@ -80,7 +80,7 @@ type letterExport struct {
 	Class       string           `json:"class"`
 	Properties  propertiesJSON   `json:"properties"`
 	Headers     map[string]typed `json:"headers"`
-	Deaths      []deathJSON      `json:"deaths"`
+	Deaths      []pastDeathJSON      `json:"deaths"`
 	Body        []byte           `json:"body_base64"`
 	BodySHA256  string           `json:"body_sha256"`
 	BodyMissing string           `json:"body_missing"`
@@ -101,7 +101,7 @@ type propertiesJSON struct {
 	AppID           string     `json:"app_id"`
 }
 
-type deathJSON struct {
+type pastDeathJSON struct {
 	Queue       string     `json:"queue"`
 	Reason      string     `json:"reason"`
 	Count       int64      `json:"count"`
@@ -119,7 +119,7 @@ type typed struct {
 func exportOf(l admin.Letter) letterExport {
 	e := letterExport{
 		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
-		Properties: propertiesOf(l.Properties), Headers: map[string]typed{}, Deaths: deathsOf(l), Body: l.Body, BodySHA256: l.Hash, BodyMissing: l.Hidden,
+		Properties: propertiesOf(l.Properties), Headers: map[string]typed{}, Deaths: historyOf(l), Body: l.Body, BodySHA256: l.Hash, BodyMissing: l.Hidden,
 	}
 	for name, v := range l.Headers {
 		e.Headers[name] = typedOf(v)
@@ -133,10 +133,10 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 	}
 }
 
-func deathsOf(l admin.Letter) []deathJSON {
-	deaths := []deathJSON{}
+func historyOf(l admin.Letter) []pastDeathJSON {
+	deaths := []pastDeathJSON{}
 	for _, d := range l.Deaths {
-		deaths = append(deaths, deathJSON{d.Queue, d.Reason, d.Count, timeOf(d.Time), d.Exchange, list(d.RoutingKeys)})
+		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, timeOf(d.Time), d.Exchange, list(d.RoutingKeys)})
 	}
 	return deaths
 }

@@ -104,7 +104,7 @@ func groupValue(key admin.GroupKey, value string, now time.Time) templates.Text 
 		return templates.Plain("none", nameLimit)
 	}
 	if key == admin.ByReason {
-		return templates.Plain(reasonWord(value), keyLimit)
+		return templates.Plain(deathWord(value), keyLimit)
 	}
 	if at, err := time.Parse("2006-01-02T15:04Z", value); key == admin.ByHour && err == nil {
 		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), nameLimit)
@@ -163,7 +163,7 @@ func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.Let
 		}
 	}
 	if len(l.Deaths) > 0 {
-		line.Reason = templates.Plain(reasonWord(l.Deaths[0].Reason), nameLimit)
+		line.Reason = templates.Plain(deathWord(l.Deaths[0].Reason), nameLimit)
 	}
 	if source, ok := l.Source(); ok {
 		line.Source = templates.Plain(source, nameLimit)

@@ -76,8 +76,8 @@ func classCounts(t admin.Tally) []templates.ClassCount {
 	return counts
 }
 
-// reasonWord is a reason of a death in words.
-func reasonWord(reason string) string {
+// deathWord is a reason of a death in words.
+func deathWord(reason string) string {
 	switch reason {
 	case dedup.DeathRejected:
 		return "rejected"

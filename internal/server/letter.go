@@ -161,7 +161,7 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 		if i == maxHeaders {
 			break
 		}
-		line := templates.DeathLine{Number: i + 1, Reason: reasonWord(templates.Plain(d.Reason, nameLimit).Short), Queue: templates.Plain(d.Queue, keyLimit), At: moment(d.Time, now)}
+		line := templates.DeathLine{Number: i + 1, Reason: deathWord(templates.Plain(d.Reason, nameLimit).Short), Queue: templates.Plain(d.Queue, keyLimit), At: moment(d.Time, now)}
 		if d.Count > 1 {
 			line.Count = templates.Number(float64(d.Count)) + " times"
 		}

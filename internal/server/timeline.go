@@ -136,7 +136,7 @@ func (s *Server) seenEntries(scan admin.Scan, l admin.Letter, now time.Time) []d
 		if i == maxHeaders {
 			break
 		}
-		text := "Died in " + within(d.Queue) + ": " + within(reasonWord(d.Reason))
+		text := "Died in " + within(d.Queue) + ": " + within(deathWord(d.Reason))
 		if d.Count > 1 {
 			text += ", first of " + templates.Number(float64(d.Count)) + " times"
 		}
