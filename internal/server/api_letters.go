@@ -183,7 +183,7 @@ type oneLetterJSON struct {
 	RoutingKey string           `json:"routing_key"`
 	Properties propertiesJSON   `json:"properties"`
 	Headers    map[string]typed `json:"headers"`
-	Deaths     []pastDeathJSON      `json:"deaths"`
+	Deaths     []pastDeathJSON  `json:"deaths"`
 	Malformed  string           `json:"malformed"`
 	Body       []byte           `json:"body_base64"`
 	BodySHA256 string           `json:"body_sha256"`

@@ -80,7 +80,7 @@ type letterExport struct {
 	Class       string           `json:"class"`
 	Properties  propertiesJSON   `json:"properties"`
 	Headers     map[string]typed `json:"headers"`
-	Deaths      []pastDeathJSON      `json:"deaths"`
+	Deaths      []pastDeathJSON  `json:"deaths"`
 	Body        []byte           `json:"body_base64"`
 	BodySHA256  string           `json:"body_sha256"`
 	BodyMissing string           `json:"body_missing"`

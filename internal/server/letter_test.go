@@ -108,7 +108,7 @@ func TestAnEditShowsWhatItChangesAndKeepsWhatItDoesNot(t *testing.T) {
 	if got := oneLine(review.Find(".diff .added")); !strings.Contains(got, `"country":"AT"`) {
 		t.Errorf("added is %q", got)
 	}
-	if got := oneLine(review.Find("section[aria-labelledby=diff-title] .pairs")); got != "corrected-by nothing → “ops”" {
+	if got := oneLine(review.Find("section[aria-labelledby=diff-title] .pairs")); got != "corrected-bynothing → “ops”" {
 		t.Errorf("the headers change by %q", got)
 	}
 	if strings.Contains(s.body(s.as("operator", "GET", at, "")), `country`) {

@@ -25,7 +25,7 @@ async function look(page, pipeline, limit = "1000") {
 /** Signs a review and starts its job. */
 async function start(page, button, reason) {
   await page.getByLabel("Reason, for the audit").fill(reason);
-  const confirm = page.getByLabel(/to confirm$/);
+  const confirm = page.getByLabel(/to confirm/);
   if (await confirm.count()) await confirm.fill(await page.locator(".sign code").innerText());
   await page.getByRole("button", { name: button }).click();
   await page.waitForURL(/\/jobs\//);

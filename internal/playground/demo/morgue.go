@@ -213,7 +213,12 @@ func (m *Morgue) Scan(ctx context.Context, who admin.Caller, req admin.ScanReque
 
 // note keeps an entry in the audit.
 func (m *Morgue) note(ctx context.Context, who admin.Caller, action, target, operation, detail string) error {
-	return m.entry(ctx, admin.Entry{Operation: operation, Phase: admin.Succeeded, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: action, Target: target, Detail: detail})
+	e := admin.Entry{Operation: operation, Phase: admin.Intent, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: action, Target: target}
+	if err := m.entry(ctx, e); err != nil {
+		return err
+	}
+	e.Phase, e.Detail = admin.Succeeded, detail
+	return m.entry(ctx, e)
 }
 
 func (m *Morgue) entry(ctx context.Context, e admin.Entry) error {
