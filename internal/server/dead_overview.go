@@ -49,6 +49,12 @@ func (s *Server) deadOverview(r *request) (response, error) {
 	slices.SortStableFunc(v.Rows, func(a, b templates.DeadPipeline) int {
 		return cmp.Compare(worst(byName[b.Name.Full]), worst(byName[a.Name.Full]))
 	})
+	for i := range snap.Pipelines {
+		if d := snap.Pipelines[i].BrokerDeaths; d != nil {
+			v.Deaths = deathsView(d, now)
+			break
+		}
+	}
 	for _, row := range v.Rows {
 		v.Dated, v.Reasoned = v.Dated || row.Oldest != "", v.Reasoned || row.Reasons != ""
 	}

@@ -118,13 +118,13 @@ for (const [how, options] of Object.entries({ "without JavaScript": { javaScript
     await inState(page, "done");
     await page.getByRole("link", { name: "Restore from the parking queue" }).click();
     await page.getByRole("button", { name: /^Look (at the queue|again)$/ }).click();
-    await page.locator(".letters").getByText(id).waitFor();
+    await page.locator(".letters .c-id a", { hasText: id }).waitFor();
     await page.locator(".letters tbody tr").first().getByRole("checkbox").check();
     await page.getByRole("button", { name: "Preview restore of the selected" }).click();
     await start(page, "Restore 1 message", "it was none");
     await inState(page, "done");
     await look(page, "shipping-labels");
-    await page.locator(".letters").getByText(id).waitFor();
+    await page.locator(".letters .c-id a", { hasText: id }).waitFor();
     assert.deepEqual(context.faults, []);
     await context.close();
   });

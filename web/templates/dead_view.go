@@ -14,6 +14,8 @@ type DeadLettersView struct {
 	// Dated and Reasoned say that the oldest and the reasons are known of some.
 	Dated    bool
 	Reasoned bool
+	// Deaths are the deaths by reason of a whole broker; empty where no broker tells.
+	Deaths Deaths
 	// Quiet are the pipelines whose dead-letter queues are empty; Without those that have none.
 	Quiet   []Crumb
 	Without []Crumb
