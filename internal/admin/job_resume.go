@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"dedup-dashboard/internal/dedup"
 )
 
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
@@ -16,14 +14,15 @@ const judgeFor = time.Hour
 const resumeEvery = 15 * time.Second
 
 // Run goes on with the jobs that an earlier run of the program left under way, writes down what could not be written, and purges
-// what is old, until ctx ends. A job that was paused stays so.
+// what is old, until ctx ends. A job that was paused stays so. Nothing goes on before a first round of observation has ended.
 func (d *DeadLetters) Run(ctx context.Context) error {
-	if err := d.judgeUnjudged(ctx); err != nil {
-		d.deps.Log.Error("jobs without a result cannot be read", "err", err)
-	}
+	judged := false
 	for {
 		wait := tidyEvery
-		if err := d.tidy(ctx); err != nil && ctx.Err() == nil {
+		switch err := d.tidy(ctx, &judged); {
+		case errors.Is(err, errNotSeen):
+			wait = firstRound
+		case err != nil && ctx.Err() == nil:
 			wait = resumeEvery
 			d.deps.Log.Error("jobs could not be tidied; it is tried again", "in", wait, "err", err)
 		}
@@ -40,24 +39,41 @@ func (d *DeadLetters) Run(ctx context.Context) error {
 	}
 }
 
-func (d *DeadLetters) judgeUnjudged(ctx context.Context) error {
-	ids, err := d.deps.Journal.UnjudgedJobs(ctx, d.deps.Now().Add(-judgeFor))
-	for _, id := range ids {
-		d.judgeLater(id)
-	}
-	return err
-}
+// firstRound is how often it is looked whether the first round has ended, and whether it shows the queues.
+const firstRound = time.Second
 
-func (d *DeadLetters) tidy(ctx context.Context) error {
-	errs := []error{d.settleOwed(ctx)}
+// errNotSeen means that the queue of a job has not been observed since the program started.
+var errNotSeen = errors.New("not observed yet")
+
+// tidy also finds out, once, what became of the messages of jobs that ended while the program was not there.
+func (d *DeadLetters) tidy(ctx context.Context, judged *bool) error {
+	if d.deps.Snapshots.Snapshot() == nil {
+		return errNotSeen
+	}
+	errs := []error{d.settleOwed(ctx), d.deps.Journal.PurgeMoves(ctx, d.deps.Now())}
+	if !*judged {
+		ids, err := d.deps.Journal.UnjudgedJobs(ctx, d.deps.Now().Add(-judgeFor))
+		for _, id := range ids {
+			d.judgeLater(id)
+		}
+		*judged = err == nil
+		errs = append(errs, err)
+	}
 	ids, err := d.deps.Journal.UnfinishedJobs(ctx)
 	errs = append(errs, err)
+	unseen := false
 	for _, id := range ids {
-		if err := d.resume(ctx, id); err != nil {
+		err := d.resume(ctx, id)
+		if errors.Is(err, errNotSeen) {
+			unseen = true
+		} else if err != nil {
 			errs = append(errs, fmt.Errorf("go on with job %s: %w", id, err))
 		}
 	}
-	return errors.Join(append(errs, d.deps.Journal.PurgeMoves(ctx, d.deps.Now()))...)
+	if err := errors.Join(errs...); err != nil || !unseen {
+		return err
+	}
+	return errNotSeen
 }
 
 // owe notes a job whose end is yet to be written.
@@ -107,8 +123,11 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	if err != nil || !ok || job.State == JobPaused || job.State.Final() {
 		return err
 	}
-	if d.deps.Snapshots.Snapshot() == nil {
-		return errors.New("no round of observation has ended yet")
+	if why := d.WhyNot(job.Plan.Request.Pipeline); why != "" {
+		return d.abandon(ctx, job, why) // neither pipeline nor account comes back without another start
+	}
+	if _, err := d.moving(job.Plan.Request); err != nil {
+		return fmt.Errorf("%w: %w", errNotSeen, err)
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)
 	e.Detail = fmt.Sprintf("goes on after the program has ended; %s so far", job.Counts.words())
@@ -116,20 +135,16 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 		return err
 	}
 	job.Resumed++
-	err = d.goOn(ctx, job, func(*liveJob) {})
-	if dedup.KindOf(err) == dedup.NotFound || dedup.KindOf(err) == dedup.Forbidden {
-		// The queue or the acting account is not there any more: nothing can go on by itself.
-		return d.abandon(ctx, job, err)
+	if err := d.goOn(ctx, job, func(*liveJob) {}); err != nil {
+		return err
 	}
-	if err == nil {
-		d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)
-	}
-	return err
+	d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)
+	return nil
 }
 
 // abandon ends a job that cannot go on.
-func (d *DeadLetters) abandon(ctx context.Context, job Job, why error) error {
-	job.State, job.Why, job.Ended = JobStopped, "it could not go on after the program had ended: "+dedup.PublicText(why), d.deps.Now()
+func (d *DeadLetters) abandon(ctx context.Context, job Job, why string) error {
+	job.State, job.Why, job.Ended = JobStopped, "it could not go on after the program had ended: "+why, d.deps.Now()
 	ctx, cancel := writing(ctx)
 	defer cancel()
 	if err := d.deps.Journal.SaveJob(ctx, job, nil); err != nil {
