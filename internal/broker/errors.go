@@ -17,7 +17,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// ErrorKind says why the management API could not be read; it is a stable word for machines.
+// ErrorKind says why the broker could not be read, or not do what it was asked for; it is a stable word for machines.
 type ErrorKind string
 
 // The kinds of failed readings.
@@ -38,13 +38,18 @@ const (
 	Truncated     ErrorKind = "truncated"      // the answer ends in its midst
 	TooLarge      ErrorKind = "too_large"      // the answer is larger than the limit
 	Malformed     ErrorKind = "malformed"      // the answer is not what RabbitMQ sends
+	NoQueue       ErrorKind = "no_queue"       // there is no such queue
+	NoVhost       ErrorKind = "no_vhost"       // there is no such vhost
+	InUse         ErrorKind = "in_use"         // another consumer has the queue, or it belongs to one connection
+	NotPossible   ErrorKind = "not_possible"   // the queue is of a kind that cannot do it
+	Declined      ErrorKind = "declined"       // the broker closed the channel or connection for another reason
 )
 
-// An Error is a failed reading of the management API, in words that say what to do. It converts to a *dedup.Error of
-// kind Unavailable through errors.As. It holds no credentials.
+// An Error is a failed request to a broker, in words that say what to do. It converts to a *dedup.Error through errors.As: of kind
+// NotFound for NoQueue, Conflict for InUse and NotPossible, else Unavailable. It holds no credentials.
 type Error struct {
 	Kind ErrorKind
-	// Broker is the configured name, Request the method and path.
+	// Broker is the configured name; Request is the method and path, or says what was attempted.
 	Broker  string
 	Request string
 	// Text says what happened and Mend what to do about it.
@@ -75,9 +80,21 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) As(target any) bool {
 	t, ok := target.(**dedup.Error)
 	if ok {
-		*t = &dedup.Error{Kind: dedup.Unavailable, Public: e.Error(), Err: e.Err}
+		*t = &dedup.Error{Kind: e.Kind.general(), Public: e.Error(), Err: e.Err}
 	}
 	return ok
+}
+
+// general returns what a caller can do about errors of this kind.
+func (k ErrorKind) general() dedup.Kind {
+	switch k {
+	case NoQueue:
+		return dedup.NotFound
+	case InUse, NotPossible:
+		return dedup.Conflict
+	default:
+		return dedup.Unavailable
+	}
 }
 
 // KindOf returns the kind of the first Error in err's chain, and "" when there is none.

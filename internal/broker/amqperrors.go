@@ -1,0 +1,106 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// dialError explains why no AMQP connection came about.
+func (m *Mover) dialError(what string, err error) error {
+	e := Error{Broker: m.name, Request: what, Err: err}
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, context.Canceled):
+		e.Kind, e.Text = Canceled, "given up"
+	case errors.As(err, &dns) && !dns.IsTimeout:
+		e.Kind, e.Text = Unresolved, "the host of "+m.address+" cannot be resolved"
+		e.Mend = "check act.amqp_url and the name service"
+	case isTimeout(err):
+		e.Kind, e.Text = Timeout, m.address+" does not answer"
+		e.Mend = "check act.amqp_url; a firewall may drop packets"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Kind, e.Text = Refused, "connection refused by "+m.address
+		e.Mend = "start RabbitMQ or correct act.amqp_url, which needs the AMQP port, usually 5672, or 5671 with TLS"
+	case isTLS(err):
+		e.Kind, e.Text, e.Mend = TLS, "TLS: "+quote(err.Error()), amqpTLSMend(err)
+	case isCut(err):
+		e.Kind, e.Text = Interrupted, m.address+" ended the connection before it was set up"
+		e.Mend = "RabbitMQ may be restarting; if this stays, check act.amqp_url: the port of AMQP with TLS needs amqps://"
+	default:
+		e.Kind, e.Text = Unreachable, m.address+" cannot be reached: "+quote(err.Error())
+		e.Mend = "check act.amqp_url, the route and the firewall"
+	}
+	return &e
+}
+
+func amqpTLSMend(err error) string {
+	return strings.NewReplacer("management_url", "act.amqp_url", "http://", "amqp://", "15671", "5671").Replace(tlsMend(err))
+}
+
+// amqpError explains an error of the AMQP library: a reply of the broker, the end of a connection, or a failed write.
+func (m *Mover) amqpError(what string, err error) error {
+	e := Error{Broker: m.name, Request: what, Err: err}
+	var reply *amqp.Error
+	switch {
+	case err == nil:
+		e.Kind, e.Text = Interrupted, "the connection has ended"
+	case errors.Is(err, context.Canceled):
+		e.Kind, e.Text = Canceled, "given up"
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Kind, e.Text = Timeout, m.address+" does not answer in time"
+		e.Mend = "the broker may be in alarm or overloaded"
+	case errors.Is(err, amqp.ErrCredentials):
+		e.Kind, e.Text = WrongPassword, "the login of "+quote(m.act.Username)+" failed"
+		e.Mend = "check act.username and act.password; the account guest may log in from the broker's own machine alone"
+	case errors.As(err, &reply):
+		m.explainReply(&e, reply)
+	case isTimeout(err):
+		e.Kind, e.Text = Timeout, "the broker has read nothing for "+writeTimeout.String()
+		e.Mend = "it may be in alarm (memory or disk): see rabbitmqctl status"
+	default:
+		e.Kind, e.Text = Interrupted, "the connection to "+m.address+" ended: "+quote(err.Error())
+		e.Mend = "RabbitMQ may be restarting"
+	}
+	return &e
+}
+
+// explainReply turns a reply code of AMQP 0-9-1 into words. What the broker wrote is quoted: it may repeat foreign names.
+func (m *Mover) explainReply(e *Error, reply *amqp.Error) {
+	said := quote(reply.Reason)
+	switch {
+	case reply.Code == amqp.NotFound && strings.Contains(reply.Reason, "no queue"):
+		e.Kind, e.Text, e.Mend = NoQueue, "there is no such queue: "+said, "it was deleted, or its node is down"
+	case reply.Code == amqp.AccessRefused && strings.Contains(reply.Reason, "exclusive use"):
+		e.Kind, e.Text = InUse, "the queue has another consumer, or another run has it for itself: "+said
+		e.Mend = "wait until the other run has ended, or stop the consumers of this queue"
+	case reply.Code == amqp.ResourceLocked:
+		e.Kind, e.Text = InUse, "the queue is locked by another connection: "+said
+		e.Mend = "it is exclusive or has a single active consumer, which must end first"
+	case reply.Code == amqp.NotAllowed && strings.Contains(reply.Reason, "not found"):
+		e.Kind, e.Text, e.Mend = NoVhost, "there is no such vhost: "+said, "check the vhost of the pipeline"
+	case reply.Code == amqp.AccessRefused || reply.Code == amqp.NotAllowed:
+		e.Kind, e.Text = NoPermission, "the account "+quote(m.act.Username)+" lacks a permission: "+said
+		e.Mend = "it needs read on the dead-letter queues, write on amq.default and configure on ^dedup\\.parking\\."
+	case reply.Code == amqp.NotImplemented:
+		e.Kind, e.Text = NotPossible, "this kind of queue cannot do it: "+said
+	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "timed out"):
+		e.Kind, e.Text = Timeout, "messages were held for longer than the broker allows (consumer_timeout): "+said
+	case reply.Server:
+		e.Kind, e.Text = Declined, fmt.Sprintf("the broker ended it with code %d: %s", reply.Code, said)
+	case errors.Is(reply, amqp.ErrSyntax) || reply.Reason == amqp.ErrSyntax.Error() || reply.Reason == amqp.ErrFrameTooLarge.Error():
+		e.Kind, e.Text = Malformed, "a message has headers that cannot be read: more than 8,192 in one table, or nested deeper than 32"
+		e.Mend = "take it out of the queue by other means; nothing behind it can be read"
+	case strings.Contains(reply.Reason, "i/o timeout"):
+		e.Kind, e.Text = Timeout, "the broker was silent, or read nothing, for too long"
+		e.Mend = "it may be in alarm (memory or disk) or overloaded, or the network lost the connection"
+	default:
+		e.Kind, e.Text = Interrupted, "the connection to "+m.address+" ended: "+said
+		e.Mend = "RabbitMQ may be restarting"
+	}
+}

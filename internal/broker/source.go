@@ -1,0 +1,248 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// firstIdle is how long a consumer waits for a message before it asks whether the queue has any; each further wait is twice
+	// as long, up to maxIdle.
+	firstIdle = 50 * time.Millisecond
+	maxIdle   = time.Second
+)
+
+// A Source takes messages from one queue over a connection of its own. It holds each until it is acked or released, and gives
+// back what it holds when it is closed. Its methods may be called at the same time; after an error other than that of a context
+// it is of no use.
+type Source struct {
+	link  *link
+	queue string
+	tag   string
+	// deliveries and cancelled are nil in a source that takes each message by itself.
+	deliveries <-chan amqp.Delivery
+	cancelled  <-chan string
+	limit      int
+
+	// requests keeps requests of the channel that wait for an answer apart; mu guards what follows.
+	requests sync.Mutex
+	mu       sync.Mutex
+	held     map[uint64]struct{}
+	closed   bool
+}
+
+// Source opens a queue to take messages from, held at most at once. A source that consumes is the only consumer of a classic queue
+// while it is open, so a queue that has a consumer is refused with InUse; quorum queues do not know this. A single source takes
+// each message when it is asked for, past other consumers.
+func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, single bool) (*Source, error) {
+	if held < 1 {
+		return nil, fmt.Errorf("take messages from queue %s: at least one must be held", quote(queue.Name))
+	}
+	what := fmt.Sprintf("take messages from queue %s of vhost %s", quote(queue.Name), quote(queue.Vhost))
+	l, err := m.open(ctx, queue.Vhost, "move", what)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, held: map[uint64]struct{}{}}
+	stop := context.AfterFunc(ctx, l.abort)
+	defer stop()
+	if single {
+		_, err = s.ready()
+	} else {
+		err = s.consume()
+	}
+	if err != nil {
+		err = l.fail(orEnd(ctx, err))
+		_ = l.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Source) consume() error {
+	s.cancelled = s.link.channel.NotifyCancel(make(chan string, 1))
+	if err := s.link.channel.Qos(s.limit, 0, false); err != nil {
+		return err
+	}
+	const autoAck, exclusive, noLocal, noWait = false, true, false, false
+	var err error
+	s.deliveries, err = s.link.channel.Consume(s.queue, s.tag, autoAck, exclusive, noLocal, noWait, nil)
+	return err
+}
+
+// Next returns the next message, and io.EOF when the queue has none ready. While as many are held as may be, it waits.
+func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
+	if err := ctx.Err(); err != nil {
+		return dedup.Delivery{}, err
+	}
+	if s.deliveries == nil {
+		return s.get()
+	}
+	empty := false
+	for idle := firstIdle; ; idle = min(2*idle, maxIdle) {
+		d, err := s.receive(ctx, idle)
+		if !errors.Is(err, errIdle) {
+			return d, err
+		}
+		if empty { // none came after the queue said that it has none
+			return dedup.Delivery{}, io.EOF
+		}
+		if s.full() {
+			continue
+		}
+		ready, err := s.ready()
+		if err != nil {
+			return dedup.Delivery{}, s.link.fail(err)
+		}
+		if empty = ready == 0; empty {
+			idle = firstIdle / 2 // a message may have been on its way to us when the queue was counted: wait once more
+		}
+	}
+}
+
+// errIdle says that no message came in time.
+var errIdle = errors.New("no message in time")
+
+func (s *Source) receive(ctx context.Context, idle time.Duration) (dedup.Delivery, error) {
+	select { // without a timer where messages wait
+	case d, ok := <-s.deliveries:
+		return s.take(&d, ok)
+	default:
+	}
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	select {
+	case d, ok := <-s.deliveries:
+		return s.take(&d, ok)
+	case <-ctx.Done():
+		return dedup.Delivery{}, ctx.Err()
+	case <-timer.C:
+		return dedup.Delivery{}, errIdle
+	}
+}
+
+// take notes that a delivery is held.
+func (s *Source) take(d *amqp.Delivery, ok bool) (dedup.Delivery, error) {
+	if !ok {
+		return dedup.Delivery{}, s.link.fail(s.cancelReason())
+	}
+	s.mu.Lock()
+	s.held[d.DeliveryTag] = struct{}{}
+	s.mu.Unlock()
+	return dedup.Delivery{Message: message(d), Tag: d.DeliveryTag, Left: -1}, nil
+}
+
+func (s *Source) cancelReason() error {
+	select {
+	case _, ok := <-s.cancelled:
+		if ok {
+			return &amqp.Error{Code: amqp.NotFound, Server: true, Reason: "no queue any more: the broker cancelled the consumer"}
+		}
+	default:
+	}
+	return errEnded
+}
+
+// get takes one message by itself.
+func (s *Source) get() (dedup.Delivery, error) {
+	if s.full() {
+		return dedup.Delivery{}, fmt.Errorf("%s: as many are held as may be (%d)", s.link.what, s.limit)
+	}
+	s.requests.Lock()
+	d, ok, err := s.link.channel.Get(s.queue, false)
+	s.requests.Unlock()
+	if err != nil {
+		return dedup.Delivery{}, s.link.fail(err)
+	}
+	if !ok {
+		return dedup.Delivery{}, io.EOF
+	}
+	taken, err := s.take(&d, true)
+	taken.Left = int64(d.MessageCount)
+	return taken, err
+}
+
+func (s *Source) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held) >= s.limit
+}
+
+// ready returns how many messages of the queue nobody holds. A queue that is missing closes the channel that asks, so it is one
+// of its own.
+func (s *Source) ready() (int, error) {
+	channel, err := s.link.conn.Channel()
+	if err != nil {
+		return 0, err
+	}
+	defer channel.Close()
+	q, err := channel.QueueDeclarePassive(s.queue, true, false, false, false, nil)
+	return q.Messages, err
+}
+
+// Ack takes exactly this message out of the queue.
+func (s *Source) Ack(tag uint64) error {
+	return s.settle(tag, func() error { return s.link.channel.Ack(tag, false) })
+}
+
+// Release puts exactly this message back.
+func (s *Source) Release(tag uint64) error {
+	return s.settle(tag, func() error { return s.link.channel.Nack(tag, false, true) })
+}
+
+// settle guards against a tag that is not held, for which the broker would close the channel.
+func (s *Source) settle(tag uint64, send func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[tag]; !ok {
+		return fmt.Errorf("%s: delivery %d is not held", s.link.what, tag)
+	}
+	if s.link.channel.IsClosed() {
+		return s.link.fail(errEnded)
+	}
+	delete(s.held, tag)
+	if err := send(); err != nil {
+		return s.link.fail(err)
+	}
+	return nil
+}
+
+// Close gives back at once all that is held, what was sent ahead too, and ends the connection. A second call does nothing.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	held := len(s.held)
+	s.mu.Unlock()
+	guard := time.AfterFunc(closeTimeout, s.link.abort)
+	defer guard.Stop()
+	if s.deliveries != nil {
+		// Nothing is sent ahead any more once this is answered.
+		if err := s.link.channel.Cancel(s.tag, false); err != nil {
+			_ = s.link.close()
+			return nil // it has ended before, and the broker took everything back
+		}
+	}
+	if s.deliveries != nil || held > 0 {
+		// One answer for all, and before the channel ends: newer quorum queues count an end of the channel, and not this,
+		// against the delivery limit. Tag 0 means all.
+		if err := s.link.channel.Nack(0, true, true); err != nil {
+			_ = s.link.close()
+			return nil
+		}
+	}
+	_ = s.link.channel.Close()
+	_ = s.link.close()
+	return nil
+}
