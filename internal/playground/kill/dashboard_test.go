@@ -243,15 +243,21 @@ func (d *dashboard) awaitAnswer(what string, condition func() (ok bool, last str
 // fail ends the test with the log of the program.
 func (d *dashboard) fail(format string, args ...any) {
 	d.site.t.Helper()
+	d.site.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), d.explain())
+}
+
+// explain returns what the program says of its job, and the end of its log.
+func (d *dashboard) explain() string {
 	log, _ := os.ReadFile(d.config + ".log")
-	d.site.t.Fatalf(format+"\nlog:\n%s", append(args, log[max(0, len(log)-10_000):])...)
+	_, told := d.ask(http.MethodGet, "/api/v1/jobs/"+d.job, nil)
+	return fmt.Sprintf("job: %.2000s\nlog:\n%s", told, log[max(0, len(log)-10_000):])
 }
 
 // TestDashboardKilled kills the dashboard, its journal and its broker while it requeues dead letters.
 func TestDashboardKilled(t *testing.T) {
 	s := newSite(t)
 	d := newDashboard(s)
-	t.Run("it goes on by itself after every kill", d.goesOn)
-	t.Run("without its journal nothing goes on by itself, and nothing is lost", d.losesItsJournal)
-	t.Run("it goes on by itself when the broker was killed", d.losesItsBroker)
+	_ = t.Run("it goes on by itself after every kill", d.goesOn) &&
+		t.Run("without its journal nothing goes on by itself, and nothing is lost", d.losesItsJournal) &&
+		t.Run("it goes on by itself when the broker was killed", d.losesItsBroker)
 }

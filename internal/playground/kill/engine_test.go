@@ -58,10 +58,14 @@ func (e *engine) finished() bool {
 		return false
 	}
 	if err := e.process.Err(); err != nil {
-		log, _ := os.ReadFile(e.log)
-		e.site.t.Fatalf("the engine ended: %v\n%s", err, log)
+		e.site.t.Fatalf("the engine ended: %v\n%s", err, e.explain())
 	}
 	return true
+}
+
+func (e *engine) explain() string {
+	log, _ := os.ReadFile(e.log)
+	return string(log)
 }
 
 // TestEngineKilled kills the settle loop at random moments.

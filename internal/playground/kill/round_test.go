@@ -20,6 +20,8 @@ type victim interface {
 	kill()
 	// finished reports whether the job is at its end.
 	finished() bool
+	// explain says how the victim stands, for a test that has failed.
+	explain() string
 }
 
 // A killing is one kill of a round.
@@ -77,15 +79,39 @@ func (r *round) killOnceAt(part float64) {
 func (r *round) awaitPart(part float64) {
 	r.site.t.Helper()
 	want := int(part*float64(r.lot.size)) + r.copies
-	awaitEvery(r.site.t, 2*time.Millisecond, 2*time.Minute, fmt.Sprintf("%d of %d messages at their targets", want, r.lot.size), func() bool {
-		return r.site.arrived() >= want
-	})
+	r.await(2*time.Millisecond, fmt.Sprintf("%d of %d messages at their targets", want, r.lot.size), func(arrived int) bool { return arrived >= want })
+}
+
+// patience is how long a victim may move nothing before the test gives it up.
+const patience = time.Minute
+
+// await waits for a condition as long as messages arrive.
+func (r *round) await(pause time.Duration, what string, holds func(arrived int) bool) {
+	t := r.site.t
+	t.Helper()
+	most, since := -1, time.Now()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		arrived := r.site.arrived()
+		if holds(arrived) {
+			return
+		}
+		if arrived > most {
+			most, since = arrived, time.Now()
+		}
+		if time.Since(since) > patience {
+			t.Fatalf("waited for %s: nothing has moved for %v, %d have arrived and %d are dead letters\n%s\n%s",
+				what, patience, arrived, r.site.depth(deadQueue), r.printed(), r.victim.explain())
+		}
+		<-tick.C
+	}
 }
 
 // close waits for the end of the job and returns the balance of the lot.
 func (r *round) close() balance {
 	r.site.t.Helper()
-	r.site.await(5*time.Minute, "the end of the job", r.victim.finished)
+	r.await(50*time.Millisecond, "the end of the job", func(int) bool { return r.victim.finished() })
 	r.took = time.Since(r.began)
 	r.site.settled()
 	return r.site.audit(r.lot)
