@@ -56,8 +56,11 @@ var homes = map[string][]string{
 	"modernc.org/sqlite":                  {"internal/journal"},
 	"github.com/rabbitmq/amqp091-go":      {"internal/broker"},
 	"github.com/prometheus/prometheus":    {"internal/series"},
-	"go.yaml.in/yaml":                     {"internal/config"},
-	"golang.org/x/crypto":                 {"internal/auth"},
+	// Only their text format is read, never a registry.
+	"github.com/prometheus/common":       {"internal/broker"},
+	"github.com/prometheus/client_model": {"internal/broker"},
+	"go.yaml.in/yaml":                    {"internal/config"},
+	"golang.org/x/crypto":                {"internal/auth"},
 }
 
 // listed is what "go list -json" says of a package.

@@ -88,7 +88,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Series: history, Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Series: history, Baselines: db.Baselines(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
@@ -99,10 +99,15 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	a.background("collector", observer.Run)
 
 	gate := admin.NewGate(db.Audit(), db, log)
+	single := a.singleMarkers(cfg, gate, db, observer, acting)
+	if _, err := a.deadLetters(cfg, gate, db, observer, watched, single); err != nil {
+		return nil, err
+	}
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, Markers: a.singleMarkers(cfg, gate, db, observer, acting), JudgeMarker: dedup.Judge,
-		Sessions: db.Sessions(), Log: log, Version: version(),
+		Gate: gate, Markers: single, JudgeMarker: dedup.Judge,
+		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
+		Sessions:  db.Sessions(), Log: log, Version: version(),
 	})
 	if err != nil {
 		return nil, unusable("%w", err)

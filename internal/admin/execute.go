@@ -110,6 +110,20 @@ func checkReason(reason string) (string, error) {
 
 // begin audits the intent, claims the plan and starts the operation, also when the caller has gone.
 func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Operation, token string) (string, error) {
+	r, id, err := m.claimPlan(ctx, who, st, o, token)
+	if r == nil {
+		return id, err
+	}
+	go func() {
+		defer m.retire(id)
+		m.carryOut(r)
+	}()
+	return id, nil
+}
+
+// claimPlan audits the intent and claims the plan. The run is nil when another operation has the plan, or on an error; else it is
+// live, and whoever carries it out retires it.
+func (m *Markers) claimPlan(ctx context.Context, who Caller, st *MarkerStore, o Operation, token string) (*run, string, error) {
 	ctx, cancel := writing(ctx)
 	defer cancel()
 	e := entryOf(who, action{name: string(o.Plan.Request.Deed) + "_markers", target: st.Name})
@@ -117,16 +131,16 @@ func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Oper
 	e.Detail = fmt.Sprintf("%s of plan %s", plural(len(o.Plan.Items), "marker"), o.Plan.ID)
 	o.ID = e.Operation
 	if !m.enlist(o.ID) {
-		return "", &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the dashboard is stopping"}
+		return nil, "", &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the dashboard is stopping"}
 	}
-	started := false
+	claimed := false
 	defer func() {
-		if !started {
+		if !claimed {
 			m.retire(o.ID)
 		}
 	}()
 	if err := m.deps.Gate.intend(ctx, e); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	holder, err := m.deps.Journal.Begin(ctx, o, token)
 	if err != nil {
@@ -136,18 +150,14 @@ func (m *Markers) begin(ctx context.Context, who Caller, st *MarkerStore, o Oper
 			err = unkept("Nothing was done, because the journal cannot be written", err)
 		}
 		m.deps.Gate.finish(ctx, e, "", err)
-		return "", err
+		return nil, "", err
 	}
 	if holder != o.ID {
 		m.deps.Gate.finish(ctx, e, "", &dedup.Error{Kind: dedup.Conflict, Public: "The plan is carried out by operation " + holder})
-		return holder, nil
+		return nil, holder, nil
 	}
-	started = true
-	go func() {
-		defer m.retire(o.ID)
-		m.carryOut(&run{markers: m, gate: m.deps.Gate, store: st, operation: o, entry: e})
-	}()
-	return o.ID, nil
+	claimed = true
+	return &run{markers: m, gate: m.deps.Gate, store: st, operation: o, entry: e}, o.ID, nil
 }
 
 // A run is an operation under way in this process.

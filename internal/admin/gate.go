@@ -68,6 +68,8 @@ type action struct {
 	name   string
 	target string
 	needs  auth.Role
+	// reason is why, in the words of who asks; empty where none is asked for.
+	reason string
 	// run acts. Its text goes into the audit with the outcome; its error is returned to the caller.
 	run func(context.Context) (detail string, err error)
 }
@@ -111,7 +113,7 @@ func (g *Gate) do(ctx context.Context, who Caller, a action) error {
 func entryOf(who Caller, a action) Entry {
 	return Entry{
 		Operation: rand.Text(), Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From,
-		Action: a.name, Target: a.target,
+		Action: a.name, Target: a.target, Reason: a.reason,
 	}
 }
 

@@ -49,7 +49,16 @@ type Job struct {
 	Arrived *int64
 	// Failures are the last messages that did not go through, newest first, at most 50.
 	Failures []JobItem
+	// Items is how many messages JobItems tells of: the first MaxJobItems.
+	Items int64
+	// Clears are the operations that cleared markers for it, oldest first, at most 100; each can be undone by itself.
+	Clears []string
+	// RateBefore is the duplicate rate of the pipeline when it began, 0..1; nil when unknown.
+	RateBefore *float64
 }
+
+// MaxJobItems is how many messages of a job are told of one by one.
+const MaxJobItems = 10_000
 
 // Counts are how many messages of a job went where. Every message that was taken is in exactly one of them.
 type Counts struct {
@@ -71,6 +80,8 @@ type Counts struct {
 
 // A JobItem is one message of a job.
 type JobItem struct {
+	// Job is set by ItemsOf alone.
+	Job     string
 	Seq     int64
 	At      time.Time
 	Ref     string
@@ -91,6 +102,8 @@ type CanaryVerdict struct {
 	Processing int
 	None       int
 	Back       int
+	// BackBy says how messages that came back were looked for, and what could not be seen.
+	BackBy string
 	// Good is true when the rest may follow; Text says why or why not.
 	Good bool
 	Text string

@@ -20,6 +20,12 @@ type Letter struct {
 	Failure   string
 	// Requeues is how often this dashboard has requeued it.
 	Requeues int
+	// Size is the length of the whole body in bytes, Hash its SHA-256 in hex, whatever Body holds.
+	Size int
+	Hash string
+	// Masked is true when values in Body are hidden. Hidden says why there is no Body at all; empty when there is, or it is empty.
+	Masked bool
+	Hidden string
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker     *dedup.Sighting
 	Prediction Prediction

@@ -3,8 +3,12 @@ package admin
 import (
 	"time"
 
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
+
+// MaxMovePlanned is the most messages that a plan of a move lists one by one.
+const MaxMovePlanned = 1000
 
 // A Move is what a job does with messages.
 type Move string
@@ -77,7 +81,7 @@ type MovePlan struct {
 	Classes Tally
 	// Choices is what will be done with each class.
 	Choices map[Class]Choice
-	// Letters are the selected messages that were looked at, without bodies, at most MaxPlanned.
+	// Letters are the selected messages that were looked at, without bodies, at most MaxMovePlanned.
 	Letters []PlannedLetter
 	// Guards are what speaks against it. One that is Blocking refuses it.
 	Guards []Guard
@@ -85,6 +89,14 @@ type MovePlan struct {
 	Confirm string
 	// Takes is an estimate of the time that it takes.
 	Takes time.Duration
+	// Needs is the role that may carry it out.
+	Needs auth.Role
+	// Most is the most messages that it moves, where that is less than all that are selected; 0 for no such bound.
+	Most int64
+	// Selective is true when messages are taken one by one, so that others can be left where they are.
+	Selective bool
+	// IDChange says what an edit does to the message id; empty without an edit.
+	IDChange string
 }
 
 // A PlannedLetter is one message of a plan, without its body and headers.

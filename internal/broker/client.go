@@ -35,6 +35,8 @@ type Client struct {
 	timeout  time.Duration
 	limit    int64
 	http     *http.Client
+	// prometheus are the endpoints of the nodes; empty when none is configured.
+	prometheus []*url.URL
 	// turn holds one token; whoever has it may use what follows.
 	turn   chan struct{}
 	memory memory
@@ -61,8 +63,17 @@ func New(config Config) (*Client, error) {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
+	var prometheus []*url.URL
+	for _, text := range config.PrometheusURLs {
+		u, err := parsePrometheusURL(text)
+		if err != nil {
+			return nil, fmt.Errorf("broker %s: prometheus_urls: %w", config.Name, err)
+		}
+		prometheus = append(prometheus, u)
+	}
 	return &Client{
-		name: config.Name, root: root, user: config.Username, password: config.Password,
+		prometheus: prometheus,
+		name:       config.Name, root: root, user: config.Username, password: config.Password,
 		timeout: config.timeout(), limit: maxBody, turn: make(chan struct{}, 1),
 		http: &http.Client{
 			Transport:     transport,

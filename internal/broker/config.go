@@ -34,6 +34,9 @@ type Config struct {
 	Timeout time.Duration `yaml:"timeout"`
 	// CAFile is a PEM file of certificate authorities that are trusted beside those of the system.
 	CAFile string `yaml:"ca_file"`
+	// PrometheusURLs are the roots of the endpoints of the plugin rabbitmq_prometheus without /metrics, one for every node: each
+	// tells of its own node alone. They give dead letters by reason; without them these are not known.
+	PrometheusURLs []string `yaml:"prometheus_urls"`
 	// Act is the account for moving messages. Without it the controls of this broker are absent. Watching never uses it.
 	Act Act `yaml:"act"`
 }
@@ -83,7 +86,7 @@ func (c Config) Validate() error {
 	if _, err := c.roots(); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
-	problems = append(problems, c.Act.validate())
+	problems = append(problems, c.validatePrometheus(), c.Act.validate())
 	return errors.Join(problems...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,6 +15,14 @@ type exchangeRow struct {
 	Name      word  `json:"name"`
 	Type      word  `json:"type"`
 	Arguments table `json:"arguments"`
+	Policy    word  `json:"policy"`
+}
+
+// A policyRow is a policy with its whole definition.
+type policyRow struct {
+	Vhost      word  `json:"vhost"`
+	Name       word  `json:"name"`
+	Definition table `json:"definition"`
 }
 
 type bindingRow struct {
@@ -51,8 +60,7 @@ func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 	defer c.leave()
 	topology := dedup.Topology{At: time.Now()}
 	var err error
-	topology.Exchanges, err = collect(ctx, c, "exchanges", exchangeColumns, (*exchangeRow).exchange)
-	if err != nil {
+	if topology.Exchanges, err = c.exchanges(ctx); err != nil {
 		return dedup.Topology{}, err
 	}
 	topology.Bindings, err = collect(ctx, c, "bindings", bindingColumns, (*bindingRow).binding)
@@ -71,9 +79,37 @@ func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 	return topology, nil
 }
 
+// exchanges reads the exchanges with the definitions of their policies, which may name an alternate exchange: the list of
+// exchanges tells only the policies' names. Most brokers have none on exchanges and are asked nothing more.
+func (c *Client) exchanges(ctx context.Context) ([]dedup.Exchange, error) {
+	list, err := collect(ctx, c, "exchanges", exchangeColumns, func(x *exchangeRow) exchangeRow { return *x })
+	if err != nil {
+		return nil, err
+	}
+	definitions := make(map[policyRef]table)
+	if slices.ContainsFunc(list, func(x exchangeRow) bool { return x.Policy != "" }) {
+		policies, err := collect(ctx, c, "policies", policyColumns, func(p *policyRow) policyRow { return *p })
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range policies {
+			definitions[policyRef{p.Vhost, p.Name}] = p.Definition
+		}
+	}
+	all := make([]dedup.Exchange, len(list))
+	for i, x := range list {
+		all[i] = x.exchange()
+		all[i].Policy = definitions[policyRef{x.Vhost, x.Policy}]
+	}
+	return all, nil
+}
+
+type policyRef struct{ vhost, name word }
+
 // The columns that are asked for; the API does not page bindings and consumers.
 const (
-	exchangeColumns = "vhost,name,type,arguments"
+	exchangeColumns = "vhost,name,type,arguments,policy"
+	policyColumns   = "vhost,name,definition"
 	bindingColumns  = "vhost,source,destination,destination_type,routing_key"
 	consumerColumns = "queue,channel_details,prefetch_count,ack_required"
 )

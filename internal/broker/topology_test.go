@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,26 @@ func TestTopologyComesWithConsumersOrWithoutKnowingThem(t *testing.T) {
 		if diff := cmp.Diff(want, topology.Consumers); diff != "" {
 			t.Errorf("%s: %s", version, diff)
 		}
+	}
+}
+
+func TestThePolicyOfAnExchangeIsReadWhereOneHasSuch(t *testing.T) {
+	server := brokertest.NewServer(t, brokertest.V310)
+	client := newClient(t, server.URL)
+	asked := func() bool {
+		return slices.ContainsFunc(server.Requests(), func(r string) bool { return strings.HasPrefix(r, "/api/policies") })
+	}
+	if _, err := client.Topology(t.Context()); err != nil || asked() {
+		t.Fatalf("policies were asked for although no exchange has one (%v)", err)
+	}
+	server.Reply("exchanges", `[{"vhost":"/","name":"dead","type":"direct","policy":"spare"},{"vhost":"v","name":"dead","type":"direct","policy":"spare"},{"vhost":"/","name":"plain","type":"direct"}]`)
+	server.Reply("policies", `[{"vhost":"/","name":"spare","definition":{"alternate-exchange":"unrouted"}}]`)
+	topology, err := client.Topology(t.Context())
+	if err != nil || len(topology.Exchanges) != 3 {
+		t.Fatalf("%+v, %v", topology.Exchanges, err)
+	}
+	if got := topology.Exchanges[0].Policy["alternate-exchange"]; got != "unrouted" || topology.Exchanges[1].Policy != nil || topology.Exchanges[2].Policy != nil {
+		t.Errorf("%+v; want the definition of the same vhost on the first alone", topology.Exchanges)
 	}
 }
 

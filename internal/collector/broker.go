@@ -71,6 +71,7 @@ type brokerWatch struct {
 	moved     bool
 	closed    counter
 	closures  *tally
+	deaths    deaths
 	// closed channels are told of in bursts.
 	burst  burst
 	alarms map[string]bool
@@ -149,6 +150,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.node = sample.Info.Node
 		b.countClosures(&sample.BrokerSample)
 		b.noteAlarms(&sample.BrokerSample)
+		b.deaths.absorb(&sample.BrokerSample)
 	}
 	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
@@ -236,6 +238,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		b.links.take(&topology.topology)
 	}
 	b.index = indexTopology(b.queues, &topology.topology)
+	b.index.version = s.Info.Version
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
 	for _, c := range topology.topology.Consumers {
 		b.consumers[c.Queue] = append(b.consumers[c.Queue], c)
@@ -243,7 +246,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 }
 
 // status is the broker's part of a snapshot.
-func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
+func (b *brokerWatch) status(p *past, now time.Time) dedup.BrokerStatus {
 	sample, count := b.sample.get()
 	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.status(now), Events: mergeEvents(&b.events)}
 	if count == 0 {
@@ -251,6 +254,7 @@ func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
 	}
 	st.Info = sample.Info
 	st.Problems = append(st.Problems, sample.Problems...)
+	st.Deaths = b.deathFigures(p, now)
 	if t, _ := b.topology.get(); t.err != "" {
 		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.err,
 			Mend: "Let the watching account read exchanges, bindings and consumers."})
@@ -263,12 +267,24 @@ func (b *brokerWatch) status(now time.Time) dedup.BrokerStatus {
 	return st
 }
 
+// deathFigures are the dead letters by reason; nil where nobody is asked for them.
+func (b *brokerWatch) deathFigures(p *past, now time.Time) *dedup.BrokerDeaths {
+	why := down("broker "+name(b.broker.Name()), b.samples.status(now))
+	if why == "" {
+		why = p.failure
+	}
+	return b.deaths.figures(p, why)
+}
+
 // store adds what is kept of the broker itself.
-func (b *brokerWatch) store(into batch) { into.tallies(b.closures) }
+func (b *brokerWatch) store(into batch) {
+	into.tallies(b.closures)
+	b.deaths.store(into)
+}
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name())}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name())}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: patience, read: b.readSample, turned: turned}

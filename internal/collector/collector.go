@@ -59,12 +59,21 @@ type Reporter interface {
 	Reported(ctx context.Context, pipeline string) (dedup.Reported, error)
 }
 
+// Baselines keeps the dead letters that were acknowledged, by pipeline. Both methods are quick and honour ctx.
+type Baselines interface {
+	Baselines(ctx context.Context) (map[string]dedup.Baseline, error)
+	// LowerBaseline lowers the count of the baseline that was made at a time; a newer one stays as it is.
+	LowerBaseline(ctx context.Context, pipeline string, made time.Time, count int64) error
+}
+
 // Deps are what the collector reads from and writes to.
 type Deps struct {
 	Brokers   []Broker
 	Stores    []Store
 	Reporters []Reporter // by store name: Pipeline.ReportedStore
 	Pipelines []dedup.Pipeline
+	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
+	Baselines Baselines
 	Series    *series.DB
 	Log       *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
@@ -87,10 +96,11 @@ type Collector struct {
 	snapshot  atomic.Pointer[dedup.Snapshot]
 
 	// The rest belongs to the round, which is one goroutine.
-	book   *book
-	past   past
-	number uint64
-	up     map[string]bool
+	book         *book
+	past         past
+	number       uint64
+	up           map[string]bool
+	acknowledged acknowledged
 	// outages are those of each source that was ever down.
 	outages map[string]*outageLog
 	misses  map[string]uint64
@@ -120,6 +130,7 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
+	c.acknowledged.keeper = deps.Baselines
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }
@@ -221,6 +232,18 @@ func (c *Collector) Tried() bool {
 		}
 	}
 	return true
+}
+
+// Refresh asks for a round at once and waits until a snapshot meets the condition, ctx ends, or two seconds have passed.
+func (c *Collector) Refresh(ctx context.Context, until func(*dedup.Snapshot) bool) {
+	const patience, often = 2 * time.Second, 20 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for c.wakeUp(); !until(c.Snapshot()); c.wakeUp() {
+		if !waitUntil(ctx, time.Now().Add(often)) {
+			return
+		}
+	}
 }
 
 // wakeUp asks for a round before its time: a source turned, and nobody should have to wait to see it.

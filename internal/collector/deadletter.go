@@ -1,287 +1,246 @@
 package collector
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 
 	"dedup-dashboard/internal/dedup"
 )
-
-// A topologyIndex is the topology and queues of one broker, arranged for lookups.
-type topologyIndex struct {
-	queues    map[dedup.QueueRef]*dedup.Queue
-	exchanges map[exchangeRef]dedup.Exchange
-	// out are the bindings by source exchange, in are the keys by which queues are bound.
-	out map[exchangeRef][]dedup.Binding
-	in  map[dedup.QueueRef][]string
-	// bound are the bindings by queue.
-	bound map[dedup.QueueRef][]dedup.Binding
-}
-
-type exchangeRef struct{ vhost, name string }
-
-func indexTopology(queues map[dedup.QueueRef]*dedup.Queue, t *dedup.Topology) *topologyIndex {
-	ix := &topologyIndex{
-		queues:    queues,
-		exchanges: make(map[exchangeRef]dedup.Exchange, len(t.Exchanges)),
-		out:       make(map[exchangeRef][]dedup.Binding),
-		in:        make(map[dedup.QueueRef][]string),
-		bound:     make(map[dedup.QueueRef][]dedup.Binding),
-	}
-	for _, e := range t.Exchanges {
-		ix.exchanges[exchangeRef{e.Vhost, e.Name}] = e
-	}
-	for _, b := range t.Bindings {
-		if b.Source == "" {
-			continue // the default exchange's bindings are implied by the queues' names
-		}
-		from := exchangeRef{b.Vhost, b.Source}
-		ix.out[from] = append(ix.out[from], b)
-		if b.DestinationType == "queue" {
-			q := dedup.QueueRef{Vhost: b.Vhost, Name: b.Destination}
-			ix.in[q] = append(ix.in[q], b.RoutingKey)
-			ix.bound[q] = append(ix.bound[q], b)
-		}
-	}
-	return ix
-}
 
 // A deadLetterTarget is a queue that receives dead letters and how that was found.
 type deadLetterTarget struct {
 	dedup.QueueRef
 	Found string
+	// onward: it only gets what was in another dead-letter queue before, so that its arrivals are none of the pipeline's.
+	onward bool
 }
 
 // A discovery is where the dead letters of some queues go.
 type discovery struct {
 	Targets  []deadLetterTarget
 	Findings []dedup.Finding
-	// Complete is true when every dead letter of every queue is known to end in one of the targets: no loop back, no
-	// guess at a routing key, nothing dropped.
+	// Routes are the ways of the dead letters in the order in which they were followed, LeftOut how many more there are.
+	Routes  []dedup.DeadLetterRoute
+	LeftOut int
+	// Complete is true when every dead letter of every queue is known to end in one of the targets, once: no loop back, no
+	// guess at a routing key, nothing dropped, no copies, and nothing that leads on from there.
 	Complete bool
 }
 
-// discover follows the dead-letter settings of the source queues: an argument beats the policy, key by key; the
-// default exchange leads to the queue of the routing key's name, a direct exchange along bindings with equal keys.
-// Queues that lead back to a source are delays between two attempts, not dead-letter queues.
-func discover(ix *topologyIndex, sources []dedup.QueueRef) discovery {
+// discover follows the dead letters of the source queues by the queues' arguments and policies and the broker's exchanges,
+// through queues that pass them on. pinned are the dead-letter queues that the configuration lists.
+func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
+	g := followDeadLetters(ix, sources)
 	d := discovery{Complete: true}
-	isSource := make(map[dedup.QueueRef]bool, len(sources))
-	for _, s := range sources {
-		isSource[s] = true
-	}
-	seen := make(map[dedup.QueueRef]bool)
-	for _, s := range sources {
-		q, ok := ix.queues[s]
-		if !ok {
-			d.Complete = false
-			continue
-		}
-		route := deadLetterRoute(q)
-		if !route.set {
-			d.Complete = false
-			continue
-		}
-		r := resolve(ix, q, route)
-		d.Findings = append(d.Findings, r.findings...)
-		d.Complete = d.Complete && r.exact
-		for _, target := range r.queues {
-			if isSource[target] || leadsBack(ix, target, isSource) {
-				d.Complete = false
+	found := make(map[dedup.QueueRef]*deadLetterTarget)
+	for _, at := range g.order {
+		q, r := ix.queues[at], g.routings[at]
+		d.Findings = append(d.Findings, g.findings(q, r, pinned)...)
+		rows := g.rows(q, r, pinned)
+		for _, row := range rows {
+			if !g.isTarget(row, r) {
 				continue
 			}
-			if !seen[target] {
-				seen[target] = true
-				d.Targets = append(d.Targets, deadLetterTarget{target, fmt.Sprintf("%s of %s", route.origin, name(s.Name))})
+			direct := g.role(at) != dedup.RouteDeadLetter
+			if found[row.Target] == nil {
+				found[row.Target] = &deadLetterTarget{QueueRef: row.Target, Found: fmt.Sprintf("%s of %s", row.Origin, name(at.Name)), onward: true}
 			}
+			found[row.Target].onward = found[row.Target].onward && !direct
 		}
+		room := dedup.MaxRoutes - len(d.Routes)
+		d.LeftOut += max(0, len(rows)-room)
+		d.Routes = append(d.Routes, rows[:min(room, len(rows))]...)
 	}
-	sort.Slice(d.Targets, func(i, j int) bool { return d.Targets[i].Name < d.Targets[j].Name })
+	for _, s := range sources {
+		d.Complete = d.Complete && g.known(s)
+	}
+	for _, t := range found {
+		d.Targets = append(d.Targets, *t)
+	}
+	slices.SortFunc(d.Targets, func(a, b deadLetterTarget) int { return cmp.Compare(a.Name, b.Name) })
+	d.Findings = append(d.Findings, g.cutCycles()...)
 	return d
 }
 
-// A route is the dead-letter setting of one queue.
-type route struct {
-	set      bool
-	exchange string
-	keySet   bool
-	key      string
-	origin   string
+// A deadGraph is the queues that dead letters of some source queues reach, and where each sends its own.
+type deadGraph struct {
+	ix       *topologyIndex
+	sources  []dedup.QueueRef
+	order    []dedup.QueueRef
+	routings map[dedup.QueueRef]routing
+	// reached are the queues that dead letters of a queue can come to, over others too.
+	reached map[dedup.QueueRef]map[dedup.QueueRef]bool
 }
 
-// deadLetterRoute reads the effective setting: argument beats policy for each key by itself. A key without an exchange
-// disables dead-lettering. An empty exchange is the default exchange.
-func deadLetterRoute(q *dedup.Queue) route {
-	var r route
-	if v, ok := q.Arguments["x-dead-letter-exchange"].(string); ok {
-		r.set, r.exchange, r.origin = true, v, "argument x-dead-letter-exchange"
-	} else if v, ok := q.Policy["dead-letter-exchange"].(string); ok {
-		r.set, r.exchange, r.origin = true, v, "policy dead-letter-exchange"
-	}
-	if v, ok := q.Arguments["x-dead-letter-routing-key"].(string); ok {
-		r.keySet, r.key = true, v
-	} else if v, ok := q.Policy["dead-letter-routing-key"].(string); ok {
-		r.keySet, r.key = true, v
-	}
-	return r
-}
-
-// A resolution is the queues that one setting leads to.
-type resolution struct {
-	queues   []dedup.QueueRef
-	findings []dedup.Finding
-	exact    bool
-}
-
-func resolve(ix *topologyIndex, q *dedup.Queue, r route) resolution {
-	keys, exact := []string{r.key}, true
-	if !r.keySet {
-		// The message keeps its own keys: those by which it can have come, as far as they can be told.
-		keys, exact = append(wordKeys(ix.in[q.QueueRef]), q.Name), false
-	}
-	res := resolution{exact: exact}
-	if r.exchange == "" {
-		res.byDefault(ix, q, keys, r.keySet)
-		return res
-	}
-	w := walk{ix: ix, vhost: q.Vhost, keys: keys, visited: make(map[string]bool)}
-	w.follow(r.exchange)
-	switch {
-	case w.missing[r.exchange]:
-		res.exact = false
-		res.findings = append(res.findings, exchangeMissing(q.Name, r.exchange))
-		return res
-	case len(w.candidates) > 0:
-		res.exact = false
-		res.findings = append(res.findings, pinAsked(q.Name, r.exchange, w.candidates))
-	case len(w.found) == 0:
-		res.exact = false
-		res.findings = append(res.findings, noRoute(q.Name, r.exchange))
-	}
-	res.queues = w.found
-	return res
-}
-
-func (res *resolution) byDefault(ix *topologyIndex, q *dedup.Queue, keys []string, keySet bool) {
-	for _, key := range keys {
-		target := dedup.QueueRef{Vhost: q.Vhost, Name: key}
-		if _, ok := ix.queues[target]; ok {
-			res.queues = append(res.queues, target)
-		} else if keySet {
-			res.exact = false
-			res.findings = append(res.findings, targetMissing(q.Name, key))
-		}
-	}
-}
-
-// wordKeys returns the binding keys without wildcards.
-func wordKeys(keys []string) []string {
-	var out []string
-	for _, k := range keys {
-		if !hasWildcard(k) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-func hasWildcard(key string) bool {
-	for i := range len(key) {
-		if key[i] == '*' || key[i] == '#' {
-			return true
-		}
-	}
-	return false
-}
-
-// A walk follows exchanges with fixed routing keys.
-type walk struct {
-	ix         *topologyIndex
-	vhost      string
-	keys       []string
-	visited    map[string]bool
-	missing    map[string]bool
-	found      []dedup.QueueRef
-	candidates []dedup.QueueRef
-}
-
-// follow adds where an exchange leads: the queues of matching bindings of direct exchanges, and as mere candidates
-// all queues bound to exchanges of other types. What matches nothing goes to the alternate exchange.
-func (w *walk) follow(exchange string) {
-	if w.visited[exchange] {
-		return
-	}
-	w.visited[exchange] = true
-	ref := exchangeRef{w.vhost, exchange}
-	x, ok := w.ix.exchanges[ref]
-	if !ok {
-		if w.missing == nil {
-			w.missing = make(map[string]bool)
-		}
-		w.missing[exchange] = true
-		return
-	}
-	matched := false
-	for _, b := range w.ix.out[ref] {
-		if x.Type == "direct" && !w.matches(b.RoutingKey) {
+func followDeadLetters(ix *topologyIndex, sources []dedup.QueueRef) *deadGraph {
+	g := &deadGraph{ix: ix, sources: sources, routings: make(map[dedup.QueueRef]routing), reached: make(map[dedup.QueueRef]map[dedup.QueueRef]bool)}
+	next := slices.Clone(sources)
+	for len(next) > 0 && len(g.order) <= dedup.MaxRoutes {
+		at := next[0]
+		next = next[1:]
+		q := ix.queues[at]
+		if _, seen := g.routings[at]; seen || q == nil {
 			continue
 		}
-		matched = true
-		w.take(b, x.Type == "direct")
+		r := ix.routeOf(q)
+		g.routings[at] = r
+		g.order = append(g.order, at)
+		for _, w := range r.ways {
+			next = append(next, w.target)
+		}
 	}
-	if alternate, ok := x.Arguments["alternate-exchange"].(string); ok && !matched {
-		w.follow(alternate)
+	for _, at := range g.order {
+		g.reached[at] = g.reach(at, func(dedup.QueueRef) bool { return true })
 	}
+	return g
 }
 
-func (w *walk) take(b dedup.Binding, sure bool) {
-	if b.DestinationType != "queue" {
-		w.follow(b.Destination)
-		return
+// reach returns the queues that dead letters of one come to, over queues that meet a condition.
+func (g *deadGraph) reach(from dedup.QueueRef, over func(dedup.QueueRef) bool) map[dedup.QueueRef]bool {
+	all := make(map[dedup.QueueRef]bool)
+	next := []dedup.QueueRef{from}
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		for _, w := range g.routings[at].ways {
+			if !all[w.target] && over(w.target) {
+				all[w.target] = true
+				next = append(next, w.target)
+			}
+		}
 	}
-	ref := dedup.QueueRef{Vhost: w.vhost, Name: b.Destination}
-	if sure {
-		w.found = append(w.found, ref)
-	} else {
-		w.candidates = append(w.candidates, ref)
-	}
+	return all
 }
 
-func (w *walk) matches(key string) bool {
-	for _, k := range w.keys {
-		if k == key {
-			return true
+func (g *deadGraph) isSource(ref dedup.QueueRef) bool { return slices.Contains(g.sources, ref) }
+
+// leadsBack returns a source queue that dead letters of a queue come to, and false when there is none.
+func (g *deadGraph) leadsBack(ref dedup.QueueRef) (dedup.QueueRef, bool) {
+	for _, s := range g.sources {
+		if g.reached[ref][s] {
+			return s, true
+		}
+	}
+	return dedup.QueueRef{}, false
+}
+
+// role is what a queue is to the pipeline. A queue in which messages wait between two attempts has a time to live and leads back
+// to a source, or to itself. Without a time to live messages stay: dead-lettering took their own expiration from them.
+func (g *deadGraph) role(ref dedup.QueueRef) dedup.RouteRole {
+	q := g.ix.queues[ref]
+	if q == nil {
+		return dedup.RouteDeadLetter
+	}
+	_, back := g.leadsBack(ref)
+	_, expires := lowestSetting(q, "message-ttl")
+	switch {
+	case g.isSource(ref):
+		return dedup.RouteSource
+	case q.Type == "stream":
+		return dedup.RouteStream
+	case expires && (back || g.reached[ref][ref]):
+		return dedup.RouteDelay
+	}
+	return dedup.RouteDeadLetter
+}
+
+// known reports whether all dead letters of a source are sure to end in one dead-letter queue that sends none on.
+func (g *deadGraph) known(source dedup.QueueRef) bool {
+	r := g.routings[source]
+	if len(r.ways) != 1 || r.ways[0].fit != always {
+		return false
+	}
+	target := r.ways[0].target
+	return g.role(target) == dedup.RouteDeadLetter && !g.routings[target].set
+}
+
+// isTarget reports whether a way leads to a dead-letter queue of the pipeline. One that may serve others alone, because more
+// than one queue is possible, is left to the operator.
+func (g *deadGraph) isTarget(row dedup.DeadLetterRoute, r routing) bool {
+	if row.Role != dedup.RouteDeadLetter || row.Target.Name == "" {
+		return false
+	}
+	for _, w := range r.ways {
+		if w.target == row.Target {
+			return !w.guess() || len(r.ways) == 1
 		}
 	}
 	return false
 }
 
-// leadsBack reports whether a queue's own dead letters reach a source again, in at most ten steps.
-func leadsBack(ix *topologyIndex, ref dedup.QueueRef, isSource map[dedup.QueueRef]bool) bool {
-	const steps = 10
-	frontier, visited := []dedup.QueueRef{ref}, map[dedup.QueueRef]bool{ref: true}
-	for range steps {
-		var next []dedup.QueueRef
-		for _, at := range frontier {
-			q, ok := ix.queues[at]
-			if !ok {
-				continue
-			}
-			r := deadLetterRoute(q)
-			if !r.set {
-				continue
-			}
-			for _, target := range resolve(ix, q, r).queues {
-				if isSource[target] {
-					return true
-				}
-				if !visited[target] {
-					visited[target] = true
-					next = append(next, target)
-				}
-			}
+// guess reports whether no message is known that surely takes the way.
+func (w way) guess() bool { return w.fit == perhaps && len(w.keys) == 0 }
+
+// rows are the ways of one queue for the table.
+func (g *deadGraph) rows(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []dedup.DeadLetterRoute {
+	row := dedup.DeadLetterRoute{Source: q.QueueRef, Exchange: r.exchange, RoutingKey: r.key, KeyKept: !r.keySet, Origin: r.origin}
+	if len(r.ways) == 0 {
+		if !r.set && !g.isSource(q.QueueRef) {
+			return nil // it sends none on
 		}
-		frontier = next
+		row.Role, row.Certain, row.Note = dedup.RouteMissing, true, nowhere(q, r)
+		return []dedup.DeadLetterRoute{row}
 	}
-	return false
+	var rows []dedup.DeadLetterRoute
+	for _, w := range r.ways {
+		row.Target, row.Role = w.target, g.role(w.target)
+		row.Certain = w.fit == always || slices.Contains(pinned, w.target)
+		row.Note = g.note(q, r, w)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// nowhere says why the dead letters of a queue lead nowhere.
+func nowhere(q *dedup.Queue, r routing) string {
+	end := "dropped"
+	if r.kept {
+		end = "held back in the queue"
+	}
+	switch {
+	case q.Type == "stream":
+		return "a stream has no dead letters"
+	case !r.set && r.keySet:
+		return "a routing key without an exchange turns dead-lettering off: dead letters are dropped"
+	case !r.set:
+		return "no dead-letter exchange is set: dead letters are dropped"
+	case r.missing:
+		return "the exchange does not exist: dead letters are " + end
+	case r.exchange == "" && r.keySet:
+		return "there is no queue of that name: dead letters are " + end
+	}
+	return "no binding matches: dead letters are " + end
+}
+
+// note is what to bear in mind of one way.
+func (g *deadGraph) note(q *dedup.Queue, r routing, w way) string {
+	var parts []string
+	switch {
+	case w.guess() && r.opaque.name != "":
+		parts = append(parts, fmt.Sprintf("exchange %s (%s) decides by each message", name(r.opaque.name), name(g.ix.exchanges[r.opaque].Type)))
+	case w.guess():
+		parts = append(parts, "depends on the routing key of each message")
+	case w.fit != always:
+		parts = append(parts, "messages with the key "+someOf(w.keys))
+	}
+	target := g.ix.queues[w.target]
+	switch role := g.role(w.target); {
+	case target == nil:
+		parts = append(parts, "the broker does not list the queue")
+	case role == dedup.RouteStream && r.kept:
+		parts = append(parts, "arrives without its death history")
+	case role == dedup.RouteStream:
+		parts = append(parts, "RabbitMQ 3.10 delivers no dead letter to a stream")
+	case role == dedup.RouteSource && w.target == q.QueueRef:
+		parts = append(parts, "comes back at once: a message that is always rejected goes round for ever")
+	case role == dedup.RouteSource && g.role(q.QueueRef) == dedup.RouteDelay:
+		parts = append(parts, "only what was rejected on its way comes back; the broker drops the rest")
+	case role == dedup.RouteDeadLetter:
+		if back, ok := g.leadsBack(w.target); ok {
+			parts = append(parts, "nothing expires there; what is rejected there goes back to "+name(back.Name))
+		}
+	}
+	return strings.Join(parts, "; ")
 }

@@ -1,39 +1,63 @@
 package collector
 
-import "dedup-dashboard/internal/dedup"
+import (
+	"slices"
+
+	"dedup-dashboard/internal/dedup"
+)
 
 // DeadLetters says where the dead letters of a pipeline go, by the queues and the topology of its broker as they were just
 // read: the queues, each with how it was found, and what is wrong with the way there. It is what every round of the collector
 // works with; a queue that does not exist is among them if the configuration lists it.
 func DeadLetters(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterQueue, []dedup.Finding) {
-	byRef := make(map[dedup.QueueRef]*dedup.Queue, len(queues))
-	for i := range queues {
-		byRef[queues[i].QueueRef] = &queues[i]
-	}
-	var refs, known []dedup.QueueRef
-	for _, q := range p.Queues {
-		ref := dedup.QueueRef{Vhost: p.Vhost, Name: q}
-		refs = append(refs, ref)
+	byRef := byReference(queues)
+	var known []dedup.QueueRef
+	for _, ref := range sourcesOf(p) {
 		if byRef[ref] != nil {
 			known = append(known, ref)
 		}
 	}
-	found := discover(indexTopology(byRef, &topology), refs)
+	found := discover(indexTopology(byRef, &topology), sourcesOf(p), pinned(p))
+	findings := append(found.Findings, noDeadLetterExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
 	var out []dedup.DeadLetterQueue
 	for _, t := range deadLetterTargets(p, found) {
 		out = append(out, dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found})
+		if q := byRef[t.QueueRef]; q != nil {
+			findings = append(findings, deadLetterQueueDrops(q)...)
+		}
 	}
-	return out, append(found.Findings, noDeadLetterExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
+	return out, findings
+}
+
+// DeadLetterRoutes is the table of the ways that the dead letters of a pipeline take, by the queues and the topology of its broker
+// as they were just read, and how many ways it leaves out.
+func DeadLetterRoutes(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterRoute, int) {
+	return deadLetterRoutes(p, discover(indexTopology(byReference(queues), &topology), sourcesOf(p), pinned(p)))
+}
+
+func byReference(queues []dedup.Queue) map[dedup.QueueRef]*dedup.Queue {
+	byRef := make(map[dedup.QueueRef]*dedup.Queue, len(queues))
+	for i := range queues {
+		byRef[queues[i].QueueRef] = &queues[i]
+	}
+	return byRef
+}
+
+func sourcesOf(p dedup.Pipeline) []dedup.QueueRef {
+	var refs []dedup.QueueRef
+	for _, q := range p.Queues {
+		refs = append(refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
+	}
+	return refs
 }
 
 // deadLetterTargets are the dead-letter queues of a pipeline: the listed ones, and those that the topology leads to.
 func deadLetterTargets(p dedup.Pipeline, found discovery) []deadLetterTarget {
 	var targets []deadLetterTarget
 	listed := make(map[dedup.QueueRef]bool)
-	for _, q := range p.DeadLetterQueues {
-		ref := dedup.QueueRef{Vhost: p.Vhost, Name: q}
+	for _, ref := range pinned(p) {
 		listed[ref] = true
-		targets = append(targets, deadLetterTarget{ref, "listed"})
+		targets = append(targets, deadLetterTarget{QueueRef: ref, Found: "listed"})
 	}
 	for _, t := range found.Targets {
 		if p.DiscoverDeadLetters && !listed[t.QueueRef] {
@@ -41,4 +65,26 @@ func deadLetterTargets(p dedup.Pipeline, found discovery) []deadLetterTarget {
 		}
 	}
 	return targets
+}
+
+// pinned are the dead-letter queues that the configuration lists.
+func pinned(p dedup.Pipeline) []dedup.QueueRef {
+	var refs []dedup.QueueRef
+	for _, q := range p.DeadLetterQueues {
+		refs = append(refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
+	}
+	return refs
+}
+
+// deadLetterRoutes are the ways of a pipeline's dead letters, and how many are left out: those that were found, and the listed
+// queues that none of them leads to.
+func deadLetterRoutes(p dedup.Pipeline, found discovery) ([]dedup.DeadLetterRoute, int) {
+	routes := slices.Clone(found.Routes)
+	for _, ref := range pinned(p) {
+		if !slices.ContainsFunc(routes, func(r dedup.DeadLetterRoute) bool { return r.Target == ref }) {
+			routes = append(routes, dedup.DeadLetterRoute{Target: ref, Role: dedup.RouteDeadLetter, Certain: true, Origin: "listed",
+				Note: "no way was found that leads there"})
+		}
+	}
+	return routes, found.LeftOut
 }

@@ -126,7 +126,9 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 			continue
 		}
 		p.arrived.open = true
-		p.arrived.total += d.inflow.observe(*q.Messages, d.settled, s.At)
+		if arrived := d.inflow.observe(*q.Messages, d.settled, s.At); !t.onward {
+			p.arrived.total += arrived
+		}
 		d.head.observe(*q.Messages, d.settled, s.At)
 	}
 	return dead, whole && len(p.targets) > 0 && s.counting()

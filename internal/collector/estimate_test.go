@@ -258,11 +258,17 @@ func TestDiscover(t *testing.T) {
 		"a policy to a direct exchange": {queues: []dedup.Queue{with("a", nil, m{"dead-letter-exchange": "dlx", "dead-letter-routing-key": "k"}), queue("a.dead", nil), queue("b.dead", nil)},
 			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "direct")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", "k"), bind("dlx", "b.dead", "other")}}, want: "a.dead"},
 		"the argument beats the policy for the exchange alone": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": ""}, m{"dead-letter-exchange": "dlx", "dead-letter-routing-key": "a.dead"}), queue("a.dead", nil)}, want: "a.dead"},
-		"a routing key without an exchange disables it":        {queues: []dedup.Queue{with("a", m{"x-dead-letter-routing-key": "a.dead"}, nil), queue("a.dead", nil)}, incomplete: true},
+		"a routing key without an exchange disables it":        {queues: []dedup.Queue{with("a", m{"x-dead-letter-routing-key": "a.dead"}, nil), queue("a.dead", nil)}, findings: "dead_letter_key_alone", incomplete: true},
 		"a missing exchange drops":                             {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "gone", "x-dead-letter-routing-key": "k"}, nil)}, findings: "dead_letter_exchange_missing", incomplete: true},
 		"a missing queue drops":                                {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "gone"}, nil)}, findings: "dead_letter_route_missing", incomplete: true},
-		"a topic exchange needs pinning": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "dlx", "x-dead-letter-routing-key": "k"}, nil), queue("a.dead", nil)},
-			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "topic")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", "#")}}, findings: "dead_letter_queue_unsure", incomplete: true},
+		"a topic exchange with a fixed key": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "dlx", "x-dead-letter-routing-key": "k"}, nil), queue("a.dead", nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "topic")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", "#")}}, want: "a.dead"},
+		"a headers exchange may lead to its only queue": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "dlx", "x-dead-letter-routing-key": "k"}, nil), queue("a.dead", nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "headers")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", "")}}, want: "a.dead", findings: "dead_letter_queue_unsure", incomplete: true},
+		"a headers exchange with two queues needs pinning": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "dlx"}, nil), queue("a.dead", nil), queue("b.dead", nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "headers")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", ""), bind("dlx", "b.dead", "")}}, findings: "dead_letter_queue_unsure", incomplete: true},
+		"two copies are not complete": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "dlx"}, nil), queue("a.dead", nil), queue("b.dead", nil)},
+			topology: dedup.Topology{Exchanges: []dedup.Exchange{exchange("dlx", "fanout")}, Bindings: []dedup.Binding{bind("dlx", "a.dead", ""), bind("dlx", "b.dead", "")}}, want: "a.deadb.dead", incomplete: true},
 		"a delay queue leads back and is none": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a.retry"}, nil),
 			with("a.retry", m{"x-message-ttl": 5000, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}, nil)}, incomplete: true},
 		"exchanges that bind each other end": {queues: []dedup.Queue{with("a", m{"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": "k"}, nil)},
@@ -276,7 +282,7 @@ func TestDiscover(t *testing.T) {
 			for i := range tt.queues {
 				queues[tt.queues[i].QueueRef] = &tt.queues[i]
 			}
-			d := discover(indexTopology(queues, &tt.topology), []dedup.QueueRef{{Vhost: "/", Name: "a"}})
+			d := discover(indexTopology(queues, &tt.topology), []dedup.QueueRef{{Vhost: "/", Name: "a"}}, nil)
 			got, kinds := "", ""
 			for _, target := range d.Targets {
 				got += target.Name

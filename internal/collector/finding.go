@@ -7,42 +7,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-func exchangeMissing(queue, exchange string) dedup.Finding {
-	return dedup.Finding{
-		Kind: "dead_letter_exchange_missing", Tier: dedup.Severe,
-		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: exchange %s does not exist", name(queue), name(exchange)),
-		Evidence: "The exchange that the queue names is not among the broker's exchanges.",
-		Mend:     "Declare the exchange and bind a queue to it, or correct the name in the queue's argument or policy.",
-	}
-}
-
-func noRoute(queue, exchange string) dedup.Finding {
-	return dedup.Finding{
-		Kind: "dead_letter_route_missing", Tier: dedup.Severe,
-		Text:     fmt.Sprintf("Dead letters of queue %s may be dropped: no binding of exchange %s matches their routing key", name(queue), name(exchange)),
-		Evidence: "No queue is bound to the dead-letter exchange with the routing key of the dead letters.",
-		Mend:     "Bind a queue with that routing key, or set x-dead-letter-routing-key.",
-	}
-}
-
-func targetMissing(queue, target string) dedup.Finding {
-	return dedup.Finding{
-		Kind: "dead_letter_route_missing", Tier: dedup.Severe,
-		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: queue %s was not found", name(queue), name(target)),
-		Evidence: "The default exchange routes to the queue whose name is the routing key, and there is none, or permissions hide it.",
-		Mend:     "Declare the queue, or correct x-dead-letter-routing-key.",
-	}
-}
-
-func pinAsked(queue, exchange string, candidates []dedup.QueueRef) dedup.Finding {
-	return dedup.Finding{
-		Kind: "dead_letter_queue_unsure", Tier: dedup.Normal,
-		Text:     fmt.Sprintf("Dead letters of queue %s go through exchange %s, whose routing depends on each message", name(queue), name(exchange)),
-		Evidence: "Possible dead-letter queues: " + names(candidates),
-		Mend:     "List the right ones under dead_letter_queues of the pipeline.",
-	}
-}
-
 // reportUnreadable finds latency fields of the reported counters that cannot be read; their distribution is left out.
 func reportUnreadable(pipeline string, fields []string) []dedup.Finding {
 	if len(fields) == 0 {

@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -13,7 +12,7 @@ import (
 func noDeadLetterExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, listed bool) []dedup.Finding {
 	var without []dedup.QueueRef
 	for _, ref := range refs {
-		if q := queues[ref]; q != nil && q.Type != "stream" && !deadLetterRoute(q).set {
+		if q := queues[ref]; q != nil && q.Type != "stream" && !deadLetterRoute(q).set && !deadLetterRoute(q).keySet {
 			without = append(without, ref)
 		}
 	}
@@ -87,29 +86,4 @@ func (ix *topologyIndex) copies(a, b dedup.QueueRef) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// patternsMeet reports whether one routing key can match two patterns of a topic exchange: * is one word, # any number.
-func patternsMeet(a, b string) bool {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	// below[j] is whether x[i+1:] and y[j:] meet, row[j] whether x[i:] and y[j:] do.
-	below := make([]bool, len(y)+1)
-	for i := len(x); i >= 0; i-- {
-		row := make([]bool, len(y)+1)
-		for j := len(y); j >= 0; j-- {
-			moreX, moreY := i < len(x), j < len(y)
-			switch {
-			case !moreX && !moreY:
-				row[j] = true
-			case moreX && x[i] == "#":
-				row[j] = below[j] || (moreY && row[j+1])
-			case moreY && y[j] == "#":
-				row[j] = row[j+1] || (moreX && below[j])
-			case moreX && moreY && (x[i] == y[j] || x[i] == "*" || y[j] == "*"):
-				row[j] = below[j+1]
-			}
-		}
-		below = row
-	}
-	return below[0]
 }

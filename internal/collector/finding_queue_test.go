@@ -86,33 +86,6 @@ func queueCases() []findingCase {
 	}
 }
 
-// deadLetterCases are the findings about where dead letters go.
-func deadLetterCases() []findingCase {
-	a := "a" + hostile
-	// sent is what is found about a queue that dead-letters to an exchange of a type with a binding key of a.dead.
-	sent := func(exchange, key, kind, binding string, queues ...dedup.Queue) []dedup.Finding {
-		t := dedup.Topology{Exchanges: []dedup.Exchange{{Vhost: "/", Name: "dlx", Type: kind}},
-			Bindings: []dedup.Binding{{Vhost: "/", Source: "dlx", Destination: "a.dead", DestinationType: "queue", RoutingKey: binding}}}
-		source := withArguments(a, map[string]any{"x-dead-letter-exchange": exchange, "x-dead-letter-routing-key": key})
-		return discover(indexTopology(listed(append(queues, source)...), &t), []dedup.QueueRef{ref(a)}).Findings
-	}
-	there := queue("a.dead", nil)
-	return []findingCase{
-		{"dead_letter_exchange_missing", "fires for an exchange that does not exist", sent("gone"+hostile, "k", "direct", "k", there), dedup.Severe, []string{"exchange gone<b>"}},
-		{"dead_letter_exchange_missing", "is silent about one that does", sent("dlx", "k", "direct", "k", there), silent, nil},
-
-		{"dead_letter_route_missing", "fires for a key that no binding matches", sent("dlx", "other", "direct", "k", there), dedup.Severe, []string{"no binding of exchange dlx"}},
-		{"dead_letter_route_missing", "fires for a queue that does not exist", sent("", "gone"+hostile, "direct", "k", there), dedup.Severe, []string{"queue gone<b>"}},
-		{"dead_letter_route_missing", "is silent about a matching binding", sent("dlx", "k", "direct", "k", there), silent, nil},
-
-		{"dead_letter_queue_unsure", "asks for a pin behind a topic exchange", sent("dlx", "k", "topic", "#", there), dedup.Normal, []string{"a.dead"}},
-		{"dead_letter_queue_unsure", "is silent about a direct exchange", sent("dlx", "k", "direct", "k", there), silent, nil},
-
-		{"dead_letter_queue_consumed", "is a hint for one consumer", deadLetterConsumers(hostile, ptr(1)), dedup.Normal, []string{"1 consumer"}},
-		{"dead_letter_queue_consumed", "is silent about none", deadLetterConsumers("a.dead", ptr(0)), silent, nil},
-	}
-}
-
 // blockCases are the findings about messages that do not get on.
 func blockCases() []findingCase {
 	held := []dedup.Marker{forever(dedup.Processing, time.Minute), {ID: "m2"}}

@@ -39,8 +39,11 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	for _, t := range p.targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil {
 			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
+			out = append(out, deadLetterQueueDrops(q)...)
+			out = append(out, deadLetterQueueLimit(q, sample.Info.Version)...)
 		}
 	}
+	out = append(out, discardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding())...)
 	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }

@@ -78,7 +78,7 @@ func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 		everythingWrong(b)
 		b.brokers[0].wantTopology()
 		goRound(b, topologyInterval)
-		ofQueues := []string{"dead_letter_exchange_none", "head_blocked", "looping"}
+		ofQueues := []string{"dead_letter_exchange_none", "dead_letters_wait", "head_blocked", "looping"}
 		ofStore := []string{"blind_scheme", "business_key_repeated", "dedup_window_unusual", "eviction_possible", "failed_and_acked", "hash_ids",
 			"id_case_insensitive", "id_too_long", "marker_row_held", "marker_without_expiry", "messages_given_up", "null_ids", "pass_incomplete",
 			"purge_not_running", "stuck_markers", "ttl_too_short"}
@@ -115,6 +115,7 @@ func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 
 func TestAHealthyPipelineHasNoFinding(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
+		holdDead(b, 0)
 		b.store.set(func(f *fakeSource) {
 			f.stats = dedup.StoreStats{Pass: stuckPass(0, 0), Facts: &dedup.StoreFacts{IDLength: 64, NullIDs: ptr(0)}, Waits: &dedup.LockWaits{}}
 		})

@@ -10,7 +10,7 @@ import (
 
 // discover finds the pipeline's dead-letter queues.
 func (p *pipeline) discover(now time.Time) {
-	p.found = discover(p.broker.index, p.refs)
+	p.found = discover(p.broker.index, p.refs, pinned(p.Pipeline))
 	targets := deadLetterTargets(p.Pipeline, p.found)
 	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
 		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now

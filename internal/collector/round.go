@@ -39,19 +39,20 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.collect(stored, now)
 	c.past.append(ctx, c, now, stored)
 	c.past.refresh(ctx, c, now)
+	c.acknowledged.read(ctx, c.log)
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
 	for _, src := range c.sources {
 		s.Sources = append(s.Sources, src.status(now))
 	}
 	for _, b := range c.brokers {
-		s.Brokers = append(s.Brokers, b.status(now))
+		s.Brokers = append(s.Brokers, b.status(&c.past, now))
 	}
 	for _, w := range c.stores {
 		s.Stores = append(s.Stores, w.status(now))
 	}
 	for _, p := range c.pipelines {
-		s.Pipelines = append(s.Pipelines, c.status(p, now))
+		s.Pipelines = append(s.Pipelines, c.status(ctx, p, now))
 	}
 	c.judgeMarkers(s)
 	worstFirst(s)

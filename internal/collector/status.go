@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -31,7 +32,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 }
 
 // status computes everything that is shown of one pipeline.
-func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
+func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity}
 	for _, w := range dedup.Windows() {
@@ -41,7 +42,9 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
-	st.Findings = c.findings(p, v, st.Windows)
+	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
+	st.Baseline = c.acknowledged.of(ctx, p, st.DeadLetters, c.log)
+	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	st.Events = p.allEvents()
 	for _, s := range p.sources() {
 		h := s.status(now)
@@ -73,6 +76,7 @@ func (p *pipeline) allEvents() []dedup.Event {
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
+	st.DeadLetterRoutes, st.RoutesLeftOut = deadLetterRoutes(p.Pipeline, p.found)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
 		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown

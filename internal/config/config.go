@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
@@ -34,6 +35,7 @@ type Config struct {
 	Stores    []markers.Config
 	Pipelines []dedup.Pipeline
 	Auth      auth.Config
+	Admin     admin.DeadLettersConfig
 }
 
 // file is the shape of the YAML. Sections that belong to one package decode into its Config; those that cross packages
@@ -47,6 +49,8 @@ type file struct {
 	Pipelines []pipeline       `yaml:"pipelines"`
 	Alerts    alertsSection    `yaml:"alerts"`
 	Auth      auth.Config      `yaml:"auth"`
+
+	Admin admin.DeadLettersConfig `yaml:"admin"`
 }
 
 // serverSection adds the directory that everything that lasts lives in.
@@ -115,7 +119,7 @@ func (f *file) build(c *report) *Config {
 	c.addSecrets(f)
 	cfg := &Config{
 		Server: f.Server.Config, DataDir: filepath.Clean(f.Server.DataDir), Collector: f.Collector.WithDefaults(),
-		Brokers: f.Brokers, Auth: f.Auth,
+		Brokers: f.Brokers, Auth: f.Auth, Admin: f.Admin,
 	}
 	if f.Server.DataDir == "" {
 		c.add("server.data_dir", "must not be empty; name a directory that the dashboard may write, as in ./data")
@@ -128,6 +132,7 @@ func (f *file) build(c *report) *Config {
 	cfg.Stores = f.Stores
 	cfg.Pipelines = f.buildPipelines(c)
 	c.addErr("auth", f.Auth.Validate())
+	c.addErr("admin", f.Admin.Validate())
 	return cfg
 }
 

@@ -31,7 +31,8 @@ const (
 // Harm returns what the finding does to messages, by its kind. A kind that it does not know is a hazard.
 func (f Finding) Harm() Harm {
 	switch f.Kind {
-	case "messages_given_up", "failed_and_acked", "dead_letter_exchange_missing", "dead_letter_route_missing":
+	case "messages_given_up", "failed_and_acked", "dead_letter_exchange_missing", "dead_letter_route_missing",
+		"dead_letter_key_alone", "dead_letters_discarded", "dead_letter_cycle_cut", "dead_letter_stream", "dead_letter_queue_drops":
 		return HarmLost
 	case "head_blocked", "no_consumers", "looping", "backlog_growing", "queue_missing":
 		return HarmBlocked

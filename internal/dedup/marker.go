@@ -71,7 +71,13 @@ type Scheme struct {
 	// OnInFlight is "ack" or "nack": what a consumer does with a delivery whose marker is processing.
 	OnInFlight string
 	// OnFail is "delete", "keep" or "ack".
-	OnFail        string
+	OnFail string
+	// OnFailed is "ack", "nack" or "run": what a consumer does with a delivery whose marker is failed.
+	OnFailed string
+	// Transactional is true where marker and work are written in one transaction: a failure leaves no marker.
+	Transactional bool
+	// Business is true where markers are business rows whose status moves on by declared transitions.
+	Business      bool
 	ProcessingTTL time.Duration
 	DoneTTL       time.Duration
 	// StuckAfter is the age from which a business row in a status that is not terminal counts as stuck; zero where the

@@ -84,6 +84,8 @@ type BrokerSample struct {
 	QueuesTotal *int64
 	// ChannelsClosed is cumulative for the whole broker (churn_rates).
 	ChannelsClosed *int64
+	// Deaths are the counters of dead letters of each node; nil where the broker is not asked for them.
+	Deaths []NodeDeaths
 	// Problems are what is wrong though the reading succeeded: hidden queues, statistics disabled, a lagging collector.
 	Problems []Problem
 }
@@ -126,6 +128,8 @@ type Exchange struct {
 	Name      string // empty for the default exchange
 	Type      string
 	Arguments map[string]any
+	// Policy is the definition of the policy that applies to it; nil when there is none or it could not be read.
+	Policy map[string]any
 }
 
 // A Binding leads from an exchange to a queue or another exchange.

@@ -26,6 +26,11 @@ type Sighting struct {
 	Retry *RetryCounter
 }
 
+// CounterAlone reports whether the sighting is a retry counter without a marker, as a search by ids returns it.
+func (s Sighting) CounterAlone() bool {
+	return s.State == Failed && s.Retry != nil && s.Retry.Key == s.Key
+}
+
 // A RetryCounter is the failure counter of one message.
 type RetryCounter struct {
 	Key           string

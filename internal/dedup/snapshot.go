@@ -51,7 +51,9 @@ type BrokerStatus struct {
 	Info   BrokerInfo
 	State  BrokerState
 	// Queues is the number of queues seen, nil while unknown.
-	Queues   *int64
+	Queues *int64
+	// Deaths are its dead letters by reason; nil where its Prometheus plugin is not asked.
+	Deaths   *BrokerDeaths
 	Problems []Problem
 	Events   []Event
 }
@@ -81,6 +83,14 @@ type PipelineStatus struct {
 	// DeadLetters is the depth over all dead-letter queues.
 	DeadLetters      Figure
 	DeadLetterQueues []DeadLetterQueue
+	// BrokerDeaths are the dead letters of the whole broker by reason; nil where they are not asked for.
+	BrokerDeaths *BrokerDeaths
+	// Baseline is what of DeadLetters was acknowledged; nil when nothing was.
+	Baseline *Baseline
+	// DeadLetterRoutes is the topology: every way that a dead letter of the pipeline can take, at most MaxRoutes; RoutesLeftOut
+	// counts the others.
+	DeadLetterRoutes []DeadLetterRoute
+	RoutesLeftOut    int
 	// Markers counts markers by state; a state that the scheme does not know is absent.
 	Markers          map[State]Figure
 	MarkersNoExpiry  Figure

@@ -52,8 +52,11 @@ type Config struct {
 	// OnInFlight is ack or nack, OnFail delete, keep or ack: what consumers do.
 	OnInFlight string `yaml:"on_inflight"`
 	OnFail     string `yaml:"on_fail"`
-	Sweep      Sweep  `yaml:"sweep"`
-	Act        Act    `yaml:"act"`
+	// OnFailed is what a consumer does with a delivery whose marker is failed: ack, nack, or run, which takes the marker again.
+	// Empty means the same as OnInFlight: a consumer that finds a marker of any kind leaves it.
+	OnFailed string `yaml:"on_failed"`
+	Sweep    Sweep  `yaml:"sweep"`
+	Act      Act    `yaml:"act"`
 	// Yields are the keys that a more specific store of the same database takes. Resolve fills them.
 	Yields []Yield `yaml:"-"`
 }

@@ -17,6 +17,11 @@ type Reader interface {
 	// alone. Where the store has no index on business keys they are not searched. A retry counter without a marker is
 	// returned as a sighting of its own in state failed.
 	Lookup(ctx context.Context, term string) ([]dedup.Sighting, error)
+	// Find returns for each message id the marker as it is now, in the same order, nil where there is none; a retry counter
+	// without a marker is a sighting of its own in state failed, for which Sighting.CounterAlone holds. It takes at most 10,000
+	// ids, each once or more often. No sighting has a Value: whoever acts on a marker looks at it again by its Key. An id that
+	// the store cannot hold, so that consumers fail on it, gives a sighting in state unknown without a Key that says why.
+	Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error)
 	// Browse returns a page of markers. It ends early when it has examined 20,000 keys or rows, or for 1 s.
 	Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPage, error)
 }

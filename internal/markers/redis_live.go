@@ -279,7 +279,7 @@ func hashText(fields []string) []byte {
 // index on business keys.
 func (s *redisStore) Lookup(ctx context.Context, term string) ([]dedup.Sighting, error) {
 	if !s.layout.findable() {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched by id: its setting id (%s) does not tell which key an id has", s.Name(), s.layout.cfg.ID)}
+		return nil, s.unsearchable()
 	}
 	if len(term) == 0 || len(term) > maxSampleKey {
 		return nil, nil

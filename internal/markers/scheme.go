@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -12,7 +13,7 @@ func (c Config) scheme() dedup.Scheme {
 		return c.sqlScheme()
 	}
 	s := dedup.Scheme{
-		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
+		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
 		States: c.canShow(), Lock: c.Kind == kindRedisLock,
 	}

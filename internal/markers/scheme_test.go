@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/secret"
 )
 
 func TestEachRedisPresetSaysHowItsConsumersWork(t *testing.T) {
@@ -94,5 +95,34 @@ func TestATimeAndACodecMustFitEachOther(t *testing.T) {
 		if c.path == "" && err != nil || c.path != "" && (err == nil || !strings.HasPrefix(err.Error(), c.path+": ")) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestAFailedMarkerIsTreatedLikeOneInFlightUnlessTheConfigurationSaysOtherwise(t *testing.T) {
+	for name, c := range map[string]struct {
+		preset string
+		change func(*markers.Config)
+		want   string
+	}{
+		"as in flight":              {"sql-status-code", func(*markers.Config) {}, "ack"},
+		"as in flight, overridden":  {"sql-status-name", func(c *markers.Config) { c.OnInFlight = "nack" }, "nack"},
+		"taken again":               {"sql-status-name", func(c *markers.Config) { c.OnFailed = "run" }, "run"},
+		"nobody says":               {"sql-unique-row", func(*markers.Config) {}, ""},
+		"a marker in Redis":         {"redis-text-status", func(c *markers.Config) { c.OnFailed = "ack" }, "ack"},
+		"a marker in Redis, unsaid": {"redis-text-status", func(*markers.Config) {}, "nack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := markerstest.Config(t, c.preset, "redis://127.0.0.1/0")
+			if strings.HasPrefix(c.preset, "sql") {
+				cfg.Redis, cfg.SQL = markers.Redis{}, markers.SQL{Driver: "postgres", DSN: secret.New("postgres://u:p@127.0.0.1:5432/shop")}
+			}
+			c.change(&cfg)
+			if err := cfg.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if s := markerstest.OpenStore(t, cfg).Scheme(); s.OnFailed != c.want || s.Transactional != (c.preset == "sql-unique-row") || s.Business {
+				t.Errorf("scheme %+v", s)
+			}
+		})
 	}
 }

@@ -26,6 +26,9 @@ const rowsMarkers = "markers"
 // retakesNever is the value of Config.Retakes that says that consumers leave a row alone that they find.
 const retakesNever = "never"
 
+// onFailedRun is the value of Config.OnFailed that says that consumers take a failed marker again.
+const onFailedRun = "run"
+
 // mostRows is the most rows that one query of a walk may ask for.
 const mostRows = 20_000
 
@@ -124,7 +127,8 @@ func (c Config) sqlStates() map[string]dedup.State {
 
 func (c Config) sqlScheme() dedup.Scheme {
 	s := dedup.Scheme{
-		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail,
+		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
+		Transactional: c.Transactional, Business: c.machine() || c.Preset == presetStateMachine,
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp,
 	}
 	shown := map[dedup.State]bool{}
@@ -308,6 +312,7 @@ func (p *problems) sqlRules(c Config) {
 		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
 	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
+	p.onFailed(c)
 	if c.TTL.Processing < 0 {
 		p.add("ttl.processing", "is %s: write a time, or 0 for rows that never expire", c.TTL.Processing)
 	}

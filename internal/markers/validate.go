@@ -212,6 +212,7 @@ func (p *problems) rules(c Config) {
 		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
 	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
+	p.onFailed(c)
 	if len(c.States[dedup.Processing]) > 0 {
 		p.positive("ttl.processing", c.TTL.Processing)
 	}
@@ -253,4 +254,15 @@ func (c Config) server() string {
 		}
 	}
 	return fmt.Sprintf("%s/%d", addr, o.DB)
+}
+
+// onFailed checks what consumers do with a failed marker; it may be left out.
+func (p *problems) onFailed(c Config) {
+	if c.OnFailed == "" {
+		return
+	}
+	p.oneOf("on_failed", c.OnFailed, "ack", "nack", onFailedRun)
+	if c.OnFailed == onFailedRun && c.Retakes == retakesNever {
+		p.add("on_failed", "run says that consumers take a failed row again, and retakes: never that they do not: leave one of them out")
+	}
 }

@@ -19,6 +19,8 @@ const (
 	BrokerAutoAcks     = "dedup_broker_auto_ack_deliveries_total"
 	// Label broker.
 	BrokerChannelsClosed = "dedup_broker_channels_closed_total"
+	// Labels broker, reason, strategy: messages that died in any queue of the broker.
+	BrokerDeadLettered = "dedup_broker_dead_lettered_total"
 
 	// Label pipeline: gauges over its source queues.
 	QueueReady     = "dedup_queue_ready_messages"

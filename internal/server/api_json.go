@@ -204,6 +204,10 @@ type pipelineDetailJSON struct {
 	PassAge          figureJSON            `json:"pass_age"`
 	Coverage         figureJSON            `json:"coverage"`
 	DeadLetterQueues []deadLetterQueueJSON `json:"dead_letter_queues"`
+	DeadLetterRoutes []routeJSON           `json:"dead_letter_routes"`
+	RoutesLeftOut    int                   `json:"dead_letter_routes_left_out"`
+	Baseline         *baselineJSON         `json:"dead_letter_baseline"`
+	BrokerDeaths     *deathsJSON           `json:"broker_dead_letters"`
 	Sources          []sourceJSON          `json:"sources"`
 	Findings         []findingJSON         `json:"findings"`
 	Events           []eventJSON           `json:"events"`
@@ -297,7 +301,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(snap, p, v, r),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]figureJSON{},
 		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), Stuck: f(p.Stuck), Verdicts: map[string]figureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
-		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, Sources: r.sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
+		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: routesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: baselineOf(p.Baseline), BrokerDeaths: deathsOf(p.BrokerDeaths, f), Sources: r.sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
 		d.Windows = append(d.Windows, windowOf(w, f))

@@ -24,7 +24,7 @@ func auditActions() []string {
 		list = append(list, string(d)+"_markers", "plan_"+string(d))
 	}
 	slices.Sort(list)
-	return append(list, "create_first_admin")
+	return append(list, "create_first_admin", "acknowledge_dead_letters", "forget_acknowledged_dead_letters")
 }
 
 // auditOutcomes are the outcomes that a filter offers.

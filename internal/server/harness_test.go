@@ -125,6 +125,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	})
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.Server, err = New(cfg, Deps{
+		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
 		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
 	})

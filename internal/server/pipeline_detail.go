@@ -184,6 +184,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	if p.Pipeline.DiscoverDeadLetters && len(p.Down) > 0 {
 		v.QueuesNote = "None is known: the broker has not answered yet."
 	}
+	v.Routes, v.Deaths = routeTable(p), deathsView(p.BrokerDeaths, now)
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,

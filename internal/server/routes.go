@@ -56,6 +56,8 @@ func (s *Server) routes() []route {
 		{"GET", "/operations", operator, pageKind, false, s.operations},
 		{"GET", "/operations/{id}", operator, pageKind, false, s.operation},
 		{"GET", "/audit", operator, pageKind, false, s.auditPage},
+		{"POST", "/pipelines/{name}/dead-letters/baseline", operator, pageKind, true, s.acknowledge},
+		{"POST", "/pipelines/{name}/dead-letters/baseline/remove", operator, pageKind, true, s.forget},
 		{"GET", "/events", viewer, streamKind, false, s.events},
 
 		{"GET", "/login", anybody, pageKind, false, s.loginForm},
@@ -76,6 +78,8 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/plans/{id}/execute", adminRole, apiKind, true, s.apiExecute},
 		{"GET", "/api/v1/operations/{id}", operator, apiKind, false, s.apiOperation},
 		{"GET", "/api/v1/audit", operator, apiKind, false, s.apiAudit},
+		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline", operator, apiKind, true, s.apiAcknowledge},
+		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline/remove", operator, apiKind, true, s.apiForget},
 
 		{"GET", "/metrics", viewer, probeKind, false, s.exposeMetrics},
 		{"GET", "/healthz", anybody, probeKind, false, s.healthz},

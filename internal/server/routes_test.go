@@ -12,9 +12,13 @@ import (
 // wanted is what each route needs, written down a second time: a route that is added, or whose role changes, must be
 // changed here too, by somebody who thinks about it.
 var wanted = map[string]auth.Role{
-	"GET /":                                auth.Viewer,
-	"GET /pipelines/{name}":                auth.Viewer,
-	"GET /pipelines/{name}/chart.csv":      auth.Viewer,
+	"GET /":                           auth.Viewer,
+	"GET /pipelines/{name}":           auth.Viewer,
+	"GET /pipelines/{name}/chart.csv": auth.Viewer,
+	"POST /pipelines/{name}/dead-letters/baseline":               auth.Operator,
+	"POST /pipelines/{name}/dead-letters/baseline/remove":        auth.Operator,
+	"POST /api/v1/pipelines/{name}/dead-letters/baseline":        auth.Operator,
+	"POST /api/v1/pipelines/{name}/dead-letters/baseline/remove": auth.Operator,
 	"GET /events":                          auth.Viewer,
 	"GET /login":                           auth.Nobody,
 	"POST /login":                          auth.Nobody,

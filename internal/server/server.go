@@ -53,8 +53,10 @@ type Deps struct {
 	Markers markerService
 	// JudgeMarker gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
 	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
-	Log         *slog.Logger
-	Version     string
+	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
+	Baselines baselineService
+	Log       *slog.Logger
+	Version   string
 }
 
 // Server is the web server. It is safe for concurrent use.
@@ -76,8 +78,10 @@ type Server struct {
 	// markers is nil when the dashboard was started without access to single markers.
 	markers     markerService
 	judgeMarker markerJudge
-	handler     http.Handler
-	http        *http.Server
+	// baselines is nil when dead letters cannot be acknowledged.
+	baselines baselineService
+	handler   http.Handler
+	http      *http.Server
 }
 
 // The limits of the HTTP server. Streams set a deadline of their own for each write.
@@ -103,7 +107,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, baselines: deps.Baselines, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)

@@ -45,6 +45,9 @@ type PipelineView struct {
 	MarkersLink string
 	Queues      []DeadLetterRow
 	QueuesNote  string
+	Deaths      Deaths
+	Routes      RouteTable
+	Baseline    BaselineView
 	Findings    []Problem
 	// Hints are findings that colour nothing.
 	Hints   []Problem

@@ -15,8 +15,8 @@ const maxMotionBytes = 64 << 20
 // make, from taking to acking. An ack may be lost on its way too, but the broker reads acks before it hands out the next message, and the
 // next message is taken only when an earlier one has left the motion.
 //
-// The window opens by one with each confirm. It begins narrow, so that a target that takes nothing is found out by few messages, and
-// after a lost connection it begins at one, so that a message that ends every connection is found out by itself.
+// The window opens by one with each message that moves, and is halved by each that fails. It begins narrow, so that a target that takes
+// nothing is found out by few messages, and after a lost connection at one, so that a message that ends every connection is found out.
 type hand struct {
 	mu          sync.Mutex
 	held        map[uint64]grip
@@ -31,7 +31,6 @@ type hand struct {
 type grip struct {
 	taken time.Time
 	bytes int
-	kept  bool
 }
 
 func newHand(window, maxWindow int) *hand {
@@ -81,14 +80,19 @@ func (h *hand) drop(tag uint64) {
 	h.window = min(h.window+1, h.maxWindow)
 }
 
+// fail keeps a message that its target did not take.
+func (h *hand) fail(tag uint64) {
+	h.keep(tag)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.window = max(1, h.window/2)
+}
+
 // keep takes a message out of motion that stays in hand until the end.
 func (h *hand) keep(tag uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	g := h.held[tag]
-	h.leaveMotion(g)
-	g.kept = true
-	h.held[tag] = g
+	h.leaveMotion(h.held[tag])
 }
 
 func (h *hand) leaveMotion(g grip) {

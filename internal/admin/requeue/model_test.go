@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -38,7 +39,12 @@ type model struct {
 	published  map[string]int // by message id: how often one was put into a queue
 	sideCopies int
 	confirmed  map[string]bool // by message id: a publish of it was answered as confirmed
+	// unnoticed is how long the broker takes to notice that a connection has been cut; away is how many messages it holds meanwhile.
+	unnoticed  time.Duration
+	away       int
 	mostFlying int
+	late       int
+	stolen     []string // ids that another consumer took
 	violations []string
 }
 
@@ -65,7 +71,7 @@ type modelMessage struct {
 // A fault happens when the broker has been called as often as at says.
 type fault struct {
 	at    int
-	kind  string // cut source, cut sink, cut both, restart, alarm, kill, delete, grow
+	kind  string // cut source, cut sink, cut both, half open, restart, alarm, kill, delete, steal, grow
 	lasts time.Duration
 	queue string
 	n     int
@@ -74,7 +80,7 @@ type fault struct {
 // cuts reports whether a fault may make copies.
 func (f fault) cuts() bool {
 	switch f.kind {
-	case "cut source", "cut sink", "cut both", "restart", "kill":
+	case "cut source", "cut sink", "cut both", "half open", "restart", "kill":
 		return true
 	}
 	return false
@@ -137,6 +143,9 @@ func (m *model) await(ctx context.Context, limit time.Duration) error {
 	}
 }
 
+// lowOnMemory is why the broker does not read.
+const lowOnMemory = "low on memory"
+
 var errTimeout = errors.New("i/o timeout")
 
 // step counts a call and lets happen what is due. Callers hold the lock.
@@ -151,6 +160,10 @@ func (m *model) step() {
 
 func (m *model) happen(f fault) {
 	switch f.kind {
+	case "half open":
+		m.unnoticed = 30 * time.Second
+		m.cut(func(*modelConn) bool { return true })
+		m.unnoticed = 0
 	case "cut source":
 		m.cut(func(c *modelConn) bool { return c.source != nil })
 	case "cut sink":
@@ -167,12 +180,24 @@ func (m *model) happen(f fault) {
 		m.kill()
 	case "alarm":
 		m.alarm = true
+		for _, c := range m.conns {
+			if c.sink != nil && len(c.wire) > 0 { // it says so to who is publishing
+				c.sink.blocked = lowOnMemory
+			}
+		}
 		time.AfterFunc(f.lasts, func() { m.locked(func() { m.alarm = false }) })
 	case "delete":
 		delete(m.queues, f.queue)
+	case "steal":
+		dead := m.queues["dead"]
+		for n := min(f.n, len(dead.ready)); n > 0; n-- {
+			m.stolen = append(m.stolen, dead.ready[0].id)
+			dead.ready = dead.ready[1:]
+		}
 	case "grow":
-		for i := range f.n {
-			id := fmt.Sprintf("late-%d-%d", m.ops, i)
+		for range f.n {
+			m.late++
+			id := fmt.Sprintf("late-%d", m.late)
 			m.queues["dead"].push(id, seedMessage(id, "a"))
 		}
 	}
@@ -217,8 +242,14 @@ func (c *modelConn) flush(n int) {
 }
 
 func (c *modelConn) flushAll()     { c.flush(len(c.wire)) }
-func (c *modelConn) flushSome()    { c.flush(c.m.rng.IntN(len(c.wire) + 1)) }
 func (c *modelConn) blocked() bool { return c.m.alarm && c.sink != nil }
+
+// flushSome lets the broker read some of what was written, and often nothing.
+func (c *modelConn) flushSome() {
+	if c.m.rng.IntN(3) == 0 {
+		c.flush(c.m.rng.IntN(len(c.wire) + 1))
+	}
+}
 
 // end closes the connection: the broker returns what it held, and some of the answers under way are lost.
 func (c *modelConn) end() {
@@ -359,11 +390,21 @@ func (s *modelSource) write(act func()) error {
 	return nil
 }
 
+// returnAll puts back what the source held, or has the broker notice later that its connection has ended.
 func (s *modelSource) returnAll() {
-	for tag, msg := range s.held {
-		s.queue.putBack(msg)
-		delete(s.held, tag)
+	back := slices.Collect(maps.Values(s.held))
+	clear(s.held)
+	if s.conn.m.unnoticed == 0 {
+		s.queue.putBack(back...)
+		return
 	}
+	s.conn.m.away += len(back)
+	time.AfterFunc(s.conn.m.unnoticed, func() {
+		s.conn.m.locked(func() {
+			s.conn.m.away -= len(back)
+			s.queue.putBack(back...)
+		})
+	})
 }
 
 func (s *modelSource) Close() error { return s.conn.close() }
@@ -375,6 +416,11 @@ func (c *modelConn) close() error {
 		return nil
 	}
 	c.flushAll()
+	if c.sink != nil {
+		for _, f := range c.sink.flying { // nobody reads the answers any more
+			f.lost = true
+		}
+	}
 	if len(c.wire) > 0 { // in an alarm what was written may be read after all, when it is over
 		n := c.m.rng.IntN(len(c.wire) + 1)
 		for _, act := range c.wire[:n] {
@@ -391,6 +437,7 @@ type modelSink struct {
 	window  int
 	flying  []*modelFlight
 	blocked string
+	late    int // publishes since it was said that it is blocked
 }
 
 type modelFlight struct {
@@ -404,7 +451,7 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.step()
-	for s.conn.blocked() && !s.conn.dead && len(s.conn.wire) >= 4 { // the buffers between here and there are full
+	for s.late >= 2 && s.conn.blocked() && !s.conn.dead { // the buffers between here and there are full
 		if err := m.await(ctx, writeTimeout); err != nil {
 			s.conn.end()
 		}
@@ -412,8 +459,11 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 	if s.conn.dead {
 		return errClosed
 	}
-	if m.alarm {
-		s.blocked = "low on memory"
+	s.late++
+	if !m.alarm {
+		s.late = 0
+	} else if s.blocked == "" {
+		s.blocked, s.late = lowOnMemory, 0
 	}
 	f := &modelFlight{id: msg.MessageID}
 	s.flying = append(s.flying, f)

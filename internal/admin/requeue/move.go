@@ -108,12 +108,18 @@ func (p *pass) confirmed(it item) {
 	if len(p.acked) > p.Window {
 		p.acked = p.acked[1:]
 	}
-	p.record(it, Moved, "")
+	if p.doubtful[it.letter.Ref] == 0 {
+		p.record(it, Moved, "")
+		return
+	}
+	p.doubtful[it.letter.Ref]--
+	p.result.Repeated++
+	p.report(it, Moved, "it had moved before, and its ack was lost with the connection: there are two copies")
 }
 
 // failed keeps a message that its target did not take, and stops the run when that is not the fault of the message.
 func (p *pass) failed(it item, outcome Outcome, text string) {
-	p.hand.keep(it.tag)
+	p.hand.fail(it.tag)
 	p.record(it, outcome, text)
 	target := it.decision.Target
 	p.failing[target]++
@@ -141,6 +147,10 @@ func (p *pass) keep(it item) {
 // record counts a message and reports it.
 func (p *pass) record(it item, outcome Outcome, text string) {
 	p.result.add(outcome)
+	p.report(it, outcome, text)
+}
+
+func (p *pass) report(it item, outcome Outcome, text string) {
 	p.reporter.add(Settled{
 		Seq:       it.seq,
 		Ref:       it.letter.Ref,
@@ -217,24 +227,26 @@ func (p *pass) putBack() {
 	p.cancel()
 	close(p.sent)
 	if p.sourceLost {
+		p.ackLost = true
 		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
 	}
 	p.stages.Wait()
 	if !p.sourceLost {
 		p.release()
-		_ = p.source.Close()
 	}
 	_ = p.sink.Close()
 	p.ear.Wait()
 }
 
-// release puts everything in hand back. When the source ends meanwhile, the broker does the rest.
+// release puts everything in hand back and closes the source. Only a close in order says that the broker has read the last acks.
 func (p *pass) release() {
+	var err error
 	for _, tag := range p.hand.tags() {
-		if p.source.Release(tag) != nil {
-			return
+		if err = p.source.Release(tag); err != nil {
+			break
 		}
 	}
+	p.ackLost = errors.Join(err, p.source.Close()) != nil
 }
 
 // suspect names the message that a lost connection may be due to, when there was but one on its way.

@@ -2,6 +2,7 @@ package requeue
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -55,6 +56,8 @@ type pass struct {
 	// lost is why a connection ended; nil while both live. A lost source cannot be given anything back.
 	lost       error
 	sourceLost bool
+	// ackLost is true when the last acks may not have been read by the broker.
+	ackLost bool
 }
 
 // An item is a message on its way through a pass.
@@ -94,7 +97,8 @@ func newPass(r *runner, source Source, sink Sink) *pass {
 func (p *pass) run(ctx context.Context) {
 	stageCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
-	p.stages.Go(func() { p.take(stageCtx, p.Limit-p.result.Moved) })
+	limit, moved := p.Limit-p.result.Moved, maps.Clone(p.doubtful)
+	p.stages.Go(func() { p.take(stageCtx, limit, moved) })
 	p.stages.Go(func() { p.judge(stageCtx) })
 	p.ear.Go(func() { p.listen(context.WithoutCancel(ctx)) })
 	p.move(ctx)

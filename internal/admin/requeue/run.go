@@ -62,8 +62,7 @@ type runner struct {
 	// losses counts the connections that were lost, fruitless those of them in a row that ended without a message moved.
 	losses    int
 	fruitless int
-	// doubtful counts, by reference, the messages whose ack may have been lost with a connection. One that is taken again has its place
-	// in the limit a second time.
+	// doubtful counts, by reference, the messages that moved and whose ack may have been lost with a connection.
 	doubtful map[string]int
 }
 
@@ -77,7 +76,7 @@ func (r *runner) run(ctx context.Context) {
 		if source == nil {
 			return
 		}
-		r.result.Counts = Counts{Moved: r.result.Moved} // what else was counted has gone back, and is taken again
+		r.result.Counts = Counts{Moved: r.result.Moved, Repeated: r.result.Repeated} // what else was counted has gone back, and is taken again
 		p := newPass(r, source, sink)
 		p.run(ctx)
 		switch {
@@ -86,6 +85,9 @@ func (r *runner) run(ctx context.Context) {
 			r.afterLoss(p)
 		default:
 			r.stop(p.end, "", nil)
+		}
+		if r.result.Stop != "" && p.ackLost && len(p.acked) > 0 {
+			r.result.Text += fmt.Sprintf("; the connection ended with the run: up to %d of the messages that moved may be in the queue as well", len(p.acked))
 		}
 	}
 }

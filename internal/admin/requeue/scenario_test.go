@@ -70,7 +70,7 @@ func faultGen(last int) *rapid.Generator[fault] {
 	return rapid.Custom(func(t *rapid.T) fault {
 		return fault{
 			at:    rapid.IntRange(1, last).Draw(t, "at"),
-			kind:  rapid.SampledFrom([]string{"cut source", "cut sink", "cut both", "restart", "kill", "alarm", "delete", "grow"}).Draw(t, "kind"),
+			kind:  rapid.SampledFrom([]string{"cut source", "cut sink", "cut both", "half open", "restart", "kill", "alarm", "delete", "steal", "grow"}).Draw(t, "kind"),
 			lasts: rapid.SampledFrom([]time.Duration{time.Second, 30 * time.Second, 10 * time.Minute}).Draw(t, "lasts"),
 			queue: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue"),
 			n:     rapid.IntRange(1, 5).Draw(t, "n"),
@@ -78,13 +78,14 @@ func faultGen(last int) *rapid.Generator[fault] {
 	})
 }
 
-// calm returns the same scenario in which nothing goes wrong.
-func (s scenario) calm() scenario {
-	s.Faults = slices.DeleteFunc(slices.Clone(s.Faults), func(f fault) bool { return f.kind != "grow" })
-	for target, kind := range s.Targets {
-		if kind == "bounces" {
-			s.Targets[target] = "open"
-		}
+// calm returns the same scenario without what goes wrong: messages arrive, and that is all.
+func (s scenario) calm() scenario { return s.with("grow") }
+
+// with returns the same scenario with faults of one kind alone.
+func (s scenario) with(kind string) scenario {
+	s.Faults = slices.Clone(s.Faults)
+	for i := range s.Faults {
+		s.Faults[i].kind = kind
 	}
 	return s
 }

@@ -45,7 +45,10 @@ type Settled struct {
 // Counts are how many messages went where. Every message that was taken is in one of them: when a connection has ended, all but
 // those that moved are counted anew, for they are taken again.
 type Counts struct {
-	Moved    int64
+	Moved int64
+	// Repeated are moves of messages that had moved before, and came again because their ack was lost with a connection: so many
+	// copies there are for sure. They are not counted in Moved again.
+	Repeated int64
 	Left     int64
 	Bounced  int64
 	Guarded  int64

@@ -10,9 +10,11 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// take takes at most limit messages from the source, as the hand has room for them.
-func (p *pass) take(ctx context.Context, limit int64) {
+// take takes at most limit messages from the source, as the hand has room for them. Messages that have moved already, and come again
+// because their ack was lost, are taken above the limit.
+func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 	defer close(p.taken)
+	opened := time.Now()
 	for p.end = StopLimit; limit > 0; limit-- {
 		if p.hand.reach(ctx) != nil {
 			return
@@ -20,6 +22,10 @@ func (p *pass) take(ctx context.Context, limit int64) {
 		d, err := p.source.Next(ctx)
 		switch {
 		case err == nil:
+		case errors.Is(err, io.EOF) && p.losses > 0 && time.Since(opened) < p.Linger:
+			sleep(ctx, lingerEvery)
+			limit++
+			continue
 		case errors.Is(err, io.EOF):
 			p.end = StopEmpty
 			return
@@ -35,8 +41,8 @@ func (p *pass) take(ctx context.Context, limit int64) {
 			return
 		}
 		letter := dedup.NewDeadLetter(p.Queue, d.Message)
-		if p.doubtful[letter.Ref] > 0 {
-			p.doubtful[letter.Ref]--
+		if moved[letter.Ref] > 0 {
+			moved[letter.Ref]--
 			limit++
 		}
 		p.seq++
@@ -45,6 +51,19 @@ func (p *pass) take(ctx context.Context, limit int64) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// lingerEvery is how often an empty queue is looked at again after a lost connection.
+const lingerEvery = time.Second
+
+// sleep waits, or until its context ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

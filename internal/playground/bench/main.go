@@ -28,7 +28,9 @@ func groups() []group {
 		{"markers", measureMarkers},
 		{"rows", measureRows},
 		{"stuck", measureStuck},
+		{"preflight", measurePreflight},
 		{"broker", measureBroker},
+		{"requeue", measureRequeue},
 		{"overview", measureOverview},
 		{"program", measureProgram},
 	}

@@ -81,6 +81,8 @@ func (sp spec) status(now time.Time) dedup.PipelineStatus {
 		QueueRef: dedup.QueueRef{Vhost: "/", Name: sp.queues[0] + ".dlq"}, Type: "classic",
 		Found: "argument x-dead-letter-exchange of " + sp.queues[0], Depth: p.DeadLetters, Consumers: count(0, "broker main"),
 	}}
+	p.DeadLetterRoutes = routes(sp.queues[0])
+	p.BrokerDeaths = deaths(now)
 	sp.markers(&p, at, now)
 	for i := range 60 {
 		t := now.Add(time.Duration(i-59) * time.Minute)
@@ -176,4 +178,26 @@ func (sp spec) latencies(f *dedup.WindowFigures, put func(dedup.Quality, dedup.U
 			all[i].Error, all[i].Why = sp.mean*0.12, "includes the time that messages wait in the prefetch buffer"
 		}
 	}
+}
+
+// routes are the ways of a queue's dead letters: to a dead-letter queue, and round through a delay queue.
+func routes(queue string) []dedup.DeadLetterRoute {
+	at := func(name string) dedup.QueueRef { return dedup.QueueRef{Vhost: "/", Name: name} }
+	const origin = "argument x-dead-letter-exchange"
+	return []dedup.DeadLetterRoute{
+		{Source: at(queue), Exchange: "shop.dead", KeyKept: true, Target: at(queue + ".dlq"), Role: dedup.RouteDeadLetter, Certain: true, Origin: origin},
+		{Source: at(queue), Exchange: "shop.dead", KeyKept: true, Target: at(queue + ".retry"), Role: dedup.RouteDelay, Origin: origin, Note: "messages with the key retry"},
+		{Source: at(queue + ".retry"), RoutingKey: queue, Target: at(queue), Role: dedup.RouteSource, Certain: true, Origin: origin,
+			Note: "only what was rejected on its way comes back; the broker drops the rest"},
+	}
+}
+
+// deaths are the dead letters of the whole broker by reason.
+func deaths(now time.Time) *dedup.BrokerDeaths {
+	d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 0, now, "Prometheus plugin of the broker")}
+	for i, reason := range dedup.DeathReasons() {
+		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason,
+			PerHour: dedup.Exact(dedup.Measured, dedup.PerHour, float64(12-4*i), now, "Prometheus plugin of the broker")})
+	}
+	return d
 }

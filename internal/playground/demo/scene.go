@@ -95,6 +95,10 @@ func hostile(now time.Time) *dedup.Snapshot {
 		p.Findings = append(p.Findings, dedup.Finding{Kind: evil, Tier: dedup.Warning, Text: evil, Evidence: long, Mend: evil})
 		p.Events = append(p.Events, dedup.Event{At: now.Add(-time.Minute), Kind: evil, Text: long})
 		p.DeadLetterQueues = append(p.DeadLetterQueues, dedup.DeadLetterQueue{QueueRef: dedup.QueueRef{Vhost: evil, Name: long}, Type: evil, Found: evil})
+		for _, role := range []dedup.RouteRole{dedup.RouteMissing, dedup.RouteStream, dedup.RouteRole(evil)} {
+			p.DeadLetterRoutes = append(p.DeadLetterRoutes, dedup.DeadLetterRoute{Source: dedup.QueueRef{Vhost: evil, Name: evil}, Exchange: long, RoutingKey: evil,
+				Target: dedup.QueueRef{Vhost: evil, Name: long}, Role: role, Origin: evil, Note: long})
+		}
 		p.Down = append(p.Down, dedup.SourceHealth{Name: evil, Tried: true, Err: long})
 	}
 	for i := range s.Brokers {

@@ -29,6 +29,8 @@ type RabbitMQOptions struct {
 	StatisticsInterval time.Duration
 	// Prometheus also enables the plugin rabbitmq_prometheus, on a port of its own.
 	Prometheus bool
+	// Plugins are further plugins to enable, as in "rabbitmq_shovel".
+	Plugins []string
 	// Config are further lines of rabbitmq.conf.
 	Config []string
 }

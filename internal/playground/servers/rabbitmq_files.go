@@ -45,14 +45,14 @@ func (r *RabbitMQ) writeFiles() error {
 			return fmt.Errorf("make the broker's folder: %w", err)
 		}
 	}
-	plugins := "rabbitmq_management"
+	plugins := append([]string{"rabbitmq_management"}, r.options.Plugins...)
 	if r.options.Prometheus {
-		plugins += ",rabbitmq_prometheus"
+		plugins = append(plugins, "rabbitmq_prometheus")
 	}
 	files := map[string]string{
 		"rabbitmq.conf":     strings.Join(r.configLines(), "\n") + "\n",
 		"rabbitmq-env.conf": "",
-		"enabled_plugins":   "[" + plugins + "].\n",
+		"enabled_plugins":   "[" + strings.Join(plugins, ",") + "].\n",
 	}
 	for name, text := range files {
 		if err := os.WriteFile(r.path(name), []byte(text), 0o600); err != nil {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/markers"
+)
+
+// deadLetters returns what looks at dead letters and moves them. It ends before the brokers, stores, markers and the journal that
+// it uses.
+func (a *App) deadLetters(
+	cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []markers.Store, single *admin.Markers,
+) (*admin.DeadLetters, error) {
+	brokers, err := a.movingBrokers(cfg.Brokers)
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]admin.PreflightStore, 0, len(stores))
+	for _, s := range stores {
+		asked = append(asked, admin.PreflightStore{Name: s.Name(), Scheme: s.Scheme(), Finder: s})
+	}
+	preflight, err := admin.NewPreflighter(cfg.Pipelines, asked)
+	if err != nil {
+		return nil, unusable("%w", err)
+	}
+	letters := admin.NewDeadLetters(admin.DeadLettersDeps{
+		Gate: gate, Journal: db.Jobs(), Snapshots: snapshots, Pipelines: cfg.Pipelines, Brokers: brokers, Stores: asked,
+		Preflight: preflight, Clear: single, Config: cfg.Admin, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
+		Changed: func(topic string) { a.server.Changed(topic) },
+	})
+	a.teardown.add("moves of dead letters", letters.Close)
+	a.background("jobs", letters.Run)
+	return letters, nil
+}
+
+// movingBrokers opens the acting side of every broker, with credentials of its own.
+func (a *App) movingBrokers(configured []broker.Config) ([]admin.MovingBroker, error) {
+	var brokers []admin.MovingBroker
+	for _, c := range configured {
+		watch, err := broker.New(c)
+		if err != nil {
+			return nil, unusable("broker %s: %w", c.Name, err)
+		}
+		a.teardown.add("reading queues of "+c.Name, func(context.Context) error { watch.Close(); return nil })
+		moving := admin.MovingBroker{Name: c.Name, Watch: watch}
+		mover, err := broker.OpenMover(c, a.log)
+		if err != nil {
+			return nil, unusable("broker %s: %w", c.Name, err)
+		}
+		if mover != nil {
+			a.teardown.add("acting on "+c.Name, func(context.Context) error { return mover.Close() })
+			moving.Mover = movingEnds{mover}
+		}
+		brokers = append(brokers, moving)
+	}
+	return brokers, nil
+}
+
+// movingEnds gives the two ends of a requeue the types that the engine asks for.
+type movingEnds struct{ *broker.Mover }
+
+// Source opens a queue to take messages from.
+func (m movingEnds) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	s, err := m.Mover.Source(ctx, queue, take.Held, take.Single)
+	if err != nil {
+		return nil, fmt.Errorf("open the source: %w", err)
+	}
+	return s, nil
+}
+
+// Sink opens a way to queues of a vhost.
+func (m movingEnds) Sink(ctx context.Context, vhost string, window int) (requeue.Sink, error) {
+	s, err := m.Mover.Sink(ctx, vhost, window)
+	if err != nil {
+		return nil, fmt.Errorf("open the sink: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,143 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// baselineJournal keeps acknowledged dead letters. Writes are on disk when they return; it is safe for concurrent use.
+type baselineJournal interface {
+	SetBaseline(ctx context.Context, pipeline string, b dedup.Baseline) error
+	// RemoveBaseline returns what it removed, and whether there was one.
+	RemoveBaseline(ctx context.Context, pipeline string) (dedup.Baseline, bool, error)
+}
+
+// snapshotReader gives what is known now; Snapshot never returns nil.
+type snapshotReader interface{ Snapshot() *dedup.Snapshot }
+
+// BaselinesDeps are what Baselines needs. Refresh, which may be nil, asks for a new snapshot and waits a moment for one that
+// meets the condition.
+type BaselinesDeps struct {
+	Gate      *Gate
+	Journal   baselineJournal
+	Snapshots snapshotReader
+	Refresh   func(ctx context.Context, until func(*dedup.Snapshot) bool)
+	ReadOnly  bool
+	Now       func() time.Time
+}
+
+// Baselines lets operators acknowledge old dead letters, so that only new ones colour the board. Nothing at the broker changes.
+// It is safe for concurrent use; its errors are *dedup.Error.
+type Baselines struct{ deps BaselinesDeps }
+
+// NewBaselines returns the service.
+func NewBaselines(deps BaselinesDeps) *Baselines {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Refresh == nil {
+		deps.Refresh = func(context.Context, func(*dedup.Snapshot) bool) {}
+	}
+	return &Baselines{deps}
+}
+
+// Acknowledge makes the dead letters that somebody saw the baseline of a pipeline. What arrived since is not acknowledged, and what
+// has gone since is not either: of seen and the depth now the lower number holds.
+func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string, seen int64, reason string) (dedup.Baseline, error) {
+	a := action{name: "acknowledge_dead_letters", target: printable(pipeline, maxTarget), needs: auth.Operator}
+	p, reason, err := b.admit(ctx, who, &a, pipeline, reason)
+	if err != nil {
+		return dedup.Baseline{}, err
+	}
+	if !p.DeadLetters.Known() {
+		return dedup.Baseline{}, &dedup.Error{Kind: dedup.Unavailable, Public: "How many dead letters there are is not known: " + p.DeadLetters.Why}
+	}
+	now := int64(p.DeadLetters.Value)
+	if seen < 1 || now < 1 {
+		return dedup.Baseline{}, invalid("There is no dead letter to acknowledge")
+	}
+	count := min(seen, now)
+	// To the millisecond, as it is kept.
+	line := dedup.Baseline{Count: count, Acknowledged: count, By: who.Name, At: b.deps.Now().UTC().Truncate(time.Millisecond), Reason: reason}
+	a.run = func(ctx context.Context) (string, error) {
+		ctx, cancel := writing(ctx)
+		defer cancel()
+		if err := b.deps.Journal.SetBaseline(ctx, p.Pipeline.Name, line); err != nil {
+			return "", notKept(err)
+		}
+		return plural(int(count), "dead letter") + " acknowledged", nil
+	}
+	if err := b.deps.Gate.do(ctx, who, a); err != nil {
+		return dedup.Baseline{}, err
+	}
+	b.deps.Refresh(ctx, func(s *dedup.Snapshot) bool {
+		p, ok := s.Pipeline(pipeline)
+		return !ok || p.Baseline != nil && !p.Baseline.At.Before(line.At)
+	})
+	return line, nil
+}
+
+// Forget removes the baseline of a pipeline: every dead letter counts as new again.
+func (b *Baselines) Forget(ctx context.Context, who Caller, pipeline, reason string) error {
+	a := action{name: "forget_acknowledged_dead_letters", target: printable(pipeline, maxTarget), needs: auth.Operator}
+	p, _, err := b.admit(ctx, who, &a, pipeline, reason)
+	if err != nil {
+		return err
+	}
+	a.run = func(ctx context.Context) (string, error) {
+		ctx, cancel := writing(ctx)
+		defer cancel()
+		was, ok, err := b.deps.Journal.RemoveBaseline(ctx, p.Pipeline.Name)
+		switch {
+		case err != nil:
+			return "", notKept(err)
+		case !ok:
+			return "", &dedup.Error{Kind: dedup.Conflict, Public: "No dead letters are acknowledged; somebody may have been faster"}
+		}
+		return fmt.Sprintf("%s acknowledged by %s at %s are new again", plural(int(was.Count), "dead letter"), printable(was.By, 80), stamp(was.At)), nil
+	}
+	if err := b.deps.Gate.do(ctx, who, a); err != nil {
+		return err
+	}
+	b.deps.Refresh(ctx, func(s *dedup.Snapshot) bool {
+		p, ok := s.Pipeline(pipeline)
+		return !ok || p.Baseline == nil
+	})
+	return nil
+}
+
+// WhyNot says why dead letters cannot be acknowledged here at all, "" when they can.
+func (b *Baselines) WhyNot() string {
+	if b.deps.ReadOnly {
+		return "the dashboard is read-only (server.read_only)"
+	}
+	return ""
+}
+
+// admit checks who asks, the reason and the pipeline, in this order, and completes the action.
+func (b *Baselines) admit(ctx context.Context, who Caller, a *action, pipeline, reason string) (*dedup.PipelineStatus, string, error) {
+	if err := b.deps.Gate.allow(ctx, who, *a); err != nil {
+		return nil, "", err
+	}
+	if why := b.WhyNot(); why != "" {
+		return nil, "", &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why}
+	}
+	reason, err := checkReason(reason)
+	if err != nil {
+		return nil, "", err
+	}
+	p, ok := b.deps.Snapshots.Snapshot().Pipeline(pipeline)
+	if !ok {
+		return nil, "", &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + printable(pipeline, 80)}
+	}
+	a.reason = reason
+	return p, reason, nil
+}
+
+func notKept(err error) error {
+	return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was changed, because the journal cannot be written", Err: err}
+}

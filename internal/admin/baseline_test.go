@@ -1,0 +1,142 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A board is a journal of baselines, and a snapshot, in memory.
+type board struct {
+	kept map[string]dedup.Baseline
+	err  error
+	snap dedup.Snapshot
+}
+
+func (b *board) Snapshot() *dedup.Snapshot { return &b.snap }
+
+func (b *board) SetBaseline(_ context.Context, pipeline string, line dedup.Baseline) error {
+	if b.err == nil {
+		b.kept[pipeline] = line
+	}
+	return b.err
+}
+
+func (b *board) RemoveBaseline(_ context.Context, pipeline string) (dedup.Baseline, bool, error) {
+	line, ok := b.kept[pipeline]
+	if b.err == nil {
+		delete(b.kept, pipeline)
+	}
+	return line, ok, b.err
+}
+
+const known = "of last week, OPS-412"
+
+func operatorCalled(name string) Caller {
+	return Caller{Principal: auth.Principal{Name: name, Role: auth.Operator, Method: "session"}, From: "192.0.2.7"}
+}
+
+// newBoard has one pipeline with dead letters; a negative number is not known.
+func newBoard(depth float64) *board {
+	figure := dedup.Unknown(dedup.Count, "broker main cannot be read")
+	if depth >= 0 {
+		figure = dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), "depths")
+	}
+	return &board{kept: map[string]dedup.Baseline{}, snap: dedup.Snapshot{Round: 1, Pipelines: []dedup.PipelineStatus{
+		{Pipeline: dedup.Pipeline{Name: "orders"}, DeadLetters: figure}}}}
+}
+
+func (b *board) service(audit *recorder, readOnly bool) *Baselines {
+	return NewBaselines(BaselinesDeps{Gate: NewGate(audit, &house{}, quiet()), Journal: b, Snapshots: b, ReadOnly: readOnly})
+}
+
+func TestDeadLettersAreAcknowledgedAndForgottenInTheAudit(t *testing.T) {
+	b, audit := newBoard(12), &recorder{}
+	service := b.service(audit, false)
+	line, err := service.Acknowledge(t.Context(), operatorCalled("ann"), "orders", 12, "  "+known)
+	if err != nil || line.Count != 12 || line.Acknowledged != 12 || line.By != "ann" || line.Reason != known || b.kept["orders"] != line {
+		t.Fatalf("%+v, %v; kept %+v", line, err, b.kept)
+	}
+	if err := service.Forget(t.Context(), operatorCalled("bob"), "orders", "not known after all"); err != nil || len(b.kept) != 0 {
+		t.Fatalf("%v; kept %+v", err, b.kept)
+	}
+	if !slices.Equal(audit.phases(), []string{Intent, Succeeded, Intent, Succeeded}) {
+		t.Fatalf("audit %v", audit.phases())
+	}
+	made, taken := audit.entries[1], audit.entries[3]
+	if made.Action != "acknowledge_dead_letters" || made.Target != "orders" || made.Reason != known || made.Detail != "12 dead letters acknowledged" || made.Who != "ann" {
+		t.Errorf("%+v", made)
+	}
+	if taken.Action != "forget_acknowledged_dead_letters" || !strings.Contains(taken.Detail, "12 dead letters acknowledged by ann") || taken.Reason != "not known after all" {
+		t.Errorf("%+v", taken)
+	}
+}
+
+func TestWhatIsAcknowledgedIsNeverMoreThanWasSeenOrIsThere(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		depth            float64
+		seen, want       int64
+		kind             dedup.Kind
+		reason, pipeline string
+		role             auth.Role
+		readOnly         bool
+	}{
+		{name: "three more arrived after the page was shown", depth: 15, seen: 12, want: 12},
+		{name: "three have gone since", depth: 9, seen: 12, want: 9},
+		{name: "none is there", depth: 0, seen: 12, kind: dedup.Invalid},
+		{name: "none was seen", depth: 12, seen: 0, kind: dedup.Invalid},
+		{name: "the depth is not known", depth: -1, seen: 12, kind: dedup.Unavailable},
+		{name: "without a reason", depth: 12, seen: 12, reason: " ", kind: dedup.Invalid},
+		{name: "of no pipeline", depth: 12, seen: 12, pipeline: "other", kind: dedup.NotFound},
+		{name: "by a viewer", depth: 12, seen: 12, role: auth.Viewer, kind: dedup.Forbidden},
+		{name: "by a viewer, of no pipeline", depth: 12, pipeline: "other", role: auth.Viewer, kind: dedup.Forbidden},
+		{name: "read-only", depth: 12, seen: 12, readOnly: true, kind: dedup.Forbidden},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, who := newBoard(tt.depth), operatorCalled("ann")
+			if tt.role != auth.Nobody {
+				who.Role = tt.role
+			}
+			reason, pipeline := known, "orders"
+			if tt.reason != "" {
+				reason = tt.reason
+			}
+			if tt.pipeline != "" {
+				pipeline = tt.pipeline
+			}
+			line, err := b.service(&recorder{}, tt.readOnly).Acknowledge(t.Context(), who, pipeline, tt.seen, reason)
+			if tt.kind == "" {
+				if err != nil || line.Count != tt.want || b.kept["orders"].Count != tt.want {
+					t.Errorf("%+v, %v; want %d", line, err, tt.want)
+				}
+				return
+			}
+			if dedup.KindOf(err) != tt.kind || len(b.kept) != 0 {
+				t.Errorf("%v with %+v kept; want kind %s and nothing", err, b.kept, tt.kind)
+			}
+		})
+	}
+}
+
+func TestNothingIsAcknowledgedWithoutAuditOrJournal(t *testing.T) {
+	b := newBoard(12)
+	if _, err := b.service(&recorder{failAt: 1}, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", 12, known); dedup.KindOf(err) != dedup.Unavailable || len(b.kept) != 0 {
+		t.Errorf("without an audit: %v, %+v", err, b.kept)
+	}
+	audit := &recorder{}
+	b.err = errors.New("disk full")
+	if _, err := b.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", 12, known); dedup.KindOf(err) != dedup.Unavailable || !slices.Equal(audit.phases(), []string{Intent, Failed}) {
+		t.Errorf("without a journal: %v, audit %v", err, audit.phases())
+	}
+	b.err = nil
+	if err := b.service(audit, false).Forget(t.Context(), operatorCalled("ann"), "orders", known); dedup.KindOf(err) != dedup.Conflict {
+		t.Errorf("forgetting what nobody acknowledged: %v", err)
+	}
+}

@@ -1,0 +1,38 @@
+package admin
+
+// unsafeClasses are those whose messages a requeue does no good, or nobody knows what it does.
+func unsafeClasses() []Class { return []Class{ClassSwallowed, ClassBlocks, ClassUnknown} }
+
+// chosen returns what is done with every class: what was asked for, else keeping it; where messages can be left out, those that
+// a requeue does no good are.
+func chosen(asked map[Class]Choice, selective bool) map[Class]Choice {
+	choices := map[Class]Choice{}
+	for _, c := range Classes() {
+		choices[c] = KeepAsIs
+	}
+	if selective {
+		for _, c := range unsafeClasses() {
+			choices[c] = LeaveOut
+		}
+	}
+	for c, choice := range asked {
+		choices[c] = choice
+	}
+	return choices
+}
+
+// choiceOf returns what is done with one letter, and why it is left out. single is true for a plan of one message.
+func choiceOf(p Prediction, choices map[Class]Choice, single bool) (Choice, string) {
+	choice := choices[p.Class]
+	switch {
+	case choice == LeaveOut:
+		return LeaveOut, "left out by choice: " + string(p.Class)
+	case choice != ClearFirst:
+		return KeepAsIs, ""
+	case p.ClearFirst, p.ClearDone && single:
+		return ClearFirst, ""
+	case p.ClearDone:
+		return LeaveOut, "its marker says that the work was done: such markers are cleared one by one"
+	}
+	return LeaveOut, "clearing its marker would not let it run"
+}

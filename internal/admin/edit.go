@@ -1,0 +1,199 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// maxEdited is the largest body that can be edited, maxEdits how many edits are kept at once, in memory alone.
+	maxEdited     = 1 << 20
+	maxEdits      = 50
+	maxHeaderText = 64 << 10
+	maxShortText  = 255
+)
+
+// An editedMessage is what is sent in the place of one message.
+type editedMessage struct {
+	ref     string
+	message dedup.Message
+}
+
+// LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
+// copies of the message elsewhere (https://www.rabbitmq.com/docs/sender-selected).
+func LockedHeader(name string) bool {
+	lower := strings.ToLower(name)
+	for _, prefix := range []string{"dedup-", "x-death", "x-first-death-", "x-last-death-", "x-opt-"} {
+		if strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"cc", "bcc", "x-delivery-count", "x-acquired-count"}, lower)
+}
+
+// edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
+func (pl *planning) edit(ctx context.Context) error {
+	old := pl.selected[0]
+	masked := pl.letters.mask.mask(old)
+	m, notes, err := pl.plan.Request.Edit.apply(old.Message, masked)
+	if err != nil {
+		return err
+	}
+	l := pl.line
+	edited := l.letter(dedup.DeadLetter{Message: m, Queue: old.Queue, Ref: old.Ref, Deaths: old.Deaths, Malformed: old.Malformed})
+	one := []Letter{edited}
+	failed := pl.letters.foretell(ctx, l, one, pl.letters.deps.Now().Add(l.wait()))
+	pl.selected = one
+	pl.plan.Request.Refs = []string{old.Ref}
+	pl.plan.IDChange = idChange(l.ids.String(), old, one[0], failed)
+	pl.plan.Guards = append(pl.plan.Guards, notes...)
+	pl.edited = &editedMessage{ref: old.Ref, message: m}
+	return nil
+}
+
+// idChange says what an edit does to the id of a message.
+func idChange(from string, old, edited Letter, failed string) string {
+	text := fmt.Sprintf("the id is taken from %s: ", from)
+	switch {
+	case old.ID == edited.ID && old.ID == "":
+		return text + "the message has none before and after: " + edited.NoID
+	case old.ID == edited.ID:
+		return text + fmt.Sprintf("it stays %s", printable(old.ID, 200))
+	case edited.ID == "":
+		return text + fmt.Sprintf("this edit takes it away (it was %s): nothing will keep the work from being done twice", printable(old.ID, 200))
+	case old.ID == "":
+		text += fmt.Sprintf("this edit gives the message the id %s", printable(edited.ID, 200))
+	default:
+		text += fmt.Sprintf("this edit changes it from %s to %s", printable(old.ID, 200), printable(edited.ID, 200))
+	}
+	switch {
+	case failed != "":
+		return text + "; whether the store has a marker for it could not be asked: " + failed
+	case edited.Marker != nil:
+		return text + fmt.Sprintf("; the store has a marker for it: %s", describe(edited.Marker))
+	}
+	return text + "; the store has no marker for it"
+}
+
+// apply returns the message with the edit, and what to bear in mind.
+func (e Edit) apply(m dedup.Message, masked Letter) (dedup.Message, []Guard, error) {
+	if err := e.check(m, masked); err != nil {
+		return dedup.Message{}, nil, err
+	}
+	var notes []Guard
+	if e.Body != nil {
+		m.Body = bytes.Clone(e.Body)
+		if m.ContentEncoding != "" {
+			notes = append(notes, warn("The message says that its body is encoded as %s; the new body is sent as it was typed", printable(m.ContentEncoding, 60)))
+		}
+	}
+	if e.ContentType != "" {
+		m.ContentType = e.ContentType
+	}
+	if e.MessageID != "" && e.MessageID != m.MessageID {
+		notes = append(notes, warn("The message_id changes from %s to %s: consumers and stores that go by it take this for another message", printable(m.MessageID, 100), printable(e.MessageID, 100)))
+		m.MessageID = e.MessageID
+	}
+	headers := maps.Clone(m.Headers)
+	if headers == nil {
+		headers = map[string]any{}
+	}
+	for _, name := range e.Remove {
+		delete(headers, name)
+	}
+	for name, text := range e.Headers {
+		headers[name] = retyped(m.Headers[name], text)
+	}
+	m.Headers = headers
+	return m, notes, nil
+}
+
+// check refuses an edit that cannot be made.
+func (e Edit) check(m dedup.Message, masked Letter) error {
+	switch {
+	case len(e.Body) > maxEdited:
+		return invalid(fmt.Sprintf("A body of at most %d KiB can be edited", maxEdited>>10))
+	case len(e.ContentType) > maxShortText || len(e.MessageID) > maxShortText:
+		return invalid("message_id and content_type have at most 255 bytes")
+	case (masked.Masked || masked.Hidden != "") && bytes.Contains(e.Body, []byte(maskedWord)) && !bytes.Contains(m.Body, []byte(maskedWord)):
+		return invalid("The body holds masked values, which would be sent as they stand; reveal the message first and edit what it really holds")
+	}
+	for _, name := range append(slices.Collect(maps.Keys(e.Headers)), e.Remove...) {
+		switch {
+		case name == "" || len(name) > maxShortText || !utf8.ValidString(name):
+			return invalid("The name of a header has 1 to 255 bytes of UTF-8")
+		case LockedHeader(name):
+			return invalid("The header " + printable(name, 100) + " cannot be edited: the broker or this dashboard owns it")
+		case len(e.Headers[name]) > maxHeaderText:
+			return invalid(fmt.Sprintf("A header has at most %d KiB", maxHeaderText>>10))
+		}
+	}
+	return nil
+}
+
+// retyped gives a text the type that the header had, so that a number stays a number.
+func retyped(old any, text string) any {
+	if was, ok := headerWord(old); ok && was == text {
+		return old
+	}
+	switch old.(type) {
+	case bool:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	case int8, uint8, int16, uint16, int32, uint32, int64:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+	case float32, float64:
+		if f, err := strconv.ParseFloat(text, 64); err == nil && f-f == 0 {
+			return f
+		}
+	case []byte:
+		return []byte(text)
+	}
+	return text
+}
+
+// An editShelf keeps edited messages in memory until their plan is over or their job has ended: a body is never kept on disk.
+type editShelf struct {
+	mu    sync.Mutex
+	edits map[string]editedMessage
+}
+
+func newEditShelf() *editShelf { return &editShelf{edits: map[string]editedMessage{}} }
+
+func (s *editShelf) keep(plan string, e editedMessage) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.edits) >= maxEdits {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "Too many edits are waiting to be carried out; try again in some minutes"}
+	}
+	s.edits[plan] = e
+	time.AfterFunc(PlanLife, func() { s.drop(plan) })
+	return nil
+}
+
+// take returns an edited message; it stays until it is dropped.
+func (s *editShelf) take(plan string) (editedMessage, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.edits[plan]
+	return e, ok
+}
+
+func (s *editShelf) drop(plan string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.edits, plan)
+}

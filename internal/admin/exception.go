@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// longestKind and longestFailure bound what is kept of an exception, in bytes; stackHead is how much of a stack trace is read.
+	longestKind    = 200
+	longestFailure = 500
+	stackHead      = 4096
+	// longestError is the largest body of an error message that is parsed.
+	longestError = 1 << 20
+)
+
+// An exceptionRule says in which headers a framework writes why it gave a message up.
+type exceptionRule struct {
+	// kind holds the type of the exception, failure its message, stack a stack trace that begins with both.
+	kind, failure, stack string
+}
+
+// exceptionRules are tried in turn; the first that finds anything counts.
+func exceptionRules() []exceptionRule {
+	return []exceptionRule{
+		// Spring AMQP, RepublishMessageRecoverer: the first line of the stack trace begins with the class
+		// (https://docs.spring.io/spring-amqp/reference/amqp/resilience-recovering-from-errors-and-broker-failures.html).
+		// Spring Cloud Stream adds the class by itself as x-exception-fqcn.
+		{kind: "x-exception-fqcn", failure: "x-exception-message", stack: "x-exception-stacktrace"},
+		// MassTransit, the queue _error (https://masstransit.io/documentation/concepts/exceptions).
+		{kind: "MT-Fault-ExceptionType", failure: "MT-Fault-Message", stack: "MT-Fault-StackTrace"},
+		// NServiceBus (https://docs.particular.net/nservicebus/messaging/headers#error-forwarding-headers).
+		{kind: "NServiceBus.ExceptionInfo.ExceptionType", failure: "NServiceBus.ExceptionInfo.Message", stack: "NServiceBus.ExceptionInfo.StackTrace"},
+		// Rebus writes one text with every attempt (https://github.com/rebus-org/Rebus/wiki/Automatic-retries-and-error-handling).
+		{stack: "rbs2-error-details"},
+		// What people write by hand. Celery keeps failures in its result backend and none in the message.
+		{kind: "exception_type", failure: "exception_message", stack: "exception"},
+		{kind: "error_type", failure: "error_message", stack: "error"},
+		{failure: "x-error"},
+	}
+}
+
+// exceptionOf returns the kind of the failure that a framework wrote into a message, and its text; both are empty when none did.
+func exceptionOf(m dedup.Message) (kind, failure string) {
+	for _, r := range exceptionRules() {
+		kind, failure = r.read(m.Headers)
+		if kind != "" || failure != "" {
+			return kind, failure
+		}
+	}
+	return easyNetQ(m)
+}
+
+func (r exceptionRule) read(headers map[string]any) (kind, failure string) {
+	word := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		text, _ := headerWord(headers[name])
+		return text
+	}
+	stack := word(r.stack)
+	kind, failure = word(r.kind), word(r.failure)
+	if kind == "" {
+		kind = kindIn(stack)
+	}
+	if kind == "" {
+		kind = kindIn(failure)
+	}
+	if failure == "" {
+		failure = firstLine(stack)
+	}
+	return cutText(kind, longestKind), cutText(firstLine(failure), longestFailure)
+}
+
+// easyNetQ reads the body of a message of EasyNetQ's error queue, which holds the exception beside the message that failed
+// (https://github.com/EasyNetQ/EasyNetQ/wiki/Error-Conditions).
+func easyNetQ(m dedup.Message) (kind, failure string) {
+	if !strings.HasPrefix(m.Type, "EasyNetQ.SystemMessages.Error") || len(m.Body) > longestError {
+		return "", ""
+	}
+	var e struct{ Exception string }
+	if err := json.Unmarshal(m.Body, &e); err != nil {
+		return "", ""
+	}
+	return cutText(kindIn(e.Exception), longestKind), cutText(firstLine(e.Exception), longestFailure)
+}
+
+// kindPattern finds the name of an exception as Java, .NET, Python, Ruby, Go and JavaScript write it.
+var kindPattern = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|\+|\$)[A-Za-z_][A-Za-z0-9_]*)*(?:Exception|Error|Fault|Timeout)\b`)
+
+func kindIn(text string) string {
+	return kindPattern.FindString(text[:min(len(text), stackHead)])
+}
+
+func firstLine(text string) string {
+	text = strings.TrimSpace(text[:min(len(text), stackHead)])
+	if i := strings.IndexAny(text, "\r\n"); i >= 0 {
+		text = text[:i]
+	}
+	return text
+}
+
+// cutText cuts a text to n bytes, between two characters.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// typeOf returns the type of a message: the property, or the header that a framework writes instead.
+func typeOf(m dedup.Message) string {
+	if m.Type != "" {
+		return m.Type
+	}
+	// Spring AMQP (DefaultJackson2JavaTypeMapper), NServiceBus, Rebus and Celery
+	// (https://docs.celeryq.dev/en/stable/internals/protocol.html#version-2).
+	for _, name := range []string{"__TypeId__", "NServiceBus.EnclosedMessageTypes", "rbs2-msg-type", "task"} {
+		if text, _ := headerWord(m.Headers[name]); text != "" {
+			return cutText(text, longestKind)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A preflighter predicts what a requeue would do to messages: a Preflighter.
+type preflighter interface {
+	Preflight(ctx context.Context, pipeline string, letters []dedup.DeadLetter, at time.Time) (Preflight, error)
+}
+
+// foretell fills the markers and predictions of letters that are expected to be consumed at a time, and says why no marker could
+// be looked up; empty when they could.
+func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at time.Time) (failed string) {
+	if len(letters) == 0 {
+		return ""
+	}
+	dead := make([]dedup.DeadLetter, len(letters))
+	for i := range letters {
+		dead[i] = letters[i].DeadLetter
+	}
+	r, err := d.deps.Preflight.Preflight(ctx, l.pipeline.Name, dead, at)
+	if err == nil && len(r.Letters) != len(letters) {
+		err = fmt.Errorf("%d predictions of %d messages", len(r.Letters), len(letters))
+	}
+	if err != nil {
+		d.deps.Log.Error("messages could not be predicted", "pipeline", l.pipeline.Name, "err", err)
+		failed = words(err)
+		for i := range letters {
+			letters[i].Marker, letters[i].Prediction = nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
+		}
+		return failed
+	}
+	for i := range letters {
+		x := &r.Letters[i]
+		letters[i].ID, letters[i].NoID, letters[i].Prediction = x.ID, x.NoID, x.Prediction
+		if letters[i].Marker = nil; x.Marker != nil {
+			letters[i].Marker = withoutValue(*x.Marker)
+		}
+	}
+	return r.StoreFailed
+}
+
+// findTimeout bounds one look-up of markers.
+const findTimeout = 10 * time.Second
+
+// find looks ids up in the store of a line, each once. Those without a marker are not in the answer.
+func (d *DeadLetters) find(ctx context.Context, l line, ids []string) (map[string]*dedup.Sighting, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	if l.store == nil || l.store.Finder == nil || len(ids) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	found := map[string]*dedup.Sighting{}
+	for batch := range slices.Chunk(ids, mostSought) {
+		sightings, err := l.store.Finder.Find(ctx, batch)
+		if err == nil && len(sightings) != len(batch) {
+			err = fmt.Errorf("%d answers to %d ids", len(sightings), len(batch))
+		}
+		if err != nil {
+			return nil, readable(l.store.Name, err)
+		}
+		for i, s := range sightings {
+			if s != nil {
+				found[batch[i]] = s
+			}
+		}
+	}
+	return found, nil
+}

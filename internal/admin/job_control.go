@@ -1,0 +1,137 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// PauseJob lets a job stop after what is in hand, so that it can go on. Operators may.
+func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error {
+	return d.control(ctx, who, "pause_job", id, auth.Operator, func(_ context.Context, job Job) error {
+		j := d.liveJob(id)
+		switch {
+		case job.State == JobPaused && j == nil:
+			return nil
+		case j == nil:
+			return notYet(id)
+		}
+		j.ask(pauseIt)
+		return nil
+	})
+}
+
+// CancelJob ends a job after what is in hand: every message is at its target or where it was. Operators may.
+func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) error {
+	return d.control(ctx, who, "cancel_job", id, auth.Operator, func(ctx context.Context, job Job) error {
+		if j := d.liveJob(id); j != nil {
+			j.ask(cancelIt)
+			return nil
+		}
+		if job.State != JobPaused {
+			return notYet(id)
+		}
+		j, err := d.again(ctx, job)
+		if err != nil {
+			return err
+		}
+		if !d.enlist(j) {
+			return notYet(id)
+		}
+		defer d.retire(j)
+		d.finish(j, ending{JobCancelled, ""})
+		return nil
+	})
+}
+
+// ResumeJob lets a paused job go on. Who may start its plan may.
+func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) error {
+	if err := d.allow(ctx, who, auth.Operator, "resume_job", id); err != nil {
+		return err
+	}
+	job, err := d.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	return d.control(ctx, who, "resume_job", id, job.Plan.Needs, func(ctx context.Context, job Job) error {
+		if d.liveJob(id) != nil {
+			return conflict("The job has not come to rest yet; try again in a moment")
+		}
+		if job.State != JobPaused {
+			return conflict("Only a paused job can go on")
+		}
+		return d.goOn(ctx, job, func(j *liveJob) { j.who = who })
+	})
+}
+
+// control does something to a job that has not ended, through the gate.
+func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, needs auth.Role, do func(context.Context, Job) error) error {
+	act := action{name: name, target: "job/" + printable(id, 64), needs: needs}
+	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+		return err
+	}
+	if d.deps.ReadOnly {
+		return &dedup.Error{Kind: dedup.Forbidden, Public: "The dashboard is read-only (server.read_only)"}
+	}
+	job, err := d.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	if job.State.Final() {
+		return conflict("The job has ended: %s", job.State)
+	}
+	act.run = func(ctx context.Context) (string, error) {
+		return fmt.Sprintf("after %s", job.Counts.words()), do(ctx, job)
+	}
+	return d.deps.Gate.do(ctx, who, act)
+}
+
+func notYet(id string) error {
+	return conflict("Job %s is not under way: the program was started again, and it goes on in a moment", printable(id, 64))
+}
+
+// again makes a job live that this process is not carrying out, with what is known of it.
+func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
+	l, err := d.moving(job.Plan.Request)
+	if err != nil {
+		return nil, err
+	}
+	j := &liveJob{letters: d, line: l, plan: job.Plan, job: job, moved: map[string]int{}}
+	j.who = Caller{Principal: auth.Principal{Name: job.By, Role: job.Plan.Needs, Method: "job"}}
+	j.entry = jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan)
+	if job.Plan.IDChange != "" {
+		if edited, kept := d.edits.take(job.Plan.ID); kept {
+			j.edited = &edited
+		}
+	}
+	if j.sent, err = d.movedItems(ctx, job.ID); err != nil {
+		return nil, unkept("What the job has moved cannot be read", err)
+	}
+	for _, it := range j.sent {
+		j.moved[it.Ref]++
+	}
+	return j, nil
+}
+
+// goOn lets a job go on from where it was.
+func (d *DeadLetters) goOn(ctx context.Context, job Job, change func(*liveJob)) error {
+	j, err := d.again(ctx, job)
+	if err != nil {
+		return err
+	}
+	change(j)
+	if !d.enlist(j) {
+		return stopping()
+	}
+	go func() {
+		defer d.retire(j)
+		if j.plan.IDChange != "" && j.edited == nil {
+			d.finish(j, ending{JobStopped, "the edited message was kept in memory alone, and the program was started again: make the edit again"})
+			return
+		}
+		d.carryOut(j)
+	}()
+	return nil
+}

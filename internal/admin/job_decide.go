@@ -1,0 +1,356 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
+)
+
+// errEnough ends a run when as many messages were sent as may be: the first ones, or what an operator may move.
+var errEnough = errors.New("as many messages were sent as may be")
+
+// errStore ends a run whose markers cannot be looked up.
+type storeError struct{ why string }
+
+func (e *storeError) Error() string { return "markers cannot be looked up: " + e.why }
+
+// storeTries is how many batches in a row may go without their markers being looked up, where such messages can be left out.
+const storeTries = 3
+
+// A fact is what was found out about a message before it was decided on.
+type fact struct {
+	id    string
+	class Class
+	// unselected says that the plan does not speak of the message.
+	unselected bool
+	copies     int
+}
+
+// A decider says what becomes of the messages of a run by the plan. It is a requeue.Decider.
+type decider struct {
+	job    *liveJob
+	filter Filter
+	// wanted counts the selected references; nil where single messages are not selected.
+	wanted map[string]int
+	// most is how many messages may be moved in all by this run; 0 for any number.
+	most int64
+
+	mu sync.Mutex
+	// The rest is under mu. out counts, by reference, what was decided to be sent and is not settled; sending is their sum.
+	out     map[string]int
+	sending int64
+	sent    int64
+	facts   map[string]fact
+	failed  int
+	// why is why the store could not be asked the last time.
+	enough bool
+}
+
+func newDecider(j *liveJob, most int64) (*decider, error) {
+	f, err := ParseFilter(j.plan.Request.Filter)
+	if err != nil {
+		return nil, err
+	}
+	d := &decider{job: j, filter: f, most: most, out: map[string]int{}, facts: map[string]fact{}}
+	if refs := j.plan.Request.Refs; len(refs) > 0 {
+		d.wanted = multiset(refs)
+		j.mu.Lock()
+		for ref, n := range j.moved {
+			d.wanted[ref] -= n
+		}
+		j.mu.Unlock()
+	}
+	return d, nil
+}
+
+// reconnected forgets what was under way: it is in the queue again, and is decided on again.
+func (d *decider) reconnected() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out, d.sending, d.facts = map[string]int{}, 0, map[string]fact{}
+}
+
+// fact returns what was found out about a settled message, and forgets it.
+func (d *decider) settled(s requeue.Settled) fact {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.facts[s.Ref]
+	if f.copies--; f.copies > 0 {
+		d.facts[s.Ref] = f
+	} else {
+		delete(d.facts, s.Ref)
+	}
+	if s.Decision.Target != "" {
+		if d.out[s.Ref] > 0 {
+			d.out[s.Ref]--
+			d.sending--
+		}
+		if s.Outcome == requeue.Moved {
+			d.sent++
+			if d.wanted != nil {
+				d.wanted[s.Ref]--
+			}
+		}
+	}
+	return f
+}
+
+// ended reports whether the run was ended because enough was sent.
+func (d *decider) ended() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.enough
+}
+
+// Decide says what becomes of messages. Markers are cleared here, before any of the messages is published.
+func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeue.Decision, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.most > 0 && d.sent+d.sending >= d.most {
+		if d.sending == 0 || d.sent >= d.most {
+			d.enough = true
+			return nil, errEnough
+		}
+	}
+	letters := make([]Letter, len(dead))
+	for i := range dead {
+		letters[i] = d.job.line.letter(dead[i])
+	}
+	selected, err := d.predicted(ctx, letters)
+	if err != nil {
+		return nil, err
+	}
+	decisions := make([]requeue.Decision, len(letters))
+	var clear []int
+	for i := range letters {
+		if !selected[i] {
+			decisions[i].Why = notSelected
+			d.note(letters[i], true)
+			continue
+		}
+		d.note(letters[i], false)
+		decisions[i] = d.one(&letters[i])
+		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" {
+			clear = append(clear, i)
+		}
+	}
+	if err := d.clear(ctx, letters, decisions, clear); err != nil {
+		return nil, err
+	}
+	for i := range decisions {
+		if decisions[i].Target == "" && selected[i] && d.out[letters[i].Ref] > 0 && decisions[i].Why == "" {
+			decisions[i].Why = "left"
+		}
+	}
+	return decisions, nil
+}
+
+const (
+	notSelected = "not selected"
+	afterFirst  = "waits until the first messages were judged"
+	beyondMost  = "beyond the most messages of this job"
+)
+
+func (d *decider) note(l Letter, unselected bool) {
+	f := d.facts[l.Ref]
+	d.facts[l.Ref] = fact{id: l.ID, class: l.Prediction.Class, unselected: unselected, copies: f.copies + 1}
+}
+
+// predicted looks the markers of the selected messages up, and says which are selected.
+func (d *decider) predicted(ctx context.Context, letters []Letter) ([]bool, error) {
+	j := d.job
+	whole := j.plan.Request.Whole
+	asks := d.filter.reads(fieldClass)
+	selected := make([]bool, len(letters))
+	left := map[string]int{}
+	var ask []int
+	for i := range letters {
+		ref := letters[i].Ref
+		switch {
+		case whole:
+			selected[i] = true
+		case d.wanted != nil:
+			selected[i] = d.wanted[ref]-d.out[ref]-left[ref] > 0
+			left[ref]++
+		case !asks:
+			selected[i] = d.matches(letters[i])
+		}
+		if selected[i] || asks {
+			ask = append(ask, i)
+		}
+	}
+	if j.plan.Request.Do != Requeue && !asks {
+		return selected, nil
+	}
+	if err := d.foretell(ctx, letters, ask); err != nil {
+		return nil, err
+	}
+	if asks && !whole && d.wanted == nil {
+		for i := range letters {
+			selected[i] = d.matches(letters[i])
+		}
+	}
+	return selected, nil
+}
+
+// matches compares a letter as it is shown, masked, with the frozen filter.
+func (d *decider) matches(l Letter) bool {
+	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) {
+		l = d.job.letters.mask.mask(l)
+	}
+	return d.filter.Matches(l)
+}
+
+// foretell predicts some letters. A store that does not answer several times in a row ends the run, unless the plan says that
+// messages whose class is unknown are kept.
+func (d *decider) foretell(ctx context.Context, letters []Letter, ask []int) error {
+	if len(ask) == 0 {
+		return nil
+	}
+	j := d.job
+	some := make([]Letter, len(ask))
+	for n, i := range ask {
+		some[n] = letters[i]
+		if j.edited != nil && j.edited.ref == letters[i].Ref {
+			some[n].Message = j.edited.message
+		}
+	}
+	failed := j.letters.foretell(ctx, j.line, some, j.letters.deps.Now().Add(j.letters.fresh(j.line).wait()))
+	for n, i := range ask {
+		message := letters[i].Message
+		letters[i] = some[n]
+		letters[i].Message = message
+	}
+	if failed == "" {
+		d.failed = 0
+		return nil
+	}
+	tries := storeTries
+	if !j.plan.Selective {
+		tries = 1
+	}
+	if d.failed++; d.failed >= tries && (j.plan.Choices[ClassUnknown] != KeepAsIs || j.plan.Request.Choices[ClassUnknown] != KeepAsIs) {
+		return &storeError{failed}
+	}
+	return nil
+}
+
+func (d *decider) choice(l *Letter) (Choice, string) {
+	p := d.job.plan
+	if p.Request.Do != Requeue {
+		return KeepAsIs, ""
+	}
+	return choiceOf(l.Prediction, p.Choices, len(p.Request.Refs) == 1)
+}
+
+// one decides on one selected message, before markers are cleared.
+func (d *decider) one(l *Letter) requeue.Decision {
+	j := d.job
+	choice, why := d.choice(l)
+	if choice == LeaveOut {
+		return requeue.Decision{Why: why}
+	}
+	target := l.Target
+	switch j.plan.Request.Do {
+	case Discard:
+		target = j.plan.Parking
+	case RestoreLetters:
+		target = j.line.dead.Name
+	}
+	if target == "" {
+		return requeue.Decision{Why: l.NoTarget}
+	}
+	if d.most > 0 && d.sent+d.sending >= d.most {
+		return requeue.Decision{Why: d.beyond()}
+	}
+	d.out[l.Ref]++
+	d.sending++
+	decision := requeue.Decision{Target: target}
+	if j.edited != nil && j.edited.ref == l.Ref {
+		decision.Message = &j.edited.message
+	}
+	return decision
+}
+
+func (d *decider) beyond() string {
+	if d.job.snapshot().State == JobCanary {
+		return afterFirst
+	}
+	return beyondMost
+}
+
+// clear clears the markers of some messages. A message whose marker was not cleared is left.
+func (d *decider) clear(ctx context.Context, letters []Letter, decisions []requeue.Decision, which []int) error {
+	j := d.job
+	groups := map[bool][]int{}
+	for _, i := range which {
+		marker := letters[i].Marker
+		if marker == nil || marker.Key == "" {
+			d.leave(&decisions[i], letters[i].Ref, "its marker is gone; look again")
+			continue
+		}
+		groups[d.exhausted(marker)] = append(groups[d.exhausted(marker)], i)
+	}
+	for alsoRetry, group := range groups {
+		keys := make([]string, len(group))
+		for n, i := range group {
+			keys[n] = letters[i].Marker.Key
+		}
+		operation, outcomes, err := j.letters.deps.Clear.ClearFor(ctx, j.who, ClearForRequest{
+			Store: j.line.store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: len(j.plan.Request.Refs) == 1,
+			Reason: j.job.Reason,
+		})
+		if err != nil {
+			return fmt.Errorf("clear markers: %w", err)
+		}
+		j.cleared(operation, outcomes)
+		for _, i := range group {
+			switch out := outcomes[letters[i].Marker.Key]; out.Result {
+			case dedup.Cleared, dedup.Gone:
+			default:
+				d.leave(&decisions[i], letters[i].Ref, "its marker was not cleared: "+outcomeText(out))
+			}
+		}
+	}
+	return nil
+}
+
+// leave takes a decision to send back.
+func (d *decider) leave(decision *requeue.Decision, ref, why string) {
+	*decision = requeue.Decision{Why: why}
+	d.out[ref]--
+	d.sending--
+}
+
+// exhausted reports whether the retry counter has to go with a marker: the next failure, or delivery, would give the message up.
+func (d *decider) exhausted(m *dedup.Sighting) bool {
+	giveUp := d.job.line.store.Scheme.GiveUp
+	return giveUp > 0 && m.Retry != nil && !m.CounterAlone() && m.Attempts != nil && *m.Attempts >= int64(giveUp)-1
+}
+
+// cleared notes an operation that cleared markers for the job.
+func (j *liveJob) cleared(operation string, outcomes map[string]dedup.Outcome) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, out := range outcomes {
+		if out.Result == dedup.Cleared {
+			j.job.Cleared++
+		}
+	}
+	if operation != "" && len(j.job.Clears) < maxClears {
+		j.job.Clears = append(j.job.Clears, operation)
+	}
+}
+
+// fresh returns a line with the newest figures.
+func (d *DeadLetters) fresh(l line) line {
+	name := l.queue.Name
+	if newer, err := d.line(l.pipeline.Name, name); err == nil {
+		return newer
+	}
+	return l
+}

@@ -1,0 +1,246 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// saveEvery is how often at most the progress of a job is written and told.
+	saveEvery = 250 * time.Millisecond
+	// maxFailures is how many failures a job tells at once, maxClears how many operations.
+	maxFailures = 50
+	maxClears   = 100
+	// rateSpan is the time over which the rate of a job is measured.
+	rateSpan = 3 * time.Second
+)
+
+// A wish is what somebody asked of a job that is under way.
+type wish uint8
+
+const (
+	goOn wish = iota
+	pauseIt
+	cancelIt
+)
+
+// A liveJob is a job that this process is carrying out.
+type liveJob struct {
+	letters *DeadLetters
+	line    line
+	// who started it; markers are cleared in that name.
+	who Caller
+	// entry is the audited intent.
+	entry Entry
+	// depth is how many messages the queue held beside those of the job when it began to watch; see arrivals.
+	plan   MovePlan
+	edited *editedMessage
+
+	mu sync.Mutex
+	// The rest is under mu. base is what earlier runs of the job moved and cleared; items are not written yet.
+	job   Job
+	base  Counts
+	items []JobItem
+	wish  wish
+	stop  context.CancelFunc
+	saved time.Time
+	// sent are the messages that were moved, as many as are told of: what the watch looks at.
+	sent []JobItem
+	// moved counts what was moved by reference, where single messages are selected.
+	moved map[string]int
+	// marks are moments of the last seconds with the number of moved messages.
+	marks []mark
+}
+
+type mark struct {
+	at    time.Time
+	moved int64
+}
+
+// ask notes a wish and ends the run that is under way.
+func (j *liveJob) ask(w wish) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wish = max(j.wish, w)
+	if j.stop != nil {
+		j.stop()
+	}
+}
+
+// wished returns what was asked for.
+func (j *liveJob) wished() wish {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.wish
+}
+
+// snapshot returns the job as it stands.
+func (j *liveJob) snapshot() Job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.copied()
+}
+
+// copied returns a copy; the lock is held.
+func (j *liveJob) copied() Job {
+	job := j.job
+	job.Failures, job.Clears = slices.Clone(job.Failures), slices.Clone(job.Clears)
+	return job
+}
+
+// become changes the state and tells it.
+func (j *liveJob) become(ctx context.Context, state JobState, why string) error {
+	j.mu.Lock()
+	j.job.State, j.job.Why = state, why
+	j.mu.Unlock()
+	return j.save(ctx)
+}
+
+// waiting notes that the broker is waited for, or not any more.
+func (j *liveJob) waiting(state JobState, why string) {
+	j.mu.Lock()
+	j.job.State, j.job.Why = state, why
+	if why != "" {
+		j.job.State = JobWaiting
+	}
+	j.mu.Unlock()
+	if err := j.save(context.Background()); err != nil {
+		j.letters.deps.Log.Error("the state of a job could not be kept", "job", j.job.ID, "err", err)
+	}
+}
+
+// took notes what became of messages. Its error stops the run: what nobody takes down must not happen.
+func (j *liveJob) took(ctx context.Context, settled []requeue.Settled, facts func(requeue.Settled) fact) error {
+	j.mu.Lock()
+	for _, s := range settled {
+		j.count(s, facts(s))
+	}
+	due := j.letters.deps.Now().Sub(j.saved) >= saveEvery
+	j.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return j.save(ctx)
+}
+
+// count notes what became of one message; the lock is held.
+func (j *liveJob) count(s requeue.Settled, f fact) {
+	c := s.Counts
+	j.job.Counts = Counts{
+		Moved: j.base.Moved + c.Moved, Left: c.Left, Bounced: c.Bounced, Guarded: c.Guarded,
+		Returned: c.Returned, Rejected: c.Rejected, Unknown: c.Unknown, Cleared: j.job.Cleared,
+	}
+	item := JobItem{At: s.At, Ref: s.Ref, ID: f.id, Target: s.Decision.Target, Class: f.class, Outcome: string(s.Outcome), Text: s.Text}
+	if item.Text == "" && s.Outcome == requeue.Left {
+		item.Text = s.Decision.Why
+	}
+	if s.Outcome == requeue.Moved {
+		j.moved[s.Ref]++
+	}
+	if f.unselected {
+		return
+	}
+	j.job.Items++
+	item.Seq = j.job.Items
+	if item.Seq > MaxJobItems {
+		j.job.Items = MaxJobItems
+		item.Seq = 0
+	} else {
+		j.items = append(j.items, item)
+		if s.Outcome == requeue.Moved {
+			j.sent = append(j.sent, item)
+		}
+	}
+	if s.Outcome != requeue.Moved && s.Outcome != requeue.Left {
+		j.job.Failures = slices.Insert(j.job.Failures, 0, item)
+		j.job.Failures = j.job.Failures[:min(len(j.job.Failures), maxFailures)]
+	}
+}
+
+// save writes how far the job came, and tells that it moved on.
+func (j *liveJob) save(ctx context.Context) error {
+	ctx, cancel := writing(ctx)
+	defer cancel()
+	j.mu.Lock()
+	now := j.letters.deps.Now()
+	j.saved = now
+	j.measure(now)
+	job, items := j.copied(), j.items
+	j.items = nil
+	j.mu.Unlock()
+	if err := j.letters.deps.Journal.SaveJob(ctx, job, items); err != nil {
+		j.mu.Lock()
+		j.items = append(items, j.items...)
+		j.mu.Unlock()
+		return fmt.Errorf("keep the progress of job %s: %w", job.ID, err)
+	}
+	j.letters.deps.Changed("job:" + job.ID)
+	return nil
+}
+
+// measure computes the rate of the last seconds; the lock is held.
+func (j *liveJob) measure(now time.Time) {
+	j.marks = append(j.marks, mark{now, j.job.Moved})
+	for len(j.marks) > 2 && now.Sub(j.marks[1].at) >= rateSpan {
+		j.marks = j.marks[1:]
+	}
+	j.job.Rate = 0
+	if took := now.Sub(j.marks[0].at).Seconds(); took > 0 && j.job.State != JobPaused && !j.job.State.Final() {
+		j.job.Rate = float64(j.job.Moved-j.marks[0].moved) / took
+	}
+}
+
+// left is how many messages there are still to take: those that were ready when the job began and were not moved.
+func (j *liveJob) left() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return max(0, j.job.Limit-j.job.Moved)
+}
+
+// words says in a sentence how far a job came.
+func (c Counts) words() string {
+	var said []string
+	for _, n := range []struct {
+		n    int64
+		word string
+	}{
+		{c.Moved, "moved"}, {c.Left, "left"}, {c.Bounced, "came back"}, {c.Guarded, "left after too many requeues"}, {c.Returned, "found no queue"},
+		{c.Rejected, "refused by a full target"}, {c.Unknown, "unanswered"}, {c.Cleared, "markers cleared"},
+	} {
+		if n.n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", n.n, n.word))
+		}
+	}
+	if said == nil {
+		return "nothing moved"
+	}
+	return strings.Join(said, ", ")
+}
+
+// rateNow returns the duplicate rate of a pipeline over its judged window; nil when unknown.
+func (d *DeadLetters) rateNow(pipeline string) *float64 {
+	snap := d.deps.Snapshots.Snapshot()
+	if snap == nil {
+		return nil
+	}
+	status, ok := snap.Pipeline(pipeline)
+	if !ok {
+		return nil
+	}
+	for _, w := range status.Windows {
+		if w.Window == status.Pipeline.Limits.Window && w.DuplicateRate.Known() {
+			return &w.DuplicateRate.Value
+		}
+	}
+	return nil
+}
+
+// ref of the dead-letter queue is that of the job's source, whatever it is called now.
+func (j *liveJob) source() dedup.QueueRef { return j.plan.Source }

@@ -1,0 +1,251 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
+)
+
+// An ending is how the work on a job came to an end in this process. An empty state means that the program is stopping and the job
+// goes on with the next start.
+type ending struct {
+	state JobState
+	why   string
+}
+
+// carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.
+func (d *DeadLetters) carryOut(j *liveJob) {
+	end := d.work(j)
+	switch {
+	case end.state == "":
+		if err := j.save(context.Background()); err != nil {
+			d.deps.Log.Error("the progress of a job could not be kept; it goes on with what is in the queue", "job", j.job.ID, "err", err)
+		}
+		return
+	case end.state == JobPaused:
+		if err := j.become(context.Background(), JobPaused, end.why); err != nil {
+			d.deps.Log.Error("a job that is paused could not be kept so", "job", j.job.ID, "err", err)
+		}
+		return
+	}
+	d.finish(j, end)
+}
+
+// work runs the phases of a job.
+func (d *DeadLetters) work(j *liveJob) ending {
+	ctx, cancel := context.WithCancel(d.life)
+	defer cancel()
+	j.mu.Lock()
+	j.stop = cancel
+	if j.wish != goOn {
+		cancel()
+	}
+	first := j.plan.Request.Canary > 0 && j.job.Canary == nil
+	j.mu.Unlock()
+	if first {
+		if end, over := d.first(ctx, j); over {
+			return end
+		}
+	}
+	return d.rest(ctx, j)
+}
+
+// first sends the first messages and watches them. It is over when the rest must not follow now.
+func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
+	n := int64(j.plan.Request.Canary)
+	if sent := j.snapshot().Moved; sent < n {
+		if err := j.become(ctx, JobCanary, ""); err != nil {
+			return ending{JobStopped, journalFailed}, true
+		}
+		result, err := d.segment(ctx, j, n-sent)
+		if end, over := d.firstEnded(j, result, err); over {
+			return end, true
+		}
+	}
+	if j.snapshot().Moved == 0 {
+		return ending{}, false // nothing to watch: the rest says why
+	}
+	if err := j.become(ctx, JobWatching, ""); err != nil {
+		return ending{JobStopped, journalFailed}, true
+	}
+	verdict, ok := d.watch(ctx, j)
+	if !ok {
+		return j.interrupted(), true
+	}
+	j.mu.Lock()
+	j.job.Canary = &verdict
+	j.mu.Unlock()
+	switch {
+	case verdict.Good:
+		return ending{}, false
+	case verdict.Failed > 0 || verdict.Back > 0 && verdict.BackBy != backByDepth:
+		return ending{JobStopped, "the first messages did not go well: " + verdict.Text}, true
+	}
+	return ending{JobPaused, "it cannot be told whether the first messages went well: " + verdict.Text}, true
+}
+
+// firstEnded says whether the run of the first messages ended otherwise than by having sent them.
+func (d *DeadLetters) firstEnded(j *liveJob, r requeue.Result, err error) (ending, bool) {
+	switch {
+	case errors.Is(err, errEnough), r.Stop == requeue.StopLimit, r.Stop == requeue.StopEmpty, r.Stop == requeue.StopBounced:
+		return ending{}, false
+	}
+	end := d.endingOf(j, r, err)
+	return end, true
+}
+
+// rest moves what is left.
+func (d *DeadLetters) rest(ctx context.Context, j *liveJob) ending {
+	for {
+		if err := j.become(ctx, JobRunning, ""); err != nil {
+			return ending{JobStopped, journalFailed}
+		}
+		if j.left() == 0 {
+			return ending{JobDone, ""}
+		}
+		before := j.snapshot().Moved
+		result, err := d.segment(ctx, j, 0)
+		// What was held for too long is back in the queue: another pass takes it again, as long as there is progress.
+		if result.Stop == requeue.StopAge && j.snapshot().Moved > before && ctx.Err() == nil {
+			continue
+		}
+		return d.endingOf(j, result, err)
+	}
+}
+
+// segment runs the engine once. With first above 0 it sends that many messages at most.
+func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (requeue.Result, error) {
+	p := j.plan
+	limit, most := j.left(), first
+	if p.Most > 0 {
+		if left := p.Most - j.snapshot().Moved; most == 0 || left < most {
+			most = max(1, left)
+		}
+	}
+	single := p.Selective
+	if first > 0 && !single {
+		limit = min(limit, first)
+	}
+	decider, err := newDecider(j, most)
+	if err != nil {
+		return requeue.Result{}, err
+	}
+	j.mu.Lock()
+	j.base = Counts{Moved: j.job.Moved}
+	state := j.job.State
+	j.mu.Unlock()
+	lost := false
+	cfg := requeue.Config{
+		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single,
+		Waiting: func(why string) {
+			if why == "" && lost {
+				decider.reconnected()
+			}
+			lost = why != "" && !strings.HasPrefix(why, "the broker does not read")
+			j.waiting(state, why)
+		},
+	}
+	if p.Request.Do != Requeue {
+		cfg.Uncounted, cfg.MaxRequeues = true, -1
+	}
+	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
+		return j.took(ctx, settled, decider.settled)
+	})
+	j.mu.Lock()
+	j.job.Resumed += result.Reconnects
+	j.mu.Unlock()
+	if err == nil && decider.ended() {
+		err = errEnough
+	}
+	return result, err
+}
+
+// interrupted is the ending of what was told to stop.
+func (j *liveJob) interrupted() ending {
+	switch j.wished() {
+	case pauseIt:
+		return ending{JobPaused, "paused by hand"}
+	case cancelIt:
+		return ending{JobCancelled, ""}
+	}
+	return ending{}
+}
+
+// endingOf says what the end of a run means for its job.
+func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
+	var store *storeError
+	switch {
+	case errors.Is(err, errEnough):
+		return ending{JobDone, fmt.Sprintf("%d messages were moved, the most of this job", j.snapshot().Moved)}
+	case errors.As(err, &store):
+		return ending{JobPaused, "the markers could not be looked up: " + store.why}
+	case j.wished() != goOn:
+		return j.interrupted()
+	case d.life.Err() != nil:
+		return ending{}
+	}
+	switch r.Stop {
+	case requeue.StopLimit, requeue.StopEmpty:
+		return ending{JobDone, ""}
+	case requeue.StopBounced:
+		return ending{JobDone, r.Text}
+	case requeue.StopBlocked, requeue.StopConnection, requeue.StopAge:
+		if dedup.KindOf(err) == dedup.NotFound {
+			return ending{JobStopped, words(err)}
+		}
+		return ending{JobPaused, r.Text + alsoSaid(err)}
+	case requeue.StopReport:
+		return ending{JobStopped, journalFailed}
+	case requeue.StopDecide:
+		return ending{JobPaused, r.Text + alsoSaid(err)}
+	}
+	if err != nil {
+		d.deps.Log.Error("a job stopped", "job", j.job.ID, "stop", r.Stop, "err", err)
+	}
+	if r.Text == "" {
+		r.Text = "the messages could not be moved; the program's log says why"
+	}
+	return ending{JobStopped, r.Text}
+}
+
+// alsoSaid adds what an error says for people.
+func alsoSaid(err error) string {
+	if err == nil || dedup.KindOf(err) == dedup.Internal {
+		return ""
+	}
+	return ": " + dedup.PublicText(err)
+}
+
+// finish keeps and audits the end of a job. It has happened: what cannot be written is tried again by Run.
+func (d *DeadLetters) finish(j *liveJob, end ending) {
+	j.mu.Lock()
+	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, d.deps.Now(), 0
+	j.mu.Unlock()
+	d.edits.drop(j.plan.ID)
+	if err := j.save(context.Background()); err != nil {
+		d.owe(j)
+		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", err)
+	}
+	e := j.entry
+	e.Detail = j.snapshot().Counts.words()
+	phase := Succeeded
+	switch {
+	case end.state == JobStopped:
+		phase, e.Detail = Failed, e.Detail+"; stopped: "+end.why
+	case end.state == JobCancelled:
+		e.Detail += "; cancelled, the rest was not touched"
+	case end.why != "":
+		e.Detail += "; " + end.why
+	}
+	if j.snapshot().Resumed > 0 {
+		e.Detail += fmt.Sprintf("; went on %d times after the connection or the program had ended", j.snapshot().Resumed)
+	}
+	ctx, cancel := writing(context.Background())
+	defer cancel()
+	d.deps.Gate.close(ctx, e, phase)
+	d.judgeLater(j.job.ID)
+}

@@ -1,0 +1,62 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// read returns a message of the line's queue as a letter, without its marker.
+func (l line) read(m dedup.Message) Letter {
+	return l.letter(dedup.NewDeadLetter(l.queue, m))
+}
+
+// letter completes a dead letter with what can be read in it.
+func (l line) letter(dead dedup.DeadLetter) Letter {
+	// Behind the deaths that the broker wrote are those from before the message was requeued or parked by this dashboard.
+	if kept, ok := dead.Headers[dedup.HeaderOriginalDeath].(string); ok {
+		dead.Deaths = append(slices.Clip(dead.Deaths), dedup.DecodeDeaths(kept)...)
+	}
+	letter := Letter{DeadLetter: dead, Size: len(dead.Body), Requeues: int(min(dedup.Requeues(dead.Headers), math.MaxInt32))}
+	sum := sha256.Sum256(dead.Body)
+	letter.Hash = hex.EncodeToString(sum[:])
+	id, ok, why := l.ids.ID(dead.Message)
+	if letter.ID = id; !ok {
+		letter.NoID = why
+	}
+	letter.Exception, letter.Failure = exceptionOf(dead.Message)
+	letter.Target, letter.NoTarget = l.targetOf(dead)
+	return letter
+}
+
+// targetOf returns the queue that a requeue sends a letter to: the source queue of the pipeline that it died in last, else the
+// queue of its newest death.
+func (l line) targetOf(dead dedup.DeadLetter) (queue, why string) {
+	if l.parked {
+		return l.dead.Name, ""
+	}
+	for _, death := range dead.Deaths {
+		if slices.Contains(l.pipeline.Queues, death.Queue) {
+			return death.Queue, ""
+		}
+	}
+	source, ok := dead.Source()
+	switch {
+	case !ok && len(l.pipeline.Queues) == 1 && dead.Malformed == "":
+		return "", "it has no death history that says which queue it came from: it was published to this queue, or lost its headers"
+	case !ok:
+		return "", "its death history does not say which queue it came from"
+	case source == l.dead.Name:
+		return "", "it died in this dead-letter queue itself"
+	}
+	return source, ""
+}
+
+// ranAs returns the run of this dashboard that sent a message; empty when none did.
+func ranAs(headers map[string]any) string {
+	text, _ := headerWord(headers[dedup.HeaderRequeueRun])
+	return text
+}

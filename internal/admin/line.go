@@ -1,0 +1,130 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A line is one dead-letter queue of a pipeline, or its parking queue, with what is known around it.
+type line struct {
+	pipeline dedup.Pipeline
+	ids      dedup.IDSource
+	broker   *MovingBroker
+	// store is nil for a scheme without markers.
+	store *PreflightStore
+	// dead is the dead-letter queue as the newest round saw it, status its pipeline.
+	dead   dedup.DeadLetterQueue
+	status *dedup.PipelineStatus
+	info   dedup.BrokerInfo
+	nodes  []dedup.Node
+	at     time.Time
+	// queue is where messages are taken from: the dead-letter queue, or with parked its parking queue.
+	queue  dedup.QueueRef
+	parked bool
+}
+
+// line finds a queue of a pipeline by its name.
+func (d *DeadLetters) line(pipeline, queue string) (line, error) {
+	p, ok := d.pipelines[pipeline]
+	if !ok {
+		return line{}, notFound("There is no pipeline " + printable(pipeline, 64))
+	}
+	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store]}
+	if l.broker == nil {
+		return line{}, notFound("There is no broker " + printable(p.Broker, 64))
+	}
+	snap := d.deps.Snapshots.Snapshot()
+	if snap == nil {
+		return line{}, &dedup.Error{Kind: dedup.Unavailable, Public: "No round of observation has ended yet; try again in a moment"}
+	}
+	if l.status, ok = snap.Pipeline(pipeline); !ok {
+		return line{}, &dedup.Error{Kind: dedup.Unavailable, Public: "The pipeline has not been observed yet; try again in a moment"}
+	}
+	for _, b := range snap.Brokers {
+		if b.Name == p.Broker {
+			l.info, l.nodes = b.Info, b.State.Nodes
+		}
+	}
+	l.at, l.queue = snap.At, dedup.QueueRef{Vhost: p.Vhost, Name: queue}
+	dead := l.queue
+	if from, parked := dedup.ParkedFrom(l.queue); parked {
+		dead, l.parked = from, true
+	}
+	for _, q := range l.status.DeadLetterQueues {
+		if q.QueueRef == dead {
+			l.dead = q
+			return l, nil
+		}
+	}
+	return line{}, notFound("Pipeline " + pipeline + " has no dead-letter queue " + printable(dead.Name, 255))
+}
+
+// parking returns the line of the parking queue.
+func (l line) parking() (line, error) {
+	parking, err := dedup.ParkingQueue(l.dead.QueueRef)
+	if err != nil {
+		return line{}, err
+	}
+	l.queue, l.parked = parking, true
+	return l, nil
+}
+
+// queueTimeout bounds the live reading of one queue.
+const queueTimeout = 5 * time.Second
+
+// live reads a queue of the line's broker.
+func (l line) live(ctx context.Context, ref dedup.QueueRef) (dedup.Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	q, err := l.broker.Watch.Queue(ctx, ref)
+	if err != nil {
+		kind := dedup.Unavailable
+		if dedup.KindOf(err) == dedup.NotFound {
+			kind = dedup.NotFound
+		}
+		return dedup.Queue{}, &dedup.Error{Kind: kind, Public: "Queue " + printable(ref.Name, 255) + " cannot be read: " + words(err), Err: err}
+	}
+	return q, nil
+}
+
+// words is the text of an error for people.
+func words(err error) string {
+	if kind := dedup.KindOf(err); kind == dedup.Internal {
+		return "the broker's answer could not be used; look at the program's log"
+	}
+	return dedup.PublicText(err)
+}
+
+// target is how the audit names a queue.
+func (l line) target() string { return queueTarget(l.pipeline.Broker, l.queue) }
+
+func queueTarget(broker string, q dedup.QueueRef) string {
+	return broker + "/" + printable(q.Vhost, 255) + "/" + printable(q.Name, maxTarget)
+}
+
+// wait estimates how long a message waits in the source queues before it is consumed: their depth over the messages that were
+// acked in the shortest window that knows.
+func (l line) wait() time.Duration {
+	if !l.status.Ready.Known() || l.status.Ready.Value <= 0 {
+		return 0
+	}
+	for _, w := range l.status.Windows {
+		if w.Messages.Known() && w.Messages.Value > 0 && w.Window > 0 {
+			return min(time.Duration(l.status.Ready.Value/w.Messages.Value*float64(w.Window)), 24*time.Hour)
+		}
+	}
+	return 0
+}
+
+// patience is how long the first messages are watched: twice the 99th percentile of the work, or the longest honest work
+// where that is not known, and never less than the least.
+func (l line) patience(least time.Duration) time.Duration {
+	for _, w := range l.status.Windows {
+		if w.WorkP99.Known() {
+			return max(least, time.Duration(2*w.WorkP99.Value*float64(time.Second)))
+		}
+	}
+	return max(least, l.pipeline.MaxProcessing)
+}

@@ -1,0 +1,205 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// guardedAt is from how many requeues on a message is left where it is.
+	guardedAt = 3
+	// longBacklog is how much work at the present rate makes a backlog long.
+	longBacklog = 10 // minutes
+	// maxTargets is the most target queues that are looked at.
+	maxTargets = 20
+)
+
+func warn(format string, args ...any) Guard { return Guard{Text: fmt.Sprintf(format, args...)} }
+func block(format string, args ...any) Guard {
+	return Guard{Text: fmt.Sprintf(format, args...), Blocking: true}
+}
+
+// scanGuards are what speaks against a plan by what was looked at.
+func (pl *planning) scanGuards() []Guard {
+	guards, p := pl.plan.Guards, pl.plan
+	if pl.scan == nil {
+		return append(guards, warn("Nothing was looked at: what will happen to each message is not known"))
+	}
+	if moved := p.Ready - pl.scan.raw.Ready; pl.scan.raw.Ready > 0 && float64(max(moved, -moved)) > 0.05*float64(pl.scan.raw.Ready) {
+		guards = append(guards, warn("The queue held %d messages when it was looked at, and holds %d now", pl.scan.raw.Ready, p.Ready))
+	}
+	if pl.scan.raw.StoreFailed != "" && p.Request.Do == Requeue {
+		guards = append(guards, warn("No marker could be looked up: %s", pl.scan.raw.StoreFailed))
+	}
+	if lost := len(p.Request.Refs) - len(pl.selected); lost > 0 {
+		guards = append(guards, warn("%s selected and not seen by this look", counted(lost, "message was", "messages were")))
+	}
+	var guarded, homeless int
+	for i := range pl.selected {
+		if pl.selected[i].Requeues >= guardedAt {
+			guarded++
+		}
+		if pl.selected[i].Target == "" {
+			homeless++
+		}
+	}
+	if p.Request.Do == Requeue && guarded > 0 {
+		guards = append(guards, warn("%s requeued %d times or more, and will be left where it is", counted(guarded, "message was", "messages were"), guardedAt))
+	}
+	if p.Request.Do == Requeue && homeless > 0 {
+		guards = append(guards, warn("Of %s it is not known which queue to send it to; it will be left where it is", plural(homeless, "message")))
+	}
+	return guards
+}
+
+// counted writes a count with one of two forms.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// liveGuards are what speaks against a plan as the broker is now.
+func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue, p MovePlan) []Guard {
+	var guards []Guard
+	if job := d.holder(ctx, l); job != "" {
+		guards = append(guards, block("Job %s is moving messages of this queue; wait for its end, or cancel it", job))
+	}
+	if whole := dedup.MovesWhole(l.info, source); !whole.Harmless {
+		guards = append(guards, block("Nothing can be moved out of this queue: %s", whole.Why))
+	}
+	for _, n := range l.nodes {
+		if n.MemoryAlarm || n.DiskAlarm {
+			guards = append(guards, block("The broker is short of memory or disk (node %s) and takes no message; wait until its alarm ends", printable(n.Name, 64)))
+		}
+	}
+	if source.Consumers != nil && *source.Consumers > 0 {
+		g := warn("%s take messages of this queue at the same time", counted(int(*source.Consumers), "consumer", "consumers"))
+		g.Blocking = !p.Selective && source.Type == "classic"
+		if g.Blocking {
+			g.Text += ", which keeps the whole of it from being moved; stop them first"
+		}
+		guards = append(guards, g)
+	}
+	if p.clears() && d.whyNotClear(l) != "" {
+		guards = append(guards, block("Markers cannot be cleared: %s", d.whyNotClear(l)))
+	}
+	if p.Request.Do == Requeue {
+		guards = append(guards, d.targetGuards(ctx, l, p)...)
+	}
+	return guards
+}
+
+// clears reports whether a plan clears markers.
+func (p MovePlan) clears() bool {
+	return p.Request.Do == Requeue && slices.Contains(slices.Collect(maps.Values(p.Choices)), ClearFirst)
+}
+
+func (d *DeadLetters) whyNotClear(l line) string {
+	switch {
+	case l.store == nil:
+		return "the pipeline has no store"
+	case d.deps.Clear == nil:
+		return "this dashboard changes no markers"
+	}
+	return d.deps.Clear.WhyNot(l.store.Name)
+}
+
+// targetGuards are what speaks against the queues that messages go to.
+func (d *DeadLetters) targetGuards(ctx context.Context, l line, p MovePlan) []Guard {
+	targets := maps.Clone(p.Targets)
+	if p.Request.Whole {
+		for _, q := range l.pipeline.Queues {
+			targets[q] = max(targets[q], int(p.Ready)) // what was not looked at may go to any of them
+		}
+	}
+	var guards []Guard
+	for i, name := range slices.Sorted(maps.Keys(targets)) {
+		if i == maxTargets {
+			return append(guards, warn("There are more targets; only %d were looked at", maxTargets))
+		}
+		q, err := l.live(ctx, dedup.QueueRef{Vhost: l.queue.Vhost, Name: name})
+		switch {
+		case dedup.KindOf(err) == dedup.NotFound:
+			g := block("The target queue %s does not exist", printable(name, 255))
+			g.Blocking = targets[name] > 0 && len(targets) == 1 || slices.Contains(l.pipeline.Queues, name)
+			guards = append(guards, g)
+		case err != nil:
+			guards = append(guards, block("%s", dedup.PublicText(err)))
+		default:
+			guards = append(guards, targetGuard(q, int64(targets[name]), l)...)
+		}
+	}
+	return guards
+}
+
+// targetGuard are what speaks against one target that takes n messages.
+func targetGuard(q dedup.Queue, n int64, l line) []Guard {
+	var guards []Guard
+	name := printable(q.Name, 255)
+	if q.Consumers != nil && *q.Consumers == 0 {
+		guards = append(guards, warn("The target queue %s has no consumer: messages will wait there", name))
+	}
+	if q.Type == "stream" {
+		guards = append(guards, block("The target %s is a stream; nothing is requeued there", name))
+	}
+	if ready := q.Ready; ready != nil && *ready > 0 {
+		if perMinute := l.perMinute(); perMinute > 0 && float64(*ready) > longBacklog*perMinute {
+			guards = append(guards, warn("The target queue %s has a backlog of %d messages, more than %d minutes of work: markers may expire before they are consumed", name, *ready, longBacklog))
+		}
+	}
+	overflow, _ := settingOf(q, "overflow").(string)
+	if overflow == "reject-publish-dlx" {
+		return append(guards, block("The target queue %s has overflow reject-publish-dlx: when it is full it refuses a message and dead-letters a copy of it", name))
+	}
+	bound, ok := settingOf(q, "max-length").(int64)
+	switch {
+	case !ok && settingOf(q, "max-length-bytes") != nil:
+		guards = append(guards, warn("The target queue %s is bounded by its bytes: what does not fit is refused or pushes out the oldest messages", name))
+	case !ok || q.Ready == nil:
+	case *q.Ready+n > bound && overflow == "reject-publish":
+		guards = append(guards, warn("The target queue %s takes %d more messages of %d; the rest is refused and stays", name, max(0, bound-*q.Ready), n))
+	case *q.Ready+n > bound:
+		guards = append(guards, block("The target queue %s holds %d of at most %d messages: each one more pushes out the oldest", name, *q.Ready, bound))
+	}
+	return guards
+}
+
+// settingOf returns what arguments and policy say of a key; of two numbers the lesser holds.
+func settingOf(q dedup.Queue, key string) any {
+	argument, policy := q.Arguments["x-"+key], q.Policy[key]
+	a, isArgument := argument.(int64)
+	p, isPolicy := policy.(int64)
+	switch {
+	case isArgument && isPolicy:
+		return min(a, p)
+	case policy != nil:
+		return policy
+	}
+	return argument
+}
+
+// perMinute is how many messages the pipeline works off per minute; 0 when not known.
+func (l line) perMinute() float64 {
+	for _, w := range l.status.Windows {
+		if w.Messages.Known() && w.Messages.Value > 0 && w.Window > 0 {
+			return w.Messages.Value / w.Window.Minutes()
+		}
+	}
+	return 0
+}
+
+// blocking returns the guards that refuse a plan.
+func blocking(guards []Guard) string {
+	for _, g := range guards {
+		if g.Blocking {
+			return g.Text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,421 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// maxRate is the highest rate that can be asked for; without limit is a negative one.
+const maxRate = 100_000
+
+// check returns what is wrong with a request, before anything is read.
+func (r MoveRequest) check() error {
+	ways := 0
+	for _, given := range []bool{len(r.Refs) > 0, r.Filter != "", r.Whole} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case !slices.Contains([]Move{Requeue, Discard, RestoreLetters}, r.Do):
+		return invalid("A move requeues, discards or restores messages")
+	case ways != 1:
+		return invalid("Select messages either one by one, or by a filter, or take the whole queue")
+	case len(r.Refs) > MaxScan:
+		return invalid(fmt.Sprintf("At most %d messages can be selected one by one", MaxScan))
+	case slices.ContainsFunc(r.Refs, func(ref string) bool { return len(ref) != 2*sha256.Size }):
+		return invalid("A selected message is named by its reference of 64 digits")
+	case !r.Whole && r.Scan == "":
+		return invalid("Name the look at the queue that the selection was made from")
+	case r.Canary < 0 || r.Canary > MaxScan:
+		return invalid(fmt.Sprintf("The first messages are 0 to %d", MaxScan))
+	case math.IsNaN(r.Rate) || r.Rate > maxRate:
+		return invalid(fmt.Sprintf("The rate is at most %d messages per second, or negative for no limit", maxRate))
+	case r.Edit != nil && (r.Do != Requeue || len(r.Refs) != 1):
+		return invalid("Only one message that is requeued can be edited")
+	case r.Do != Requeue && (len(r.Choices) > 0 || r.Canary > 0):
+		return invalid("Choices and first messages belong to a requeue only: no consumer sees what is discarded or restored")
+	}
+	return r.checkChoices()
+}
+
+func (r MoveRequest) checkChoices() error {
+	for class, choice := range r.Choices {
+		if !slices.Contains(Classes(), class) {
+			return invalid(fmt.Sprintf("There is no class %q", clipWord(string(class))))
+		}
+		if !slices.Contains([]Choice{KeepAsIs, ClearFirst, LeaveOut}, choice) {
+			return invalid("A class is kept as it is, cleared first or left out")
+		}
+		if choice == ClearFirst && class == ClassSkipped && len(r.Refs) != 1 {
+			return invalid("Markers of done work are cleared for one message alone")
+		}
+	}
+	_, err := ParseFilter(r.Filter)
+	return err
+}
+
+// PlanMove freezes a selection and says what a move would do with it. It changes nothing. Operators may plan what they may start.
+func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest) (MovePlan, error) {
+	act := action{name: "plan_move", target: printable(req.Queue, maxTarget), needs: auth.Operator}
+	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+		return MovePlan{}, err
+	}
+	if err := req.check(); err != nil {
+		return MovePlan{}, err
+	}
+	l, err := d.moving(req)
+	if err != nil {
+		return MovePlan{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	defer cancel()
+	pl := planning{letters: d, line: l, plan: MovePlan{
+		ID: rand.Text(), Made: d.deps.Now(), By: who.Name, Request: req, Broker: l.pipeline.Broker, Source: l.queue,
+		Targets: map[string]int{}, Classes: Tally{},
+	}}
+	if err := pl.make(ctx, who); err != nil {
+		return MovePlan{}, err
+	}
+	p := pl.plan
+	act.target, act.needs = l.target(), p.Needs
+	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+		return MovePlan{}, err
+	}
+	return p, d.keepPlan(ctx, who, act, pl)
+}
+
+// moving finds the queue that a move takes messages from, and refuses where nothing can be moved.
+func (d *DeadLetters) moving(req MoveRequest) (line, error) {
+	l, err := d.line(req.Pipeline, req.Queue)
+	switch {
+	case err != nil:
+		return line{}, err
+	case l.parked:
+		return line{}, invalid("Name the dead-letter queue; what is restored comes from its parking queue")
+	}
+	if err := d.acting(l); err != nil {
+		return line{}, err
+	}
+	if req.Do == RestoreLetters {
+		return l.parking()
+	}
+	return l, nil
+}
+
+// keepPlan keeps a plan and audits that it was made. What an edit puts into the message stays in memory.
+func (d *DeadLetters) keepPlan(ctx context.Context, who Caller, act action, pl planning) error {
+	kept := pl.plan
+	kept.Request.Edit = nil
+	if pl.edited != nil {
+		if err := d.edits.keep(kept.ID, *pl.edited); err != nil {
+			return err
+		}
+	}
+	if err := d.deps.Journal.SaveMovePlan(ctx, kept); err != nil {
+		return unkept("The plan cannot be kept, so nothing can be carried out", err)
+	}
+	e := entryOf(who, act)
+	e.Operation, e.Action, e.Hash = kept.ID, "plan_"+string(kept.Request.Do), moveHash(kept)
+	e.Detail = kept.summary()
+	if err := d.deps.Gate.record(ctx, e, Planned); err != nil {
+		return unkept("The plan cannot be audited, so nothing can be carried out", err)
+	}
+	return nil
+}
+
+// summary says in words what a plan moves.
+func (p MovePlan) summary() string {
+	what := fmt.Sprintf("%d of %d looked at", p.Matching, p.Scanned)
+	switch {
+	case p.Request.Whole:
+		what = fmt.Sprintf("the whole queue of %d", p.Ready)
+	case p.Request.Filter != "":
+		what += ", all that match " + printable(p.Request.Filter, 300)
+	}
+	if p.Request.Edit != nil || p.IDChange != "" {
+		what += ", edited"
+	}
+	return what
+}
+
+// moveHash returns the SHA-256 over what a plan selects and what is done with it.
+func moveHash(p MovePlan) string {
+	h := sha256.New()
+	writeField(h, string(p.Request.Do))
+	writeField(h, p.Source.Vhost)
+	writeField(h, p.Source.Name)
+	writeField(h, p.Request.Filter)
+	writeField(h, fmt.Sprint(p.Request.Whole))
+	for _, ref := range slices.Sorted(slices.Values(p.Request.Refs)) {
+		writeField(h, ref)
+	}
+	for _, c := range Classes() {
+		writeField(h, string(c)+"="+string(p.Choices[c]))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may.
+func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (plan MovePlan, job string, err error) {
+	if err := d.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
+		return MovePlan{}, "", err
+	}
+	p, job, ok, err := d.deps.Journal.MovePlan(ctx, id)
+	if err != nil {
+		return MovePlan{}, "", unkept("The plan cannot be read", err)
+	}
+	if !ok || job == "" && d.overdue(p) {
+		return MovePlan{}, "", notFound("There is no such plan, or it is over: a plan can be carried out for " + span(PlanLife))
+	}
+	return p, job, nil
+}
+
+func (d *DeadLetters) overdue(p MovePlan) bool { return d.deps.Now().Sub(p.Made) > PlanLife }
+
+// planning is a plan in the making.
+type planning struct {
+	letters *DeadLetters
+	line    line
+	plan    MovePlan
+	// queue is the source as it is now; risk is what leaving messages in it does.
+	queue dedup.Queue
+	risk  dedup.ReturnRisk
+	// scan is what the selection was made from; nil when nothing was looked at. selected are its letters.
+	scan     *keptScan
+	selected []Letter
+	edited   *editedMessage
+}
+
+func (pl *planning) make(ctx context.Context, who Caller) error {
+	var err error
+	if pl.queue, err = pl.line.live(ctx, pl.line.queue); err != nil {
+		return err
+	}
+	pl.risk = dedup.Returning(pl.line.info, pl.queue)
+	if pl.queue.Ready != nil {
+		pl.plan.Ready = *pl.queue.Ready
+	}
+	if err := pl.choose(); err != nil {
+		return err
+	}
+	if err := pl.selects(); err != nil {
+		return err
+	}
+	if pl.plan.Request.Edit != nil {
+		if err := pl.edit(ctx); err != nil {
+			return err
+		}
+	}
+	pl.list()
+	pl.plan.Needs = pl.needs()
+	if !who.Can(auth.Admin) && pl.plan.Request.Filter != "" {
+		pl.plan.Most = int64(pl.letters.deps.Config.OperatorLimit)
+	}
+	if err := pl.park(ctx); err != nil {
+		return err
+	}
+	pl.plan.Guards = append(pl.scanGuards(), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
+	pl.plan.Confirm = pl.confirm()
+	pl.plan.Takes = pl.takes()
+	return nil
+}
+
+// choose settles what is done with each class. Messages can be left out only where putting them back is harmless.
+func (pl *planning) choose() error {
+	req := &pl.plan.Request
+	selective := pl.risk.Harmless
+	if !selective && !req.Whole {
+		return conflict("Messages cannot be picked out of queue %s, because those that are left would have to be put back: %s. It can be moved as a whole",
+			printable(pl.line.queue.Name, 255), pl.risk.Why)
+	}
+	if req.Do != Requeue {
+		pl.plan.Choices, pl.plan.Selective = chosen(nil, false), !req.Whole
+		return nil
+	}
+	for _, choice := range req.Choices {
+		if choice == LeaveOut && !selective {
+			return conflict("No message can be left out of queue %s, because it would have to be put back: %s", printable(pl.line.queue.Name, 255), pl.risk.Why)
+		}
+	}
+	pl.plan.Choices = chosen(req.Choices, selective)
+	pl.plan.Selective = selective
+	return nil
+}
+
+// selects finds the letters of the scan that are selected.
+func (pl *planning) selects() error {
+	d, req := pl.letters, &pl.plan.Request
+	pl.scan = d.scans.find(req.Scan)
+	if pl.scan == nil && req.Whole {
+		pl.scan = d.scans.newest(pl.line.pipeline.Name, pl.line.queue)
+	}
+	if pl.scan != nil && (pl.scan.raw.Pipeline != pl.line.pipeline.Name || pl.scan.raw.Queue != pl.line.queue) {
+		return invalid("The look was at another queue")
+	}
+	if pl.scan == nil && !req.Whole {
+		return conflict("The look at the queue is not kept any more: it lasts %s, and a newer one takes its place. Look again and select again", span(ScanLife))
+	}
+	if pl.scan == nil {
+		return nil
+	}
+	f, err := ParseFilter(req.Filter)
+	if err != nil {
+		return err
+	}
+	req.Filter = f.String()
+	wanted := multiset(req.Refs)
+	for i := range pl.scan.raw.Letters {
+		letter := &pl.scan.raw.Letters[i]
+		if req.Whole || wanted[letter.Ref] > 0 || len(req.Refs) == 0 && f.Matches(pl.scan.masked.Letters[i]) {
+			wanted[letter.Ref]--
+			pl.selected = append(pl.selected, *letter)
+		}
+	}
+	pl.plan.Scanned, pl.plan.ScannedAt = len(pl.scan.raw.Letters), pl.scan.raw.At
+	if len(pl.selected) == 0 && !req.Whole {
+		return conflict("None of the selected messages was seen by the look; look again and select again")
+	}
+	return nil
+}
+
+// multiset counts references: two copies of one message have one.
+func multiset(refs []string) map[string]int {
+	m := make(map[string]int, len(refs))
+	for _, ref := range refs {
+		m[ref]++
+	}
+	return m
+}
+
+// list fills in what was looked at of the selection.
+func (pl *planning) list() {
+	p := &pl.plan
+	p.Matching = len(pl.selected)
+	single := len(p.Request.Refs) == 1
+	for i := range pl.selected {
+		letter := &pl.selected[i]
+		p.Classes[letter.Prediction.Class]++
+		choice, target := KeepAsIs, letter.Target
+		switch p.Request.Do {
+		case Discard:
+			parking, _ := dedup.ParkingQueue(pl.line.dead.QueueRef)
+			target = parking.Name
+		case RestoreLetters:
+			target = pl.line.dead.Name
+		default:
+			choice, _ = choiceOf(letter.Prediction, p.Choices, single)
+		}
+		if choice != LeaveOut && target != "" {
+			p.Targets[target]++
+		}
+		if len(p.Letters) == MaxMovePlanned {
+			continue
+		}
+		planned := PlannedLetter{Ref: letter.Ref, ID: letter.ID, Target: target, Bytes: letter.Size, Prediction: letter.Prediction, Choice: choice}
+		if letter.Marker != nil {
+			planned.BusinessKey = letter.Marker.BusinessKey
+		}
+		p.Letters = append(p.Letters, planned)
+	}
+}
+
+// needs returns the role that may carry the plan out.
+func (pl *planning) needs() auth.Role {
+	req := pl.plan.Request
+	switch {
+	case req.Do != Requeue, req.Whole, req.Edit != nil,
+		pl.plan.Matching > pl.letters.deps.Config.OperatorLimit,
+		slices.Contains(slices.Collect(maps.Values(pl.plan.Choices)), ClearFirst):
+		return auth.Admin
+	}
+	return auth.Operator
+}
+
+// park names the parking queue of a discard. It is declared when the job starts: a plan changes nothing.
+func (pl *planning) park(ctx context.Context) error {
+	if pl.plan.Request.Do != Discard {
+		return nil
+	}
+	parking, err := dedup.ParkingQueue(pl.line.dead.QueueRef)
+	if err != nil {
+		return err
+	}
+	pl.plan.Parking = parking.Name
+	q, err := pl.line.live(ctx, parking)
+	switch {
+	case dedup.KindOf(err) == dedup.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	if why := dedup.MayDrop(q); why != "" {
+		pl.plan.Guards = append(pl.plan.Guards, Guard{Blocking: true, Text: "The parking queue could lose what is put there: " + why + "; take its policies off"})
+	}
+	return nil
+}
+
+// manyMessages is from how many messages on the name of the queue must be typed.
+const manyMessages = 100
+
+// confirm returns what must be typed.
+func (pl *planning) confirm() string {
+	p := pl.plan
+	queue := p.Source.Name
+	if !plain(queue) || len(queue) > 128 {
+		queue = "move"
+	}
+	if len(pl.selected) == 1 && len(p.Request.Refs) == 1 {
+		letter := pl.selected[0]
+		if choice, _ := choiceOf(letter.Prediction, p.Choices, true); p.Request.Do == Requeue && choice == ClearFirst && letter.Prediction.ClearDone && letter.Marker != nil {
+			return confirmation(*letter.Marker)
+		}
+	}
+	keptUnsafe := slices.ContainsFunc(unsafeClasses(), func(c Class) bool {
+		return p.Request.Do == Requeue && p.Choices[c] == KeepAsIs && (p.Classes[c] > 0 || p.Request.Whole)
+	})
+	if p.Matching > manyMessages || p.Request.Whole && p.Ready > manyMessages || p.Request.Do == Discard || keptUnsafe {
+		return queue
+	}
+	return ""
+}
+
+// takes estimates how long the plan takes at its rate, with the time for which the first messages are watched.
+func (pl *planning) takes() time.Duration {
+	p := pl.plan
+	n := float64(p.Matching)
+	if p.Request.Whole {
+		n = float64(p.Ready)
+	}
+	const unlimited = 5000 // about what one node confirms per second
+	rate := p.rate()
+	if rate == 0 {
+		rate = unlimited
+	}
+	takes := time.Duration(n / rate * float64(time.Second))
+	if p.Request.Canary > 0 {
+		takes += pl.line.patience(pl.letters.deps.Watch)
+	}
+	return takes.Round(time.Second)
+}
+
+// rate returns the most messages per second; 0 for no limit.
+func (p MovePlan) rate() float64 {
+	switch {
+	case p.Request.Rate < 0:
+		return 0
+	case p.Request.Rate == 0:
+		return DefaultRate
+	}
+	return p.Request.Rate
+}

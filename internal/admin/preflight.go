@@ -1,0 +1,201 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// markerFinder looks up the markers of many messages at once.
+type markerFinder interface {
+	// Find returns the markers of the messages with these ids in the same order, nil where there is none; at most 10,000.
+	Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error)
+}
+
+const (
+	// mostSought is how many ids one look-up takes.
+	mostSought = 10_000
+	// preflightTimeout bounds the look-ups of one preflight in one store.
+	preflightTimeout = 10 * time.Second
+	// clockSlack is how far in the future a message may say that it was made: publishers' clocks differ.
+	clockSlack = time.Hour
+)
+
+// A PreflightStore is a dedup store as a preflight needs it.
+type PreflightStore struct {
+	Name   string
+	Scheme dedup.Scheme
+	Finder markerFinder
+}
+
+// A Preflighter predicts what a requeue will do to messages. It reads the stores and changes nothing. It is safe for concurrent
+// use; at most two preflights ask one store at once.
+type Preflighter struct {
+	pipelines map[string]preflightPipeline
+}
+
+type preflightPipeline struct {
+	id dedup.IDSource
+	// store is nil for a pipeline without one.
+	store *PreflightStore
+	turns turnstile
+}
+
+// NewPreflighter returns a Preflighter for these pipelines and the stores that they name.
+func NewPreflighter(pipelines []dedup.Pipeline, stores []PreflightStore) (*Preflighter, error) {
+	p := &Preflighter{pipelines: make(map[string]preflightPipeline, len(pipelines))}
+	turns := map[string]turnstile{}
+	for _, line := range pipelines {
+		id, err := dedup.ParseIDSource(line.IDFrom)
+		if err != nil {
+			return nil, fmt.Errorf("pipeline %s: id.from: %w", line.Name, err)
+		}
+		known := preflightPipeline{id: id}
+		if line.Store != "" {
+			i := slices.IndexFunc(stores, func(s PreflightStore) bool { return s.Name == line.Store })
+			if i < 0 {
+				return nil, fmt.Errorf("pipeline %s: there is no store %s", line.Name, line.Store)
+			}
+			if turns[line.Store] == nil {
+				turns[line.Store] = make(turnstile, liveReads)
+			}
+			known.store, known.turns = &stores[i], turns[line.Store]
+		}
+		p.pipelines[line.Name] = known
+	}
+	return p, nil
+}
+
+// A Predicted is one message of a preflight.
+type Predicted struct {
+	// ID is the message id under the pipeline's rule; empty when it has none, and NoID says why.
+	ID   string
+	NoID string
+	// BusinessKey names what the message is about, where the store keeps it with the marker.
+	BusinessKey string
+	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
+	Marker *dedup.Sighting
+	Prediction
+}
+
+// A Preflight is the prediction for several messages.
+type Preflight struct {
+	// Letters are in the order of the messages.
+	Letters []Predicted
+	// StoreFailed says why no marker could be looked up; empty when they could.
+	StoreFailed string
+	Classes     Tally
+}
+
+// Preflight predicts what becomes of each message when it is requeued now and consumed at the given time. A store that does not
+// answer makes them unknown and is no error.
+func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []dedup.DeadLetter, at time.Time) (Preflight, error) {
+	line, ok := p.pipelines[pipeline]
+	if !ok {
+		return Preflight{}, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + printable(pipeline, 80)}
+	}
+	r := Preflight{Letters: make([]Predicted, len(letters)), Classes: Tally{}}
+	facts := make([]LetterFacts, len(letters))
+	for i := range letters {
+		facts[i] = line.facts(&letters[i], at)
+		r.Letters[i].ID, r.Letters[i].NoID = facts[i].ID, facts[i].NoID
+	}
+	var scheme dedup.Scheme
+	if line.store != nil {
+		scheme = line.store.Scheme
+		if err := line.lookUp(ctx, r.Letters); err != nil {
+			if ctx.Err() != nil {
+				return Preflight{}, readable(line.store.Name, err)
+			}
+			r.StoreFailed = dedup.PublicText(err)
+		}
+	}
+	for i := range r.Letters {
+		x := &r.Letters[i]
+		if r.StoreFailed != "" {
+			x.Marker, facts[i].StoreFailed = nil, r.StoreFailed
+		}
+		if x.Marker != nil {
+			x.BusinessKey = x.Marker.BusinessKey
+		}
+		x.Prediction = Predict(scheme, x.Marker, facts[i])
+		r.Classes[x.Class]++
+	}
+	return r, nil
+}
+
+func (l preflightPipeline) facts(letter *dedup.DeadLetter, at time.Time) LetterFacts {
+	id := l.id.Identify(letter.Message)
+	return LetterFacts{ID: id.ID, NoID: id.Why, Unreadable: id.ID == "" && !id.Absent, Born: born(letter, at), At: at}
+}
+
+// born returns the earliest time that a message tells of. What lies in the future, or before there was AMQP, is no time.
+func born(letter *dedup.DeadLetter, at time.Time) time.Time {
+	var first time.Time
+	for _, t := range []time.Time{letter.Timestamp, letter.FirstDied()} {
+		if t.Year() >= 2006 && t.Before(at.Add(clockSlack)) && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
+}
+
+// lookUp finds the markers of the letters that have an id.
+func (l preflightPipeline) lookUp(ctx context.Context, letters []Predicted) error {
+	var ids []string
+	var places []int
+	for i := range letters {
+		if letters[i].ID != "" {
+			ids, places = append(ids, letters[i].ID), append(places, i)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := l.turns.enter(ctx, l.store.Name); err != nil {
+		return err
+	}
+	defer l.turns.leave()
+	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
+	defer cancel()
+	for part := range slices.Chunk(ids, mostSought) {
+		found, err := l.store.Finder.Find(ctx, part)
+		if err == nil && len(found) != len(part) {
+			err = fmt.Errorf("%d answers to %d ids", len(found), len(part))
+		}
+		if err != nil {
+			return readable(l.store.Name, err)
+		}
+		for i, s := range found {
+			letters[places[i]].Marker = s
+		}
+		places = places[len(part):]
+	}
+	return nil
+}
+
+// PreflightColumns names the columns of PreflightRows.
+func PreflightColumns() []string { return []string{"id", "business_key", "class", "until", "reason"} }
+
+// PreflightRows returns a row for each letter of these classes, of every class where none is given: what to tell the owners of the
+// business keys. The texts are as the broker and the store hold them: whoever writes them to a file must defuse them.
+func PreflightRows(letters []Predicted, only ...Class) [][]string {
+	rows := make([][]string, 0, len(letters))
+	for _, x := range letters {
+		if len(only) > 0 && !slices.Contains(only, x.Class) {
+			continue
+		}
+		rows = append(rows, []string{x.ID, x.BusinessKey, string(x.Class), untilText(x.Until), x.Why()})
+	}
+	return rows
+}
+
+func untilText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t)
+}

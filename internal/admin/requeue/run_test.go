@@ -1,0 +1,486 @@
+package requeue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A trial is one run over n messages to queue "a", in a bubble, with what is special about it.
+type trial struct {
+	m       *model
+	cfg     requeue.Config
+	ends    requeue.Ends
+	decider requeue.Decider
+	report  func(context.Context, []requeue.Settled) error
+	settled []requeue.Settled
+	waiting []string
+	ctx     context.Context
+}
+
+func newTrial(n int, faults ...fault) *trial {
+	tr := &trial{m: newModel(1, faults), decider: decider{}, ctx: context.Background()}
+	dead := &modelQueue{name: "dead"}
+	tr.m.addQueue(dead)
+	tr.m.addQueue(&modelQueue{name: "a"})
+	for i := range n {
+		id := fmt.Sprintf("m%d", i)
+		dead.push(id, seedMessage(id, "a"))
+	}
+	tr.ends = modelEnds{tr.m}
+	tr.report = func(_ context.Context, settled []requeue.Settled) error {
+		tr.settled = append(tr.settled, settled...)
+		return nil
+	}
+	tr.cfg = requeue.Config{
+		Run: "run", Queue: dedup.QueueRef{Vhost: "/", Name: "dead"}, Limit: int64(n), Window: 8,
+		Waiting: func(why string) { tr.waiting = append(tr.waiting, why) },
+	}
+	return tr
+}
+
+func (tr *trial) run() (requeue.Result, error) {
+	return requeue.Run(tr.ctx, tr.ends, tr.cfg, tr.decider, tr.report)
+}
+
+// mustStop fails the test unless the run ends for a reason, with everything that was held back in its queue.
+func (tr *trial) mustStop(t *testing.T, want requeue.Stop) requeue.Result {
+	t.Helper()
+	result, err := tr.run()
+	if result.Stop != want {
+		t.Fatalf("stopped with %q (%s, %v), want %q", result.Stop, result.Text, err, want)
+	}
+	if says := want == requeue.StopDecide || want == requeue.StopReport || want == requeue.StopConnection; says != (err != nil) {
+		t.Errorf("stop %q came with the error %v", want, err)
+	}
+	if what := heldAtEnd(ending{m: tr.m}); what != "" {
+		t.Error(what)
+	}
+	return result
+}
+
+func (tr *trial) depth(queue string) int { return len(tr.m.queues[queue].ready) }
+
+// deciderFunc decides by a function.
+type deciderFunc func(ctx context.Context, letters []dedup.DeadLetter) ([]requeue.Decision, error)
+
+func (f deciderFunc) Decide(ctx context.Context, letters []dedup.DeadLetter) ([]requeue.Decision, error) {
+	return f(ctx, letters)
+}
+
+func TestAnAlarmThatPassesIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(100, fault{at: 80, kind: "alarm", lasts: 4 * time.Minute})
+		tr.cfg.Rate = 50
+		start := time.Now()
+		result := tr.mustStop(t, requeue.StopLimit)
+		if result.Moved != 100 || result.Reconnects != 0 || tr.depth("a") != 100 {
+			t.Errorf("%+v, %d at the target", result, tr.depth("a"))
+		}
+		if took := time.Since(start); took < 4*time.Minute || took > 4*time.Minute+5*time.Second {
+			t.Errorf("took %s", took)
+		}
+		if len(tr.waiting) != 2 || !strings.Contains(tr.waiting[0], lowOnMemory) || tr.waiting[1] != "" {
+			t.Errorf("it said %q while it waited", tr.waiting)
+		}
+	})
+}
+
+func TestAnAlarmThatLastsStopsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(100, fault{at: 80, kind: "alarm", lasts: time.Hour})
+		start := time.Now()
+		result := tr.mustStop(t, requeue.StopBlocked)
+		if took := time.Since(start); took < 5*time.Minute || took > 5*time.Minute+20*time.Second {
+			t.Errorf("took %s", took)
+		}
+		if tr.depth("dead") != 100-int(result.Moved) || !strings.Contains(result.Text, lowOnMemory) {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestNoMessageIsHeldUntilTheBrokerTakesItAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(3)
+		tr.decider = deciderFunc(func(ctx context.Context, _ []dedup.DeadLetter) ([]requeue.Decision, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		start := time.Now()
+		tr.mustStop(t, requeue.StopAge)
+		if took := time.Since(start); took < 20*time.Minute || took > 21*time.Minute {
+			t.Errorf("took %s", took)
+		}
+		if got := tr.m.queues["dead"].ids(); !slices.Equal(got, []string{"m0", "m1", "m2"}) {
+			t.Errorf("the queue holds %v", got)
+		}
+	})
+}
+
+func TestARunKeepsItsRate(t *testing.T) {
+	for _, rate := range []float64{0.5, 10, 500} {
+		t.Run(fmt.Sprintf("%g per second", rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := int(max(10, rate))
+				tr := newTrial(n)
+				tr.cfg.Rate = rate
+				tr.cfg.Window = 256
+				start := time.Now()
+				tr.mustStop(t, requeue.StopLimit)
+				took := time.Since(start).Seconds()
+				if least := (float64(n) - 1) / rate; took < least-0.1 || took > least*1.05+1 {
+					t.Errorf("%d messages took %g s, want %g", n, took, least)
+				}
+			})
+		})
+	}
+}
+
+func TestALostBrokerIsTriedLessAndLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(50, fault{at: 60, kind: "restart", lasts: 90 * time.Second})
+		start := time.Now()
+		result := tr.mustStop(t, requeue.StopLimit)
+		if result.Moved != 50 || result.Reconnects != 1 || tr.depth("dead") != 0 {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+		if took := time.Since(start); took > 2*time.Minute {
+			t.Errorf("went on after %s", took)
+		}
+		if tries := len(tr.waiting); tries > 10 || tr.waiting[tries-1] != "" {
+			t.Errorf("it said %q", tr.waiting)
+		}
+	})
+}
+
+func TestABrokerThatStaysAwayStopsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(50, fault{at: 60, kind: "restart", lasts: time.Hour})
+		start := time.Now()
+		tr.mustStop(t, requeue.StopConnection)
+		if took := time.Since(start); took < 5*time.Minute || took > 6*time.Minute {
+			t.Errorf("gave up after %s", took)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestAQueueThatIsNotThereStopsTheRunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(1)
+		tr.cfg.Queue.Name = "gone"
+		start := time.Now()
+		tr.mustStop(t, requeue.StopConnection)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// poisonedEnds end the connection of whoever publishes one message.
+type poisonedEnds struct {
+	requeue.Ends
+	id string
+}
+
+func (e poisonedEnds) Sink(ctx context.Context, vhost string, window int) (requeue.Sink, error) {
+	sink, err := e.Ends.Sink(ctx, vhost, window)
+	if err != nil {
+		return nil, err
+	}
+	return wrappedSink{Sink: sink, publish: func(ctx context.Context, queue string, m dedup.Message) error {
+		if m.MessageID == e.id {
+			return errors.Join(errClosed, sink.Close())
+		}
+		return sink.Publish(ctx, queue, m)
+	}}, nil
+}
+
+func TestAMessageThatEndsEveryConnectionIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(40)
+		tr.ends = poisonedEnds{Ends: tr.ends, id: "m20"}
+		result := tr.mustStop(t, requeue.StopConnection)
+		if result.Moved != 20 || tr.m.queues["dead"].ids()[0] != "m20" {
+			t.Errorf("%+v, %v are left", result, tr.m.queues["dead"].ids())
+		}
+		m20 := tr.m.queues["dead"].ready[0].message
+		if ref := dedup.MessageRef(tr.cfg.Queue, m20); !strings.Contains(result.Text, ref) {
+			t.Errorf("it does not name the message: %s", result.Text)
+		}
+		if copies := tr.depth("a") - 20; copies > 2*tr.cfg.Window {
+			t.Errorf("%d copies", copies)
+		}
+	})
+}
+
+func TestATargetThatIsNotThereIsFoundOutByFewMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(1000)
+		tr.cfg.Window = 256
+		delete(tr.m.queues, "a")
+		result := tr.mustStop(t, requeue.StopTarget)
+		if result.Returned != 20 || tr.depth("dead") != 1000 || !strings.Contains(result.Text, "NO_ROUTE") {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+	})
+}
+
+func TestAFullTargetTakesWhatItCanAndNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(3000)
+		tr.cfg.Window = 256
+		tr.m.queues["a"].capacity = 1000
+		result := tr.mustStop(t, requeue.StopTarget)
+		if result.Moved != 1000 || tr.depth("a") != 1000 || tr.depth("dead") != 2000 {
+			t.Errorf("%+v, %d at the target, %d are left", result, tr.depth("a"), tr.depth("dead"))
+		}
+	})
+}
+
+func TestAConsumerThatReturnsEverythingIsNotFedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(30)
+		tr.m.queues["a"].bounces = "dead"
+		for run := 1; run <= 3; run++ {
+			tr.cfg.Run = fmt.Sprintf("run %d", run)
+			tr.mustStop(t, requeue.StopLimit)
+			for id, n := range tr.m.published {
+				if n != run {
+					t.Fatalf("%s was published %d times in %d runs", id, n, run)
+				}
+			}
+		}
+		tr.cfg.Run, tr.cfg.Single = "run 4", true
+		if result := tr.mustStop(t, requeue.StopLimit); result.Guarded != 30 || result.Moved != 0 {
+			t.Errorf("the fourth run ended with %+v", result)
+		}
+		tr.cfg.Run, tr.cfg.MaxRequeues = "run 5", -1
+		if result := tr.mustStop(t, requeue.StopLimit); result.Moved != 30 {
+			t.Errorf("the forced run ended with %+v", result)
+		}
+	})
+}
+
+func TestARunStopsAtTheFirstMessageThatItHasSentItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(30)
+		tr.m.queues["a"].bounces = "dead"
+		tr.cfg.Limit = 60 // it was resumed, and the queue has grown by what it sent
+		result := tr.mustStop(t, requeue.StopBounced)
+		if result.Moved != 30 || result.Bounced != 1 || tr.depth("dead") != 30 {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+	})
+}
+
+func TestAPauseLeavesEveryMessageInOnePlaceAndTheRunGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(400)
+		tr.cfg.Rate = 100
+		for tr.depth("dead") > 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), 1300*time.Millisecond)
+			tr.ctx, tr.cfg.Limit = ctx, int64(tr.depth("dead"))
+			before := tr.depth("dead")
+			result, err := tr.run()
+			cancel()
+			if err != nil || result.Stop != requeue.StopCancelled && result.Stop != requeue.StopLimit {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			if tr.depth("dead") != before-int(result.Moved) || tr.depth("a")+tr.depth("dead") != 400 || result.Unknown > 0 {
+				t.Fatalf("%d and %d of 400 after %+v", tr.depth("dead"), tr.depth("a"), result)
+			}
+		}
+		if ids := tr.m.queues["a"].ids(); len(tr.m.queues["a"].ids()) != 400 || ids[399] != "m399" {
+			t.Errorf("%d arrived", len(ids))
+		}
+	})
+}
+
+func TestACancelInAnAlarmDoesNotWaitForItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(100, fault{at: 80, kind: "alarm", lasts: time.Hour})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		tr.ctx = ctx
+		start := time.Now()
+		result := tr.mustStop(t, requeue.StopCancelled)
+		if took := time.Since(start); took > 80*time.Second {
+			t.Errorf("took %s", took)
+		}
+		if result.Unknown > 8 || tr.depth("dead") != 100-int(result.Moved) {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestWhoCannotDecideOrReportStopsTheRun(t *testing.T) {
+	broken := errors.New("the store does not answer")
+	for name, tc := range map[string]struct {
+		stop  requeue.Stop
+		spoil func(*trial)
+	}{
+		"no decision": {requeue.StopDecide, func(tr *trial) {
+			tr.decider = deciderFunc(func(context.Context, []dedup.DeadLetter) ([]requeue.Decision, error) { return nil, broken })
+		}},
+		"too few decisions": {requeue.StopDecide, func(tr *trial) {
+			tr.decider = deciderFunc(func(_ context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+				return make([]requeue.Decision, len(l)-1), nil
+			})
+		}},
+		"no report": {requeue.StopReport, func(tr *trial) {
+			tr.report = func(context.Context, []requeue.Settled) error { return broken }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(2000)
+				tr.cfg.Window = 32
+				tc.spoil(tr)
+				result := tr.mustStop(t, tc.stop)
+				if tr.depth("dead")+tr.depth("a") != 2000 || tr.depth("a") != int(result.Moved) {
+					t.Errorf("%d and %d of 2000 after %+v", tr.depth("dead"), tr.depth("a"), result)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingBehindABatchThatCannotBeDecidedIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(50)
+		calls := 0
+		tr.decider = deciderFunc(func(ctx context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+			if calls++; calls == 2 {
+				return nil, errors.New("the store does not answer")
+			}
+			return decider{}.Decide(ctx, l)
+		})
+		result := tr.mustStop(t, requeue.StopDecide)
+		if got := tr.m.queues["dead"].ids(); len(got) != 50-int(result.Moved) || !slices.Contains(got, "m49") {
+			t.Errorf("%+v, and %v are left", result, got)
+		}
+	})
+}
+
+func TestMessagesThatAreLeftOutAreHeldWithinBounds(t *testing.T) {
+	leaveAll := deciderFunc(func(_ context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+		decisions := make([]requeue.Decision, len(l))
+		for i := range decisions {
+			decisions[i].Why = "it would be swallowed"
+		}
+		return decisions, nil
+	})
+	for name, tc := range map[string]struct {
+		stop requeue.Stop
+		left int64
+		set  func(*requeue.Config)
+	}{
+		"one by one, all":             {requeue.StopLimit, 40, func(c *requeue.Config) { c.Single = true }},
+		"one by one, by number":       {requeue.StopHeld, 10, func(c *requeue.Config) { c.Single, c.MaxHeld = true, 10 }},
+		"one by one, by bytes":        {requeue.StopHeld, 5, func(c *requeue.Config) { c.Single, c.MaxHeldBytes = true, 50 }},
+		"sent ahead, half the window": {requeue.StopHeld, 4, func(*requeue.Config) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(40)
+				tr.decider = leaveAll
+				tc.set(&tr.cfg)
+				result := tr.mustStop(t, tc.stop)
+				if result.Left != tc.left || tr.depth("dead") != 40 || tr.settled[0].Text != "it would be swallowed" {
+					t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+				}
+			})
+		})
+	}
+}
+
+func TestAQueueThatDestroysWhatComesBackIsLeftInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(10)
+		tr.m.queues["dead"].ready[4].message.Headers["x-delivery-count"] = int64(3)
+		tr.cfg.DeliveryLimit = 5
+		if result := tr.mustStop(t, requeue.StopFragile); result.Moved > 4 || tr.depth("dead") < 6 {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+		tr.cfg.DeliveryLimit, tr.cfg.Limit = 6, int64(tr.depth("dead"))
+		if result := tr.mustStop(t, requeue.StopLimit); tr.depth("dead") != 0 {
+			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+		}
+	})
+}
+
+func TestAMessageThatCannotBeSentIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(10)
+		tr.cfg.Single = true
+		tr.m.queues["dead"].ready[3].message.Headers["odd"] = []any{uint64(1)}
+		result := tr.mustStop(t, requeue.StopLimit)
+		if result.Moved != 9 || result.Left != 1 || !slices.Equal(tr.m.queues["dead"].ids(), []string{"m3"}) {
+			t.Errorf("%+v, %v are left", result, tr.m.queues["dead"].ids())
+		}
+		i := slices.IndexFunc(tr.settled, func(s requeue.Settled) bool { return s.Outcome == requeue.Left })
+		if s := tr.settled[i]; s.Seq != 4 || s.MessageID != "m3" || !strings.Contains(s.Text, "uint64") || s.Decision.Target != "a" {
+			t.Errorf("settled as %+v", s)
+		}
+	})
+}
+
+func TestAConfigurationIsCheckedBeforeAnythingIsTouched(t *testing.T) {
+	good := newTrial(1).cfg
+	for name, spoil := range map[string]func(*requeue.Config){
+		"no name":            func(c *requeue.Config) { c.Run = "" },
+		"no queue":           func(c *requeue.Config) { c.Queue.Name = "" },
+		"a window too wide":  func(c *requeue.Config) { c.Window = 257 },
+		"a negative window":  func(c *requeue.Config) { c.Window = -1 },
+		"a negative rate":    func(c *requeue.Config) { c.Rate = -1 },
+		"a negative backoff": func(c *requeue.Config) { c.Backoff = -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := good
+			spoil(&cfg)
+			if _, err := requeue.Run(t.Context(), nil, cfg, decider{}, nil); err == nil {
+				t.Error("it was accepted")
+			}
+		})
+	}
+}
+
+func TestNothingToMoveOpensNothing(t *testing.T) {
+	cfg := newTrial(0).cfg
+	result, err := requeue.Run(t.Context(), nil, cfg, decider{}, nil)
+	if err != nil || result.Stop != requeue.StopLimit {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestTheCountsOfTheLastReportAreThoseOfTheResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(700)
+		tr.cfg.Window = 64
+		result := tr.mustStop(t, requeue.StopLimit)
+		last := tr.settled[len(tr.settled)-1]
+		if len(tr.settled) != 700 || last.Counts != result.Counts {
+			t.Errorf("%d reports, the last with %+v, and the result is %+v", len(tr.settled), last.Counts, result)
+		}
+		refs := map[string]bool{}
+		for _, s := range tr.settled {
+			refs[s.Ref] = true
+		}
+		if len(refs) != 700 {
+			t.Errorf("%d references: %v", len(refs), slices.Sorted(maps.Keys(refs))[:1])
+		}
+	})
+}

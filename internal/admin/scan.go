@@ -1,0 +1,298 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// peekTimeout bounds a look at a queue, which is over long before a broker takes messages away.
+	peekTimeout = 30 * time.Second
+	// scanTimeout bounds the look-ups after it.
+	scanTimeout = 30 * time.Second
+)
+
+// Queue returns a dead-letter queue of a pipeline as it is now. Operators may.
+func (d *DeadLetters) Queue(ctx context.Context, who Caller, pipeline, queue string) (QueueView, error) {
+	if err := d.allow(ctx, who, auth.Operator, "look_at_dead_letter_queue", pipeline); err != nil {
+		return QueueView{}, err
+	}
+	l, err := d.line(pipeline, queue)
+	if err != nil {
+		return QueueView{}, err
+	}
+	return d.view(ctx, l), nil
+}
+
+// ParkingQueue returns the parking queue of a dead-letter queue as it is now. Operators may.
+func (d *DeadLetters) ParkingQueue(ctx context.Context, who Caller, pipeline, queue string) (QueueView, error) {
+	if err := d.allow(ctx, who, auth.Operator, "look_at_parking_queue", pipeline); err != nil {
+		return QueueView{}, err
+	}
+	l, err := d.line(pipeline, queue)
+	if err == nil && !l.parked {
+		l, err = l.parking()
+	}
+	if err != nil {
+		return QueueView{}, err
+	}
+	return d.view(ctx, l), nil
+}
+
+func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
+	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l)}
+	if k := d.scans.newest(l.pipeline.Name, l.queue); k != nil {
+		scan := k.masked
+		v.Scan = &scan
+	}
+	if l.parked {
+		v.Queue = dedup.DeadLetterQueue{QueueRef: l.queue, Type: "classic", Found: "parking queue of " + l.dead.Name}
+	}
+	q, err := l.live(ctx, l.queue)
+	if err != nil {
+		why := dedup.PublicText(err)
+		if l.parked && dedup.KindOf(err) == dedup.NotFound {
+			why = "there is no parking queue: nothing was discarded yet"
+			v.Queue.Depth = dedup.Exact(dedup.Measured, dedup.Count, 0, d.deps.Now(), "management API")
+		}
+		v.WhyNoScan, v.WhyNotSelective, v.WhyNoMove = why, why, why
+		return v
+	}
+	if l.parked {
+		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, d.deps.Now()), figureOf(q.Consumers, d.deps.Now())
+	}
+	v.fill(l, q, d.WhyNot(l.pipeline.Name))
+	return v
+}
+
+func figureOf(n *int64, at time.Time) dedup.Figure {
+	if n == nil {
+		return dedup.Unknown(dedup.Count, "the broker does not say")
+	}
+	return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "management API")
+}
+
+// fill says what can be done with a queue.
+func (v *QueueView) fill(l line, q dedup.Queue, whyNot string) {
+	risk, whole := dedup.Returning(l.info, q), dedup.MovesWhole(l.info, q)
+	v.Effects = risk.Effects
+	if !risk.Harmless {
+		v.WhyNoScan, v.WhyNotSelective = risk.Why, risk.Why
+	}
+	if !whole.Harmless {
+		v.WhyNoMove = whole.Why
+	}
+	if v.Job != "" {
+		v.WhyNoScan = "a job is moving its messages"
+	}
+	if whyNot != "" {
+		v.WhyNoScan, v.WhyNotSelective, v.WhyNoMove = whyNot, whyNot, whyNot
+	}
+}
+
+// Scan takes messages from the head of a queue, reads them, puts them back, and looks their markers up. It passes the gate,
+// because it changes the queue: what it does is in QueueView.Effects. Operators may.
+func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Scan, error) {
+	act := action{name: "scan_dead_letters", target: printable(req.Queue, maxTarget), needs: auth.Operator}
+	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+		return Scan{}, err
+	}
+	if req.Limit < 1 || req.Limit > MaxScan {
+		return Scan{}, invalid(fmt.Sprintf("A look takes 1 to %d messages", MaxScan))
+	}
+	l, err := d.line(req.Pipeline, req.Queue)
+	if err == nil {
+		err = d.acting(l)
+	}
+	if err != nil {
+		return Scan{}, err
+	}
+	limit, effects, err := d.mayLook(ctx, l, req.Limit)
+	if err != nil {
+		return Scan{}, err
+	}
+	if err := d.looks.enter(ctx, "broker "+l.pipeline.Broker); err != nil {
+		return Scan{}, &dedup.Error{Kind: dedup.Unavailable, Public: "Other looks at queues are under way; try again in a moment", Err: err}
+	}
+	defer d.looks.leave()
+	var peek dedup.Peek
+	act.target = l.target()
+	act.run = func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, peekTimeout)
+		defer cancel()
+		var err error
+		if peek, err = l.broker.Mover.Peek(ctx, l.queue, limit, MaxScanBytes); err != nil {
+			return "", unlooked(err)
+		}
+		return fmt.Sprintf("%s of %d looked at and put back", plural(len(peek.Messages), "message"), peek.Ready), nil
+	}
+	if err := d.deps.Gate.do(ctx, who, act); err != nil {
+		return Scan{}, err
+	}
+	raw := d.scanOf(ctx, who, l, peek, effects)
+	if limit < req.Limit && raw.Short == "" && int64(len(raw.Letters)) < raw.Ready {
+		raw.Short = fmt.Sprintf("the queue is bounded and has room for %d more", limit)
+	}
+	shown := d.masked(raw)
+	d.scans.keep(raw, shown)
+	return shown, nil
+}
+
+// mayLook says how many messages of a queue may be looked at, and what that does; an error says why none may.
+func (d *DeadLetters) mayLook(ctx context.Context, l line, limit int) (int, []string, error) {
+	if job := d.holder(ctx, l); job != "" {
+		return 0, nil, conflict("Job %s is moving messages of this queue; look at it when it has ended", job)
+	}
+	q, err := l.live(ctx, l.queue)
+	if err != nil {
+		return 0, nil, err
+	}
+	risk := dedup.Returning(l.info, q)
+	if !risk.Harmless {
+		return 0, nil, conflict("Queue %s must not be looked at: %s", printable(l.queue.Name, 255), risk.Why)
+	}
+	if risk.Room != nil {
+		limit = int(min(int64(limit), *risk.Room))
+	}
+	return limit, risk.Effects, nil
+}
+
+// unlooked is the error of a look that failed.
+func unlooked(err error) error {
+	if dedup.KindOf(err) != dedup.Internal {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: "The queue could not be looked at; what was taken is back in it. The program's log says why", Err: err}
+}
+
+// scanOf reads what a look has found.
+func (d *DeadLetters) scanOf(ctx context.Context, who Caller, l line, peek dedup.Peek, effects []string) Scan {
+	s := Scan{
+		ID: rand.Text(), Pipeline: l.pipeline.Name, Queue: l.queue, By: who.Name, At: peek.At, Took: peek.Took,
+		Ready: peek.Ready, Short: peek.Short, Effects: effects, Classes: Tally{},
+		Letters: make([]Letter, len(peek.Messages)),
+	}
+	for i, m := range peek.Messages {
+		s.Letters[i] = l.read(m)
+	}
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
+	defer cancel()
+	s.StoreFailed = d.foretell(ctx, l, s.Letters, d.deps.Now().Add(l.wait()))
+	for i := range s.Letters {
+		s.Classes[s.Letters[i].Prediction.Class]++
+	}
+	return s
+}
+
+// masked returns a scan without what is hidden in its letters.
+func (d *DeadLetters) masked(s Scan) Scan {
+	letters := make([]Letter, len(s.Letters))
+	for i := range letters {
+		letters[i] = d.mask.mask(s.Letters[i])
+	}
+	s.Letters = letters
+	return s
+}
+
+// Kept returns a scan that is still kept, masked for everybody. Operators may.
+func (d *DeadLetters) Kept(ctx context.Context, who Caller, scan string) (Scan, error) {
+	k, err := d.kept(ctx, who, auth.Operator, "read_scan", scan)
+	if err != nil {
+		return Scan{}, err
+	}
+	return k.masked, nil
+}
+
+func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, name, scan string) (*keptScan, error) {
+	if err := d.allow(ctx, who, needs, name, scan); err != nil {
+		return nil, err
+	}
+	k := d.scans.find(scan)
+	if k == nil {
+		return nil, notFound("This look at the queue is not kept any more: it lasts " + span(ScanLife) + ", and a newer one takes its place. Look again")
+	}
+	return k, nil
+}
+
+// Letter returns one letter of a scan, masked for everybody. Operators may.
+func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
+	k, err := d.kept(ctx, who, auth.Operator, "read_letter", scan)
+	if err != nil {
+		return Letter{}, err
+	}
+	i, ok := k.byRef[ref]
+	if !ok {
+		return Letter{}, notFound("The look did not see this message")
+	}
+	return k.masked.Letters[i], nil
+}
+
+// Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
+func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
+	k, err := d.kept(ctx, who, auth.Admin, "reveal_dead_letter", scan)
+	if err != nil {
+		return Letter{}, err
+	}
+	i, ok := k.byRef[ref]
+	if !ok {
+		return Letter{}, notFound("The look did not see this message")
+	}
+	letter := k.raw.Letters[i]
+	err = d.deps.Gate.do(ctx, who, action{
+		name: "reveal_dead_letter", target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
+		run: func(context.Context) (string, error) {
+			return fmt.Sprintf("%s, body of %d bytes, sha256 %s", named(letter.ID), letter.Size, letter.Hash), nil
+		},
+	})
+	if err != nil {
+		return Letter{}, err
+	}
+	return letter, nil
+}
+
+func named(id string) string {
+	if id == "" {
+		return "message without id"
+	}
+	return "message " + printable(id, 200)
+}
+
+func (d *DeadLetters) targetOf(k *keptScan) string {
+	return queueTarget(d.pipelines[k.raw.Pipeline].Broker, k.raw.Queue)
+}
+
+// Export returns the letters of a scan that match a filter: as they are for admins, masked for operators. It is audited.
+func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter string) ([]Letter, error) {
+	k, err := d.kept(ctx, who, auth.Operator, "export_dead_letters", scan)
+	if err != nil {
+		return nil, err
+	}
+	f, err := ParseFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	from, how := k.masked.Letters, "masked"
+	if who.Can(auth.Admin) {
+		from, how = k.raw.Letters, "as they are"
+	}
+	var letters []Letter
+	for i := range k.masked.Letters {
+		// A filter sees what is shown, so that it tells nothing of what is hidden.
+		if f.Matches(k.masked.Letters[i]) {
+			letters = append(letters, from[i])
+		}
+	}
+	err = d.deps.Gate.do(ctx, who, action{
+		name: "export_dead_letters", target: d.targetOf(k), needs: auth.Operator,
+		run: func(context.Context) (string, error) { return plural(len(letters), "message") + " " + how, nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return letters, nil
+}

@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// maxKeptBytes bounds what all scans hold together, roughly.
+const maxKeptBytes = 4 * MaxScanBytes
+
+// A keptScan is a scan as it was seen, and the same scan masked.
+type keptScan struct {
+	raw, masked Scan
+	bytes       int64
+	// byRef finds the first letter with a reference.
+	byRef map[string]int
+	gone  *time.Timer
+}
+
+// A scanShelf keeps scans in memory, the newest of each queue, for ScanLife.
+type scanShelf struct {
+	mu    sync.Mutex
+	scans map[string]*keptScan
+	// order are the ids, oldest first.
+	order []string
+	bytes int64
+}
+
+func newScanShelf() *scanShelf { return &scanShelf{scans: map[string]*keptScan{}} }
+
+// keep keeps a scan in place of an older one of its queue, and drops the oldest ones when there is too much.
+func (s *scanShelf) keep(raw, masked Scan) {
+	k := &keptScan{raw: raw, masked: masked, byRef: make(map[string]int, len(raw.Letters))}
+	for i := range raw.Letters {
+		l := &raw.Letters[i]
+		k.bytes += weight(l)
+		if _, ok := k.byRef[l.Ref]; !ok {
+			k.byRef[l.Ref] = i
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range append([]string(nil), s.order...) {
+		if old := s.scans[id]; old.raw.Pipeline == raw.Pipeline && old.raw.Queue == raw.Queue {
+			s.drop(id)
+		}
+	}
+	s.scans[raw.ID] = k
+	s.order = append(s.order, raw.ID)
+	s.bytes += k.bytes
+	k.gone = time.AfterFunc(ScanLife, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.scans[raw.ID] == k {
+			s.drop(raw.ID)
+		}
+	})
+	for s.bytes > maxKeptBytes && len(s.order) > 1 {
+		s.drop(s.order[0])
+	}
+}
+
+// drop forgets a scan. The lock is held.
+func (s *scanShelf) drop(id string) {
+	k := s.scans[id]
+	k.gone.Stop()
+	s.bytes -= k.bytes
+	delete(s.scans, id)
+	for i := range s.order {
+		if s.order[i] == id {
+			s.order = append(s.order[:i:i], s.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// find returns a scan that is still kept; nil when it is not.
+func (s *scanShelf) find(id string) *keptScan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scans[id]
+}
+
+// newest returns the scan of a queue; nil when none is kept.
+func (s *scanShelf) newest(pipeline string, queue dedup.QueueRef) *keptScan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.order) - 1; i >= 0; i-- {
+		if k := s.scans[s.order[i]]; k.raw.Pipeline == pipeline && k.raw.Queue == queue {
+			return k
+		}
+	}
+	return nil
+}
+
+// clear forgets everything.
+func (s *scanShelf) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.order) > 0 {
+		s.drop(s.order[0])
+	}
+}
+
+// weight estimates what a letter takes in memory, raw and masked together.
+func weight(l *Letter) int64 { return 2*(int64(len(l.Body))+fieldWeight(l.Headers)) + 2048 }
+
+// fieldWeight estimates the memory of a header.
+func fieldWeight(v any) int64 {
+	switch v := v.(type) {
+	case string:
+		return int64(len(v)) + 16
+	case []byte:
+		return int64(len(v)) + 24
+	case []any:
+		var n int64 = 24
+		for _, e := range v {
+			n += fieldWeight(e)
+		}
+		return n
+	case map[string]any:
+		var n int64 = 48
+		for name, e := range v {
+			n += int64(len(name)) + 32 + fieldWeight(e)
+		}
+		return n
+	}
+	return 16
+}

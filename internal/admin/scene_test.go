@@ -1,0 +1,351 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/internal/secret"
+)
+
+// A morgue is a real broker and a real store, shared by scenes of their own queues and ids.
+type morgue struct {
+	rabbit *servers.RabbitMQ
+	mover  *broker.Mover
+	watch  *broker.Client
+	info   dedup.BrokerInfo
+	redis  *servers.Redis
+	rdb    *redis.Client
+	store  markers.Store
+	actor  markers.Actor
+}
+
+func newMorgue(t *testing.T) *morgue {
+	t.Helper()
+	rabbit, err := servers.StartRabbitMQ(t.Context(), servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: 200 * time.Millisecond})
+	must(t, err)
+	t.Cleanup(func() { _ = rabbit.Stop(context.Background()) })
+	must(t, rabbit.PutUser(t.Context(), "watcher", "right", "monitoring"))
+	must(t, rabbit.PutUser(t.Context(), "mover", "acting", ""))
+	must(t, rabbit.PutPermissions(t.Context(), "/", "watcher", servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}))
+	must(t, rabbit.PutPermissions(t.Context(), "/", "mover", servers.Permissions{
+		Configure: `^dedup\.parking\.`, Write: `^amq\.default$`, Read: `dead|^dedup\.parking\.`,
+	}))
+	cfg := broker.Config{
+		Name: "main", ManagementURL: rabbit.ManagementURL(), Username: "watcher", Password: secret.New("right"),
+		Act: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "mover", Password: secret.New("acting")},
+	}
+	m := &morgue{rabbit: rabbit}
+	m.mover, err = broker.OpenMover(cfg, markerstest.Log(t))
+	must(t, err)
+	t.Cleanup(func() { _ = m.mover.Close() })
+	m.watch, err = broker.New(cfg)
+	must(t, err)
+	t.Cleanup(m.watch.Close)
+	sample, err := m.watch.Sample(t.Context())
+	must(t, err)
+	m.info = sample.Info
+	m.redis, m.rdb = markerstest.StartRedis(t)
+	stores := markerstest.Config(t, "redis-text-status", m.redis.URL())
+	stores.Act.Redis.URL = secret.New(m.redis.URL())
+	m.store = markerstest.OpenStore(t, stores)
+	m.actor, err = markers.OpenActor(stores, markerstest.Log(t))
+	must(t, err)
+	t.Cleanup(func() { _ = m.actor.Close() })
+	return m
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends gives the ends of a mover the types of the engine.
+type ends struct{ *broker.Mover }
+
+func (e ends) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	return e.Mover.Source(ctx, queue, take.Held, take.Single)
+}
+
+func (e ends) Sink(ctx context.Context, vhost string, window int) (requeue.Sink, error) {
+	return e.Mover.Sink(ctx, vhost, window)
+}
+
+// A scene is one pipeline with its dead-letter queue, and DeadLetters over a journal of their own.
+type scene struct {
+	*morgue
+	*admin.DeadLetters
+	deps    admin.DeadLettersDeps
+	single  *admin.Markers
+	db      *journal.DB
+	dir     string
+	name    string
+	dead    dedup.QueueRef
+	round   *round
+	channel *amqp.Channel
+	log     *slog.Logger
+	cancel  context.CancelFunc
+	ran     chan error
+	// told are the topics that changed.
+	mu   sync.Mutex
+	told map[string]int
+}
+
+// newScene declares the queues NAME and NAME.dead; arguments are those of the dead-letter queue.
+func (m *morgue) newScene(t *testing.T, name string, arguments amqp.Table, change ...func(*admin.DeadLettersDeps)) *scene {
+	t.Helper()
+	s := &scene{morgue: m, name: name, dead: dedup.QueueRef{Vhost: "/", Name: name + ".dead"}, round: &round{}, dir: t.TempDir(), log: markerstest.Log(t), told: map[string]int{}}
+	connection, err := amqp.Dial(m.rabbit.AMQPURL(m.rabbit.Admin()))
+	must(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	s.channel, err = connection.Channel()
+	must(t, err)
+	must(t, s.channel.Confirm(false))
+	_, err = s.channel.QueueDeclare(name, true, false, false, false, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": s.dead.Name})
+	must(t, err)
+	_, err = s.channel.QueueDeclare(s.dead.Name, true, false, false, false, arguments)
+	must(t, err)
+	pipeline := dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name}, Store: "shop", IDFrom: "message_id", MaxProcessing: time.Second, Limits: dedup.DefaultLimits()}
+	s.round.set(&dedup.Snapshot{
+		At: time.Now(), Brokers: []dedup.BrokerStatus{{Name: "main", Info: m.info}},
+		Stores:    []dedup.StoreStatus{{Name: "shop", Scheme: m.store.Scheme(), Evidence: dedup.Evidence{MaxProcessing: time.Second}}},
+		Pipelines: []dedup.PipelineStatus{{Pipeline: pipeline, DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: s.dead, Type: "classic", Found: "argument"}}}},
+	})
+	s.deps = admin.DeadLettersDeps{
+		Snapshots: s.round, Pipelines: []dedup.Pipeline{pipeline}, Log: s.log, Watch: 2 * time.Second,
+		Brokers: []admin.MovingBroker{{Name: "main", Watch: m.watch, Mover: ends{m.mover}}},
+		Stores:  []admin.PreflightStore{{Name: "shop", Scheme: m.store.Scheme(), Finder: m.store}},
+		Changed: func(topic string) { s.mu.Lock(); s.told[topic]++; s.mu.Unlock() },
+	}
+	for _, c := range change {
+		c(&s.deps)
+	}
+	s.open(t)
+	t.Cleanup(func() { s.close(t) })
+	return s
+}
+
+// open starts DeadLetters over the journal in the scene's folder, as a start of the program does.
+func (s *scene) open(t *testing.T) {
+	t.Helper()
+	var err error
+	s.db, err = journal.Open(context.Background(), s.dir, s.log)
+	must(t, err)
+	gate := admin.NewGate(s.db.Audit(), s.db, s.log)
+	s.single = admin.NewMarkers(admin.MarkersDeps{
+		Gate: gate, Trail: s.db.Audit(), Journal: s.db.Operations(), Snapshots: s.round, Log: s.log,
+		Stores: []admin.MarkerStore{{Name: "shop", Scheme: s.store.Scheme(), Reader: s.store, Actor: s.actor}}, Judge: dedup.Judge,
+	})
+	preflight, err := admin.NewPreflighter(s.deps.Pipelines, s.deps.Stores)
+	must(t, err)
+	s.deps.Gate, s.deps.Journal, s.deps.Preflight, s.deps.Clear = gate, s.db.Jobs(), preflight, s.single
+	s.DeadLetters = admin.NewDeadLetters(s.deps)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.ran = cancel, make(chan error, 1)
+	go func() { s.ran <- s.Run(ctx) }()
+}
+
+// close stops DeadLetters as a stop of the program does.
+func (s *scene) close(t *testing.T) {
+	t.Helper()
+	s.cancel()
+	must(t, <-s.ran)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	must(t, s.DeadLetters.Close(ctx))
+	must(t, s.single.Close(ctx))
+	must(t, s.db.Close())
+}
+
+// die makes dead letters with these ids: they expire in the source queue, which has no consumer.
+func (s *scene) die(t *testing.T, ids ...string) {
+	t.Helper()
+	var last *amqp.DeferredConfirmation
+	for _, id := range ids {
+		var err error
+		last, err = s.channel.PublishWithDeferredConfirm("", s.name, true, false, amqp.Publishing{
+			MessageId: id, DeliveryMode: amqp.Persistent, Expiration: "0", ContentType: "application/json", Type: "order",
+			Headers: amqp.Table{"kind": kindOf(id), "x-password": "hunter2"},
+			Body:    fmt.Appendf(nil, `{"orderId":%q,"email":"a@example.com","n":1}`, id),
+		})
+		must(t, err)
+	}
+	if last != nil && !last.Wait() {
+		t.Fatal("the broker did not take the messages")
+	}
+	s.await(t, "the dead letters", func() bool { return s.depth(t, s.dead.Name) >= int64(len(ids)) && s.depth(t, s.name) == 0 })
+}
+
+// kindOf is the part of an id before its number.
+func kindOf(id string) string { kind, _, _ := strings.Cut(id, "-"); return kind }
+
+func ids(kind string, n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("%s-%d", kind, i)
+	}
+	return list
+}
+
+// depth returns the messages of a queue that are ready, as AMQP tells them.
+func (s *scene) depth(t *testing.T, queue string) int64 {
+	t.Helper()
+	q, err := s.channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+	must(t, err)
+	return int64(q.Messages)
+}
+
+func (s *scene) await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for !done() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-limit:
+			t.Fatalf("%s never came", what)
+		}
+	}
+}
+
+// settled waits until the management API tells what AMQP tells.
+func (s *scene) settled(t *testing.T) {
+	t.Helper()
+	s.await(t, "the management API", func() bool {
+		q, err := s.watch.Queue(t.Context(), s.dead)
+		must(t, err)
+		return q.Ready != nil && *q.Ready == s.depth(t, s.dead.Name)
+	})
+}
+
+// drain empties a queue and counts its message ids.
+func (s *scene) drain(t *testing.T, queue string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for {
+		d, ok, err := s.channel.Get(queue, true)
+		must(t, err)
+		if !ok {
+			return counts
+		}
+		counts[d.MessageId]++
+	}
+}
+
+// conserved checks that each id is in exactly one of the queues, once.
+func conserved(t *testing.T, want []string, places ...map[string]int) {
+	t.Helper()
+	total := map[string]int{}
+	for _, p := range places {
+		for id, n := range p {
+			total[id] += n
+		}
+	}
+	expected := map[string]int{}
+	for _, id := range want {
+		expected[id]++
+	}
+	if !maps.Equal(total, expected) {
+		t.Errorf("of %d messages %d are left: %v", len(want), len(total), total)
+	}
+}
+
+// consume works off the source queue until the test ends: work says whether a message is acked or, else, rejected.
+func (s *scene) consume(t *testing.T, work func(amqp.Delivery) bool) {
+	t.Helper()
+	connection, err := amqp.Dial(s.rabbit.AMQPURL(s.rabbit.Admin()))
+	must(t, err)
+	channel, err := connection.Channel()
+	must(t, err)
+	deliveries, err := channel.Consume(s.name, "", false, false, false, false, nil)
+	must(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for d := range deliveries {
+			if work(d) {
+				_ = d.Ack(false)
+			} else {
+				_ = d.Nack(false, false)
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = connection.Close(); <-done })
+}
+
+// marks marks a message as done, as the scheme of the store does.
+func (s *scene) marks(d amqp.Delivery) bool {
+	return s.rdb.Set(context.Background(), "msg:"+d.MessageId, "done", time.Hour).Err() == nil
+}
+
+func (s *scene) scan(t *testing.T, limit int) admin.Scan {
+	t.Helper()
+	s.settled(t)
+	scan, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: limit})
+	must(t, err)
+	return scan
+}
+
+func (s *scene) planMove(t *testing.T, req admin.MoveRequest) admin.MovePlan {
+	t.Helper()
+	s.settled(t)
+	req.Pipeline, req.Queue = s.name, s.dead.Name
+	p, err := s.PlanMove(t.Context(), ada, req)
+	must(t, err)
+	return p
+}
+
+func (s *scene) start(t *testing.T, p admin.MovePlan) string {
+	t.Helper()
+	for _, g := range p.Guards {
+		if g.Blocking {
+			t.Fatalf("the plan is refused: %s", g.Text)
+		}
+	}
+	id, err := s.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+	must(t, err)
+	return id
+}
+
+// until waits until a job is as wanted.
+func (s *scene) until(t *testing.T, id, what string, wanted func(admin.Job) bool) admin.Job {
+	t.Helper()
+	var job admin.Job
+	limit := time.After(90 * time.Second)
+	for {
+		var err error
+		if job, err = s.Job(t.Context(), operator, id); err != nil {
+			t.Fatal(err)
+		}
+		if wanted(job) {
+			return job
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-limit:
+			t.Fatalf("job %s was never %s: %s %q %+v", id, what, job.State, job.Why, job.Counts)
+		}
+	}
+}
+
+func (s *scene) final(t *testing.T, id string) admin.Job {
+	t.Helper()
+	return s.until(t, id, "at its end", func(j admin.Job) bool { return j.State.Final() })
+}

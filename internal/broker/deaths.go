@@ -1,0 +1,179 @@
+package broker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// deathsTimeout bounds the reading of all Prometheus endpoints of a broker, which a sample waits for.
+	deathsTimeout = 2 * time.Second
+	// maxDeathLines bounds the lines of an answer that are of interest: two queue types times three strategies, with slack.
+	maxDeathLines = 64 << 10
+	// maxMetricLine bounds a line.
+	maxMetricLine = 64 << 10
+	deathsPrefix  = "rabbitmq_global_messages_dead_lettered_"
+	deathsSuffix  = "_total"
+)
+
+// parsePrometheusURL parses the root of a Prometheus endpoint. Its errors never repeat the URL.
+func parsePrometheusURL(text string) (*url.URL, error) {
+	const want = "must be http:// or https:// with a host, e.g. http://127.0.0.1:15692"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return nil, errors.New(want)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return nil, errors.New("must not hold a user, a query or a fragment; " + want)
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/metrics"):
+		return nil, errors.New("must not end in /metrics, which is added to it; " + want)
+	}
+	return u, nil
+}
+
+// validatePrometheus returns what is wrong with the endpoints.
+func (c Config) validatePrometheus() error {
+	var problems []error
+	seen := make(map[string]bool)
+	for i, text := range c.PrometheusURLs {
+		u, err := parsePrometheusURL(text)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("prometheus_urls[%d]: %w", i, err))
+		case seen[u.Host]:
+			problems = append(problems, fmt.Errorf("prometheus_urls[%d]: this node is listed twice; its dead letters would count twice", i))
+		default:
+			seen[u.Host] = true
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// deaths reads how many messages died on each node, all nodes at once. It is nil where no endpoint is configured. A node that
+// does not answer says why, and fails nothing else.
+func (c *Client) deaths(ctx context.Context) []dedup.NodeDeaths {
+	if len(c.prometheus) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(c.timeout, deathsTimeout))
+	defer cancel()
+	all := make([]dedup.NodeDeaths, len(c.prometheus))
+	var reading sync.WaitGroup
+	for i, root := range c.prometheus {
+		reading.Go(func() {
+			all[i] = dedup.NodeDeaths{URL: root.String()}
+			counts, err := c.nodeDeaths(ctx, root)
+			if err != nil {
+				all[i].Err = deathsWords(ctx, err)
+				return
+			}
+			all[i].Counts = counts
+		})
+	}
+	reading.Wait()
+	return all
+}
+
+func deathsWords(ctx context.Context, err error) string {
+	var timeout interface{ Timeout() bool }
+	if ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Sprintf("no answer within %s", deathsTimeout)
+	}
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return err.Error()
+}
+
+// nodeDeaths reads one node. The endpoint asks for no account, and none is sent.
+func (c *Client) nodeDeaths(ctx context.Context, root *url.URL) (map[dedup.DeathKey]int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, root.JoinPath("metrics").String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set("Accept", "text/plain;version=0.0.4")
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
+	}
+	return readDeaths(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit})
+}
+
+// readDeaths picks the counters of dead-lettered messages out of a Prometheus exposition, and sums them over queue types. Lines of
+// other metrics are passed over unread. RabbitMQ has these counters since 3.10, each from the start of the node.
+func readDeaths(body io.Reader) (map[dedup.DeathKey]int64, error) {
+	var lines bytes.Buffer
+	scan := bufio.NewScanner(body)
+	scan.Buffer(make([]byte, 0, 4<<10), maxMetricLine)
+	for scan.Scan() {
+		if !bytes.HasPrefix(scan.Bytes(), []byte(deathsPrefix)) {
+			continue
+		}
+		lines.Write(scan.Bytes())
+		lines.WriteByte('\n')
+		if lines.Len() > maxDeathLines {
+			return nil, errors.New("the answer has too many counters of dead letters")
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(&lines)
+	if err != nil {
+		return nil, fmt.Errorf("the counters of dead letters cannot be read: %w", err)
+	}
+	counts := make(map[dedup.DeathKey]int64)
+	for name, family := range families {
+		reason := strings.TrimSuffix(strings.TrimPrefix(name, deathsPrefix), deathsSuffix)
+		for _, metric := range family.GetMetric() {
+			if value, ok := wholeCount(metric); ok && reason != "confirmed" {
+				counts[dedup.DeathKey{Reason: reason, Strategy: label(metric, "dead_letter_strategy")}] += value
+			}
+		}
+	}
+	if len(counts) == 0 {
+		return nil, errors.New("it has no counters of dead letters; they come with RabbitMQ 3.10 and its plugin rabbitmq_prometheus")
+	}
+	return counts, nil
+}
+
+// wholeCount is the value of a counter; false for what counts nothing.
+func wholeCount(metric *dto.Metric) (int64, bool) {
+	value := metric.GetUntyped().GetValue()
+	if metric.GetUntyped() == nil || value < 0 || value != math.Trunc(value) || value >= math.MaxInt64 {
+		return 0, false
+	}
+	return int64(value), true
+}
+
+func label(metric *dto.Metric, name string) string {
+	for _, pair := range metric.GetLabel() {
+		if pair.GetName() == name {
+			return pair.GetValue()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+// deathsWindow is the span over which dead letters by reason are shown.
+const deathsWindow = time.Hour
+
+// deaths follow the dead letters of a whole broker by reason and strategy, which each node counts by itself.
+type deaths struct {
+	nodes map[string]map[dedup.DeathKey]*counter
+	sums  map[dedup.DeathKey]*tally
+	// asked: the broker's nodes are asked. missing says why the newest counts are not those of all nodes.
+	asked   bool
+	missing string
+}
+
+func newDeaths(b *book, broker string) deaths {
+	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*counter), sums: make(map[dedup.DeathKey]*tally)}
+	for _, reason := range dedup.DeathReasons() {
+		for _, strategy := range dedup.DeathStrategies() {
+			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
+		}
+	}
+	return d
+}
+
+// absorb takes a sample. A node that could not be read keeps its counters: what it counted meanwhile comes with its next answer.
+func (d *deaths) absorb(s *dedup.BrokerSample) {
+	d.asked, d.missing = len(s.Deaths) > 0, ""
+	for _, n := range s.Deaths {
+		if n.Err != "" {
+			d.missing = fmt.Sprintf("node %s cannot be read: %s", name(n.URL), plain(n.Err, 200))
+			continue
+		}
+		of := d.nodes[n.URL]
+		if of == nil {
+			of = make(map[dedup.DeathKey]*counter)
+			d.nodes[n.URL] = of
+		}
+		for key, sum := range d.sums {
+			if of[key] == nil {
+				of[key] = &counter{}
+			}
+			var value *int64
+			if v, ok := n.Counts[key]; ok {
+				value = &v
+			}
+			if st := of[key].observe(value); of[key].known() {
+				sum.take(st)
+			}
+		}
+	}
+	if nodes := len(s.State.Nodes); d.asked && d.missing == "" && nodes > len(s.Deaths) {
+		d.missing = fmt.Sprintf("prometheus_urls lists %d of %d nodes, and each tells of itself alone", len(s.Deaths), nodes)
+	}
+}
+
+// store adds the counters, while they are those of all nodes.
+func (d *deaths) store(into batch) {
+	if !d.asked || d.missing != "" {
+		return
+	}
+	for _, sum := range d.sums {
+		into.tallies(sum)
+	}
+}
+
+// figures are the dead letters of the last hour; nil where nobody is asked. why says why they cannot be shown, "" when they can.
+func (d *deaths) figures(p *past, why string) *dedup.BrokerDeaths {
+	if !d.asked {
+		return nil
+	}
+	if why == "" {
+		why = d.missing
+	}
+	out := &dedup.BrokerDeaths{Discarded: d.sum(p, why, dedup.Count, func(k dedup.DeathKey) bool { return k.Strategy == dedup.StrategyDisabled })}
+	for _, reason := range dedup.DeathReasons() {
+		out.Reasons = append(out.Reasons, dedup.ReasonDeaths{Reason: reason,
+			PerHour: d.sum(p, why, dedup.PerHour, func(k dedup.DeathKey) bool { return k.Reason == reason })})
+	}
+	return out
+}
+
+// sum adds what the chosen counters gained.
+func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.DeathKey) bool) dedup.Figure {
+	const shortest = 30 * time.Second
+	f := dedup.Unknown(unit, why)
+	f.Window, f.Source, f.Formula = deathsWindow, "Prometheus plugin of the broker", "messages that died, of the whole broker"
+	if why != "" {
+		return f
+	}
+	f.Covered = deathsWindow
+	for key, sum := range d.sums {
+		if !chosen(key) || !sum.open {
+			continue
+		}
+		g := p.gain(deathsWindow, sum)
+		if !g.Known || g.Covered < shortest {
+			continue
+		}
+		f.Quality = dedup.Measured
+		f.N += g.Delta
+		f.Covered, f.At = min(f.Covered, g.Covered), g.At
+	}
+	if !f.Known() {
+		f.Why, f.Covered = "the history holds too little of this window yet", 0
+		return f
+	}
+	f.Value = f.N
+	if unit == dedup.PerHour {
+		f.Value /= f.Covered.Hours()
+	}
+	f.Low, f.High = f.Value, f.Value
+	return f
+}
+
+// discardedDeadLetters finds that the broker discards messages that die in queues without a working dead-letter exchange. The
+// count is of the whole broker: where a queue of the pipeline is such a queue, it is taken to be among them.
+func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef) []dedup.Finding {
+	if d == nil || !d.Discarded.Known() || d.Discarded.Value < 1 {
+		return nil
+	}
+	n := whole(d.Discarded.Value)
+	f := dedup.Finding{
+		Kind: "dead_letters_discarded", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Broker %s discarded %s in the last %s: they died in queues without a working dead-letter exchange", name(broker), counted(n, "message"), span(d.Discarded.Covered)),
+		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
+		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
+	}
+	if len(unsafe) == 0 {
+		f.Tier = dedup.Normal
+		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
+		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
+	}
+	return []dedup.Finding{f}
+}
+
+// discarding are the queues of the pipeline whose dead letters count as discarded when there are any: its sources without a working
+// dead-letter exchange, and dead-letter queues that lose messages by themselves.
+func (p *pipeline) discarding() []dedup.QueueRef {
+	var refs []dedup.QueueRef
+	add := func(q *dedup.Queue) {
+		if q == nil || q.Type == "stream" {
+			return
+		}
+		r := deadLetterRoute(q)
+		missing := false
+		if p.broker.index != nil && r.set && r.exchange != "" {
+			_, ok := p.broker.index.exchanges[exchangeRef{q.Vhost, r.exchange}]
+			missing = !ok
+		}
+		if !r.set || missing && !r.kept {
+			refs = append(refs, q.QueueRef)
+		}
+	}
+	for _, ref := range p.refs {
+		add(p.broker.queues[ref])
+	}
+	for _, t := range p.targets {
+		if q := p.broker.queues[t.QueueRef]; len(automaticDeaths(q, "")) > 0 {
+			add(q)
+		}
+	}
+	return refs
+}

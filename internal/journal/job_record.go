@@ -1,0 +1,86 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// movePlanWith returns a copy of a plan with every string that a broker, a store or a producer wrote changed. An edit is never kept.
+func movePlanWith(p admin.MovePlan, text func(string) string) admin.MovePlan {
+	p.Request.Edit = nil
+	for _, s := range []*string{&p.Request.Queue, &p.Request.Filter, &p.Source.Vhost, &p.Source.Name, &p.Parking, &p.Confirm, &p.IDChange} {
+		*s = text(*s)
+	}
+	targets := make(map[string]int, len(p.Targets))
+	for name, n := range p.Targets {
+		targets[text(name)] = n
+	}
+	p.Targets = targets
+	p.Letters = slices.Clone(p.Letters)
+	for i := range p.Letters {
+		l := &p.Letters[i]
+		l.ID, l.BusinessKey, l.Target = text(l.ID), text(l.BusinessKey), text(l.Target)
+		l.Prediction.Reasons = textsWith(l.Prediction.Reasons, text)
+	}
+	p.Guards = slices.Clone(p.Guards)
+	for i := range p.Guards {
+		p.Guards[i].Text = text(p.Guards[i].Text)
+	}
+	p.Classes, p.Choices = maps.Clone(p.Classes), maps.Clone(p.Choices)
+	return p
+}
+
+func textsWith(list []string, text func(string) string) []string {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = text(list[i])
+	}
+	return list
+}
+
+func encodeMovePlan(p admin.MovePlan) (string, error) {
+	text, err := json.Marshal(movePlanWith(p, packString))
+	return string(text), err
+}
+
+func decodeMovePlan(text string) (admin.MovePlan, error) {
+	var p admin.MovePlan
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return admin.MovePlan{}, fmt.Errorf("decode plan: %w", err)
+	}
+	return movePlanWith(p, unpackString), nil
+}
+
+// jobWith returns a copy of a job without its plan, changed likewise.
+func jobWith(j admin.Job, text func(string) string) admin.Job {
+	j.Plan = admin.MovePlan{}
+	j.Why = text(j.Why)
+	j.Failures = slices.Clone(j.Failures)
+	for i := range j.Failures {
+		f := &j.Failures[i]
+		f.ID, f.Target, f.Text = text(f.ID), text(f.Target), text(f.Text)
+	}
+	if j.Canary != nil {
+		c := *j.Canary
+		c.Text = text(c.Text)
+		j.Canary = &c
+	}
+	return j
+}
+
+func encodeJob(j admin.Job) (string, error) {
+	text, err := json.Marshal(jobWith(j, packString))
+	return string(text), err
+}
+
+func decodeJob(text string) (admin.Job, error) {
+	var j admin.Job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return admin.Job{}, fmt.Errorf("decode job: %w", err)
+	}
+	return jobWith(j, unpackString), nil
+}

@@ -1,0 +1,232 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// findRowsAtOnce is how many ids one query of a Find asks for.
+	findRowsAtOnce = 500
+	// rowsPerID is how many rows of one id a query of a Find allows on average: more say that ids name no messages.
+	rowsPerID = 4
+)
+
+// Find returns the rows of the messages with these ids as they are now. The server itself compares, so that an id finds the
+// row that a consumer's INSERT would hit, also where the collation takes two ids for one. It reads the watched columns alone.
+func (s *sqlStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error) {
+	f, err := newFinding(ids)
+	if err != nil || len(f.unique) == 0 {
+		return findingsOf(f, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	look, err := s.beginLook(ctx)
+	if err != nil {
+		return nil, s.explain.explain(err)
+	}
+	defer look.conn.Close()
+	if l := look.layout; !l.table.indexed(&l.ids[0]) {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.cfg.Name, l.ids[0].name)}
+	}
+	for part := range slices.Chunk(look.possible(f), findRowsAtOnce) {
+		if err := look.find(ctx, part, f); err != nil {
+			return nil, s.explain.explain(err)
+		}
+	}
+	return f.found, nil
+}
+
+// collationPattern is what a collation of MySQL is called: its character set and what it takes for equal.
+var collationPattern = regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
+
+// A soughtID is an id with its values for the id columns.
+type soughtID struct {
+	id     string
+	values []string
+}
+
+// possible returns the ids that the table can hold, and notes of the others why it cannot.
+func (k *sqlLook) possible(f *finding) []soughtID {
+	l := k.layout
+	all := make([]soughtID, 0, len(f.unique))
+	for _, id := range f.unique {
+		values := []string{id}
+		if len(l.ids) > 1 {
+			values = strings.SplitN(id, ":", len(l.ids))
+		}
+		if why := l.refuses(values); why != "" {
+			f.is(id, cannotHold(k.store.cfg.Name, id, why))
+			continue
+		}
+		all = append(all, soughtID{id, values})
+	}
+	return all
+}
+
+// refuses says why the id columns cannot hold these values, empty when they can.
+func (l *sqlLayout) refuses(values []string) string {
+	if len(values) != len(l.ids) {
+		return fmt.Sprintf("the table's id has %d columns and the message's id %d parts", len(l.ids), len(values))
+	}
+	for i, c := range l.ids {
+		v := values[i]
+		switch length := int64(utf8.RuneCountInString(v)); {
+		case c.kind == textColumn && !utf8.ValidString(v):
+			return fmt.Sprintf("column %s cannot hold the id: it is not valid UTF-8", c.name)
+		case c.kind == textColumn && c.length > 0 && length > c.length:
+			return fmt.Sprintf("column %s cannot hold the id: it has %d characters, the column %d", c.name, length, c.length)
+		case strings.ContainsRune(v, 0) && l.cfg.SQL.Driver == driverPostgres:
+			return fmt.Sprintf("column %s cannot hold the id: PostgreSQL stores no NUL character", c.name)
+		case (c.kind == numberColumn || c.kind == bitColumn) && !isWhole(v):
+			return fmt.Sprintf("column %s holds numbers, and the id is none", c.name)
+		}
+	}
+	return ""
+}
+
+func isWhole(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
+}
+
+// find looks for a few ids. Where the server refuses one of them as no value of its column, it says so of that one.
+func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
+	l := k.layout
+	wanted, args := l.wanted(part)
+	most := rowsPerID*len(part) + 1
+	query := fmt.Sprintf("%s, %s FROM %s LIMIT %d", wantedNumber, l.selection(false), wanted, most)
+	rows, hits := 0, map[string]*dedup.Sighting{}
+	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
+		rows++
+		n, err := strconv.Atoi(string(values[0]))
+		if err != nil || n < 0 || n >= len(part) {
+			return errors.New("the server answered with an id that was not asked for")
+		}
+		id := part[n].id
+		if hits[id] != nil {
+			hits[id] = cannotHold(k.store.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
+			return nil
+		}
+		hits[id] = l.lookedUp(l.row(values[1:]), time.Now())
+		return nil
+	})
+	if ignoreBadValue(l.dialect, err) == nil && err != nil {
+		return k.halves(ctx, part, f)
+	}
+	if err == nil && rows == most {
+		err = &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s: its ids name %d rows each and more; columns.id must be what tells messages apart", k.store.cfg.Name, rowsPerID)}
+	}
+	for id, s := range hits {
+		f.is(id, s)
+	}
+	return err
+}
+
+// halves goes on with each half of ids of which the server refuses one.
+func (k *sqlLook) halves(ctx context.Context, part []soughtID, f *finding) error {
+	if len(part) == 1 {
+		f.is(part[0].id, cannotHold(k.store.cfg.Name, part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.ids[0].name)))
+		return nil
+	}
+	half := len(part) / 2
+	if err := k.find(ctx, part[:half], f); err != nil {
+		return err
+	}
+	return k.find(ctx, part[half:], f)
+}
+
+// lookedUp makes a sighting without a value of a row.
+func (l *sqlLayout) lookedUp(r sqlRow, at time.Time) *dedup.Sighting {
+	s := &dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.identity().text(), ExpiresMillis: dedup.NoExpiry}
+	s.Sample = ""
+	if !s.Expires.IsZero() {
+		s.ExpiresMillis = s.Expires.UnixMilli()
+	}
+	return s
+}
+
+// The columns of the ids that are wanted: the position of each, and its values. Their names are none that a table has.
+const (
+	wantedNumber = "dedup_wanted_n"
+	wantedValue  = "dedup_wanted_v"
+)
+
+// wanted is a FROM clause that joins the ids to the table, from the ids to its index.
+func (l *sqlLayout) wanted(part []soughtID) (string, []any) {
+	source, args, join := "", []any(nil), " JOIN "
+	if l.cfg.SQL.Driver == driverPostgres {
+		source, args = l.wantedArrays(part)
+	} else {
+		source, args = l.wantedUnion(part)
+		join = " STRAIGHT_JOIN "
+	}
+	conditions := make([]string, len(l.ids))
+	for i, c := range l.ids {
+		conditions[i] = l.table.quoted(l.dialect) + "." + l.dialect.quote(c.name) + " = " + l.comparable(c, i)
+	}
+	return source + join + l.table.quoted(l.dialect) + " ON " + strings.Join(conditions, " AND "), args
+}
+
+// wantedArrays is for PostgreSQL: one array of texts for each id column.
+func (l *sqlLayout) wantedArrays(part []soughtID) (string, []any) {
+	var args []any
+	var arrays, columns []string
+	for i := range l.ids {
+		values := make([]string, len(part))
+		for j, p := range part {
+			values[j] = p.values[i]
+		}
+		args = append(args, values)
+		arrays = append(arrays, "$"+strconv.Itoa(i+1)+"::text[]")
+		columns = append(columns, wantedValue+strconv.Itoa(i))
+	}
+	return fmt.Sprintf("(SELECT %[1]s, n - 1 AS %[2]s FROM unnest(%[3]s) WITH ORDINALITY AS w(%[1]s, n)) AS dedup_wanted",
+		strings.Join(columns, ", "), wantedNumber, strings.Join(arrays, ", ")), args
+}
+
+// wantedUnion is for MySQL and MariaDB, whose older versions know neither arrays nor lists of rows.
+func (l *sqlLayout) wantedUnion(part []soughtID) (string, []any) {
+	var b strings.Builder
+	args := make([]any, 0, len(part)*len(l.ids))
+	for j, p := range part {
+		if j > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		fmt.Fprintf(&b, "SELECT %d AS %s", j, wantedNumber)
+		for i, c := range l.ids {
+			fmt.Fprintf(&b, ", %s AS %s%d", l.dialect.param(c, 0), wantedValue, i)
+			if n, err := strconv.ParseInt(p.values[i], 10, 64); err == nil && (c.kind == numberColumn || c.kind == bitColumn) {
+				args = append(args, n)
+			} else {
+				args = append(args, p.values[i])
+			}
+		}
+	}
+	return "(" + b.String() + ") AS dedup_wanted", args
+}
+
+// comparable is a wanted value as a value of its column: of its type, and compared as the column compares.
+func (l *sqlLayout) comparable(c sqlColumn, i int) string {
+	value := "dedup_wanted." + wantedValue + strconv.Itoa(i)
+	switch {
+	case l.cfg.SQL.Driver == driverPostgres && c.kind == zonedTime:
+		return "(" + value + "::timestamp AT TIME ZONE 'UTC')"
+	case l.cfg.SQL.Driver == driverPostgres:
+		return value + "::" + c.cast
+	case c.kind == textColumn && collationPattern.MatchString(c.collation):
+		charset, _, _ := strings.Cut(c.collation, "_")
+		return "CONVERT(" + value + " USING " + charset + ") COLLATE " + c.collation
+	}
+	return value
+}

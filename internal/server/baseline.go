@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// baselineService acknowledges dead letters; *admin.Baselines is one. Its errors are *dedup.Error.
+type baselineService interface {
+	Acknowledge(ctx context.Context, who admin.Caller, pipeline string, seen int64, reason string) (dedup.Baseline, error)
+	Forget(ctx context.Context, who admin.Caller, pipeline, reason string) error
+	WhyNot() string
+}
+
+// acknowledging returns what acknowledges dead letters.
+func (s *Server) acknowledging() (baselineService, error) {
+	if s.baselines == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of acknowledged dead letters"}
+	}
+	return s.baselines, nil
+}
+
+// baselineView shows what of a pipeline's dead letters is acknowledged, and the forms that change it.
+func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView {
+	depth := p.DeadLetters
+	if s.baselines == nil || (p.Baseline == nil && (!depth.Known() || depth.Value < 1)) {
+		return templates.BaselineView{}
+	}
+	v := templates.BaselineView{Shown: true, Line: templates.Sentence(baselineLine(p, now))}
+	switch why := s.baselines.WhyNot(); {
+	case why != "":
+		v.WhyNot = "Nothing can be acknowledged here: " + endSentence(why)
+		return v
+	case !r.Who.Can(operator):
+		v.WhyNot = "Acknowledging dead letters needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		return v
+	}
+	path += "/dead-letters/baseline"
+	if p.Baseline != nil {
+		v.Forget = path + "/remove"
+	}
+	if n := int64(depth.Value); depth.Known() && n > 0 && (p.Baseline == nil || n > p.Baseline.Count) {
+		v.Acknowledge, v.Count = path, strconv.FormatInt(n, 10)
+		v.Button = "Acknowledge " + counted(int(n), "dead letter")
+	}
+	return v
+}
+
+// baselineLine says what is acknowledged.
+func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
+	b := p.Baseline
+	if b == nil {
+		return "None is acknowledged: each colours the board. Acknowledge those that are known, and only later ones do; the messages stay where they are."
+	}
+	text := counted(int(b.Count), "dead letter") + " " + plural(b.Count, "is", "are") + " acknowledged"
+	if b.Count != b.Acknowledged {
+		text += ", of " + templates.Number(float64(b.Acknowledged)) + " at first"
+	}
+	return text + ", by " + within(b.By) + " " + moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
+}
+
+// acknowledge makes the dead letters that the page showed the baseline of a pipeline.
+func (s *Server) acknowledge(r *request) (response, error) {
+	service, err := s.acknowledging()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	count, err := strconv.ParseInt(r.PostForm.Get("count"), 10, 64)
+	if err != nil {
+		return nil, badParameter("count", "must be the number of dead letters that the page showed")
+	}
+	if _, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), count, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+		return nil, err
+	}
+	return s.toDeadLetters(r), nil
+}
+
+// forget takes an acknowledgement back.
+func (s *Server) forget(r *request) (response, error) {
+	service, err := s.acknowledging()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	if err := service.Forget(r.Context(), r.asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+		return nil, err
+	}
+	return s.toDeadLetters(r), nil
+}
+
+func (s *Server) toDeadLetters(r *request) response {
+	return redirect{s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
+}
+
+// baselineJSON is what is acknowledged of a pipeline's dead letters.
+type baselineJSON struct {
+	Count        int64      `json:"count"`
+	Acknowledged int64      `json:"acknowledged"`
+	By           string     `json:"by"`
+	At           *time.Time `json:"at"`
+	Reason       string     `json:"reason"`
+}
+
+// baselineOf returns nil for none.
+func baselineOf(b *dedup.Baseline) *baselineJSON {
+	if b == nil {
+		return nil
+	}
+	return &baselineJSON{b.Count, b.Acknowledged, b.By, timeOf(b.At), b.Reason}
+}
+
+// acknowledgeJSON asks to acknowledge as many dead letters as the caller has seen.
+type acknowledgeJSON struct {
+	Count  int64  `json:"count"`
+	Reason string `json:"reason"`
+}
+
+func (s *Server) apiAcknowledge(r *request) (response, error) {
+	service, err := s.acknowledging()
+	if err != nil {
+		return nil, err
+	}
+	var body acknowledgeJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	line, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), body.Count, body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusCreated, baselineOf(&line)}, nil
+}
+
+func (s *Server) apiForget(r *request) (response, error) {
+	service, err := s.acknowledging()
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	if err := service.Forget(r.Context(), r.asker(), r.PathValue("name"), body.Reason); err != nil {
+		return nil, err
+	}
+	return jsonBody{v: map[string]bool{"removed": true}}, nil
+}

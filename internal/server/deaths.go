@@ -1,0 +1,99 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// deathsView shows the dead letters of a whole broker by reason.
+func deathsView(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
+	var v templates.Deaths
+	if d == nil {
+		return v
+	}
+	for _, r := range d.Reasons {
+		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: figureView(blameless(r.PerHour), "unknown", now)})
+	}
+	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: figureView(blameless(d.Discarded), "unknown", now)})
+	if !d.Discarded.Known() {
+		v.Why = templates.Sentence(endSentence(capital(d.Discarded.Why))).Short
+	}
+	return v
+}
+
+// reasonWord is why a message died, for people.
+func reasonWord(reason string) string {
+	switch reason {
+	case dedup.DeathRejected:
+		return "Rejected"
+	case dedup.DeathExpired:
+		return "Expired"
+	case dedup.DeathMaxLength:
+		return "Queue full"
+	case dedup.DeathDeliveryLimit:
+		return "Delivery limit"
+	default:
+		return templates.Plain(reason, nameLimit).Short
+	}
+}
+
+// deathsFact is the dead letters of a broker in one line, for its card.
+func deathsFact(d *dedup.BrokerDeaths) string {
+	var parts []string
+	for _, r := range d.Reasons {
+		if !r.PerHour.Known() {
+			return "unknown"
+		}
+		if r.PerHour.Value > 0 {
+			parts = append(parts, strings.ToLower(reasonWord(r.Reason))+" "+figureText(r.PerHour))
+		}
+	}
+	if len(parts) == 0 {
+		return "0"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// deathsProblem tells of messages that the broker discarded, and of nodes that are not read.
+func deathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
+	switch {
+	case d == nil:
+		return nil
+	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
+		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + endSentence(d.Discarded.Why)),
+			Mend: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
+	case d.Discarded.Known() && d.Discarded.Value >= 1:
+		return []templates.Problem{{Tier: dedup.Warning.String(),
+			Text: templates.Sentence(counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + plural(int64(d.Discarded.Value), "is", "are") + " lost."),
+			Mend: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
+	}
+	return nil
+}
+
+// deathsJSON are the dead letters of a whole broker.
+type deathsJSON struct {
+	Rejected      figureJSON `json:"rejected_per_hour"`
+	Expired       figureJSON `json:"expired_per_hour"`
+	MaxLength     figureJSON `json:"maxlen_per_hour"`
+	DeliveryLimit figureJSON `json:"delivery_limit_per_hour"`
+	Discarded     figureJSON `json:"discarded_last_hour"`
+}
+
+// deathsOf returns nil where the broker is not asked.
+func deathsOf(d *dedup.BrokerDeaths, f func(dedup.Figure) figureJSON) *deathsJSON {
+	if d == nil {
+		return nil
+	}
+	of := func(reason string) figureJSON {
+		for _, r := range d.Reasons {
+			if r.Reason == reason {
+				return f(r.PerHour)
+			}
+		}
+		return f(dedup.Unknown(dedup.PerHour, "not counted"))
+	}
+	return &deathsJSON{of(dedup.DeathRejected), of(dedup.DeathExpired), of(dedup.DeathMaxLength), of(dedup.DeathDeliveryLimit), f(d.Discarded)}
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/demo"
+)
+
+func TestDeathsByReasonAreShownAsOfTheWholeBroker(t *testing.T) {
+	snap := demo.Scene("healthy", noon)
+	p := &snap.Pipelines[0]
+	_, doc := pipelinePage(t, snap, p.Pipeline.Name, "", demo.History{})
+	text := strings.Join(strings.Fields(doc.Find("#deaths").Closest("section").Text()), " ")
+	for _, want := range []string{"per hour, of the whole broker", "Rejected12/h", "Expired8/h", "Queue full4/h", "Delivery limit0/h", "Discarded in the last hour0"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	p.BrokerDeaths = nil
+	if _, doc := pipelinePage(t, snap, p.Pipeline.Name, "", demo.History{}); doc.Find("#deaths").Length() != 0 {
+		t.Error("shown although nobody asks")
+	}
+}
+
+func TestDeathsThatAreNotKnownAreNeverZero(t *testing.T) {
+	why := "node http://n2 cannot be read: refused\u202e"
+	d := &dedup.BrokerDeaths{Discarded: dedup.Unknown(dedup.Count, why)}
+	for _, reason := range dedup.DeathReasons() {
+		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason, PerHour: dedup.Unknown(dedup.PerHour, why)})
+	}
+	if got := deathsFact(d); got != "unknown" {
+		t.Errorf("the card says %q", got)
+	}
+	v := deathsView(d, noon)
+	for _, r := range v.Reasons {
+		if r.Figure.Known || strings.Contains(r.Figure.Text, "0") {
+			t.Errorf("%s is %+v", r.Label, r.Figure)
+		}
+	}
+	if problems := deathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, `refused\u202e`) || !strings.Contains(v.Why, "cannot be read") {
+		t.Errorf("%+v, %q", problems, v.Why)
+	}
+	if j := deathsOf(d, func(f dedup.Figure) figureJSON { return figureOf(f, noon) }); j.Rejected.Value != nil || j.Discarded.Why != why {
+		t.Errorf("%+v", j)
+	}
+	d.Discarded = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "")
+	if problems := deathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, "3 messages died in the last hour") {
+		t.Errorf("%+v", problems)
+	}
+	if deathsOf(nil, nil) != nil || deathsProblem(nil) != nil {
+		t.Error("something of a broker that is not asked")
+	}
+}
