@@ -12,8 +12,12 @@ import (
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
 const judgeFor = time.Hour
 
-// resumeEvery is how often jobs that could not go on are tried again.
-const resumeEvery = 15 * time.Second
+// resumeSoon is when jobs that could not go on are tried again at first, resumeEvery how often at last: right after a start they wait for
+// nothing but the first round of observation.
+const (
+	resumeSoon  = time.Second
+	resumeEvery = 15 * time.Second
+)
 
 // Run goes on with the jobs that an earlier run of the program left under way, writes down what could not be written, and purges
 // what is old, until ctx ends. A job that was paused stays so.
@@ -21,11 +25,14 @@ func (d *DeadLetters) Run(ctx context.Context) error {
 	if err := d.judgeUnjudged(ctx); err != nil {
 		d.deps.Log.Error("jobs without a result cannot be read", "err", err)
 	}
+	retry := resumeSoon
 	for {
 		wait := tidyEvery
-		if err := d.tidy(ctx); err != nil && ctx.Err() == nil {
-			wait = resumeEvery
-			d.deps.Log.Error("jobs could not be tidied; it is tried again", "in", wait, "err", err)
+		if err := d.tidy(ctx); err == nil {
+			retry = resumeSoon
+		} else if ctx.Err() == nil {
+			d.deps.Log.Error("jobs could not be tidied; it is tried again", "in", retry, "err", err)
+			wait, retry = retry, min(2*retry, resumeEvery)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -107,8 +114,11 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	if err != nil || !ok || job.State == JobPaused || job.State.Final() {
 		return err
 	}
-	if d.deps.Snapshots.Snapshot() == nil {
-		return errors.New("no round of observation has ended yet")
+	if _, err := d.moving(job.Plan.Request); err != nil {
+		if d.gone(ctx, job.Plan) {
+			return d.abandon(ctx, job, err)
+		}
+		return err
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)
 	e.Detail = fmt.Sprintf("goes on after the program has ended; %s so far", job.Counts.words())
@@ -117,14 +127,21 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	}
 	job.Resumed++
 	err = d.goOn(ctx, job, func(*liveJob) {})
-	if dedup.KindOf(err) == dedup.NotFound || dedup.KindOf(err) == dedup.Forbidden {
-		// The queue or the acting account is not there any more: nothing can go on by itself.
-		return d.abandon(ctx, job, err)
-	}
 	if err == nil {
 		d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)
 	}
 	return err
+}
+
+// gone reports whether what a plan needs is certain not to be there any more: it is not configured, or the broker itself says that the
+// queue does not exist. That the queue was not discovered is no sign of it: before the first round has read the broker none is.
+func (d *DeadLetters) gone(ctx context.Context, p MovePlan) bool {
+	pipeline := d.pipelines[p.Request.Pipeline]
+	if d.WhyNot(p.Request.Pipeline) != "" || pipeline.Broker != p.Broker {
+		return true
+	}
+	_, err := line{broker: d.brokers[p.Broker]}.live(ctx, p.Source)
+	return dedup.KindOf(err) == dedup.NotFound
 }
 
 // abandon ends a job that cannot go on.
