@@ -91,7 +91,7 @@ func easyNetQ(m dedup.Message) (kind, failure string) {
 }
 
 // kindPattern finds the name of an exception as Java, .NET, Python, Ruby, Go and JavaScript write it.
-var kindPattern = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|\+|\$)[A-Za-z_][A-Za-z0-9_]*)*(?:Exception|Error|Fault|Timeout)\b`)
+var kindPattern = regexp.MustCompile(`(?:[A-Za-z_][A-Za-z0-9_]*(?:\.|::|\+|\$))*[A-Za-z_]?[A-Za-z0-9_]*(?:Exception|Error|Fault|Timeout)\b`)
 
 func kindIn(text string) string {
 	return kindPattern.FindString(text[:min(len(text), stackHead)])

@@ -13,25 +13,24 @@ func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error
 	return d.control(ctx, who, "pause_job", id, auth.Operator, func(_ context.Context, job Job) error {
 		j := d.liveJob(id)
 		switch {
-		case job.State == JobPaused && j == nil:
+		case j != nil && j.ask(pauseIt), job.State == JobPaused:
 			return nil
-		case j == nil:
-			return notYet(id)
+		case j != nil && j.snapshot().State == JobPaused:
+			return nil
 		}
-		j.ask(pauseIt)
-		return nil
+		return notYet(id)
 	})
 }
 
 // CancelJob ends a job after what is in hand: every message is at its target or where it was. Operators may.
 func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, "cancel_job", id, auth.Operator, func(ctx context.Context, job Job) error {
-		if j := d.liveJob(id); j != nil {
-			j.ask(cancelIt)
+	return d.control(ctx, who, "cancel_job", id, auth.Operator, func(ctx context.Context, _ Job) error {
+		if j := d.liveJob(id); j != nil && j.ask(cancelIt) {
 			return nil
 		}
-		if job.State != JobPaused {
-			return notYet(id)
+		job, err := d.atRest(ctx, id)
+		if err != nil {
+			return err
 		}
 		j, err := d.again(ctx, job)
 		if err != nil {
@@ -46,6 +45,29 @@ func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) erro
 	})
 }
 
+// atRest returns a job that is paused, once this process does no more for it.
+func (d *DeadLetters) atRest(ctx context.Context, id string) (Job, error) {
+	if j := d.liveJob(id); j != nil && j.snapshot().State == JobPaused {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+		}
+	}
+	if d.known(id) != nil {
+		return Job{}, conflict("The job has not come to rest yet; try again in a moment")
+	}
+	job, err := d.read(ctx, id)
+	switch {
+	case err != nil:
+		return Job{}, err
+	case job.State.Final():
+		return Job{}, conflict("The job has ended: %s", job.State)
+	case job.State != JobPaused:
+		return Job{}, notYet(id)
+	}
+	return job, nil
+}
+
 // ResumeJob lets a paused job go on. Who may start its plan may.
 func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) error {
 	if err := d.allow(ctx, who, auth.Operator, "resume_job", id); err != nil {
@@ -55,12 +77,10 @@ func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) erro
 	if err != nil {
 		return err
 	}
-	return d.control(ctx, who, "resume_job", id, job.Plan.Needs, func(ctx context.Context, job Job) error {
-		if d.liveJob(id) != nil {
-			return conflict("The job has not come to rest yet; try again in a moment")
-		}
-		if job.State != JobPaused {
-			return conflict("Only a paused job can go on")
+	return d.control(ctx, who, "resume_job", id, job.Plan.Needs, func(ctx context.Context, _ Job) error {
+		job, err := d.atRest(ctx, id)
+		if err != nil {
+			return err
 		}
 		return d.goOn(ctx, job, func(j *liveJob) { j.who = who })
 	})
@@ -98,7 +118,7 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &liveJob{letters: d, line: l, plan: job.Plan, job: job, moved: map[string]int{}}
+	j := &liveJob{letters: d, line: l, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{})}
 	j.who = Caller{Principal: auth.Principal{Name: job.By, Role: job.Plan.Needs, Method: "job"}}
 	j.entry = jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan)
 	if job.Plan.IDChange != "" {
@@ -123,7 +143,7 @@ func (d *DeadLetters) goOn(ctx context.Context, job Job, change func(*liveJob)) 
 	}
 	change(j)
 	if !d.enlist(j) {
-		return stopping()
+		return conflict("The job goes on already, or the dashboard is stopping")
 	}
 	go func() {
 		defer d.retire(j)

@@ -13,7 +13,7 @@ import (
 // errEnough ends a run when as many messages were sent as may be: the first ones, or what an operator may move.
 var errEnough = errors.New("as many messages were sent as may be")
 
-// errStore ends a run whose markers cannot be looked up.
+// A storeError ends a run whose markers cannot be looked up.
 type storeError struct{ why string }
 
 func (e *storeError) Error() string { return "markers cannot be looked up: " + e.why }
@@ -45,9 +45,11 @@ type decider struct {
 	sending int64
 	sent    int64
 	facts   map[string]fact
-	failed  int
-	// why is why the store could not be asked the last time.
+	// failed counts the batches in a row whose markers could not be looked up.
+	failed int
 	enough bool
+	// idle wakes a Decide that waits until nothing is under way.
+	idle chan struct{}
 }
 
 func newDecider(j *liveJob, most int64) (*decider, error) {
@@ -55,7 +57,7 @@ func newDecider(j *liveJob, most int64) (*decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decider{job: j, filter: f, most: most, out: map[string]int{}, facts: map[string]fact{}}
+	d := &decider{job: j, filter: f, most: most, out: map[string]int{}, facts: map[string]fact{}, idle: make(chan struct{}, 1)}
 	if refs := j.plan.Request.Refs; len(refs) > 0 {
 		d.wanted = multiset(refs)
 		j.mu.Lock()
@@ -72,9 +74,17 @@ func (d *decider) reconnected() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out, d.sending, d.facts = map[string]int{}, 0, map[string]fact{}
+	d.wake()
 }
 
-// fact returns what was found out about a settled message, and forgets it.
+func (d *decider) wake() {
+	select {
+	case d.idle <- struct{}{}:
+	default:
+	}
+}
+
+// settled returns what was found out about a message that is settled, and forgets it.
 func (d *decider) settled(s requeue.Settled) fact {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,19 +94,66 @@ func (d *decider) settled(s requeue.Settled) fact {
 	} else {
 		delete(d.facts, s.Ref)
 	}
-	if s.Decision.Target != "" {
-		if d.out[s.Ref] > 0 {
-			d.out[s.Ref]--
-			d.sending--
-		}
-		if s.Outcome == requeue.Moved {
-			d.sent++
-			if d.wanted != nil {
-				d.wanted[s.Ref]--
-			}
+	if s.Decision.Target == "" {
+		return f
+	}
+	if d.out[s.Ref] > 0 {
+		d.out[s.Ref]--
+		d.sending--
+	}
+	if s.Outcome == requeue.Moved {
+		d.sent++
+	}
+	if s.Outcome != requeue.Unknown { // one of unknown outcome is taken again
+		d.handled(s.Ref)
+	}
+	d.wake()
+	return f
+}
+
+// handled notes that a selected message is done with in this run; the lock is held.
+func (d *decider) handled(ref string) {
+	if d.wanted != nil {
+		d.wanted[ref]--
+	}
+}
+
+// over reports whether nothing more is to be sent, once what is under way is at its target; the lock is held.
+func (d *decider) over() bool {
+	if d.most > 0 && d.sent+d.sending >= d.most {
+		return true
+	}
+	if d.wanted == nil {
+		return false
+	}
+	for ref, n := range d.wanted {
+		if n-d.out[ref] > 0 {
+			return false
 		}
 	}
-	return f
+	return true
+}
+
+// awaitRest waits until it is known whether anything more is to be sent; the lock is held, and given away meanwhile.
+func (d *decider) awaitRest(ctx context.Context) error {
+	for d.over() {
+		if d.sending == 0 {
+			d.enough = true
+			return errEnough
+		}
+		d.mu.Unlock()
+		var err error
+		select {
+		case <-d.idle:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		d.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ended reports whether the run was ended because enough was sent.
@@ -110,11 +167,8 @@ func (d *decider) ended() bool {
 func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeue.Decision, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.most > 0 && d.sent+d.sending >= d.most {
-		if d.sending == 0 || d.sent >= d.most {
-			d.enough = true
-			return nil, errEnough
-		}
+	if err := d.awaitRest(ctx); err != nil {
+		return nil, err
 	}
 	letters := make([]Letter, len(dead))
 	for i := range dead {
@@ -142,8 +196,8 @@ func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeu
 		return nil, err
 	}
 	for i := range decisions {
-		if decisions[i].Target == "" && selected[i] && d.out[letters[i].Ref] > 0 && decisions[i].Why == "" {
-			decisions[i].Why = "left"
+		if selected[i] && decisions[i].Target == "" && decisions[i].Why != afterFirst && decisions[i].Why != beyondMost {
+			d.handled(letters[i].Ref)
 		}
 	}
 	return decisions, nil

@@ -38,10 +38,11 @@ type liveJob struct {
 	// who started it; markers are cleared in that name.
 	who Caller
 	// entry is the audited intent.
-	entry Entry
-	// depth is how many messages the queue held beside those of the job when it began to watch; see arrivals.
+	entry  Entry
 	plan   MovePlan
 	edited *editedMessage
+	// done is closed when this process does no more for the job.
+	done chan struct{}
 
 	mu sync.Mutex
 	// The rest is under mu. base is what earlier runs of the job moved and cleared; items are not written yet.
@@ -49,8 +50,10 @@ type liveJob struct {
 	base  Counts
 	items []JobItem
 	wish  wish
-	stop  context.CancelFunc
-	saved time.Time
+	// resting is true once no wish can be heard any more.
+	resting bool
+	stop    context.CancelFunc
+	saved   time.Time
 	// sent are the messages that were moved, as many as are told of: what the watch looks at.
 	sent []JobItem
 	// moved counts what was moved by reference, where single messages are selected.
@@ -64,14 +67,26 @@ type mark struct {
 	moved int64
 }
 
-// ask notes a wish and ends the run that is under way.
-func (j *liveJob) ask(w wish) {
+// ask notes a wish and ends the run that is under way. It is false when the job has come to rest: then nothing hears it.
+func (j *liveJob) ask(w wish) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.resting {
+		return false
+	}
 	j.wish = max(j.wish, w)
 	if j.stop != nil {
 		j.stop()
 	}
+	return true
+}
+
+// rest hears no further wish, unless it was asked to cancel the job meanwhile.
+func (j *liveJob) rest() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.resting = j.wish != cancelIt
+	return j.resting
 }
 
 // wished returns what was asked for.

@@ -28,9 +28,13 @@ func (d *DeadLetters) carryOut(j *liveJob) {
 		return
 	case end.state == JobPaused:
 		if err := j.become(context.Background(), JobPaused, end.why); err != nil {
+			d.owe(j)
 			d.deps.Log.Error("a job that is paused could not be kept so", "job", j.job.ID, "err", err)
 		}
-		return
+		if j.rest() {
+			return
+		}
+		end = ending{JobCancelled, ""}
 	}
 	d.finish(j, end)
 }
@@ -180,7 +184,10 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 	var store *storeError
 	switch {
 	case errors.Is(err, errEnough):
-		return ending{JobDone, fmt.Sprintf("%d messages were moved, the most of this job", j.snapshot().Moved)}
+		if most := j.plan.Most; most > 0 && j.snapshot().Moved >= most {
+			return ending{JobDone, fmt.Sprintf("%d messages were moved, the most of this job", most)}
+		}
+		return ending{JobDone, ""}
 	case errors.As(err, &store):
 		return ending{JobPaused, "the markers could not be looked up: " + store.why}
 	case j.wished() != goOn:

@@ -74,7 +74,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if err != nil {
 		return nil, err
 	}
-	j := &liveJob{letters: d, line: l, plan: p, moved: map[string]int{}}
+	j := &liveJob{letters: d, line: l, plan: p, moved: map[string]int{}, done: make(chan struct{})}
 	if p.IDChange != "" {
 		edited, kept := d.edits.take(p.ID)
 		if !kept {
@@ -210,6 +210,7 @@ func (d *DeadLetters) retire(j *liveJob) {
 		delete(d.live, j.job.ID)
 	}
 	d.mu.Unlock()
+	close(j.done)
 	d.running.Done()
 	select {
 	case d.untidy <- struct{}{}:

@@ -1,0 +1,395 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestEachMethodNeedsItsRole(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("role", 3)...)
+	scan := w.look(t)
+	ref := scan.Letters[0].Ref
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		needs auth.Role
+		call  func(admin.Caller) error
+	}{
+		"Queue":        {auth.Operator, func(who admin.Caller) error { _, err := w.Queue(ctx, who, "orders", deadQueue.Name); return err }},
+		"ParkingQueue": {auth.Operator, func(who admin.Caller) error { _, err := w.ParkingQueue(ctx, who, "orders", deadQueue.Name); return err }},
+		"Scan": {auth.Operator, func(who admin.Caller) error {
+			_, err := w.Scan(ctx, who, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 0})
+			return err
+		}},
+		"Kept":        {auth.Operator, func(who admin.Caller) error { _, err := w.Kept(ctx, who, scan.ID); return err }},
+		"Letter":      {auth.Operator, func(who admin.Caller) error { _, err := w.Letter(ctx, who, scan.ID, ref); return err }},
+		"Reveal":      {auth.Admin, func(who admin.Caller) error { _, err := w.Reveal(ctx, who, scan.ID, ref); return err }},
+		"Export":      {auth.Operator, func(who admin.Caller) error { _, err := w.Export(ctx, who, scan.ID, ""); return err }},
+		"PlannedMove": {auth.Operator, func(who admin.Caller) error { _, _, err := w.PlannedMove(ctx, who, "none"); return err }},
+		"a plan of some": {auth.Operator, func(who admin.Caller) error {
+			_, err := w.planMove(t, who, admin.MoveRequest{Scan: scan.ID, Refs: []string{ref}})
+			return err
+		}},
+		"a plan of the whole queue": {auth.Admin, func(who admin.Caller) error { _, err := w.planMove(t, who, admin.MoveRequest{Whole: true}); return err }},
+		"a plan of a discard": {auth.Admin, func(who admin.Caller) error {
+			_, err := w.planMove(t, who, admin.MoveRequest{Do: admin.Discard, Scan: scan.ID, Refs: []string{ref}})
+			return err
+		}},
+		"a plan of an edit": {auth.Admin, func(who admin.Caller) error {
+			_, err := w.planMove(t, who, admin.MoveRequest{Scan: scan.ID, Refs: []string{ref}, Edit: &admin.Edit{MessageID: "x"}})
+			return err
+		}},
+		"a plan that clears first": {auth.Admin, func(who admin.Caller) error {
+			_, err := w.planMove(t, who, admin.MoveRequest{Scan: scan.ID, Refs: []string{ref}, Choices: map[admin.Class]admin.Choice{admin.ClassBlocks: admin.ClearFirst}})
+			return err
+		}},
+		"StartJob":  {auth.Operator, func(who admin.Caller) error { _, err := w.StartJob(ctx, who, admin.StartRequest{}); return err }},
+		"Job":       {auth.Operator, func(who admin.Caller) error { _, err := w.Job(ctx, who, "none"); return err }},
+		"Jobs":      {auth.Operator, func(who admin.Caller) error { _, err := w.Jobs(ctx, who, 1); return err }},
+		"JobItems":  {auth.Operator, func(who admin.Caller) error { _, err := w.JobItems(ctx, who, "none", 0, 1); return err }},
+		"ItemsOf":   {auth.Operator, func(who admin.Caller) error { _, err := w.ItemsOf(ctx, who, "none"); return err }},
+		"PauseJob":  {auth.Operator, func(who admin.Caller) error { return w.PauseJob(ctx, who, "none") }},
+		"ResumeJob": {auth.Operator, func(who admin.Caller) error { return w.ResumeJob(ctx, who, "none") }},
+		"CancelJob": {auth.Operator, func(who admin.Caller) error { return w.CancelJob(ctx, who, "none") }},
+	} {
+		for _, who := range []admin.Caller{viewer, operator, ada} {
+			if got := dedup.KindOf(c.call(who)) == dedup.Forbidden; got == who.Can(c.needs) {
+				t.Errorf("%s by %s is forbidden: %t", name, who.Role, got)
+			}
+		}
+	}
+}
+
+func TestReadOnlyRefusesWhateverTouchesAQueue(t *testing.T) {
+	w := newWard(t, func(d *admin.DeadLettersDeps) { d.ReadOnly = true })
+	w.die("a")
+	_, scan := w.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 1})
+	_, plan := w.planMove(t, ada, admin.MoveRequest{Whole: true})
+	for name, err := range map[string]error{"a look": scan, "a plan": plan, "a pause": w.PauseJob(t.Context(), ada, "x"), "a cancel": w.CancelJob(t.Context(), ada, "x")} {
+		if dedup.KindOf(err) != dedup.Forbidden {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
+	must(t, err)
+	if !strings.Contains(view.WhyNoScan, "read-only") || !strings.Contains(view.WhyNoMove, "read-only") {
+		t.Errorf("%+v", view)
+	}
+}
+
+// silentAudit takes nothing.
+type silentAudit struct{}
+
+func (silentAudit) Record(context.Context, admin.Entry) error { return errors.New("disk full") }
+
+func TestWithoutAnAuditNothingIsLookedAtOrMoved(t *testing.T) {
+	looked := false
+	w := newWard(t)
+	w.die(numbered("audit", 3)...)
+	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
+	must(t, err)
+	deps := w.deps
+	deps.Gate = admin.NewGate(silentAudit{}, w.db, deps.Log)
+	deaf := admin.NewDeadLetters(deps)
+	t.Cleanup(func() { must(t, deaf.Close(context.Background())) })
+	w.each = func() { looked = true }
+	if _, err := deaf.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 1}); dedup.KindOf(err) != dedup.Unavailable {
+		t.Errorf("a look: %v", err)
+	}
+	if _, err := deaf.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm}); dedup.KindOf(err) != dedup.Unavailable {
+		t.Errorf("a start: %v", err)
+	}
+	if looked || len(w.holds(deadQueue.Name)) != 3 {
+		t.Error("messages were taken")
+	}
+}
+
+func TestOperatorsMoveUpToTheirLimit(t *testing.T) {
+	w := newWard(t, func(d *admin.DeadLettersDeps) { d.Config.OperatorLimit = 5 })
+	w.die(numbered("limit", 8)...)
+	scan := w.look(t)
+	if _, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Filter: "reason:rejected"}); dedup.KindOf(err) != dedup.Forbidden {
+		t.Errorf("8 of a limit of 5: %v", err)
+	}
+	var refs []string
+	for _, l := range scan.Letters[:5] {
+		refs = append(refs, l.Ref)
+	}
+	if _, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Refs: refs}); err != nil {
+		t.Errorf("5 of a limit of 5: %v", err)
+	}
+	// A filter also selects what arrives behind the look; the limit holds for it too.
+	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Filter: "id:limit-1*"})
+	must(t, err)
+	w.die("limit-10", "limit-11", "limit-12", "limit-13", "limit-14", "limit-15", "limit-16")
+	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
+	must(t, err)
+	job := w.until(t, id, in(admin.JobDone))
+	if job.Moved != 5 || len(w.holds("orders")) != 5 {
+		t.Errorf("moved %d: %v", job.Moved, w.holds("orders"))
+	}
+}
+
+func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
+	many := int64(1)
+	for name, c := range map[string]struct {
+		change  func(*ward)
+		want    string
+		refused bool
+	}{
+		"nothing":          {func(*ward) {}, "", false},
+		"a missing target": {func(w *ward) { delete(w.facts, "orders") }, "does not exist", true},
+		"no consumer":      {func(w *ward) { w.fact("orders", func(q *dedup.Queue) { q.Consumers = new(int64) }) }, "has no consumer", false},
+		"a competing consumer": {func(w *ward) {
+			w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Consumers = &many })
+		}, "1 consumer take messages", false},
+		"a target that copies what it refuses": {func(w *ward) {
+			w.fact("orders", func(q *dedup.Queue) {
+				q.Policy = map[string]any{"overflow": "reject-publish-dlx", "max-length": int64(9)}
+			})
+		}, "reject-publish-dlx", true},
+		"a target that drops its oldest": {func(w *ward) {
+			w.fact("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-max-length": int64(2)} })
+		}, "pushes out the oldest", true},
+		"a target that refuses what does not fit": {func(w *ward) {
+			w.fact("orders", func(q *dedup.Queue) {
+				q.Arguments = map[string]any{"x-max-length": int64(2), "x-overflow": "reject-publish"}
+			})
+		}, "takes 2 more messages of 3", false},
+		"a broker in alarm": {func(w *ward) {
+			snap := *w.round.Snapshot()
+			snap.Brokers = slices.Clone(snap.Brokers)
+			snap.Brokers[0].State.Nodes = []dedup.Node{{Name: "rabbit@a", MemoryAlarm: true}}
+			w.round.set(&snap)
+		}, "short of memory or disk", true},
+		"a queue that grew":       {func(w *ward) { w.die("more") }, "held 3 messages when it was looked at, and holds 4 now", false},
+		"a target that is stream": {func(w *ward) { w.fact("orders", func(q *dedup.Queue) { q.Type = "stream" }) }, "is a stream", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t)
+			w.die(numbered("guard", 3)...)
+			scan := w.look(t)
+			c.change(w)
+			p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Filter: "id:guard*"})
+			must(t, err)
+			said := ""
+			for _, g := range p.Guards {
+				if c.want != "" && strings.Contains(g.Text, c.want) && g.Blocking == c.refused {
+					said = g.Text
+				}
+			}
+			if (said == "") != (c.want == "") || c.want == "" && len(p.Guards) > 0 {
+				t.Errorf("guards %+v", p.Guards)
+			}
+			_, err = w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+			if got := dedup.KindOf(err) == dedup.Conflict; got != c.refused {
+				t.Errorf("the start was refused: %t, %v", got, err)
+			}
+		})
+	}
+}
+
+func (w *ward) fact(queue string, change func(*dedup.Queue)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.facts[queue]
+	change(&q)
+	w.facts[queue] = q
+}
+
+func TestFromAQueueThatDestroysWhatComesBackOnlyTheWholeIsMoved(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("quorum", 3)...)
+	scan := w.look(t)
+	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Type, q.Arguments = "quorum", map[string]any{"x-delivery-limit": int64(5)} })
+	view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
+	must(t, err)
+	if !strings.Contains(view.WhyNoScan, "delivery limit is 5") || view.WhyNotSelective == "" || view.WhyNoMove != "" {
+		t.Errorf("%+v", view)
+	}
+	for name, req := range map[string]admin.MoveRequest{
+		"a selection": {Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}},
+		"a filter":    {Scan: scan.ID, Filter: "id:quorum-1"},
+		"leaving out": {Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassBlocks: admin.LeaveOut}},
+	} {
+		if _, err := w.planMove(t, ada, req); dedup.KindOf(err) != dedup.Conflict || !strings.Contains(dedup.PublicText(err), "put back") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
+	must(t, err)
+	if p.Selective || p.Confirm != deadQueue.Name || p.Choices[admin.ClassBlocks] != admin.KeepAsIs {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestASelectionOfOneCopyMovesOneCopy(t *testing.T) {
+	w := newWard(t)
+	w.die("twin")
+	w.mu.Lock()
+	w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], w.queues[deadQueue.Name][0], w.queues[deadQueue.Name][0])
+	w.mu.Unlock()
+	w.die(numbered("other", 40)...)
+	scan := w.look(t)
+	job := w.until(t, w.begin(t, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref, scan.Letters[0].Ref}}), in(admin.JobDone))
+	if job.Moved != 2 || job.Why != "" || len(w.holds("orders")) != 2 || len(w.holds(deadQueue.Name)) != 41 {
+		t.Errorf("%q %+v: %v", job.Why, job.Counts, w.holds("orders"))
+	}
+	// Once all that was selected is moved the rest of the queue is not taken.
+	if job.Left > 8 {
+		t.Errorf("%d were looked at in vain", job.Left)
+	}
+}
+
+func TestAStoreThatIsDownPausesTheJobAndLeavesItsMessages(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("down", 100)...)
+	id := w.begin(t, admin.MoveRequest{Whole: true})
+	w.until(t, id, in(admin.JobDone))
+	w.die(numbered("again", 100)...)
+	moved := 0
+	w.each = func() {
+		if moved++; moved == 3 {
+			w.mu.Lock()
+			w.down = true
+			w.mu.Unlock()
+		}
+	}
+	id = w.begin(t, admin.MoveRequest{Whole: true})
+	job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped))
+	if job.State != admin.JobPaused || !strings.Contains(job.Why, "Store shop does not answer") || job.Moved != 12 {
+		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
+	}
+	w.mu.Lock()
+	w.down = false
+	w.mu.Unlock()
+	for err := w.ResumeJob(t.Context(), ada, id); err != nil; err = w.ResumeJob(t.Context(), ada, id) {
+		if dedup.KindOf(err) != dedup.Conflict {
+			t.Fatal(err)
+		}
+	}
+	job = w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
+	if job.State != admin.JobDone || job.Moved != 100 {
+		t.Errorf("%s %q %+v", job.State, job.Why, job.Counts)
+	}
+}
+
+func TestAJournalThatFailsStopsTheJobAndIsToldLater(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("disk", 100)...)
+	batches := 0
+	w.each = func() {
+		w.clock.advance(time.Second)
+		if batches++; batches == 5 {
+			w.broken.set(true)
+		}
+	}
+	id := w.begin(t, admin.MoveRequest{Whole: true})
+	job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
+	if job.State != admin.JobStopped || !strings.Contains(job.Why, "journal") || job.Moved >= 100 {
+		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
+	}
+	if got := len(w.holds("orders")) + len(w.holds(deadQueue.Name)); got != 100 {
+		t.Errorf("%d messages are left", got)
+	}
+	w.broken.set(false)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- w.Run(ctx) }()
+	for kept := (admin.Job{}); kept.State != admin.JobStopped; {
+		var err error
+		if kept, _, err = w.db.Jobs().Job(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	must(t, <-ran)
+}
+
+func TestACanaryThatCannotBeJudgedPausesTheJob(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("quiet", 20)...)
+	id := w.begin(t, admin.MoveRequest{Whole: true, Canary: 3})
+	job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped))
+	if job.State != admin.JobPaused || job.Moved != 3 || job.Canary == nil || job.Canary.Good || job.Canary.None != 3 {
+		t.Fatalf("%s %q %+v, %+v", job.State, job.Why, job.Counts, job.Canary)
+	}
+	must(t, w.CancelJob(t.Context(), operator, id))
+	job = w.until(t, id, in(admin.JobCancelled))
+	if got := len(w.holds("orders")) + len(w.holds(deadQueue.Name)); got != 20 || len(w.holds("orders")) != 3 {
+		t.Errorf("%d messages are left", got)
+	}
+}
+
+func TestWhatMustBeTypedIsAskedForAndChecked(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("typed", 3)...)
+	w.markers["typed-0"], w.markers["typed-1"] = dedup.Done, dedup.Processing
+	scan := w.look(t)
+	one := func(i int) []string { return []string{scan.Letters[i].Ref} }
+	for name, c := range map[string]struct {
+		req  admin.MoveRequest
+		want string
+	}{
+		"one that runs":                    {admin.MoveRequest{Scan: scan.ID, Refs: one(2)}, ""},
+		"one that blocks and is kept so":   {admin.MoveRequest{Scan: scan.ID, Refs: one(1), Choices: map[admin.Class]admin.Choice{admin.ClassBlocks: admin.KeepAsIs}}, deadQueue.Name},
+		"a discard":                        {admin.MoveRequest{Do: admin.Discard, Scan: scan.ID, Refs: one(2)}, deadQueue.Name},
+		"one of done work, cleared first":  {admin.MoveRequest{Scan: scan.ID, Refs: one(0), Choices: map[admin.Class]admin.Choice{admin.ClassSkipped: admin.ClearFirst}}, "typed-0"},
+		"the whole of a short queue":       {admin.MoveRequest{Whole: true}, ""},
+		"the whole, with those that block": {admin.MoveRequest{Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassBlocks: admin.KeepAsIs}}, deadQueue.Name},
+	} {
+		p, err := w.planMove(t, ada, c.req)
+		must(t, err)
+		if p.Confirm != c.want {
+			t.Errorf("%s: %q must be typed", name, p.Confirm)
+		}
+		if c.want == "" {
+			continue
+		}
+		if _, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: "yes"}); dedup.KindOf(err) != dedup.Invalid {
+			t.Errorf("%s started without it: %v", name, err)
+		}
+	}
+}
+
+func TestAnOverduePlanAndOneWithoutAReasonAreNotStarted(t *testing.T) {
+	w := newWard(t)
+	w.die("late")
+	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
+	must(t, err)
+	if _, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: "  ", Confirm: p.Confirm}); dedup.KindOf(err) != dedup.Invalid {
+		t.Errorf("without a reason: %v", err)
+	}
+	w.clock.advance(admin.PlanLife + time.Second)
+	if _, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm}); dedup.KindOf(err) != dedup.Conflict {
+		t.Errorf("an overdue plan: %v", err)
+	}
+	if _, _, err := w.PlannedMove(t.Context(), ada, p.ID); dedup.KindOf(err) != dedup.NotFound {
+		t.Errorf("an overdue plan is shown: %v", err)
+	}
+}
+
+func TestNeitherJournalNorAuditHoldsABody(t *testing.T) {
+	w := newWard(t)
+	w.die("secret-1")
+	w.mu.Lock()
+	w.queues[deadQueue.Name][0].Body = []byte(`{"canary":"BODY-CANARY"}`)
+	w.queues[deadQueue.Name][0].Headers["note"] = "HEADER-CANARY"
+	w.mu.Unlock()
+	scan := w.look(t)
+	_, err := w.Reveal(t.Context(), ada, scan.ID, scan.Letters[0].Ref)
+	must(t, err)
+	id := w.begin(t, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Edit: &admin.Edit{Body: []byte("EDIT-CANARY"), Headers: map[string]string{"note": "EDIT-CANARY"}}})
+	w.until(t, id, in(admin.JobDone))
+	if found := grepFolder(t, w.dir, "BODY-CANARY", "HEADER-CANARY", "EDIT-CANARY"); found != "" {
+		t.Errorf("%s is on disk", found)
+	}
+}

@@ -1,0 +1,102 @@
+package admin
+
+import (
+	"testing"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestExceptionsAreReadFromTheHeadersOfFrameworks(t *testing.T) {
+	for name, c := range map[string]struct {
+		headers       map[string]any
+		body, typ     string
+		kind, failure string
+	}{
+		"Spring AMQP": {
+			headers: map[string]any{"x-exception-message": "out of stock", "x-exception-stacktrace": "org.shop.StockException: out of stock\n\tat org.shop.A.b(A.java:1)"},
+			kind:    "org.shop.StockException", failure: "out of stock",
+		},
+		"Spring AMQP wraps the cause": {
+			headers: map[string]any{"x-exception-stacktrace": "org.springframework.amqp.rabbit.support.ListenerExecutionFailedException: Listener threw exception\n\tat x"},
+			kind:    "org.springframework.amqp.rabbit.support.ListenerExecutionFailedException",
+			failure: "org.springframework.amqp.rabbit.support.ListenerExecutionFailedException: Listener threw exception",
+		},
+		"Spring Cloud Stream": {headers: map[string]any{"x-exception-fqcn": "java.io.IOException", "x-exception-message": "gone"}, kind: "java.io.IOException", failure: "gone"},
+		"MassTransit":         {headers: map[string]any{"MT-Fault-ExceptionType": "System.TimeoutException", "MT-Fault-Message": "late"}, kind: "System.TimeoutException", failure: "late"},
+		"NServiceBus":         {headers: map[string]any{"NServiceBus.ExceptionInfo.ExceptionType": "System.Exception", "NServiceBus.ExceptionInfo.Message": "broken"}, kind: "System.Exception", failure: "broken"},
+		"Rebus": {
+			headers: map[string]any{"rbs2-error-details": "1 unhandled exceptions: 11/21/2026: System.InvalidOperationException: no\r\n at x"},
+			kind:    "System.InvalidOperationException", failure: "1 unhandled exceptions: 11/21/2026: System.InvalidOperationException: no",
+		},
+		"EasyNetQ": {
+			typ: "EasyNetQ.SystemMessages.Error:EasyNetQ", body: `{"Exception":"System.Exception: boom\n at x","Message":"{}"}`,
+			kind: "System.Exception", failure: "System.Exception: boom",
+		},
+		"by hand":              {headers: map[string]any{"error": []byte("ValueError: bad amount"), "error_message": "bad amount"}, kind: "ValueError", failure: "bad amount"},
+		"only a text":          {headers: map[string]any{"x-error": "nobody knows"}, failure: "nobody knows"},
+		"a table is no text":   {headers: map[string]any{"exception": map[string]any{"a": 1}}},
+		"nothing":              {},
+		"a hostile long trace": {headers: map[string]any{"exception": string(make([]byte, 1<<20))}, failure: string(make([]byte, longestFailure)) + "…"},
+	} {
+		m := dedup.Message{Body: []byte(c.body)}
+		m.Headers, m.Type = c.headers, c.typ
+		kind, failure := exceptionOf(m)
+		if kind != c.kind || failure != c.failure {
+			t.Errorf("%s: %q, %.80q", name, kind, failure)
+		}
+	}
+}
+
+func TestTheTargetIsTheSourceQueueThatTheMessageDiedInLast(t *testing.T) {
+	l := line{pipeline: dedup.Pipeline{Queues: []string{"orders", "orders.slow"}}}
+	l.dead.Name = "orders.dead"
+	for name, c := range map[string]struct {
+		deaths []dedup.Death
+		target string
+	}{
+		"the newest death":                     {[]dedup.Death{{Queue: "orders"}, {Queue: "orders.slow"}}, "orders"},
+		"a delay queue is passed over":         {[]dedup.Death{{Queue: "orders.retry"}, {Queue: "orders.slow"}}, "orders.slow"},
+		"a queue of another pipeline":          {[]dedup.Death{{Queue: "payments"}}, "payments"},
+		"no death":                             {nil, ""},
+		"it died in the dead-letter queue":     {[]dedup.Death{{Queue: "orders.dead"}}, ""},
+		"and before that in a source queue":    {[]dedup.Death{{Queue: "orders.dead"}, {Queue: "orders"}}, "orders"},
+		"a death without a queue says nothing": {[]dedup.Death{{Reason: "rejected"}}, ""},
+	} {
+		target, why := l.targetOf(dedup.DeadLetter{Deaths: c.deaths})
+		if target != c.target || (target == "") != (why != "") {
+			t.Errorf("%s: %q, %q", name, target, why)
+		}
+	}
+}
+
+func TestChoicesByClass(t *testing.T) {
+	all := chosen(nil, true)
+	for class, want := range map[Class]Choice{
+		ClassRuns: KeepAsIs, ClassLastAttempt: KeepAsIs, ClassMayRunTwice: KeepAsIs, ClassSkipped: KeepAsIs,
+		ClassSwallowed: LeaveOut, ClassBlocks: LeaveOut, ClassUnknown: LeaveOut,
+	} {
+		if all[class] != want {
+			t.Errorf("%s: %s by default", class, all[class])
+		}
+		if got := chosen(nil, false)[class]; got != KeepAsIs {
+			t.Errorf("%s: %s where nothing can be left out", class, got)
+		}
+	}
+	clear := map[Class]Choice{ClassSwallowed: ClearFirst, ClassSkipped: ClearFirst}
+	for name, c := range map[string]struct {
+		p      Prediction
+		single bool
+		want   Choice
+	}{
+		"a marker that stands in the way is cleared":       {Prediction{Class: ClassSwallowed, ClearFirst: true}, false, ClearFirst},
+		"one that cannot be cleared keeps its message":     {Prediction{Class: ClassSwallowed}, false, LeaveOut},
+		"done work is not cleared in bulk":                 {Prediction{Class: ClassSkipped, ClearDone: true}, false, LeaveOut},
+		"done work is cleared for one message":             {Prediction{Class: ClassSkipped, ClearDone: true}, true, ClearFirst},
+		"a class that nothing is said of is left as it is": {Prediction{Class: ClassRuns}, false, KeepAsIs},
+	} {
+		got, why := choiceOf(c.p, chosen(clear, true), c.single)
+		if got != c.want || (got == LeaveOut) != (why != "") {
+			t.Errorf("%s: %s, %q", name, got, why)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package admin
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// needs returns the role that may carry the plan out.
+func (pl *planning) needs() auth.Role {
+	req := pl.plan.Request
+	switch {
+	case req.Do != Requeue, req.Whole, req.Edit != nil,
+		pl.plan.Matching > pl.letters.deps.Config.OperatorLimit,
+		slices.Contains(slices.Collect(maps.Values(pl.plan.Choices)), ClearFirst):
+		return auth.Admin
+	}
+	return auth.Operator
+}
+
+// park names the parking queue of a discard. It is declared when the job starts: a plan changes nothing.
+func (pl *planning) park(ctx context.Context) error {
+	if pl.plan.Request.Do != Discard {
+		return nil
+	}
+	parking, err := dedup.ParkingQueue(pl.line.dead.QueueRef)
+	if err != nil {
+		return err
+	}
+	pl.plan.Parking = parking.Name
+	q, err := pl.line.live(ctx, parking)
+	switch {
+	case dedup.KindOf(err) == dedup.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	if why := dedup.MayDrop(q); why != "" {
+		pl.plan.Guards = append(pl.plan.Guards, Guard{Blocking: true, Text: "The parking queue could lose what is put there: " + why + "; take its policies off"})
+	}
+	return nil
+}
+
+// manyMessages is from how many messages on the name of the queue must be typed.
+const manyMessages = 100
+
+// confirm returns what must be typed.
+func (pl *planning) confirm() string {
+	p := pl.plan
+	queue := p.Source.Name
+	if !plain(queue) || len(queue) > 128 {
+		queue = "move"
+	}
+	if len(pl.selected) == 1 && len(p.Request.Refs) == 1 {
+		letter := pl.selected[0]
+		if choice, _ := choiceOf(letter.Prediction, p.Choices, true); p.Request.Do == Requeue && choice == ClearFirst && letter.Prediction.ClearDone && letter.Marker != nil {
+			return confirmation(*letter.Marker)
+		}
+	}
+	keptUnsafe := slices.ContainsFunc(unsafeClasses(), func(c Class) bool {
+		return p.Request.Do == Requeue && p.Choices[c] == KeepAsIs && (p.Classes[c] > 0 || p.Request.Whole)
+	})
+	if p.Matching > manyMessages || p.Request.Whole && p.Ready > manyMessages || p.Request.Do == Discard || keptUnsafe {
+		return queue
+	}
+	return ""
+}
+
+// takes estimates how long the plan takes at its rate, with the time for which the first messages are watched.
+func (pl *planning) takes() time.Duration {
+	p := pl.plan
+	n := float64(p.Matching)
+	if p.Request.Whole {
+		n = float64(p.Ready)
+	}
+	const unlimited = 5000 // about what one node confirms per second
+	rate := p.rate()
+	if rate == 0 {
+		rate = unlimited
+	}
+	takes := time.Duration(n / rate * float64(time.Second))
+	if p.Request.Canary > 0 {
+		takes += pl.line.patience(pl.letters.deps.Watch)
+	}
+	return takes.Round(time.Second)
+}
+
+// rate returns the most messages per second; 0 for no limit.
+func (p MovePlan) rate() float64 {
+	switch {
+	case p.Request.Rate < 0:
+		return 0
+	case p.Request.Rate == 0:
+		return DefaultRate
+	}
+	return p.Request.Rate
+}
