@@ -55,7 +55,7 @@ func Predict(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 	case m == nil:
 		return free(s, nil, l, "it has no marker")
 	case m.State == dedup.StateUnknown:
-		return because(ClassUnknown, "its marker cannot be decoded: "+orUnsaid(m.Detail))
+		return because(ClassUnknown, undecoded(m))
 	case m.CounterAlone():
 		return free(s, m, l, "it has no marker, only a retry counter")
 	case len(s.States) > 0 && !shown(s, m.State):
@@ -160,7 +160,7 @@ func free(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, why string) Predicti
 	case last:
 		return because(ClassLastAttempt, why, "consumers give a message up at its first failure, and ack it without its work")
 	case s.OnFail == "ack" && !s.Transactional:
-		return because(ClassLastAttempt, why, "consumers ack what fails: if it fails once more it is gone")
+		return because(ClassLastAttempt, why, "consumers ack what fails: if it fails, it is gone")
 	}
 	p := because(ClassRuns, why)
 	if m != nil && m.State == dedup.Processing {
@@ -228,11 +228,15 @@ func shown(s dedup.Scheme, state dedup.State) bool {
 	return false
 }
 
-func orUnsaid(detail string) string {
-	if detail == "" {
-		return "it does not look like one of this scheme"
+// undecoded says why nothing is known of a marker. Without a key there is none: the store cannot hold the id.
+func undecoded(m *dedup.Sighting) string {
+	switch {
+	case m.Key == "" && m.TooLong == "":
+		return "it cannot be looked up: " + m.Detail
+	case m.Detail == "":
+		return "its marker cannot be decoded: it does not look like one of this scheme"
 	}
-	return detail
+	return "its marker cannot be decoded: " + m.Detail
 }
 
 func times(n int64) string {

@@ -100,7 +100,7 @@ func TestPredict(t *testing.T) {
 		{"no marker and older than the window may run twice", textStatus(), nil, old, admin.ClassMayRunTwice, "", "25 h old"},
 		{"no marker and no age may run twice", textStatus(), nil, ageless, admin.ClassMayRunTwice, "", "does not tell its age"},
 		{"no row and no age runs where rows stay", statusName(), nil, ageless, admin.ClassRuns, "", "it has no marker"},
-		{"no row runs once where failures are acked", statusCode(), nil, young, admin.ClassLastAttempt, "", "if it fails once more it is gone"},
+		{"no row runs once where failures are acked", statusCode(), nil, young, admin.ClassLastAttempt, "", "if it fails, it is gone"},
 		{"no row runs where a failure rolls it back", with(statusCode(), func(s *dedup.Scheme) { s.Transactional = true }), nil, young, admin.ClassRuns, "", ""},
 		{"processing blocks where hits are nacked", textStatus(), marked(dedup.Processing, 5*time.Minute), young, admin.ClassBlocks, "f", "until the marker ends at 12:05:00 UTC"},
 		{"processing blocks for ever without expiry", textStatus(), marked(dedup.Processing, 0), young, admin.ClassBlocks, "f", "never ends by itself"},

@@ -113,6 +113,7 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 			r.StoreFailed = dedup.PublicText(err)
 		}
 	}
+	first := make(map[string]*Predicted, len(letters))
 	for i := range r.Letters {
 		x := &r.Letters[i]
 		if r.StoreFailed != "" {
@@ -122,9 +123,20 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 			x.BusinessKey = x.Marker.BusinessKey
 		}
 		x.Prediction = Predict(scheme, x.Marker, facts[i])
+		if other := first[x.ID]; other == nil {
+			first[x.ID] = x
+		} else if x.ID != "" && other.writes(scheme) {
+			x.Prediction = because(ClassUnknown, "another of these messages, before it, has the same id: what becomes of this one depends on what becomes of that one")
+		}
 		r.Classes[x.Class]++
 	}
 	return r, nil
+}
+
+// writes reports whether a message changes the marker of its id when it is sent again, so that a copy of it finds another one.
+func (x *Predicted) writes(s dedup.Scheme) bool {
+	runs := x.Class == ClassRuns || x.Class == ClassLastAttempt || x.Class == ClassMayRunTwice
+	return runs && s.Kind != "" && !s.Lock
 }
 
 func (l preflightPipeline) facts(letter *dedup.DeadLetter, at time.Time) LetterFacts {

@@ -58,13 +58,14 @@ func TestAPreflightJoinsLettersAndMarkers(t *testing.T) {
 	letters := []dedup.DeadLetter{
 		deadLetter("done", noon, nil), deadLetter("", noon, nil), deadLetter("busy", noon, nil), deadLetter("none", noon, nil), deadLetter("busy", noon, nil),
 		deadLetter("old", noon.Add(-48*time.Hour), nil), deadLetter("dated by its death", time.Time{}, map[string]any{"x-death": []any{map[string]any{"queue": "q", "reason": "rejected", "count": int64(1), "time": noon}}}),
-		deadLetter("made tomorrow", noon.Add(48*time.Hour), nil),
+		deadLetter("made tomorrow", noon.Add(48*time.Hour), nil), deadLetter("none", noon, nil), deadLetter("", noon, nil),
 	}
 	got, err := preflighter(t, c).Preflight(t.Context(), "orders", letters, noon)
 	if err != nil || got.StoreFailed != "" {
 		t.Fatal(got, err)
 	}
-	want := []admin.Class{admin.ClassSkipped, admin.ClassMayRunTwice, admin.ClassBlocks, admin.ClassRuns, admin.ClassBlocks, admin.ClassMayRunTwice, admin.ClassRuns, admin.ClassMayRunTwice}
+	want := []admin.Class{admin.ClassSkipped, admin.ClassMayRunTwice, admin.ClassBlocks, admin.ClassRuns, admin.ClassBlocks, admin.ClassMayRunTwice, admin.ClassRuns, admin.ClassMayRunTwice,
+		admin.ClassUnknown, admin.ClassMayRunTwice}
 	for i, l := range got.Letters {
 		if l.Class != want[i] {
 			t.Errorf("%q: %s (%s), want %s", letters[i].MessageID, l.Class, l.Why(), want[i])
@@ -73,10 +74,13 @@ func TestAPreflightJoinsLettersAndMarkers(t *testing.T) {
 	if x := got.Letters[2]; x.BusinessKey != "order:1" || x.Marker != busy || x.ID != "busy" || x.Until.IsZero() {
 		t.Errorf("%+v", x)
 	}
+	if x := got.Letters[8]; !strings.Contains(x.Why(), "same id") {
+		t.Errorf("a copy: %+v", x)
+	}
 	if x := got.Letters[1]; x.ID != "" || x.NoID == "" || x.Marker != nil {
 		t.Errorf("without an id: %+v", x)
 	}
-	if got.Classes[admin.ClassBlocks] != 2 || got.Classes[admin.ClassMayRunTwice] != 3 || got.Classes[admin.ClassRuns] != 2 || len(got.Classes) != 4 {
+	if got.Classes[admin.ClassBlocks] != 2 || got.Classes[admin.ClassMayRunTwice] != 4 || got.Classes[admin.ClassRuns] != 2 || len(got.Classes) != 5 {
 		t.Errorf("tally %v", got.Classes)
 	}
 	if len(c.asked) != 1 || slices.Contains(c.asked[0], "") {

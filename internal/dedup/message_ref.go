@@ -100,16 +100,8 @@ func (w refWriter) field(v any) {
 	case bool:
 		w.tag('t')
 		w.tag(map[bool]byte{true: 1}[v])
-	case float32:
-		w.tag('f')
-		w.number(uint64(math.Float32bits(v)))
-	case float64:
-		w.tag('d')
-		w.number(math.Float64bits(v))
-	case Decimal:
-		w.tag('D')
-		w.tag(v.Scale)
-		w.number(uint64(v.Value))
+	case float32, float64, Decimal:
+		w.fraction(v)
 	case string:
 		w.tag('S')
 		w.text(v)
@@ -133,6 +125,22 @@ func (w refWriter) field(v any) {
 		w.tag(0)
 		w.text(fmt.Sprintf("%T", v))
 		w.text(fmt.Sprintf("%#v", v))
+	}
+}
+
+// fraction writes the bits of a number with a fraction, so that NaN equals itself and 0 is not -0.
+func (w refWriter) fraction(v any) {
+	switch v := v.(type) {
+	case float32:
+		w.tag('f')
+		w.number(uint64(math.Float32bits(v)))
+	case float64:
+		w.tag('d')
+		w.number(math.Float64bits(v))
+	case Decimal:
+		w.tag('D')
+		w.tag(v.Scale)
+		w.number(uint64(v.Value))
 	}
 }
 

@@ -18,13 +18,17 @@ type finding struct {
 	found  []*dedup.Sighting
 }
 
-func newFinding(ids []string) (*finding, error) {
+func newFinding(store string, ids []string) (*finding, error) {
 	if len(ids) > mostFindable {
 		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("%d ids were asked for; at most %d are looked for at once", len(ids), mostFindable)}
 	}
 	f := &finding{places: make(map[string][]int, len(ids)), found: make([]*dedup.Sighting, len(ids))}
 	for i, id := range ids {
-		if f.places[id] == nil && id != "" {
+		switch {
+		case len(id) > dedup.LongestID:
+			f.found[i] = cannotHold(store, "", fmt.Sprintf("the id has %d bytes; at most %d are looked for", len(id), dedup.LongestID))
+			continue
+		case f.places[id] == nil && id != "":
 			f.unique = append(f.unique, id)
 		}
 		f.places[id] = append(f.places[id], i)
@@ -37,15 +41,6 @@ func (f *finding) is(id string, s *dedup.Sighting) {
 	for _, i := range f.places[id] {
 		f.found[i] = s
 	}
-}
-
-// of returns what was found under an id so far.
-func (f *finding) of(id string) *dedup.Sighting {
-	places := f.places[id]
-	if len(places) == 0 {
-		return nil
-	}
-	return f.found[places[0]]
 }
 
 // cannotHold is the sighting of an id that the store cannot hold: a consumer that writes it fails.

@@ -23,7 +23,7 @@ func (s *redisStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting,
 	if !s.layout.findable() {
 		return nil, s.unsearchable()
 	}
-	f, err := newFinding(ids)
+	f, err := newFinding(s.Name(), ids)
 	if err != nil || len(f.unique) == 0 {
 		return findingsOf(f, err)
 	}
@@ -64,7 +64,6 @@ type sought struct {
 	value             redis.Cmder
 	expiry            *redis.IntCmd
 	retry             *redis.StringCmd
-	lasts             *redis.IntCmd
 }
 
 // part looks for a few ids. A value stands before its expiry: one that changes in between goes with a later expiry, and

@@ -26,9 +26,6 @@ const rowsMarkers = "markers"
 // retakesNever is the value of Config.Retakes that says that consumers leave a row alone that they find.
 const retakesNever = "never"
 
-// onFailedRun is the value of Config.OnFailed that says that consumers take a failed marker again.
-const onFailedRun = "run"
-
 // mostRows is the most rows that one query of a walk may ask for.
 const mostRows = 20_000
 

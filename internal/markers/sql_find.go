@@ -25,7 +25,7 @@ const (
 // Find returns the rows of the messages with these ids as they are now. The server itself compares, so that an id finds the
 // row that a consumer's INSERT would hit, also where the collation takes two ids for one. It reads the watched columns alone.
 func (s *sqlStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error) {
-	f, err := newFinding(ids)
+	f, err := newFinding(s.Name(), ids)
 	if err != nil || len(f.unique) == 0 {
 		return findingsOf(f, err)
 	}

@@ -256,6 +256,9 @@ func (c Config) server() string {
 	return fmt.Sprintf("%s/%d", addr, o.DB)
 }
 
+// onFailedRun is the value of Config.OnFailed that says that consumers take a failed marker again.
+const onFailedRun = "run"
+
 // onFailed checks what consumers do with a failed marker; it may be left out.
 func (p *problems) onFailed(c Config) {
 	if c.OnFailed == "" {

@@ -2,7 +2,6 @@ package requeue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -217,49 +216,4 @@ func (p *pass) watchBlocked(now time.Time) {
 	case now.Sub(p.blockedSince) >= p.MaxBlocked:
 		p.drain(StopBlocked, "the broker did not read what was published to it for too long: "+why, nil)
 	}
-}
-
-// putBack ends the pass: what has no answer is not known, and all that has not moved goes back, in the order in which it came.
-func (p *pass) putBack() {
-	for _, it := range p.flying {
-		p.record(it, Unknown, "it was published, and no answer came: it may be at its target as well")
-	}
-	p.cancel()
-	close(p.sent)
-	if p.sourceLost {
-		p.ackLost = true
-		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
-	}
-	p.stages.Wait()
-	if !p.sourceLost {
-		p.release()
-	}
-	_ = p.sink.Close()
-	p.ear.Wait()
-}
-
-// release puts everything in hand back and closes the source. Only a close in order says that the broker has read the last acks.
-func (p *pass) release() {
-	var err error
-	for _, tag := range p.hand.tags() {
-		if err = p.source.Release(tag); err != nil {
-			break
-		}
-	}
-	p.ackLost = errors.Join(err, p.source.Close()) != nil
-}
-
-// suspect names the message that a lost connection may be due to, when there was but one on its way.
-func (p *pass) suspect() string {
-	if len(p.flying) != 1 {
-		return ""
-	}
-	return fmt.Sprintf(": each time with message %s on its way to queue %q", p.flying[0].letter.Ref, p.flying[0].decision.Target)
-}
-
-func lostAnswer(text string) error {
-	if text == "" {
-		return errNoAnswer
-	}
-	return errors.New(text)
 }

@@ -2,6 +2,8 @@ package requeue
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -103,4 +105,52 @@ func (p *pass) run(ctx context.Context) {
 	p.ear.Go(func() { p.listen(context.WithoutCancel(ctx)) })
 	p.move(ctx)
 	p.putBack()
+}
+
+// putBack ends the pass: what has no answer is not known, and all that has not moved goes back, in the order in which it came.
+func (p *pass) putBack() {
+	for _, it := range p.flying {
+		p.record(it, Unknown, "it was published, and no answer came: it may be at its target as well")
+	}
+	p.cancel()
+	close(p.sent)
+	if p.sourceLost {
+		p.ackLost = true
+		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
+	}
+	p.stages.Wait()
+	if !p.sourceLost {
+		p.release()
+	}
+	_ = p.sink.Close()
+	p.ear.Wait()
+}
+
+// release puts everything in hand back and closes the source. Only a close in order says that the broker has read the last acks.
+func (p *pass) release() {
+	var err error
+	for _, tag := range p.hand.tags() {
+		if err = p.source.Release(tag); err != nil {
+			break
+		}
+	}
+	p.ackLost = errors.Join(err, p.source.Close()) != nil
+}
+
+// suspect names the message that a lost connection may be due to, when there was but one on its way.
+func (p *pass) suspect() string {
+	if len(p.flying) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("; the last one while message %s was on its way to queue %q", p.flying[0].letter.Ref, p.flying[0].decision.Target)
+}
+
+// errNoAnswer stands for the end of a connection that nobody explained.
+var errNoAnswer = errors.New("the broker ended the connection without an answer to what was published")
+
+func lostAnswer(text string) error {
+	if text == "" {
+		return errNoAnswer
+	}
+	return errors.New(text)
 }

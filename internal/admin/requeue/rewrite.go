@@ -3,6 +3,7 @@ package requeue
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,9 +83,12 @@ func (r rewriter) sign(headers map[string]any, letter dedup.DeadLetter, now time
 func signDeaths(headers map[string]any, letter dedup.DeadLetter) {
 	kept, _ := letter.Headers[dedup.HeaderOriginalDeath].(string)
 	before := dedup.DecodeDeaths(kept)
-	now, _ := dedup.DeathsOf(letter.Headers)
+	var since []dedup.Death
+	if letter.Headers[dedup.HeaderDeaths] != nil || letter.Headers[dedup.HeaderFirstDeathQueue] != nil {
+		since = letter.Deaths // else it has not died since
+	}
 	delete(headers, dedup.HeaderOriginalDeath)
-	if text := dedup.EncodeDeaths(append(now, before...)); text != "" {
+	if text := dedup.EncodeDeaths(slices.Concat(since, before)); text != "" {
 		headers[dedup.HeaderOriginalDeath] = text
 	}
 }

@@ -2,7 +2,6 @@ package requeue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,7 +34,7 @@ func Run(ctx context.Context, ends Ends, cfg Config, decide Decider, report func
 	}
 	r.run(ctx)
 	if err := r.reporter.close(); err != nil && r.err == nil {
-		r.result.Stop, r.result.Text, r.err = StopReport, stopTexts[StopReport], err
+		r.result.Stop, r.result.Text, r.err = StopReport, StopReport.Text(), err
 	}
 	return r.result, r.err
 }
@@ -98,7 +97,7 @@ func (r *runner) stop(why Stop, text string, err error) {
 		return
 	}
 	if text == "" {
-		text = stopTexts[why]
+		text = why.Text()
 	}
 	r.result.Stop, r.result.Text, r.err = why, text, err
 }
@@ -194,22 +193,3 @@ func (r *runner) pause(ctx context.Context, attempt int) bool {
 	}
 	return false
 }
-
-// stopTexts say in words why a run stopped.
-var stopTexts = map[Stop]string{
-	StopLimit:      "as many messages were taken as were ready when it began",
-	StopEmpty:      "the queue has no more messages ready",
-	StopCancelled:  "it was told to stop",
-	StopBounced:    "a message that this run had sent came back: everything behind it in the queue is newer than the run",
-	StopHeld:       "too many messages that are left out would have to be held",
-	StopTarget:     "too many messages could not be sent to their target",
-	StopBlocked:    "the broker did not read what was published to it for too long",
-	StopAge:        "a message has been held for so long that the broker would soon take it away",
-	StopFragile:    "the queue would destroy a message if it came back a few more times",
-	StopDecide:     "it could not be decided what becomes of the messages",
-	StopReport:     "what became of the messages could not be taken down",
-	StopConnection: "the broker could not be reached for too long",
-}
-
-// errNoAnswer stands for the end of a connection that nobody explained.
-var errNoAnswer = errors.New("the broker ended the connection without an answer to what was published")

@@ -42,8 +42,8 @@ type Settled struct {
 	Counts Counts
 }
 
-// Counts are how many messages went where. Every message that was taken is in one of them: when a connection has ended, all but
-// those that moved are counted anew, for they are taken again.
+// Counts are how many messages went where. Those that were put back before anything was done with them are in none. When a connection
+// has ended, all but those that moved are counted anew, for they are taken again.
 type Counts struct {
 	Moved int64
 	// Repeated are moves of messages that had moved before, and came again because their ack was lost with a connection: so many
@@ -80,35 +80,6 @@ func (c *Counts) add(o Outcome) {
 // kept is how many messages are in hand because they were to stay; failed how many because they could not be published.
 func (c *Counts) kept() int64   { return c.Left + c.Bounced + c.Guarded }
 func (c *Counts) failed() int64 { return c.Returned + c.Rejected }
-
-// A Stop is why a run ended.
-type Stop string
-
-// The reasons. After all but StopLimit and StopEmpty there may be more to move, and Run may be called again with the same name.
-const (
-	// StopLimit: as many messages were taken as were ready when it began. StopEmpty: the queue has no more.
-	StopLimit Stop = "limit"
-	StopEmpty Stop = "empty"
-	// StopCancelled: its context has ended.
-	StopCancelled Stop = "cancelled"
-	// StopBounced: a message that it had sent came back. Everything behind it in the queue is newer than the run.
-	StopBounced Stop = "bounced"
-	// StopHeld: too many messages that are left out would have to be kept in hand.
-	StopHeld Stop = "held"
-	// StopTarget: a target takes nothing, or too many messages could not be published.
-	StopTarget Stop = "target"
-	// StopBlocked: the broker read nothing that was published for too long, as it does when it is short of memory or disk.
-	StopBlocked Stop = "blocked"
-	// StopAge: a message has been in hand for so long that the broker would soon take it away.
-	StopAge Stop = "age"
-	// StopFragile: the queue would destroy a message that comes back a few more times.
-	StopFragile Stop = "fragile"
-	// StopDecide: nobody could say what becomes of the messages. StopReport: nobody could take down what became of them.
-	StopDecide Stop = "decide"
-	StopReport Stop = "report"
-	// StopConnection: the broker could not be reached for too long, or every connection to it ended at once.
-	StopConnection Stop = "connection"
-)
 
 // A Result is how a run ended.
 type Result struct {

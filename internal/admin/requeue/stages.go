@@ -16,26 +16,10 @@ func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 	defer close(p.taken)
 	opened := time.Now()
 	for p.end = StopLimit; limit > 0; limit-- {
-		if p.hand.reach(ctx) != nil {
+		d, ok := p.next(ctx, opened)
+		if !ok {
 			return
 		}
-		d, err := p.source.Next(ctx)
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF) && p.losses > 0 && time.Since(opened) < p.Linger:
-			sleep(ctx, lingerEvery)
-			limit++
-			continue
-		case errors.Is(err, io.EOF):
-			p.end = StopEmpty
-			return
-		case ctx.Err() != nil:
-			return
-		default:
-			p.halts <- halt{lost: fmt.Errorf("take a message: %w", err)}
-			return
-		}
-		p.hand.take(d.Tag, len(d.Body), time.Now())
 		if p.DeliveryLimit > 0 && dedup.Returns(d.Headers) >= p.DeliveryLimit-2 {
 			p.halts <- halt{stop: StopFragile}
 			return
@@ -52,6 +36,29 @@ func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 			return
 		}
 	}
+}
+
+// next takes one message in hand. It is false when no more come, after it has said why.
+func (p *pass) next(ctx context.Context, opened time.Time) (dedup.Delivery, bool) {
+	for ; p.hand.reach(ctx) == nil; sleep(ctx, lingerEvery) {
+		d, err := p.source.Next(ctx)
+		switch {
+		case err == nil:
+			p.hand.take(d.Tag, len(d.Body), time.Now())
+			return d, true
+		case errors.Is(err, io.EOF):
+			if p.losses == 0 || time.Since(opened) >= p.Linger {
+				p.end = StopEmpty
+				return dedup.Delivery{}, false
+			}
+		case ctx.Err() != nil:
+			return dedup.Delivery{}, false
+		default:
+			p.halts <- halt{lost: fmt.Errorf("take a message: %w", err)}
+			return dedup.Delivery{}, false
+		}
+	}
+	return dedup.Delivery{}, false
 }
 
 // lingerEvery is how often an empty queue is looked at again after a lost connection.

@@ -1,0 +1,141 @@
+package requeue_test
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A modelSource is a channel that gets or consumes.
+type modelSource struct {
+	conn  *modelConn
+	queue *modelQueue
+	take  requeue.Taking
+	tag   uint64
+	held  map[uint64]*modelMessage
+}
+
+func (s *modelSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	m := s.conn.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step()
+	for {
+		if s.take.Single {
+			s.conn.flushAll() // a get is answered after all that was written before it
+		} else {
+			s.conn.flushSome()
+		}
+		switch {
+		case s.conn.dead:
+			return dedup.Delivery{}, errClosed
+		case ctx.Err() != nil:
+			return dedup.Delivery{}, ctx.Err()
+		case len(s.held) >= s.take.Held && len(s.conn.wire) > 0:
+			s.conn.flushAll()
+		case len(s.held) >= s.take.Held:
+			if err := m.await(ctx, time.Hour); err != nil {
+				return dedup.Delivery{}, err
+			}
+		case len(s.queue.ready) == 0:
+			return dedup.Delivery{}, io.EOF
+		default:
+			return s.deliver(), nil
+		}
+	}
+}
+
+func (s *modelSource) deliver() dedup.Delivery {
+	msg := s.queue.ready[0]
+	s.queue.ready = s.queue.ready[1:]
+	s.tag++
+	s.held[s.tag] = msg
+	return dedup.Delivery{Message: msg.message, Tag: s.tag, Left: -1}
+}
+
+func (s *modelSource) Ack(tag uint64) error {
+	return s.write(func() {
+		if _, ok := s.held[tag]; !ok {
+			s.conn.m.violate("acked tag %d, which it does not hold", tag)
+			s.conn.end()
+			return
+		}
+		delete(s.held, tag)
+	})
+}
+
+func (s *modelSource) Release(tag uint64) error {
+	return s.write(func() {
+		msg, ok := s.held[tag]
+		if !ok {
+			s.conn.m.violate("released tag %d, which it does not hold", tag)
+			s.conn.end()
+			return
+		}
+		delete(s.held, tag)
+		s.queue.putBack(msg)
+	})
+}
+
+func (s *modelSource) write(act func()) error {
+	m := s.conn.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step()
+	if s.conn.dead {
+		return errClosed
+	}
+	s.conn.wire = append(s.conn.wire, act)
+	s.conn.flushSome()
+	m.broadcast()
+	return nil
+}
+
+// returnAll puts back what the source held, or has the broker notice later that its connection has ended.
+func (s *modelSource) returnAll() {
+	back := slices.Collect(maps.Values(s.held))
+	clear(s.held)
+	if s.conn.m.unnoticed == 0 {
+		s.queue.putBack(back...)
+		return
+	}
+	s.conn.m.away += len(back)
+	time.AfterFunc(s.conn.m.unnoticed, func() {
+		s.conn.m.locked(func() {
+			s.conn.m.away -= len(back)
+			s.queue.putBack(back...)
+		})
+	})
+}
+
+func (s *modelSource) Close() error { return s.conn.close() }
+
+func (c *modelConn) close() error {
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	if c.dead {
+		return nil
+	}
+	c.flushAll()
+	if c.source != nil && len(c.source.held) > 0 {
+		c.m.violate("closed with %d messages in hand, which quorum queues count against their delivery limit", len(c.source.held))
+	}
+	if c.sink != nil {
+		for _, f := range c.sink.flying { // nobody reads the answers any more
+			f.lost = true
+		}
+	}
+	if len(c.wire) > 0 { // in an alarm what was written may be read after all, when it is over
+		n := c.m.rng.IntN(len(c.wire) + 1)
+		for _, act := range c.wire[:n] {
+			act()
+		}
+	}
+	c.end()
+	return nil
+}
