@@ -209,6 +209,8 @@ func (s *hastySink) flush(ctx context.Context) error {
 		if err := s.Sink.Publish(ctx, g.queue, g.message); err != nil {
 			return err
 		}
+	}
+	for range s.gathered {
 		if _, err := s.Sink.Answer(ctx); err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"dedup-dashboard/internal/playground/servers"
@@ -88,10 +87,10 @@ func (d *dashboard) start() {
 	cmd.Stdout, cmd.Stderr = log, log
 	d.process, err = servers.StartProcess(cmd)
 	must(t, err)
-	t.Cleanup(d.process.Kill)
+	t.Cleanup(d.kill)
 }
 
-func (d *dashboard) kill() { d.process.Kill() }
+func (d *dashboard) kill() { kill(d.process) }
 
 // begin starts the program if it does not run, and a job that requeues all dead letters.
 func (d *dashboard) begin() {
@@ -102,15 +101,6 @@ func (d *dashboard) begin() {
 	}
 	d.awaitReady()
 	d.job = d.requeueAll()
-}
-
-func ended(p *servers.Process) bool {
-	select {
-	case <-p.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 func (d *dashboard) awaitReady() {
@@ -251,13 +241,4 @@ func (d *dashboard) explain() string {
 	log, _ := os.ReadFile(d.config + ".log")
 	_, told := d.ask(http.MethodGet, "/api/v1/jobs/"+d.job, nil)
 	return fmt.Sprintf("job: %.2000s\nlog:\n%s", told, log[max(0, len(log)-10_000):])
-}
-
-// TestDashboardKilled kills the dashboard, its journal and its broker while it requeues dead letters.
-func TestDashboardKilled(t *testing.T) {
-	s := newSite(t)
-	d := newDashboard(s)
-	_ = t.Run("it goes on by itself after every kill", d.goesOn) &&
-		t.Run("without its journal nothing goes on by itself, and nothing is lost", d.losesItsJournal) &&
-		t.Run("it goes on by itself when the broker was killed", d.losesItsBroker)
 }

@@ -3,6 +3,6 @@
 //
 // A longer run than that of make test:
 //
-//	go test -v -timeout 2h ./internal/playground/kill -run TestDashboardKilled -kills 50 -rounds 50 -messages 10000
-//	go test -v -timeout 2h ./internal/playground/kill -run TestDashboardKilled -kills 10 -messages 100000
+//	go test -v -timeout 2h ./internal/playground/kill -run TestKills/dashboard/it_goes_on_by_itself_after -kills 50 -rounds 50 -messages 10000
+//	go test -v -timeout 2h ./internal/playground/kill -run TestKills/dashboard/it_goes_on_by_itself_after -kills 10 -messages 100000
 package kill

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -126,6 +128,16 @@ func (g *ledger) badStamp(i int, d *amqp.Delivery) string {
 		return "no time of the requeue"
 	}
 	return ""
+}
+
+// write writes a line for each message: where it died, where it was found, and by which requeue ids.
+func (g *ledger) write(folder string) error {
+	var text bytes.Buffer
+	text.WriteString("message_id,died_in,found_in,requeue_ids\n")
+	for i, places := range g.places {
+		fmt.Fprintf(&text, "%s,%s,%s,%s\n", g.lot.id(i), g.lot.source(i), strings.Join(places, " "), strings.Join(slices.Sorted(maps.Keys(g.ids[i])), " "))
+	}
+	return os.WriteFile(filepath.Join(folder, g.lot.name+".csv"), text.Bytes(), 0o600)
 }
 
 // A balance is what a ledger comes to.

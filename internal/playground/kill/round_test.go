@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dedup-dashboard/internal/playground/servers"
 )
 
 // maxCopies is the most copies that one kill may make: the window of a requeue.
@@ -22,6 +24,22 @@ type victim interface {
 	finished() bool
 	// explain says how the victim stands, for a test that has failed.
 	explain() string
+}
+
+// kill ends a process by SIGKILL unless it has ended: its number may belong to another by then.
+func kill(p *servers.Process) {
+	if p != nil && !ended(p) {
+		p.Kill()
+	}
+}
+
+func ended(p *servers.Process) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // A killing is one kill of a round.

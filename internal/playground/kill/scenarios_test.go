@@ -8,6 +8,24 @@ import (
 	"time"
 )
 
+// TestKills ends processes by SIGKILL while dead letters are requeued. The order matters: each part builds on what those before it
+// have shown, and the broker is killed last.
+func TestKills(t *testing.T) {
+	s := newSite(t)
+	_ = t.Run("neighbours in the dead-letter queue have different targets", s.takesTurns) &&
+		t.Run("a requeue that acks too early loses messages, and the ledger tells", s.tellsLoss) &&
+		t.Run("the engine loses none at random moments", s.killsEngine) &&
+		t.Run("the engine loses none at any step", s.killsAtEveryStep) &&
+		t.Run("dashboard", s.killsDashboard)
+}
+
+func (s *site) killsDashboard(t *testing.T) {
+	d := newDashboard(s.in(t))
+	_ = t.Run("it goes on by itself after every kill", d.goesOn) &&
+		t.Run("without its journal nothing goes on by itself, and nothing is lost", d.losesItsJournal) &&
+		t.Run("it goes on by itself when the broker was killed", d.losesItsBroker)
+}
+
 // smallLot is the size of a lot that is requeued to see what happens, and not how often.
 const smallLot = 4000
 
@@ -22,6 +40,11 @@ func (d *dashboard) goesOn(t *testing.T) {
 		b := r.close()
 		r.check(b)
 		sum.add(r, b)
+		j, _ := d.told()
+		t.Logf("the job tells of %d moved messages, and that it went on %d times", j.Counts.Moved, j.Resumed)
+		if j.Resumed < len(r.killings) {
+			t.Errorf("after %d kills the job tells that it went on %d times", len(r.killings), j.Resumed)
+		}
 		if t.Failed() {
 			d.fail("round %d failed", n)
 		}

@@ -97,6 +97,15 @@ func (s *site) arrived() int {
 	return n
 }
 
+// empty takes out what an earlier test has left.
+func (s *site) empty() {
+	s.t.Helper()
+	for _, queue := range append(sourceQueues(), deadQueue) {
+		_, err := s.channel.QueuePurge(queue, false)
+		must(s.t, err)
+	}
+}
+
 // seed publishes a lot and rejects every message of it, so that all lie in the dead-letter queue with the death that the broker noted.
 func (s *site) seed(name string, size int) lot {
 	s.t.Helper()
@@ -105,6 +114,7 @@ func (s *site) seed(name string, size int) lot {
 	connection, err := amqp.Dial(s.broker.AMQPURL(s.broker.Admin()))
 	must(s.t, err)
 	defer connection.Close()
+	s.empty()
 	s.publish(connection, l)
 	s.reject(connection, l)
 	s.await(time.Minute, "the dead letters", func() bool { return s.depth(deadQueue) == size && s.counted(deadQueue) == size })
@@ -153,6 +163,29 @@ func (s *site) reject(connection *amqp.Connection, l lot) {
 	}
 }
 
+// takesTurns looks at a lot in the order of the dead-letter queue: neighbours must have different targets.
+func (s *site) takesTurns(t *testing.T) {
+	s = s.in(t)
+	const looked = 300
+	l := s.seed("turns", looked)
+	turns, last := 0, ""
+	for range looked {
+		d, ok, err := s.channel.Get(deadQueue, true)
+		must(t, err)
+		i, known := l.index(d.MessageId)
+		if !ok || !known {
+			t.Fatalf("message %q is in the dead-letter queue, and should not be", d.MessageId)
+		}
+		if l.source(i) != last {
+			turns++
+		}
+		last = l.source(i)
+	}
+	if turns < looked/10 { // a run of ten is far below a window
+		t.Errorf("among %d neighbours in the dead-letter queue the target changes %d times: a requeue that acks too much would pass unseen", looked, turns)
+	}
+}
+
 // settled waits until nothing moves any more, and returns where the messages are. A killed client leaves behind what the broker has not
 // read yet, and what it has not taken back yet.
 func (s *site) settled() (dead, arrived int) {
@@ -182,6 +215,9 @@ func (s *site) audit(l lot) balance {
 	defer connection.Close()
 	for _, queue := range append(sourceQueues(), deadQueue) {
 		s.drain(connection, queue, g)
+	}
+	if *ledgers != "" {
+		must(s.t, g.write(*ledgers))
 	}
 	return g.close()
 }
