@@ -48,8 +48,9 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 			failed = append(failed, fmt.Sprintf("%s %s: %s", what, name, strings.ReplaceAll(err.Error(), "\n", ", ")))
 		}
 	}
-	brokers := map[string]broker.Report{}
+	brokers, actors := map[string]broker.Report{}, map[string]broker.Config{}
 	for _, b := range cfg.Brokers {
+		actors[b.Name] = b
 		report, err := checkBroker(ctx, b)
 		if err != nil {
 			fmt.Fprintf(io.out, "\nbroker %s: NOT READABLE\n  %s\n", b.Name, strings.TrimPrefix(err.Error(), "broker "+b.Name+": "))
@@ -75,6 +76,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 			continue
 		}
 		fail("pipeline", p.Name, printPipeline(io.out, p, report))
+		fail("pipeline", p.Name, checkActing(ctx, io.out, actors[p.Broker], p, report))
 	}
 	return failed
 }

@@ -25,6 +25,7 @@ func TestCheckOnARealBroker(t *testing.T) {
 	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
 	t.Run("the steps of the README lead to a check without a problem", func(t *testing.T) { followReadme(ctx, t, rabbit) })
 	t.Run("dead-letter queues are found", func(t *testing.T) { findDeadLetters(ctx, t, rabbit) })
+	t.Run("acting accounts are tried", func(t *testing.T) { tryActingAccounts(ctx, t, rabbit) })
 }
 
 // findDeadLetters checks pipelines whose dead-letter queues are named by arguments, by a policy, and wrongly.

@@ -3,8 +3,11 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/servers"
 )
 
 func TestJobsOnARealBrokerAndStore(t *testing.T) {
@@ -32,6 +36,11 @@ func TestJobsOnARealBrokerAndStore(t *testing.T) {
 		"what is discarded can be restored":                                   discardsAndRestores,
 		"an edited message is sent in place of the old one":                   edits,
 		"markers are cleared before their messages are sent":                  clearsFirst,
+		"a full target refuses what does not fit, and it stays":               targetRefuses,
+		"a quorum queue is moved whole":                                       movesQuorum,
+		"a job goes on after its connections were closed":                     losesConnections,
+		"a restart while the first messages are watched judges them":          restartsWatching,
+		"selected messages are moved and the others keep their order":         movesSelection,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, m) })
 	}
@@ -353,4 +362,126 @@ func clearsFirst(t *testing.T, m *morgue) {
 		t.Error("the marker is still there")
 	}
 	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
+}
+
+func targetRefuses(t *testing.T, m *morgue) {
+	s := m.newScene(t, "full", nil)
+	all := ids("full", 100)
+	s.die(t, all...)
+	must(t, m.rabbit.PutPolicy(t.Context(), "/", "full", servers.Policy{Pattern: "^full$", ApplyTo: "queues", Definition: map[string]any{"max-length": 30, "overflow": "reject-publish"}}))
+	s.await(t, "the policy", func() bool {
+		q, err := m.watch.Queue(t.Context(), dedup.QueueRef{Vhost: "/", Name: s.name})
+		must(t, err)
+		return q.Policy["max-length"] != nil
+	})
+	p := s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})
+	if !slices.ContainsFunc(p.Guards, func(g admin.Guard) bool { return strings.Contains(g.Text, "takes 30 more messages of 100") }) {
+		t.Errorf("guards %+v", p.Guards)
+	}
+	job := s.final(t, s.start(t, p))
+	if job.State != admin.JobStopped || job.Rejected == 0 || len(job.Failures) == 0 || job.Failures[0].Outcome != "rejected" {
+		t.Errorf("%s %q %+v", job.State, job.Why, job.Counts)
+	}
+	moved := s.drain(t, s.name)
+	if int64(len(moved)) != job.Moved {
+		t.Errorf("%d at the target, %d counted", len(moved), job.Moved)
+	}
+	conserved(t, all, moved, s.drain(t, s.dead.Name))
+}
+
+func movesQuorum(t *testing.T, m *morgue) {
+	s := m.newScene(t, "quorum", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(5)})
+	all := ids("quorum", 100)
+	s.die(t, all...)
+	s.settled(t)
+	view, err := s.Queue(t.Context(), operator, s.name, s.dead.Name)
+	must(t, err)
+	if !strings.Contains(view.WhyNoScan, "delivery limit is 5") || view.WhyNoMove != "" {
+		t.Fatalf("%+v", view)
+	}
+	if _, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: 5}); dedup.KindOf(err) != dedup.Conflict {
+		t.Errorf("it was looked at: %v", err)
+	}
+	job := s.final(t, s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})))
+	if job.State != admin.JobDone || job.Moved != 100 {
+		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
+	}
+	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
+}
+
+func losesConnections(t *testing.T, m *morgue) {
+	s := m.newScene(t, "cut", nil)
+	all := ids("cut", 300)
+	s.die(t, all...)
+	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 50}))
+	s.until(t, id, "moving", func(j admin.Job) bool { return j.Moved > 20 })
+	closed := 0
+	s.await(t, "the connections", func() bool {
+		var open []struct {
+			Name string `json:"name"`
+			User string `json:"user"`
+		}
+		must(t, m.rabbit.API(t.Context(), http.MethodGet, "/api/connections", nil, &open))
+		for _, c := range open {
+			if c.User == "mover" {
+				must(t, m.rabbit.API(t.Context(), http.MethodDelete, "/api/connections/"+url.PathEscape(c.Name), nil, nil))
+				closed++
+			}
+		}
+		return closed > 0
+	})
+	job := s.final(t, id)
+	if closed == 0 || job.State != admin.JobDone || job.Resumed == 0 {
+		t.Fatalf("%d closed: %s %q %+v, resumed %d", closed, job.State, job.Why, job.Counts, job.Resumed)
+	}
+	moved, left := s.drain(t, s.name), s.drain(t, s.dead.Name)
+	copies := 0
+	for _, id := range all {
+		if moved[id]+left[id] == 0 {
+			t.Errorf("%s is lost", id)
+		}
+		copies += moved[id] + left[id] - 1
+	}
+	if copies > 256*job.Resumed {
+		t.Errorf("%d copies after %d connections", copies, job.Resumed)
+	}
+	if len(left) != 0 {
+		t.Errorf("%d are left", len(left))
+	}
+}
+
+func restartsWatching(t *testing.T, m *morgue) {
+	s := m.newScene(t, "watched", nil)
+	all := ids("watch", 50)
+	s.die(t, all...)
+	s.consume(t, s.marks)
+	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Canary: 5, Rate: -1}))
+	s.until(t, id, "watching", func(j admin.Job) bool { return j.State == admin.JobWatching })
+	s.close(t)
+	s.open(t)
+	job := s.final(t, id)
+	if job.State != admin.JobDone || job.Moved != 50 || job.Canary == nil || job.Canary.Done != 5 {
+		t.Fatalf("%s %q %+v, canary %+v", job.State, job.Why, job.Counts, job.Canary)
+	}
+}
+
+func movesSelection(t *testing.T, m *morgue) {
+	s := m.newScene(t, "selected", nil)
+	all := ids("select", 10)
+	s.die(t, all...)
+	scan := s.scan(t, 10)
+	job := s.final(t, s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Scan: scan.ID, Refs: []string{scan.Letters[3].Ref, scan.Letters[7].Ref}})))
+	if job.State != admin.JobDone || job.Moved != 2 || job.Items != 2 {
+		t.Fatalf("%s %q %+v, %d items", job.State, job.Why, job.Counts, job.Items)
+	}
+	var order []string
+	for _, l := range s.scan(t, 10).Letters {
+		order = append(order, l.ID)
+	}
+	if got := strings.Join(order, " "); got != "select-0 select-1 select-2 select-4 select-5 select-6 select-8 select-9" {
+		t.Errorf("left %s", got)
+	}
+	if moved := s.drain(t, s.name); moved["select-3"] != 1 || moved["select-7"] != 1 || len(moved) != 2 {
+		t.Errorf("moved %v", moved)
+	}
 }

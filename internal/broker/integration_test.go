@@ -25,6 +25,7 @@ func awkward() []string {
 }
 
 func TestARealBrokerIsReadThroughItsLife(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second})

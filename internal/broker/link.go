@@ -19,7 +19,8 @@ const closeTimeout = 3 * time.Second
 type link struct {
 	mover   *Mover
 	what    string // for errors: what the link was opened for
-	wire    net.Conn
+	socket  net.Conn
+	wire    *wire
 	conn    *amqp.Connection
 	channel *amqp.Channel
 	// connClosed and channelClosed hold why the broker or the network ended it, once it did.
@@ -41,14 +42,14 @@ func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, e
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
-	l.wire = raw
+	l.socket = raw
 	if m.tls != nil {
 		secured := tls.Client(raw, m.tls.Clone())
 		if err := secured.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
 			return nil, m.dialError(what, orEnd(ctx, err))
 		}
-		l.wire = secured
+		l.socket = secured
 	}
 	if err := l.handshake(vhost, purpose); err != nil {
 		_ = raw.Close()
@@ -62,14 +63,15 @@ func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, e
 }
 
 func (l *link) handshake(vhost, purpose string) error {
-	if err := l.wire.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+	if err := l.socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return err
 	}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", userAgent, purpose))
 	act := l.mover.act
+	l.wire = newWire(l.socket, writeTimeout)
 	var err error
-	l.conn, err = amqp.Open(&wire{Conn: l.wire, timeout: writeTimeout}, amqp.Config{
+	l.conn, err = amqp.Open(l.wire, amqp.Config{
 		SASL:       []amqp.Authentication{&amqp.PlainAuth{Username: act.Username, Password: act.Password.Reveal()}},
 		Vhost:      vhost,
 		Heartbeat:  heartbeat,
@@ -105,6 +107,12 @@ func (l *link) reason(err error) error {
 		default:
 		}
 	}
+	if l.ended != nil && l.ended.Server {
+		return l.ended
+	}
+	if failed := l.wire.failure(); failed != nil {
+		return failed // of which the library has seen the consequence alone
+	}
 	if l.ended != nil {
 		return l.ended
 	}
@@ -124,4 +132,4 @@ func (l *link) close() error {
 }
 
 // abort ends the link without a word.
-func (l *link) abort() { _ = l.wire.Close() }
+func (l *link) abort() { _ = l.socket.Close() }

@@ -152,6 +152,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 func TestTheEndsOfAMove(t *testing.T) {
+	t.Parallel()
 	b := startMovingBroker(t, servers.RabbitMQOptions{StatisticsInterval: 500 * time.Millisecond})
 	t.Run("a queue is taken from until none is ready", b.takesAll)
 	t.Run("what was sent ahead goes back in order when the source is closed", b.givesBack)
@@ -166,6 +167,7 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("a look gives everything back in its place", b.peeks)
 	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
 	t.Run("what is parked is kept", b.parks)
+	t.Run("permissions are tried without touching a message", b.triesRights)
 	t.Run("failures say what to mend and no password", b.explains)
 }
 
@@ -465,21 +467,25 @@ func (b *movingBroker) peeks(t *testing.T) {
 
 func (b *movingBroker) refusesPeeks(t *testing.T) {
 	channel := b.admin(t)
-	for name, test := range map[string]struct {
+	refused := map[string]struct {
 		arguments amqp.Table
 		why       string
 	}{
 		"stream.dead":  {amqp.Table{"x-queue-type": "stream"}, "it is a stream"},
 		"limit.dead":   {amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(-1)}, "takes as no return at all"},
 		"bounded.dead": {amqp.Table{"x-max-length": int32(10)}, "room for 10 more"},
-	} {
-		queue := declare(t, channel, name, test.arguments)
+	}
+	for name, test := range refused {
+		declare(t, channel, name, test.arguments) // all at once: the broker describes new queues every 5 s
+	}
+	quorum := declare(t, channel, "quorum.dead", amqp.Table{"x-queue-type": "quorum"})
+	fill(t, channel, quorum.Name, "m", 3)
+	for name, test := range refused {
+		queue := dedup.QueueRef{Vhost: "/", Name: name}
 		b.described(t, queue)
 		_, err := b.mover.Peek(t.Context(), queue, 20, 1<<20)
 		checkAct(t, err, NotPossible, test.why)
 	}
-	quorum := declare(t, channel, "quorum.dead", amqp.Table{"x-queue-type": "quorum"})
-	fill(t, channel, quorum.Name, "m", 3)
 	b.described(t, quorum)
 	for range 25 {
 		if peek, err := b.mover.Peek(t.Context(), quorum, 20, 1<<20); err != nil || len(peek.Messages) != 3 {
@@ -505,6 +511,26 @@ func (b *movingBroker) parks(t *testing.T) {
 	checkAct(t, err, NotPossible, "message-ttl 1000")
 }
 
+func (b *movingBroker) triesRights(t *testing.T) {
+	channel := b.admin(t)
+	must(t, b.rabbit.PutUser(t.Context(), "none", "none", ""))
+	must(t, b.rabbit.PutPermissions(t.Context(), "/", "none", nothing()))
+	none := b.open(t, func(c *Config) { c.Act.Username, c.Act.Password = "none", secret.New("none") })
+	for _, kind := range []string{"classic", "quorum"} {
+		queue := declare(t, channel, "rights.dead."+kind, amqp.Table{"x-queue-type": kind})
+		fill(t, channel, queue.Name, "m", 1)
+		must(t, b.mover.MayTake(t.Context(), queue))
+		checkAct(t, none.MayTake(t.Context(), queue), NoPermission, "read on the dead-letter queues")
+		d, ok, err := channel.Get(queue.Name, true)
+		if err != nil || !ok || d.Redelivered {
+			t.Errorf("the message was touched: %t, %v", ok, err)
+		}
+	}
+	checkAct(t, b.mover.MayTake(t.Context(), dedup.QueueRef{Vhost: "/", Name: "nowhere.dead"}), NoQueue, "no such queue")
+	must(t, b.mover.MayPublish(t.Context(), "/"))
+	checkAct(t, none.MayPublish(t.Context(), "/"), NoPermission, "write on amq.default")
+}
+
 func (b *movingBroker) explains(t *testing.T) {
 	queue := declare(t, b.admin(t), "explain.dead", nil)
 	hidden := declare(t, b.admin(t), "hidden", nil)
@@ -517,18 +543,22 @@ func (b *movingBroker) explains(t *testing.T) {
 	}
 	address := func(a string) *Mover { return b.open(t, func(c *Config) { c.Act.AMQPURL = a }) }
 	for name, test := range map[string]struct {
-		err  error
-		kind ErrorKind
-		text string
+		mover *Mover
+		queue dedup.QueueRef
+		kind  ErrorKind
+		text  string
 	}{
-		"a wrong password":    {source(b.open(t, func(c *Config) { c.Act.Password = secret.New("wrong-canary") }), queue), WrongPassword, "check act.username"},
-		"a missing queue":     {source(b.mover, dedup.QueueRef{Vhost: "/", Name: "nowhere.dead"}), NoQueue, "no such queue"},
-		"a missing vhost":     {source(b.mover, dedup.QueueRef{Vhost: "nowhere", Name: "x"}), NoVhost, "no such vhost"},
-		"a missing right":     {source(b.mover, hidden), NoPermission, "it needs read on the dead-letter queues"},
-		"a closed port":       {source(address("amqp://127.0.0.1:1/"), queue), Refused, "usually 5672"},
-		"TLS to a plain port": {source(address("amqps://"+b.rabbit.AMQPAddr()+"/"), queue), TLS, ""},
-		"an HTTP port":        {source(address("amqp://"+b.rabbit.ManagementURL()[len("http://"):]+"/"), queue), Interrupted, ""},
+		"a wrong password":    {b.open(t, func(c *Config) { c.Act.Password = secret.New("wrong-canary") }), queue, WrongPassword, "check act.username"},
+		"a missing queue":     {b.mover, dedup.QueueRef{Vhost: "/", Name: "nowhere.dead"}, NoQueue, "no such queue"},
+		"a missing vhost":     {b.mover, dedup.QueueRef{Vhost: "nowhere", Name: "x"}, NoVhost, "no such vhost"},
+		"a missing right":     {b.mover, hidden, NoPermission, "it needs read on the dead-letter queues"},
+		"a closed port":       {address("amqp://127.0.0.1:1/"), queue, Refused, "usually 5672"},
+		"TLS to a plain port": {address("amqps://" + b.rabbit.AMQPAddr() + "/"), queue, TLS, "use amqp:// in act.amqp_url"},
+		"an HTTP port":        {address("amqp://" + b.rabbit.ManagementURL()[len("http://"):] + "/"), queue, Interrupted, "EOF"},
 	} {
-		t.Run(name, func(t *testing.T) { checkAct(t, test.err, test.kind, test.text) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // the broker answers a wrong password after 3 s
+			checkAct(t, source(test.mover, test.queue), test.kind, test.text)
+		})
 	}
 }

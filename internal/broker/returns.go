@@ -39,8 +39,9 @@ func (r *returns) expect(p *sent) {
 	r.open = append(r.open, p)
 }
 
-// settle says whether a publish came back, and with which text. It is called for each publish in order, once its confirm is here.
-func (r *returns) settle(p *sent) (returned bool, text string, err error) {
+// settle says whether a publish came back, and with which text. It is called for each publish in order, once its confirm is here;
+// acked says whether that was an ack.
+func (r *returns) settle(p *sent, acked bool) (returned bool, text string, err error) {
 	r.drain()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +49,7 @@ func (r *returns) settle(p *sent) (returned bool, text string, err error) {
 	if r.lost != nil || len(r.waiting) == 0 {
 		return false, "", r.lost
 	}
-	if !p.confirm.Acked() {
+	if !acked {
 		return false, "", nil // what comes back is confirmed all the same, so this did not
 	}
 	if r.first == nil {

@@ -147,7 +147,7 @@ func (s *Sink) judge(p *sent) dedup.Answer {
 	if p.confirm == nil {
 		return dedup.Answer{Outcome: dedup.Rejected, Text: p.refused}
 	}
-	returned, text, err := s.returns.settle(p)
+	returned, text, err := s.returns.settle(p, p.confirm.Acked())
 	switch {
 	case !p.confirm.Acked() && s.link.channel.IsClosed():
 		// The library says false both for a nack and for the end of the channel, which it marks first.

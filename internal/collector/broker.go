@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"log/slog"
+	"maps"
 	"time"
 
 	"dedup-dashboard/internal/dedup"

@@ -13,15 +13,18 @@ import (
 	"dedup-dashboard/internal/playground/servers"
 )
 
-// The names of the dashboard's accounts: watcher on the broker and in Redis looks, actor in Redis changes markers.
+// The names of the dashboard's accounts: watcher on the broker and in Redis looks, actor in Redis changes markers, mover
+// on the broker moves dead letters.
 const (
 	watcher = "watcher"
 	actor   = "actor"
+	mover   = "mover"
 )
 
 // access are the dashboard's accounts: those that look cannot touch.
 type access struct {
 	brokerPassword string
+	moverPassword  string
 	// redisPassword is empty where Redis is older than 7 and cannot limit a user to reading.
 	redisPassword string
 	actorPassword string
@@ -30,11 +33,11 @@ type access struct {
 // watcherRules let the dashboard walk the keys of a database and read markers and reported counters.
 const watcherRules = "resetkeys resetchannels -@all +ping +select +info +time +dbsize +scan +type +exists +get +getrange +strlen " +
 	"+ttl +pttl +expiretime +pexpiretime +object|idletime +object|freq +object|encoding +hget +hmget +hlen +hscan +hgetall " +
-	"+client|setname +client|id +command %R~msg:* %R~retry:* %R~dedupstats:*"
+	"+client|setname +client|id +command %R~msg:* %R~retry:* %R~dedup:* %R~dedupstats:*"
 
 // actorRules let the dashboard change single markers and their retry counters: docs/stores.md.
 const actorRules = "resetkeys resetchannels -@all +select +info +time +type +getrange +hlen +hgetall +pexpiretime +watch +multi +exec " +
-	"+del +set +hset +pexpireat +publish &redisson_lock__channel:* ~msg:* ~retry:* ~lock:*"
+	"+del +set +hset +pexpireat +publish &redisson_lock__channel:* ~msg:* ~retry:* ~dedup:* ~lock:*"
 
 // watcherRules72 are the commands that Redis 7.2 added for clients that want to be recognised and not to disturb.
 const watcherRules72 = " +client|no-touch +client|setinfo"
@@ -103,14 +106,29 @@ func databaseURL(address string, db int, user, password string) string {
 	return u.String()
 }
 
-// grantBroker makes the watcher on the broker: the tag shows it every queue, the permissions let it touch none.
+// moverPermissions let the dashboard take from dead-letter queues and parking queues, declare and delete parking queues, and
+// send by the default exchange, which reaches any queue by its name: docs/accounts.md.
+var moverPermissions = servers.Permissions{
+	Configure: `^dedup\.parking\.`, Write: `^amq\.default$`, Read: `\.dlq$|^dedup\.parking\.`,
+}
+
+// grantBroker makes the accounts on the broker: the watcher's tag shows it every queue, its permissions let it touch
+// none; the mover has no tag, so that it cannot look around.
 func (a *access) grantBroker(ctx context.Context, broker *servers.RabbitMQ) error {
-	a.brokerPassword = rand.Text()
-	if err := broker.PutUser(ctx, watcher, a.brokerPassword, "monitoring"); err != nil {
-		return fmt.Errorf("make the dashboard's account on the broker: %w", err)
-	}
-	if err := broker.PutPermissions(ctx, "/", watcher, servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}); err != nil {
-		return fmt.Errorf("limit the dashboard's account on the broker: %w", err)
+	a.brokerPassword, a.moverPassword = rand.Text(), rand.Text()
+	for _, account := range []struct {
+		name, password, tags string
+		permissions          servers.Permissions
+	}{
+		{watcher, a.brokerPassword, "monitoring", servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}},
+		{mover, a.moverPassword, "", moverPermissions},
+	} {
+		if err := broker.PutUser(ctx, account.name, account.password, account.tags); err != nil {
+			return fmt.Errorf("make the dashboard's account %s on the broker: %w", account.name, err)
+		}
+		if err := broker.PutPermissions(ctx, "/", account.name, account.permissions); err != nil {
+			return fmt.Errorf("limit the dashboard's account %s on the broker: %w", account.name, err)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package playground
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +24,7 @@ type consumer struct {
 	scheme   scheme
 	reporter *reporter
 	link     link
+	channel  *amqp.Channel // of the session
 	log      *slog.Logger
 }
 
@@ -31,10 +34,35 @@ type arrival struct {
 	at time.Time
 }
 
+// id is the message's id, or the MD5 of its body where it has none: the fallback of the schemes' consumers.
+func (a arrival) id() string { return idOf(a.MessageId, a.Body) }
+
+func idOf(messageID string, body []byte) string {
+	if messageID != "" {
+		return messageID
+	}
+	sum := md5.Sum(body)
+	return hex.EncodeToString(sum[:])
+}
+
 // copy tells which copy of which message this is.
-func (a arrival) copy() copyID {
-	number, _ := a.Headers[copyHeader].(int32)
-	return copyID{a.MessageId, number}
+func (a arrival) copy() copyID { return copyOf(a.Delivery) }
+
+func copyOf(d amqp.Delivery) copyID {
+	return copyID{id: idOf(d.MessageId, d.Body), copy: int32(number(d.Headers[copyHeader])), requeues: number(d.Headers[requeueHeader])}
+}
+
+// number reads a whole number of any size from a header; what is none counts as 0.
+func number(value any) int64 {
+	switch value := value.(type) {
+	case int16:
+		return int64(value)
+	case int32:
+		return int64(value)
+	case int64:
+		return value
+	}
+	return 0
 }
 
 // run consumes until stop is closed, then finishes what it holds; it ends at once when ctx does.
@@ -70,6 +98,12 @@ func (c *consumer) session(ctx context.Context, stop <-chan struct{}) error {
 	if err := channel.Qos(c.pipeline.Prefetch, 0, false); err != nil {
 		return fmt.Errorf("set the prefetch: %w", err)
 	}
+	if c.pipeline.RetryDelay > 0 {
+		if err := channel.Confirm(false); err != nil {
+			return fmt.Errorf("ask for confirms: %w", err)
+		}
+	}
+	c.channel = channel
 	deliveries, err := channel.Consume(c.pipeline.Name, "worker", false, false, false, false, nil)
 	if err != nil {
 		return fmt.Errorf("consume: %w", err)
@@ -112,8 +146,10 @@ func drop(arrivals <-chan arrival) {
 
 // handle settles one delivery, or plans its return. An error ends the session.
 func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGroup) error {
-	id := a.MessageId
-	if c.fate.rejected(id) {
+	id, which := a.id(), a.copy()
+	c.entry.cameBack(which)
+	c.entry.delayEnds(which, a.at)
+	if c.refuses(which) {
 		return c.reject(a)
 	}
 	die := c.fate.stuck(id) && c.entry.attempts(id) == 0
@@ -133,7 +169,12 @@ func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGr
 	case alreadyDone:
 		return c.ack(ctx, a, settlement{outcome: outcomeDuplicateDone}, func(t *Truth) { t.Duplicates++ })
 	case lostRace:
-		return c.ack(ctx, a, settlement{outcome: outcomeDuplicateInFlight}, func(t *Truth) { t.InFlightAcked++ })
+		return c.swallow(ctx, a)
+	case present:
+		if c.entry.completed(id) {
+			return c.ack(ctx, a, settlement{outcome: outcomeDuplicateDone}, func(t *Truth) { t.Duplicates++ })
+		}
+		return c.swallow(ctx, a)
 	default:
 		c.giveBack(ctx, a, returning, func() {
 			c.entry.returned(id)
@@ -143,9 +184,30 @@ func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGr
 	}
 }
 
+// refuses tells whether a message is rejected before any work. One that was requeued is refused again where it is still
+// broken and the pipeline does not find that out by failing.
+func (c *consumer) refuses(which copyID) bool {
+	if which.requeues == 0 {
+		return c.fate.rejected(which.id)
+	}
+	return !c.failsWhenBroken() && c.fate.broken(which)
+}
+
+func (c *consumer) failsWhenBroken() bool {
+	return c.pipeline.DeliveryLimit > 0 || c.pipeline.RetryDelay > 0
+}
+
+// poisoned tells whether every attempt at a message fails.
+func (c *consumer) poisoned(which copyID) bool {
+	if which.requeues == 0 {
+		return c.fate.poisonous(which.id)
+	}
+	return c.failsWhenBroken() && c.fate.broken(which)
+}
+
 // work runs the work of a claimed message and settles its delivery.
 func (c *consumer) work(ctx context.Context, a arrival, returning *sync.WaitGroup) error {
-	id := a.MessageId
+	id := a.id()
 	c.entry.revived(id)
 	attempt := c.entry.startWork(id)
 	started := time.Now()
@@ -159,8 +221,9 @@ func (c *consumer) work(ctx context.Context, a arrival, returning *sync.WaitGrou
 		return errCrash
 	case attempt == 1 && c.fate.rejectedMarked(id):
 		c.entry.leftMarked(id)
+		c.entry.count(func(t *Truth) { t.Abandoned++ })
 		return c.reject(a)
-	case c.fate.fails(id, attempt):
+	case c.poisoned(a.copy()) || c.fate.fails(id, attempt):
 		return c.fail(ctx, a, took, returning)
 	}
 	c.entry.completeWork(id)
@@ -176,70 +239,4 @@ func (c *consumer) work(ctx context.Context, a arrival, returning *sync.WaitGrou
 		return errCrash
 	}
 	return c.ack(ctx, a, settlement{outcome: outcomeProcessed, worked: true, work: took}, func(t *Truth) { t.Processed++ })
-}
-
-func (c *consumer) fail(ctx context.Context, a arrival, took time.Duration, returning *sync.WaitGroup) error {
-	giveUp, err := c.scheme.failed(ctx, a.MessageId)
-	if err != nil {
-		c.storeError(err)
-		c.entry.leftMarked(a.MessageId)
-		c.giveBack(ctx, a, returning, nil)
-		return nil
-	}
-	settled := settlement{outcome: outcomeFailed, worked: true, work: took}
-	if giveUp {
-		return c.ack(ctx, a, settled, func(t *Truth) { t.Failures++; t.GaveUp++ })
-	}
-	if err := a.Nack(false, true); err != nil {
-		return fmt.Errorf("return a failed message: %w", err)
-	}
-	c.entry.count(func(t *Truth) { t.Failures++; t.Work.add(took) })
-	c.report(ctx, settled)
-	return nil
-}
-
-// ack acks a delivery, and only then counts it: a delivery whose ack fails comes back and is counted then.
-func (c *consumer) ack(ctx context.Context, a arrival, s settlement, update func(*Truth)) error {
-	if err := a.Ack(false); err != nil {
-		return fmt.Errorf("ack: %w", err)
-	}
-	s.acked, s.ack = true, time.Since(a.at)
-	c.entry.acked(a.copy(), s.ack, func(t *Truth) {
-		update(t)
-		if s.worked {
-			t.Work.add(s.work)
-		}
-	})
-	c.report(ctx, s)
-	return nil
-}
-
-func (c *consumer) reject(a arrival) error {
-	if err := a.Reject(false); err != nil {
-		return fmt.Errorf("reject: %w", err)
-	}
-	c.entry.settled(a.copy(), func(t *Truth) { t.DeadLetters++ })
-	return nil
-}
-
-// giveBack returns a delivery after the pipeline's delay without holding up the others; after runs once it is back.
-func (c *consumer) giveBack(ctx context.Context, a arrival, returning *sync.WaitGroup, after func()) {
-	returning.Go(func() {
-		wait(ctx, c.pipeline.RequeueDelay)
-		// A channel that has closed meanwhile returns the delivery by itself.
-		if err := a.Nack(false, true); err == nil && after != nil {
-			after()
-		}
-	})
-}
-
-func (c *consumer) storeError(err error) {
-	c.entry.count(func(t *Truth) { t.StoreErrors++ })
-	c.log.Warn("consumer cannot use its store", "pipeline", c.pipeline.Name, "err", err)
-}
-
-func (c *consumer) report(ctx context.Context, s settlement) {
-	if err := c.reporter.report(context.WithoutCancel(ctx), s); err != nil {
-		c.storeError(err)
-	}
 }

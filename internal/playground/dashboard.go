@@ -21,23 +21,38 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 	fmt.Fprintf(&out, "# Written by the playground at each start; changes here are lost.\n")
 	fmt.Fprintf(&out, "server: {listen: %q, data_dir: %q}\n", listen, dataDir)
 	fmt.Fprintf(&out, "collector: {interval: 5s}\n")
-	fmt.Fprintf(&out, "brokers:\n  - {name: main, management_url: %q, username: %q, password: %q}\n",
-		broker.ManagementURL(), watcher, a.brokerPassword)
+	fmt.Fprintf(&out, "brokers:\n  - {name: main, management_url: %q, username: %q, password: %q,\n     act: {amqp_url: %q, username: %q, password: %q}}\n",
+		broker.ManagementURL(), watcher, a.brokerPassword, "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword)
 	fmt.Fprintf(&out, "stores:\n")
 	for _, pipeline := range config.Pipelines {
-		keys := `match: "msg:*", exclude: ["msg:dedup:*"]`
-		if pipeline.Scheme == JSONStatus {
-			keys = `match: "msg:dedup:*"`
-		}
 		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}}\n",
-			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), a.actorURL(store.Addr(), pipeline.DB), keys)
+			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), a.actorURL(store.Addr(), pipeline.DB), keysOf(pipeline.Scheme))
 	}
 	fmt.Fprintf(&out, "pipelines:\n")
 	for _, pipeline := range config.Pipelines {
-		fmt.Fprintf(&out, "  - {name: %s, broker: main, vhost: /, queues: [%s], store: %s, dead_letter_queues: auto, "+
-			"id: {from: message_id}, max_processing: %s, labels: {team: shop}}\n", pipeline.Name, pipeline.Name, pipeline.Name, pipeline.MaxProcessing)
+		fmt.Fprintf(&out, "  - {name: %s, broker: main, vhost: /, queues: [%s], store: %s, dead_letter_queues: %s, "+
+			"id: {from: message_id}, max_processing: %s, labels: {team: shop}}\n", pipeline.Name, pipeline.Name, pipeline.Name, deadLettersOf(pipeline), pipeline.MaxProcessing)
 	}
 	return out.String()
+}
+
+// keysOf says which keys hold the markers of a scheme.
+func keysOf(scheme SchemeName) string {
+	switch scheme {
+	case JSONStatus:
+		return `match: "msg:dedup:*"`
+	case Timestamp:
+		return `match: "dedup:*"`
+	}
+	return `match: "msg:*", exclude: ["msg:dedup:*"]`
+}
+
+// deadLettersOf names the dead-letter queue where the dashboard cannot find it by itself.
+func deadLettersOf(pipeline PipelineConfig) string {
+	if pipeline.Astray() {
+		return "[" + pipeline.DeadLetterQueue() + "]"
+	}
+	return "auto"
 }
 
 // chooseListen returns the wanted loopback address, or one with a free port if the wanted one is taken.

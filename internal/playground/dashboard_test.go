@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"strings"
 	"testing"
 
 	"dedup-dashboard/internal/config"
@@ -10,7 +11,7 @@ import (
 func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	shop := DefaultConfig()
 	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", new(servers.RabbitMQ), new(servers.Redis),
-		access{brokerPassword: "b", redisPassword: "p@ss:/word"})
+		access{brokerPassword: "b", moverPassword: "m", redisPassword: "p@ss:/word"})
 	read, err := config.Parse("dashboard.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -21,9 +22,12 @@ func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	if len(read.Brokers) != 1 || len(read.Stores) != len(shop.Pipelines) || len(read.Pipelines) != len(shop.Pipelines) {
 		t.Fatalf("%d brokers, %d stores, %d pipelines", len(read.Brokers), len(read.Stores), len(read.Pipelines))
 	}
+	if act := read.Brokers[0].Act; act.Username != mover || act.Password.Reveal() != "m" || !strings.HasPrefix(act.AMQPURL, "amqp://") {
+		t.Errorf("messages are moved by %s at %s", act.Username, act.AMQPURL)
+	}
 	for i, pipeline := range read.Pipelines {
 		want := shop.Pipelines[i]
-		if pipeline.Name != want.Name || pipeline.Queues[0] != want.Name || pipeline.Store != want.Name || !pipeline.DiscoverDeadLetters {
+		if pipeline.Name != want.Name || pipeline.Queues[0] != want.Name || pipeline.Store != want.Name || pipeline.DiscoverDeadLetters == want.Astray() {
 			t.Errorf("pipeline %s reads %+v", want.Name, pipeline)
 		}
 		if store := read.Stores[i]; store.Name != want.Name || store.Preset != string(want.Scheme) {

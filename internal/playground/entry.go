@@ -66,6 +66,82 @@ func (e *entry) setWorkCount(id string, count workCount) {
 	e.works[id] = count
 }
 
+// completed tells whether the message's work was ever completed.
+func (e *entry) completed(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.workCount(id).completed > 0
+}
+
+// inherited puts a dead letter of an earlier day on record, with what its marker tells or hides.
+func (e *entry) inherited(id string, marker remnant) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.truth.Inherited++
+	switch marker {
+	case finished:
+		e.setWorkCount(id, workCount{started: 1, completed: 1})
+	case working, stuck:
+		e.dead[id] = true
+	}
+}
+
+// cameBack opens a copy that was requeued from the dead-letter queue, when it is seen for the first time.
+func (e *entry) cameBack(which copyID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reopen(which)
+}
+
+func (e *entry) reopen(which copyID) {
+	if which.requeues == 0 || e.requeued[which] || e.olderRequeued[which] {
+		return
+	}
+	if len(e.requeued) >= worksKept {
+		e.olderRequeued, e.requeued = e.requeued, make(map[copyID]bool)
+	}
+	e.requeued[which] = true
+	e.truth.Requeued++
+	e.open[which] = true
+}
+
+// died closes a copy that the broker moved to the dead-letter queue. A copy that is told again is not counted again.
+func (e *entry) died(which copyID, reason string, again bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reopen(which)
+	if _, open := e.open[which]; !open {
+		if again {
+			return
+		}
+		e.truth.SettledAgain++
+	}
+	delete(e.open, which)
+	e.truth.died(reason)
+}
+
+func (t *Truth) died(reason string) {
+	t.DeadLetters++
+	t.Deaths[reason]++
+}
+
+// delay says that a failed copy goes to the retry queue, which it reaches after the given time.
+func (e *entry) delay(which copyID, at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.delayed[which] = at
+}
+
+// delayEnds says that a copy was delivered; if it was away in the retry queue it is back.
+func (e *entry) delayEnds(which copyID, at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if since, ok := e.delayed[which]; ok {
+		e.truth.Delay.add(at.Sub(since))
+		delete(e.delayed, which)
+	}
+}
+
 // crashed says that the consumer of a message died and left the message's marker in processing.
 func (e *entry) crashed(id string) {
 	e.mu.Lock()
@@ -74,7 +150,7 @@ func (e *entry) crashed(id string) {
 	e.dead[id] = true
 }
 
-// leftMarked says that a message went to the dead-letter queue and left its marker in processing.
+// leftMarked says that a message was rejected, or returned, and left its marker in processing.
 func (e *entry) leftMarked(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

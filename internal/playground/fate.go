@@ -37,11 +37,11 @@ func (f fate) resend(id string) (time.Duration, bool) {
 }
 
 func (f fate) rejected(id string) bool {
-	return !f.stuck(id) && f.happens(f.config.Reject, "reject", id, 0)
+	return !f.stuck(id) && f.config.RetryDelay == 0 && f.happens(f.config.Reject, "reject", id, 0)
 }
 
 func (f fate) rejectedMarked(id string) bool {
-	return f.happens(f.config.RejectMarked, "reject marked", id, 0)
+	return f.config.RetryDelay == 0 && f.happens(f.config.RejectMarked, "reject marked", id, 0)
 }
 
 // crashes concerns the first attempt only: a message that killed every consumer would never leave the queue.
@@ -49,8 +49,21 @@ func (f fate) crashes(id string, attempt int) bool {
 	return attempt == 1 && f.happens(f.config.Crash, "crash", id, 0)
 }
 
+// poisonous messages fail at every attempt, until somebody mends what makes them fail.
+func (f fate) poisonous(id string) bool { return f.happens(f.config.Poison, "poison", id, 0) }
+
 func (f fate) fails(id string, attempt int) bool {
-	return f.happens(f.config.Poison, "poison", id, 0) || f.happens(f.config.Failure, "fail", id, attempt)
+	return f.happens(f.config.Failure, "fail", id, attempt)
+}
+
+// stillBroken is the share of requeued messages whose cause was not mended before they were sent again.
+const stillBroken = 0.25
+
+// broken tells of a message that somebody requeued whether what killed it kills it again. What died of its age or of a
+// full queue, or lost its consumer, has nothing to mend.
+func (f fate) broken(which copyID) bool {
+	ill := which.copy == inheritedCopy || f.rejected(which.id) || f.poisonous(which.id)
+	return ill && f.happens(stillBroken, "still broken", which.id, int(which.requeues))
 }
 
 func (f fate) losesAck(id string, attempt int) bool {

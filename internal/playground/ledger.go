@@ -3,9 +3,11 @@ package playground
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 
 // Truth is what truly happened in one pipeline, as its own producers and consumers counted it.
 //
-// At rest Published + Resent = Messages + DeadLetters + Queued + Unconfirmed.
+// At rest Published + Resent + Requeued = Messages + DeadLetters + Lost + Queued + Unconfirmed.
 type Truth struct {
 	// Published counts first copies, Resent further copies of the same message. Unconfirmed are copies of which the
 	// broker's confirm never came and which no consumer has settled: nobody knows whether they exist.
@@ -23,7 +25,10 @@ type Truth struct {
 	Unconfirmed int64 `json:"unconfirmed"`
 	// Queued counts copies that were published and are not settled yet.
 	Queued int64 `json:"queued"`
-	// Messages are the deliveries that were acked: Processed + Duplicates + InFlightAcked + GaveUp.
+	// Requeued counts copies that came back from the dead-letter queue, told by the headers that the dashboard gives them.
+	Requeued int64 `json:"requeued"`
+	// Messages are the deliveries that were acked: Processed + Duplicates + InFlightAcked + GaveUp. InFlightAcked are
+	// swallowed: acked without the work although the work was not done.
 	Messages      int64 `json:"messages"`
 	Processed     int64 `json:"processed"`
 	Duplicates    int64 `json:"duplicates"`
@@ -37,17 +42,33 @@ type Truth struct {
 	Failures int64 `json:"failures"`
 	Crashes  int64 `json:"crashes"`
 	LostAcks int64 `json:"lost_acks"`
-	// DeadLetters counts rejects, each of which the broker moves to the dead-letter queue.
-	DeadLetters int64 `json:"dead_letters"`
+	// Delayed counts failed attempts whose message went through the retry queue, Delay is how long it was away.
+	Delayed int64        `json:"delayed"`
+	Delay   Distribution `json:"delay"`
+	// DeadLetters counts what the broker moved to the dead-letter queue, Deaths the same by the broker's word for the reason.
+	DeadLetters int64            `json:"dead_letters"`
+	Deaths      map[string]int64 `json:"deaths"`
+	// Republished counts messages that a consumer gave up and published to the dead-letter queue itself: they were acked,
+	// and the broker knows nothing of a death. Inherited are dead letters of an earlier day, there when the shop opened.
+	Republished int64 `json:"republished"`
+	Inherited   int64 `json:"inherited"`
+	// Lost counts rejects that the broker dropped because the dead-letter exchange is missing.
+	Lost int64 `json:"lost"`
+	// Abandoned counts rejects in the middle of the work, whose marker stays.
+	Abandoned int64 `json:"abandoned"`
 	// DoubleEffects counts works that were completed for a message whose work had been completed before.
 	DoubleEffects int64 `json:"double_effects"`
-	// SettledAgain counts settlements of a copy that was settled before: the broker lost the first, as at a restart.
+	// SettledAgain counts settlements of a copy that was settled before: the broker lost the first, as at a restart, or a
+	// requeue was cut off and sent the copy twice.
 	SettledAgain int64 `json:"settled_again"`
 	StoreErrors  int64 `json:"store_errors"`
 	// Ack is the time from the arrival of a delivery to its ack, Work the time of the work of a settled attempt.
 	Ack  Distribution `json:"ack"`
 	Work Distribution `json:"work"`
 }
+
+// Buried is what the dead-letter queue holds at rest, if nothing but a requeue to its source took anything out.
+func (t Truth) Buried() int64 { return t.DeadLetters + t.Republished + t.Inherited - t.Requeued }
 
 // Distribution counts durations in the buckets of docs/consumers.md, not cumulated; SumMicros is in microseconds.
 type Distribution struct {
@@ -62,6 +83,15 @@ func (d Distribution) Count() int64 {
 		count += n
 	}
 	return count
+}
+
+func newDistribution() Distribution {
+	return Distribution{Buckets: make([]int64, len(dedup.LatencyBounds()))}
+}
+
+func (d Distribution) clone() Distribution {
+	d.Buckets = slices.Clone(d.Buckets)
+	return d
 }
 
 func (d *Distribution) add(took time.Duration) {
@@ -103,13 +133,21 @@ type entry struct {
 	works, olderWorks map[string]workCount
 	// dead are ids whose marker is in processing while nobody works on them.
 	dead map[string]bool
+	// delayed tells since when a copy waits in the retry queue.
+	delayed map[copyID]time.Time
+	// requeued and olderRequeued are the requeued copies that came back: two generations too.
+	requeued, olderRequeued map[copyID]bool
 }
 
-// copyID tells the copies of one message apart: 0 is the first.
+// copyID tells the copies of one message apart: 0 is the first, inheritedCopy one of an earlier day. A copy that was
+// requeued after its death is another one each time.
 type copyID struct {
-	id   string
-	copy int32
+	id       string
+	copy     int32
+	requeues int64
 }
+
+const inheritedCopy = -1
 
 type workCount struct{ started, completed int }
 
@@ -120,10 +158,10 @@ const worksKept = 50_000
 func NewLedger(config Config) *Ledger {
 	ledger := &Ledger{seed: config.Seed, entries: make(map[string]*entry)}
 	for _, pipeline := range config.Pipelines {
-		buckets := len(dedup.LatencyBounds())
 		ledger.entries[pipeline.Name] = &entry{
-			truth: Truth{Ack: Distribution{Buckets: make([]int64, buckets)}, Work: Distribution{Buckets: make([]int64, buckets)}},
+			truth: Truth{Ack: newDistribution(), Work: newDistribution(), Delay: newDistribution(), Deaths: make(map[string]int64)},
 			open:  make(map[copyID]bool), works: make(map[string]workCount), dead: make(map[string]bool),
+			delayed: make(map[copyID]time.Time), requeued: make(map[copyID]bool),
 		}
 	}
 	return ledger
@@ -138,8 +176,8 @@ func (l *Ledger) Truth(pipeline string) Truth {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	truth := e.truth
-	truth.Ack.Buckets = append([]int64(nil), truth.Ack.Buckets...)
-	truth.Work.Buckets = append([]int64(nil), truth.Work.Buckets...)
+	truth.Ack, truth.Work, truth.Delay = truth.Ack.clone(), truth.Work.clone(), truth.Delay.clone()
+	truth.Deaths = maps.Clone(truth.Deaths)
 	for _, sure := range e.open {
 		if sure {
 			truth.Queued++

@@ -14,6 +14,9 @@ import (
 // copyHeader numbers the copies of one message, so that the ledger can tell them apart.
 const copyHeader = "x-sample-copy"
 
+// requeueHeader counts how often the dashboard has requeued a message.
+const requeueHeader = "dedup-requeue-count"
+
 // A producer publishes the messages of one pipeline on one long-lived channel with publisher confirms. It sends a
 // message again when its confirm does not come, and sometimes, as its configuration says, although it did.
 type producer struct {
@@ -130,7 +133,7 @@ func (p *producer) await(ctx context.Context) (copyID, bool) {
 
 func (p *producer) nextCopy(id string) copyID {
 	p.copies++
-	return copyID{id, p.copies}
+	return copyID{id: id, copy: p.copies}
 }
 
 // gap is exponential: arrivals of independent customers.
@@ -160,8 +163,7 @@ func (p *producer) afterRest(t time.Time) time.Time {
 func (p *producer) message(which copyID) amqp.Publishing {
 	return amqp.Publishing{
 		MessageId: which.id, DeliveryMode: amqp.Persistent, Timestamp: time.Now(), ContentType: "application/json",
-		AppId: "sample-shop", Headers: amqp.Table{copyHeader: which.copy},
-		Body: fmt.Appendf(nil, `{"id":%q,"quantity":%d}`, which.id, 1+len(which.id)%5),
+		AppId: "sample-shop", Type: eventOf(p.pipeline.Name), Headers: amqp.Table{copyHeader: which.copy}, Body: p.fate.body(which.id),
 	}
 }
 

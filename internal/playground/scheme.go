@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The times to live of both schemes, and the number of failures after which text-status acks without the work.
+// The times to live of the schemes, and the number of failures after which text-status acks without the work.
 const (
 	processingTTL = 300 * time.Second
 	doneTTL       = 86400 * time.Second
@@ -26,6 +26,8 @@ const (
 	inFlight
 	// lostRace is an in-flight hit that json-status takes for a duplicate and acks.
 	lostRace
+	// present is a hit on a marker that does not say whether the work was done, and is acked.
+	present
 	// diedHalfway is a claim whose process ended between SETNX and EXPIRE.
 	diedHalfway
 )
@@ -41,8 +43,11 @@ type scheme interface {
 }
 
 func newScheme(name SchemeName, client *redis.Client) scheme {
-	if name == JSONStatus {
+	switch name {
+	case JSONStatus:
 		return jsonStatus{client}
+	case Timestamp:
+		return timestamp{client}
 	}
 	return textStatus{client}
 }
@@ -156,4 +161,28 @@ func jsonStatusValue(id string, at time.Time) string {
 		{"result", []field{{"id", id}, {"note", "支付成功"}}},
 		{"time", float64(at.UnixMicro()) / 1e6},
 	})
+}
+
+// timestamp marks a message before the work and never says that the work was done, as the consumers that it stands for do.
+type timestamp struct{ redis *redis.Client }
+
+func (s timestamp) claim(ctx context.Context, id string, _ bool) (claim, error) {
+	key := "dedup:" + id
+	first, err := s.redis.SetNX(ctx, key, strconv.FormatInt(time.Now().UnixMilli(), 10), doneTTL).Result()
+	if err != nil {
+		return 0, fmt.Errorf("claim %s: %w", key, err)
+	}
+	if !first {
+		return present, nil
+	}
+	return claimed, nil
+}
+
+func (s timestamp) done(context.Context, string) error { return nil }
+
+func (s timestamp) failed(ctx context.Context, id string) (bool, error) {
+	if err := s.redis.Del(ctx, "dedup:"+id).Err(); err != nil {
+		return false, fmt.Errorf("release dedup:%s: %w", id, err)
+	}
+	return false, nil
 }

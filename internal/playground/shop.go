@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,19 +27,29 @@ type Shop struct {
 	stopConsumers func()
 	producers     sync.WaitGroup
 	consumers     sync.WaitGroup
+	examiner      sync.WaitGroup // ends last: the last messages to be settled may have died
 }
 
-// Start declares the shop's queues and starts its consumers and producers. They end with ctx, or in order by Stop.
+// Start declares the shop's queues, lays out what earlier days left in them, and starts consumers and producers. They end
+// with ctx, or in order by Stop.
 func Start(ctx context.Context, config Config, broker *servers.RabbitMQ, store *servers.Redis, log *slog.Logger) (*Shop, error) {
 	if err := declareTopology(ctx, broker, config); err != nil {
+		return nil, err
+	}
+	ledger := NewLedger(config)
+	if err := bequeath(ctx, config, broker, store, ledger); err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancel(ctx)
 	producing, stopProducers := context.WithCancel(ctx)
 	stop := make(chan struct{})
-	shop := &Shop{config: config, ledger: NewLedger(config), end: end, stopProducers: stopProducers,
+	shop := &Shop{config: config, ledger: ledger, end: end, stopProducers: stopProducers,
 		stopConsumers: sync.OnceFunc(func() { close(stop) })}
 	url := broker.AMQPURL(broker.Admin())
+	if slices.ContainsFunc(config.Pipelines, PipelineConfig.examined) {
+		examiner := &examiner{ledger: shop.ledger, link: link{url: url}, log: log}
+		shop.examiner.Go(func() { examiner.run(ctx) })
+	}
 	for _, pipeline := range config.Pipelines {
 		client := newClient(store.Addr(), pipeline.DB)
 		shop.clients = append(shop.clients, client)
@@ -116,6 +127,7 @@ func (s *Shop) Stop(ctx context.Context) error {
 	}
 	s.end()
 	<-finished
+	s.examiner.Wait()
 	for _, client := range s.clients {
 		errs = append(errs, client.Close())
 	}

@@ -63,7 +63,7 @@ func fakeDashboard(configFile string) error {
 	if err != nil {
 		return err
 	}
-	if err := yaml.Unmarshal(text, &config); err != nil || len(config.Pipelines) != 5 {
+	if err := yaml.Unmarshal(text, &config); err != nil || len(config.Pipelines) != len(playground.DefaultConfig().Pipelines) {
 		return fmt.Errorf("the configuration does not fit: %+v, %w", config, err)
 	}
 	if err := os.MkdirAll(config.Server.DataDir, 0o700); err != nil {

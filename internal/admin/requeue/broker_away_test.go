@@ -87,9 +87,11 @@ func TestARunKeepsItsRate(t *testing.T) {
 func TestALostBrokerIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(50, fault{at: 60, kind: "restart", lasts: 90 * time.Second})
+		told := 0
+		tr.cfg.Reconnected = func() { told++ }
 		start := time.Now()
 		result := tr.mustStop(t, requeue.StopLimit)
-		if result.Moved != 50 || result.Reconnects != 1 || tr.depth("dead") != 0 {
+		if result.Moved != 50 || result.Reconnects != 1 || told != 1 || tr.depth("dead") != 0 {
 			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
 		}
 		if took := time.Since(start); took > 2*time.Minute {

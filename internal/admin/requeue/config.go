@@ -38,6 +38,8 @@ type Config struct {
 	DeliveryLimit int64
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
+	// Reconnected is told that a lost connection was replaced: what had not moved is taken and decided on again. It must return at once.
+	Reconnected func()
 	Timing
 }
 
@@ -86,6 +88,9 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.MaxFruitless, 5)
 	if c.Waiting == nil {
 		c.Waiting = func(string) {}
+	}
+	if c.Reconnected == nil {
+		c.Reconnected = func() {}
 	}
 	return c, c.validate()
 }

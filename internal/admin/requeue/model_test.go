@@ -92,6 +92,12 @@ func newModel(seed uint64, faults []fault) *model {
 
 func (m *model) addQueue(q *modelQueue) { m.queues[q.name] = q }
 
+// depth is how many messages a queue has ready.
+func (m *model) depth(queue string) (n int) {
+	m.locked(func() { n = len(m.queues[queue].ready) })
+	return n
+}
+
 func (q *modelQueue) push(id string, msg dedup.Message) {
 	q.next++
 	q.arrived = append(q.arrived, id)

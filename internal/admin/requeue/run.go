@@ -137,6 +137,7 @@ func (r *runner) open(ctx context.Context) (Source, Sink) {
 			}
 			if r.losses > 0 {
 				r.result.Reconnects++
+				r.Reconnected()
 			}
 			return source, sink
 		case ctx.Err() != nil:

@@ -68,7 +68,7 @@ func (tr *trial) mustStop(t *testing.T, want requeue.Stop) requeue.Result {
 	return result
 }
 
-func (tr *trial) depth(queue string) int { return len(tr.m.queues[queue].ready) }
+func (tr *trial) depth(queue string) int { return tr.m.depth(queue) }
 
 // deciderFunc decides by a function.
 type deciderFunc func(ctx context.Context, letters []dedup.DeadLetter) ([]requeue.Decision, error)

@@ -192,10 +192,10 @@ func (s scenario) play(t *testing.T, breaking func(requeue.Ends) requeue.Ends) e
 		s.fill(e.m)
 		for name := "run"; ; e.runs++ {
 			ctx, cancel := context.WithCancel(context.Background())
-			e.m.kill = cancel
+			e.m.locked(func() { e.m.kill, e.m.killed = cancel, false })
 			e.settled = nil
 			cfg := requeue.Config{
-				Run: name, Queue: dedup.QueueRef{Vhost: "/", Name: "dead"}, Limit: int64(len(e.m.queues["dead"].ready)),
+				Run: name, Queue: dedup.QueueRef{Vhost: "/", Name: "dead"}, Limit: int64(e.m.depth("dead")),
 				Window: s.Window, Single: s.Single, Rate: s.Rate,
 			}
 			var ends requeue.Ends = modelEnds{e.m}
@@ -207,10 +207,11 @@ func (s scenario) play(t *testing.T, breaking func(requeue.Ends) requeue.Ends) e
 				return nil
 			})
 			cancel()
-			if !e.m.killed {
+			killed := false
+			e.m.locked(func() { killed = e.m.killed })
+			if !killed {
 				break
 			}
-			e.m.killed = false
 			if s.NewName {
 				name = fmt.Sprintf("run %d", e.runs+2)
 			}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/dedup"
+)
+
+// checkActing tries the account that may act on the dead letters of a pipeline, and takes and leaves nothing. Its error says what must
+// be mended before dead letters can be moved; it is nil when no acting account is configured.
+func checkActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipeline, r broker.Report) error {
+	mover, err := broker.OpenMover(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if mover == nil {
+		fmt.Fprintf(w, "  dead letters are shown and not moved: broker %s has no act section\n", cfg.Name)
+		return nil
+	}
+	defer mover.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkBound)
+	defer cancel()
+	targets, _ := collector.DeadLetters(p, r.Sample.Queues, r.Topology)
+	var failed []string
+	report := func(done string, err error) {
+		if err == nil {
+			fmt.Fprintf(w, "  acting account %s may %s\n", cfg.Act.Username, done)
+			return
+		}
+		fmt.Fprintf(w, "  PROBLEM acting account %s may not %s\n    %s\n", cfg.Act.Username, done, dedup.PublicText(err))
+		failed = append(failed, fmt.Sprintf("acting account may not %s", done))
+	}
+	report(fmt.Sprintf("publish to queues of vhost %q", p.Vhost), mover.MayPublish(ctx, p.Vhost))
+	for _, t := range targets {
+		if findQueue(r.Sample.Queues, p.Vhost, t.Name) == nil {
+			continue // said already
+		}
+		report(fmt.Sprintf("take messages from %q", t.Name), mover.MayTake(ctx, dedup.QueueRef{Vhost: p.Vhost, Name: t.Name}))
+	}
+	if len(failed) > 0 {
+		return errors.New(strings.Join(failed, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package admin
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func scanOfSize(id, queue string, bytes int) Scan {
+	l := Letter{}
+	l.Ref, l.Body = "r", make([]byte, bytes)
+	return Scan{ID: id, Pipeline: "orders", Queue: dedup.QueueRef{Vhost: "/", Name: queue}, Letters: []Letter{l}}
+}
+
+func TestAScanIsKeptForItsTimeAndANewerOneTakesItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScanShelf()
+		s.keep(scanOfSize("a", "q", 10), Scan{})
+		s.keep(scanOfSize("b", "other", 10), Scan{})
+		time.Sleep(ScanLife - time.Second)
+		s.keep(scanOfSize("c", "q", 10), Scan{})
+		if s.find("a") != nil || s.find("b") == nil || s.newest("orders", dedup.QueueRef{Vhost: "/", Name: "q"}).raw.ID != "c" {
+			t.Error("the newer scan did not take the place of the older one")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if s.find("b") != nil || s.find("c") == nil {
+			t.Error("a scan lives too long or too short")
+		}
+		time.Sleep(ScanLife)
+		synctest.Wait()
+		if s.find("c") != nil || s.bytes != 0 || len(s.order) != 0 {
+			t.Errorf("%d bytes are held after the end", s.bytes)
+		}
+	})
+}
+
+func TestAllScansTogetherAreBounded(t *testing.T) {
+	s := newScanShelf()
+	defer s.clear()
+	for i := range 10 {
+		s.keep(scanOfSize(fmt.Sprint(i), fmt.Sprint(i), MaxScanBytes/2), Scan{})
+		if s.bytes > maxKeptBytes {
+			t.Fatalf("%d bytes are held", s.bytes)
+		}
+	}
+	if s.find("9") == nil || s.find("0") != nil || len(s.order) < 2 {
+		t.Errorf("held: %v", s.order)
+	}
+}
