@@ -101,7 +101,7 @@ func (r *round) awaitPart(part float64) {
 }
 
 // patience is how long a victim may move nothing before the test gives it up.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // await waits for a condition as long as messages arrive.
 func (r *round) await(pause time.Duration, what string, holds func(arrived int) bool) {
@@ -189,7 +189,7 @@ func (t *tally) String() string {
 		return "no kills"
 	}
 	copies := slices.Sorted(slices.Values(t.copies))
-	return fmt.Sprintf("in sum: %d kills over %d messages, lost %d, extra copies %d (median %d, most %d per kill, bound %d), rounds that came to their end %d",
+	return fmt.Sprintf("in sum: %d kills over %d messages, lost %d, extra copies %d (median %d, most %d per kill, bound %d), lots that were moved whole %d",
 		len(copies), t.seeded, t.lost, t.extra, copies[len(copies)/2], copies[len(copies)-1], maxCopies, t.finished)
 }
 
