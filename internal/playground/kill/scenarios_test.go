@@ -52,23 +52,24 @@ func (d *dashboard) goesOn(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// losesItsJournal deletes the journal after a kill: the dashboard knows of no job then, and must not move anything until it is told to.
+// losesItsJournal deletes the journal after a kill, and all that the dashboard has ever written after another: it knows of no job then,
+// and must not move anything until it is told to.
 func (d *dashboard) losesItsJournal(t *testing.T) {
 	d = d.in(d.site.in(t))
 	r := newRound(d.site, d, "journal", smallLot)
-	r.killOnceAt(randomParts(1)[0])
-	d.deleteJournal()
-	dead, arrived := d.site.settled()
-	d.start()
-	d.awaitReady()
-	if jobs := d.jobs(); len(jobs) != 0 {
-		t.Errorf("without its journal the dashboard knows of jobs %v", jobs)
+	parts := randomParts(2)
+	for i, forget := range []func(){d.deleteJournal, func() { must(t, os.RemoveAll(d.data)) }} {
+		r.killOnceAt(parts[i])
+		forget()
+		dead, arrived := d.site.settled()
+		d.start()
+		d.awaitReady()
+		if jobs := d.jobs(); len(jobs) != 0 {
+			t.Fatalf("without its journal the dashboard knows of jobs %v", jobs)
+		}
+		d.staysPut(dead, arrived)
+		d.begin()
 	}
-	d.staysPut(dead, arrived)
-	if t.Failed() {
-		return
-	}
-	d.begin()
 	r.check(r.close())
 }
 
