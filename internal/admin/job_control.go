@@ -28,14 +28,11 @@ func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) erro
 		if j := d.liveJob(id); j != nil && j.ask(cancelIt) {
 			return nil
 		}
-		job, err := d.atRest(ctx, id)
+		job, err := d.unworked(ctx, id)
 		if err != nil {
 			return err
 		}
-		j, err := d.again(ctx, job)
-		if err != nil {
-			return err
-		}
+		j := d.shell(job)
 		if !d.enlist(j) {
 			return notYet(id)
 		}
@@ -45,8 +42,8 @@ func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) erro
 	})
 }
 
-// atRest returns a job that is paused, once this process does no more for it.
-func (d *DeadLetters) atRest(ctx context.Context, id string) (Job, error) {
+// unworked returns a job that has not ended, once this process does no more for it.
+func (d *DeadLetters) unworked(ctx context.Context, id string) (Job, error) {
 	if j := d.liveJob(id); j != nil && j.snapshot().State == JobPaused {
 		select {
 		case <-j.done:
@@ -57,15 +54,10 @@ func (d *DeadLetters) atRest(ctx context.Context, id string) (Job, error) {
 		return Job{}, conflict("The job has not come to rest yet; try again in a moment")
 	}
 	job, err := d.read(ctx, id)
-	switch {
-	case err != nil:
-		return Job{}, err
-	case job.State.Final():
-		return Job{}, conflict("The job has ended: %s", job.State)
-	case job.State != JobPaused:
-		return Job{}, notYet(id)
+	if err == nil && job.State.Final() {
+		err = conflict("The job has ended: %s", job.State)
 	}
-	return job, nil
+	return job, err
 }
 
 // ResumeJob lets a paused job go on. Who may start its plan may.
@@ -78,9 +70,12 @@ func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) erro
 		return err
 	}
 	return d.control(ctx, who, "resume_job", id, job.Plan.Needs, func(ctx context.Context, _ Job) error {
-		job, err := d.atRest(ctx, id)
-		if err != nil {
+		job, err := d.unworked(ctx, id)
+		switch {
+		case err != nil:
 			return err
+		case job.State != JobPaused:
+			return notYet(id)
 		}
 		return d.goOn(ctx, job, func(j *liveJob) { j.who = who })
 	})
@@ -109,7 +104,7 @@ func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, 
 }
 
 func notYet(id string) error {
-	return conflict("Job %s is not under way: the program was started again, and it goes on in a moment", printable(id, 64))
+	return conflict("Job %s is not under way: the program was started again, and it goes on as soon as its queue has been seen; or cancel it", printable(id, 64))
 }
 
 // again makes a job live that this process is not carrying out, with what is known of it.
@@ -118,9 +113,8 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &liveJob{letters: d, line: l, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{})}
-	j.who = Caller{Principal: auth.Principal{Name: job.By, Role: job.Plan.Needs, Method: "job"}}
-	j.entry = jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan)
+	j := d.shell(job)
+	j.line = l
 	if job.Plan.IDChange != "" {
 		if edited, kept := d.edits.take(job.Plan.ID); kept {
 			j.edited = &edited
@@ -133,6 +127,15 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 		j.moved[it.Ref]++
 	}
 	return j, nil
+}
+
+// shell returns a job that this process is not carrying out, as far as the journal tells.
+func (d *DeadLetters) shell(job Job) *liveJob {
+	return &liveJob{
+		letters: d, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{}),
+		who:   Caller{Principal: auth.Principal{Name: job.By, Role: job.Plan.Needs, Method: "job"}},
+		entry: jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan),
+	}
 }
 
 // goOn lets a job go on from where it was.

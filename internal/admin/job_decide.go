@@ -209,9 +209,13 @@ const (
 	beyondMost  = "beyond the most messages of this job"
 )
 
+// note keeps what was found out about a message until it is settled. Of copies that which is selected counts.
 func (d *decider) note(l Letter, unselected bool) {
 	f := d.facts[l.Ref]
-	d.facts[l.Ref] = fact{id: l.ID, class: l.Prediction.Class, unselected: unselected, copies: f.copies + 1}
+	if f.copies++; f.copies == 1 || f.unselected {
+		f.id, f.class, f.unselected = l.ID, l.Prediction.Class, unselected
+	}
+	d.facts[l.Ref] = f
 }
 
 // predicted looks the markers of the selected messages up, and says which are selected.

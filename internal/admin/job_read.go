@@ -33,6 +33,8 @@ func (d *DeadLetters) read(ctx context.Context, id string) (Job, error) {
 		return Job{}, unkept("The job cannot be read", err)
 	case !ok:
 		return Job{}, notFound("There is no such job")
+	case !job.State.Final() && job.State != JobPaused && d.known(id) == nil:
+		job.Why = "the program was started again; the job goes on as soon as its queue has been seen"
 	}
 	return job, nil
 }

@@ -5,34 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"dedup-dashboard/internal/dedup"
 )
 
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
 const judgeFor = time.Hour
 
-// resumeSoon is when jobs that could not go on are tried again at first, resumeEvery how often at last: right after a start they wait for
-// nothing but the first round of observation.
-const (
-	resumeSoon  = time.Second
-	resumeEvery = 15 * time.Second
-)
+// resumeEvery is how often jobs that could not go on are tried again.
+const resumeEvery = 15 * time.Second
 
 // Run goes on with the jobs that an earlier run of the program left under way, writes down what could not be written, and purges
-// what is old, until ctx ends. A job that was paused stays so.
+// what is old, until ctx ends. A job that was paused stays so. Nothing goes on before a first round of observation has ended.
 func (d *DeadLetters) Run(ctx context.Context) error {
-	if err := d.judgeUnjudged(ctx); err != nil {
-		d.deps.Log.Error("jobs without a result cannot be read", "err", err)
-	}
-	retry := resumeSoon
+	judged := false
 	for {
 		wait := tidyEvery
-		if err := d.tidy(ctx); err == nil {
-			retry = resumeSoon
-		} else if ctx.Err() == nil {
-			d.deps.Log.Error("jobs could not be tidied; it is tried again", "in", retry, "err", err)
-			wait, retry = retry, min(2*retry, resumeEvery)
+		switch err := d.tidy(ctx, &judged); {
+		case errors.Is(err, errNotSeen):
+			wait = firstRound
+		case err != nil && ctx.Err() == nil:
+			wait = resumeEvery
+			d.deps.Log.Error("jobs could not be tidied; it is tried again", "in", wait, "err", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -47,24 +39,41 @@ func (d *DeadLetters) Run(ctx context.Context) error {
 	}
 }
 
-func (d *DeadLetters) judgeUnjudged(ctx context.Context) error {
-	ids, err := d.deps.Journal.UnjudgedJobs(ctx, d.deps.Now().Add(-judgeFor))
-	for _, id := range ids {
-		d.judgeLater(id)
-	}
-	return err
-}
+// firstRound is how often it is looked whether the first round has ended, and whether it shows the queues.
+const firstRound = time.Second
 
-func (d *DeadLetters) tidy(ctx context.Context) error {
-	errs := []error{d.settleOwed(ctx)}
+// errNotSeen means that the queue of a job has not been observed since the program started.
+var errNotSeen = errors.New("not observed yet")
+
+// tidy also finds out, once, what became of the messages of jobs that ended while the program was not there.
+func (d *DeadLetters) tidy(ctx context.Context, judged *bool) error {
+	if d.deps.Snapshots.Snapshot() == nil {
+		return errNotSeen
+	}
+	errs := []error{d.settleOwed(ctx), d.deps.Journal.PurgeMoves(ctx, d.deps.Now())}
+	if !*judged {
+		ids, err := d.deps.Journal.UnjudgedJobs(ctx, d.deps.Now().Add(-judgeFor))
+		for _, id := range ids {
+			d.judgeLater(id)
+		}
+		*judged = err == nil
+		errs = append(errs, err)
+	}
 	ids, err := d.deps.Journal.UnfinishedJobs(ctx)
 	errs = append(errs, err)
+	unseen := false
 	for _, id := range ids {
-		if err := d.resume(ctx, id); err != nil {
+		err := d.resume(ctx, id)
+		if errors.Is(err, errNotSeen) {
+			unseen = true
+		} else if err != nil {
 			errs = append(errs, fmt.Errorf("go on with job %s: %w", id, err))
 		}
 	}
-	return errors.Join(append(errs, d.deps.Journal.PurgeMoves(ctx, d.deps.Now()))...)
+	if err := errors.Join(errs...); err != nil || !unseen {
+		return err
+	}
+	return errNotSeen
 }
 
 // owe notes a job whose end is yet to be written.
@@ -114,11 +123,11 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	if err != nil || !ok || job.State == JobPaused || job.State.Final() {
 		return err
 	}
+	if why := d.WhyNot(job.Plan.Request.Pipeline); why != "" {
+		return d.abandon(ctx, job, why) // neither pipeline nor account comes back without another start
+	}
 	if _, err := d.moving(job.Plan.Request); err != nil {
-		if d.gone(ctx, job.Plan) {
-			return d.abandon(ctx, job, err)
-		}
-		return err
+		return fmt.Errorf("%w: %w", errNotSeen, err)
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)
 	e.Detail = fmt.Sprintf("goes on after the program has ended; %s so far", job.Counts.words())
@@ -126,27 +135,16 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 		return err
 	}
 	job.Resumed++
-	err = d.goOn(ctx, job, func(*liveJob) {})
-	if err == nil {
-		d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)
+	if err := d.goOn(ctx, job, func(*liveJob) {}); err != nil {
+		return err
 	}
-	return err
-}
-
-// gone reports whether what a plan needs is certain not to be there any more: it is not configured, or the broker itself says that the
-// queue does not exist. That the queue was not discovered is no sign of it: before the first round has read the broker none is.
-func (d *DeadLetters) gone(ctx context.Context, p MovePlan) bool {
-	pipeline := d.pipelines[p.Request.Pipeline]
-	if d.WhyNot(p.Request.Pipeline) != "" || pipeline.Broker != p.Broker {
-		return true
-	}
-	_, err := line{broker: d.brokers[p.Broker]}.live(ctx, p.Source)
-	return dedup.KindOf(err) == dedup.NotFound
+	d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)
+	return nil
 }
 
 // abandon ends a job that cannot go on.
-func (d *DeadLetters) abandon(ctx context.Context, job Job, why error) error {
-	job.State, job.Why, job.Ended = JobStopped, "it could not go on after the program had ended: "+dedup.PublicText(why), d.deps.Now()
+func (d *DeadLetters) abandon(ctx context.Context, job Job, why string) error {
+	job.State, job.Why, job.Ended = JobStopped, "it could not go on after the program had ended: "+why, d.deps.Now()
 	ctx, cancel := writing(ctx)
 	defer cancel()
 	if err := d.deps.Journal.SaveJob(ctx, job, nil); err != nil {

@@ -38,7 +38,7 @@ type ward struct {
 	down    bool
 	markers map[string]dedup.State
 	// each is called after each batch of a run, outside the lock.
-	each func()
+	each func(context.Context)
 }
 
 // brokenJobs is a journal whose progress cannot be written while broken.
@@ -227,7 +227,7 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 			return r, err
 		}
 		if w.each != nil {
-			w.each()
+			w.each(ctx)
 		}
 		if ctx.Err() != nil {
 			r.Stop = requeue.StopCancelled

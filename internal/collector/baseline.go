@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -75,25 +74,4 @@ func (p *pipeline) heldIn(st *dedup.PipelineStatus) []dedup.QueueRef {
 		}
 	}
 	return refs
-}
-
-func waitingDeadLetters(depth int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
-	fresh, beside := depth, ""
-	if line != nil {
-		fresh -= line.Count
-		beside = fmt.Sprintf(" beside %s acknowledged by %s at %s", grouped(line.Count), name(line.By), clock(line.At, now))
-	}
-	if fresh <= 0 {
-		return nil
-	}
-	evidence := fmt.Sprintf("%s in %s", counted(depth, "message"), queueWords(queues))
-	if oldest.known {
-		evidence += fmt.Sprintf("; the oldest of all has been dead for at least %s, by %s", span(oldest.age), oldest.how)
-	}
-	return []dedup.Finding{{
-		Kind: "dead_letters_wait", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("%s %s%s", counted(fresh, "dead letter"), verb(fresh, "waits", "wait"), beside),
-		Evidence: evidence + ".",
-		Mend:     "See why they died and mend that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
-	}}
 }

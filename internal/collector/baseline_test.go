@@ -54,8 +54,7 @@ func holdDead(b *testBench, n int64) {
 
 func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
-		keeper := &fakeBaselines{lines: map[string]dedup.Baseline{}}
-		b.acknowledged.keeper = keeper
+		keeper := b.keeper
 		waits := func() (string, int64) {
 			t.Helper()
 			p := b.pipeline(t, "orders")
@@ -89,9 +88,11 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 		keeper.change(func() { keeper.err = nil })
 		holdDead(b, 1)
 		check("the baseline falls with the depth", "", 1)
-		if kept := keeper.lines["orders"]; kept.Count != 1 || kept.Acknowledged != 4 {
-			t.Errorf("kept %+v, want 1 of 4", kept)
-		}
+		keeper.change(func() {
+			if kept := keeper.lines["orders"]; kept.Count != 1 || kept.Acknowledged != 4 {
+				t.Errorf("kept %+v, want 1 of 4", kept)
+			}
+		})
 		holdDead(b, 3)
 		check("so that a later rise counts", "2 dead letters wait beside 1 acknowledged by ann at "+clock(made, made), 1)
 		b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") })

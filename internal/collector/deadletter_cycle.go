@@ -8,7 +8,8 @@ import (
 
 // cutCycles finds loops of queues in which the broker drops messages: one that would enter a queue where it died before, when
 // none of its deaths since then was a rejection (rabbit_dead_letter:is_cycle of RabbitMQ 3.10). So what consumers reject survives
-// a round through a delay queue; what died by itself in every queue of the loop does not.
+// a round through a delay queue; what died by itself in every queue of the loop does not. As 3.10.8 does not keep the deaths in
+// order, a rejection before the loop was seen to save a message too: then it goes round for ever.
 func (g *deadGraph) cutCycles() []dedup.Finding {
 	dies := func(ref dedup.QueueRef) bool { return len(automaticDeaths(g.ix.queues[ref], g.ix.version)) > 0 }
 	reached := make(map[dedup.QueueRef]map[dedup.QueueRef]bool)

@@ -40,6 +40,8 @@ type plot struct {
 	// ends are the queues that hold it in the end, as a real broker decides it. lossy says that the queue at the end refuses it.
 	ends  string
 	lossy bool
+	// goesRound says that it ends nowhere: its queues are deleted once it was seen to die often enough.
+	goesRound bool
 	// rows and kinds are what must be discovered: "TARGET role", with a question mark where it is not certain.
 	rows, kinds string
 }
@@ -123,8 +125,10 @@ func plots() []plot {
 			death: leave, deaths: 2, rows: "w delay, s source", kinds: "dead_letter_cycle_cut"},
 		{name: "a loop that the broker cuts at a delivery limit", queues: map[string]amqp.Table{"s": dlx("", "queue-type", "quorum", "dead-letter-routing-key", "{}w", "delivery-limit", 1),
 			"w": dlx("", "dead-letter-routing-key", "{}s", "message-ttl", 50)}, death: exhausted, deaths: 2, rows: "w delay, s source", kinds: "dead_letter_cycle_cut"},
-		{name: "a ring of delays that the broker cuts", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}v"), "v": dlx("", "dead-letter-routing-key", "{}w", "message-ttl", 50),
-			"w": dlx("", "dead-letter-routing-key", "{}v", "message-ttl", 50)}, deaths: 3, rows: "v delay, w delay, v delay", kinds: "dead_letter_cycle_cut"},
+		{name: "a ring of delays that drops what expired before", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}v", "message-ttl", 50), "v": dlx("", "dead-letter-routing-key", "{}w", "message-ttl", 50),
+			"w": dlx("", "dead-letter-routing-key", "{}v", "message-ttl", 50)}, death: leave, deaths: 3, rows: "v delay, w delay, v delay", kinds: "dead_letter_cycle_cut"},
+		{name: "a ring of delays that keeps what was rejected before going round", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}v"), "v": dlx("", "dead-letter-routing-key", "{}w", "message-ttl", 50),
+			"w": dlx("", "dead-letter-routing-key", "{}v", "message-ttl", 50)}, deaths: 9, goesRound: true, rows: "v delay, w delay, v delay", kinds: "dead_letter_cycle_cut"},
 		{name: "a stream", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}d"), "d": {"x-queue-type": "stream"}}, rows: "d stream", kinds: "dead_letter_stream"},
 		{name: "a stream beside a queue", queues: map[string]amqp.Table{"s": dlx("{}x"), "d": nil, "t": {"x-queue-type": "stream"}}, exchanges: []string{"x fanout"}, bindings: []string{"x - d", "x - t"},
 			ends: "d", rows: "d dead-letter, t stream", kinds: "dead_letter_stream"},
@@ -263,6 +267,9 @@ func TestDeadLettersAreFoundWhereARealBrokerSendsThem(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) { g.compare(t, p, prefix, sample, topology) })
 	}
 	for i, p := range all { // streams count late
+		if p.goesRound {
+			continue
+		}
 		if ends := g.ends(t, p, fmt.Sprintf("p%d.", i)); ends != p.ends {
 			t.Errorf("%s: the message is in %q later, want %q", p.name, ends, p.ends)
 		}
@@ -339,6 +346,13 @@ func (g *garden) compare(t *testing.T, p plot, prefix string, sample dedup.Broke
 		t.Errorf("found %q, want %q: %+v", got, p.kinds, findings)
 	}
 	g.kill(t, p, prefix)
+	if p.goesRound {
+		for name := range p.queues {
+			_, err := g.channel.QueueDelete(prefix+name, false, false, false)
+			must(t, err)
+		}
+		return
+	}
 	ends := ""
 	eventually(t, 20*time.Second, "the message is in "+p.ends, func() bool { ends = g.ends(t, p, prefix); return ends == p.ends })
 	agree(t, routes, prefix, strings.Fields(ends), p.lossy)

@@ -120,27 +120,6 @@ func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.Dea
 	return f
 }
 
-// discardedDeadLetters finds that the broker discards messages that die in queues without a working dead-letter exchange. The
-// count is of the whole broker: where a queue of the pipeline is such a queue, it is taken to be among them.
-func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef) []dedup.Finding {
-	if d == nil || !d.Discarded.Known() || d.Discarded.Value < 1 {
-		return nil
-	}
-	n := whole(d.Discarded.Value)
-	f := dedup.Finding{
-		Kind: "dead_letters_discarded", Tier: dedup.Severe,
-		Text:     fmt.Sprintf("Broker %s discarded %s in the last %s: they died in queues without a working dead-letter exchange", name(broker), counted(n, "message"), span(d.Discarded.Covered)),
-		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
-		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
-	}
-	if len(unsafe) == 0 {
-		f.Tier = dedup.Normal
-		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
-		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
-	}
-	return []dedup.Finding{f}
-}
-
 // discarding are the queues of the pipeline whose dead letters count as discarded when there are any: its sources without a working
 // dead-letter exchange, and dead-letter queues that lose messages by themselves.
 func (p *pipeline) discarding() []dedup.QueueRef {

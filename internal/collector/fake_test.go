@@ -216,6 +216,7 @@ func (f *fakeSource) Reported(context.Context, string) (dedup.Reported, error) {
 // A bench is a collector over fakes: one broker, one store, and the pipelines orders (reports) and emails (another
 // store, reports nothing).
 type testBench struct {
+	keeper *fakeBaselines
 	*Collector
 	broker, store, other *fakeSource
 	history              *fakeHistory
@@ -242,7 +243,7 @@ var nackScheme = dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string",
 
 func newBench(t *testing.T, interval time.Duration) *testBench {
 	t.Helper()
-	b := &testBench{broker: &fakeSource{}, store: &fakeSource{scheme: nackScheme}, other: &fakeSource{scheme: nackScheme}, history: newFakeHistory()}
+	b := &testBench{keeper: &fakeBaselines{lines: map[string]dedup.Baseline{}}, broker: &fakeSource{}, store: &fakeSource{scheme: nackScheme}, other: &fakeSource{scheme: nackScheme}, history: newFakeHistory()}
 	b.broker.sample = dedup.BrokerSample{Info: dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}, ChannelsClosed: ptr(0), QueuesTotal: ptr(3),
 		Queues: []dedup.Queue{
 			queue("orders", func(q *dedup.Queue) {
@@ -253,7 +254,7 @@ func newBench(t *testing.T, interval time.Duration) *testBench {
 		}}
 	c, err := newCollector(Config{Interval: interval}, Deps{
 		Brokers: []Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}, namedStore{b.other, "emails"}},
-		Reporters: []Reporter{namedStore{b.store, "orders"}},
+		Reporters: []Reporter{namedStore{b.store, "orders"}}, Baselines: b.keeper,
 		Pipelines: []dedup.Pipeline{
 			{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Store: "orders", ReportedStore: "orders",
 				DiscoverDeadLetters: true, Limits: dedup.DefaultLimits()},

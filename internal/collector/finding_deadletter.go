@@ -177,12 +177,12 @@ func cycleCut(members []dedup.QueueRef, does, queue string, tier dedup.Tier) ded
 	f := dedup.Finding{
 		Kind: "dead_letter_cycle_cut", Tier: tier,
 		Text:     fmt.Sprintf("A message that %s in queue %s is dropped when its dead letter comes round to it again", does, name(queue)),
-		Evidence: fmt.Sprintf("Dead letters go round %s. The broker lets a message into a queue where it died before only if it was rejected since then.", names(members)),
+		Evidence: fmt.Sprintf("Dead letters go round %s. The broker lets a message into a queue where it died before only if it was rejected on its way.", names(members)),
 		Mend:     "Send what is not rejected to a dead-letter queue that leads nowhere: a policy with another dead-letter exchange, without message-ttl, max-length and delivery limit on the queue of the loop.",
 	}
 	if queue == "" {
-		f.Text = fmt.Sprintf("Dead letters that go round %s are dropped after one round", names(members))
-		f.Evidence = "Messages die there without being rejected, and the broker lets a message into a queue where it died before only if it was rejected since then."
+		f.Text = fmt.Sprintf("Dead letters that go round %s never come out: they are dropped after one round, or go round for ever", names(members))
+		f.Evidence = "Tried on RabbitMQ 3.10.8: what was never rejected is dropped when it comes to the first of these queues again, and what a consumer rejected before goes round without end."
 		f.Mend = "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed."
 	}
 	return f

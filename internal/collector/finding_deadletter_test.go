@@ -118,7 +118,7 @@ func cycleCases() []findingCase {
 		{"dead_letter_cycle_cut", "fires for a bounded source", loop("classic", "3.10.8", "max-length", int64(5)), dedup.Severe, []string{"pushed out of a full queue"}},
 		{"dead_letter_cycle_cut", "fires for a delivery limit", loop("quorum", "3.10.8", "delivery-limit", int64(5)), dedup.Severe, []string{"reaches the delivery limit"}},
 		{"dead_letter_cycle_cut", "is a warning about the limit of every quorum queue of 4.x", loop("quorum", "4.2.9"), dedup.Warning, nil},
-		{"dead_letter_cycle_cut", "fires for a ring of delays without a consumer", ring.discover("a").Findings, dedup.Severe, []string{"round x, y are dropped after one round"}},
+		{"dead_letter_cycle_cut", "fires for a ring of delays without a consumer", ring.discover("a").Findings, dedup.Severe, []string{"round x, y never come out"}},
 		{"dead_letter_cycle_cut", "is silent where messages only ever get round by rejection", loop("quorum", "3.10.8"), silent, nil},
 		{"dead_letter_cycle_cut", "is silent where nothing goes round", sent(yard{}.queue("k", "classic"), "", "message-ttl", int64(5)), silent, nil},
 	}

@@ -96,3 +96,46 @@ func knownVersion(version string) string {
 	}
 	return version
 }
+
+// waitingDeadLetters finds dead letters beyond the acknowledged ones; line is nil where none is acknowledged.
+func waitingDeadLetters(depth int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
+	fresh, beside := depth, ""
+	if line != nil {
+		fresh -= line.Count
+		beside = fmt.Sprintf(" beside %s acknowledged by %s at %s", grouped(line.Count), name(line.By), clock(line.At, now))
+	}
+	if fresh <= 0 {
+		return nil
+	}
+	evidence := fmt.Sprintf("%s in %s", counted(depth, "message"), queueWords(queues))
+	if oldest.known {
+		evidence += fmt.Sprintf("; the oldest of all has been dead for at least %s, by %s", span(oldest.age), oldest.how)
+	}
+	return []dedup.Finding{{
+		Kind: "dead_letters_wait", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("%s %s%s", counted(fresh, "dead letter"), verb(fresh, "waits", "wait"), beside),
+		Evidence: evidence + ".",
+		Mend:     "See why they died and mend that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
+	}}
+}
+
+// discardedDeadLetters finds that the broker discards messages that die in queues without a working dead-letter exchange. The
+// count is of the whole broker: where a queue of the pipeline is such a queue, it is taken to be among them.
+func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef) []dedup.Finding {
+	if d == nil || !d.Discarded.Known() || d.Discarded.Value < 1 {
+		return nil
+	}
+	n := whole(d.Discarded.Value)
+	f := dedup.Finding{
+		Kind: "dead_letters_discarded", Tier: dedup.Severe,
+		Text:     fmt.Sprintf("Broker %s discarded %s in the last %s: they died in queues without a working dead-letter exchange", name(broker), counted(n, "message"), span(d.Discarded.Covered)),
+		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
+		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
+	}
+	if len(unsafe) == 0 {
+		f.Tier = dedup.Normal
+		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
+		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
+	}
+	return []dedup.Finding{f}
+}

@@ -22,6 +22,20 @@ func TestADeathHistorySurvivesItsSnapshot(t *testing.T) {
 	}
 }
 
+func TestAMessageFromAParkingQueueStillSaysWhereItDied(t *testing.T) {
+	before := []Death{{Queue: "orders", Reason: DeathRejected, Count: 2}}
+	headers := map[string]any{HeaderOriginalDeath: EncodeDeaths(before)}
+	restored := NewDeadLetter(QueueRef{Vhost: "/", Name: "orders.dlq"}, Message{Properties: Properties{Headers: headers}})
+	if source, ok := restored.Source(); !ok || source != "orders" {
+		t.Errorf("it came from %q, %t", source, ok)
+	}
+	headers["x-death"] = []any{map[string]any{"queue": "refunds", "reason": DeathExpired, "count": int64(1)}}
+	again := NewDeadLetter(QueueRef{Vhost: "/", Name: "orders.dlq"}, Message{Properties: Properties{Headers: headers}})
+	if source, _ := again.Source(); source != "refunds" || len(again.Deaths) != 1 {
+		t.Errorf("after a newer death it came from %q: %+v", source, again.Deaths)
+	}
+}
+
 func TestASnapshotKeepsTheNewestDeathsThatFit(t *testing.T) {
 	var deaths []Death
 	for range 100 {

@@ -23,7 +23,7 @@ func routeTable(p *dedup.PipelineStatus) templates.RouteTable {
 func routeRow(r dedup.DeadLetterRoute) templates.RouteRow {
 	row := templates.RouteRow{
 		Source: templates.Plain(r.Source.Name, keyLimit), Exchange: templates.Plain(r.Exchange, keyLimit), Key: templates.Plain(r.RoutingKey, keyLimit),
-		Target: templates.Plain(r.Target.Name, keyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role).String(), Possible: !r.Certain,
+		Target: templates.Plain(r.Target.Name, keyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
 		Origin: templates.Sentence(endSentence(capital(originWords(r.Origin)))), Note: templates.Sentence(endSentence(capital(r.Note))),
 	}
 	switch {
@@ -67,14 +67,15 @@ func roleWord(role dedup.RouteRole) string {
 	}
 }
 
-func roleTier(role dedup.RouteRole) dedup.Tier {
+// roleTier is how bad it is that dead letters end in a queue of that role; empty where nothing is wrong.
+func roleTier(role dedup.RouteRole) string {
 	switch role {
 	case dedup.RouteMissing:
-		return dedup.Severe
+		return dedup.Severe.String()
 	case dedup.RouteStream:
-		return dedup.Warning
+		return dedup.Warning.String()
 	default:
-		return dedup.Normal
+		return ""
 	}
 }
 

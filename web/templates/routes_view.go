@@ -19,7 +19,7 @@ type RouteRow struct {
 	KeyWord      string
 	// Target is the queue that gets them; empty where they lead nowhere.
 	Target Text
-	// Role is what that queue is, Tier how bad it is: normal, warning or severe.
+	// Role is what that queue is, Tier how bad that is: warning or severe, empty where nothing is wrong.
 	Role string
 	Tier string
 	// Possible says that it depends on the message whether it takes this way.

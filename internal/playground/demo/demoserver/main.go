@@ -71,7 +71,8 @@ func run(ctx context.Context, listen, dir, password string) error {
 	defer func() { _ = service.Close(context.Background()) }()
 	srv, err = server.New(cfg, server.Deps{
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
-		Sessions: db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
+		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
+		Sessions:  db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err
