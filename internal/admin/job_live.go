@@ -133,9 +133,13 @@ func (j *liveJob) waiting(state JobState, why string) {
 
 // took notes what became of messages. Its error stops the run: what nobody takes down must not happen.
 func (j *liveJob) took(ctx context.Context, settled []requeue.Settled, facts func(requeue.Settled) fact) error {
+	known := make([]fact, len(settled)) // found before the lock: who decides holds its own lock when it takes this one
+	for i, s := range settled {
+		known[i] = facts(s)
+	}
 	j.mu.Lock()
-	for _, s := range settled {
-		j.count(s, facts(s))
+	for i, s := range settled {
+		j.count(s, known[i])
 	}
 	due := j.letters.deps.Now().Sub(j.saved) >= saveEvery
 	j.mu.Unlock()
