@@ -43,7 +43,7 @@ func waitsForDiscovery(t *testing.T, m *morgue) {
 	s, id, all, observed, discovered := m.interrupted(t, "undiscovered", 200)
 	before := observed.asked.Load()
 	s.open(t)
-	s.await(t, "two attempts to go on", func() bool { return observed.asked.Load() >= before+2 })
+	s.await(t, "two attempts to go on", func() bool { return observed.asked.Load() >= before+4 })
 	job, err := s.Job(t.Context(), operator, id)
 	must(t, err)
 	if job.State.Final() {
