@@ -79,11 +79,16 @@ func (r *round) killAt(parts []float64) {
 	}
 }
 
+// maxDelay is how long a kill is put off at most, at random. Messages arrive in bursts: without it every kill would come right after one,
+// at the same point of the victim's work.
+const maxDelay = 50 * time.Millisecond
+
 // killOnceAt kills the victim when a part of the messages has arrived, and enters what came of it.
 func (r *round) killOnceAt(part float64) {
 	s := r.site
 	s.t.Helper()
 	r.awaitPart(part)
+	<-time.After(rand.N(maxDelay))
 	r.victim.kill()
 	k := killing{after: time.Since(r.began)}
 	dead, arrived := s.settled()
