@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
@@ -126,7 +128,13 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	if why := d.WhyNot(job.Plan.Request.Pipeline); why != "" {
 		return d.abandon(ctx, job, why) // neither pipeline nor account comes back without another start
 	}
+	if d.pipelines[job.Plan.Request.Pipeline].Broker != job.Plan.Broker {
+		return d.abandon(ctx, job, "its pipeline is of another broker now")
+	}
 	if _, err := d.moving(job.Plan.Request); err != nil {
+		if d.gone(ctx, job.Plan) {
+			return d.abandon(ctx, job, "its queue does not exist any more")
+		}
 		return fmt.Errorf("%w: %w", errNotSeen, err)
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)
@@ -140,6 +148,12 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	}
 	d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)
 	return nil
+}
+
+// gone reports whether the broker itself says that the queue of a plan does not exist.
+func (d *DeadLetters) gone(ctx context.Context, p MovePlan) bool {
+	_, err := line{broker: d.brokers[p.Broker]}.live(ctx, p.Source)
+	return dedup.KindOf(err) == dedup.NotFound
 }
 
 // abandon ends a job that cannot go on.

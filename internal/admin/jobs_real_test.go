@@ -32,6 +32,8 @@ func TestJobsOnARealBrokerAndStore(t *testing.T) {
 		"a cancelled job leaves every message in exactly one place":           cancels,
 		"two who start at once get one job":                                   startsOnce,
 		"a job goes on after a restart":                                       restarts,
+		"a job waits after a restart until its queue was discovered":          waitsForDiscovery,
+		"a job whose queue was deleted during a restart is given up":          givesUpDeletedQueue,
 		"without its journal nothing goes on and a new job empties the queue": losesJournal,
 		"what is discarded can be restored":                                   discardsAndRestores,
 		"an edited message is sent in place of the old one":                   edits,

@@ -98,13 +98,17 @@ func (p *pass) settle(answer dedup.Answer) {
 	}
 }
 
+// maxForgotten is the most acks that a broker which is killed may not have written to disk: the entries that the journal of a classic
+// queue holds before it is flushed (https://www.rabbitmq.com/docs/configure, queue_index_max_journal_entries).
+const maxForgotten = 32_768
+
 // confirmed counts a message that has moved.
 func (p *pass) confirmed(it item) {
 	p.hand.drop(it.tag)
 	p.moved++
 	delete(p.failing, it.decision.Target)
 	p.acked = append(p.acked, it.letter.Ref)
-	if len(p.acked) > p.Window {
+	if len(p.acked) > maxForgotten {
 		p.acked = p.acked[1:]
 	}
 	if p.doubtful[it.letter.Ref] == 0 {

@@ -53,7 +53,7 @@ type pass struct {
 	blockedSince time.Time
 	flying       []item // published without an answer, oldest first
 	moved        int64
-	acked        []string // the references of the last window of acked messages
+	acked        []string // the references of the last acked messages, as many as a broker may forget
 	leftBytes    int64
 	// lost is why a connection ended; nil while both live. A lost source cannot be given anything back.
 	lost       error

@@ -86,7 +86,7 @@ func (r *runner) run(ctx context.Context) {
 			r.stop(p.end, "", nil)
 		}
 		if r.result.Stop != "" && p.ackLost && len(p.acked) > 0 {
-			r.result.Text += fmt.Sprintf("; the connection ended with the run: up to %d of the messages that moved may be in the queue as well", len(p.acked))
+			r.result.Text += fmt.Sprintf("; the connection ended with the run: up to %d of the messages that moved may be in the queue as well", min(len(p.acked), p.Window))
 		}
 	}
 }

@@ -1,0 +1,69 @@
+package admin_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A countedRound counts how often it was asked.
+type countedRound struct {
+	*round
+	asked atomic.Int64
+}
+
+func (r *countedRound) Snapshot() *dedup.Snapshot {
+	r.asked.Add(1)
+	return r.round.Snapshot()
+}
+
+// interrupted returns a scene whose program has ended in the middle of a job over n messages, and whose next start has discovered nothing.
+func (m *morgue) interrupted(t *testing.T, name string, n int) (s *scene, job string, all []string, observed *countedRound, discovered *dedup.Snapshot) {
+	t.Helper()
+	s = m.newScene(t, name, nil, func(deps *admin.DeadLettersDeps) {
+		observed = &countedRound{round: deps.Snapshots.(*round)}
+		deps.Snapshots = observed
+	})
+	all = ids(name, n)
+	s.die(t, all...)
+	job = s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 150}))
+	s.until(t, job, "moving", func(j admin.Job) bool { return j.Moved > 20 })
+	s.close(t)
+	discovered = s.round.Snapshot()
+	nothing := *discovered
+	nothing.Pipelines = []dedup.PipelineStatus{{Pipeline: discovered.Pipelines[0].Pipeline}}
+	s.round.set(&nothing)
+	return s, job, all, observed, discovered
+}
+
+func waitsForDiscovery(t *testing.T, m *morgue) {
+	s, id, all, observed, discovered := m.interrupted(t, "undiscovered", 200)
+	before := observed.asked.Load()
+	s.open(t)
+	s.await(t, "two attempts to go on", func() bool { return observed.asked.Load() >= before+4 })
+	job, err := s.Job(t.Context(), operator, id)
+	must(t, err)
+	if job.State.Final() {
+		t.Fatalf("the job is %s before anything was discovered: %s", job.State, job.Why)
+	}
+	s.round.set(discovered)
+	found := time.Now()
+	if job = s.final(t, id); job.State != admin.JobDone || job.Moved != 200 || job.Resumed != 1 {
+		t.Fatalf("%s %q %+v, resumed %d", job.State, job.Why, job.Counts, job.Resumed)
+	}
+	t.Logf("done %v after the queue was discovered", time.Since(found).Round(time.Millisecond))
+	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
+}
+
+func givesUpDeletedQueue(t *testing.T, m *morgue) {
+	s, id, _, _, _ := m.interrupted(t, "deleted", 200)
+	_, err := s.channel.QueueDelete(s.dead.Name, false, false, false)
+	must(t, err)
+	s.open(t)
+	if job := s.final(t, id); job.State != admin.JobStopped || job.Why == "" {
+		t.Errorf("%s %q, want it stopped with the reason", job.State, job.Why)
+	}
+}

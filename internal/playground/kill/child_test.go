@@ -1,0 +1,233 @@
+package kill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+	"testing"
+
+	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/secret"
+)
+
+// childVariable holds the orders of a process of this test program that requeues instead of testing.
+const childVariable = "DEDUP_KILL_CHILD"
+
+// childOrders say what a child does.
+type childOrders struct {
+	ManagementURL string
+	AMQPURL       string
+	Run           string
+	Limit         int64
+	Window        int
+	Rate          float64
+	// Point is where the child kills itself, the After-th time that it comes there; empty when it does not.
+	Point string
+	After int
+	// Hasty makes the child take a message as confirmed when it has been handed over, before it is sent.
+	Hasty bool
+}
+
+// The points at which a child kills itself, each at the end of the step that it names.
+const (
+	pointTaken     = "taken"
+	pointPublished = "published"
+	pointConfirmed = "confirmed"
+	pointAcked     = "acked"
+	pointReported  = "reported"
+)
+
+func TestMain(m *testing.M) {
+	orders := os.Getenv(childVariable)
+	if orders == "" {
+		os.Exit(m.Run())
+	}
+	if err := obey(orders); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// obey requeues as it is told, with the settle loop and the ends that the dashboard uses and nothing else of it.
+func obey(text string) error {
+	var orders childOrders
+	if err := json.Unmarshal([]byte(text), &orders); err != nil {
+		return fmt.Errorf("read the orders: %w", err)
+	}
+	opened, err := broker.OpenMover(broker.Config{
+		Name: "main", ManagementURL: orders.ManagementURL, Username: watcher, Password: secret.New(watchPassword),
+		Act: broker.Act{AMQPURL: orders.AMQPURL, Username: mover, Password: secret.New(movingPassword)},
+	}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	fuse := &fuse{point: orders.Point, left: orders.After}
+	result, err := requeue.Run(context.Background(), ends{opened, fuse, orders.Hasty}, requeue.Config{
+		Run: orders.Run, Queue: dedup.QueueRef{Vhost: "/", Name: deadQueue}, Limit: orders.Limit, Window: orders.Window, Rate: orders.Rate,
+	}, home{}, func(context.Context, []requeue.Settled) error {
+		fuse.burn(pointReported)
+		return nil
+	})
+	fmt.Fprintf(os.Stderr, "%+v\n", result)
+	if err == nil && result.Stop != requeue.StopLimit && result.Stop != requeue.StopEmpty {
+		err = errors.New(result.Text)
+	}
+	return err
+}
+
+// home sends every message to the queue that it died in.
+type home struct{}
+
+func (home) Decide(_ context.Context, letters []dedup.DeadLetter) ([]requeue.Decision, error) {
+	decisions := make([]requeue.Decision, len(letters))
+	for i, letter := range letters {
+		source, ok := letter.Source()
+		if !ok {
+			return nil, fmt.Errorf("message %q does not say where it died", letter.MessageID)
+		}
+		decisions[i].Target = source
+	}
+	return decisions, nil
+}
+
+// A fuse kills the process.
+type fuse struct {
+	point string
+	left  int
+}
+
+// burn is called at every point by one goroutine for each.
+func (f *fuse) burn(point string) {
+	if point != f.point {
+		return
+	}
+	if f.left--; f.left == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is under way
+	}
+}
+
+// ends are those of the dashboard with a fuse at every step.
+type ends struct {
+	mover *broker.Mover
+	fuse  *fuse
+	hasty bool
+}
+
+func (e ends) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	source, err := e.mover.Source(ctx, queue, take.Held, take.Single)
+	if err != nil {
+		return nil, err
+	}
+	return fusedSource{source, e.fuse}, nil
+}
+
+func (e ends) Sink(ctx context.Context, vhost string, window int) (requeue.Sink, error) {
+	sink, err := e.mover.Sink(ctx, vhost, window)
+	if err != nil {
+		return nil, err
+	}
+	if e.hasty {
+		return newHastySink(sink, window), nil
+	}
+	return fusedSink{sink, e.fuse}, nil
+}
+
+type fusedSource struct {
+	requeue.Source
+	fuse *fuse
+}
+
+func (s fusedSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	d, err := s.Source.Next(ctx)
+	if err == nil {
+		s.fuse.burn(pointTaken)
+	}
+	return d, err
+}
+
+func (s fusedSource) Ack(tag uint64) error {
+	err := s.Source.Ack(tag)
+	s.fuse.burn(pointAcked)
+	return err
+}
+
+type fusedSink struct {
+	requeue.Sink
+	fuse *fuse
+}
+
+func (s fusedSink) Publish(ctx context.Context, queue string, m dedup.Message) error {
+	err := s.Sink.Publish(ctx, queue, m)
+	s.fuse.burn(pointPublished)
+	return err
+}
+
+func (s fusedSink) Answer(ctx context.Context) (dedup.Answer, error) {
+	answer, err := s.Sink.Answer(ctx)
+	s.fuse.burn(pointConfirmed)
+	return answer, err
+}
+
+// A hastySink is wrong on purpose: it gathers messages to send them together, and answers for each at once. What a requeue acks by such
+// answers is nowhere when the process is killed before it has sent it.
+type hastySink struct {
+	requeue.Sink
+	gathered []gathered
+	answers  chan dedup.Answer
+}
+
+type gathered struct {
+	queue   string
+	message dedup.Message
+}
+
+// gatheredMost is how many messages a hasty sink sends together.
+const gatheredMost = 50
+
+func newHastySink(sink requeue.Sink, window int) *hastySink {
+	return &hastySink{Sink: sink, answers: make(chan dedup.Answer, window)}
+}
+
+func (s *hastySink) Publish(ctx context.Context, queue string, m dedup.Message) error {
+	s.answers <- dedup.Answer{Outcome: dedup.Confirmed}
+	if s.gathered = append(s.gathered, gathered{queue, m}); len(s.gathered) < gatheredMost {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+func (s *hastySink) flush(ctx context.Context) error {
+	for _, g := range s.gathered {
+		if err := s.Sink.Publish(ctx, g.queue, g.message); err != nil {
+			return err
+		}
+	}
+	for range s.gathered {
+		if _, err := s.Sink.Answer(ctx); err != nil {
+			return err
+		}
+	}
+	s.gathered = nil
+	return nil
+}
+
+func (s *hastySink) Answer(ctx context.Context) (dedup.Answer, error) {
+	select {
+	case answer := <-s.answers:
+		return answer, nil
+	case <-ctx.Done():
+		return dedup.Answer{}, ctx.Err()
+	}
+}
+
+func (s *hastySink) Close() error {
+	return errors.Join(s.flush(context.Background()), s.Sink.Close())
+}
