@@ -64,13 +64,13 @@ type letterClearer interface {
 	ClearFor(ctx context.Context, who Caller, req ClearForRequest) (operation string, outcomes map[string]dedup.Outcome, err error)
 }
 
-// A ClearForRequest asks to clear markers whose messages are about to be requeued.
+// A ClearForRequest asks to clear markers whose messages are about to be requeued: they lie in a dead-letter queue, so that no
+// delivery of them is out.
 type ClearForRequest struct {
 	Store  string
 	Keys   []string
 	Single bool
 	// AlsoRetry clears the retry counters along with the markers.
 	AlsoRetry bool
-	// Dead is true: the messages lie in a dead-letter queue, so that no delivery of them is out.
-	Reason string
+	Reason    string
 }

@@ -56,6 +56,10 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 			_, err := d.Execute(t.Context(), who, admin.ExecuteRequest{PlanID: "x", Reason: why})
 			return err
 		}},
+		"ClearFor": {auth.Admin, func(who admin.Caller) error {
+			_, _, err := d.ClearFor(t.Context(), who, admin.ClearForRequest{Store: "orders", Keys: []string{"msg:2"}, Reason: why})
+			return err
+		}},
 		"Operation":  {auth.Operator, func(who admin.Caller) error { _, err := d.Operation(t.Context(), who, "x"); return err }},
 		"Operations": {auth.Operator, func(who admin.Caller) error { _, err := d.Operations(t.Context(), who, 10); return err }},
 		"Audit": {auth.Operator, func(who admin.Caller) error {
