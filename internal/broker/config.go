@@ -43,6 +43,7 @@ type Config struct {
 
 // Act says how to reach the broker by AMQP with an account that may move dead letters.
 type Act struct {
+	// AMQPURL has a scheme, a host and perhaps a port, as in amqps://rabbit.example:5671/. The vhost is that of the pipeline.
 	AMQPURL  string        `yaml:"amqp_url"`
 	Username string        `yaml:"username"`
 	Password secret.Secret `yaml:"password"`

@@ -34,6 +34,9 @@ func OpenMover(config Config, log *slog.Logger) (*Mover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: act.amqp_url cannot be read", config.Name)
 	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	m := &Mover{name: config.Name, act: config.Act, watch: watch, log: log}
 	port := target.Port()
 	if port == "" {

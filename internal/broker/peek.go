@@ -26,6 +26,12 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 		return dedup.Peek{}, err
 	}
 	defer l.close()
+	live, err := l.channel.QueueDeclarePassive(queue.Name, true, false, false, false, nil)
+	if err != nil {
+		return dedup.Peek{}, l.fail(err)
+	}
+	ready := int64(live.Messages) // the management API is 5 s late
+	described.Ready = &ready
 	version, _ := l.conn.Properties["version"].(string)
 	risk := dedup.Returning(dedup.BrokerInfo{Version: version}, described)
 	if risk.Harmless && risk.Room != nil && int64(limit) > *risk.Room {

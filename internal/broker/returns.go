@@ -62,7 +62,7 @@ func (r *returns) settle(p *sent, acked bool) (returned bool, text string, err e
 	case p:
 		text = r.waiting[0].ReplyText
 		r.waiting[0] = amqp.Return{}
-		r.waiting, r.first = r.waiting[1:], nil
+		r.waiting = r.waiting[1:]
 		return true, text, nil
 	}
 	return false, "", nil

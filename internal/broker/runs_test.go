@@ -61,7 +61,7 @@ func always(queue string) *counted {
 func (b *movingBroker) run(t *testing.T, m *Mover, queue dedup.QueueRef, n int, to *counted, change ...func(*requeue.Config)) requeue.Result {
 	t.Helper()
 	cfg := requeue.Config{Run: t.Name(), Queue: queue, Limit: int64(n), Timing: requeue.Timing{
-		Backoff: 100 * time.Millisecond, MaxBackoff: time.Second, MaxAway: time.Minute,
+		Backoff: 100 * time.Millisecond, MaxBackoff: time.Second, MaxAway: time.Minute, Linger: 3 * time.Second,
 	}}
 	if len(cfg.Run) > 200 {
 		cfg.Run = cfg.Run[len(cfg.Run)-200:]
@@ -107,6 +107,7 @@ func TestRunsOnARealBroker(t *testing.T) {
 	t.Run("a target that is deleted in mid-run costs no message that was not in it", b.targetDeleted)
 	t.Run("a full target takes what it can hold and no copy more", b.fullTarget)
 	t.Run("several targets in turns get what is theirs", b.severalTargets)
+	t.Run("a whole quorum queue is moved", b.movesQuorum)
 	t.Run("a dead-letter queue that is deleted under a run ends it", b.sourceDeleted)
 	t.Run("a missing permission stops the run and loses nothing", b.missingPermission)
 	t.Run("of two runs on one classic queue the second is told", b.twoRuns)
@@ -217,6 +218,20 @@ func (b *movingBroker) severalTargets(t *testing.T) {
 	}
 	eventually(t, "what was returned is back", func() bool { return depth(t, channel, queue.Name) == int(result.Returned) })
 	if extra := conserved(t, channel, "m", n, queue.Name, "one", "two"); extra != 0 {
+		t.Errorf("%d copies too many", extra)
+	}
+}
+
+func (b *movingBroker) movesQuorum(t *testing.T) {
+	channel := b.admin(t)
+	const n = 1000
+	queue := declare(t, channel, "quorum.dead", amqp.Table{"x-queue-type": "quorum"})
+	declare(t, channel, "from quorum", nil)
+	fill(t, channel, queue.Name, "m", n)
+	if result := b.run(t, b.mover, queue, n, always("from quorum")); result.Moved != n || result.Reconnects != 0 {
+		t.Errorf("%+v", result)
+	}
+	if extra := conserved(t, channel, "m", n, queue.Name, "from quorum"); extra != 0 {
 		t.Errorf("%d copies too many", extra)
 	}
 }

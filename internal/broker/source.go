@@ -36,6 +36,7 @@ type Source struct {
 	requests sync.Mutex
 	mu       sync.Mutex
 	held     map[uint64]struct{}
+	acks     acks
 	closed   bool
 }
 
@@ -52,6 +53,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 		return nil, err
 	}
 	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, held: map[uint64]struct{}{}}
+	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.channel.Ack(tag, multiple) }, s.flush)
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
 	if single {
@@ -188,14 +190,22 @@ func (s *Source) ready() (int, error) {
 	return q.Messages, err
 }
 
-// Ack takes exactly this message out of the queue.
+// Ack takes exactly this message out of the queue. The broker hears of it within 5 ms, together with others.
 func (s *Source) Ack(tag uint64) error {
-	return s.settle(tag, func() error { return s.link.channel.Ack(tag, false) })
+	return s.settle(tag, func() error {
+		if s.deliveries == nil {
+			return s.link.channel.Ack(tag, false)
+		}
+		return s.acks.add(tag)
+	})
 }
 
 // Release puts exactly this message back.
 func (s *Source) Release(tag uint64) error {
-	return s.settle(tag, func() error { return s.link.channel.Nack(tag, false, true) })
+	return s.settle(tag, func() error {
+		s.acks.skip(tag)
+		return s.link.channel.Nack(tag, false, true)
+	})
 }
 
 // settle guards against a tag that is not held, for which the broker would close the channel.
@@ -215,7 +225,17 @@ func (s *Source) settle(tag uint64, send func() error) error {
 	return nil
 }
 
-// Close gives back at once all that is held, what was sent ahead too, and ends the connection. A second call does nothing.
+// flush sends the acks that wait. One that fails has ended the channel, which the next call of any method finds out.
+func (s *Source) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.acks.flush(); err != nil {
+		s.link.mover.log.Debug("acks could not be sent", "broker", s.link.mover.name, "error", err)
+	}
+}
+
+// Close gives back at once all that is held, what was sent ahead too, and ends the connection. Without an error the broker has read
+// every ack. A second call does nothing.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -224,25 +244,37 @@ func (s *Source) Close() error {
 	}
 	s.closed = true
 	held := len(s.held)
+	err := s.acks.flush()
 	s.mu.Unlock()
 	guard := time.AfterFunc(closeTimeout, s.link.abort)
 	defer guard.Stop()
+	if err == nil {
+		err = s.giveBack(held)
+	}
+	if err != nil {
+		err = s.link.fail(err) // it has ended before, and the broker takes everything back
+	}
+	_ = s.link.close()
+	return err
+}
+
+// giveBack settles what is left of the channel and ends it.
+func (s *Source) giveBack(held int) error {
 	if s.deliveries != nil {
 		// Nothing is sent ahead any more once this is answered.
 		if err := s.link.channel.Cancel(s.tag, false); err != nil {
-			_ = s.link.close()
-			return nil // it has ended before, and the broker took everything back
+			return err
 		}
 	}
 	if s.deliveries != nil || held > 0 {
 		// One answer for all, and before the channel ends: newer quorum queues count an end of the channel, and not this,
 		// against the delivery limit. Tag 0 means all.
 		if err := s.link.channel.Nack(0, true, true); err != nil {
-			_ = s.link.close()
-			return nil
+			return err
 		}
 	}
-	_ = s.link.channel.Close()
-	_ = s.link.close()
-	return nil
+	if s.link.channel.IsClosed() { // closing it would report success
+		return errEnded
+	}
+	return s.link.channel.Close()
 }

@@ -1,0 +1,62 @@
+package broker
+
+import (
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/secret"
+)
+
+func (b *movingBroker) triesRights(t *testing.T) {
+	channel := b.admin(t)
+	must(t, b.rabbit.PutUser(t.Context(), "none", "none", ""))
+	must(t, b.rabbit.PutPermissions(t.Context(), "/", "none", nothing()))
+	none := b.open(t, func(c *Config) { c.Act.Username, c.Act.Password = "none", secret.New("none") })
+	for _, kind := range []string{"classic", "quorum"} {
+		queue := declare(t, channel, "rights.dead."+kind, amqp.Table{"x-queue-type": kind})
+		fill(t, channel, queue.Name, "m", 1)
+		must(t, b.mover.MayTake(t.Context(), queue))
+		checkAct(t, none.MayTake(t.Context(), queue), NoPermission, "read on the dead-letter queues")
+		d, ok, err := channel.Get(queue.Name, true)
+		if err != nil || !ok || d.Redelivered {
+			t.Errorf("the message was touched: %t, %v", ok, err)
+		}
+	}
+	checkAct(t, b.mover.MayTake(t.Context(), dedup.QueueRef{Vhost: "/", Name: "nowhere.dead"}), NoQueue, "no such queue")
+	must(t, b.mover.MayPublish(t.Context(), "/"))
+	checkAct(t, none.MayPublish(t.Context(), "/"), NoPermission, "write on amq.default")
+}
+
+func (b *movingBroker) explains(t *testing.T) {
+	queue := declare(t, b.admin(t), "explain.dead", nil)
+	hidden := declare(t, b.admin(t), "hidden", nil)
+	source := func(m *Mover, ref dedup.QueueRef) error {
+		s, err := m.Source(t.Context(), ref, 1, false)
+		if err == nil {
+			must(t, s.Close())
+		}
+		return err
+	}
+	address := func(a string) *Mover { return b.open(t, func(c *Config) { c.Act.AMQPURL = a }) }
+	for name, test := range map[string]struct {
+		mover *Mover
+		queue dedup.QueueRef
+		kind  ErrorKind
+		text  string
+	}{
+		"a wrong password":    {b.open(t, func(c *Config) { c.Act.Password = secret.New("wrong-canary") }), queue, WrongPassword, "check act.username"},
+		"a missing queue":     {b.mover, dedup.QueueRef{Vhost: "/", Name: "nowhere.dead"}, NoQueue, "no such queue"},
+		"a missing vhost":     {b.mover, dedup.QueueRef{Vhost: "nowhere", Name: "x"}, NoVhost, "no such vhost"},
+		"a missing right":     {b.mover, hidden, NoPermission, "it needs read on the dead-letter queues"},
+		"a closed port":       {address("amqp://127.0.0.1:1/"), queue, Refused, "usually 5672"},
+		"TLS to a plain port": {address("amqps://" + b.rabbit.AMQPAddr() + "/"), queue, TLS, "use amqp:// in act.amqp_url"},
+		"an HTTP port":        {address("amqp://" + b.rabbit.ManagementURL()[len("http://"):] + "/"), queue, Interrupted, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // the broker answers a wrong password after 3 s
+			checkAct(t, source(test.mover, test.queue), test.kind, test.text)
+		})
+	}
+}
