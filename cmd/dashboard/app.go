@@ -100,12 +100,13 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 
 	gate := admin.NewGate(db.Audit(), db, log)
 	single := a.singleMarkers(cfg, gate, db, observer, acting)
-	if _, err := a.deadLetters(cfg, gate, db, observer, watched, single); err != nil {
+	letters, err := a.deadLetters(cfg, gate, db, observer, watched, single)
+	if err != nil {
 		return nil, err
 	}
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, Markers: single, JudgeMarker: dedup.Judge,
+		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Sessions:  db.Sessions(), Log: log, Version: version(),
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
@@ -142,19 +141,16 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	j.base = Counts{Moved: j.job.Moved}
 	state := j.job.State
 	j.mu.Unlock()
-	lost := false
 	cfg := requeue.Config{
 		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single,
-		Waiting: func(why string) {
-			if why == "" && lost {
-				decider.reconnected()
-			}
-			lost = why != "" && !strings.HasPrefix(why, "the broker does not read")
-			j.waiting(state, why)
-		},
+		Waiting:     func(why string) { j.waiting(state, why) },
+		Reconnected: decider.reconnected,
 	}
 	if p.Request.Do != Requeue {
 		cfg.Uncounted, cfg.MaxRequeues = true, -1
+	}
+	if err := j.line.spare(ctx, &cfg); err != nil {
+		return requeue.Result{Stop: requeue.StopConnection, Text: "the queue cannot be read before messages are taken out of it"}, err
 	}
 	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
@@ -166,6 +162,21 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 		err = errEnough
 	}
 	return result, err
+}
+
+// spare bounds a run by what its queue, as it is now, does to messages that come back.
+func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
+	q, err := l.live(ctx, cfg.Queue)
+	if err != nil {
+		return err
+	}
+	if limit, limited, _ := dedup.DeliveryLimit(l.info, q); limited {
+		cfg.DeliveryLimit = max(1, limit)
+	}
+	if room := dedup.Returning(l.info, q).Room; room != nil {
+		cfg.MaxHeld = int(min(max(1, *room), MaxScan))
+	}
+	return nil
 }
 
 // interrupted is the ending of what was told to stop.

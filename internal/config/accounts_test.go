@@ -24,10 +24,12 @@ func TestTheExamplesOfTheAccountsPageWork(t *testing.T) {
 	}
 	printed := regexp.MustCompile(`(?m)printf '%s\\n' '(.*)' \| dashboard hash-password\n *(\$argon2id\S+)$`).FindStringSubmatch(string(page))
 	blocks := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(string(page), -1)
-	if printed == nil || len(blocks) != 2 {
+	if printed == nil || len(blocks) != 3 {
 		t.Fatalf("the page has no example of hash-password, or %d examples of YAML", len(blocks))
 	}
 	t.Setenv("BOB_PASSWORD_HASH", printed[2])
+	t.Setenv("WATCHER_PASSWORD", "watcher-password")
+	t.Setenv("MOVER_PASSWORD", "mover-password")
 	t.Setenv("GRAFANA_TOKEN", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	sum := regexp.MustCompile(`SUM-OF-THE-TOKEN`)
 	for i, block := range blocks {
@@ -46,8 +48,8 @@ func TestTheExamplesOfTheAccountsPageWork(t *testing.T) {
 				t.Errorf("%s signs in as %+v: %v", u.Name, who, err)
 			}
 		}
-		if i == 0 && len(cfg.Auth.Users) != 2 || i == 1 && len(cfg.Auth.Tokens) != 2 {
-			t.Errorf("example %d holds %+v", i, cfg.Auth)
+		if i == 0 && len(cfg.Brokers) != 1 || i == 1 && len(cfg.Auth.Users) != 2 || i == 2 && len(cfg.Auth.Tokens) != 2 {
+			t.Errorf("example %d holds %+v %+v", i, cfg.Brokers, cfg.Auth)
 		}
 	}
 }

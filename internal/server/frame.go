@@ -17,6 +17,7 @@ func (s *Server) frame(r *request, title string) templates.Frame {
 		verdicts := s.verdictsAt(snap, now)
 		text, tier := banner(snap, verdicts, now)
 		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)
+		f.Dead = deadCount(snap)
 	}
 	return f
 }
@@ -31,6 +32,7 @@ func (s *Server) bareFrame(r *request, title string) templates.Frame {
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
 		f.Looks, f.Audit = s.markers != nil, s.markers != nil && r.Who.Can(operator)
+		f.Jobs = s.deadLetters != nil && r.Who.Can(operator)
 	}
 	return f
 }

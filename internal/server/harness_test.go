@@ -60,6 +60,7 @@ type site struct {
 	history   *fakeHistory
 	journal   *journal.DB
 	shelf     *demo.Shelf
+	morgue    *demo.Morgue
 	first     *auth.FirstAdmin
 	link      atomic.Pointer[string]
 	dir       string
@@ -96,7 +97,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		change(&cfg)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir(), shelf: demo.NewShelf(time.Now())}
+	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir(), shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now)}
 	s.snapshots.snap.Store(&dedup.Snapshot{})
 	db, err := journal.Open(t.Context(), s.dir, log)
 	if err != nil {
@@ -124,9 +125,11 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		Stores: []admin.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
 	})
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
+	s.morgue.Record = db.Audit().Record
 	s.Server, err = New(cfg, Deps{
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
-		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
+		DeadLetters: s.morgue,
+		Baselines:   admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
+		Snapshots:   s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
 		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
 	})
 	if err != nil {

@@ -37,6 +37,8 @@ func (s *Server) lookup(r *request) (response, error) {
 		}
 	}
 	v.Sum = lookupSum(found, silent, len(result.Stores))
+	story, missing := s.timeline(r, term, result, now)
+	v.Timeline, v.TimelineMissing = story, templates.Sentence(missing)
 	return page{component: templates.Lookup(v)}, nil
 }
 

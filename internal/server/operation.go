@@ -291,8 +291,11 @@ func listedTitle(o admin.OperationSummary) string {
 	}
 }
 
-// operationTopic is the topic that tells of an operation, as the service names it.
+// operationTopic is the topic that tells of an operation or a job, as the services name it.
 func operationTopic(topic string) bool {
 	id, ok := strings.CutPrefix(topic, "operation:")
+	if !ok {
+		id, ok = strings.CutPrefix(topic, "job:")
+	}
 	return ok && id != "" && len(id) <= 100 && url.PathEscape(id) == id
 }

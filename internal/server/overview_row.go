@@ -85,6 +85,9 @@ func capital(s string) string {
 		return s
 	}
 	r, size := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError { // what is no text stays, to be shown as what it is
+		return s
+	}
 	return string(unicode.ToUpper(r)) + s[size:]
 }
 

@@ -32,7 +32,7 @@ const (
 // A route is one address of the dashboard.
 type route struct {
 	method string // GET answers HEAD too
-	path   string // below the base path; {name} is a pipeline, {id} a plan or an operation
+	path   string // below the base path; {name} is a pipeline, {id} a plan, an operation or a job
 	needs  auth.Role
 	kind   kind
 	// acts marks what changes something beyond sessions and settings: it goes away with read_only.
@@ -53,6 +53,29 @@ func (s *Server) routes() []route {
 		{"POST", "/markers/plan", adminRole, pageKind, true, s.makePlan},
 		{"GET", "/plans/{id}", adminRole, pageKind, false, s.plan},
 		{"POST", "/plans/{id}/execute", adminRole, pageKind, true, s.execute},
+		{"GET", "/dead-letters", viewer, pageKind, false, s.deadOverview},
+		{"GET", "/pipelines/{name}/dead-letters", viewer, pageKind, false, s.deadQueue},
+		{"POST", "/pipelines/{name}/dead-letters/scan", operator, pageKind, true, s.scan},
+		{"GET", "/pipelines/{name}/dead-letters.csv", operator, pageKind, false, s.lettersCSV},
+		{"GET", "/pipelines/{name}/dead-letters.ndjson", operator, pageKind, false, s.lettersNDJSON},
+		{"GET", "/dead-letters/message", operator, pageKind, false, s.letter},
+		{"POST", "/dead-letters/reveal", adminRole, pageKind, true, s.reveal},
+		{"GET", "/dead-letters/download", adminRole, pageKind, false, s.download},
+		{"GET", "/dead-letters/edit", adminRole, pageKind, false, s.editForm},
+		{"POST", "/dead-letters/edit", adminRole, pageKind, true, s.edit},
+		{"POST", "/dead-letters/plan", operator, pageKind, true, s.planMove},
+		{"GET", "/moves/{id}", operator, pageKind, false, s.move},
+		{"GET", "/moves/{id}/keys.csv", operator, pageKind, false, s.moveKeysCSV},
+		{"POST", "/moves/{id}/change", operator, pageKind, true, s.changeMove},
+		{"POST", "/moves/{id}/start", operator, pageKind, true, s.startMove},
+		{"GET", "/jobs", operator, pageKind, false, s.jobs},
+		{"GET", "/jobs/{id}", operator, pageKind, false, s.job},
+		{"GET", "/jobs/{id}/items", operator, pageKind, false, s.jobItems},
+		{"GET", "/jobs/{id}/items.csv", operator, pageKind, false, s.jobItemsCSV},
+		{"POST", "/jobs/{id}/pause", operator, pageKind, true, s.pauseJob},
+		{"POST", "/jobs/{id}/resume", operator, pageKind, true, s.resumeJob},
+		{"POST", "/jobs/{id}/cancel", operator, pageKind, true, s.cancelJob},
+		{"POST", "/jobs/{id}/retry", operator, pageKind, true, s.retryJob},
 		{"GET", "/operations", operator, pageKind, false, s.operations},
 		{"GET", "/operations/{id}", operator, pageKind, false, s.operation},
 		{"GET", "/audit", operator, pageKind, false, s.auditPage},
@@ -78,6 +101,18 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/plans/{id}/execute", adminRole, apiKind, true, s.apiExecute},
 		{"GET", "/api/v1/operations/{id}", operator, apiKind, false, s.apiOperation},
 		{"GET", "/api/v1/audit", operator, apiKind, false, s.apiAudit},
+		{"GET", "/api/v1/pipelines/{name}/dead-letters", viewer, apiKind, false, s.apiDeadLetters},
+		{"POST", "/api/v1/pipelines/{name}/dead-letters/scan", operator, apiKind, true, s.apiScan},
+		{"GET", "/api/v1/dead-letters/message", operator, apiKind, false, s.apiLetter},
+		{"GET", "/api/v1/dead-letters/export", operator, apiKind, false, s.lettersNDJSON},
+		{"POST", "/api/v1/moves/plan", operator, apiKind, true, s.apiPlanMove},
+		{"POST", "/api/v1/moves/{id}/start", operator, apiKind, true, s.apiStartMove},
+		{"GET", "/api/v1/jobs", operator, apiKind, false, s.apiJobs},
+		{"GET", "/api/v1/jobs/{id}", operator, apiKind, false, s.apiJob},
+		{"GET", "/api/v1/jobs/{id}/items", operator, apiKind, false, s.apiJobItems},
+		{"POST", "/api/v1/jobs/{id}/pause", operator, apiKind, true, s.apiPauseJob},
+		{"POST", "/api/v1/jobs/{id}/resume", operator, apiKind, true, s.apiResumeJob},
+		{"POST", "/api/v1/jobs/{id}/cancel", operator, apiKind, true, s.apiCancelJob},
 		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline", operator, apiKind, true, s.apiAcknowledge},
 		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline/remove", operator, apiKind, true, s.apiForget},
 

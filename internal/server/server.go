@@ -51,6 +51,8 @@ type Deps struct {
 	Sessions   sessionStore
 	// Markers is behind the pages of single markers, *admin.Markers; without it those pages say that there is none.
 	Markers markerService
+	// DeadLetters is behind the pages of dead letters, moves and jobs, *admin.DeadLetters; without it those pages say that there is none.
+	DeadLetters deadLetterService
 	// JudgeMarker gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
 	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
@@ -76,7 +78,10 @@ type Server struct {
 	metrics *metrics
 	judged  atomic.Pointer[judgedSnapshot]
 	// markers is nil when the dashboard was started without access to single markers.
-	markers     markerService
+	markers markerService
+	// deadLetters is nil when the dashboard was started without access to single messages.
+	deadLetters deadLetterService
+	edits       *editShelf
 	judgeMarker markerJudge
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
@@ -107,7 +112,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, baselines: deps.Baselines, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, edits: newEditShelf(), judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)
@@ -152,5 +157,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Changed tells live pages that a topic changed: "overview", "pipeline:NAME" or "operation:ID". It never blocks.
+// Changed tells live pages that a topic changed: "overview", "pipeline:NAME", "operation:ID" or "job:ID". It never blocks.
 func (s *Server) Changed(topic string) { s.hub.changed(topic) }

@@ -137,7 +137,7 @@ func TestASourceThatAnswersWithNothingIsNotSimplyReachable(t *testing.T) {
 		t.Errorf("the card says %q", got)
 	}
 	_, doc = pipelinePage(t, snap, "orders", "", demo.History{})
-	if got := oneLine(doc.Find("#detail td .chip.t-unknown")); got != "nothing reported yet" {
+	if got := oneLine(doc.Find("#source-table td .chip.t-unknown")); got != "nothing reported yet" {
 		t.Errorf("the row says %q", got)
 	}
 }

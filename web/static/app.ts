@@ -91,6 +91,7 @@ document.addEventListener("htmx:after:swap", () => {
   if (connected && !paused && state !== "ended") show("live");
   showSelections();
   speak();
+  followJob();
 });
 
 button?.addEventListener("click", () => {
@@ -121,6 +122,19 @@ function speak(): void {
   }
   if (now === 0 && alarm) alarm.textContent = "";
   emergencies = now;
+}
+
+let quarter = document.getElementById("progress")?.dataset.quarter ?? "";
+
+/** Keeps the title of a job's page true, and tells screen readers of each quarter: more often would be noise. */
+function followJob(): void {
+  const progress = document.getElementById("progress");
+  if (!progress?.dataset.title) return;
+  document.title = `${progress.dataset.title} · Dedup Dashboard`;
+  const now = progress.dataset.quarter ?? "";
+  if (now === quarter) return;
+  quarter = now;
+  if (announce && now !== "0") announce.textContent = now === "" ? (progress.querySelector("h1")?.textContent ?? "") : `${now} %`;
 }
 
 // A provenance panel closes as menus do: by Escape, or by a click elsewhere.

@@ -145,3 +145,25 @@ func (v MarkersView) listFrame() Frame {
 	}
 	return f
 }
+
+// followingJob is the region of a job: it looks by itself too while the job runs.
+func followingJob(f Frame, self string) templ.Attributes {
+	a := region(f, self, "job", 15)
+	if a != nil && f.Refresh > 0 && !f.Slow {
+		a["hx-trigger"] = "job from:body throttle:1s, resync from:body, every 2s"
+	}
+	return a
+}
+
+// plainNumber writes a number for a machine, without separators: 2,318 would be no value of a progress element.
+func plainNumber(n int) string { return strconv.Itoa(n) }
+
+func pressed(on bool) string { return strconv.FormatBool(on) }
+
+// moveButton gives what cannot be undone the look of danger.
+func moveButton(danger bool) string {
+	if danger {
+		return "danger"
+	}
+	return "primary"
+}

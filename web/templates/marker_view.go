@@ -74,6 +74,9 @@ type LookupView struct {
 	Sum     string
 	Stores  []LookupStore
 	Missing Text
+	// Timeline is what is known of the id beyond its markers too, the newest first; TimelineMissing says what of it is not known.
+	Timeline        []TimelineEntry
+	TimelineMissing Text
 }
 
 // A LookupStore is the answer of one store.

@@ -31,8 +31,14 @@ type Frame struct {
 	// Looks offers the look-up of messages, Audit the record of actions: where they exist and the reader may see them.
 	Looks bool
 	Audit bool
+	// Dead is the number of dead letters, for the navigation; empty while it is not known, and where it is 0.
+	Dead string
+	// Jobs offers the list of moves of messages.
+	Jobs bool
 	// Refresh makes a page without the script load itself again after so many seconds; 0 for never.
 	Refresh int
+	// Slow makes a page with the script wait for the stream alone rather than ask every two seconds.
+	Slow bool
 }
 
 // LoginView is the sign-in form.

@@ -61,7 +61,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 	if err := first.Start(ctx); err != nil {
 		return err
 	}
-	st := &stage{scene: "mixed", shelf: demo.NewShelf(time.Now())}
+	st := &stage{scene: "mixed", shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now)}
 	gate := admin.NewGate(db.Audit(), db, log)
 	var srv *server.Server
 	service := admin.NewMarkers(admin.MarkersDeps{
@@ -69,14 +69,18 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Changed: func(topic string) { srv.Changed(topic) },
 	})
 	defer func() { _ = service.Close(context.Background()) }()
+	st.morgue.Record = db.Audit().Record
+	st.morgue.Changed = func(topic string) { srv.Changed(topic) }
 	srv, err = server.New(cfg, server.Deps{
-		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
+		DeadLetters: st.morgue,
+		Snapshots:   st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
 		Sessions:  db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err
 	}
+	go st.move(ctx)
 	fmt.Println("Demo: http://" + l.Addr().String())
 	web := &http.Server{Handler: st.handler(srv), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
@@ -110,6 +114,8 @@ type stage struct {
 	at    time.Time
 	last  *dedup.Snapshot
 	shelf *demo.Shelf
+	// morgue holds the dead-letter queues.
+	morgue *demo.Morgue
 	// changes is how many changes of the shelf the last snapshot has seen.
 	changes int
 }
@@ -145,8 +151,23 @@ func (s *stage) Snapshot() *dedup.Snapshot {
 		s.at, s.changes = time.Now(), changes
 		s.last = demo.Scene(s.scene, s.at)
 		s.shelf.Stock(s.last, s.at)
+		s.morgue.Stock(s.last)
 	}
 	return s.last
+}
+
+// move lets jobs move on until the context ends.
+func (s *stage) move(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.morgue.Tick()
+		}
+	}
 }
 
 // Tried is always true: there is nothing to wait for.

@@ -1,0 +1,315 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A Morgue holds dead-letter queues in memory, for pages: it looks at them, plans, and moves as time goes by, as the real service
+// does with a broker. It is safe for concurrent use.
+type Morgue struct {
+	// Changed is told "job:ID" when a job moves on; nil tells nobody. Record keeps an entry in the audit; nil keeps none.
+	Changed func(topic string)
+	Record  func(context.Context, admin.Entry) error
+	// Watch is how long the first messages of a job are watched. BadCanary makes them fail.
+	Watch     time.Duration
+	BadCanary bool
+
+	mu     sync.Mutex
+	now    func() time.Time
+	queues map[string][]admin.Letter // by queue
+	owner  map[string]string         // pipeline, by dead-letter queue
+	scans  map[string]admin.Scan
+	plans  map[string]plannedMove
+	jobs   []*movingJob
+	tokens map[string]string
+}
+
+type plannedMove struct {
+	plan    admin.MovePlan
+	letters []admin.Letter
+	edited  *admin.Edit
+	job     string
+}
+
+type movingJob struct {
+	admin.Job
+	rest    []admin.Letter
+	items   []admin.JobItem
+	last    time.Time
+	watched time.Time
+	credit  float64
+}
+
+// quorum is the dead-letter queue of the demo that must not be looked at.
+const quorum = "payments.dlq"
+
+// NewMorgue returns the dead-letter queues of the mixed scene.
+func NewMorgue(clock func() time.Time) *Morgue {
+	m := &Morgue{Watch: 1500 * time.Millisecond, now: clock, queues: map[string][]admin.Letter{}, owner: map[string]string{}, scans: map[string]admin.Scan{}, plans: map[string]plannedMove{}, tokens: map[string]string{}}
+	for _, sp := range mixedSpecs() {
+		queue := dedup.QueueRef{Vhost: "/", Name: sp.queues[0] + ".dlq"}
+		m.owner[queue.Name] = sp.name
+		for i := range int(sp.dead) {
+			l := deadLetter(queue, sp.queues[0], i, clock())
+			if sp.down != "" {
+				l.Marker, l.Prediction = nil, admin.Prediction{Class: admin.ClassUnknown, Reasons: []string{"the store could not be asked"}}
+			}
+			m.queues[queue.Name] = append(m.queues[queue.Name], l)
+		}
+	}
+	return m
+}
+
+// Put adds a dead letter to a queue.
+func (m *Morgue) Put(queue string, l admin.Letter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queues[queue] = append(m.queues[queue], sealed(l))
+}
+
+// Depth is how many messages a queue holds.
+func (m *Morgue) Depth(queue string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.queues[queue])
+}
+
+// Stock puts the depths of the queues into a snapshot.
+func (m *Morgue) Stock(snap *dedup.Snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		if len(p.DeadLetterQueues) != 1 || m.owner[p.DeadLetterQueues[0].Name] != p.Pipeline.Name {
+			continue
+		}
+		q := &p.DeadLetterQueues[0]
+		if q.Name == quorum {
+			q.Type = "quorum"
+		}
+		q.Depth.Value, q.Depth.Low, q.Depth.High = float64(len(m.queues[q.Name])), float64(len(m.queues[q.Name])), float64(len(m.queues[q.Name]))
+		p.DeadLetters = q.Depth
+	}
+}
+
+func missing(text string) error { return &dedup.Error{Kind: dedup.NotFound, Public: text} }
+func refuse(kind dedup.Kind, text string) error {
+	return &dedup.Error{Kind: kind, Public: text}
+}
+
+// allow refuses who lacks a role.
+func allow(who admin.Caller, role auth.Role) error {
+	if !who.Can(role) {
+		return refuse(dedup.Forbidden, "This needs the role "+role.String())
+	}
+	return nil
+}
+
+// WhyNot returns why nothing can be done: search-index has no acting account.
+func (m *Morgue) WhyNot(pipeline string) string {
+	if pipeline == "search-index" {
+		return "broker main has no act credentials in the configuration"
+	}
+	return ""
+}
+
+// Queue returns a dead-letter queue.
+func (m *Morgue) Queue(_ context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return admin.QueueView{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.owner[queue] != pipeline {
+		return admin.QueueView{}, missing("The pipeline " + pipeline + " has no dead-letter queue of this name")
+	}
+	return m.view(pipeline, queue, "argument x-dead-letter-exchange"), nil
+}
+
+// ParkingQueue returns the queue that discarded messages wait in.
+func (m *Morgue) ParkingQueue(_ context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return admin.QueueView{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.owner[queue] != pipeline {
+		return admin.QueueView{}, missing("The pipeline " + pipeline + " has no dead-letter queue of this name")
+	}
+	return m.view(pipeline, parking(queue), "parking queue of "+queue), nil
+}
+
+func parking(queue string) string { return "dedup.parking." + queue }
+
+func (m *Morgue) view(pipeline, queue, found string) admin.QueueView {
+	at := m.now()
+	v := admin.QueueView{
+		Pipeline: pipeline,
+		Queue: dedup.DeadLetterQueue{
+			QueueRef: dedup.QueueRef{Vhost: "/", Name: queue}, Type: "classic", Found: found,
+			Depth: dedup.Exact(dedup.Measured, dedup.Count, float64(len(m.queues[queue])), at, "management API"), Consumers: dedup.Exact(dedup.Measured, dedup.Count, 0, at, "management API"),
+		},
+		Effects: []string{"the messages are taken and put back: they are marked as redelivered afterwards", "while it lasts, about a second, no other consumer sees them", "their order stays as it was"},
+	}
+	if queue == quorum {
+		v.Queue.Type, v.Effects = "quorum", nil
+		v.WhyNoScan = "RabbitMQ 3.10.25 counts each return of a quorum queue, and this queue has a delivery limit of 3: a message that is put back for the third time is destroyed"
+		v.WhyNotSelective = "What is left would have to be put back, and RabbitMQ 3.10.25 destroys what is put back too often"
+	}
+	for _, s := range m.scans {
+		if s.Queue.Name == queue && (v.Scan == nil || s.At.After(v.Scan.At)) {
+			v.Scan = &s
+		}
+	}
+	for _, j := range m.jobs {
+		if !j.State.Final() && j.Plan.Source.Name == queue {
+			v.Job = j.ID
+		}
+	}
+	return v
+}
+
+// Scan looks at the head of a queue.
+func (m *Morgue) Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return admin.Scan{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.owner[strings.TrimPrefix(req.Queue, "dedup.parking.")] != req.Pipeline {
+		return admin.Scan{}, missing("The pipeline " + req.Pipeline + " has no dead-letter queue of this name")
+	}
+	if why := m.view(req.Pipeline, req.Queue, "").WhyNoScan; why != "" {
+		return admin.Scan{}, refuse(dedup.Conflict, "The queue cannot be looked at: "+why)
+	}
+	s := admin.Scan{
+		ID: rand.Text(), Pipeline: req.Pipeline, Queue: dedup.QueueRef{Vhost: "/", Name: req.Queue}, By: who.Name, At: m.now(), Took: 180 * time.Millisecond,
+		Ready: int64(len(m.queues[req.Queue])), Effects: []string{"the messages were taken and put back; they are marked as redelivered now"}, Classes: admin.Tally{},
+	}
+	s.Letters = slices.Clone(m.queues[req.Queue][:min(req.Limit, len(m.queues[req.Queue]))])
+	for i := range s.Letters {
+		s.Classes[s.Letters[i].Prediction.Class]++
+		s.Letters[i] = veiled(s.Letters[i])
+	}
+	if s.Classes[admin.ClassUnknown] > 0 {
+		s.StoreFailed = "connect to 10.0.4.17:6379: connection refused"
+	}
+	maps.DeleteFunc(m.scans, func(_ string, old admin.Scan) bool { return old.Queue == s.Queue })
+	m.scans[s.ID] = s
+	return s, m.note(ctx, who, "scan_dead_letters", req.Queue, s.ID, fmt.Sprintf("%d of %d looked at", len(s.Letters), s.Ready))
+}
+
+// note keeps an entry in the audit.
+func (m *Morgue) note(ctx context.Context, who admin.Caller, action, target, operation, detail string) error {
+	e := admin.Entry{Operation: operation, Phase: admin.Intent, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: action, Target: target}
+	if err := m.entry(ctx, e); err != nil {
+		return err
+	}
+	e.Phase, e.Detail = admin.Succeeded, detail
+	return m.entry(ctx, e)
+}
+
+func (m *Morgue) entry(ctx context.Context, e admin.Entry) error {
+	if m.Record == nil {
+		return nil
+	}
+	e.At = m.now().UTC()
+	return m.Record(context.WithoutCancel(ctx), e)
+}
+
+// Kept returns a scan that is kept.
+func (m *Morgue) Kept(_ context.Context, who admin.Caller, id string) (admin.Scan, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return admin.Scan{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.scans[id]
+	if !ok {
+		return s, missing("What that look found is not kept any more")
+	}
+	return s, nil
+}
+
+// Letter returns a letter of a scan, masked.
+func (m *Morgue) Letter(ctx context.Context, who admin.Caller, scan, ref string) (admin.Letter, error) {
+	s, err := m.Kept(ctx, who, scan)
+	if err != nil {
+		return admin.Letter{}, err
+	}
+	for _, l := range s.Letters {
+		if l.Ref == ref {
+			return l, nil
+		}
+	}
+	return admin.Letter{}, missing("That look found no such message")
+}
+
+// Reveal returns a letter of a scan as it is.
+func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string) (admin.Letter, error) {
+	if err := allow(who, auth.Admin); err != nil {
+		return admin.Letter{}, err
+	}
+	l, err := m.Letter(ctx, who, scan, ref)
+	if err != nil {
+		return l, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, raw := range m.queues[l.Queue.Name] {
+		if raw.Ref == ref {
+			return raw, m.note(ctx, who, "reveal_message", l.Queue.Name+"/"+ref[:12], rand.Text(), "")
+		}
+	}
+	return l, missing("The message is not in its queue any more")
+}
+
+// Export returns the letters of a scan that match, as they are.
+func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter string) ([]admin.Letter, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return nil, err
+	}
+	s, err := m.Kept(ctx, who, scan)
+	if err != nil {
+		return nil, err
+	}
+	f, err := admin.ParseFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	var list []admin.Letter
+	for _, l := range s.Letters {
+		if f.Matches(l) {
+			list = append(list, l)
+		}
+	}
+	return list, m.note(ctx, who, "export_dead_letters", s.Queue.Name, rand.Text(), fmt.Sprintf("%d messages", len(list)))
+}
+
+// Seen returns the scans that found a message with an id, with that message alone.
+func (m *Morgue) Seen(_ context.Context, who admin.Caller, id string) ([]admin.Scan, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []admin.Scan
+	for _, s := range m.scans {
+		s.Letters = slices.DeleteFunc(slices.Clone(s.Letters), func(l admin.Letter) bool { return l.ID != id })
+		if len(s.Letters) > 0 {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// PlanMove freezes a selection.
+func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return admin.MovePlan{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.owner[req.Queue] != req.Pipeline {
+		return admin.MovePlan{}, missing("The pipeline " + req.Pipeline + " has no dead-letter queue of this name")
+	}
+	source := req.Queue
+	if req.Do == admin.RestoreLetters {
+		source = parking(req.Queue)
+	}
+	filter, err := admin.ParseFilter(req.Filter)
+	if err != nil {
+		return admin.MovePlan{}, err
+	}
+	p := plannedMove{edited: req.Edit, plan: admin.MovePlan{
+		ID: rand.Text(), Made: m.now(), By: who.Name, Request: req, Broker: "main", Source: dedup.QueueRef{Vhost: "/", Name: source}, Ready: int64(len(m.queues[source])),
+		Targets: map[string]int{}, Classes: admin.Tally{}, Choices: map[admin.Class]admin.Choice{},
+	}}
+	p.plan.Request.Edit = nil
+	if req.Do != admin.Requeue {
+		if len(req.Choices) > 0 || req.Canary > 0 {
+			return admin.MovePlan{}, refuse(dedup.Invalid, "Choices and first messages belong to a requeue only")
+		}
+		p.plan.Parking, p.plan.Confirm, p.plan.Needs = parking(req.Queue), source, auth.Admin
+	} else if p.plan.Needs = auth.Operator; req.Whole || req.Edit != nil {
+		p.plan.Needs = auth.Admin
+	}
+	for _, l := range m.queues[source] {
+		if req.Whole || slices.Contains(req.Refs, l.Ref) || len(req.Refs) == 0 && filter.Matches(l) {
+			p.letters = append(p.letters, l)
+		}
+	}
+	p.choose(req)
+	if s, ok := m.scans[req.Scan]; ok {
+		p.plan.Scanned, p.plan.ScannedAt = len(s.Letters), s.At
+	}
+	p.fill(req)
+	if req.Edit != nil && len(p.letters) == 1 {
+		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
+	}
+	m.plans[p.plan.ID] = p
+	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: "plan_" + string(req.Do), Target: source})
+}
+
+// choose settles what is done with each class.
+func (p *plannedMove) choose(req admin.MoveRequest) {
+	for _, c := range admin.Classes() {
+		choice := admin.KeepAsIs
+		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]admin.Class{admin.ClassSwallowed, admin.ClassBlocks, admin.ClassUnknown}, c) {
+			choice = admin.LeaveOut
+		}
+		p.plan.Choices[c] = cmp.Or(req.Choices[c], choice)
+	}
+}
+
+func (p *plannedMove) fill(req admin.MoveRequest) {
+	for _, l := range p.letters {
+		target := l.Target
+		switch req.Do {
+		case admin.Discard:
+			target = p.plan.Parking
+		case admin.RestoreLetters:
+			target = req.Queue
+		}
+		choice := p.plan.Choices[l.Prediction.Class]
+		p.plan.Classes[l.Prediction.Class]++
+		if choice != admin.LeaveOut {
+			p.plan.Targets[target]++
+		}
+		line := admin.PlannedLetter{Ref: l.Ref, ID: l.ID, Target: target, Bytes: l.Size, Prediction: l.Prediction, Choice: choice}
+		if l.Marker != nil {
+			line.BusinessKey = l.Marker.BusinessKey
+		}
+		p.plan.Letters = append(p.plan.Letters, line)
+	}
+	p.plan.Matching = len(p.letters)
+	p.plan.Takes = time.Duration(len(p.letters)) * time.Second / 500
+	if len(p.letters) > 100 {
+		p.plan.Confirm = p.plan.Source.Name
+	}
+	if req.Do == admin.Requeue && req.Pipeline == "inventory" {
+		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: "The target queue inventory.reserve has a backlog of 18240 messages, more than 10 minutes of work: markers may expire before they are consumed"})
+	}
+	if req.Do == admin.Requeue && req.Pipeline == "mailings" {
+		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: "The target queue mail.outbound does not exist", Blocking: true})
+	}
+}
+
+// PlannedMove returns a plan, and the job that carries it out.
+func (m *Morgue) PlannedMove(_ context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return admin.MovePlan{}, "", err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, ok := m.plans[id]
+	if !ok {
+		return admin.MovePlan{}, "", missing("There is no such plan, or it is over")
+	}
+	return p.plan, p.job, nil
+}

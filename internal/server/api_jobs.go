@@ -1,0 +1,177 @@
+package server
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// jobSummaryJSON is a job in a list.
+type jobSummaryJSON struct {
+	ID       string     `json:"id"`
+	Do       string     `json:"do"`
+	Pipeline string     `json:"pipeline"`
+	Queue    string     `json:"queue"`
+	By       string     `json:"by"`
+	Reason   string     `json:"reason"`
+	State    string     `json:"state"`
+	Final    bool       `json:"final"`
+	Started  *time.Time `json:"started"`
+	Ended    *time.Time `json:"ended"`
+	Limit    int64      `json:"limit"`
+	Counts   countsJSON `json:"counts"`
+}
+
+type countsJSON struct {
+	Moved    int64 `json:"moved"`
+	Left     int64 `json:"left"`
+	Bounced  int64 `json:"bounced"`
+	Guarded  int64 `json:"guarded"`
+	Returned int64 `json:"returned"`
+	Rejected int64 `json:"rejected"`
+	Unknown  int64 `json:"unknown"`
+	Cleared  int64 `json:"markers_cleared"`
+}
+
+// jobJSON is a job with its verdicts.
+type jobJSON struct {
+	jobSummaryJSON
+	Sentence  string         `json:"sentence"`
+	Why       string         `json:"why"`
+	Resumed   int            `json:"resumed"`
+	Rate      float64        `json:"rate_per_second"`
+	Canary    *canaryJSON    `json:"canary"`
+	Aftermath *aftermathJSON `json:"aftermath"`
+	// Arrived is null while it is not known.
+	Arrived  *int64        `json:"arrived"`
+	Failures []jobItemJSON `json:"failures"`
+}
+
+type canaryJSON struct {
+	Sent       int        `json:"sent"`
+	At         *time.Time `json:"at"`
+	Done       int        `json:"done"`
+	Failed     int        `json:"failed"`
+	Processing int        `json:"processing"`
+	None       int        `json:"none"`
+	Back       int        `json:"back"`
+	Good       bool       `json:"good"`
+	Text       string     `json:"text"`
+}
+
+type aftermathJSON struct {
+	At         *time.Time                `json:"at"`
+	Asked      int                       `json:"asked"`
+	Results    map[string]map[string]int `json:"results"`
+	RateBefore *float64                  `json:"duplicate_rate_before"`
+	RateAfter  *float64                  `json:"duplicate_rate_after"`
+}
+
+type jobItemJSON struct {
+	Seq     int64      `json:"no"`
+	At      *time.Time `json:"at"`
+	Ref     string     `json:"ref"`
+	ID      string     `json:"id"`
+	Target  string     `json:"target"`
+	Class   string     `json:"class"`
+	Outcome string     `json:"outcome"`
+	Text    string     `json:"text"`
+}
+
+func summaryOf(j admin.JobSummary) jobSummaryJSON {
+	return jobSummaryJSON{
+		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), timeOf(j.Started), timeOf(j.Ended), j.Limit, countsJSON(j.Counts),
+	}
+}
+
+func jobItemsOf(items []admin.JobItem) []jobItemJSON {
+	out := []jobItemJSON{}
+	for _, i := range items {
+		out = append(out, jobItemJSON{i.Seq, timeOf(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text})
+	}
+	return out
+}
+
+func jobOf(j admin.Job) jobJSON {
+	req := j.Plan.Request
+	out := jobJSON{
+		jobSummaryJSON: summaryOf(admin.JobSummary{
+			ID: j.ID, Do: req.Do, Pipeline: req.Pipeline, Queue: req.Queue, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Counts: j.Counts,
+		}),
+		Sentence: moveSentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
+	}
+	if c := j.Canary; c != nil {
+		out.Canary = &canaryJSON{c.Sent, timeOf(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Good, c.Text}
+	}
+	if a := j.Aftermath; a != nil {
+		results := map[string]map[string]int{}
+		for class, counts := range a.Results {
+			results[string(class)] = counts
+		}
+		out.Aftermath = &aftermathJSON{timeOf(a.At), a.Asked, results, a.RateBefore, a.RateAfter}
+	}
+	return out
+}
+
+// apiJobs gives the newest jobs.
+func (s *Server) apiJobs(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := service.Jobs(r.Context(), r.asker(), jobsListed)
+	if err != nil {
+		return nil, err
+	}
+	out := []jobSummaryJSON{}
+	for _, j := range jobs {
+		out = append(out, summaryOf(j))
+	}
+	return jsonBody{v: map[string]any{"jobs": out}}, nil
+}
+
+// apiJob gives one job.
+func (s *Server) apiJob(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{v: jobOf(j)}, nil
+}
+
+// apiJobItems gives a page of the messages of a job, after the item ?after=.
+func (s *Server) apiJobItems(r *request) (response, error) {
+	after, err := afterItem(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	items, err := service.JobItems(r.Context(), r.asker(), r.PathValue("id"), after, itemsPerJob)
+	if err != nil {
+		return nil, err
+	}
+	next := int64(0)
+	if len(items) == itemsPerJob {
+		next = items[len(items)-1].Seq
+	}
+	return jsonBody{v: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
+}
+
+// apiPauseJob, apiResumeJob and apiCancelJob steer a job and answer with it.
+func (s *Server) apiPauseJob(r *request) (response, error)  { return s.apiSteer(r, "pause") }
+func (s *Server) apiResumeJob(r *request) (response, error) { return s.apiSteer(r, "resume") }
+func (s *Server) apiCancelJob(r *request) (response, error) { return s.apiSteer(r, "cancel") }
+
+func (s *Server) apiSteer(r *request, how string) (response, error) {
+	if err := s.steered(r, how); err != nil {
+		return nil, err
+	}
+	return s.apiJob(r)
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// moveRequestJSON asks for the plan of a move. Refs, Filter and Whole exclude one another.
+type moveRequestJSON struct {
+	// Do is requeue, discard or restore_letters.
+	Do       string            `json:"do"`
+	Pipeline string            `json:"pipeline"`
+	Queue    string            `json:"queue"`
+	Scan     string            `json:"scan"`
+	Refs     []string          `json:"refs"`
+	Filter   string            `json:"filter"`
+	Whole    bool              `json:"whole"`
+	Choices  map[string]string `json:"choices"`
+	Canary   int               `json:"canary"`
+	Rate     float64           `json:"rate_per_second"`
+}
+
+func (m moveRequestJSON) request() (admin.MoveRequest, error) {
+	req := admin.MoveRequest{
+		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: m.Filter, Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate,
+	}
+	if !slices.Contains([]admin.Move{admin.Requeue, admin.Discard, admin.RestoreLetters}, req.Do) {
+		return req, badParameter("do", "must be requeue, discard or restore_letters")
+	}
+	for class, choice := range m.Choices {
+		if !slices.Contains(admin.Classes(), admin.Class(class)) {
+			return req, badParameter("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed, blocks, unknown")
+		}
+		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, admin.Choice(choice)) {
+			return req, badParameter("choices", "must be keep, clear_first or leave_out")
+		}
+		req.Choices[admin.Class(class)] = admin.Choice(choice)
+	}
+	return req, nil
+}
+
+// moveJSON is the plan of a move.
+type moveJSON struct {
+	ID        string            `json:"id"`
+	Made      *time.Time        `json:"made"`
+	Until     *time.Time        `json:"until"`
+	By        string            `json:"by"`
+	Do        string            `json:"do"`
+	Sentence  string            `json:"sentence"`
+	Pipeline  string            `json:"pipeline"`
+	Broker    string            `json:"broker"`
+	Source    string            `json:"source"`
+	Parking   string            `json:"parking"`
+	Ready     int64             `json:"ready"`
+	Scanned   int               `json:"scanned"`
+	ScannedAt *time.Time        `json:"scanned_at"`
+	Matching  int               `json:"matching"`
+	Targets   map[string]int    `json:"targets"`
+	Classes   map[string]int    `json:"classes"`
+	Choices   map[string]string `json:"choices"`
+	Canary    int               `json:"canary"`
+	Rate      float64           `json:"rate_per_second"`
+	Guards    []guardJSON       `json:"guards"`
+	Confirm   string            `json:"confirm"`
+	// Needs is the role that may carry it out, Most the most messages that it moves; 0 for all that are selected.
+	Needs    string              `json:"needs"`
+	Most     int64               `json:"most"`
+	Takes    float64             `json:"takes_seconds"`
+	Messages []plannedLetterJSON `json:"messages"`
+}
+
+type guardJSON struct {
+	Text     string `json:"text"`
+	Blocking bool   `json:"blocking"`
+}
+
+type plannedLetterJSON struct {
+	Ref         string     `json:"ref"`
+	ID          string     `json:"id"`
+	BusinessKey string     `json:"business_key"`
+	Target      string     `json:"target"`
+	Bytes       int        `json:"bytes"`
+	Class       string     `json:"class"`
+	Until       *time.Time `json:"until"`
+	Reasons     []string   `json:"reasons"`
+	Choice      string     `json:"choice"`
+}
+
+func moveOf(p admin.MovePlan) moveJSON {
+	j := moveJSON{
+		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
+		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
+		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
+	}
+	if j.Targets == nil {
+		j.Targets = map[string]int{}
+	}
+	for class, choice := range p.Choices {
+		j.Choices[string(class)] = string(choice)
+	}
+	for _, g := range p.Guards {
+		j.Guards = append(j.Guards, guardJSON(g))
+	}
+	for _, l := range p.Letters {
+		j.Messages = append(j.Messages, plannedLetterJSON{
+			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice),
+		})
+	}
+	return j
+}
+
+// apiPlanMove makes the plan of a move. It moves nothing.
+func (s *Server) apiPlanMove(r *request) (response, error) {
+	var body moveRequestJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	req, err := body.request()
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusCreated, moveOf(plan)}, nil
+}
+
+// apiStartMove carries a plan out and answers at once with the job. The header Idempotency-Key makes a repeated request harmless.
+func (s *Server) apiStartMove(r *request) (response, error) {
+	var body executeJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	token := r.Header.Get("Idempotency-Key")
+	if len(token) > 200 {
+		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	id, err := service.StartJob(r.Context(), r.asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusAccepted, map[string]string{"job": id, "href": s.cfg.base() + "/api/v1/jobs/" + id}}, nil
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// jobsLooked is how many of the newest jobs are asked whether they still run.
+const jobsLooked = 50
+
+// deadOverview answers the list of every pipeline with dead letters.
+func (s *Server) deadOverview(r *request) (response, error) {
+	snap, now := s.snapshots.Snapshot(), time.Now().In(zone(r))
+	v := templates.DeadLettersView{
+		Frame: s.frame(r, "Dead letters"), Self: s.cfg.base() + "/dead-letters", AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval),
+		Seconds: int(snap.Interval.Seconds()), Late: late(snap, now), Empty: noDeadLettersAtAll(snap),
+	}
+	v.Frame.Live = live("overview")
+	running := s.runningJobs(r)
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, nameLimit), Href: deadAddress(s.cfg.base(), p.Pipeline.Name, "")}
+		switch {
+		case len(p.DeadLetterQueues) == 0:
+			link.Href = s.cfg.base() + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
+			v.Without = append(v.Without, link)
+		case p.DeadLetters.Known() && p.DeadLetters.Value == 0 && !p.DeadLetters.AtLeast:
+			v.Quiet = append(v.Quiet, link)
+		default:
+			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
+		}
+	}
+	worst := func(p *dedup.PipelineStatus) float64 {
+		if !p.DeadLetters.Known() {
+			return -1
+		}
+		return p.DeadLetters.Value
+	}
+	byName := map[string]*dedup.PipelineStatus{}
+	for i := range snap.Pipelines {
+		byName[snap.Pipelines[i].Pipeline.Name] = &snap.Pipelines[i]
+	}
+	slices.SortStableFunc(v.Rows, func(a, b templates.DeadPipeline) int {
+		return cmp.Compare(worst(byName[b.Name.Full]), worst(byName[a.Name.Full]))
+	})
+	for i := range snap.Pipelines {
+		if d := snap.Pipelines[i].BrokerDeaths; d != nil {
+			v.Deaths = deathsView(d, now)
+			break
+		}
+	}
+	for _, row := range v.Rows {
+		v.Dated, v.Reasoned = v.Dated || row.Oldest != "", v.Reasoned || row.Reasons != ""
+	}
+	if n := len(v.Rows); n > 0 {
+		v.Sum = cmp.Or(deadCount(snap), "0") + " in " + counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
+		if deadCount(snap) == "1" {
+			v.Sum = "1 dead letter, of " + pipelines(n) + "."
+		}
+	}
+	return page{component: templates.DeadLetters(v)}, nil
+}
+
+func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {
+	if snap.Round == 0 {
+		return templates.Empty{Heading: "Nothing is known yet", Text: "The first reading of the brokers is under way."}
+	}
+	return templates.Empty{Heading: "No dead letters", Text: "Every dead-letter queue that is known is empty."}
+}
+
+func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string, now time.Time) templates.DeadPipeline {
+	base, name := s.cfg.base(), p.Pipeline.Name
+	row := templates.DeadPipeline{
+		Name: templates.Plain(name, nameLimit), Href: deadAddress(base, name, ""), Depth: figureView(blameless(p.DeadLetters), "unknown", now),
+		Inflow: figureView(blameless(figuresOf(p, time.Hour).DeadLetterInflow), "unknown", now),
+	}
+	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
+		row.Fresh = templates.Number(max(0, p.DeadLetters.Value-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
+	}
+	for _, q := range p.DeadLetterQueues {
+		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, nameLimit), Href: deadAddress(base, name, q.Name), Depth: figureView(blameless(q.Depth), "unknown", now)}
+		if id := running[runningKey(name, q.Name)]; id != "" {
+			line.Job = jobAddress(base, id)
+		}
+		row.Queues = append(row.Queues, line)
+	}
+	return row
+}
+
+// runningKey joins a pipeline and a queue: neither holds a NUL.
+func runningKey(pipeline, queue string) string { return pipeline + "\x00" + queue }
+
+// runningJobs maps queues to the jobs that are moving their messages, for those who may see jobs. What cannot be asked is left out:
+// the list of dead letters must not depend on it.
+func (s *Server) runningJobs(r *request) map[string]string {
+	running := map[string]string{}
+	if s.deadLetters == nil || !r.Who.Can(operator) {
+		return running
+	}
+	jobs, err := s.deadLetters.Jobs(r.Context(), r.asker(), jobsLooked)
+	if err != nil {
+		s.log.Warn("running jobs cannot be read", "request", r.ID, "err", err)
+		return running
+	}
+	for _, j := range jobs {
+		if !j.State.Final() {
+			running[runningKey(j.Pipeline, j.Queue)] = j.ID
+		}
+	}
+	return running
+}
+
+// deadDepths are the known depths of dead-letter queues, each queue once: pipelines may share one.
+func deadDepths(snap *dedup.Snapshot) map[string]float64 {
+	depths := map[string]float64{}
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		for _, q := range p.DeadLetterQueues {
+			if q.Depth.Known() && q.Depth.Value > 0 {
+				// No name of a broker, vhost or queue holds a NUL.
+				depths[strings.Join([]string{p.Pipeline.Broker, q.Vhost, q.Name}, "\x00")] = q.Depth.Value
+			}
+		}
+	}
+	return depths
+}
+
+// deadCount is the number of dead letters that are known of, for the navigation; empty when there is none.
+func deadCount(snap *dedup.Snapshot) string {
+	if n := sum(deadDepths(snap)); n > 0 {
+		return templates.Number(n)
+	}
+	return ""
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// deadQueuePage is what the page of a dead-letter queue is made of.
+type deadQueuePage struct {
+	snap *dedup.Snapshot
+	p    *dedup.PipelineStatus
+	q    deadQuery
+	view admin.QueueView
+	// missing says why this reader cannot look at or move its messages; empty when they can.
+	missing string
+	// silent says why nothing but the counted figures can be shown; empty when more can.
+	silent string
+	now    time.Time
+	base   string
+	path   string
+	// whole may see bodies as they are.
+	whole bool
+}
+
+// deadQueue answers the page of one dead-letter queue, or of its parking queue.
+func (s *Server) deadQueue(r *request) (response, error) {
+	d, err := s.deadQueuePage(r)
+	if err != nil {
+		return nil, err
+	}
+	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, nameLimit).Short)
+	frame.Live = live("pipeline:" + d.p.Pipeline.Name)
+	status := http.StatusOK
+	if d.q.wrong != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	return page{status, templates.DeadQueue(d.page(frame))}, nil
+}
+
+func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
+	name := r.PathValue("name")
+	q, err := parseDeadQuery(r.URL.Query())
+	if err != nil {
+		return deadQueuePage{}, err
+	}
+	snap := s.snapshots.Snapshot()
+	p, ok := snap.Pipeline(name)
+	if !ok {
+		return deadQueuePage{}, noPipeline(name)
+	}
+	d := deadQueuePage{
+		snap: snap, p: p, q: q, now: time.Now().In(zone(r)), base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
+		whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
+	}
+	if d.q.queue == "" {
+		d.q.queue = deepest(p)
+	}
+	if d.q.queue == "" {
+		return d, notFound("The pipeline " + name + " has no dead-letter queue: what is rejected there is dropped")
+	}
+	d.view = asCounted(p, d.q.queue)
+	switch {
+	case s.deadLetters == nil:
+		d.silent = noDeadLetters
+		return d, nil
+	case !r.Who.Can(operator): // who may not look is not asked for: the service would note the attempt
+		d.silent = "What is in the queue is seen by those with the role " + operator.String() + "; you are signed in as " + r.Who.Role.String()
+		return d, nil
+	}
+	ask := s.deadLetters.Queue
+	if d.q.parking {
+		ask = s.deadLetters.ParkingQueue
+	}
+	view, err := ask(r.Context(), r.asker(), name, d.q.queue)
+	switch {
+	case err != nil && (d.q.parking || dedup.KindOf(err) != dedup.Unavailable):
+		return d, err
+	case err != nil:
+		d.silent = dedup.PublicText(err)
+	default:
+		d.view = view
+	}
+	return d, nil
+}
+
+// deepest is the dead-letter queue with the most messages; the first one while no depth is known.
+func deepest(p *dedup.PipelineStatus) string {
+	name, most := "", -1.0
+	for _, q := range p.DeadLetterQueues {
+		depth := -0.5
+		if q.Depth.Known() {
+			depth = q.Depth.Value
+		}
+		if depth > most {
+			name, most = q.Name, depth
+		}
+	}
+	return name
+}
+
+// asCounted is a queue as the last round counted it, without anything that only looking at it can tell.
+func asCounted(p *dedup.PipelineStatus, queue string) admin.QueueView {
+	v := admin.QueueView{Pipeline: p.Pipeline.Name, Queue: dedup.DeadLetterQueue{QueueRef: dedup.QueueRef{Vhost: p.Pipeline.Vhost, Name: queue}}}
+	for _, q := range p.DeadLetterQueues {
+		if q.Name == queue {
+			v.Queue = q
+		}
+	}
+	return v
+}
+
+func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
+	name := d.p.Pipeline.Name
+	v := templates.DeadQueueView{
+		Frame: frame, Self: d.q.address(d.path), Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, keyLimit), Kind: "Dead letters in",
+		Parking: d.q.parking, AsOf: moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
+		Depth: figureView(blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
+	}
+	if d.q.parking {
+		v.Kind, v.Other, v.OtherWord = "Parking queue", deadAddress(d.base, name, d.q.queue), "Its dead-letter queue"
+		v.Crumbs = deadCrumbs(d.base, name, d.q.queue)
+	} else if d.silent == "" {
+		v.Other, v.OtherWord = parkingAddress(d.base, name, d.q.queue), "Parking queue: what was discarded"
+	}
+	for _, q := range d.p.DeadLetterQueues {
+		v.Queues = append(v.Queues, templates.Tab{
+			Label: templates.Plain(q.Name, nameLimit).Short, Count: figureView(blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
+		})
+	}
+	if d.view.Job != "" {
+		v.Job = jobAddress(d.base, d.view.Job)
+	}
+	if d.silent != "" {
+		v.Missing = templates.Sentence(endSentence(d.silent))
+		return v
+	}
+	v.Look, v.Whole = d.look(), d.wholeForm()
+	if d.view.Scan != nil {
+		scan := d.scanView(*d.view.Scan)
+		v.Scan = &scan
+	}
+	return v
+}
+
+func (d deadQueuePage) facts() []templates.Fact {
+	q := d.view.Queue
+	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, nameLimit).Short}}
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: value})
+		}
+	}
+	add("Type", templates.Plain(q.Type, nameLimit).Short)
+	add("Found by", templates.Sentence(q.Found).Short)
+	if q.Consumers.Known() {
+		add("Consumers", templates.Number(q.Consumers.Value))
+	}
+	if !d.q.parking {
+		if in := figuresOf(d.p, time.Hour).DeadLetterInflow; in.Known() {
+			add("Coming in", templates.Rate(in.Value)+" per hour, last hour")
+		}
+	}
+	return facts
+}
+
+// look offers to look at the queue, after what that does to it.
+func (d deadQueuePage) look() templates.LookForm {
+	l := templates.LookForm{
+		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: refusal(d.view.WhyNoScan), Missing: templates.Sentence(d.missing),
+		Effects: texts(d.view.Effects), Again: d.view.Scan != nil,
+	}
+	for _, n := range []int{100, 1000, admin.MaxScan} {
+		label := "the first " + templates.Number(float64(n))
+		l.Limits = append(l.Limits, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == 1000})
+	}
+	return l
+}
+
+// refusal says why a queue is not looked at; empty when it may be.
+func refusal(why string) templates.Text {
+	if why == "" {
+		return templates.Text{}
+	}
+	return templates.Sentence("Its messages are not looked at: " + endSentence(why))
+}
+
+// wholeForm moves the whole queue where single messages cannot be picked out of it.
+func (d deadQueuePage) wholeForm() templates.WholeForm {
+	w := templates.WholeForm{Action: d.base + "/dead-letters/plan", Queue: d.q.queue, Name: d.p.Pipeline.Name}
+	switch {
+	case d.view.WhyNoMove != "" && d.view.WhyNoMove == d.view.WhyNoScan:
+	case d.view.WhyNoMove != "" && d.missing == "":
+		w.Why, w.Missing = templates.Sentence("Nothing can be moved out of this queue."), templates.Sentence(endSentence(d.view.WhyNoMove))
+	case d.view.WhyNotSelective != "" && d.missing == "":
+		w.Why = templates.Sentence("Only the whole queue can be moved, because what is left out would have to be put back.")
+		if d.view.WhyNotSelective != d.view.WhyNoScan {
+			w.Why = templates.Sentence("Only the whole queue can be moved: " + endSentence(d.view.WhyNotSelective))
+		}
+		w.Buttons = []templates.Choice{{Value: "requeue-whole", Label: "Preview requeue of the whole queue"}, {Value: "discard-whole", Label: "Preview discard of the whole queue"}}
+		if d.q.parking {
+			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}
+		}
+	}
+	return w
+}
+
+// scanSentence says how much of a queue was looked at, when and by whom.
+func scanSentence(scan admin.Scan, now time.Time) string {
+	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), moment(scan.At, now).Text,
+		templates.Plain(scan.By, nameLimit).Short)
+}
+
+// scan looks at the head of a dead-letter queue and leads back to its page.
+func (s *Server) scan(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	name, queue := r.PathValue("name"), r.PostForm.Get("queue")
+	if queue == "" || len(queue) > maxRef {
+		return nil, badParameter("queue", "must name one, with at most 255 bytes")
+	}
+	limit, err := strconv.Atoi(r.PostForm.Get("limit"))
+	if err != nil || limit < 1 || limit > admin.MaxScan {
+		return nil, badParameter("limit", "must be a whole number from 1 to "+templates.Number(admin.MaxScan))
+	}
+	back := deadAddress(s.cfg.base(), name, queue)
+	look := queue
+	if r.PostForm.Get("parking") == "1" {
+		back = parkingAddress(s.cfg.base(), name, queue)
+		if look, err = s.parkingName(r, service, name, queue); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
+		return nil, err
+	}
+	return redirect{back + "#messages"}, nil
+}
+
+// parkingName is the name of the parking queue that belongs to a dead-letter queue.
+func (s *Server) parkingName(r *request, service deadLetterReader, pipeline, queue string) (string, error) {
+	view, err := service.ParkingQueue(r.Context(), r.asker(), pipeline, queue)
+	if err != nil {
+		return "", err
+	}
+	return view.Queue.Name, nil
+}
+
+// hiddenState are the parameters that the filter form keeps.
+func (d deadQueuePage) hiddenState() []templates.Fact {
+	hidden := []templates.Fact{{Label: "queue", Value: d.q.queue}}
+	if d.q.parking {
+		hidden = append(hidden, templates.Fact{Label: "parking", Value: "1"})
+	}
+	if d.q.by != admin.ByReason {
+		hidden = append(hidden, templates.Fact{Label: "by", Value: string(d.q.by)})
+	}
+	return hidden
+}
+
+// letterPath is the page of a letter of the scan.
+func (d deadQueuePage) letterPath(scan admin.Scan, ref string) string {
+	return letterKey{d.p.Pipeline.Name, scan.Queue.Name, scan.ID, ref}.address(d.base)
+}
+
+// exportAddress is a table of the scan under the filter.
+func (d deadQueuePage) exportAddress(kind string, scan admin.Scan) string {
+	v := url.Values{"scan": {scan.ID}}
+	if d.q.text != "" {
+		v.Set("filter", d.q.text)
+	}
+	return strings.TrimSuffix(d.path, "/dead-letters") + "/dead-letters." + kind + "?" + v.Encode()
+}

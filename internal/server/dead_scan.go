@@ -1,0 +1,259 @@
+package server
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// scanView shows what a look found, under the filter of the page.
+func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
+	v := templates.ScanView{
+		Sentence: scanSentence(scan, d.now), Until: moment(scan.At.Add(admin.ScanLife), d.now), Effects: texts(scan.Effects), GroupBy: groupWord(d.q.by),
+		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
+	}
+	if scan.Short != "" {
+		v.Short = templates.Sentence("Fewer than asked for: " + endSentence(scan.Short))
+	}
+	v.NDJSON, v.NDJSONText = d.exportAddress("ndjson", scan), "Export as NDJSON, masked"
+	if d.whole {
+		v.NDJSONText = "Export with bodies as NDJSON"
+	}
+	if !d.q.parking {
+		v.Classes = d.classTiles(scan)
+	}
+	d.groups(&v, scan)
+	matching := d.matching(scan)
+	d.rows(&v, scan, matching)
+	v.Act = d.letterBar(scan, len(matching))
+	return v
+}
+
+func scanNotes(scan admin.Scan) []templates.Problem {
+	var notes []templates.Problem
+	if scan.StoreFailed != "" {
+		notes = append(notes, templates.Problem{
+			Tier: dedup.Severe.String(), Text: templates.Sentence("No marker could be looked up, so that nothing can be predicted: " + endSentence(scan.StoreFailed)),
+			Mend: templates.Sentence("Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."),
+		})
+	}
+	return notes
+}
+
+// matching are the letters of the scan that the filter selects.
+func (d deadQueuePage) matching(scan admin.Scan) []admin.Letter {
+	if d.q.wrong != "" {
+		return nil
+	}
+	var list []admin.Letter
+	for _, l := range scan.Letters {
+		if d.q.filter.Matches(l) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// classTiles count the scan by class, every class, so that what is missing shows too.
+func (d deadQueuePage) classTiles(scan admin.Scan) []templates.ClassTile {
+	var tiles []templates.ClassTile
+	for _, c := range admin.Classes() {
+		filter := "class:" + string(c)
+		tiles = append(tiles, templates.ClassTile{
+			Class: string(c), Word: classWord(c), Tier: classTier(c), Meaning: classMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
+		})
+	}
+	return tiles
+}
+
+// groups shows the letters of the scan by what they share; the filter does not narrow them, so that one can go from group to group.
+func (d deadQueuePage) groups(v *templates.ScanView, scan admin.Scan) {
+	if len(scan.Letters) == 0 {
+		return
+	}
+	for _, key := range admin.GroupKeys() {
+		q := d.q
+		q.by, q.page = key, 1
+		v.By = append(v.By, templates.Tab{Label: strings.ToLower(groupWord(key)), Href: q.address(d.path), Active: key == d.q.by})
+	}
+	groups := admin.GroupLetters(scan.Letters, d.q.by)
+	for i, g := range groups {
+		if i == groupsShown {
+			v.MoreGroups = len(groups) - groupsShown
+			break
+		}
+		share := float64(g.Count) / float64(len(scan.Letters))
+		line := templates.GroupLine{
+			Value: groupValue(d.q.by, g.Value, d.now), Href: d.q.with(g.Filter).address(d.path) + "#messages", Count: g.Count, Percent: templates.Percent(share), Share: int(share * 1000),
+			Bytes: templates.Bytes(float64(g.Bytes)), First: moment(g.First, d.now), Last: moment(g.Last, d.now), On: g.Filter == d.q.filter.String(),
+		}
+		if !d.q.parking {
+			line.Classes = classCounts(g.Classes)
+		}
+		v.Groups = append(v.Groups, line)
+	}
+}
+
+// groupValue is what a group shares, in words.
+func groupValue(key admin.GroupKey, value string, now time.Time) templates.Text {
+	if value == "" {
+		return templates.Plain("none", nameLimit)
+	}
+	if key == admin.ByReason {
+		return templates.Plain(deathWord(value), keyLimit)
+	}
+	if at, err := time.Parse("2006-01-02T15:04Z", value); key == admin.ByHour && err == nil {
+		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), nameLimit)
+	}
+	return templates.Plain(value, keyLimit)
+}
+
+func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []admin.Letter) {
+	pages := max(1, (len(matching)+lettersPerPage-1)/lettersPerPage)
+	v.PageNote = pageNote(d.q.page, pages)
+	number := min(d.q.page, pages)
+	first := (number - 1) * lettersPerPage
+	for _, l := range matching[first:min(first+lettersPerPage, len(matching))] {
+		v.Rows = append(v.Rows, d.letterLine(scan, l))
+	}
+	v.Pages = d.pages(number, pages)
+	v.Listed = messages(len(matching)) + " that " + plural(int64(len(matching)), "was", "were") + " looked at"
+	if d.q.text != "" {
+		v.Listed = templates.Number(float64(len(matching))) + " of " + templates.Number(float64(len(scan.Letters))) + " that were looked at match"
+	}
+	switch {
+	case d.q.wrong != "":
+		v.Listed = ""
+		v.Empty = templates.Empty{Heading: "The filter cannot be read", Text: "Correct it above, or clear it.", Href: d.q.with("").address(d.path), Link: "Show all messages"}
+	case len(scan.Letters) == 0:
+		v.Empty = templates.Empty{Heading: "The queue was empty", Text: "Nothing was there to look at."}
+	default:
+		v.Empty = templates.Empty{Heading: "No message matches this filter", Text: messages(len(scan.Letters)) + " without it.", Href: d.q.with("").address(d.path), Link: "Show all of them"}
+	}
+}
+
+func (d deadQueuePage) pages(page, pages int) []templates.PageLink {
+	const around = 3
+	var links []templates.PageLink
+	for n := 1; n <= pages; n++ {
+		if n > 1 && n < pages && (n < page-around || n > page+around) {
+			continue // ten thousand messages are two hundred pages
+		}
+		q := d.q
+		q.page = n
+		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: q.address(d.path) + "#messages", Current: n == page})
+	}
+	return links
+}
+
+func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {
+	line := templates.LetterLine{
+		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, keyLimit), Type: templates.Plain(letterType(l), nameLimit), Exception: templates.Plain(l.Exception, keyLimit),
+		Size: templates.Bytes(float64(l.Size)), Died: moment(l.FirstDied(), d.now), Reason: templates.Plain("never dead-lettered", nameLimit),
+		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class),
+	}
+	if l.ID == "" {
+		line.NoID = templates.Sentence(l.NoID).Short
+		if line.NoID == "" {
+			line.NoID = "it has none"
+		}
+	}
+	if len(l.Deaths) > 0 {
+		line.Reason = templates.Plain(deathWord(l.Deaths[0].Reason), nameLimit)
+	}
+	if source, ok := l.Source(); ok {
+		line.Source = templates.Plain(source, nameLimit)
+	}
+	line.Failure = templates.Plain(l.Failure, partLimit)
+	if l.Requeues > 0 {
+		line.Requeues = "requeued " + howOften(l.Requeues) + " before"
+	}
+	line.Marker, line.MarkerTo = markerWord(l, scan, d.base)
+	if len(l.Prediction.Reasons) > 0 {
+		line.Why = templates.Sentence(readableTimes(l.Prediction.Reasons[0], d.now))
+	}
+	if !l.Prediction.Until.IsZero() {
+		line.Word += " until " + moment(l.Prediction.Until, d.now).Text
+	}
+	return line
+}
+
+func howOften(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	default:
+		return strconv.Itoa(n) + " times"
+	}
+}
+
+// markerWord is the state of a letter's marker with the way to its page; "none" is not "unknown".
+func markerWord(l admin.Letter, scan admin.Scan, base string) (word, href string) {
+	switch {
+	case l.Marker != nil:
+		return string(l.Marker.State), markerAddress(base, l.Marker.Store, l.Marker.Key)
+	case scan.StoreFailed != "":
+		return "not known", ""
+	case l.ID == "":
+		return "no id", ""
+	default:
+		return "none", ""
+	}
+}
+
+// letterType is what a message says it is: its type, else the name that frameworks put into a header.
+func letterType(l admin.Letter) string {
+	if l.Type != "" {
+		return l.Type
+	}
+	for _, name := range []string{"__TypeId__", "MT-Activity-Id", "type"} {
+		if text, ok := l.Headers[name].(string); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// letterFilter is the form of the filter with its help.
+func (d deadQueuePage) letterFilter() templates.LetterFilter {
+	return templates.LetterFilter{
+		Action: d.path + "#messages", Hidden: d.hiddenState(), Text: d.q.text, Error: d.q.wrong, Any: d.q.text != "", Clear: d.q.with("").address(d.path) + "#messages",
+		Help: []templates.Fact{
+			{Label: "reason:rejected", Value: "Why it died last: rejected, expired, maxlen or delivery_limit. So with source, exchange, route, type, id and exception."},
+			{Label: "class:swallowed", Value: "What a requeue would do: runs, last_attempt, may_run_twice, skipped, swallowed, blocks or unknown."},
+			{Label: "exception:java.net*", Value: "A star at the end stands for any rest."},
+			{Label: `source:"a b"`, Value: "Quotes keep spaces together."},
+			{Label: "-type:audit", Value: "A minus turns a term round. Terms stand beside one another, and all must hold."},
+			{Label: "header.tenant:blue", Value: "The value of a header."},
+			{Label: "body:gateway", Value: "A part of the body, as far as you may see it."},
+			{Label: "after:2026-11-21T03:00", Value: "Died first at this time or later; before: the other way round. Times without a zone are UTC."},
+			{Label: "requeues>=2", Value: "Was requeued from here at least so often."},
+		},
+	}
+}
+
+// letterBar offers what can be done with the listed messages.
+func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.LetterBar {
+	b := templates.LetterBar{
+		Action: d.base + "/dead-letters/plan", Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && matching > 0, Parking: d.q.parking,
+		Matching: matching, Filtered: d.q.text != "",
+		Hidden: []templates.Fact{
+			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},
+		},
+	}
+	switch {
+	case d.missing != "":
+		b.Missing = templates.Sentence(d.missing)
+	case d.view.WhyNoMove != "":
+		b.Missing = templates.Sentence("Nothing can be moved out of this queue: " + endSentence(d.view.WhyNoMove))
+	case d.view.WhyNotSelective != "":
+		b.Missing = templates.Sentence("Single messages cannot be picked out of this queue: " + endSentence(d.view.WhyNotSelective))
+	}
+	return b
+}

@@ -1,0 +1,254 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// classWord is a class as pages name it.
+func classWord(c admin.Class) string {
+	switch c {
+	case admin.ClassRuns:
+		return "runs"
+	case admin.ClassLastAttempt:
+		return "runs, last attempt"
+	case admin.ClassMayRunTwice:
+		return "may run twice"
+	case admin.ClassSkipped:
+		return "skipped, work was done"
+	case admin.ClassSwallowed:
+		return "swallowed, work was NOT done"
+	case admin.ClassBlocks:
+		return "blocks"
+	default:
+		return "unknown"
+	}
+}
+
+// classTier gives a class a shape and a colour by what a requeue would cost.
+func classTier(c admin.Class) string {
+	switch c {
+	case admin.ClassRuns, admin.ClassSkipped:
+		return dedup.Normal.String()
+	case admin.ClassLastAttempt, admin.ClassBlocks:
+		return dedup.Warning.String()
+	case admin.ClassMayRunTwice:
+		return dedup.Severe.String()
+	case admin.ClassSwallowed:
+		return dedup.Emergency.String()
+	default:
+		return dedup.TierUnknown.String()
+	}
+}
+
+// classMeaning says a class in one sentence.
+func classMeaning(c admin.Class) string {
+	switch c {
+	case admin.ClassRuns:
+		return "The consumer does the work."
+	case admin.ClassLastAttempt:
+		return "The consumer does the work, and gives the message up if it fails once more."
+	case admin.ClassMayRunTwice:
+		return "The work may have been done before, and nothing stops it from being done again."
+	case admin.ClassSkipped:
+		return "The consumer acks it without work, because the work was done. Safe to discard."
+	case admin.ClassSwallowed:
+		return "The consumer acks it without work, though the work was not done: the message would be lost."
+	case admin.ClassBlocks:
+		return "The consumer returns it again and again until its marker ends."
+	default:
+		return "The store could not be asked, or holds what cannot be decoded."
+	}
+}
+
+// classCounts are the classes of a tally that occur, in the order of pages.
+func classCounts(t admin.Tally) []templates.ClassCount {
+	var counts []templates.ClassCount
+	for _, c := range admin.Classes() {
+		if t[c] > 0 {
+			counts = append(counts, templates.ClassCount{Word: classWord(c), Tier: classTier(c), Count: t[c]})
+		}
+	}
+	return counts
+}
+
+// deathWord is a reason of a death in words.
+func deathWord(reason string) string {
+	switch reason {
+	case dedup.DeathRejected:
+		return "rejected"
+	case dedup.DeathExpired:
+		return "expired"
+	case dedup.DeathMaxLength:
+		return "queue was full"
+	case dedup.DeathDeliveryLimit:
+		return "too many deliveries"
+	default:
+		return reason
+	}
+}
+
+// groupWord heads the groups of a key.
+func groupWord(k admin.GroupKey) string {
+	switch k {
+	case admin.ByReason:
+		return "Reason"
+	case admin.BySource:
+		return "Source queue"
+	case admin.ByRoute:
+		return "Exchange and routing key"
+	case admin.ByException:
+		return "Exception"
+	case admin.ByType:
+		return "Type"
+	default:
+		return "Hour of death"
+	}
+}
+
+// choiceWord is a choice as a select offers it.
+func choiceWord(do admin.Move, c admin.Choice) string {
+	switch {
+	case c == admin.ClearFirst:
+		return "clear the marker first"
+	case c == admin.LeaveOut:
+		return "leave out"
+	case do == admin.Discard:
+		return "discard"
+	case do == admin.RestoreLetters:
+		return "restore"
+	default:
+		return "keep as it is"
+	}
+}
+
+// effectOf says what happens to a message of a class under a choice.
+func effectOf(do admin.Move, class admin.Class, choice admin.Choice) string {
+	switch {
+	case choice == admin.LeaveOut:
+		return "Stays where it is."
+	case do == admin.Discard && class == admin.ClassSkipped:
+		return "Goes to the parking queue. Nothing is lost: its work was done."
+	case do == admin.Discard:
+		return "Goes to the parking queue; its work stays undone until it is restored and requeued."
+	case do == admin.RestoreLetters:
+		return "Goes back to the dead-letter queue."
+	case choice == admin.ClearFirst && class == admin.ClassSkipped:
+		return "Its done marker is cleared, then it is sent: the work is done a second time."
+	case choice == admin.ClearFirst:
+		return "Its marker is cleared, then it is sent: the consumer does the work."
+	}
+	switch class {
+	case admin.ClassRuns:
+		return "Is sent, and runs."
+	case admin.ClassLastAttempt:
+		return "Is sent, and runs for the last time: a failure loses it."
+	case admin.ClassMayRunTwice:
+		return "Is sent, and runs, perhaps a second time."
+	case admin.ClassSkipped:
+		return "Is sent, and acked without work. Nothing changes."
+	case admin.ClassSwallowed:
+		return "Is sent, acked without work, and lost."
+	case admin.ClassBlocks:
+		return "Is sent, and goes round in its queue until its marker ends."
+	default:
+		return "Is sent; what its consumer does cannot be foreseen."
+	}
+}
+
+// moveWord is a move as a verb.
+func moveWord(do admin.Move) string {
+	switch do {
+	case admin.Discard:
+		return "Discard"
+	case admin.RestoreLetters:
+		return "Restore"
+	default:
+		return "Requeue"
+	}
+}
+
+func movingWord(do admin.Move) string {
+	switch do {
+	case admin.Discard:
+		return "Discarding"
+	case admin.RestoreLetters:
+		return "Restoring"
+	default:
+		return "Requeueing"
+	}
+}
+
+func movedWord(do admin.Move) string {
+	switch do {
+	case admin.Discard:
+		return "Discarded"
+	case admin.RestoreLetters:
+		return "Restored"
+	default:
+		return "Requeued"
+	}
+}
+
+// stateWord is the state of a job in words, with its tier.
+func stateWord(state admin.JobState) (word, tier string) {
+	switch state {
+	case admin.JobRunning:
+		return "running", dedup.TierUnknown.String()
+	case admin.JobCanary:
+		return "sending the canary", dedup.TierUnknown.String()
+	case admin.JobWatching:
+		return "watching the canary", dedup.TierUnknown.String()
+	case admin.JobPaused:
+		return "paused", dedup.Warning.String()
+	case admin.JobWaiting:
+		return "waiting", dedup.Warning.String()
+	case admin.JobDone:
+		return "done", dedup.Normal.String()
+	case admin.JobCancelled:
+		return "cancelled", dedup.Warning.String()
+	case admin.JobStopped:
+		return "stopped", dedup.Severe.String()
+	default:
+		return templates.Plain(string(state), nameLimit).Short, dedup.TierUnknown.String()
+	}
+}
+
+// outcomeTier grades what became of one message.
+func outcomeTier(outcome string) string {
+	switch outcome {
+	case "moved":
+		return dedup.Normal.String()
+	case "left":
+		return dedup.TierUnknown.String()
+	case "returned", "rejected", "bounced", "guarded":
+		return dedup.Warning.String()
+	case "unknown":
+		return dedup.Severe.String()
+	default:
+		return dedup.TierUnknown.String()
+	}
+}
+
+// messages writes a number of messages.
+func messages[N int | int64](n N) string { return counted(int(n), "message") }
+
+// targetsText names the queues that messages go to: "orders", or "orders and 2 more queues".
+func targetsText(names []string) string {
+	switch len(names) {
+	case 0:
+		return "the queues that they came from"
+	case 1, 2:
+		short := make([]string, len(names))
+		for i, n := range names {
+			short[i] = within(n)
+		}
+		return strings.Join(short, " and ")
+	default:
+		return fmt.Sprintf("%s and %d more queues", within(names[0]), len(names)-1)
+	}
+}

@@ -1,0 +1,392 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	jobsListed  = 100
+	itemsPerJob = 100
+	// afterLooked is how long after its end the page of a job still looks whether it is known what became of its messages.
+	afterLooked = 10 * time.Minute
+)
+
+// job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
+// itself again.
+func (s *Server) job(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return page{component: templates.Job(s.jobView(r, j))}, nil
+}
+
+// taken counts the messages of a job that were looked at, whatever became of them.
+func taken(c admin.Counts) int64 {
+	return c.Moved + c.Left + c.Bounced + c.Guarded + c.Returned + c.Rejected + c.Unknown
+}
+
+// wentWrong counts the messages that did not go through though they should have.
+func wentWrong(c admin.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
+
+func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
+	now, base := time.Now().In(zone(r)), s.cfg.base()
+	self := jobAddress(base, j.ID)
+	v := templates.JobView{
+		Self: self, Running: !j.State.Final(), Done: int(taken(j.Counts)), Total: int(j.Limit), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(j.Why)),
+		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", nameLimit), Href: base + "/jobs"}),
+		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
+		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
+	}
+	v.Total = max(v.Total, v.Done)
+	if v.Total > 0 {
+		v.Percent = v.Done * 100 / v.Total
+	}
+	v.State, v.Tier = stateWord(j.State)
+	v.Heading = jobHeading(j)
+	title := strconv.Itoa(v.Percent) + " % · " + moveWord(j.Plan.Request.Do)
+	if j.State.Final() {
+		title, v.Speed = v.Heading+" · "+v.State, ""
+	} else {
+		v.Speed, v.Quarter = jobSpeed(j), strconv.Itoa(v.Percent/25*25)
+	}
+	v.Frame = s.frame(r, title)
+	v.Frame.Live = live("job:" + j.ID)
+	switch {
+	case v.Running:
+		v.Frame.Refresh = 2
+	case j.Aftermath == nil && j.Moved > 0 && j.Plan.Request.Do == admin.Requeue && now.Sub(j.Ended) < afterLooked:
+		v.Frame.Refresh, v.Frame.Slow = 15, true
+		v.AfterNote = "Whether it worked is told here as soon as the consumers have had time for it."
+	}
+	if v.Missing.Short == "" {
+		v.Controls = jobControls(j, self)
+		s.jobNext(&v, j, self)
+	}
+	v.Arrived = arrivedText(j)
+	for _, id := range j.Clears {
+		v.Clears = append(v.Clears, s.operationAddress(id))
+	}
+	for _, item := range j.Failures {
+		v.Failures = append(v.Failures, s.jobItemLine(item, now))
+	}
+	return v
+}
+
+// jobNext offers what can follow on a job that has ended.
+func (s *Server) jobNext(v *templates.JobView, j admin.Job, self string) {
+	if !j.State.Final() {
+		return
+	}
+	if n := wentWrong(j.Counts); n > 0 && j.Plan.IDChange == "" {
+		v.Retry, v.RetryN = self+"/retry", int(n)
+	}
+	if j.Plan.Request.Do == admin.Discard && j.Moved > 0 {
+		v.Restore, v.RestoreN = parkingAddress(s.cfg.base(), j.Plan.Request.Pipeline, j.Plan.Request.Queue), "Restore from the parking queue"
+	}
+}
+
+func jobHeading(j admin.Job) string {
+	do := j.Plan.Request.Do
+	n := j.Limit
+	if !j.Plan.Request.Whole {
+		n = int64(going(j.Plan))
+	}
+	switch {
+	case !j.State.Final():
+		return movingWord(do) + " " + messages(n)
+	case j.Moved == n:
+		return movedWord(do) + " " + messages(n)
+	default:
+		return fmt.Sprintf("%s %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(n))
+	}
+}
+
+// jobSpeed is the measured rate with what is left at it.
+func jobSpeed(j admin.Job) string {
+	if j.Rate <= 0 || j.State != admin.JobRunning && j.State != admin.JobCanary {
+		return ""
+	}
+	left := float64(j.Limit-taken(j.Counts)) / j.Rate
+	return templates.Rate(j.Rate) + " per second, about " + templates.Span(time.Duration(max(1, left))*time.Second) + " left"
+}
+
+func jobCounts(j admin.Job) []templates.JobCount {
+	where := "in their queues"
+	if j.Plan.Request.Do == admin.Discard {
+		where = "in the parking queue"
+	}
+	c := j.Counts
+	all := []struct {
+		word, meaning string
+		tier          dedup.Tier
+		n             int64
+		always        bool
+	}{
+		{"moved", "confirmed " + where, dedup.Normal, c.Moved, true},
+		{"left", "left where they are, by choice", dedup.TierUnknown, c.Left, false},
+		{"bounced", "came back during the run, and stay", dedup.Warning, c.Bounced, false},
+		{"guarded", "requeued too often before, and stay", dedup.Warning, c.Guarded, false},
+		{"returned", "no queue took them, and they stay", dedup.Warning, c.Returned, false},
+		{"rejected", "the target was full, and they stay", dedup.Warning, c.Rejected, false},
+		{"unknown", "no answer came: they stay, and may be at the target as well", dedup.Severe, c.Unknown, false},
+		{"markers cleared", "before their messages were sent", dedup.TierUnknown, c.Cleared, false},
+	}
+	var list []templates.JobCount
+	for _, x := range all {
+		if x.n > 0 || x.always {
+			list = append(list, templates.JobCount{Word: x.word, Meaning: x.meaning, Tier: x.tier.String(), Count: int(x.n)})
+		}
+	}
+	return list
+}
+
+func jobFacts(j admin.Job, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: templates.Plain(j.By, nameLimit).Short},
+		{Label: "Started", Value: moment(j.Started, now).Full},
+	}
+	if !j.Ended.IsZero() {
+		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(j.Ended.Sub(j.Started).Seconds())})
+	}
+	rate := j.Plan.Request.Rate
+	switch {
+	case rate < 0:
+		facts = append(facts, templates.Fact{Label: "Limit", Value: "none"})
+	case rate == 0:
+		facts = append(facts, templates.Fact{Label: "Limit", Value: templates.Number(admin.DefaultRate) + " per second"})
+	default:
+		facts = append(facts, templates.Fact{Label: "Limit", Value: templates.Rate(rate) + " per second"})
+	}
+	return facts
+}
+
+func jobNotes(j admin.Job) []templates.Problem {
+	var notes []templates.Problem
+	say := func(tier dedup.Tier, text, mend string) {
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
+	}
+	if j.Resumed > 0 {
+		say(dedup.Warning, "It went on after an interruption "+howOften(j.Resumed)+": each may have made up to 256 copies, and none can have lost a message.",
+			"Copies of messages whose markers work are skipped by their consumers.")
+	}
+	if j.Unknown > 0 {
+		say(dedup.Severe, messages(j.Unknown)+" had no answer from the broker: each is still in the dead-letter queue, and may be at its target as well.", "Look each of them up before it is sent again.")
+	}
+	if more := taken(j.Counts) - admin.MaxJobItems; more > 0 {
+		say(dedup.TierUnknown, "The first "+templates.Number(admin.MaxJobItems)+" messages are listed one by one; all are counted.", "")
+	}
+	return notes
+}
+
+func arrivedText(j admin.Job) string {
+	switch {
+	case j.Arrived == nil:
+		return ""
+	case *j.Arrived == 0:
+		return "No message came into the dead-letter queue since the job began."
+	default:
+		return messages(*j.Arrived) + " came into the dead-letter queue since the job began; " + plural(*j.Arrived, "it is", "they are") + " no part of it."
+	}
+}
+
+func jobControls(j admin.Job, self string) []templates.Choice {
+	switch {
+	case j.State.Final():
+		return nil
+	case j.State == admin.JobPaused:
+		return []templates.Choice{{Label: "Resume the job", Value: self + "/resume"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
+	default:
+		return []templates.Choice{{Label: "Pause the job", Value: self + "/pause"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
+	}
+}
+
+func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
+	if j.Canary == nil {
+		switch {
+		case j.Plan.Request.Canary == 0:
+			return nil
+		case j.State == admin.JobWatching:
+			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The first " + messages(j.Plan.Request.Canary) + " were sent, and are being watched. The rest waits for the verdict.")}
+		case j.State.Final():
+			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The job ended before the canary was judged.")}
+		}
+		return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The first " + messages(j.Plan.Request.Canary) + " go ahead, and the rest waits until they are judged.")}
+	}
+	c := j.Canary
+	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: templates.Sentence(endSentence(capital(c.Text)))}
+	if c.Good {
+		v.Tier = dedup.Normal.String()
+	}
+	for _, f := range []struct {
+		label string
+		n     int
+	}{{"Sent", c.Sent}, {"Done", c.Done}, {"Failed", c.Failed}, {"Processing", c.Processing}, {"No marker", c.None}, {"Back in the dead-letter queue", c.Back}} {
+		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
+	}
+	v.BackBy = templates.Sentence(endSentence(capital(c.BackBy)))
+	v.Facts = append(v.Facts, templates.Fact{Label: "Judged", Value: moment(c.At, now).Text})
+	return v
+}
+
+// results are what can have become of a message, in the order of the page.
+func afterResults() []string {
+	return []string{"done", "failed", "processing", "none", "back", "unknown"}
+}
+
+func afterView(j admin.Job, now time.Time) *templates.AfterView {
+	a := j.Aftermath
+	if a == nil {
+		return nil
+	}
+	v := &templates.AfterView{At: moment(a.At, now), Asked: templates.Number(float64(a.Asked)) + " of " + messages(j.Moved) + " looked up by their ids",
+		Heads: []string{"Done", "Failed", "Processing", "No marker", "Dead again", "Unknown"}}
+	for _, class := range admin.Classes() {
+		counts := a.Results[class]
+		if len(counts) == 0 {
+			continue
+		}
+		row := templates.AfterLine{Word: classWord(class), Tier: classTier(class)}
+		for _, result := range afterResults() {
+			n := counts[result]
+			row.Cells = append(row.Cells, templates.Number(float64(n)))
+			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{"failed", "back"}, result))
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	rate := func(label string, f *float64) {
+		text := "unknown"
+		if f != nil {
+			text = templates.Percent(*f)
+		}
+		v.Rate = append(v.Rate, templates.Fact{Label: label, Value: text})
+	}
+	rate("Duplicate rate before", a.RateBefore)
+	rate("Duplicate rate after", a.RateAfter)
+	return v
+}
+
+// jobs answers the list of recent jobs.
+func (s *Server) jobs(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	list, err := service.Jobs(r.Context(), r.asker(), jobsListed)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().In(zone(r))
+	v := templates.JobsView{Frame: s.frame(r, "Jobs"), Self: s.cfg.base() + "/jobs", Empty: templates.Empty{
+		Heading: "Nothing was moved yet", Text: "Requeueing, discarding and restoring dead letters appear here. It begins at a dead-letter queue.", Href: s.cfg.base() + "/dead-letters", Link: "See the dead letters",
+	}}
+	for _, j := range list {
+		line := s.jobLine(j, now)
+		v.Rows = append(v.Rows, line)
+		if line.Running {
+			v.Frame.Refresh = 5
+		}
+	}
+	return page{component: templates.Jobs(v)}, nil
+}
+
+func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
+	l := templates.JobLine{
+		Href: jobAddress(s.cfg.base(), j.ID), By: templates.Plain(j.By, nameLimit), Reason: templates.Sentence(j.Reason), Started: moment(j.Started, now), Ended: moment(j.Ended, now),
+		Title: templates.Sentence(moveWord(j.Do) + " " + messages(j.Limit) + " of " + within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(), Done: int(taken(j.Counts)), Total: int(j.Limit),
+	}
+	l.State, l.Tier = stateWord(j.State)
+	var parts []string
+	for _, c := range jobCounts(admin.Job{Plan: admin.MovePlan{Request: admin.MoveRequest{Do: j.Do}}, Counts: j.Counts}) {
+		parts = append(parts, templates.Number(float64(c.Count))+" "+c.Word)
+	}
+	l.Results = strings.Join(parts, ", ")
+	return l
+}
+
+// pauseJob, resumeJob and cancelJob steer a job and lead back to its page.
+func (s *Server) pauseJob(r *request) (response, error)  { return s.steer(r, "pause") }
+func (s *Server) resumeJob(r *request) (response, error) { return s.steer(r, "resume") }
+func (s *Server) cancelJob(r *request) (response, error) { return s.steer(r, "cancel") }
+
+func (s *Server) steer(r *request, how string) (response, error) {
+	if err := s.steered(r, how); err != nil {
+		return nil, err
+	}
+	return redirect{jobAddress(s.cfg.base(), r.PathValue("id"))}, nil
+}
+
+func (s *Server) steered(r *request, how string) error {
+	service, err := s.letters()
+	if err != nil {
+		return err
+	}
+	act := map[string]func() error{
+		"pause":  func() error { return service.PauseJob(r.Context(), r.asker(), r.PathValue("id")) },
+		"resume": func() error { return service.ResumeJob(r.Context(), r.asker(), r.PathValue("id")) },
+		"cancel": func() error { return service.CancelJob(r.Context(), r.asker(), r.PathValue("id")) },
+	}[how]
+	return act()
+}
+
+// retryJob plans the messages of a job that did not go through once more.
+func (s *Server) retryJob(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	req := j.Plan.Request
+	if req.Whole {
+		return s.planned(r, req)
+	}
+	items, err := everyItem(r, service, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	req.Filter, req.Refs, req.Canary = "", failedRefs(items), 0
+	if len(req.Refs) == 0 {
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Every message of this job went through, or was left on purpose"}
+	}
+	ask := service.Queue
+	if req.Do == admin.RestoreLetters {
+		ask = service.ParkingQueue
+	}
+	view, err := ask(r.Context(), r.asker(), req.Pipeline, req.Queue)
+	if err != nil {
+		return nil, err
+	}
+	if view.Scan == nil {
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "What a look found of these messages is not kept any more: look at the queue again, then retry"}
+	}
+	req.Scan = view.Scan.ID
+	return s.planned(r, req)
+}
+
+// failedRefs are the messages of a job that did not go through, each once.
+func failedRefs(items []admin.JobItem) []string {
+	var refs []string
+	seen := map[string]bool{}
+	for _, i := range items {
+		if slices.Contains([]string{"returned", "rejected", "unknown", "bounced"}, i.Outcome) && i.Ref != "" && !seen[i.Ref] {
+			seen[i.Ref] = true
+			refs = append(refs, i.Ref)
+		}
+	}
+	return refs
+}

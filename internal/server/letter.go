@@ -1,0 +1,378 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// letter answers the page of one dead letter, its body masked.
+func (s *Server) letter(r *request) (response, error) {
+	query := r.URL.Query()
+	key, err := letterKeyOf(query)
+	if err != nil {
+		return nil, err
+	}
+	view, err := payloadView(query.Get("view"))
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	l, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
+	if err != nil {
+		return nil, scanGone(err, s.cfg.base(), key)
+	}
+	return s.letterPage(r, service, key, l, view, false)
+}
+
+// reveal answers the page of one dead letter with its body as it is. It is a POST, which no link can send, and leaves an entry in
+// the audit; the address of the page never shows a body.
+func (s *Server) reveal(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	key, err := letterKeyOf(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	view, err := payloadView(r.PostForm.Get("view"))
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
+	if err != nil {
+		return nil, scanGone(err, s.cfg.base(), key)
+	}
+	return s.letterPage(r, service, key, l, view, true)
+}
+
+// scanGone says what to do about a scan that is not kept any more.
+func scanGone(err error, base string, k letterKey) error {
+	if dedup.KindOf(err) != dedup.NotFound {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: endSentence(dedup.PublicText(err)) +
+		" What a look found is kept for " + templates.Span(admin.ScanLife) + ", and until somebody looks again: go back to the queue and look again"}
+}
+
+func payloadView(view string) (string, error) {
+	switch view = cmp.Or(view, "auto"); view {
+	case "auto", "text", "json", "hex":
+		return view, nil
+	}
+	return "", badParameter("view", "must be text, json or hex")
+}
+
+func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (response, error) {
+	scan, err := service.Kept(r.Context(), r.asker(), key.scan)
+	if err != nil {
+		return nil, scanGone(err, s.cfg.base(), key)
+	}
+	now, base := time.Now().In(zone(r)), s.cfg.base()
+	id := templates.Plain(l.ID, 2*keyLimit)
+	if l.ID == "" {
+		id = templates.Plain("Message without an id", nameLimit)
+	}
+	v := templates.LetterView{
+		Frame: s.frame(r, "Dead letter "+templates.Plain(l.ID, nameLimit).Short), Self: key.address(base), ID: id,
+		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Meaning: classMeaning(l.Prediction.Class),
+		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now), Headers: headerLines(l),
+		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), nameLimit)}),
+		Scanned: "as looked at, " + moment(scan.At, now).Text, Payload: payloadOf(l, r.Who, key, base, view, revealed),
+		Act: s.letterAct(r, key, l),
+	}
+	if l.Malformed != "" {
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + endSentence(l.Malformed))})
+	}
+	if l.ID != "" {
+		v.Lookup = base + "/lookup?" + url.Values{"id": {l.ID}}.Encode()
+	}
+	v.Identity = s.identityFacts(l, key.pipeline)
+	v.Marker.Word, v.Marker.Href = markerWord(l, scan, base)
+	if l.Marker != nil {
+		m := masked(l.Marker.Marker, r.Who)
+		v.Marker.State, v.Marker.Word = v.Marker.Word, "marker "+v.Marker.Word
+		v.Marker.Life, v.Marker.Drawn = lifeOf(m, clockOffset(*l.Marker), now), true
+	} else {
+		v.Marker.Word = "marker: " + v.Marker.Word
+	}
+	return page{component: templates.Letter(v)}, nil
+}
+
+func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
+	var list []templates.Text
+	for _, reason := range l.Prediction.Reasons {
+		list = append(list, templates.Sentence(capital(readableTimes(reason, now))))
+	}
+	if !l.Prediction.Until.IsZero() {
+		list = append(list, templates.Sentence("Its marker ends at "+moment(l.Prediction.Until, now).Full+"."))
+	}
+	return list
+}
+
+func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact {
+	var facts []templates.Fact
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: value})
+		}
+	}
+	if l.ID == "" {
+		add("Id", "none: "+templates.Sentence(cmp.Or(l.NoID, "it has none")).Short)
+	} else {
+		add("Id", templates.Plain(l.ID, 2*keyLimit).Short)
+	}
+	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
+		add("Taken from", templates.Plain(p.Pipeline.IDFrom, nameLimit).Short)
+	}
+	if l.Marker != nil {
+		add("Business key", templates.Plain(l.Marker.BusinessKey, keyLimit).Short)
+	}
+	add("Goes back to", templates.Plain(l.Target, keyLimit).Short)
+	if l.Target == "" {
+		add("Goes back to", "nowhere: "+templates.Sentence(cmp.Or(l.NoTarget, "its death history does not say")).Short)
+	}
+	if l.Requeues > 0 {
+		add("Requeued before", howOften(l.Requeues))
+	}
+	add("Exception", templates.Plain(l.Exception, keyLimit).Short)
+	add("It said", templates.Plain(l.Failure, partLimit).Short)
+	return facts
+}
+
+func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
+	var lines []templates.DeathLine
+	for i, d := range l.Deaths {
+		if i == maxHeaders {
+			break
+		}
+		line := templates.DeathLine{Number: i + 1, Reason: deathWord(templates.Plain(d.Reason, nameLimit).Short), Queue: templates.Plain(d.Queue, keyLimit), At: moment(d.Time, now)}
+		if d.Count > 1 {
+			line.Count = templates.Number(float64(d.Count)) + " times"
+		}
+		route := "came by the default exchange"
+		if d.Exchange != "" {
+			route = "came by exchange " + d.Exchange
+		}
+		if len(d.RoutingKeys) > 0 {
+			route += ", key " + strings.Join(d.RoutingKeys[:min(len(d.RoutingKeys), 8)], ", ")
+		}
+		line.Route = templates.Plain(route, partLimit)
+		if d.OriginalExpiration != "" {
+			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, nameLimit).Short + " ms"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
+	var facts []templates.Fact
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, keyLimit).Short})
+		}
+	}
+	add("Content type", l.ContentType)
+	add("Encoding", l.ContentEncoding)
+	switch l.DeliveryMode {
+	case 2:
+		add("Delivery mode", "persistent")
+	default:
+		add("Delivery mode", "transient")
+	}
+	if l.Priority > 0 {
+		add("Priority", fmt.Sprint(l.Priority))
+	}
+	add("Message id", l.MessageID)
+	add("Correlation id", l.CorrelationID)
+	add("Reply to", l.ReplyTo)
+	add("Expiration", l.Expiration)
+	add("Type", l.Type)
+	add("User id", l.UserID)
+	add("App id", l.AppID)
+	if !l.Timestamp.IsZero() {
+		add("Timestamp", moment(l.Timestamp, now).Full)
+	}
+	add("Exchange here", cmp.Or(l.Exchange, "the default exchange"))
+	add("Routing key here", l.RoutingKey)
+	if l.Redelivered {
+		add("Redelivered", "yes")
+	}
+	return facts
+}
+
+// maxHeaders bounds a table of headers.
+const maxHeaders = 200
+
+func headerLines(l admin.Letter) []templates.HeaderLine {
+	var lines []templates.HeaderLine
+	for _, name := range sortedHeaders(l.Headers) {
+		if name == dedup.HeaderDeaths { // the death history stands above
+			continue
+		}
+		if len(lines) == maxHeaders {
+			break
+		}
+		typ, value := headerText(l.Headers[name])
+		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
+	}
+	return lines
+}
+
+func sortedHeaders(headers map[string]any) []string {
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ownedHeader reports whether the broker or this dashboard writes a header.
+func ownedHeader(name string) bool {
+	return name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-") || strings.HasPrefix(name, "x-opt-") || strings.HasPrefix(name, "dedup-") ||
+		name == "x-delivery-count" || name == "x-acquired-count" || name == "CC" || name == "BCC"
+}
+
+func headerRule(name string) string {
+	switch {
+	case strings.HasPrefix(name, "dedup-"):
+		return "written anew"
+	case ownedHeader(name):
+		return "left out"
+	default:
+		return "kept"
+	}
+}
+
+// headerText writes the value of a header with the name of its AMQP type.
+func headerText(v any) (typ, text string) {
+	switch v := v.(type) {
+	case nil:
+		return "void", ""
+	case string:
+		return "string", v
+	case []byte:
+		return "bytes", string(v)
+	case bool:
+		return "boolean", fmt.Sprint(v)
+	case time.Time:
+		return "timestamp", v.UTC().Format(time.RFC3339)
+	case dedup.Decimal:
+		return "decimal", fmt.Sprintf("%d × 10^-%d", v.Value, v.Scale)
+	case []any:
+		return "list of " + fmt.Sprint(len(v)), nestedText(v)
+	case map[string]any:
+		return "table of " + fmt.Sprint(len(v)), nestedText(v)
+	default:
+		return fmt.Sprintf("%T", v), fmt.Sprint(v)
+	}
+}
+
+// nestedText writes tables and lists in one line.
+func nestedText(v any) string {
+	const most = 2 * partLimit
+	var b strings.Builder
+	var write func(any, int)
+	write = func(v any, depth int) {
+		if b.Len() > most || depth > 8 {
+			return
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			for i, name := range sortedHeaders(v) {
+				if i > 0 {
+					b.WriteString(", ")
+				}
+				b.WriteString(name[:min(len(name), most)] + "=")
+				write(v[name], depth+1)
+			}
+		case []any:
+			for i, x := range v {
+				if i > 0 {
+					b.WriteString("; ")
+				}
+				write(x, depth+1)
+			}
+		default:
+			_, text := headerText(v)
+			b.WriteString(text[:min(len(text), most)])
+		}
+	}
+	write(v, 0)
+	return b.String()
+}
+
+func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.LetterAct {
+	act := templates.LetterAct{
+		Action: s.cfg.base() + "/dead-letters/plan", Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
+		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
+	}
+	switch {
+	case !r.Who.Can(adminRole):
+		act.NoEdit = "Editing a message needs the role " + adminRole.String() + "."
+	case l.Size > maxEdit:
+		act.NoEdit = "It cannot be edited: its body is larger than " + templates.Bytes(maxEdit) + "."
+	case !l.Masked && l.Hidden == "" && !isText(l.Body):
+		act.NoEdit = "It cannot be edited: its body is not text."
+	default:
+		act.Edit = s.cfg.base() + "/dead-letters/edit?" + key.values().Encode()
+	}
+	return act
+}
+
+// parked reports whether a letter waits in a parking queue.
+func parked(l admin.Letter) bool {
+	_, ok := dedup.ParkedFrom(l.Queue)
+	return ok
+}
+
+// download answers with the bytes of a body as an attachment that no browser renders. It leaves an entry in the audit.
+func (s *Server) download(r *request) (response, error) {
+	key, err := letterKeyOf(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	if r.Method == http.MethodHead { // asks for no body, and leaves no entry
+		return attachment{name: "body", typ: "application/octet-stream"}, nil
+	}
+	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
+	if err != nil {
+		return nil, scanGone(err, s.cfg.base(), key)
+	}
+	return attachment{name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", typ: "application/octet-stream", body: l.Body}, nil
+}
+
+// attachment is a file to keep, not to look at.
+type attachment struct {
+	name string
+	typ  string
+	body []byte
+}
+
+func (a attachment) write(w http.ResponseWriter, r *request) error {
+	h := w.Header()
+	csvHeader(w, a.name)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	return send(w, http.StatusOK, a.typ, a.body)
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/web/templates"
+)
+
+// maxShown is the most bytes of a body that a page shows, and of them as a dump, whose every byte takes four characters.
+const (
+	maxShown = 64 << 10
+	maxDump  = 8 << 10
+)
+
+// payloadOf shows a body as the role allows.
+func payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view string, revealed bool) templates.PayloadView {
+	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: l.Hash, Revealed: revealed}
+	if l.ContentType != "" {
+		p.Type = templates.Plain(l.ContentType, nameLimit).Short + ", "
+	}
+	pretty, isJSON := prettyJSON(l.Body)
+	if view == "auto" {
+		view = "text"
+		switch {
+		case isJSON:
+			view = "json"
+		case len(l.Body) > 0 && !isText(l.Body):
+			view = "hex"
+		}
+	}
+	p.View = view
+	views := []templates.Choice{{Value: "text", Label: "Text", Chosen: view == "text"}, {Value: "json", Label: "JSON", Chosen: view == "json"}, {Value: "hex", Label: "Bytes", Chosen: view == "hex"}}
+	if who.Can(adminRole) && l.Size > 0 {
+		p.Reveal = &templates.RevealForm{Action: base + "/dead-letters/reveal", Fields: key.fields(), Views: views}
+		p.Download = base + "/dead-letters/download?" + key.values().Encode()
+	}
+	if len(l.Body) > 0 && !revealed {
+		for _, c := range views {
+			values := key.values()
+			values.Set("view", c.Value)
+			p.Tabs = append(p.Tabs, templates.Tab{Label: c.Label, Href: base + "/dead-letters/message?" + values.Encode() + "#payload", Active: c.Chosen})
+		}
+	}
+	p.Masked = maskedNote(l, revealed)
+	if len(l.Body) == 0 {
+		return p
+	}
+	shown := l.Body[:min(len(l.Body), maxShown)]
+	switch {
+	case view == "hex":
+		p.Dump = dump(shown[:min(len(shown), maxDump)])
+		if l.Size > maxDump {
+			p.Cut = "The first " + templates.Bytes(maxDump) + " are shown."
+		}
+		return p
+	case view == "json" && isJSON:
+		shown = pretty[:min(len(pretty), maxShown)]
+	case view == "json":
+		p.Cut = "It is not JSON, so it is shown as text. "
+	}
+	p.Whole = bodyLines(shown)
+	if len(l.Body) > maxShown || len(pretty) > maxShown && view == "json" {
+		p.Cut += "The first " + templates.Bytes(maxShown) + " are shown."
+	}
+	return p
+}
+
+func maskedNote(l admin.Letter, revealed bool) string {
+	switch {
+	case revealed:
+		return ""
+	case l.Hidden != "":
+		return "Not shown: " + endSentence(templates.Sentence(l.Hidden).Short)
+	case l.Size == 0:
+		return "The body is empty."
+	case l.Masked:
+		return "Values of members that are personal or secret by their names are replaced by ***."
+	default:
+		return ""
+	}
+}
+
+// prettyJSON indents a body that is JSON, without touching its values.
+func prettyJSON(body []byte) ([]byte, bool) {
+	if len(body) == 0 || len(body) > 1<<20 || !json.Valid(body) {
+		return nil, false
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, body, "", "  "); err != nil {
+		return nil, false
+	}
+	return out.Bytes(), true
+}
+
+// isText reports whether a body can stand in a text field and come back as it was.
+func isText(body []byte) bool {
+	if !utf8.Valid(body) {
+		return false
+	}
+	for _, c := range string(body) {
+		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// bodyLines makes a text of several lines safe to look at, and keeps its lines.
+func bodyLines(body []byte) string {
+	parts := strings.Split(string(body), "\n")
+	for i, line := range parts {
+		parts[i] = strings.ReplaceAll(templates.Escape(strings.ReplaceAll(line, "\t", "    ")), `\u000d`, "")
+	}
+	return strings.Join(parts, "\n")
+}

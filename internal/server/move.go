@@ -1,0 +1,375 @@
+package server
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// parseMoveForm reads what a list or a letter's page asks to plan. The button that was pressed says what to do, and with which
+// messages.
+func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
+	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+	if !validPipeline.MatchString(req.Pipeline) {
+		return req, noPipeline(req.Pipeline)
+	}
+	if req.Queue == "" || len(req.Queue) > maxRef || len(req.Scan) > maxRef {
+		return req, badParameter("queue", "must name one, with at most 255 bytes")
+	}
+	verb, which, _ := strings.Cut(form.Get("do"), "-")
+	switch verb {
+	case "requeue":
+		req.Do = admin.Requeue
+	case "discard":
+		req.Do = admin.Discard
+	case "restore":
+		req.Do = admin.RestoreLetters
+	default:
+		return req, badParameter("do", "must be one of the buttons of the page")
+	}
+	switch which {
+	case "selected":
+		for _, ref := range form["sel"] {
+			if ref == "" || len(ref) > maxRef {
+				return req, badParameter("sel", "must be the reference of a message")
+			}
+			req.Refs = append(req.Refs, ref)
+		}
+		if len(req.Refs) == 0 {
+			return req, &httpError{
+				status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
+				message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+			}
+		}
+	case "all":
+		filter, err := admin.ParseFilter(form.Get("filter"))
+		if err != nil {
+			return req, err
+		}
+		if req.Filter = filter.String(); filter.Empty() {
+			req.Whole = true
+		}
+	case "whole":
+		req.Whole, req.Scan = true, ""
+	default:
+		return req, badParameter("do", "must be one of the buttons of the page")
+	}
+	if req.Whole {
+		req.Scan = ""
+	}
+	return req, nil
+}
+
+// planMove freezes a selection and leads to its review.
+func (s *Server) planMove(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	req, err := parseMoveForm(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	return s.planned(r, req)
+}
+
+func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
+}
+
+// changeMove plans again with other choices: a plan itself never changes.
+func (s *Server) changeMove(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if job != "" {
+		return redirect{jobAddress(s.cfg.base(), job)}, nil
+	}
+	req := plan.Request
+	kept, edited := s.edits.find(plan.ID)
+	if edited {
+		req.Edit = &kept.edit
+	}
+	req.Choices = map[admin.Class]admin.Choice{}
+	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
+		maps.Copy(req.Choices, plan.Choices)
+	}
+	for _, c := range admin.Classes() {
+		if chosen := admin.Choice(r.PostForm.Get("choice-" + string(c))); chosen != "" {
+			if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+				return nil, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
+			}
+			req.Choices[c] = chosen
+		}
+	}
+	if req.Canary, err = wholeNumber(r.PostForm, "canary", req.Canary, 0, admin.MaxScan); err != nil {
+		return nil, err
+	}
+	rate, err := wholeNumber(r.PostForm, "rate", int(req.Rate), -1, 100_000)
+	if err != nil {
+		return nil, err
+	}
+	req.Rate = float64(rate)
+	again, err := service.PlanMove(r.Context(), r.asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	if edited {
+		s.edits.keep(again.ID, kept)
+	}
+	return redirect{moveAddress(s.cfg.base(), again.ID)}, nil
+}
+
+func wholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {
+	text := form.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, badParameter(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	}
+	return n, nil
+}
+
+// move answers the review page. A plan that was started leads to its job.
+func (s *Server) move(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if job != "" {
+		return redirect{jobAddress(s.cfg.base(), job)}, nil
+	}
+	return page{component: templates.Move(s.moveView(r, plan))}, nil
+}
+
+// moveView is the review page of a plan.
+func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
+	now, base := time.Now().In(zone(r)), s.cfg.base()
+	v := templates.MoveView{
+		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
+		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
+		Change: moveAddress(base, p.ID) + "/change", Action: moveAddress(base, p.ID) + "/start", Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
+		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
+		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
+	}
+	if kept, ok := s.edits.find(p.ID); ok && r.Who.Can(adminRole) {
+		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(kept.edit, kept.letter, p)
+	}
+	if p.Request.Do == admin.RestoreLetters {
+		v.Back = parkingAddress(base, p.Request.Pipeline, p.Request.Queue)
+	}
+	if len(p.Letters) > 0 {
+		v.CSV = moveAddress(base, p.ID) + "/keys.csv"
+	}
+	for _, g := range p.Guards {
+		tier := dedup.Warning
+		if g.Blocking {
+			tier, v.Blocked = dedup.Severe, true
+		}
+		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
+	}
+	v.Danger = moveDanger(p)
+	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
+		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
+	}
+	if p.IDChange != "" && v.Diff == nil {
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
+	}
+	if going(p) == 0 && !p.Request.Whole {
+		v.Blocked = true
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
+	}
+	return v
+}
+
+// going counts the selected messages that were looked at and will move.
+func going(p admin.MovePlan) int {
+	n := 0
+	for class, count := range p.Classes {
+		if p.Choices[class] != admin.LeaveOut {
+			n += count
+		}
+	}
+	return n
+}
+
+// moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
+func moveCount(p admin.MovePlan) string {
+	n := going(p)
+	switch {
+	case p.Request.Whole && p.Scanned == 0:
+		return messages(p.Ready)
+	case p.Ready > int64(p.Scanned) && len(p.Request.Refs) == 0 && p.Request.Whole:
+		return "up to " + messages(p.Ready-int64(p.Matching-n))
+	default:
+		return messages(n)
+	}
+}
+
+// moveTitle says what a plan does, as a heading and a button: "Requeue 2,318 messages".
+func moveTitle(p admin.MovePlan) string {
+	return moveWord(p.Request.Do) + " " + moveCount(p)
+}
+
+// moveSentence says a plan in one sentence: "Requeue 2,318 messages from orders.dlq to orders."
+func moveSentence(p admin.MovePlan) string {
+	text := moveTitle(p)
+	switch p.Request.Do {
+	case admin.Discard:
+		text += " from " + within(p.Source.Name) + " to the parking queue " + within(p.Parking)
+	case admin.RestoreLetters:
+		text += " from the parking queue " + within(cmp.Or(p.Parking, p.Source.Name)) + " to " + within(p.Request.Queue)
+	default:
+		text += " from " + within(p.Source.Name) + " to " + targetsText(targetNames(p))
+	}
+	var details []string
+	left := 0
+	for class, n := range p.Classes {
+		if p.Choices[class] == admin.LeaveOut {
+			left += n
+		}
+	}
+	if left > 0 {
+		details = append(details, templates.Number(float64(left))+" left out")
+	}
+	if p.Request.Canary > 0 {
+		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
+	}
+	if p.Request.Filter != "" {
+		details = append(details, "selected by "+within(p.Request.Filter))
+	}
+	if len(details) > 0 {
+		text += ": " + strings.Join(details, ", ")
+	}
+	return text + "."
+}
+
+// targetNames are the queues of a plan, those with most messages first.
+func targetNames(p admin.MovePlan) []string {
+	names := slices.Sorted(maps.Keys(p.Targets))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.Targets[b], p.Targets[a]) })
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}
+
+func targetLines(p admin.MovePlan) []templates.GroupLine {
+	const most = 10
+	var lines []templates.GroupLine
+	for _, name := range targetNames(p) {
+		if len(lines) == most {
+			break
+		}
+		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, keyLimit), Count: p.Targets[name]})
+	}
+	return lines
+}
+
+func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
+		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Broker", Value: templates.Plain(p.Broker, nameLimit).Short},
+		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
+	}
+	if p.Scanned > 0 {
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
+			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+	}
+	if p.Most > 0 {
+		facts = append(facts, templates.Fact{Label: "At most", Value: messages(p.Most)})
+	}
+	if p.Takes > 0 {
+		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+	}
+	return facts
+}
+
+// moveDanger reports whether a plan does what cannot be taken back and costs something.
+func moveDanger(p admin.MovePlan) bool {
+	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
+		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
+			return true
+		}
+	}
+	return p.Confirm != ""
+}
+
+// startMove carries a plan out and leads to the job.
+func (s *Server) startMove(r *request) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	job, err := service.StartJob(r.Context(), r.asker(), req)
+	if err == nil {
+		return redirect{jobAddress(s.cfg.base(), job)}, nil
+	}
+	if dedup.KindOf(err) != dedup.Invalid {
+		return nil, err
+	}
+	// A missing reason or a typing mistake: the same page again, with what was entered.
+	plan, done, again := service.PlannedMove(r.Context(), r.asker(), req.PlanID)
+	if again != nil || done != "" {
+		return nil, err
+	}
+	v := s.moveView(r, plan)
+	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
+}
+
+// moveKeysCSV answers with the business keys that a plan touches.
+func (s *Server) moveKeysCSV(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	rows := [][]string{{"id", "business_key", "target", "class", "choice", "what_will_happen", "bytes", "ref"}}
+	for _, l := range p.Letters {
+		rows = append(rows, []string{
+			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), effectOf(p.Request.Do, l.Prediction.Class, l.Choice), strconv.Itoa(l.Bytes), l.Ref,
+		})
+	}
+	if more := p.Matching - len(p.Letters); more > 0 {
+		rows = append(rows, lastRow(fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))))
+	}
+	return csvBody{filename: "affected-keys-" + p.Request.Pipeline + ".csv", rows: rows}, nil
+}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/web/templates"
+)
+
+// moveClasses are the classes that occur, with the choices that each offers.
+func moveClasses(p admin.MovePlan) []templates.MoveClass {
+	clearable := map[admin.Class]bool{}
+	for _, l := range p.Letters {
+		if l.Prediction.ClearFirst || l.Prediction.ClearDone && len(p.Request.Refs) == 1 {
+			clearable[l.Prediction.Class] = true
+		}
+	}
+	var rows []templates.MoveClass
+	for _, class := range admin.Classes() {
+		n := p.Classes[class]
+		if n == 0 {
+			continue
+		}
+		chosen := cmp.Or(p.Choices[class], admin.KeepAsIs)
+		row := templates.MoveClass{
+			Class: string(class), Word: classWord(class), Tier: classTier(class), Meaning: classMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen),
+		}
+		offer := []admin.Choice{admin.KeepAsIs}
+		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == admin.ClearFirst) {
+			offer = append(offer, admin.ClearFirst)
+		}
+		if !p.Request.Whole || chosen == admin.LeaveOut {
+			offer = append(offer, admin.LeaveOut)
+		}
+		for _, c := range offer {
+			row.Choices = append(row.Choices, templates.Choice{Value: string(c), Label: choiceWord(p.Request.Do, c), Chosen: c == chosen})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func canaryChoices(p admin.MovePlan) []templates.Choice {
+	sizes := []int{0, 1, 10, 50, 100}
+	if !slices.Contains(sizes, p.Request.Canary) {
+		sizes = append(sizes, p.Request.Canary)
+	}
+	var list []templates.Choice
+	for _, n := range sizes {
+		label := messages(n) + ", then wait and judge"
+		if n == 0 {
+			label = "none, all at once"
+		}
+		list = append(list, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == p.Request.Canary})
+	}
+	return list
+}
+
+func rateChoices(p admin.MovePlan) []templates.Choice {
+	rates := []int{10, 50, 100, admin.DefaultRate, 2000, -1}
+	chosen := int(p.Request.Rate)
+	if chosen == 0 {
+		chosen = admin.DefaultRate
+	}
+	if !slices.Contains(rates, chosen) {
+		rates = append(rates, chosen)
+	}
+	var list []templates.Choice
+	for _, n := range rates {
+		label := templates.Number(float64(n)) + " per second"
+		if n < 0 {
+			label = "as fast as the broker confirms"
+		}
+		list = append(list, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == chosen})
+	}
+	return list
+}
+
+// sample takes the first messages of each class in turn, five in all.
+func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
+	const most = 5
+	byClass := map[admin.Class][]admin.PlannedLetter{}
+	for _, l := range p.Letters {
+		if c := l.Prediction.Class; len(byClass[c]) < most {
+			byClass[c] = append(byClass[c], l)
+		}
+	}
+	var lines []templates.MoveLine
+	for round := 0; round < most && len(lines) < most; round++ {
+		for _, class := range admin.Classes() {
+			if round < len(byClass[class]) && len(lines) < most {
+				lines = append(lines, s.sampleLine(p, byClass[class][round]))
+			}
+		}
+	}
+	return lines
+}
+
+func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.MoveLine {
+	line := templates.MoveLine{
+		ID: templates.Plain(cmp.Or(l.ID, "without an id"), keyLimit), Key: templates.Plain(l.BusinessKey, keyLimit), Target: templates.Plain(l.Target, nameLimit), Size: templates.Bytes(float64(l.Bytes)),
+		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: effectOf(p.Request.Do, l.Prediction.Class, l.Choice),
+	}
+	if p.Request.Scan != "" {
+		line.Href = letterKey{p.Request.Pipeline, p.Request.Queue, p.Request.Scan, l.Ref}.address(s.cfg.base())
+	}
+	return line
+}
+
+// undoWords say what can be taken back, and what cannot.
+func undoWords(p admin.MovePlan) []string {
+	var words []string
+	switch p.Request.Do {
+	case admin.Discard:
+		words = append(words, "It can be undone: the messages wait in the parking queue "+within(p.Parking)+" and can be restored from there.")
+	case admin.RestoreLetters:
+		words = append(words, "The messages go back to their dead-letter queue; nothing consumes them there.")
+	default:
+		words = append(words, "A message that was sent cannot be called back. Pausing or cancelling stops those that were not sent yet; they stay where they are.")
+	}
+	for class, choice := range p.Choices {
+		if choice == admin.ClearFirst && p.Classes[class] > 0 {
+			words = append(words, "A marker that is cleared is gone before its message is sent: if the program ends in between, the message is still in the dead-letter queue.")
+			break
+		}
+	}
+	return append(words, "Each message leaves its queue only when the broker has confirmed the new copy: a crash loses none, and can at worst make up to 256 copies.")
+}

@@ -1,0 +1,217 @@
+package templates
+
+// MoveView is the review of a move: what will happen to each class of messages, before anything does.
+type MoveView struct {
+	Frame    Frame
+	Crumbs   []Crumb
+	Heading  string
+	Sentence Text
+	Facts    []Fact
+	Guards   []Problem
+	Blocked  bool
+	Classes  []MoveClass
+	Change   string
+	Canary   string
+	Canaries []Choice
+	Rates    []Choice
+	Requeues bool
+	Targets  []GroupLine
+	Sample   []MoveLine
+	Diff     *EditDiff
+	CSV      string
+	// Undo says what cannot be undone, and what can.
+	Undo    []Text
+	Action  string
+	Button  string
+	Confirm string
+	Back    string
+	Reason  string
+	Typed   string
+	Error   string
+	Key     string
+	Danger  bool
+	// Missing says why this reader cannot start it.
+	Missing Text
+}
+
+// A MoveClass is what a move does with the messages of one class.
+type MoveClass struct {
+	Class   string
+	Word    string
+	Tier    string
+	Meaning string
+	Count   int
+	Name    string
+	Choices []Choice
+	Effect  string
+}
+
+// A MoveLine is one message of the sample.
+type MoveLine struct {
+	ID     Text
+	Href   string
+	Key    Text
+	Target Text
+	Size   string
+	Word   string
+	Tier   string
+	Effect string
+}
+
+// An EditDiff is what an edit changes.
+type EditDiff struct {
+	Body    []DiffLine
+	Cut     string
+	Headers []Fact
+	// ID says what happens to the message id.
+	ID Problem
+}
+
+// A DiffLine is one line of a body: kept, taken away or added.
+type DiffLine struct {
+	Sign string
+	Text Text
+}
+
+func (l DiffLine) class() string {
+	switch l.Sign {
+	case "+":
+		return "added"
+	case "-":
+		return "removed"
+	default:
+		return "kept"
+	}
+}
+
+// JobView is a move that is being or was carried out.
+type JobView struct {
+	Frame    Frame
+	Self     string
+	Crumbs   []Crumb
+	Heading  string
+	State    string
+	Tier     string
+	Sentence Text
+	Why      Text
+	Running  bool
+	Done     int
+	Total    int
+	Percent  int
+	Speed    string
+	Quarter  string
+	Counts   []JobCount
+	Facts    []Fact
+	Notes    []Problem
+	Canary   *CanaryView
+	After    *AfterView
+	// AfterNote says when it will be known whether it worked; empty when it is, or never will be.
+	AfterNote string
+	Arrived   string
+	// Clears lead to the operations that cleared markers for it, each of which can be undone.
+	Clears   []string
+	Failures []JobItemLine
+	Controls []Choice
+	Missing  Text
+	Retry    string
+	RetryN   int
+	Restore  string
+	RestoreN string
+	Audit    string
+	Items    string
+	CSV      string
+}
+
+// A JobCount counts the messages that went one way.
+type JobCount struct {
+	Word    string
+	Meaning string
+	Tier    string
+	Count   int
+}
+
+// A CanaryView is the verdict on the first messages.
+type CanaryView struct {
+	// BackBy says how those that came back were looked for.
+	BackBy Text
+	Tier   string
+	Text   Text
+	Facts  []Fact
+}
+
+// An AfterView answers whether it worked.
+type AfterView struct {
+	At    Moment
+	Asked string
+	Rows  []AfterLine
+	Heads []string
+	Rate  []Fact
+}
+
+// An AfterLine is what became of the messages of one class.
+type AfterLine struct {
+	Word  string
+	Tier  string
+	Cells []string
+	Alarm []bool
+}
+
+// A JobItemLine is one message of a job.
+type JobItemLine struct {
+	Number  string
+	At      Moment
+	ID      Text
+	Lookup  string
+	Target  Text
+	Class   string
+	Tier    string
+	Outcome string
+	Grade   string
+	Text    Text
+}
+
+// JobItemsView lists the messages of a job.
+type JobItemsView struct {
+	Frame  Frame
+	Crumbs []Crumb
+	Rows   []JobItemLine
+	Next   string
+	First  string
+	CSV    string
+	Empty  Empty
+}
+
+// JobsView is the list of recent jobs.
+type JobsView struct {
+	Frame Frame
+	Self  string
+	Rows  []JobLine
+	Empty Empty
+}
+
+// A JobLine is one job in a list.
+type JobLine struct {
+	Href    string
+	Title   Text
+	State   string
+	Tier    string
+	Results string
+	By      Text
+	Reason  Text
+	Started Moment
+	Ended   Moment
+	Running bool
+	Done    int
+	Total   int
+}
+
+// A TimelineEntry is one thing that is known of an id.
+type TimelineEntry struct {
+	At   Moment
+	Kind string
+	Tier string
+	Text Text
+	More Text
+	Href string
+	Link string
+}
