@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
@@ -176,12 +179,16 @@ func (s fusedSink) Answer(ctx context.Context) (dedup.Answer, error) {
 	return answer, err
 }
 
-// A hastySink is wrong on purpose: it gathers messages to send them together, and answers for each at once. What a requeue acks by such
-// answers is nowhere when the process is killed before it has sent it.
+// A hastySink is wrong on purpose: it answers for each message at once, and sends what it has gathered some time later. What a requeue
+// acks by such answers is nowhere when the process is killed before it has sent it.
 type hastySink struct {
 	requeue.Sink
+	answers chan dedup.Answer
+	stop    chan struct{}
+	stopped chan error
+
+	mu       sync.Mutex
 	gathered []gathered
-	answers  chan dedup.Answer
 }
 
 type gathered struct {
@@ -189,33 +196,23 @@ type gathered struct {
 	message dedup.Message
 }
 
-// gatheredMost is how many messages a hasty sink sends together.
-const gatheredMost = 50
+const (
+	// gatherFor is how long a hasty sink gathers, gatheredMost how many messages it then sends together.
+	gatherFor    = 50 * time.Millisecond
+	gatheredMost = 16
+)
 
 func newHastySink(sink requeue.Sink, window int) *hastySink {
-	return &hastySink{Sink: sink, answers: make(chan dedup.Answer, window)}
+	s := &hastySink{Sink: sink, answers: make(chan dedup.Answer, window), stop: make(chan struct{}), stopped: make(chan error, 1)}
+	go func() { s.stopped <- s.run() }()
+	return s
 }
 
-func (s *hastySink) Publish(ctx context.Context, queue string, m dedup.Message) error {
+func (s *hastySink) Publish(_ context.Context, queue string, m dedup.Message) error {
+	s.mu.Lock()
+	s.gathered = append(s.gathered, gathered{queue, m})
+	s.mu.Unlock()
 	s.answers <- dedup.Answer{Outcome: dedup.Confirmed}
-	if s.gathered = append(s.gathered, gathered{queue, m}); len(s.gathered) < gatheredMost {
-		return nil
-	}
-	return s.flush(ctx)
-}
-
-func (s *hastySink) flush(ctx context.Context) error {
-	for _, g := range s.gathered {
-		if err := s.Sink.Publish(ctx, g.queue, g.message); err != nil {
-			return err
-		}
-	}
-	for range s.gathered {
-		if _, err := s.Sink.Answer(ctx); err != nil {
-			return err
-		}
-	}
-	s.gathered = nil
 	return nil
 }
 
@@ -228,6 +225,47 @@ func (s *hastySink) Answer(ctx context.Context) (dedup.Answer, error) {
 	}
 }
 
+// run sends what was gathered, until it is stopped.
+func (s *hastySink) run() error {
+	tick := time.NewTicker(gatherFor)
+	defer tick.Stop()
+	for {
+		last := false
+		select {
+		case <-tick.C:
+		case <-s.stop:
+			last = true
+		}
+		s.mu.Lock()
+		batch := s.gathered
+		s.gathered = nil
+		s.mu.Unlock()
+		for some := range slices.Chunk(batch, gatheredMost) {
+			if err := s.send(some); err != nil {
+				return err
+			}
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+func (s *hastySink) send(some []gathered) error {
+	for _, g := range some {
+		if err := s.Sink.Publish(context.Background(), g.queue, g.message); err != nil {
+			return err
+		}
+	}
+	for range some {
+		if _, err := s.Sink.Answer(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *hastySink) Close() error {
-	return errors.Join(s.flush(context.Background()), s.Sink.Close())
+	close(s.stop)
+	return errors.Join(<-s.stopped, s.Sink.Close())
 }

@@ -42,7 +42,7 @@ func (d *dashboard) goesOn(t *testing.T) {
 		sum.add(r, b)
 		j, _ := d.told()
 		t.Logf("the job tells of %d moved messages, and that it went on %d times", j.Counts.Moved, j.Resumed)
-		if j.Resumed < len(r.killings) {
+		if j.Resumed < 1 || j.Resumed > len(r.killings) { // a kill may come before the job went on after the one before
 			t.Errorf("after %d kills the job tells that it went on %d times", len(r.killings), j.Resumed)
 		}
 		if t.Failed() {
