@@ -23,6 +23,8 @@ type LetterMover interface {
 	requeue.Ends
 	// Peek takes messages from the head of a queue, at most limit and maxBytes of bodies, and puts them back.
 	Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBytes int64) (dedup.Peek, error)
+	// Ready returns how many messages of a queue are ready at this moment; what the watching account reads is some seconds late.
+	Ready(ctx context.Context, queue dedup.QueueRef) (int64, error)
 	// DeclareParking declares the parking queue of a dead-letter queue and returns it with its effective policy. It fails where the
 	// queue could drop a message.
 	DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) (dedup.Queue, error)

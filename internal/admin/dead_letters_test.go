@@ -252,6 +252,21 @@ func TestASelectionOfOneCopyMovesOneCopy(t *testing.T) {
 	}
 }
 
+func TestAMoveGoesByTheDepthOfThisMomentAndNotByThatOfSomeSecondsAgo(t *testing.T) {
+	w := newWard(t)
+	w.die("m-1", "m-2", "m-3")
+	late := int64(0)
+	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Ready, q.Messages = &late, &late })
+	plan, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
+	if err != nil || plan.Ready != 3 {
+		t.Fatalf("%d are ready, %v", plan.Ready, err)
+	}
+	job := w.until(t, w.begin(t, admin.MoveRequest{Whole: true}), func(j admin.Job) bool { return j.State.Final() })
+	if job.Limit != 3 || job.Moved != 3 || len(w.holds(deadQueue.Name)) != 0 {
+		t.Errorf("%d of %d moved, %s; left: %v", job.Moved, job.Limit, job.State, w.holds(deadQueue.Name))
+	}
+}
+
 func TestAStoreThatIsDownPausesTheJobAndLeavesItsMessages(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("down", 100)...)

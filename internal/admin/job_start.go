@@ -82,7 +82,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 		}
 		j.edited = &edited
 	}
-	q, err := l.live(ctx, l.queue)
+	q, err := l.source(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +92,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if why := blocking(d.liveGuards(ctx, l, q, p)); why != "" {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
 	}
-	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: p.Ready, RateBefore: d.rateNow(p.Request.Pipeline)}
-	if q.Ready != nil {
-		// The management API is some seconds late: of two readings the larger one leaves nothing behind.
-		j.job.Limit = max(j.job.Limit, *q.Ready)
-	}
-	if j.job.Limit == 0 && p.Matching > 0 {
-		j.job.Limit = int64(p.Scanned)
-	}
+	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, RateBefore: d.rateNow(p.Request.Pipeline)}
 	if j.job.Limit == 0 {
 		return nil, conflict("The queue is empty")
 	}

@@ -202,13 +202,32 @@ func (d *DeadLetters) judgeLater(id string) {
 	}()
 }
 
+// discovered finds the line of a job that may have ended in an earlier run of the program: after a start it takes a few rounds until
+// the dead-letter queues are known.
+func (d *DeadLetters) discovered(ctx context.Context, req MoveRequest) (line, error) {
+	const rounds = 60
+	for i := 0; ; i++ {
+		l, err := d.moving(req)
+		if err == nil || i == rounds {
+			return l, err
+		}
+		wait := time.NewTimer(firstRound)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return line{}, ctx.Err()
+		}
+	}
+}
+
 // judgeJob waits until consumers have had their time, and keeps what became of the messages of a job.
 func (d *DeadLetters) judgeJob(ctx context.Context, id string) error {
 	job, ok, err := d.deps.Journal.Job(ctx, id)
 	if err != nil || !ok || job.Aftermath != nil || job.Moved == 0 || job.Plan.Request.Do != Requeue || !job.State.Final() {
 		return err
 	}
-	l, err := d.moving(job.Plan.Request)
+	l, err := d.discovered(ctx, job.Plan.Request)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,22 @@ func (l line) live(ctx context.Context, ref dedup.QueueRef) (dedup.Queue, error)
 	return q, nil
 }
 
+// source reads the queue that messages are taken from, with its depth of this moment: the management API is some seconds late.
+func (l line) source(ctx context.Context) (dedup.Queue, error) {
+	q, err := l.live(ctx, l.queue)
+	if err != nil {
+		return dedup.Queue{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	ready, err := l.broker.Mover.Ready(ctx, l.queue)
+	if err != nil {
+		return dedup.Queue{}, &dedup.Error{Kind: dedup.Unavailable, Public: "The depth of queue " + printable(l.queue.Name, 255) + " cannot be read: " + words(err), Err: err}
+	}
+	q.Ready = &ready
+	return q, nil
+}
+
 // words is the text of an error for people.
 func words(err error) string {
 	if kind := dedup.KindOf(err); kind == dedup.Internal {

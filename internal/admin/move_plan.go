@@ -197,13 +197,11 @@ type planning struct {
 
 func (pl *planning) make(ctx context.Context, who Caller) error {
 	var err error
-	if pl.queue, err = pl.line.live(ctx, pl.line.queue); err != nil {
+	if pl.queue, err = pl.line.source(ctx); err != nil {
 		return err
 	}
 	pl.risk = dedup.Returning(pl.line.info, pl.queue)
-	if pl.queue.Ready != nil {
-		pl.plan.Ready = *pl.queue.Ready
-	}
+	pl.plan.Ready = *pl.queue.Ready
 	if err := pl.choose(); err != nil {
 		return err
 	}

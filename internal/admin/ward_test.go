@@ -146,6 +146,12 @@ func (w *ward) Peek(_ context.Context, ref dedup.QueueRef, limit int, _ int64) (
 	return dedup.Peek{Queue: ref, At: w.clock.Now(), Messages: slices.Clone(all[:min(limit, len(all))]), Ready: int64(len(all))}, nil
 }
 
+func (w *ward) Ready(_ context.Context, ref dedup.QueueRef) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(len(w.queues[ref.Name])), nil
+}
+
 func (w *ward) DeclareParking(_ context.Context, dead dedup.QueueRef) (dedup.Queue, error) {
 	parking, err := dedup.ParkingQueue(dead)
 	if err != nil {

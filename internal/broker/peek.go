@@ -26,11 +26,10 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 		return dedup.Peek{}, err
 	}
 	defer l.close()
-	live, err := l.channel.QueueDeclarePassive(queue.Name, true, false, false, false, nil)
+	ready, err := l.ready(queue)
 	if err != nil {
-		return dedup.Peek{}, l.fail(err)
+		return dedup.Peek{}, err
 	}
-	ready := int64(live.Messages) // the management API is 5 s late
 	described.Ready = &ready
 	version, _ := l.conn.Properties["version"].(string)
 	risk := dedup.Returning(dedup.BrokerInfo{Version: version}, described)
@@ -42,6 +41,25 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 		return dedup.Peek{}, &Error{Kind: NotPossible, Broker: m.name, Request: what, Text: risk.Why}
 	}
 	return l.peek(ctx, queue, limit, maxBytes)
+}
+
+// Ready returns how many messages of a queue are ready at this moment: what the management API says is up to 5 s old. It needs no
+// permission and touches no message.
+func (m *Mover) Ready(ctx context.Context, queue dedup.QueueRef) (int64, error) {
+	l, err := m.open(ctx, queue.Vhost, "peek", fmt.Sprintf("read the depth of queue %s of vhost %s", quote(queue.Name), quote(queue.Vhost)))
+	if err != nil {
+		return 0, err
+	}
+	defer l.close()
+	return l.ready(queue)
+}
+
+func (l *link) ready(queue dedup.QueueRef) (int64, error) {
+	live, err := l.channel.QueueDeclarePassive(queue.Name, true, false, false, false, nil)
+	if err != nil {
+		return 0, l.fail(err)
+	}
+	return int64(live.Messages), nil
 }
 
 // peek needs a channel of its own, for it puts back whatever the channel holds.
