@@ -109,6 +109,8 @@ func jobHeading(j admin.Job) string {
 		return movingWord(do) + " " + messages(n)
 	case j.Moved == n:
 		return movedWord(do) + " " + messages(n)
+	case j.Resumed > 0: // what moved in the last moment before an interruption is not counted
+		return fmt.Sprintf("%s at least %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(n))
 	default:
 		return fmt.Sprintf("%s %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(n))
 	}
@@ -179,7 +181,8 @@ func jobNotes(j admin.Job) []templates.Problem {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if j.Resumed > 0 {
-		say(dedup.Warning, "It went on after an interruption "+howOften(j.Resumed)+": each may have made up to 256 copies, and none can have lost a message.",
+		say(dedup.Warning, "It went on after an interruption "+howOften(j.Resumed)+": each may have made up to 256 copies, and none can have lost a message. "+
+			"What moved in the last moment before it may be missing from the count.",
 			"Copies of messages whose markers work are skipped by their consumers.")
 	}
 	if j.Unknown > 0 {
