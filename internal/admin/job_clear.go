@@ -26,7 +26,7 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 			keys[n] = letters[i].Marker.Key
 		}
 		operation, outcomes, err := j.letters.deps.Clear.ClearFor(ctx, j.who, ClearForRequest{
-			Store: j.line.store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: len(j.plan.Request.Refs) == 1,
+			Store: j.line.store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: j.plan.ClearsDone,
 			Reason: j.job.Reason,
 		})
 		if err != nil {

@@ -301,7 +301,7 @@ func (d *decider) choice(l *Letter) (Choice, string) {
 	if p.Request.Do != Requeue {
 		return KeepAsIs, ""
 	}
-	return choiceOf(l.Prediction, p.Choices, len(p.Request.Refs) == 1)
+	return choiceOf(l.Prediction, p.Choices, p.ClearsDone)
 }
 
 // one decides on one selected message, before markers are cleared.

@@ -91,6 +91,8 @@ type MovePlan struct {
 	Takes time.Duration
 	// Needs is the role that may carry it out.
 	Needs auth.Role
+	// ClearsDone is true for a plan that clears the marker of done work of its one message; the id of that must be typed.
+	ClearsDone bool
 	// Most is the most messages that it moves, where that is less than all that are selected; 0 for no such bound.
 	Most int64
 	// Selective is true when messages are taken one by one, so that others can be left where they are.

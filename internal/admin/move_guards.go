@@ -35,8 +35,8 @@ func (pl *planning) scanGuards() []Guard {
 	if pl.scan.raw.StoreFailed != "" && p.Request.Do == Requeue {
 		guards = append(guards, warn("No marker could be looked up: %s", pl.scan.raw.StoreFailed))
 	}
-	if lost := len(p.Request.Refs) - len(pl.selected); lost > 0 {
-		guards = append(guards, warn("%s selected and not seen by this look", counted(lost, "message was", "messages were")))
+	if pl.unseen > 0 {
+		guards = append(guards, warn("%s selected and not seen by this look; nothing is done with what was not seen", counted(pl.unseen, "message was", "messages were")))
 	}
 	var guarded, homeless int
 	for i := range pl.selected {

@@ -45,6 +45,16 @@ func (pl *planning) park(ctx context.Context) error {
 	return nil
 }
 
+// clearsDone reports whether the plan clears the marker of done work: of one message that was selected by itself, whose id is typed.
+func (pl *planning) clearsDone() bool {
+	p := &pl.plan
+	if p.Request.Do != Requeue || len(p.Request.Refs) != 1 || len(pl.selected) != 1 {
+		return false
+	}
+	letter := &pl.selected[0]
+	return p.Choices[letter.Prediction.Class] == ClearFirst && letter.Prediction.ClearDone && letter.Marker != nil
+}
+
 // manyMessages is from how many messages on the name of the queue must be typed.
 const manyMessages = 100
 
@@ -55,11 +65,8 @@ func (pl *planning) confirm() string {
 	if !plain(queue) || len(queue) > 128 {
 		queue = "move"
 	}
-	if len(pl.selected) == 1 && len(p.Request.Refs) == 1 {
-		letter := pl.selected[0]
-		if choice, _ := choiceOf(letter.Prediction, p.Choices, true); p.Request.Do == Requeue && choice == ClearFirst && letter.Prediction.ClearDone && letter.Marker != nil {
-			return confirmation(*letter.Marker)
-		}
+	if p.ClearsDone {
+		return confirmation(*pl.selected[0].Marker)
 	}
 	keptUnsafe := slices.ContainsFunc(unsafeClasses(), func(c Class) bool {
 		return p.Request.Do == Requeue && p.Choices[c] == KeepAsIs && (p.Classes[c] > 0 || p.Request.Whole)

@@ -266,7 +266,13 @@ func (w *ward) put(queue string, m dedup.Message, run string) {
 
 func (w *ward) look(t *testing.T) admin.Scan {
 	t.Helper()
-	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: admin.MaxScan})
+	return w.lookAt(t, admin.MaxScan)
+}
+
+// lookAt looks at some messages of the dead-letter queue.
+func (w *ward) lookAt(t *testing.T, limit int) admin.Scan {
+	t.Helper()
+	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: limit})
 	must(t, err)
 	return scan
 }
