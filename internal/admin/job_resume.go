@@ -142,8 +142,11 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 	if err := d.deps.Gate.intend(ctx, e); err != nil {
 		return err
 	}
-	job.Resumed++
-	if err := d.goOn(ctx, job, func(*liveJob) {}); err != nil {
+	if err := d.goOn(ctx, job, restarted(job), job.Resumed+1); err != nil {
+		d.deps.Gate.finish(ctx, e, "", err)
+		if errors.Is(err, errMeanwhile) {
+			return nil
+		}
 		return err
 	}
 	d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)

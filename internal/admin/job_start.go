@@ -185,11 +185,12 @@ func (d *DeadLetters) holder(ctx context.Context, l line) string {
 	return job
 }
 
-// enlist makes a job live and reports whether it may run: not when DeadLetters is closed, or when it runs already.
+// enlist makes a job live and reports whether it may run: not when DeadLetters is closed, when it runs already, or while its end is
+// not written.
 func (d *DeadLetters) enlist(j *liveJob) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.live[j.job.ID] != nil {
+	if d.closed || d.live[j.job.ID] != nil || d.owed[j.job.ID] != nil {
 		return false
 	}
 	d.live[j.job.ID] = j
@@ -197,7 +198,8 @@ func (d *DeadLetters) enlist(j *liveJob) bool {
 	return true
 }
 
-func (d *DeadLetters) retire(j *liveJob) {
+// letGo makes a job live no more.
+func (d *DeadLetters) letGo(j *liveJob) {
 	d.mu.Lock()
 	if d.live[j.job.ID] == j {
 		delete(d.live, j.job.ID)
@@ -205,6 +207,11 @@ func (d *DeadLetters) retire(j *liveJob) {
 	d.mu.Unlock()
 	close(j.done)
 	d.running.Done()
+}
+
+// retire lets a job go that was worked on, and has Run look for what is left to do.
+func (d *DeadLetters) retire(j *liveJob) {
+	d.letGo(j)
 	select {
 	case d.untidy <- struct{}{}:
 	default: // Run is about to look anyway
