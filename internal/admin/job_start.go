@@ -89,7 +89,9 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if p.Selective && !dedup.Returning(l.info, q).Harmless {
 		return nil, conflict("Messages cannot be picked out of this queue any more: %s", dedup.Returning(l.info, q).Why)
 	}
-	if why := blocking(d.liveGuards(ctx, l, q, p)); why != "" {
+	now := p
+	now.Ready, now.UpTo = *q.Ready, p.upTo(*q.Ready)
+	if why := blocking(d.liveGuards(ctx, l, q, now)); why != "" {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
 	}
 	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, RateBefore: d.rateNow(p.Request.Pipeline)}

@@ -223,6 +223,7 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 	if err := pl.park(ctx); err != nil {
 		return err
 	}
+	pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
 	pl.plan.Guards = append(pl.scanGuards(), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
 	pl.plan.Confirm = pl.confirm()
 	pl.plan.Takes = pl.takes()
