@@ -47,8 +47,7 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 // leave takes a decision to send back.
 func (d *decider) leave(decision *requeue.Decision, ref, why string) {
 	*decision = requeue.Decision{Why: why}
-	d.out[ref]--
-	d.sending--
+	d.back(ref)
 }
 
 // exhausted reports whether the retry counter has to go with a marker: the next failure, or delivery, would give the message up.

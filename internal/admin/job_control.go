@@ -124,8 +124,10 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 	if j.sent, err = d.movedItems(ctx, job.ID); err != nil {
 		return nil, unkept("What the job has moved cannot be read", err)
 	}
-	for _, it := range j.sent {
-		j.moved[it.Ref]++
+	if len(job.Plan.Request.Refs) > 0 {
+		for _, it := range j.sent {
+			j.moved[it.Ref]++
+		}
 	}
 	return j, nil
 }

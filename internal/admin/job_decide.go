@@ -98,10 +98,7 @@ func (d *decider) settled(s requeue.Settled) fact {
 	if s.Decision.Target == "" {
 		return f
 	}
-	if d.out[s.Ref] > 0 {
-		d.out[s.Ref]--
-		d.sending--
-	}
+	d.back(s.Ref)
 	if s.Outcome == requeue.Moved {
 		d.sent++
 	}
@@ -110,6 +107,19 @@ func (d *decider) settled(s requeue.Settled) fact {
 	}
 	d.wake()
 	return f
+}
+
+// back takes one off what was decided to be sent and is not settled; the lock is held.
+func (d *decider) back(ref string) {
+	switch n := d.out[ref]; {
+	case n < 1:
+		return
+	case n == 1:
+		delete(d.out, ref)
+	default:
+		d.out[ref] = n - 1
+	}
+	d.sending--
 }
 
 // handled notes that a selected message is done with in this run; the lock is held.

@@ -144,7 +144,8 @@ func (j *liveJob) took(ctx context.Context, settled []requeue.Settled, facts fun
 	for i, s := range settled {
 		j.count(s, known[i])
 	}
-	due := j.letters.deps.Now().Sub(j.saved) >= saveEvery
+	// What a limit is counted against is written each time: what is not written would not count after a crash.
+	due := j.plan.Most > 0 || j.letters.deps.Now().Sub(j.saved) >= saveEvery
 	j.mu.Unlock()
 	if !due {
 		return nil
@@ -163,7 +164,7 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 	if item.Text == "" && s.Outcome == requeue.Left {
 		item.Text = s.Decision.Why
 	}
-	if s.Outcome == requeue.Moved {
+	if s.Outcome == requeue.Moved && len(j.plan.Request.Refs) > 0 {
 		j.moved[s.Ref]++
 	}
 	if f.unselected {

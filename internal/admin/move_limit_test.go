@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -100,5 +101,83 @@ func TestARestoreThatWouldPushDeadLettersOutIsRefused(t *testing.T) {
 				t.Errorf("%s into a queue that holds 3 of %d: %+v", name, most, p.Guards)
 			}
 		}
+	}
+}
+
+// startLimited starts a job of an operator that may move at most five messages.
+func (w *ward) startLimited(t *testing.T, canary int) string {
+	t.Helper()
+	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: w.lookAt(t, 3).ID, Filter: "reason:rejected", Canary: canary})
+	must(t, err)
+	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+	must(t, err)
+	return id
+}
+
+func limitOfFive(d *admin.DeadLettersDeps) { d.Config.OperatorLimit = 5 }
+
+func TestACanaryCountsTowardsTheLimitOfItsJob(t *testing.T) {
+	for _, canary := range []int{4, 5, 6} {
+		w := newWard(t, limitOfFive)
+		w.die(numbered("most", 20)...)
+		id := w.startLimited(t, canary)
+		w.until(t, id, func(j admin.Job) bool { return j.Moved >= int64(min(canary, 5)) })
+		w.mu.Lock()
+		for _, id := range numbered("most", 20) {
+			w.markers[id] = dedup.Done
+		}
+		w.mu.Unlock()
+		if job := w.until(t, id, in(admin.JobDone, admin.JobStopped, admin.JobPaused)); job.State == admin.JobPaused || len(w.holds("orders")) > 5 || canary >= 5 && (job.State != admin.JobDone || job.Moved != 5) {
+			t.Errorf("%d first: %s %q, moved %d: %v", canary, job.State, job.Why, job.Moved, w.holds("orders"))
+		}
+	}
+}
+
+func TestAJobWithALimitDoesNotGoOnByItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		crashed bool
+		want    admin.JobState
+	}{
+		"after the program was stopped it can be resumed": {false, admin.JobPaused},
+		"after a crash its count is not known":            {true, admin.JobStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, limitOfFive)
+			w.die(numbered("limit", 20)...)
+			first, saved := make(chan struct{}), int64(0)
+			var id string
+			w.each = func(ctx context.Context) {
+				jobs, err := w.db.Jobs().Jobs(context.Background(), 1)
+				must(t, err)
+				saved = jobs[0].Moved
+				close(first)
+				<-ctx.Done()
+			}
+			id = w.startLimited(t, 0)
+			<-first
+			must(t, w.Close(context.Background()))
+			w.each = nil
+			if saved != 4 {
+				t.Errorf("%d of 4 moved messages were written at once", saved)
+			}
+			kept, _, err := w.db.Jobs().Job(t.Context(), id)
+			must(t, err)
+			if c.crashed {
+				kept.State, kept.Why = admin.JobRunning, ""
+				must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+			}
+			w.reopen(t)
+			job := w.until(t, id, in(c.want))
+			if len(w.holds("orders")) != 4 || job.Why == "" {
+				t.Errorf("%q, %d at the target", job.Why, len(w.holds("orders")))
+			}
+			if c.crashed {
+				return
+			}
+			must(t, w.ResumeJob(t.Context(), operator, id))
+			if job = w.until(t, id, in(admin.JobDone)); job.Moved != 5 || len(w.holds("orders")) != 5 {
+				t.Errorf("%+v, %d at the target", job.Counts, len(w.holds("orders")))
+			}
+		})
 	}
 }
