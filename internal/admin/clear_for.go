@@ -113,7 +113,7 @@ func (r rules) leaveDead(it PlanItem, single bool) string {
 		return "owner alive: " + reasons(it)
 	case it.Seen.State == dedup.Done && !single:
 		return "the work was done: such markers are cleared one by one, with typed confirmation"
-	case it.Seen.State != dedup.Processing || it.Verdict != dedup.CannotTell || single:
+	case it.Seen.State != dedup.Processing || it.Verdict != dedup.CannotTell:
 		return ""
 	}
 	since, limit := it.Seen.Since, max(r.view.evidence.Limit(), leastWork)

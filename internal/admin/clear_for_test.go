@@ -52,6 +52,10 @@ func TestMarkersAreClearedForTheirDeadLettersUnlessAnOwnerMayBeAtWork(t *testing
 	if _, outcomes, err := d.ClearFor(t.Context(), ada, admin.ClearForRequest{Store: "orders", Keys: []string{"msg:done"}, Single: true, Reason: why}); err != nil || outcomes["msg:done"].Result != dedup.Cleared {
 		t.Errorf("a single marker of done work: %+v, %v", outcomes, err)
 	}
+	_, outcomes, err = d.ClearFor(t.Context(), ada, admin.ClearForRequest{Store: "orders", Keys: []string{"msg:unsure-young"}, Single: true, Reason: why})
+	if out := outcomes["msg:unsure-young"]; err != nil || out.Result != dedup.Refused || !d.shelf.has("msg:unsure-young") {
+		t.Errorf("a single marker whose owner may be at it: %+v, %v", out, err)
+	}
 	if _, _, err := d.ClearFor(t.Context(), operator, admin.ClearForRequest{Store: "orders", Keys: keys, Reason: why}); dedup.KindOf(err) != dedup.Forbidden {
 		t.Errorf("an operator may: %v", err)
 	}

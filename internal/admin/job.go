@@ -102,6 +102,8 @@ type CanaryVerdict struct {
 	Processing int
 	None       int
 	Back       int
+	// Skipped had a marker of done work when they were sent: that it is still there tells nothing.
+	Skipped int
 	// BackBy says how messages that came back were looked for, and what could not be seen.
 	BackBy string
 	// Good is true when the rest may follow; Text says why or why not.

@@ -26,7 +26,9 @@ type fact struct {
 	class Class
 	// unselected says that the plan does not speak of the message.
 	unselected bool
-	copies     int
+	// marker is what the store held when the message was sent; nil for none.
+	marker *dedup.Sighting
+	copies int
 }
 
 // A decider says what becomes of the messages of a run by the plan. It is a requeue.Decider.
@@ -96,10 +98,7 @@ func (d *decider) settled(s requeue.Settled) fact {
 	if s.Decision.Target == "" {
 		return f
 	}
-	if d.out[s.Ref] > 0 {
-		d.out[s.Ref]--
-		d.sending--
-	}
+	d.back(s.Ref)
 	if s.Outcome == requeue.Moved {
 		d.sent++
 	}
@@ -108,6 +107,19 @@ func (d *decider) settled(s requeue.Settled) fact {
 	}
 	d.wake()
 	return f
+}
+
+// back takes one off what was decided to be sent and is not settled; the lock is held.
+func (d *decider) back(ref string) {
+	switch n := d.out[ref]; {
+	case n < 1:
+		return
+	case n == 1:
+		delete(d.out, ref)
+	default:
+		d.out[ref] = n - 1
+	}
+	d.sending--
 }
 
 // handled notes that a selected message is done with in this run; the lock is held.
@@ -182,14 +194,15 @@ func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeu
 	for i := range letters {
 		if !selected[i] {
 			decisions[i].Why = notSelected
-			d.note(letters[i], true)
+			d.note(letters[i], letters[i].Marker, true)
 			continue
 		}
-		d.note(letters[i], false)
 		decisions[i] = d.one(&letters[i])
+		marker := letters[i].Marker
 		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" {
-			clear = append(clear, i)
+			clear, marker = append(clear, i), nil
 		}
+		d.note(letters[i], marker, false)
 	}
 	if err := d.clear(ctx, letters, decisions, clear); err != nil {
 		return nil, err
@@ -209,10 +222,10 @@ const (
 )
 
 // note keeps what was found out about a message until it is settled. Of copies that which is selected counts.
-func (d *decider) note(l Letter, unselected bool) {
+func (d *decider) note(l Letter, marker *dedup.Sighting, unselected bool) {
 	f := d.facts[l.Ref]
 	if f.copies++; f.copies == 1 || f.unselected {
-		f.id, f.class, f.unselected = l.ID, l.Prediction.Class, unselected
+		f.id, f.class, f.marker, f.unselected = l.ID, l.Prediction.Class, marker, unselected
 	}
 	d.facts[l.Ref] = f
 }
@@ -301,7 +314,7 @@ func (d *decider) choice(l *Letter) (Choice, string) {
 	if p.Request.Do != Requeue {
 		return KeepAsIs, ""
 	}
-	return choiceOf(l.Prediction, p.Choices, len(p.Request.Refs) == 1)
+	return choiceOf(l.Prediction, p.Choices, p.ClearsDone)
 }
 
 // one decides on one selected message, before markers are cleared.

@@ -56,6 +56,9 @@ type liveJob struct {
 	saved   time.Time
 	// sent are the messages that were moved, as many as are told of: what the watch looks at.
 	sent []JobItem
+	// before are the markers of the first messages when they were sent, by id; nil for none. What an earlier run of the program has
+	// sent is not in it.
+	before map[string]*dedup.Sighting
 	// moved counts what was moved by reference, where single messages are selected.
 	moved map[string]int
 	// marks are moments of the last seconds with the number of moved messages.
@@ -141,7 +144,8 @@ func (j *liveJob) took(ctx context.Context, settled []requeue.Settled, facts fun
 	for i, s := range settled {
 		j.count(s, known[i])
 	}
-	due := j.letters.deps.Now().Sub(j.saved) >= saveEvery
+	// What a limit is counted against is written each time: what is not written would not count after a crash.
+	due := j.plan.Most > 0 || j.letters.deps.Now().Sub(j.saved) >= saveEvery
 	j.mu.Unlock()
 	if !due {
 		return nil
@@ -160,7 +164,7 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 	if item.Text == "" && s.Outcome == requeue.Left {
 		item.Text = s.Decision.Why
 	}
-	if s.Outcome == requeue.Moved {
+	if s.Outcome == requeue.Moved && len(j.plan.Request.Refs) > 0 {
 		j.moved[s.Ref]++
 	}
 	if f.unselected {
@@ -175,12 +179,24 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 		j.items = append(j.items, item)
 		if s.Outcome == requeue.Moved {
 			j.sent = append(j.sent, item)
+			j.remember(f)
 		}
 	}
 	if s.Outcome != requeue.Moved && s.Outcome != requeue.Left {
 		j.job.Failures = slices.Insert(j.job.Failures, 0, item)
 		j.job.Failures = j.job.Failures[:min(len(j.job.Failures), maxFailures)]
 	}
+}
+
+// remember keeps the marker that one of the first messages had when it was sent; the lock is held.
+func (j *liveJob) remember(f fact) {
+	if j.plan.Request.Canary == 0 || j.job.Canary != nil {
+		return
+	}
+	if j.before == nil {
+		j.before = map[string]*dedup.Sighting{}
+	}
+	j.before[f.id] = f.marker
 }
 
 // save writes how far the job came, and tells that it moved on.

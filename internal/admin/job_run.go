@@ -19,6 +19,10 @@ type ending struct {
 // carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.
 func (d *DeadLetters) carryOut(j *liveJob) {
 	end := d.work(j)
+	if end.state == "" && j.plan.Most > 0 {
+		// Its count is exact now. A job with a limit that was under way when the program died does not go on: its count is not.
+		end = ending{JobPaused, "the program was stopped; a job with a limit does not go on by itself"}
+	}
 	switch {
 	case end.state == "":
 		if err := j.save(context.Background()); err != nil {
@@ -60,6 +64,9 @@ func (d *DeadLetters) work(j *liveJob) ending {
 // first sends the first messages and watches them. It is over when the rest must not follow now.
 func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
 	n := int64(j.plan.Request.Canary)
+	if most := j.plan.Most; most > 0 {
+		n = min(n, most)
+	}
 	if sent := j.snapshot().Moved; sent < n {
 		if err := j.become(ctx, JobCanary, ""); err != nil {
 			return ending{JobStopped, journalFailed}, true
@@ -107,6 +114,9 @@ func (d *DeadLetters) rest(ctx context.Context, j *liveJob) ending {
 		if err := j.become(ctx, JobRunning, ""); err != nil {
 			return ending{JobStopped, journalFailed}
 		}
+		if j.spent() {
+			return ending{JobDone, j.mostMoved()}
+		}
 		if j.left() == 0 {
 			return ending{JobDone, ""}
 		}
@@ -125,8 +135,8 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	p := j.plan
 	limit, most := j.left(), first
 	if p.Most > 0 {
-		if left := p.Most - j.snapshot().Moved; most == 0 || left < most {
-			most = max(1, left)
+		if left := p.Most - j.snapshot().Moved; most == 0 || left < most { // left is above 0: spent ends the job before
+			most = left
 		}
 	}
 	single := p.Selective
@@ -179,6 +189,13 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 	return nil
 }
 
+// spent reports whether the job has moved as many messages as it may.
+func (j *liveJob) spent() bool { return j.plan.Most > 0 && j.snapshot().Moved >= j.plan.Most }
+
+func (j *liveJob) mostMoved() string {
+	return fmt.Sprintf("%d messages were moved, the most of this job", j.plan.Most)
+}
+
 // interrupted is the ending of what was told to stop.
 func (j *liveJob) interrupted() ending {
 	switch j.wished() {
@@ -195,8 +212,8 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 	var store *storeError
 	switch {
 	case errors.Is(err, errEnough):
-		if most := j.plan.Most; most > 0 && j.snapshot().Moved >= most {
-			return ending{JobDone, fmt.Sprintf("%d messages were moved, the most of this job", most)}
+		if j.spent() {
+			return ending{JobDone, j.mostMoved()}
 		}
 		return ending{JobDone, ""}
 	case errors.As(err, &store):

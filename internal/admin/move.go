@@ -91,8 +91,13 @@ type MovePlan struct {
 	Takes time.Duration
 	// Needs is the role that may carry it out.
 	Needs auth.Role
+	// ClearsDone is true for a plan that clears the marker of done work of its one message; the id of that must be typed.
+	ClearsDone bool
 	// Most is the most messages that it moves, where that is less than all that are selected; 0 for no such bound.
 	Most int64
+	// UpTo is the most messages that the job may move: those that were looked at and are selected, and of a filter or a whole queue
+	// all that were not looked at, for any of them may be selected; never more than Most.
+	UpTo int64
 	// Selective is true when messages are taken one by one, so that others can be left where they are.
 	Selective bool
 	// IDChange says what an edit does to the message id; empty without an edit.

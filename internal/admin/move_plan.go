@@ -192,7 +192,9 @@ type planning struct {
 	// scan is what the selection was made from; nil when nothing was looked at. selected are its letters.
 	scan     *keptScan
 	selected []Letter
-	edited   *editedMessage
+	// unseen is how many messages were selected one by one and not seen by the scan.
+	unseen int
+	edited *editedMessage
 }
 
 func (pl *planning) make(ctx context.Context, who Caller) error {
@@ -221,6 +223,7 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 	if err := pl.park(ctx); err != nil {
 		return err
 	}
+	pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
 	pl.plan.Guards = append(pl.scanGuards(), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
 	pl.plan.Confirm = pl.confirm()
 	pl.plan.Takes = pl.takes()
@@ -286,7 +289,22 @@ func (pl *planning) selects() error {
 	if len(pl.selected) == 0 && !req.Whole {
 		return conflict("None of the selected messages was seen by the look; look again and select again")
 	}
+	pl.freezeRefs()
 	return nil
+}
+
+// freezeRefs keeps of the messages that were selected one by one those that the scan saw: the plan counts, guards and confirms no
+// others, so the job must not move any other either.
+func (pl *planning) freezeRefs() {
+	req := &pl.plan.Request
+	if len(req.Refs) == 0 {
+		return
+	}
+	pl.unseen = len(req.Refs) - len(pl.selected)
+	req.Refs = make([]string, len(pl.selected))
+	for i := range pl.selected {
+		req.Refs[i] = pl.selected[i].Ref
+	}
 }
 
 // multiset counts references: two copies of one message have one.
@@ -302,7 +320,7 @@ func multiset(refs []string) map[string]int {
 func (pl *planning) list() {
 	p := &pl.plan
 	p.Matching = len(pl.selected)
-	single := len(p.Request.Refs) == 1
+	p.ClearsDone = pl.clearsDone()
 	for i := range pl.selected {
 		letter := &pl.selected[i]
 		p.Classes[letter.Prediction.Class]++
@@ -314,7 +332,7 @@ func (pl *planning) list() {
 		case RestoreLetters:
 			target = pl.line.dead.Name
 		default:
-			choice, _ = choiceOf(letter.Prediction, p.Choices, single)
+			choice, _ = choiceOf(letter.Prediction, p.Choices, p.ClearsDone)
 		}
 		if choice != LeaveOut && target != "" {
 			p.Targets[target]++

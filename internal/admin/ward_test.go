@@ -37,6 +37,8 @@ type ward struct {
 	// down makes the store fail; markers are the states by id.
 	down    bool
 	markers map[string]dedup.State
+	// attempts is how often each message has failed, as its marker tells.
+	attempts int64
 	// each is called after each batch of a run, outside the lock.
 	each func(context.Context)
 }
@@ -183,7 +185,8 @@ func (w *ward) Find(_ context.Context, ids []string) ([]*dedup.Sighting, error) 
 	found := make([]*dedup.Sighting, len(ids))
 	for i, id := range ids {
 		if state, ok := w.markers[id]; ok {
-			found[i] = &dedup.Sighting{Marker: dedup.Marker{ID: id, Key: "msg:" + id, State: state}, ExpiresMillis: dedup.NoExpiry}
+			attempts := w.attempts
+			found[i] = &dedup.Sighting{Marker: dedup.Marker{ID: id, Key: "msg:" + id, State: state, Attempts: &attempts}, ExpiresMillis: dedup.NoExpiry}
 		}
 	}
 	return found, nil
@@ -266,7 +269,13 @@ func (w *ward) put(queue string, m dedup.Message, run string) {
 
 func (w *ward) look(t *testing.T) admin.Scan {
 	t.Helper()
-	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: admin.MaxScan})
+	return w.lookAt(t, admin.MaxScan)
+}
+
+// lookAt looks at some messages of the dead-letter queue.
+func (w *ward) lookAt(t *testing.T, limit int) admin.Scan {
+	t.Helper()
+	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: limit})
 	must(t, err)
 	return scan
 }

@@ -233,6 +233,8 @@ func moveCount(p admin.MovePlan) string {
 		return messages(p.Ready)
 	case p.Ready > int64(p.Scanned) && len(p.Request.Refs) == 0 && p.Request.Whole:
 		return "up to " + messages(p.Ready-int64(p.Matching-n))
+	case p.UpTo > int64(p.Matching) && p.Request.Filter != "":
+		return templates.Number(float64(n)) + " seen, up to " + messages(min(p.UpTo, int64(n)+p.Ready-int64(p.Scanned)))
 	default:
 		return messages(n)
 	}
