@@ -111,31 +111,14 @@ func (s *Server) changeMove(r *request) (response, error) {
 	if job != "" {
 		return redirect{jobAddress(s.cfg.base(), job)}, nil
 	}
-	req := plan.Request
+	req, err := changedMove(plan, r.PostForm)
+	if err != nil {
+		return nil, err
+	}
 	kept, edited := s.edits.find(plan.ID)
 	if edited {
 		req.Edit = &kept.edit
 	}
-	req.Choices = map[admin.Class]admin.Choice{}
-	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
-		maps.Copy(req.Choices, plan.Choices)
-	}
-	for _, c := range admin.Classes() {
-		if chosen := admin.Choice(r.PostForm.Get("choice-" + string(c))); chosen != "" {
-			if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
-				return nil, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
-			}
-			req.Choices[c] = chosen
-		}
-	}
-	if req.Canary, err = wholeNumber(r.PostForm, "canary", req.Canary, 0, admin.MaxScan); err != nil {
-		return nil, err
-	}
-	rate, err := wholeNumber(r.PostForm, "rate", int(req.Rate), -1, 100_000)
-	if err != nil {
-		return nil, err
-	}
-	req.Rate = float64(rate)
 	again, err := service.PlanMove(r.Context(), r.asker(), req)
 	if err != nil {
 		return nil, err
@@ -144,6 +127,33 @@ func (s *Server) changeMove(r *request) (response, error) {
 		s.edits.keep(again.ID, kept)
 	}
 	return redirect{moveAddress(s.cfg.base(), again.ID)}, nil
+}
+
+// changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
+// taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
+func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
+	req := plan.Request
+	req.Choices = map[admin.Class]admin.Choice{}
+	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
+		maps.Copy(req.Choices, plan.Request.Choices)
+	}
+	for _, c := range admin.Classes() {
+		chosen := admin.Choice(form.Get("choice-" + string(c)))
+		if chosen == "" || chosen == plan.Choices[c] {
+			continue
+		}
+		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+			return req, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
+		}
+		req.Choices[c] = chosen
+	}
+	canary, err := wholeNumber(form, "canary", req.Canary, 0, admin.MaxScan)
+	if err != nil {
+		return req, err
+	}
+	rate, err := wholeNumber(form, "rate", int(req.Rate), -1, 100_000)
+	req.Canary, req.Rate = canary, float64(rate)
+	return req, err
 }
 
 func wholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {
