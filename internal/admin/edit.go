@@ -23,10 +23,16 @@ const (
 	maxShortText  = 255
 )
 
-// An editedMessage is what is sent in the place of one message.
+// An editedMessage is what is sent in the place of one message, and how it came about.
 type editedMessage struct {
 	ref     string
 	message dedup.Message
+	letter  EditedLetter
+}
+
+// editLost refuses to go on with a plan whose edit is not known any more: the message as it was is not what somebody meant to send.
+func editLost() error {
+	return conflict("The edited message is not kept any more: it is held in memory alone. Make the edit again")
 }
 
 // LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
@@ -57,7 +63,7 @@ func (pl *planning) edit(ctx context.Context) error {
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.ids.String(), old, one[0], failed)
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
-	pl.edited = &editedMessage{ref: old.Ref, message: m}
+	pl.edited = &editedMessage{ref: old.Ref, message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if p.IDChange != "" {
 		edited, kept := d.edits.take(p.ID)
 		if !kept {
-			return nil, conflict("The edited message is not kept any more: it is held in memory alone. Make the edit again")
+			return nil, editLost()
 		}
 		j.edited = &edited
 	}

@@ -97,6 +97,14 @@ type MovePlan struct {
 	Selective bool
 	// IDChange says what an edit does to the message id; empty without an edit.
 	IDChange string
+	// Edited is the edit as PlannedMove returns it to admins; nil without one, or when it is not kept any more. It is in memory alone.
+	Edited *EditedLetter `json:"-"`
+}
+
+// An EditedLetter is an edit with the message that it changes, as it was.
+type EditedLetter struct {
+	Edit Edit
+	Was  Letter
 }
 
 // A PlannedLetter is one message of a plan, without its body and headers.

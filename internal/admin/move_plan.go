@@ -164,7 +164,8 @@ func moveHash(p MovePlan) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may.
+// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may;
+// admins get its edit too, which holds a body.
 func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (plan MovePlan, job string, err error) {
 	if err := d.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
 		return MovePlan{}, "", err
@@ -175,6 +176,9 @@ func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (p
 	}
 	if !ok || job == "" && d.overdue(p) {
 		return MovePlan{}, "", notFound("There is no such plan, or it is over: a plan can be carried out for " + span(PlanLife))
+	}
+	if edited, kept := d.edits.take(id); kept && who.Can(auth.Admin) {
+		p.Edited = &edited.letter
 	}
 	return p, job, nil
 }

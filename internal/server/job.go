@@ -355,6 +355,9 @@ func (s *Server) retryJob(r *request) (response, error) {
 		return nil, err
 	}
 	req := j.Plan.Request
+	if j.Plan.IDChange != "" {
+		return nil, conflict("The message of this job was edited, and the edit is not kept: make the edit again")
+	}
 	if req.Whole {
 		return s.planned(r, req)
 	}

@@ -115,16 +115,9 @@ func (s *Server) changeMove(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, edited := s.edits.find(plan.ID)
-	if edited {
-		req.Edit = &kept.edit
-	}
 	again, err := service.PlanMove(r.Context(), r.asker(), req)
 	if err != nil {
 		return nil, err
-	}
-	if edited {
-		s.edits.keep(again.ID, kept)
 	}
 	return redirect{moveAddress(s.cfg.base(), again.ID)}, nil
 }
@@ -133,6 +126,12 @@ func (s *Server) changeMove(r *request) (response, error) {
 // taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
 func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
 	req := plan.Request
+	switch {
+	case plan.Edited != nil:
+		req.Edit = &plan.Edited.Edit
+	case plan.IDChange != "": // without its edit, the message as it was would be planned
+		return req, conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
+	}
 	req.Choices = map[admin.Class]admin.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
 		maps.Copy(req.Choices, plan.Request.Choices)
@@ -194,8 +193,8 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
-	if kept, ok := s.edits.find(p.ID); ok && r.Who.Can(adminRole) {
-		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(kept.edit, kept.letter, p)
+	if p.Edited != nil {
+		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(p.Edited.Edit, p.Edited.Was, p)
 	}
 	if p.Request.Do == admin.RestoreLetters {
 		v.Back = parkingAddress(base, p.Request.Pipeline, p.Request.Queue)

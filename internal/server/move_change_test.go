@@ -1,9 +1,14 @@
 package server
 
 import (
+	"context"
 	"maps"
+	"net/http"
 	"net/url"
+	"strings"
 	"testing"
+
+	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
 )
@@ -32,5 +37,54 @@ func TestAChangeOfAPlanMakesNoDefaultAChoice(t *testing.T) {
 	}
 	if plan.Request.Choices[admin.ClassBlocks] != "" {
 		t.Error("the plan itself was changed")
+	}
+}
+
+// editedOnce plans the requeue of one message with another country in its body, and returns the address of the review.
+func (s *site) editedOnce() string {
+	s.t.Helper()
+	href, _ := s.looked("inventory", inventoryDLQ, "10").Find(".letters .c-id a").First().Attr("href")
+	form := s.page("admin", strings.Replace(href, "/message?", "/edit?", 1)).Find("form.edit-form")
+	values := hiddenFields(form)
+	values.Set("body", strings.Replace(strings.TrimPrefix(form.Find("textarea").Text(), "\n"), `"country":"DE"`, `"country":"AT"`, 1))
+	form.Find("input[name=content_type], input[name=message_id], input[name^=value-]").Each(func(_ int, in *goquery.Selection) {
+		values.Set(in.AttrOr("name", ""), in.AttrOr("value", ""))
+	})
+	res := s.as("admin", "POST", "/dead-letters/edit", values.Encode())
+	if res.StatusCode != http.StatusSeeOther {
+		s.t.Fatalf("the edit: %s: %.300s", res.Status, s.body(res))
+	}
+	return res.Header.Get("Location")
+}
+
+func TestAChangeOfAPlanKeepsItsEdit(t *testing.T) {
+	s := stocked(t, nil)
+	res := s.as("admin", "POST", s.editedOnce()+"/change", "rate=10")
+	review := s.page("admin", res.Header.Get("Location"))
+	if got := oneLine(review.Find(".diff .added")); !strings.Contains(got, `"country":"AT"`) {
+		t.Errorf("%s: added is %q", res.Status, got)
+	}
+}
+
+// editsLost is a service that keeps no edit, as after a restart.
+type editsLost struct{ deadLetterService }
+
+func (e editsLost) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+	p, job, err := e.deadLetterService.PlannedMove(ctx, who, id)
+	p.Edited = nil
+	return p, job, err
+}
+
+func TestAPlanWhoseEditIsLostIsNeitherChangedNorRetriedWithoutIt(t *testing.T) {
+	s := stocked(t, nil)
+	at := s.editedOnce()
+	s.deadLetters = editsLost{s.deadLetters}
+	if res := s.as("admin", "POST", at+"/change", "rate=10"); res.StatusCode != http.StatusConflict {
+		t.Errorf("the change is %s, to %q", res.Status, res.Header.Get("Location"))
+	}
+	job := s.started(at, url.Values{"reason": {"a wrong country"}})
+	s.moved(job)
+	if res := s.as("admin", "POST", job+"/retry", ""); res.StatusCode != http.StatusConflict || !strings.Contains(s.body(res), "make the edit again") {
+		t.Errorf("the retry is %s, to %q", res.Status, res.Header.Get("Location"))
 	}
 }
