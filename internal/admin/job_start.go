@@ -92,7 +92,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if why := blocking(d.liveGuards(ctx, l, q, p)); why != "" {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
 	}
-	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, RateBefore: d.rateNow(p.Request.Pipeline)}
+	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, Extent: ExtentOf(p, *q.Ready), RateBefore: d.rateNow(p.Request.Pipeline)}
 	if j.job.Limit == 0 {
 		return nil, conflict("The queue is empty")
 	}

@@ -216,27 +216,16 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	if p.IDChange != "" && v.Diff == nil {
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
 	}
-	if going(p) == 0 && !p.Request.Whole {
+	if p.Going() == 0 && !p.Request.Whole {
 		v.Blocked = true
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
 	}
 	return v
 }
 
-// going counts the selected messages that were looked at and will move.
-func going(p admin.MovePlan) int {
-	n := 0
-	for class, count := range p.Classes {
-		if p.Choices[class] != admin.LeaveOut {
-			n += count
-		}
-	}
-	return n
-}
-
 // moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
 func moveCount(p admin.MovePlan) string {
-	n := going(p)
+	n := p.Going()
 	switch {
 	case p.Request.Whole && p.Scanned == 0:
 		return messages(p.Ready)
