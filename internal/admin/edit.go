@@ -174,20 +174,43 @@ func retyped(old any, text string) any {
 // An editShelf keeps edited messages in memory until their plan is over or their job has ended: a body is never kept on disk.
 type editShelf struct {
 	mu    sync.Mutex
-	edits map[string]editedMessage
+	edits map[string]keptEdit
 }
 
-func newEditShelf() *editShelf { return &editShelf{edits: map[string]editedMessage{}} }
+// A keptEdit is dropped when its plan is over, unless a job has it.
+type keptEdit struct {
+	editedMessage
+	held bool
+}
 
+func newEditShelf() *editShelf { return &editShelf{edits: map[string]keptEdit{}} }
+
+// keep keeps an edited message as long as its plan can be carried out.
 func (s *editShelf) keep(plan string, e editedMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.edits) >= maxEdits {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Too many edits are waiting to be carried out; try again in some minutes"}
 	}
-	s.edits[plan] = e
-	time.AfterFunc(PlanLife, func() { s.drop(plan) })
+	s.edits[plan] = keptEdit{editedMessage: e}
+	time.AfterFunc(PlanLife, func() { s.expire(plan) })
 	return nil
+}
+
+// hold keeps an edited message until it is dropped: its job has begun, and may be paused for longer than a plan lives.
+func (s *editShelf) hold(plan string, e editedMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edits[plan] = keptEdit{e, true}
+}
+
+// expire drops an edited message that no job has.
+func (s *editShelf) expire(plan string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.edits[plan].held {
+		delete(s.edits, plan)
+	}
 }
 
 // take returns an edited message; it stays until it is dropped.
@@ -195,7 +218,7 @@ func (s *editShelf) take(plan string) (editedMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.edits[plan]
-	return e, ok
+	return e.editedMessage, ok
 }
 
 func (s *editShelf) drop(plan string) {

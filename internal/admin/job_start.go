@@ -131,6 +131,9 @@ func (d *DeadLetters) begin(ctx context.Context, j *liveJob, token string) (stri
 		return holder, nil
 	}
 	started = true
+	if j.edited != nil {
+		d.edits.hold(j.plan.ID, *j.edited)
+	}
 	go func() {
 		defer d.retire(j)
 		d.carryOut(j)
