@@ -2,6 +2,9 @@ package admin_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,4 +79,47 @@ func TestAnEditThatNoJobHasIsForgottenWhenItsPlanIsOver(t *testing.T) {
 			t.Errorf("%+v, %v", p.Edited, err)
 		}
 	})
+}
+
+func TestTheAuditTellsWhatAnEditSends(t *testing.T) {
+	w := newWard(t)
+	w.die("edited")
+	sum := sha256.Sum256([]byte("mended"))
+	p := w.editPlan(t, admin.Edit{Body: []byte("mended")})
+	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+	must(t, err)
+	w.until(t, id, in(admin.JobDone))
+	for _, operation := range []string{p.ID, id} {
+		entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Operation: operation, Limit: 10})
+		must(t, err)
+		want := "a body of 6 bytes, SHA-256 " + hex.EncodeToString(sum[:])
+		if len(entries) == 0 || !strings.Contains(entries[len(entries)-1].Detail, want) {
+			t.Errorf("the audit of %s has %+v", operation, entries)
+		}
+	}
+}
+
+func TestPlansThatDoOtherThingsHaveOtherHashes(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("many", 10)...)
+	ref := w.look(t).Letters[0].Ref
+	seen := map[string]string{}
+	for name, req := range map[string]admin.MoveRequest{
+		"as it is":         {},
+		"edited":           {Edit: &admin.Edit{Body: []byte("mended")}},
+		"edited otherwise": {Edit: &admin.Edit{Body: []byte("Mended")}},
+		"another header":   {Edit: &admin.Edit{Headers: map[string]string{"a": "b"}}},
+		"with a canary":    {Canary: 1},
+		"slower":           {Rate: 10},
+	} {
+		req.Scan, req.Refs = w.look(t).ID, []string{ref}
+		p, err := w.planMove(t, ada, req)
+		must(t, err)
+		entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Operation: p.ID, Limit: 1})
+		must(t, err)
+		if len(entries) != 1 || entries[0].Hash == "" || seen[entries[0].Hash] != "" {
+			t.Fatalf("%s: %+v, like %s", name, entries, seen[entries[0].Hash])
+		}
+		seen[entries[0].Hash] = name
+	}
 }

@@ -141,8 +141,8 @@ func (p MovePlan) summary() string {
 	case p.Request.Filter != "":
 		what += ", all that match " + printable(p.Request.Filter, 300)
 	}
-	if p.Request.Edit != nil || p.IDChange != "" {
-		what += ", edited"
+	if s := p.Sends; s != nil {
+		what += fmt.Sprintf(", edited to message %s with a body of %d bytes, SHA-256 %s", s.Ref, s.Bytes, s.BodyHash)
 	}
 	return what
 }
@@ -160,6 +160,13 @@ func moveHash(p MovePlan) string {
 	}
 	for _, c := range Classes() {
 		writeField(h, string(c)+"="+string(p.Choices[c]))
+	}
+	writeField(h, fmt.Sprint(p.Request.Canary))
+	writeField(h, fmt.Sprint(p.Request.Rate))
+	writeField(h, fmt.Sprint(p.Most))
+	if p.Sends != nil {
+		writeField(h, p.Sends.Ref)
+		writeField(h, p.Sends.BodyHash)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
