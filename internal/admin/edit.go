@@ -23,10 +23,16 @@ const (
 	maxShortText  = 255
 )
 
-// An editedMessage is what is sent in the place of one message.
+// An editedMessage is what is sent in the place of one message, and how it came about.
 type editedMessage struct {
 	ref     string
 	message dedup.Message
+	letter  EditedLetter
+}
+
+// editLost refuses to go on with a plan whose edit is not known any more: the message as it was is not what somebody meant to send.
+func editLost() error {
+	return conflict("The edited message is not kept any more: it is held in memory alone. Make the edit again")
 }
 
 // LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
@@ -56,8 +62,9 @@ func (pl *planning) edit(ctx context.Context) error {
 	pl.selected = one
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.ids.String(), old, one[0], failed)
+	pl.plan.Sends = &Fingerprint{Ref: dedup.NewDeadLetter(old.Queue, m).Ref, BodyHash: edited.Hash, Bytes: edited.Size}
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
-	pl.edited = &editedMessage{ref: old.Ref, message: m}
+	pl.edited = &editedMessage{ref: old.Ref, message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil
 }
 
@@ -168,20 +175,43 @@ func retyped(old any, text string) any {
 // An editShelf keeps edited messages in memory until their plan is over or their job has ended: a body is never kept on disk.
 type editShelf struct {
 	mu    sync.Mutex
-	edits map[string]editedMessage
+	edits map[string]keptEdit
 }
 
-func newEditShelf() *editShelf { return &editShelf{edits: map[string]editedMessage{}} }
+// A keptEdit is dropped when its plan is over, unless a job has it.
+type keptEdit struct {
+	editedMessage
+	held bool
+}
 
+func newEditShelf() *editShelf { return &editShelf{edits: map[string]keptEdit{}} }
+
+// keep keeps an edited message as long as its plan can be carried out.
 func (s *editShelf) keep(plan string, e editedMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.edits) >= maxEdits {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Too many edits are waiting to be carried out; try again in some minutes"}
 	}
-	s.edits[plan] = e
-	time.AfterFunc(PlanLife, func() { s.drop(plan) })
+	s.edits[plan] = keptEdit{editedMessage: e}
+	time.AfterFunc(PlanLife, func() { s.expire(plan) })
 	return nil
+}
+
+// hold keeps an edited message until it is dropped: its job has begun, and may be paused for longer than a plan lives.
+func (s *editShelf) hold(plan string, e editedMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edits[plan] = keptEdit{e, true}
+}
+
+// expire drops an edited message that no job has.
+func (s *editShelf) expire(plan string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.edits[plan].held {
+		delete(s.edits, plan)
+	}
 }
 
 // take returns an edited message; it stays until it is dropped.
@@ -189,7 +219,7 @@ func (s *editShelf) take(plan string) (editedMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.edits[plan]
-	return e, ok
+	return e.editedMessage, ok
 }
 
 func (s *editShelf) drop(plan string) {

@@ -61,13 +61,13 @@ type liveJob struct {
 	before map[string]*dedup.Sighting
 	// moved counts what was moved by reference, where single messages are selected.
 	moved map[string]int
-	// marks are moments of the last seconds with the number of moved messages.
+	// marks are moments of the last seconds with the number of messages that were taken.
 	marks []mark
 }
 
 type mark struct {
 	at    time.Time
-	moved int64
+	taken int64
 }
 
 // ask notes a wish and ends the run that is under way. It is false when the job has come to rest: then nothing hears it.
@@ -222,13 +222,13 @@ func (j *liveJob) save(ctx context.Context) error {
 
 // measure computes the rate of the last seconds; the lock is held.
 func (j *liveJob) measure(now time.Time) {
-	j.marks = append(j.marks, mark{now, j.job.Moved})
+	j.marks = append(j.marks, mark{now, j.job.Taken()})
 	for len(j.marks) > 2 && now.Sub(j.marks[1].at) >= rateSpan {
 		j.marks = j.marks[1:]
 	}
 	j.job.Rate = 0
 	if took := now.Sub(j.marks[0].at).Seconds(); took > 0 && j.job.State != JobPaused && !j.job.State.Final() {
-		j.job.Rate = float64(j.job.Moved-j.marks[0].moved) / took
+		j.job.Rate = max(0, float64(j.job.Taken()-j.marks[0].taken)) / took // another run counts anew what is left
 	}
 }
 

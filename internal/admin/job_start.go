@@ -78,7 +78,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if p.IDChange != "" {
 		edited, kept := d.edits.take(p.ID)
 		if !kept {
-			return nil, conflict("The edited message is not kept any more: it is held in memory alone. Make the edit again")
+			return nil, editLost()
 		}
 		j.edited = &edited
 	}
@@ -94,7 +94,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if why := blocking(d.liveGuards(ctx, l, q, now)); why != "" {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
 	}
-	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, RateBefore: d.rateNow(p.Request.Pipeline)}
+	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, Extent: ExtentOf(p, *q.Ready), RateBefore: d.rateNow(p.Request.Pipeline)}
 	if j.job.Limit == 0 {
 		return nil, conflict("The queue is empty")
 	}
@@ -133,6 +133,9 @@ func (d *DeadLetters) begin(ctx context.Context, j *liveJob, token string) (stri
 		return holder, nil
 	}
 	started = true
+	if j.edited != nil {
+		d.edits.hold(j.plan.ID, *j.edited)
+	}
 	go func() {
 		defer d.retire(j)
 		d.carryOut(j)

@@ -102,6 +102,24 @@ type MovePlan struct {
 	Selective bool
 	// IDChange says what an edit does to the message id; empty without an edit.
 	IDChange string
+	// Sends says what an edit sends without holding any of it; nil without one.
+	Sends *Fingerprint
+	// Edited is the edit as PlannedMove returns it to admins; nil without one, or when it is not kept any more. It is in memory alone.
+	Edited *EditedLetter `json:"-"`
+}
+
+// A Fingerprint tells which message was meant, without a byte of it.
+type Fingerprint struct {
+	// Ref is its reference, over body, properties and headers; BodyHash the SHA-256 of its body in hex, Bytes the length of that.
+	Ref      string
+	BodyHash string
+	Bytes    int
+}
+
+// An EditedLetter is an edit with the message that it changes, as it was.
+type EditedLetter struct {
+	Edit Edit
+	Was  Letter
 }
 
 // A PlannedLetter is one message of a plan, without its body and headers.

@@ -141,8 +141,8 @@ func (p MovePlan) summary() string {
 	case p.Request.Filter != "":
 		what += ", all that match " + printable(p.Request.Filter, 300)
 	}
-	if p.Request.Edit != nil || p.IDChange != "" {
-		what += ", edited"
+	if s := p.Sends; s != nil {
+		what += fmt.Sprintf(", edited to message %s with a body of %d bytes, SHA-256 %s", s.Ref, s.Bytes, s.BodyHash)
 	}
 	return what
 }
@@ -161,10 +161,18 @@ func moveHash(p MovePlan) string {
 	for _, c := range Classes() {
 		writeField(h, string(c)+"="+string(p.Choices[c]))
 	}
+	writeField(h, fmt.Sprint(p.Request.Canary))
+	writeField(h, fmt.Sprint(p.Request.Rate))
+	writeField(h, fmt.Sprint(p.Most))
+	if p.Sends != nil {
+		writeField(h, p.Sends.Ref)
+		writeField(h, p.Sends.BodyHash)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may.
+// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may;
+// admins get its edit too, which holds a body.
 func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (plan MovePlan, job string, err error) {
 	if err := d.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
 		return MovePlan{}, "", err
@@ -175,6 +183,9 @@ func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (p
 	}
 	if !ok || job == "" && d.overdue(p) {
 		return MovePlan{}, "", notFound("There is no such plan, or it is over: a plan can be carried out for " + span(PlanLife))
+	}
+	if edited, kept := d.edits.take(id); kept && who.Can(auth.Admin) {
+		p.Edited = &edited.letter
 	}
 	return p, job, nil
 }

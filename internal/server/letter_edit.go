@@ -147,7 +147,6 @@ func (s *Server) edit(r *request) (response, error) {
 		Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit,
 	})
 	if err == nil {
-		s.edits.keep(plan.ID, shownEdit{edit, l})
 		return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
