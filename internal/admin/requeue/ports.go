@@ -34,8 +34,8 @@ type Source interface {
 	Next(ctx context.Context) (dedup.Delivery, error)
 	// Ack takes exactly this message out of the queue.
 	Ack(tag uint64) error
-	// Release puts exactly this message back.
-	Release(tag uint64) error
+	// Close puts back at once all that was not acked, what was sent ahead too, and ends the connection. Only without an error is it
+	// known that the broker has read every ack.
 	io.Closer
 }
 
