@@ -118,14 +118,31 @@ func (p *pass) putBack() {
 		p.ackLost = true
 		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
 	}
-	p.stages.Wait()
-	if !p.sourceLost {
+	if overdue := p.endStages(); overdue {
+		p.ackLost = true
+	} else if !p.sourceLost {
 		// All at once, and after the consumer has ended: what is put back one by one comes straight back to it, and counts as
 		// returned again. Only a close in order says that the broker has read the last acks.
 		p.ackLost = p.source.Close() != nil
 	}
 	_ = p.sink.Close()
 	p.ear.Wait()
+}
+
+// endStages waits for the stages, which have been told to end. A source that still waits for its broker is given up after a while: what
+// a broker does not answer knows of no context.
+func (p *pass) endStages() (overdue bool) {
+	closed := make(chan struct{})
+	guard := time.AfterFunc(p.Drain, func() {
+		defer close(closed)
+		_ = p.source.Close()
+	})
+	p.stages.Wait()
+	if guard.Stop() {
+		return false
+	}
+	<-closed
+	return true
 }
 
 // suspect names the message that a lost connection may be due to, when there was but one on its way.

@@ -328,6 +328,57 @@ func TestAFragileMessageThatIsBackStopsTheRunWhateverElseEndedIt(t *testing.T) {
 	})
 }
 
+// deafSource stops answering after some messages, and hears nothing but its close.
+type deafSource struct {
+	requeue.Source
+	left   int
+	closed chan struct{}
+}
+
+func (s *deafSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	if s.left--; s.left >= 0 {
+		return s.Source.Next(ctx)
+	}
+	<-s.closed
+	return dedup.Delivery{}, errClosed
+}
+
+func (s *deafSource) Close() error {
+	close(s.closed)
+	return s.Source.Close()
+}
+
+// endsFunc opens its sources by a function.
+type endsFunc struct {
+	requeue.Ends
+	source func(requeue.Source) requeue.Source
+}
+
+func (e endsFunc) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	source, err := e.Ends.Source(ctx, queue, take)
+	if err != nil {
+		return nil, err
+	}
+	return e.source(source), nil
+}
+
+func TestARunEndsInTimeThoughItsSourceDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(10)
+		tr.ends = endsFunc{tr.ends, func(s requeue.Source) requeue.Source {
+			return &deafSource{Source: s, left: 3, closed: make(chan struct{})}
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		tr.ctx = ctx
+		began := time.Now()
+		result := tr.mustStop(t, requeue.StopCancelled)
+		if took := time.Since(began); took > 80*time.Second || result.Moved != 3 || !strings.Contains(result.Text, "may be in the queue as well") {
+			t.Errorf("after %s: %+v", took, result)
+		}
+	})
+}
+
 func TestAMessageThatCannotBeSentIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(10)
