@@ -104,6 +104,7 @@ type DeadLetters struct {
 	mask      masker
 	scans     *scanShelf
 	edits     *editShelf
+	fragile   *fragileQueues
 	// looks bounds the looks that are under way at once.
 	looks turnstile
 
@@ -142,7 +143,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	}
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(),
+		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
 		looks: make(turnstile, liveReads), live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())

@@ -209,10 +209,10 @@ func TestFromAQueueThatDestroysWhatComesBackOnlyTheWholeIsMoved(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("quorum", 3)...)
 	scan := w.look(t)
-	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Type, q.Arguments = "quorum", map[string]any{"x-delivery-limit": int64(5)} })
+	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Type, q.Arguments = "quorum", map[string]any{"x-delivery-limit": int64(10)} })
 	view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
 	must(t, err)
-	if !strings.Contains(view.WhyNoScan, "delivery limit is 5") || view.WhyNotSelective == "" || view.WhyNoMove != "" {
+	if !strings.Contains(view.WhyNoScan, "delivery limit is 10") || view.WhyNotSelective == "" || view.WhyNoMove != "" {
 		t.Errorf("%+v", view)
 	}
 	for name, req := range map[string]admin.MoveRequest{

@@ -165,6 +165,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
 	})
+	j.line.fragile.note(j.line.broker.Name, cfg, result)
 	j.mu.Lock()
 	j.job.Resumed += result.Reconnects
 	j.mu.Unlock()
@@ -176,14 +177,21 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 
 // spare bounds a run by what its queue, as it is now, does to messages that come back.
 func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
-	q, err := l.live(ctx, cfg.Queue)
+	q, err := l.source(ctx)
 	if err != nil {
 		return err
 	}
-	if limit, limited, _ := dedup.DeliveryLimit(l.info, q); limited {
-		cfg.DeliveryLimit = max(1, limit)
+	risk, whole := dedup.Returning(l.info, q), l.wholeRisk(q)
+	switch {
+	case cfg.Single && !risk.Harmless:
+		return conflict("Messages cannot be picked out of this queue any more: %s", risk.Why)
+	case q.Type == "quorum" && !whole.Harmless:
+		return conflict("Nothing can be moved out of this queue: %s", whole.Why)
 	}
-	if room := dedup.Returning(l.info, q).Room; room != nil {
+	if limit, limited, _ := dedup.DeliveryLimit(l.info, q); limited {
+		cfg.DeliveryLimit = limit
+	}
+	if room := risk.Room; room != nil {
 		cfg.MaxHeld = int(min(max(1, *room), MaxScan))
 	}
 	return nil

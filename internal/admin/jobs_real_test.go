@@ -392,13 +392,13 @@ func targetRefuses(t *testing.T, m *morgue) {
 }
 
 func movesQuorum(t *testing.T, m *morgue) {
-	s := m.newScene(t, "quorum", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(5)})
+	s := m.newScene(t, "quorum", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(10)})
 	all := ids("quorum", 100)
 	s.die(t, all...)
 	s.settled(t)
 	view, err := s.Queue(t.Context(), operator, s.name, s.dead.Name)
 	must(t, err)
-	if !strings.Contains(view.WhyNoScan, "delivery limit is 5") || view.WhyNoMove != "" {
+	if !strings.Contains(view.WhyNoScan, "delivery limit is 10") || view.WhyNoMove != "" {
 		t.Fatalf("%+v", view)
 	}
 	if _, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: 5}); dedup.KindOf(err) != dedup.Conflict {

@@ -23,6 +23,8 @@ type line struct {
 	// queue is where messages are taken from: the dead-letter queue, or with parked its parking queue.
 	queue  dedup.QueueRef
 	parked bool
+	// fragile are the queues that nothing more may be taken out of.
+	fragile *fragileQueues
 }
 
 // line finds a queue of a pipeline by its name.
@@ -31,7 +33,7 @@ func (d *DeadLetters) line(pipeline, queue string) (line, error) {
 	if !ok {
 		return line{}, notFound("There is no pipeline " + printable(pipeline, 64))
 	}
-	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store]}
+	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store], fragile: d.fragile}
 	if l.broker == nil {
 		return line{}, notFound("There is no broker " + printable(p.Broker, 64))
 	}
@@ -103,6 +105,14 @@ func (l line) source(ctx context.Context) (dedup.Queue, error) {
 	}
 	q.Ready = &ready
 	return q, nil
+}
+
+// wholeRisk says whether the whole of a queue may be moved, by its kind and by how earlier runs ended.
+func (l line) wholeRisk(q dedup.Queue) dedup.ReturnRisk {
+	if why := l.fragile.why(l.info, l.broker.Name, q); why != "" {
+		return dedup.ReturnRisk{Why: why}
+	}
+	return dedup.MovesWhole(l.info, q)
 }
 
 // words is the text of an error for people.

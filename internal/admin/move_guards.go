@@ -70,7 +70,7 @@ func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue
 	if job := d.holder(ctx, l); job != "" {
 		guards = append(guards, block("Job %s is moving messages of this queue; wait for its end, or cancel it", job))
 	}
-	if whole := dedup.MovesWhole(l.info, source); !whole.Harmless {
+	if whole := l.wholeRisk(source); !whole.Harmless {
 		guards = append(guards, block("Nothing can be moved out of this queue: %s", whole.Why))
 	}
 	for _, n := range l.nodes {

@@ -79,7 +79,7 @@ func figureOf(n *int64, at time.Time) dedup.Figure {
 
 // fill says what can be done with a queue.
 func (v *QueueView) fill(l line, q dedup.Queue, whyNot string) {
-	risk, whole := dedup.Returning(l.info, q), dedup.MovesWhole(l.info, q)
+	risk, whole := dedup.Returning(l.info, q), l.wholeRisk(q)
 	v.Effects = risk.Effects
 	if !risk.Harmless {
 		v.WhyNoScan, v.WhyNotSelective = risk.Why, risk.Why

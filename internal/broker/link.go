@@ -62,6 +62,19 @@ func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, e
 	return l, nil
 }
 
+// openBriefly connects for requests that end with their context: the AMQP library waits for an answer for as long as the connection
+// lives. The caller calls done at the end, which closes the link.
+func (m *Mover) openBriefly(ctx context.Context, vhost, purpose, what string) (l *link, done func(), err error) {
+	if l, err = m.open(ctx, vhost, purpose, what); err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, l.abort)
+	return l, func() {
+		stop()
+		_ = l.close()
+	}, nil
+}
+
 func (l *link) handshake(vhost, purpose string) error {
 	if err := l.socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return err

@@ -166,6 +166,7 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("a look gives everything back in its place", b.peeks)
 	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
 	t.Run("what is parked is kept", b.parks)
+	t.Run("a queue that does not answer keeps nobody beyond their time", b.suspended)
 	t.Run("permissions are tried without touching a message", b.triesRights)
 	t.Run("failures say what to mend and no password", b.explains)
 }

@@ -24,16 +24,16 @@ func (m *Mover) DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) 
 		return dedup.Queue{}, err
 	}
 	what := fmt.Sprintf("declare the parking queue %s in vhost %s", quote(parking.Name), quote(parking.Vhost))
-	l, err := m.open(ctx, parking.Vhost, "move", what)
+	l, done, err := m.openBriefly(ctx, parking.Vhost, "move", what)
 	if err != nil {
 		return dedup.Queue{}, err
 	}
 	const durable, autoDelete, exclusive, noWait = true, false, false, false
 	_, err = l.channel.QueueDeclare(parking.Name, durable, autoDelete, exclusive, noWait, amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeClassic})
 	if err != nil {
-		err = l.fail(err)
+		err = l.fail(orEnd(ctx, err))
 	}
-	_ = l.close()
+	done()
 	if err != nil {
 		return dedup.Queue{}, err
 	}

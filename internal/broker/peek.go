@@ -26,9 +26,14 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 		return dedup.Peek{}, err
 	}
 	defer l.close()
-	ready, err := l.ready(queue)
+	stop := context.AfterFunc(ctx, l.abort)
+	ready, err := l.ready(ctx, queue)
 	if err != nil {
+		stop()
 		return dedup.Peek{}, err
+	}
+	if !stop() { // from here on it ends in order, so that what it holds goes back with one answer
+		return dedup.Peek{}, l.fail(ctx.Err())
 	}
 	described.Ready = &ready
 	version, _ := l.conn.Properties["version"].(string)
@@ -46,18 +51,18 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 // Ready returns how many messages of a queue are ready at this moment: what the management API says is up to 5 s old. It needs no
 // permission and touches no message.
 func (m *Mover) Ready(ctx context.Context, queue dedup.QueueRef) (int64, error) {
-	l, err := m.open(ctx, queue.Vhost, "peek", fmt.Sprintf("read the depth of queue %s of vhost %s", quote(queue.Name), quote(queue.Vhost)))
+	l, done, err := m.openBriefly(ctx, queue.Vhost, "peek", fmt.Sprintf("read the depth of queue %s of vhost %s", quote(queue.Name), quote(queue.Vhost)))
 	if err != nil {
 		return 0, err
 	}
-	defer l.close()
-	return l.ready(queue)
+	defer done()
+	return l.ready(ctx, queue)
 }
 
-func (l *link) ready(queue dedup.QueueRef) (int64, error) {
+func (l *link) ready(ctx context.Context, queue dedup.QueueRef) (int64, error) {
 	live, err := l.channel.QueueDeclarePassive(queue.Name, true, false, false, false, nil)
 	if err != nil {
-		return 0, l.fail(err)
+		return 0, l.fail(orEnd(ctx, err))
 	}
 	return int64(live.Messages), nil
 }

@@ -15,13 +15,11 @@ import (
 // asks to consume with a priority that is no number, which the broker denies after it has looked at the permission.
 func (m *Mover) MayTake(ctx context.Context, queue dedup.QueueRef) error {
 	what := fmt.Sprintf("see whether queue %s of vhost %s may be read", quote(queue.Name), quote(queue.Vhost))
-	l, err := m.open(ctx, queue.Vhost, "check", what)
+	l, done, err := m.openBriefly(ctx, queue.Vhost, "check", what)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	stop := context.AfterFunc(ctx, l.abort)
-	defer stop()
+	defer done()
 	const autoAck, exclusive, noLocal, noWait = false, false, false, false
 	_, err = l.channel.Consume(queue.Name, "", autoAck, exclusive, noLocal, noWait, amqp.Table{"x-priority": "none"})
 	var reply *amqp.Error

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -108,6 +109,7 @@ func TestRunsOnARealBroker(t *testing.T) {
 	t.Run("a full target takes what it can hold and no copy more", b.fullTarget)
 	t.Run("several targets in turns get what is theirs", b.severalTargets)
 	t.Run("a whole quorum queue is moved", b.movesQuorum)
+	t.Run("failures destroy nothing in a quorum queue that counts returns", b.destroysNothing)
 	t.Run("a dead-letter queue that is deleted under a run ends it", b.sourceDeleted)
 	t.Run("a missing permission stops the run and loses nothing", b.missingPermission)
 	t.Run("of two runs on one classic queue the second is told", b.twoRuns)
@@ -234,6 +236,53 @@ func (b *movingBroker) movesQuorum(t *testing.T) {
 	if extra := conserved(t, channel, "m", n, queue.Name, "from quorum"); extra != 0 {
 		t.Errorf("%d copies too many", extra)
 	}
+}
+
+// destroysNothing fails over and over at a queue with a delivery limit, until the run says that it must not be taken from again.
+func (b *movingBroker) destroysNothing(t *testing.T) {
+	channel := b.admin(t)
+	const n, limit = 100, dedup.MinDeliveryLimit
+	small := declare(t, channel, "three.dead", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(3)})
+	queue := declare(t, channel, "ten.dead", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(limit)})
+	declare(t, channel, "from ten", nil)
+	fill(t, channel, small.Name, "m", n)
+	fill(t, channel, queue.Name, "m", n)
+	run := func(queue dedup.QueueRef, limit int64) (requeue.Result, error) {
+		cfg := requeue.Config{Run: "again and again", Queue: queue, Limit: n, DeliveryLimit: limit}
+		return requeue.Run(t.Context(), engineEnds{b.mover}, cfg, undecided{}, func(context.Context, []requeue.Settled) error { return nil })
+	}
+	for range 4 {
+		if result, err := run(small, 3); err == nil || result.Stop != "" {
+			t.Errorf("a limit of 3 was accepted: %+v", result)
+		}
+	}
+	runs := 0
+	for stop := requeue.Stop(""); stop != requeue.StopFragile; runs++ {
+		result, _ := run(queue, limit)
+		if stop = result.Stop; stop != requeue.StopDecide && stop != requeue.StopFragile || runs > limit {
+			t.Fatalf("after %d runs: %+v", runs, result)
+		}
+	}
+	for _, q := range []dedup.QueueRef{small, queue} {
+		eventually(t, "all are back", func() bool { return depth(t, channel, q.Name) == n })
+	}
+	if runs < 4 {
+		t.Errorf("it gave up after %d runs", runs)
+	}
+	result := b.run(t, b.mover, queue, n, always("from ten"), func(c *requeue.Config) { c.DeliveryLimit = limit })
+	if result.Moved != n || result.Stop != requeue.StopLimit {
+		t.Errorf("%+v", result)
+	}
+	if extra := conserved(t, channel, "m", n, queue.Name, "from ten"); extra != 0 {
+		t.Errorf("%d copies too many", extra)
+	}
+}
+
+// undecided cannot say what becomes of a message.
+type undecided struct{}
+
+func (undecided) Decide(context.Context, []dedup.DeadLetter) ([]requeue.Decision, error) {
+	return nil, errors.New("the store is away")
 }
 
 func (b *movingBroker) sourceDeleted(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 	maxIdle   = time.Second
 )
 
-// A Source takes messages from one queue over a connection of its own. It holds each until it is acked or released, and gives
+// A Source takes messages from one queue over a connection of its own. It holds each until it is acked, and gives
 // back what it holds when it is closed. Its methods may be called at the same time; after an error other than that of a context
 // it is of no use.
 type Source struct {
@@ -197,14 +197,6 @@ func (s *Source) Ack(tag uint64) error {
 			return s.link.channel.Ack(tag, false)
 		}
 		return s.acks.add(tag)
-	})
-}
-
-// Release puts exactly this message back.
-func (s *Source) Release(tag uint64) error {
-	return s.settle(tag, func() error {
-		s.acks.skip(tag)
-		return s.link.channel.Nack(tag, false, true)
 	})
 }
 

@@ -35,6 +35,10 @@ func Returning(info BrokerInfo, q Queue) ReturnRisk {
 	return returningToClassic(q)
 }
 
+// MinDeliveryLimit is the least delivery limit of a quorum queue that messages are moved out of. Every failure in mid-run gives back a
+// few messages, and each return counts.
+const MinDeliveryLimit = 10
+
 // MovesWhole says whether a queue may be emptied into others, message by message: one is acked once it is confirmed elsewhere, and
 // goes back only when something fails.
 func MovesWhole(info BrokerInfo, q Queue) ReturnRisk {
@@ -45,13 +49,19 @@ func MovesWhole(info BrokerInfo, q Queue) ReturnRisk {
 	if q.Type != "quorum" || known && !limited {
 		return ReturnRisk{Harmless: true}
 	}
-	if !known {
+	major, _, _ := info.release()
+	switch {
+	case !known:
 		return refuseReturn("its delivery limit cannot be read, and a message that comes back after a failure could be destroyed by it")
-	}
-	// A run survives a lost connection and two failed targets before a message has come back three times.
-	const failures = 2
-	if limit <= failures {
-		return refuseReturn("its delivery limit is %d: a message that comes back after a failure would be destroyed", limit)
+	case major >= 4:
+		// A dead letter brings the count of the queue where it died, and can be beyond this limit before it was ever taken.
+		return refuseReturn("its delivery limit is %d, and on RabbitMQ %s a dead letter can be at it already, so that the first failure destroys it; "+
+			"set delivery-limit to -1 by a policy", limit, info.Version)
+	case limit < MinDeliveryLimit:
+		return refuseReturn("its delivery limit is %d: a message that comes back after a few failures would be destroyed; raise it to %d or more, or take it off",
+			limit, MinDeliveryLimit)
+	case q.setting("single-active-consumer") == true:
+		return refuseReturn("it has a delivery limit and a single active consumer: its messages must be taken one by one, and cannot be")
 	}
 	return ReturnRisk{Harmless: true, Effects: []string{fmt.Sprintf(
 		"A failure in mid-run gives back what is held, which counts against the delivery limit of %d.", limit)}}

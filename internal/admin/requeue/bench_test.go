@@ -34,9 +34,8 @@ func (s *instantSource) Next(context.Context) (dedup.Delivery, error) {
 	return dedup.Delivery{Message: s.message, Tag: uint64(s.left), Left: -1}, nil
 }
 
-func (*instantSource) Ack(uint64) error     { return nil }
-func (*instantSource) Release(uint64) error { return nil }
-func (*instantSource) Close() error         { return nil }
+func (*instantSource) Ack(uint64) error { return nil }
+func (*instantSource) Close() error     { return nil }
 
 type instantSink struct{ answers chan dedup.Answer }
 

@@ -200,17 +200,6 @@ func (s *multipleAckSource) Ack(tag uint64) error {
 	return nil
 }
 
-// Release puts back what has not been acked with another.
-func (s *multipleAckSource) Release(tag uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.held[tag] {
-		return nil
-	}
-	delete(s.held, tag)
-	return s.Source.Release(tag)
-}
-
 // autoRecovery opens a source again when it is lost, and acks on the new one what the old one had delivered.
 type autoRecovery struct{ requeue.Ends }
 
@@ -272,8 +261,7 @@ func (s *recoveringSource) Ack(tag uint64) error {
 	return err
 }
 
-func (s *recoveringSource) Release(tag uint64) error { return s.current().Release(tag) }
-func (s *recoveringSource) Close() error             { return s.current().Close() }
+func (s *recoveringSource) Close() error { return s.current().Close() }
 
 // oneConnection shares one connection: a broker in alarm that does not read what is published reads no acks either.
 type oneConnection struct {

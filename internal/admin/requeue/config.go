@@ -34,7 +34,9 @@ type Config struct {
 	// Uncounted leaves the count of requeues as it is, for moves that no consumer sees: into a parking queue and back.
 	Uncounted bool
 	// DeliveryLimit is how often the queue takes a message back before it destroys it, as a quorum queue with a delivery limit does;
-	// 0 when it takes it back for ever. A run stops at a message that has two returns left.
+	// 0 when it takes it back for ever. The least that a run touches is dedup.MinDeliveryLimit. With a limit messages are taken one by
+	// one, four at once at most, so that no more are given back; and a message that has two returns left goes by itself, and stops
+	// the run if it cannot be moved.
 	DeliveryLimit int64
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
@@ -69,6 +71,8 @@ type Timing struct {
 const (
 	maxWindow = 256
 	maxBatch  = 64
+	// countedWindow is the window, and the most messages that are left out, where each return counts.
+	countedWindow = 4
 )
 
 // withDefaults returns the configuration with every zero field set, or says what is wrong with it.
@@ -92,6 +96,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Reconnected == nil {
 		c.Reconnected = func() {}
 	}
+	if c.DeliveryLimit > 0 {
+		c.Single = true
+		c.Window, c.MaxHeld = min(c.Window, countedWindow), min(c.MaxHeld, countedWindow)
+	}
 	return c, c.validate()
 }
 
@@ -109,6 +117,8 @@ func (c Config) validate() error {
 	check(c.MaxHeld > 0 && c.MaxHeldBytes > 0, "the bounds of what is held must be more than 0")
 	check(min(c.MaxBlocked, c.MaxAge, c.MaxAway, c.Backoff, c.MaxBackoff, c.Linger, c.Drain) > 0, "no time may be negative")
 	check(c.MaxFailures > 0 && c.MaxFruitless > 0 && c.DeliveryLimit >= 0, "no bound of failures may be negative")
+	check(c.DeliveryLimit <= 0 || c.DeliveryLimit >= dedup.MinDeliveryLimit,
+		"the queue destroys what comes back more than %d times, and at least %d are needed", c.DeliveryLimit, dedup.MinDeliveryLimit)
 	return errors.Join(wrong...)
 }
 

@@ -38,6 +38,10 @@ var laws = []struct {
 		return unless(e.m.mostFlying <= e.Window, "%d of %d", e.m.mostFlying, e.Window)
 	}},
 	{"everything that was held is back", heldAtEnd},
+	{"no message is destroyed by returns", func(e ending) string {
+		gone := e.m.queues["dead"].destroyed
+		return unless(len(gone) == 0, "%v", gone)
+	}},
 	{"a run that ends well has moved all that it could", leftBehind},
 	{"order is kept", orderKept},
 	{"the figures agree with the broker", wrongFigures},
@@ -173,8 +177,8 @@ func heldAtEnd(e ending) string {
 		switch {
 		case !c.dead:
 			return "a connection is still open"
-		case c.source != nil && len(c.source.held) > 0:
-			return fmt.Sprintf("%d messages are still held", len(c.source.held))
+		case c.source != nil && len(c.source.held)+len(c.source.ahead) > 0:
+			return fmt.Sprintf("%d messages are still held", len(c.source.held)+len(c.source.ahead))
 		}
 	}
 	return ""

@@ -2,7 +2,6 @@ package requeue
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -20,6 +19,7 @@ const maxMotionBytes = 64 << 20
 type hand struct {
 	mu          sync.Mutex
 	held        map[uint64]grip
+	fragile     map[uint64]struct{}
 	motion      int
 	motionBytes int
 	window      int
@@ -36,6 +36,7 @@ type grip struct {
 func newHand(window, maxWindow int) *hand {
 	return &hand{
 		held:      map[uint64]grip{},
+		fragile:   map[uint64]struct{}{},
 		window:    min(window, maxWindow),
 		maxWindow: maxWindow,
 		room:      make(chan struct{}, 1),
@@ -77,6 +78,7 @@ func (h *hand) drop(tag uint64) {
 	defer h.mu.Unlock()
 	h.leaveMotion(h.held[tag])
 	delete(h.held, tag)
+	delete(h.fragile, tag)
 	h.window = min(h.window+1, h.maxWindow)
 }
 
@@ -116,14 +118,40 @@ func (h *hand) oldest() (taken time.Time, ok bool) {
 	return taken, ok
 }
 
-// tags returns every message in hand in the order in which they were delivered.
-func (h *hand) tags() []uint64 {
+// alone waits until the message that was taken last is the only one in motion, and lets no other beside one from then on. Its queue
+// would destroy that message if it came back a few more times; oneFragile says whether such a message is still in hand.
+func (h *hand) alone(ctx context.Context, tag uint64) error {
+	h.mu.Lock()
+	h.window, h.maxWindow = 1, 1
+	h.fragile[tag] = struct{}{}
+	h.mu.Unlock()
+	for h.moving() > 1 {
+		select {
+		case <-h.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (h *hand) moving() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	tags := make([]uint64, 0, len(h.held))
-	for tag := range h.held {
-		tags = append(tags, tag)
-	}
-	slices.Sort(tags)
-	return tags
+	return h.motion
+}
+
+// isFragile reports whether a message is one that was let go on alone.
+func (h *hand) isFragile(tag uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, fragile := h.fragile[tag]
+	return fragile
+}
+
+// oneFragile reports whether a message that was let go on alone has not moved.
+func (h *hand) oneFragile() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.fragile) > 0
 }

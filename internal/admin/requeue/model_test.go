@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -57,12 +58,28 @@ type modelQueue struct {
 	consumed []string
 	bounces  string
 	arrived  []string // ids in the order of their arrival
+	// limit is the delivery limit of a quorum queue: what is returned more often is destroyed; 0 for none.
+	limit     int64
+	destroyed []string
+	returns   int // how many were returned in all
 }
 
 type modelMessage struct {
 	id       string
 	position int64
 	message  dedup.Message
+	returns  int64
+}
+
+// counted is the message as it is delivered, with how often it was returned.
+func (msg *modelMessage) counted() dedup.Message {
+	if msg.returns == 0 {
+		return msg.message
+	}
+	m := msg.message
+	m.Headers = maps.Clone(m.Headers)
+	m.Headers["x-delivery-count"] = msg.returns
+	return m
 }
 
 // A fault happens when the broker has been called as often as at says.
@@ -104,9 +121,19 @@ func (q *modelQueue) push(id string, msg dedup.Message) {
 	q.ready = append(q.ready, &modelMessage{id: id, position: q.next, message: msg})
 }
 
-// putBack returns messages to their places.
+// putBack returns messages to their places, unless their queue counts that and has had enough.
 func (q *modelQueue) putBack(messages ...*modelMessage) {
-	q.ready = append(q.ready, messages...)
+	for _, msg := range messages {
+		q.returns++
+		if q.limit > 0 {
+			msg.returns++
+		}
+		if q.limit > 0 && msg.returns > q.limit {
+			q.destroyed = append(q.destroyed, msg.id)
+			continue
+		}
+		q.ready = append(q.ready, msg)
+	}
 	slices.SortFunc(q.ready, func(a, b *modelMessage) int { return cmp.Compare(a.position, b.position) })
 }
 

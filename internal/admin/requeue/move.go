@@ -127,6 +127,8 @@ func (p *pass) failed(it item, outcome Outcome, text string) {
 	target := it.decision.Target
 	p.failing[target]++
 	switch {
+	case p.hand.isFragile(it.tag):
+		p.drain(StopFragile, "", nil)
 	case p.failing[target] >= p.MaxFailures:
 		p.drain(StopTarget, fmt.Sprintf("queue %q took none of the last %d messages: %s", target, p.failing[target], text), nil)
 	case p.result.failed() >= int64(p.maxFailed()):
@@ -140,6 +142,8 @@ func (p *pass) keep(it item) {
 	p.leftBytes += int64(it.bytes)
 	p.record(it, it.outcome, it.text)
 	switch {
+	case p.hand.isFragile(it.tag):
+		p.drain(StopFragile, "", nil)
 	case it.outcome == Bounced:
 		p.drain(StopBounced, "", nil)
 	case p.result.kept() >= int64(p.maxLeft()), p.leftBytes >= p.MaxHeldBytes:

@@ -107,7 +107,7 @@ func (p *pass) run(ctx context.Context) {
 	p.putBack()
 }
 
-// putBack ends the pass: what has no answer is not known, and all that has not moved goes back, in the order in which it came.
+// putBack ends the pass: what has no answer is not known, and all that has not moved goes back.
 func (p *pass) putBack() {
 	for _, it := range p.flying {
 		p.record(it, Unknown, "it was published, and no answer came: it may be at its target as well")
@@ -118,23 +118,31 @@ func (p *pass) putBack() {
 		p.ackLost = true
 		_ = p.source.Close() // who waits for it wakes up; whatever it held is in the queue again
 	}
-	p.stages.Wait()
-	if !p.sourceLost {
-		p.release()
+	if overdue := p.endStages(); overdue {
+		p.ackLost = true
+	} else if !p.sourceLost {
+		// All at once, and after the consumer has ended: what is put back one by one comes straight back to it, and counts as
+		// returned again. Only a close in order says that the broker has read the last acks.
+		p.ackLost = p.source.Close() != nil
 	}
 	_ = p.sink.Close()
 	p.ear.Wait()
 }
 
-// release puts everything in hand back and closes the source. Only a close in order says that the broker has read the last acks.
-func (p *pass) release() {
-	var err error
-	for _, tag := range p.hand.tags() {
-		if err = p.source.Release(tag); err != nil {
-			break
-		}
+// endStages waits for the stages, which have been told to end. A source that still waits for its broker is given up after a while: what
+// a broker does not answer knows of no context.
+func (p *pass) endStages() (overdue bool) {
+	closed := make(chan struct{})
+	guard := time.AfterFunc(p.Drain, func() {
+		defer close(closed)
+		_ = p.source.Close()
+	})
+	p.stages.Wait()
+	if guard.Stop() {
+		return false
 	}
-	p.ackLost = errors.Join(err, p.source.Close()) != nil
+	<-closed
+	return true
 }
 
 // suspect names the message that a lost connection may be due to, when there was but one on its way.

@@ -30,12 +30,13 @@ type Taking struct {
 // goroutines. After an error of any method the source is of no use any more: whatever it held is in the queue again. Two errors of
 // Next are none in this sense: io.EOF, and that of its context.
 type Source interface {
-	// Next returns the next message; io.EOF when the queue has none ready, and the error of ctx when that ends first.
+	// Next returns the next message; io.EOF when the queue has none ready, and the error of ctx when that ends while it waits for
+	// one. While it waits for an answer of the broker, Close alone ends it.
 	Next(ctx context.Context) (dedup.Delivery, error)
 	// Ack takes exactly this message out of the queue.
 	Ack(tag uint64) error
-	// Release puts exactly this message back.
-	Release(tag uint64) error
+	// Close puts back at once all that was not acked, what was sent ahead too, and ends the connection. Only without an error is it
+	// known that the broker has read every ack.
 	io.Closer
 }
 

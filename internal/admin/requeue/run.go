@@ -78,6 +78,9 @@ func (r *runner) run(ctx context.Context) {
 		r.result.Counts = Counts{Moved: r.result.Moved, Repeated: r.result.Repeated} // what else was counted has gone back, and is taken again
 		p := newPass(r, source, sink)
 		p.run(ctx)
+		if p.hand.oneFragile() {
+			r.fragile(p)
+		}
 		switch {
 		case r.result.Stop != "":
 		case p.lost != nil:
@@ -100,6 +103,19 @@ func (r *runner) stop(why Stop, text string, err error) {
 		text = why.Text()
 	}
 	r.result.Stop, r.result.Text, r.err = why, text, err
+}
+
+// fragile stops the run whatever else it ended by, because a message is back that its queue would soon destroy: nobody may take it
+// again for the asking.
+func (r *runner) fragile(p *pass) {
+	text := StopFragile.Text()
+	switch {
+	case r.result.Stop != "" && r.result.Stop != StopFragile:
+		text += "; and " + r.result.Text
+	case p.lost != nil:
+		text += "; and the connection has ended: " + p.lost.Error()
+	}
+	r.result.Stop, r.result.Text = StopFragile, text
 }
 
 // afterLoss gets ready for the next connection, or stops the run when none lasts.

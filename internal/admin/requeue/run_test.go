@@ -268,17 +268,113 @@ func TestMessagesThatAreLeftOutAreHeldWithinBounds(t *testing.T) {
 	}
 }
 
-func TestAQueueThatDestroysWhatComesBackIsLeftInTime(t *testing.T) {
+// TestFailuresDestroyNothingWhereReturnsCount takes a queue that destroys what comes back more than 10 times, and fails until it is told
+// to stop for good.
+func TestFailuresDestroyNothingWhereReturnsCount(t *testing.T) {
+	notNow := deciderFunc(func(context.Context, []dedup.DeadLetter) ([]requeue.Decision, error) {
+		return nil, errors.New("the store is away")
+	})
+	missing := deciderFunc(func(_ context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+		return slices.Repeat([]requeue.Decision{{Target: "missing"}}, len(l)), nil
+	})
+	leave := deciderFunc(func(_ context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+		return slices.Repeat([]requeue.Decision{{Why: "left out"}}, len(l)), nil
+	})
+	for name, d := range map[string]requeue.Decider{"nobody decides": notNow, "the target is missing": missing, "all are left out": leave} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(100)
+				dead := tr.m.queues["dead"]
+				dead.limit, tr.cfg.DeliveryLimit, tr.cfg.Window, tr.decider = 10, 10, 0, d
+				runs := 0
+				for stop := requeue.Stop(""); stop != requeue.StopFragile; runs++ {
+					result, _ := tr.run()
+					if stop = result.Stop; runs > 20 || dead.returns > 6*(runs+1) {
+						t.Fatalf("%d returns in %d runs, the last ended as %+v", dead.returns, runs+1, result)
+					}
+				}
+				if len(dead.destroyed) > 0 || tr.depth("dead") != 100 {
+					t.Errorf("%v were destroyed, %d are left", dead.destroyed, tr.depth("dead"))
+				}
+				tr.decider = decider{}
+				if result := tr.mustStop(t, requeue.StopLimit); result.Moved != 100 || tr.depth("a") != 100 {
+					t.Errorf("what is fragile did not go on by itself: %+v", result)
+				}
+			})
+		})
+	}
+}
+
+func TestAFragileMessageThatIsBackStopsTheRunWhateverElseEndedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(10)
-		tr.m.queues["dead"].ready[4].message.Headers["x-delivery-count"] = int64(3)
-		tr.cfg.DeliveryLimit = 5
-		if result := tr.mustStop(t, requeue.StopFragile); result.Moved > 4 || tr.depth("dead") < 6 {
+		dead := tr.m.queues["dead"]
+		dead.limit, tr.cfg.DeliveryLimit = 10, 10
+		dead.ready[4].returns = 8
+		ctx, cancel := context.WithCancel(t.Context())
+		tr.ctx = ctx
+		tr.decider = deciderFunc(func(ctx context.Context, l []dedup.DeadLetter) ([]requeue.Decision, error) {
+			if slices.ContainsFunc(l, func(l dedup.DeadLetter) bool { return l.MessageID == "m4" }) {
+				cancel()
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return decider{}.Decide(ctx, l)
+		})
+		result := tr.mustStop(t, requeue.StopFragile)
+		if result.Moved != 4 || !strings.Contains(result.Text, "it was told to stop") || tr.depth("dead") != 6 {
 			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
 		}
-		tr.cfg.DeliveryLimit, tr.cfg.Limit = 6, int64(tr.depth("dead"))
-		if result := tr.mustStop(t, requeue.StopLimit); tr.depth("dead") != 0 {
-			t.Errorf("%+v, %d are left", result, tr.depth("dead"))
+	})
+}
+
+// deafSource stops answering after some messages, and hears nothing but its close.
+type deafSource struct {
+	requeue.Source
+	left   int
+	closed chan struct{}
+}
+
+func (s *deafSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	if s.left--; s.left >= 0 {
+		return s.Source.Next(ctx)
+	}
+	<-s.closed
+	return dedup.Delivery{}, errClosed
+}
+
+func (s *deafSource) Close() error {
+	close(s.closed)
+	return s.Source.Close()
+}
+
+// endsFunc opens its sources by a function.
+type endsFunc struct {
+	requeue.Ends
+	source func(requeue.Source) requeue.Source
+}
+
+func (e endsFunc) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	source, err := e.Ends.Source(ctx, queue, take)
+	if err != nil {
+		return nil, err
+	}
+	return e.source(source), nil
+}
+
+func TestARunEndsInTimeThoughItsSourceDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(10)
+		tr.ends = endsFunc{tr.ends, func(s requeue.Source) requeue.Source {
+			return &deafSource{Source: s, left: 3, closed: make(chan struct{})}
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		tr.ctx = ctx
+		began := time.Now()
+		result := tr.mustStop(t, requeue.StopCancelled)
+		if took := time.Since(began); took > 80*time.Second || result.Moved != 3 || !strings.Contains(result.Text, "may be in the queue as well") {
+			t.Errorf("after %s: %+v", took, result)
 		}
 	})
 }
@@ -307,6 +403,7 @@ func TestAConfigurationIsCheckedBeforeAnythingIsTouched(t *testing.T) {
 		"a window too wide":  func(c *requeue.Config) { c.Window = 257 },
 		"a negative window":  func(c *requeue.Config) { c.Window = -1 },
 		"a negative rate":    func(c *requeue.Config) { c.Rate = -1 },
+		"a limit of 9":       func(c *requeue.Config) { c.DeliveryLimit = 9 },
 		"a negative backoff": func(c *requeue.Config) { c.Backoff = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ type scenario struct {
 	Window  int
 	Single  bool
 	Rate    float64
+	Limit   int64 // the delivery limit of the dead-letter queue; 0 for none
 	Faults  []fault
 	// NewName gives a run another name when it goes on after a kill.
 	NewName bool
@@ -33,6 +34,8 @@ type letter struct {
 	Leave  bool
 	CC     bool // it asks for a copy in the queue "side"
 	Times  int  // how often it was requeued before
+	// Returned is how often it was returned to a queue that counts, before; at most 5 of 10.
+	Returned int
 }
 
 // fullAt is how many messages a target that is full takes.
@@ -46,14 +49,16 @@ func scenarios() *rapid.Generator[scenario] {
 			Single:  rapid.Bool().Draw(t, "single"),
 			Rate:    rapid.SampledFrom([]float64{0, 0, 0, 50}).Draw(t, "rate"),
 			NewName: rapid.Bool().Draw(t, "new name"),
+			Limit:   rapid.SampledFrom([]int64{0, 0, 0, 0, 10}).Draw(t, "delivery limit"),
 			Targets: map[string]string{},
 		}
 		s.Letters = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) letter {
 			return letter{
-				Target: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "target"),
-				Leave:  rapid.IntRange(0, 9).Draw(t, "leave") == 0,
-				CC:     rapid.IntRange(0, 4).Draw(t, "cc") == 0,
-				Times:  rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2, 3}).Draw(t, "times"),
+				Target:   rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "target"),
+				Leave:    rapid.IntRange(0, 9).Draw(t, "leave") == 0,
+				CC:       rapid.IntRange(0, 4).Draw(t, "cc") == 0,
+				Times:    rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2, 3}).Draw(t, "times"),
+				Returned: rapid.IntRange(0, 5).Draw(t, "returned"),
 			}
 		}), 1, 40).Draw(t, "letters")
 		kinds := []string{"open", "open", "open", "consumed", "consumed", "missing", "full", "bounces"}
@@ -126,7 +131,7 @@ func seedMessage(id, target string) dedup.Message {
 }
 
 func (s scenario) fill(m *model) {
-	dead := &modelQueue{name: "dead"}
+	dead := &modelQueue{name: "dead", limit: s.Limit}
 	m.addQueue(dead)
 	m.addQueue(&modelQueue{name: "side"})
 	for target, kind := range s.Targets {
@@ -156,6 +161,7 @@ func (s scenario) fill(m *model) {
 			msg.Headers[dedup.HeaderRequeueCount] = int64(l.Times)
 		}
 		dead.push(id, msg)
+		dead.ready[i].returns = min(s.Limit, int64(l.Returned)) // by others, before
 	}
 }
 
@@ -196,7 +202,7 @@ func (s scenario) play(t *testing.T, breaking func(requeue.Ends) requeue.Ends) e
 			e.settled = nil
 			cfg := requeue.Config{
 				Run: name, Queue: dedup.QueueRef{Vhost: "/", Name: "dead"}, Limit: int64(e.m.depth("dead")),
-				Window: s.Window, Single: s.Single, Rate: s.Rate,
+				Window: s.Window, Single: s.Single, Rate: s.Rate, DeliveryLimit: s.Limit,
 			}
 			var ends requeue.Ends = modelEnds{e.m}
 			if breaking != nil {

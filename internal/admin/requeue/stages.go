@@ -20,8 +20,8 @@ func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 		if !ok {
 			return
 		}
-		if p.DeliveryLimit > 0 && dedup.Returns(d.Headers) >= p.DeliveryLimit-2 {
-			p.halts <- halt{stop: StopFragile}
+		// Such a message is safest elsewhere: it goes on by itself, and the run stops if it cannot.
+		if p.DeliveryLimit > 0 && dedup.Returns(d.Headers) >= p.DeliveryLimit-2 && p.hand.alone(ctx, d.Tag) != nil {
 			return
 		}
 		letter := dedup.NewDeadLetter(p.Queue, d.Message)

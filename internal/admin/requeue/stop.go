@@ -3,7 +3,8 @@ package requeue
 // A Stop is why a run ended.
 type Stop string
 
-// The reasons. After all but StopLimit and StopEmpty there may be more to move, and Run may be called again with the same name.
+// The reasons. After all but StopLimit and StopEmpty there may be more to move; after all but StopFragile Run may be called again
+// with the same name, which does what the reason was no good unless that was mended.
 const (
 	// StopLimit: as many messages were taken as were ready when it began. StopEmpty: the queue has no more.
 	StopLimit Stop = "limit"
@@ -20,7 +21,8 @@ const (
 	StopBlocked Stop = "blocked"
 	// StopAge: a message has been in hand for so long that the broker would soon take it away.
 	StopAge Stop = "age"
-	// StopFragile: the queue would destroy a message that comes back a few more times.
+	// StopFragile: the queue would destroy a message that comes back a few more times, and it could not be moved. Run must not be
+	// called again before the queue's delivery limit was raised.
 	StopFragile Stop = "fragile"
 	// StopDecide: nobody could say what becomes of the messages. StopReport: nobody could take down what became of them.
 	StopDecide Stop = "decide"
@@ -49,7 +51,7 @@ func (s Stop) Text() string {
 	case StopAge:
 		return "a message has been held for so long that the broker would soon take it away"
 	case StopFragile:
-		return "the queue would destroy a message if it came back a few more times"
+		return "a message could not be moved that its queue destroys if it comes back a few more times; raise the delivery limit of the queue before more is moved out of it"
 	case StopDecide:
 		return "it could not be decided what becomes of the messages"
 	case StopReport:
