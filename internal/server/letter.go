@@ -144,6 +144,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 		add("Business key", templates.Plain(l.Marker.BusinessKey, keyLimit).Short)
 	}
 	add("Goes back to", templates.Plain(l.Target, keyLimit).Short)
+	add("Because", templates.Sentence(l.TargetNote).Short)
 	if l.Target == "" {
 		add("Goes back to", "nowhere: "+templates.Sentence(cmp.Or(l.NoTarget, "its death history does not say")).Short)
 	}

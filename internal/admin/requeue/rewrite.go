@@ -79,16 +79,10 @@ func (r rewriter) sign(headers map[string]any, letter dedup.DeadLetter, now time
 	signDeaths(headers, letter)
 }
 
-// signDeaths keeps the deaths that are in the letter's own header, and behind them those from before it was last requeued.
+// signDeaths keeps the deaths of a letter: the broker's, and behind them those from before it was last requeued.
 func signDeaths(headers map[string]any, letter dedup.DeadLetter) {
-	kept, _ := letter.Headers[dedup.HeaderOriginalDeath].(string)
-	before := dedup.DecodeDeaths(kept)
-	var since []dedup.Death
-	if letter.Headers[dedup.HeaderDeaths] != nil || letter.Headers[dedup.HeaderFirstDeathQueue] != nil {
-		since = letter.Deaths // else it has not died since
-	}
 	delete(headers, dedup.HeaderOriginalDeath)
-	if text := dedup.EncodeDeaths(slices.Concat(since, before)); text != "" {
+	if text := dedup.EncodeDeaths(letter.Deaths); text != "" {
 		headers[dedup.HeaderOriginalDeath] = text
 	}
 }
