@@ -152,7 +152,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	state := j.job.State
 	j.mu.Unlock()
 	cfg := requeue.Config{
-		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single,
+		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single, MaxRequeues: guardedAt,
 		Waiting:     func(why string) { j.waiting(state, why) },
 		Reconnected: decider.reconnected,
 	}

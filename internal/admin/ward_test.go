@@ -221,10 +221,15 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 		settled := make([]requeue.Settled, len(batch))
 		for i, d := range decisions {
 			settled[i] = requeue.Settled{Seq: taken, Ref: letters[i].Ref, MessageID: batch[i].MessageID, Decision: d, Outcome: requeue.Left, At: w.clock.Now()}
-			if d.Target == "" {
+			switch {
+			case d.Target == "":
 				kept = append(kept, batch[i])
 				r.Left++
-			} else {
+			case cfg.MaxRequeues > 0 && dedup.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
+				kept = append(kept, batch[i])
+				settled[i].Outcome = requeue.Guarded
+				r.Guarded++
+			default:
 				settled[i].Outcome = requeue.Moved
 				r.Moved++
 				w.put(d.Target, batch[i], cfg.Run)
