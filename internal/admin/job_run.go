@@ -261,9 +261,10 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, d.deps.Now(), 0
 	j.mu.Unlock()
 	d.edits.drop(j.plan.ID)
-	if err := j.save(context.Background()); err != nil {
+	kept := j.save(context.Background())
+	if kept != nil {
 		d.owe(j)
-		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", err)
+		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
 	}
 	e := j.entry
 	e.Detail = j.snapshot().Counts.words()
@@ -282,5 +283,7 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	ctx, cancel := writing(context.Background())
 	defer cancel()
 	d.deps.Gate.close(ctx, e, phase)
-	d.judgeLater(j.job.ID)
+	if kept == nil { // else it is judged once its end is written
+		d.judgeLater(j.job.ID)
+	}
 }
