@@ -162,6 +162,11 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if err := j.line.spare(ctx, &cfg); err != nil {
 		return requeue.Result{Stop: requeue.StopConnection, Text: "the queue cannot be read before messages are taken out of it"}, err
 	}
+	leave, err := d.queues.enter(ctx, p.Broker, j.source())
+	if err != nil {
+		return requeue.Result{Stop: requeue.StopCancelled}, err
+	}
+	defer leave()
 	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
 	})
@@ -187,6 +192,17 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 		cfg.MaxHeld = int(min(max(1, *room), MaxScan))
 	}
 	return nil
+}
+
+// missed says how many of the messages that were ready when the job began it never saw; empty when it saw all.
+func (j *liveJob) missed() string {
+	job := j.snapshot()
+	c := job.Counts
+	n := job.Limit - c.Moved - c.Left - c.Bounced - c.Guarded - c.Returned - c.Rejected - c.Unknown
+	if n <= 0 || job.Resumed > 0 { // what was moved in the last moment of an earlier run is not counted
+		return ""
+	}
+	return fmt.Sprintf("the queue had no more: %s of %d that were ready when it began had been taken or had expired meanwhile", plural(int(n), "message"), job.Limit)
 }
 
 // spent reports whether the job has moved as many messages as it may.
@@ -224,8 +240,10 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 		return ending{}
 	}
 	switch r.Stop {
-	case requeue.StopLimit, requeue.StopEmpty:
+	case requeue.StopLimit:
 		return ending{JobDone, ""}
+	case requeue.StopEmpty:
+		return ending{JobDone, j.missed()}
 	case requeue.StopBounced:
 		return ending{JobDone, r.Text}
 	case requeue.StopBlocked, requeue.StopConnection, requeue.StopAge:
