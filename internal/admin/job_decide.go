@@ -95,7 +95,7 @@ func (d *decider) settled(s requeue.Settled) fact {
 	} else {
 		delete(d.facts, s.Ref)
 	}
-	if s.Decision.Target == "" {
+	if s.Decision.Target == "" || s.Outcome == requeue.Guarded { // done with when it was decided on
 		return f
 	}
 	d.back(s.Ref)
@@ -199,7 +199,7 @@ func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeu
 		}
 		decisions[i] = d.one(&letters[i])
 		marker := letters[i].Marker
-		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" {
+		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" && !d.guarded(&letters[i]) {
 			clear, marker = append(clear, i), nil
 		}
 		d.note(letters[i], marker, false)
@@ -208,6 +208,9 @@ func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeu
 		return nil, err
 	}
 	for i := range decisions {
+		if selected[i] && d.guarded(&letters[i]) && decisions[i].Target != "" {
+			d.handled(letters[i].Ref)
+		}
 		if selected[i] && decisions[i].Target == "" && decisions[i].Why != afterFirst && decisions[i].Why != beyondMost {
 			d.handled(letters[i].Ref)
 		}
@@ -334,6 +337,9 @@ func (d *decider) one(l *Letter) requeue.Decision {
 	if target == "" {
 		return requeue.Decision{Why: l.NoTarget}
 	}
+	if d.guarded(l) {
+		return requeue.Decision{Target: target} // the run keeps it, and says so
+	}
 	if d.most > 0 && d.sent+d.sending >= d.most {
 		return requeue.Decision{Why: d.beyond()}
 	}
@@ -344,6 +350,11 @@ func (d *decider) one(l *Letter) requeue.Decision {
 		decision.Message = &j.edited.message
 	}
 	return decision
+}
+
+// guarded reports whether the run keeps a message whatever is decided, because it was requeued too often.
+func (d *decider) guarded(l *Letter) bool {
+	return d.job.plan.Request.Do == Requeue && l.Requeues >= guardedAt
 }
 
 func (d *decider) beyond() string {

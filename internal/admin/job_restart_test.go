@@ -2,8 +2,11 @@ package admin_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 )
@@ -87,5 +90,45 @@ func TestOfTwoWhoLetAJobGoOnAtOnceOneDoes(t *testing.T) {
 	}
 	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 40 {
 		t.Errorf("%+v", job.Counts)
+	}
+}
+
+// A stutteringJournal refuses to keep a job so many times, and tells when it was asked for jobs that were not judged.
+type stutteringJournal struct {
+	admin.JobJournal
+	refusals atomic.Int64
+	asked    chan struct{}
+	once     sync.Once
+}
+
+func (s *stutteringJournal) SaveJob(ctx context.Context, j admin.Job, items []admin.JobItem) error {
+	if s.refusals.Add(-1) >= 0 {
+		return errors.New("disk full")
+	}
+	return s.JobJournal.SaveJob(ctx, j, items)
+}
+
+func (s *stutteringJournal) UnjudgedJobs(ctx context.Context, since time.Time) ([]string, error) {
+	defer s.once.Do(func() { close(s.asked) })
+	return s.JobJournal.UnjudgedJobs(ctx, since)
+}
+
+func TestAJobWhoseEndIsWrittenLaterIsJudgedThen(t *testing.T) {
+	journal := &stutteringJournal{asked: make(chan struct{})}
+	w := newWard(t, func(d *admin.DeadLettersDeps) { journal.JobJournal, d.Journal = d.Journal, journal })
+	must(t, w.Close(context.Background()))
+	w.reopen(t)
+	<-journal.asked
+	w.die(numbered("late", 20)...)
+	batches := 0
+	w.each = func(context.Context) {
+		w.clock.advance(time.Second)
+		if batches++; batches == 2 {
+			journal.refusals.Store(2) // the progress, and then the end
+		}
+	}
+	id := w.begin(t, admin.MoveRequest{Whole: true})
+	if job := w.until(t, id, func(j admin.Job) bool { return j.Aftermath != nil }); job.State != admin.JobStopped {
+		t.Errorf("%s %q", job.State, job.Why)
 	}
 }

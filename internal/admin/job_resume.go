@@ -102,6 +102,9 @@ func (d *DeadLetters) settleOwed(ctx context.Context) error {
 		d.mu.Lock()
 		delete(d.owed, j.job.ID)
 		d.mu.Unlock()
+		if j.snapshot().State.Final() {
+			d.judgeLater(j.job.ID)
+		}
 	}
 	return errors.Join(errs...)
 }

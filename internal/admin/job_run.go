@@ -152,7 +152,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	state := j.job.State
 	j.mu.Unlock()
 	cfg := requeue.Config{
-		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single,
+		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single, MaxRequeues: guardedAt,
 		Waiting:     func(why string) { j.waiting(state, why) },
 		Reconnected: decider.reconnected,
 	}
@@ -162,6 +162,11 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if err := j.line.spare(ctx, &cfg); err != nil {
 		return requeue.Result{Stop: requeue.StopConnection, Text: "the queue cannot be read before messages are taken out of it"}, err
 	}
+	leave, err := d.queues.enter(ctx, p.Broker, j.source())
+	if err != nil {
+		return requeue.Result{Stop: requeue.StopCancelled}, err
+	}
+	defer leave()
 	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
 	})
@@ -195,6 +200,17 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 		cfg.MaxHeld = int(min(max(1, *room), MaxScan))
 	}
 	return nil
+}
+
+// missed says how many of the messages that were ready when the job began it never saw; empty when it saw all.
+func (j *liveJob) missed() string {
+	job := j.snapshot()
+	c := job.Counts
+	n := job.Limit - c.Moved - c.Left - c.Bounced - c.Guarded - c.Returned - c.Rejected - c.Unknown
+	if n <= 0 || job.Resumed > 0 { // what was moved in the last moment of an earlier run is not counted
+		return ""
+	}
+	return fmt.Sprintf("the queue had no more: %s of %d that were ready when it began had been taken or had expired meanwhile", plural(int(n), "message"), job.Limit)
 }
 
 // spent reports whether the job has moved as many messages as it may.
@@ -232,8 +248,10 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 		return ending{}
 	}
 	switch r.Stop {
-	case requeue.StopLimit, requeue.StopEmpty:
+	case requeue.StopLimit:
 		return ending{JobDone, ""}
+	case requeue.StopEmpty:
+		return ending{JobDone, j.missed()}
 	case requeue.StopBounced:
 		return ending{JobDone, r.Text}
 	case requeue.StopBlocked, requeue.StopConnection, requeue.StopAge:
@@ -269,9 +287,10 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, d.deps.Now(), 0
 	j.mu.Unlock()
 	d.edits.drop(j.plan.ID)
-	if err := j.save(context.Background()); err != nil {
+	kept := j.save(context.Background())
+	if kept != nil {
 		d.owe(j)
-		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", err)
+		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
 	}
 	e := j.entry
 	e.Detail = j.snapshot().Counts.words()
@@ -290,5 +309,7 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	ctx, cancel := writing(context.Background())
 	defer cancel()
 	d.deps.Gate.close(ctx, e, phase)
-	d.judgeLater(j.job.ID)
+	if kept == nil { // else it is judged once its end is written
+		d.judgeLater(j.job.ID)
+	}
 }

@@ -82,7 +82,7 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 		}
 		j.edited = &edited
 	}
-	q, err := l.source(ctx)
+	q, err := d.source(ctx, l)
 	if err != nil {
 		return nil, err
 	}

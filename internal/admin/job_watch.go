@@ -216,6 +216,12 @@ func (d *DeadLetters) cameBack(ctx context.Context, j *liveJob) back {
 	}
 	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
 	defer cancel()
+	leave, err := d.queues.enter(ctx, j.plan.Broker, j.source())
+	if err != nil {
+		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
+		return b
+	}
+	defer leave()
 	peek, err := j.line.broker.Mover.Peek(ctx, j.source(), maxBackPeek, MaxScanBytes)
 	if err != nil || peek.Short != "" {
 		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)

@@ -210,7 +210,7 @@ type planning struct {
 
 func (pl *planning) make(ctx context.Context, who Caller) error {
 	var err error
-	if pl.queue, err = pl.line.source(ctx); err != nil {
+	if pl.queue, err = pl.letters.source(ctx, pl.line); err != nil {
 		return err
 	}
 	pl.risk = dedup.Returning(pl.line.info, pl.queue)

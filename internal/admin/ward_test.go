@@ -39,6 +39,8 @@ type ward struct {
 	markers map[string]dedup.State
 	// attempts is how often each message has failed, as its marker tells.
 	attempts int64
+	// looking is called while a look holds messages, outside the lock.
+	looking func()
 	// each is called after each batch of a run, outside the lock.
 	each func(context.Context)
 }
@@ -142,6 +144,13 @@ func (w *ward) described(ref dedup.QueueRef) (dedup.Queue, error) {
 }
 
 func (w *ward) Peek(_ context.Context, ref dedup.QueueRef, limit int, _ int64) (dedup.Peek, error) {
+	if w.looking != nil {
+		held := w.take(ref.Name, limit)
+		w.looking()
+		w.mu.Lock()
+		w.queues[ref.Name] = append(held, w.queues[ref.Name]...)
+		w.mu.Unlock()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.queues[ref.Name]
@@ -221,10 +230,15 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 		settled := make([]requeue.Settled, len(batch))
 		for i, d := range decisions {
 			settled[i] = requeue.Settled{Seq: taken, Ref: letters[i].Ref, MessageID: batch[i].MessageID, Decision: d, Outcome: requeue.Left, At: w.clock.Now()}
-			if d.Target == "" {
+			switch {
+			case d.Target == "":
 				kept = append(kept, batch[i])
 				r.Left++
-			} else {
+			case cfg.MaxRequeues > 0 && dedup.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
+				kept = append(kept, batch[i])
+				settled[i].Outcome = requeue.Guarded
+				r.Guarded++
+			default:
 				settled[i].Outcome = requeue.Moved
 				r.Moved++
 				w.put(d.Target, batch[i], cfg.Run)

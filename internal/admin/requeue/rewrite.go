@@ -3,7 +3,6 @@ package requeue
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
