@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -36,16 +35,8 @@ func editLost() error {
 }
 
 // LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
-// copies of the message elsewhere (https://www.rabbitmq.com/docs/sender-selected).
-func LockedHeader(name string) bool {
-	lower := strings.ToLower(name)
-	for _, prefix := range []string{"dedup-", "x-death", "x-first-death-", "x-last-death-", "x-opt-"} {
-		if strings.HasPrefix(lower, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{"cc", "bcc", "x-delivery-count", "x-acquired-count"}, lower)
-}
+// copies of the message elsewhere.
+func LockedHeader(name string) bool { return dedup.OwnHeader(name) || dedup.BrokerHeader(name) }
 
 // edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
 func (pl *planning) edit(ctx context.Context) error {

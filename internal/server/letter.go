@@ -244,17 +244,11 @@ func sortedHeaders(headers map[string]any) []string {
 	return names
 }
 
-// ownedHeader reports whether the broker or this dashboard writes a header.
-func ownedHeader(name string) bool {
-	return name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-") || strings.HasPrefix(name, "x-opt-") || strings.HasPrefix(name, "dedup-") ||
-		name == "x-delivery-count" || name == "x-acquired-count" || name == "CC" || name == "BCC"
-}
-
 func headerRule(name string) string {
 	switch {
-	case strings.HasPrefix(name, "dedup-"):
+	case dedup.OwnHeader(name):
 		return "written anew"
-	case ownedHeader(name):
+	case dedup.BrokerHeader(name):
 		return "left out"
 	default:
 		return "kept"
