@@ -397,14 +397,17 @@ func (s *Server) retryJob(r *request) (response, error) {
 	return s.planned(r, req)
 }
 
-// failedRefs are the messages of a job that did not go through, each once.
+// failedRefs are the messages of a job that did not go through, each once. A job may take a message several times: the last counts.
 func failedRefs(items []admin.JobItem) []string {
-	var refs []string
-	seen := map[string]bool{}
+	last := map[string]string{}
 	for _, i := range items {
-		if slices.Contains([]string{"returned", "rejected", "unknown", "bounced"}, i.Outcome) && i.Ref != "" && !seen[i.Ref] {
-			seen[i.Ref] = true
+		last[i.Ref] = i.Outcome
+	}
+	var refs []string
+	for _, i := range items {
+		if slices.Contains([]string{"returned", "rejected", "unknown", "bounced"}, last[i.Ref]) && i.Ref != "" {
 			refs = append(refs, i.Ref)
+			delete(last, i.Ref)
 		}
 	}
 	return refs
