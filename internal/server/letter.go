@@ -323,7 +323,7 @@ func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.
 		act.NoEdit = "Editing a message needs the role " + adminRole.String() + "."
 	case l.Size > maxEdit:
 		act.NoEdit = "It cannot be edited: its body is larger than " + templates.Bytes(maxEdit) + "."
-	case !l.Masked && l.Hidden == "" && !isText(l.Body):
+	case !l.Masked && l.Hidden == "" && !comesBack(l.Body):
 		act.NoEdit = "It cannot be edited: its body is not text."
 	default:
 		act.Edit = s.cfg.base() + "/dead-letters/edit?" + key.values().Encode()

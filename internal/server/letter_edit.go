@@ -44,8 +44,8 @@ func (s *Server) editable(r *request, key letterKey) (admin.Letter, error) {
 	if err != nil {
 		return l, scanGone(err, s.cfg.base(), key)
 	}
-	if len(l.Body) > maxEdit || !isText(l.Body) {
-		return l, invalid("This message cannot be edited: its body is not text, or larger than " + templates.Bytes(maxEdit))
+	if len(l.Body) > maxEdit || !comesBack(l.Body) {
+		return l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
 	return l, nil
 }
@@ -75,7 +75,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 			continue
 		}
 		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, keyLimit), Key: encodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
-		if !editableType(l.Headers[name]) || !isText([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
+		if !editableType(l.Headers[name]) || !comesBack([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
 			h.Fixed = templates.Plain(value, keyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
 		v.Headers = append(v.Headers, h)

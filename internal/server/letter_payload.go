@@ -97,17 +97,24 @@ func prettyJSON(body []byte) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
-// isText reports whether a body can stand in a text field and come back as it was.
+// isText reports whether a body is text that can be shown. A carriage return belongs to the end of a line.
 func isText(body []byte) bool {
 	if !utf8.Valid(body) {
 		return false
 	}
-	for _, c := range string(body) {
+	for _, c := range strings.ReplaceAll(string(body), "\r\n", "\n") {
 		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c == utf8.RuneError {
 			return false
 		}
 	}
 	return true
+}
+
+// comesBack reports whether a body can stand in a text field and come back as it was: a form sends every line with one ending, so that
+// a body with two kinds of endings does not.
+func comesBack(body []byte) bool {
+	both := bytes.Count(body, []byte("\r\n"))
+	return isText(body) && (both == 0 || both == bytes.Count(body, []byte("\n")))
 }
 
 // bodyLines makes a text of several lines safe to look at, and keeps its lines.
