@@ -324,7 +324,7 @@ func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.
 	case l.Size > maxEdit:
 		act.NoEdit = "It cannot be edited: its body is larger than " + templates.Bytes(maxEdit) + "."
 	case !l.Masked && l.Hidden == "" && !comesBack(l.Body):
-		act.NoEdit = "It cannot be edited: its body is not text."
+		act.NoEdit = "It cannot be edited: its body is not text, or has lines with different endings."
 	default:
 		act.Edit = s.cfg.base() + "/dead-letters/edit?" + key.values().Encode()
 	}

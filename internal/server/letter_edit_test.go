@@ -40,3 +40,22 @@ func TestABodyIsEditedWithTheLineEndingsThatItHas(t *testing.T) {
 		}
 	}
 }
+
+func TestAFieldThatIsClearedTakesThePropertyAwayAndTheReviewSaysSo(t *testing.T) {
+	l := admin.Letter{}
+	l.ContentType, l.MessageID = "text/plain", "order-1"
+	e, err := editOf(url.Values{"content_type": {""}, "message_id": {" "}}, l)
+	if err != nil || !e.NoContentType || !e.NoMessageID {
+		t.Errorf("%+v, %v", e, err)
+	}
+	var said []string
+	for _, f := range diffOf(e, l, admin.MovePlan{}).Headers {
+		said = append(said, f.Label+" "+f.Value)
+	}
+	if got := strings.Join(said, ", "); got != "Content type “text/plain” → removed, Message id “order-1” → removed" {
+		t.Errorf("the review says %q", got)
+	}
+	if e, err := editOf(url.Values{"message_id": {"order-2"}}, l); err != nil || e.NoContentType || e.NoMessageID || e.MessageID != "order-2" || e.ContentType != "" {
+		t.Errorf("a field that was not sent: %+v, %v", e, err)
+	}
+}
