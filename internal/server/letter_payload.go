@@ -47,27 +47,31 @@ func payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view str
 		}
 	}
 	p.Masked = maskedNote(l, revealed)
-	if len(l.Body) == 0 {
-		return p
+	if len(l.Body) > 0 {
+		showBody(&p, l, pretty, isJSON)
 	}
+	return p
+}
+
+// showBody fills in the body in the view that was chosen; pretty is the body indented where it is JSON.
+func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bool) {
 	shown := l.Body[:min(len(l.Body), maxShown)]
 	switch {
-	case view == "hex":
+	case p.View == "hex":
 		p.Dump = dump(shown[:min(len(shown), maxDump)])
 		if l.Size > maxDump {
 			p.Cut = "The first " + templates.Bytes(maxDump) + " are shown."
 		}
-		return p
-	case view == "json" && isJSON:
+		return
+	case p.View == "json" && isJSON:
 		shown = pretty[:min(len(pretty), maxShown)]
-	case view == "json":
+	case p.View == "json":
 		p.Cut = "It is not JSON, so it is shown as text. "
 	}
 	p.Whole = bodyLines(shown)
-	if len(l.Body) > maxShown || len(pretty) > maxShown && view == "json" {
+	if len(l.Body) > maxShown || len(pretty) > maxShown && p.View == "json" {
 		p.Cut += "The first " + templates.Bytes(maxShown) + " are shown."
 	}
-	return p
 }
 
 func maskedNote(l admin.Letter, revealed bool) string {
