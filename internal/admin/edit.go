@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -36,16 +35,8 @@ func editLost() error {
 }
 
 // LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
-// copies of the message elsewhere (https://www.rabbitmq.com/docs/sender-selected).
-func LockedHeader(name string) bool {
-	lower := strings.ToLower(name)
-	for _, prefix := range []string{"dedup-", "x-death", "x-first-death-", "x-last-death-", "x-opt-"} {
-		if strings.HasPrefix(lower, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{"cc", "bcc", "x-delivery-count", "x-acquired-count"}, lower)
-}
+// copies of the message elsewhere.
+func LockedHeader(name string) bool { return dedup.OwnHeader(name) || dedup.BrokerHeader(name) }
 
 // edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
 func (pl *planning) edit(ctx context.Context) error {
@@ -104,13 +95,10 @@ func (e Edit) apply(m dedup.Message, masked Letter) (dedup.Message, []Guard, err
 			notes = append(notes, warn("The message says that its body is encoded as %s; the new body is sent as it was typed", printable(m.ContentEncoding, 60)))
 		}
 	}
-	if e.ContentType != "" {
+	if e.ContentType != "" || e.NoContentType {
 		m.ContentType = e.ContentType
 	}
-	if e.MessageID != "" && e.MessageID != m.MessageID {
-		notes = append(notes, warn("The message_id changes from %s to %s: consumers and stores that go by it take this for another message", printable(m.MessageID, 100), printable(e.MessageID, 100)))
-		m.MessageID = e.MessageID
-	}
+	notes = append(notes, e.messageID(&m)...)
 	headers := maps.Clone(m.Headers)
 	if headers == nil {
 		headers = map[string]any{}
@@ -125,11 +113,27 @@ func (e Edit) apply(m dedup.Message, masked Letter) (dedup.Message, []Guard, err
 	return m, notes, nil
 }
 
+// messageID changes the message_id, and says what that means.
+func (e Edit) messageID(m *dedup.Message) []Guard {
+	was := m.MessageID
+	switch {
+	case e.NoMessageID && was != "":
+		m.MessageID = ""
+		return []Guard{warn("The message_id %s is taken away: consumers and stores that go by it do not know the message again", printable(was, 100))}
+	case e.MessageID != "" && e.MessageID != was:
+		m.MessageID = e.MessageID
+		return []Guard{warn("The message_id changes from %s to %s: consumers and stores that go by it take this for another message", printable(was, 100), printable(e.MessageID, 100))}
+	}
+	return nil
+}
+
 // check refuses an edit that cannot be made.
 func (e Edit) check(m dedup.Message, masked Letter) error {
 	switch {
 	case len(e.Body) > maxEdited:
 		return invalid(fmt.Sprintf("A body of at most %d KiB can be edited", maxEdited>>10))
+	case e.NoContentType && e.ContentType != "" || e.NoMessageID && e.MessageID != "":
+		return invalid("A property is either replaced or taken away")
 	case len(e.ContentType) > maxShortText || len(e.MessageID) > maxShortText:
 		return invalid("message_id and content_type have at most 255 bytes")
 	case (masked.Masked || masked.Hidden != "") && bytes.Contains(e.Body, []byte(maskedWord)) && !bytes.Contains(m.Body, []byte(maskedWord)):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/requeue"
+	"dedup-dashboard/internal/dedup"
 )
 
 func (w *ward) editPlan(t *testing.T, e admin.Edit) admin.MovePlan {
@@ -121,5 +123,22 @@ func TestPlansThatDoOtherThingsHaveOtherHashes(t *testing.T) {
 			t.Fatalf("%s: %+v, like %s", name, entries, seen[entries[0].Hash])
 		}
 		seen[entries[0].Hash] = name
+	}
+}
+
+func TestAnEditTakesPropertiesAway(t *testing.T) {
+	w := newWard(t)
+	w.die("edited")
+	p := w.editPlan(t, admin.Edit{NoMessageID: true, NoContentType: true})
+	if !strings.Contains(p.IDChange, "takes it away") || p.Letters[0].ID != "" {
+		t.Errorf("the id is %q: %s", p.Letters[0].ID, p.IDChange)
+	}
+	if !slices.ContainsFunc(p.Guards, func(g admin.Guard) bool { return strings.Contains(g.Text, "The message_id edited is taken away") }) {
+		t.Errorf("the guards are %+v", p.Guards)
+	}
+	scan := w.look(t)
+	both := admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Edit: &admin.Edit{NoMessageID: true, MessageID: "x"}}
+	if _, err := w.planMove(t, ada, both); dedup.KindOf(err) != dedup.Invalid {
+		t.Errorf("a property is replaced and taken away: %v", err)
 	}
 }

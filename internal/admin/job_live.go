@@ -277,5 +277,5 @@ func (d *DeadLetters) rateNow(pipeline string) *float64 {
 	return nil
 }
 
-// ref of the dead-letter queue is that of the job's source, whatever it is called now.
+// source is the queue that the job takes messages from: the dead-letter queue, or the parking queue of a restore.
 func (j *liveJob) source() dedup.QueueRef { return j.plan.Source }

@@ -19,7 +19,7 @@ const (
 	backUnseen  = "nothing: the dead-letter queue could not be read"
 )
 
-// A return is what came back to a dead-letter queue since a job began.
+// A back is what came back to a dead-letter queue since a job began.
 type back struct {
 	n  int
 	by string

@@ -128,7 +128,9 @@ func (m masker) body(l Letter) Letter {
 }
 
 // hidden reports whether the value of a header is hidden.
-func (m masker) hidden(header string) bool { return m.hides(header) && !ownHeader(header) }
+func (m masker) hidden(header string) bool {
+	return m.hides(header) && !dedup.OwnHeader(header) && !dedup.DeathHeader(header)
+}
 
 func (m masker) headers(headers map[string]any) map[string]any {
 	if headers == nil {
@@ -173,11 +175,6 @@ func (m masker) text(s string) string {
 		return string(out)
 	}
 	return s
-}
-
-// ownHeader reports whether a header was written by the broker or by this dashboard.
-func ownHeader(name string) bool {
-	return strings.HasPrefix(name, "dedup-") || name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
 }
 
 // json returns a JSON text with hidden values replaced, the very same slice when none is; false for what is not JSON.

@@ -52,9 +52,13 @@ const DefaultRate = 500
 
 // An Edit is a change of one message before it is requeued.
 type Edit struct {
+	// Body, ContentType and MessageID take the place of what the message has; what is empty stays as it is.
 	Body        []byte
 	ContentType string
 	MessageID   string
+	// NoContentType and NoMessageID take the property away.
+	NoContentType bool
+	NoMessageID   bool
 	// Headers holds headers that are set, Remove those that are taken away. Those that the broker or this dashboard owns cannot be.
 	Headers map[string]string
 	Remove  []string

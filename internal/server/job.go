@@ -45,14 +45,7 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
 	}
-	done, of := j.Extent.Progress(j.Limit, j.Counts)
-	v.Done, v.Total = int(done), int(of)
-	switch {
-	case j.State == admin.JobDone:
-		v.Percent = 100
-	case of > 0:
-		v.Percent = int(done * 100 / of)
-	}
+	showProgress(&v, j)
 	v.State, v.Tier = stateWord(j.State)
 	v.Heading = jobHeading(j)
 	title := strconv.Itoa(v.Percent) + " % · " + moveWord(j.Plan.Request.Do)
@@ -82,6 +75,17 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 		v.Failures = append(v.Failures, s.jobItemLine(item, now))
 	}
 	return v
+}
+
+func showProgress(v *templates.JobView, j admin.Job) {
+	done, of := j.Extent.Progress(j.Limit, j.Counts)
+	v.Done, v.Total = int(done), int(of)
+	switch {
+	case j.State == admin.JobDone:
+		v.Percent = 100
+	case of > 0:
+		v.Percent = int(done * 100 / of)
+	}
 }
 
 // jobNext offers what can follow on a job that has ended.
@@ -330,82 +334,4 @@ func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
 	}
 	l.Results = strings.Join(parts, ", ")
 	return l
-}
-
-// pauseJob, resumeJob and cancelJob steer a job and lead back to its page.
-func (s *Server) pauseJob(r *request) (response, error)  { return s.steer(r, "pause") }
-func (s *Server) resumeJob(r *request) (response, error) { return s.steer(r, "resume") }
-func (s *Server) cancelJob(r *request) (response, error) { return s.steer(r, "cancel") }
-
-func (s *Server) steer(r *request, how string) (response, error) {
-	if err := s.steered(r, how); err != nil {
-		return nil, err
-	}
-	return redirect{jobAddress(s.cfg.base(), r.PathValue("id"))}, nil
-}
-
-func (s *Server) steered(r *request, how string) error {
-	service, err := s.letters()
-	if err != nil {
-		return err
-	}
-	act := map[string]func() error{
-		"pause":  func() error { return service.PauseJob(r.Context(), r.asker(), r.PathValue("id")) },
-		"resume": func() error { return service.ResumeJob(r.Context(), r.asker(), r.PathValue("id")) },
-		"cancel": func() error { return service.CancelJob(r.Context(), r.asker(), r.PathValue("id")) },
-	}[how]
-	return act()
-}
-
-// retryJob plans the messages of a job that did not go through once more.
-func (s *Server) retryJob(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	req := j.Plan.Request
-	if j.Plan.IDChange != "" {
-		return nil, conflict("The message of this job was edited, and the edit is not kept: make the edit again")
-	}
-	if req.Whole {
-		return s.planned(r, req)
-	}
-	items, err := everyItem(r, service, j.ID)
-	if err != nil {
-		return nil, err
-	}
-	req.Filter, req.Refs, req.Canary = "", failedRefs(items), 0
-	if len(req.Refs) == 0 {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Every message of this job went through, or was left on purpose"}
-	}
-	ask := service.Queue
-	if req.Do == admin.RestoreLetters {
-		ask = service.ParkingQueue
-	}
-	view, err := ask(r.Context(), r.asker(), req.Pipeline, req.Queue)
-	if err != nil {
-		return nil, err
-	}
-	if view.Scan == nil {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "What a look found of these messages is not kept any more: look at the queue again, then retry"}
-	}
-	req.Scan = view.Scan.ID
-	return s.planned(r, req)
-}
-
-// failedRefs are the messages of a job that did not go through, each once.
-func failedRefs(items []admin.JobItem) []string {
-	var refs []string
-	seen := map[string]bool{}
-	for _, i := range items {
-		if slices.Contains([]string{"returned", "rejected", "unknown", "bounced"}, i.Outcome) && i.Ref != "" && !seen[i.Ref] {
-			seen[i.Ref] = true
-			refs = append(refs, i.Ref)
-		}
-	}
-	return refs
 }

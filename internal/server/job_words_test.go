@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,6 +48,16 @@ func TestTheRestOfAJobIsMeasuredByWhatIsLookedAt(t *testing.T) {
 	}
 	j.Extent = admin.Extent{Messages: 20, Picked: true}
 	if got := jobSpeed(j); got != "500 looked at per second, at most 10 s left" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestARetryTakesWhatDidNotGoThroughInTheEnd(t *testing.T) {
+	var items []admin.JobItem
+	for _, i := range [][2]string{{"a", "unknown"}, {"b", "moved"}, {"c", "rejected"}, {"d", "left"}, {"a", "moved"}, {"c", "returned"}, {"b", "bounced"}, {"", "rejected"}} {
+		items = append(items, admin.JobItem{Ref: i[0], Outcome: i[1]})
+	}
+	if got := failedRefs(items); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("%q", got)
 	}
 }

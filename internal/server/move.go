@@ -38,37 +38,39 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	default:
 		return req, badParameter("do", "must be one of the buttons of the page")
 	}
+	var err error
 	switch which {
 	case "selected":
-		for _, ref := range form["sel"] {
-			if ref == "" || len(ref) > maxRef {
-				return req, badParameter("sel", "must be the reference of a message")
-			}
-			req.Refs = append(req.Refs, ref)
-		}
-		if len(req.Refs) == 0 {
-			return req, &httpError{
-				status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
-				message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
-			}
-		}
+		req.Refs, err = selectedRefs(form)
 	case "all":
-		filter, err := admin.ParseFilter(form.Get("filter"))
-		if err != nil {
-			return req, err
-		}
-		if req.Filter = filter.String(); filter.Empty() {
-			req.Whole = true
-		}
+		var filter admin.Filter
+		filter, err = admin.ParseFilter(form.Get("filter"))
+		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "whole":
-		req.Whole, req.Scan = true, ""
+		req.Whole = true
 	default:
 		return req, badParameter("do", "must be one of the buttons of the page")
 	}
 	if req.Whole {
 		req.Scan = ""
 	}
-	return req, nil
+	return req, err
+}
+
+// selectedRefs are the messages that were ticked.
+func selectedRefs(form url.Values) ([]string, error) {
+	for _, ref := range form["sel"] {
+		if ref == "" || len(ref) > maxRef {
+			return nil, badParameter("sel", "must be the reference of a message")
+		}
+	}
+	if len(form["sel"]) == 0 {
+		return nil, &httpError{
+			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
+			message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+		}
+	}
+	return slices.Clone(form["sel"]), nil
 }
 
 // planMove freezes a selection and leads to its review.
