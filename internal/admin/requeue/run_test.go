@@ -416,6 +416,32 @@ func TestAConfigurationIsCheckedBeforeAnythingIsTouched(t *testing.T) {
 	}
 }
 
+func TestASlowRunHasNoMoreSentAheadThanItMovesInTenMinutes(t *testing.T) {
+	for rate, want := range map[float64]int{0: 256, 100: 256, 0.1: 60, 0.01: 6, 0.0001: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(1)
+			tr.cfg.Window, tr.cfg.Rate = 0, rate
+			tr.ends = takingEnds{tr.ends, func(take requeue.Taking) {
+				if take.Held != want {
+					t.Errorf("at %g/s the broker sends %d ahead, want %d", rate, take.Held, want)
+				}
+			}}
+			tr.mustStop(t, requeue.StopLimit)
+		})
+	}
+}
+
+// takingEnds looks at how a source is opened.
+type takingEnds struct {
+	requeue.Ends
+	look func(requeue.Taking)
+}
+
+func (e takingEnds) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	e.look(take)
+	return e.Ends.Source(ctx, queue, take)
+}
+
 func TestNothingToMoveOpensNothing(t *testing.T) {
 	cfg := newTrial(0).cfg
 	result, err := requeue.Run(t.Context(), nil, cfg, decider{}, nil)
