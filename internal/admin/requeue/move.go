@@ -178,7 +178,7 @@ func (p *pass) halt(h halt) {
 		p.lose(h.lost)
 		return
 	}
-	p.drain(h.stop, "", h.err)
+	p.drain(h.stop, h.text, h.err)
 }
 
 // drain stops the run: no more is taken or published, and answers have a last while to come.

@@ -80,6 +80,7 @@ type item struct {
 type halt struct {
 	lost error
 	stop Stop
+	text string
 	err  error
 }
 

@@ -159,12 +159,15 @@ func (r *runner) open(ctx context.Context) (Source, Sink) {
 		case ctx.Err() != nil:
 			r.stop(StopCancelled, "", nil)
 			return nil, nil
-		case !waited && final(err), time.Since(since) >= r.MaxAway:
-			r.stop(StopConnection, "", err)
+		case !waited && final(err):
+			r.stop(StopConnection, "the run could not begin", err)
+			return nil, nil
+		case time.Since(since) >= r.MaxAway:
+			r.stop(StopConnection, "no connection could be opened for too long", err)
 			return nil, nil
 		}
 		waited = true
-		r.Waiting("the broker cannot be reached: " + err.Error())
+		r.Waiting("no connection can be opened; it is tried again: " + err.Error())
 	}
 }
 
@@ -183,10 +186,10 @@ func (r *runner) openOnce(ctx context.Context) (Source, Sink, error) {
 }
 
 // final reports whether it is of no use to try again. It is asked before anything was taken alone: a broker that is starting denies
-// that it has queues.
+// that it has queues, and one that has not noticed the end of a connection says that its queue is in use.
 func final(err error) bool {
 	switch dedup.KindOf(err) {
-	case dedup.Invalid, dedup.NotFound, dedup.Forbidden:
+	case dedup.Invalid, dedup.NotFound, dedup.Forbidden, dedup.Conflict:
 		return true
 	}
 	return false

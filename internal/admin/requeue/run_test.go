@@ -442,6 +442,50 @@ func (e takingEnds) Source(ctx context.Context, queue dedup.QueueRef, take reque
 	return e.Ends.Source(ctx, queue, take)
 }
 
+var errInUse = &dedup.Error{Kind: dedup.Conflict, Public: "another consumer has the queue"}
+
+// inUseSource finds out after some messages that another consumer has its queue.
+type inUseSource struct {
+	requeue.Source
+	left int
+}
+
+func (s *inUseSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	if s.left--; s.left >= 0 {
+		return s.Source.Next(ctx)
+	}
+	return dedup.Delivery{}, errInUse
+}
+
+type refusingEnds struct{ requeue.Ends }
+
+func (refusingEnds) Source(context.Context, dedup.QueueRef, requeue.Taking) (requeue.Source, error) {
+	return nil, errInUse
+}
+
+func TestAQueueThatAnotherConsumerHasIsNotTriedAgain(t *testing.T) {
+	for name, change := range map[string]func(*trial){
+		"from the start": func(tr *trial) { tr.ends = refusingEnds{tr.ends} },
+		"in mid-run": func(tr *trial) {
+			tr.ends = endsFunc{tr.ends, func(s requeue.Source) requeue.Source { return &inUseSource{Source: s, left: 3} }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(10)
+				change(tr)
+				result, err := tr.run()
+				if result.Stop != requeue.StopConnection || !errors.Is(err, errInUse) || len(tr.waiting) > 0 || strings.Contains(result.Text, "reached") {
+					t.Errorf("%+v, %v, waited for %q", result, err, tr.waiting)
+				}
+				if tr.depth("dead") != 10-int(result.Moved) {
+					t.Errorf("%d are left after %d moved", tr.depth("dead"), result.Moved)
+				}
+			})
+		})
+	}
+}
+
 func TestNothingToMoveOpensNothing(t *testing.T) {
 	cfg := newTrial(0).cfg
 	result, err := requeue.Run(t.Context(), nil, cfg, decider{}, nil)

@@ -53,6 +53,9 @@ func (p *pass) next(ctx context.Context, opened time.Time) (dedup.Delivery, bool
 			}
 		case ctx.Err() != nil:
 			return dedup.Delivery{}, false
+		case dedup.KindOf(err) == dedup.Conflict: // another connection would fare no better
+			p.halts <- halt{stop: StopConnection, text: "messages could not be taken out of the queue", err: err}
+			return dedup.Delivery{}, false
 		default:
 			p.halts <- halt{lost: fmt.Errorf("take a message: %w", err)}
 			return dedup.Delivery{}, false
