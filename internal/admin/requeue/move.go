@@ -111,13 +111,12 @@ func (p *pass) confirmed(it item) {
 	if len(p.acked) > maxForgotten {
 		p.acked = p.acked[1:]
 	}
-	if p.doubtful[it.letter.Ref] == 0 {
+	if !it.again || !countDown(p.doubtful, it.letter.Ref) {
 		p.record(it, Moved, "")
 		return
 	}
-	p.doubtful[it.letter.Ref]--
 	p.result.Repeated++
-	p.report(it, Moved, "it had moved before, and its ack was lost with the connection: there are two copies")
+	p.report(it, Moved, "it had moved before, or one exactly like it, and the ack may have been lost with the connection: there may be two copies")
 }
 
 // failed keeps a message that its target did not take, and stops the run when that is not the fault of the message.

@@ -379,6 +379,19 @@ func TestARunEndsInTimeThoughItsSourceDoesNotAnswer(t *testing.T) {
 	})
 }
 
+func TestIdenticalMessagesAreNotTakenForCopiesOfEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(400, fault{at: 700, kind: "cut source"})
+		for _, msg := range tr.m.queues["dead"].ready {
+			msg.id, msg.message = "m", seedMessage("m", "a")
+		}
+		result, _ := tr.run()
+		if window := int64(tr.cfg.Window); result.Reconnects != 1 || result.Repeated > window || result.Moved < 400-window || tr.depth("dead") > 0 {
+			t.Errorf("%d are left: %+v", tr.depth("dead"), result)
+		}
+	})
+}
+
 func TestAMessageThatCannotBeSentIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(10)
