@@ -81,6 +81,8 @@ func (p *pass) settle(answer dedup.Answer) {
 	switch answer.Outcome {
 	case dedup.Confirmed:
 		if err := p.source.Ack(it.tag); err != nil {
+			p.flying = p.flying[1:]
+			p.record(it, Unknown, "it is at its target, and its ack could not be sent: it is in its queue as well")
 			p.sourceLost = true
 			p.lose(fmt.Errorf("ack a message: %w", err))
 			return

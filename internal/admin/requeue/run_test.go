@@ -392,6 +392,23 @@ func TestIdenticalMessagesAreNotTakenForCopiesOfEachOther(t *testing.T) {
 	})
 }
 
+// acklessSource ends with the first ack.
+type acklessSource struct{ requeue.Source }
+
+func (s acklessSource) Ack(uint64) error { return errors.Join(errClosed, s.Close()) }
+
+func TestAMessageWhoseAckCannotBeSentIsSaidToBeAtItsTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(10)
+		tr.cfg.MaxFruitless, tr.cfg.Window = 1, 1
+		tr.ends = endsFunc{tr.ends, func(s requeue.Source) requeue.Source { return acklessSource{s} }}
+		result := tr.mustStop(t, requeue.StopConnection)
+		if result.Unknown != 1 || len(tr.settled) != 1 || !strings.Contains(tr.settled[0].Text, "it is at its target") || strings.Contains(result.Text, tr.settled[0].Ref) {
+			t.Errorf("%+v, settled %+v", result, tr.settled)
+		}
+	})
+}
+
 func TestAMessageThatCannotBeSentIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(10)

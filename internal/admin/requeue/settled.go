@@ -19,7 +19,8 @@ const (
 	Returned Outcome = "returned"
 	// Rejected: the target refused it, as a full one does.
 	Rejected Outcome = "rejected"
-	// Unknown: it was published and no answer came, or its ack could not be sent. It may be at its target as well.
+	// Unknown: it was published and no answer came, so that it may be at its target as well; or its ack could not be sent, so that it
+	// is. Text says which.
 	Unknown Outcome = "unknown"
 )
 
