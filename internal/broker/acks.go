@@ -50,7 +50,7 @@ func (a *acks) add(tag uint64) error {
 	if tag >= a.low {
 		return a.send(tag, false)
 	}
-	a.top = max(a.top, tag)
+	a.top = tag // higher than any before it, for all below low are settled
 	a.waiting++
 	switch a.waiting {
 	case maxAcks:

@@ -91,6 +91,9 @@ func (m *Mover) explainReply(e *Error, reply *amqp.Error) {
 		e.Kind, e.Text = NotPossible, "this kind of queue cannot do it: "+said
 	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "timed out"):
 		e.Kind, e.Text = Timeout, "messages were held for longer than the broker allows (consumer_timeout): "+said
+	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "message size"):
+		e.Kind, e.Text = Declined, "a message is larger than the broker takes (max_message_size): "+said
+		e.Mend = "raise max_message_size, or leave the message where it is"
 	case reply.Server:
 		e.Kind, e.Text = Declined, fmt.Sprintf("the broker ended it with code %d: %s", reply.Code, said)
 	case errors.Is(reply, amqp.ErrSyntax) || reply.Reason == amqp.ErrSyntax.Error() || reply.Reason == amqp.ErrFrameTooLarge.Error():

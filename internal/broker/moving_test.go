@@ -154,6 +154,7 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("a queue is taken from until none is ready", b.takesAll)
 	t.Run("what was sent ahead goes back in order when the source is closed", b.givesBack)
 	t.Run("a second source of a classic queue is told that it is in use", b.excludes)
+	t.Run("a queue with a single active consumer is taken from unless it has one", b.singleActive)
 	t.Run("a source that takes single messages holds none that was not asked for", b.takesSingle)
 	t.Run("a queue that is deleted under a source ends it with words", b.deletedUnderSource)
 	t.Run("a stream gives no single message", b.deniesStreams)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -21,6 +22,9 @@ func (m *Mover) MayTake(ctx context.Context, queue dedup.QueueRef) error {
 	}
 	defer done()
 	const autoAck, exclusive, noLocal, noWait = false, false, false, false
+	if err = l.channel.Qos(1, 0, false); err != nil { // should it be taken for a consumer after all, it is sent one message
+		return l.fail(orEnd(ctx, err))
+	}
 	_, err = l.channel.Consume(queue.Name, "", autoAck, exclusive, noLocal, noWait, amqp.Table{"x-priority": "none"})
 	var reply *amqp.Error
 	if errors.As(err, &reply) && reply.Code == amqp.PreconditionFailed {
@@ -45,10 +49,10 @@ func (m *Mover) MayPublish(ctx context.Context, vhost string) error {
 	}
 	answer, err := sink.Answer(ctx)
 	if err != nil {
-		return err
+		return sink.link.fail(orEnd(ctx, err))
 	}
 	if answer.Outcome == dedup.AnswerLost {
-		return sink.link.fail(errEnded)
+		return sink.link.fail(errors.New(cmp.Or(answer.Text, errEnded.Error())))
 	}
 	return nil
 }

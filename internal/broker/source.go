@@ -18,6 +18,8 @@ const (
 	// as long, up to maxIdle.
 	firstIdle = 50 * time.Millisecond
 	maxIdle   = time.Second
+	// maxPatience is how long a queue that has messages ready may send none: one with a single active consumer sends to that alone.
+	maxPatience = 30 * time.Second
 )
 
 // A Source takes messages from one queue over a connection of its own. It holds each until it is acked, and gives
@@ -31,6 +33,8 @@ type Source struct {
 	deliveries <-chan amqp.Delivery
 	cancelled  <-chan string
 	limit      int
+	// patience is how long Next waits for a message though the queue has some ready.
+	patience time.Duration
 
 	// requests keeps requests of the channel that wait for an answer apart; mu guards what follows.
 	requests sync.Mutex
@@ -41,7 +45,8 @@ type Source struct {
 }
 
 // Source opens a queue to take messages from, held at most at once. A source that consumes is the only consumer of a classic queue
-// while it is open, so a queue that has a consumer is refused with InUse; quorum queues do not know this. A single source takes
+// while it is open, so a queue that has a consumer is refused with InUse; quorum queues do not know this. Of a queue
+// with a single active consumer that is another, Next finds it out. A single source takes
 // each message when it is asked for, past other consumers.
 func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, single bool) (*Source, error) {
 	if held < 1 {
@@ -52,14 +57,18 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, held: map[uint64]struct{}{}}
+	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, patience: maxPatience, held: map[uint64]struct{}{}}
 	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.channel.Ack(tag, multiple) }, s.flush)
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
 	if single {
 		_, err = s.ready()
 	} else {
-		err = s.consume()
+		err = s.consume(true)
+		// A queue with a single active consumer knows no exclusive one, and needs none.
+		if KindOf(l.mover.amqpError(what, err)) == InUse && m.singleActive(ctx, queue) {
+			err = s.consumeAnew()
+		}
 	}
 	if err != nil {
 		err = l.fail(orEnd(ctx, err))
@@ -69,12 +78,28 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	return s, nil
 }
 
-func (s *Source) consume() error {
+// singleActive reports whether a queue is known to have a single active consumer.
+func (m *Mover) singleActive(ctx context.Context, queue dedup.QueueRef) bool {
+	q, err := m.watch.Queue(ctx, queue)
+	return err == nil && q.Arguments["x-single-active-consumer"] == true
+}
+
+// consumeAnew consumes on another channel, after the broker has ended the first, and not exclusively.
+func (s *Source) consumeAnew() error {
+	var err error
+	if s.link.channel, err = s.link.conn.Channel(); err != nil {
+		return err
+	}
+	s.link.channelClosed = s.link.channel.NotifyClose(make(chan *amqp.Error, 1))
+	return s.consume(false)
+}
+
+func (s *Source) consume(exclusive bool) error {
 	s.cancelled = s.link.channel.NotifyCancel(make(chan string, 1))
 	if err := s.link.channel.Qos(s.limit, 0, false); err != nil {
 		return err
 	}
-	const autoAck, exclusive, noLocal, noWait = false, true, false, false
+	const autoAck, noLocal, noWait = false, false, false
 	var err error
 	s.deliveries, err = s.link.channel.Consume(s.queue, s.tag, autoAck, exclusive, noLocal, noWait, nil)
 	return err
@@ -89,6 +114,7 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 		return s.get()
 	}
 	empty := false
+	var starving time.Time // since when the queue has messages ready and sends none
 	for idle := firstIdle; ; idle = min(2*idle, maxIdle) {
 		d, err := s.receive(ctx, idle)
 		if !errors.Is(err, errIdle) {
@@ -98,15 +124,31 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 			return dedup.Delivery{}, io.EOF
 		}
 		if s.full() {
+			starving = time.Time{}
 			continue
 		}
 		ready, err := s.ready()
 		if err != nil {
 			return dedup.Delivery{}, s.link.fail(err)
 		}
-		if empty = ready == 0; empty {
+		switch empty = ready == 0; {
+		case empty:
 			idle = firstIdle / 2 // a message may have been on its way to us when the queue was counted: wait once more
+			starving = time.Time{}
+		case starving.IsZero():
+			starving = time.Now()
+		case time.Since(starving) >= s.patience:
+			return dedup.Delivery{}, s.starved(ready)
 		}
+	}
+}
+
+// starved says that others get what we wait for.
+func (s *Source) starved(ready int) error {
+	return &Error{
+		Kind: InUse, Broker: s.link.mover.name, Request: s.link.what,
+		Text: fmt.Sprintf("the queue has %d messages ready and has sent none for %s: it may have a single active consumer, which is another", ready, s.patience),
+		Mend: "stop the consumers of this queue",
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -78,6 +79,38 @@ func (b *movingBroker) excludes(t *testing.T) {
 	second, err := b.mover.Source(t.Context(), queue, 10, false)
 	must(t, err)
 	must(t, second.Close())
+}
+
+func (b *movingBroker) singleActive(t *testing.T) {
+	channel := b.admin(t)
+	for _, kind := range []string{"classic", "quorum"} {
+		queue := declare(t, channel, "active.dead."+kind, amqp.Table{"x-queue-type": kind, "x-single-active-consumer": true})
+		fill(t, channel, queue.Name, "m", 10)
+		source, err := b.mover.Source(t.Context(), queue, 2, false)
+		must(t, err)
+		for range 10 {
+			d, err := source.Next(t.Context())
+			must(t, err)
+			must(t, source.Ack(d.Tag))
+		}
+		_, err = source.Next(t.Context())
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: got %v at the end", kind, err)
+		}
+		must(t, source.Close())
+
+		other := b.admin(t) // an application that takes two and is slow
+		must(t, other.Qos(2, 0, false))
+		_, err = other.Consume(queue.Name, "", false, false, false, false, nil)
+		must(t, err)
+		fill(t, channel, queue.Name, "n", 10)
+		source, err = b.mover.Source(t.Context(), queue, 2, false)
+		must(t, err)
+		source.patience = time.Second
+		_, err = source.Next(t.Context())
+		checkAct(t, err, InUse, "has sent none for 1s")
+		must(t, source.Close())
+	}
 }
 
 func (b *movingBroker) takesSingle(t *testing.T) {

@@ -42,7 +42,8 @@ func newWire(conn net.Conn, timeout time.Duration) *wire {
 	return w
 }
 
-// Write implements io.Writer. It waits while more than 64 KiB are unwritten, and so for no longer than the broker may read nothing.
+// Write implements io.Writer. It waits while more than 64 KiB are unwritten: for as long as it takes to write those, of which each
+// piece of 64 KiB may take the timeout.
 func (w *wire) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -71,6 +71,9 @@ type Timing struct {
 const (
 	maxWindow = 256
 	maxBatch  = 64
+	// ahead is how much time a slow run may need for what is sent ahead to it: the broker counts from the moment of sending, and takes
+	// a message away after 30 minutes.
+	ahead = 10 * time.Minute
 	// countedWindow is the window, and the most messages that are left out, where each return counts.
 	countedWindow = 4
 )
@@ -95,6 +98,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Reconnected == nil {
 		c.Reconnected = func() {}
+	}
+	if c.Rate > 0 {
+		c.Window = min(c.Window, max(2, int(min(maxWindow, math.Ceil(c.Rate*ahead.Seconds())))))
 	}
 	if c.DeliveryLimit > 0 {
 		c.Single = true

@@ -69,14 +69,16 @@ type modelMessage struct {
 	position int64
 	message  dedup.Message
 	returns  int64
+	again    bool // it was delivered before
 }
 
 // counted is the message as it is delivered, with how often it was returned.
 func (msg *modelMessage) counted() dedup.Message {
-	if msg.returns == 0 {
-		return msg.message
-	}
 	m := msg.message
+	m.Redelivered = msg.again
+	if msg.returns == 0 {
+		return m
+	}
 	m.Headers = maps.Clone(m.Headers)
 	m.Headers["x-delivery-count"] = msg.returns
 	return m
@@ -125,6 +127,7 @@ func (q *modelQueue) push(id string, msg dedup.Message) {
 func (q *modelQueue) putBack(messages ...*modelMessage) {
 	for _, msg := range messages {
 		q.returns++
+		msg.again = true
 		if q.limit > 0 {
 			msg.returns++
 		}

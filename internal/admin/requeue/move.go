@@ -81,6 +81,8 @@ func (p *pass) settle(answer dedup.Answer) {
 	switch answer.Outcome {
 	case dedup.Confirmed:
 		if err := p.source.Ack(it.tag); err != nil {
+			p.flying = p.flying[1:]
+			p.record(it, Unknown, "it is at its target, and its ack could not be sent: it is in its queue as well")
 			p.sourceLost = true
 			p.lose(fmt.Errorf("ack a message: %w", err))
 			return
@@ -111,13 +113,12 @@ func (p *pass) confirmed(it item) {
 	if len(p.acked) > maxForgotten {
 		p.acked = p.acked[1:]
 	}
-	if p.doubtful[it.letter.Ref] == 0 {
+	if !it.again || !countDown(p.doubtful, it.letter.Ref) {
 		p.record(it, Moved, "")
 		return
 	}
-	p.doubtful[it.letter.Ref]--
 	p.result.Repeated++
-	p.report(it, Moved, "it had moved before, and its ack was lost with the connection: there are two copies")
+	p.report(it, Moved, "it had moved before, or one exactly like it, and the ack may have been lost with the connection: there may be two copies")
 }
 
 // failed keeps a message that its target did not take, and stops the run when that is not the fault of the message.
@@ -178,7 +179,7 @@ func (p *pass) halt(h halt) {
 		p.lose(h.lost)
 		return
 	}
-	p.drain(h.stop, "", h.err)
+	p.drain(h.stop, h.text, h.err)
 }
 
 // drain stops the run: no more is taken or published, and answers have a last while to come.

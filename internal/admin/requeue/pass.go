@@ -53,7 +53,7 @@ type pass struct {
 	blockedSince time.Time
 	flying       []item // published without an answer, oldest first
 	moved        int64
-	acked        []string // the references of the last acked messages, as many as a broker may forget
+	acked        []string // the references of the last acked messages, as many as a broker that is killed may forget
 	leftBytes    int64
 	// lost is why a connection ended; nil while both live. A lost source cannot be given anything back.
 	lost       error
@@ -68,6 +68,8 @@ type item struct {
 	tag    uint64
 	bytes  int
 	letter dedup.DeadLetter
+	// again is true when it was delivered before.
+	again bool
 	// outcome is set when the message is to stay, and text says why.
 	outcome  Outcome
 	text     string
@@ -80,6 +82,7 @@ type item struct {
 type halt struct {
 	lost error
 	stop Stop
+	text string
 	err  error
 }
 

@@ -63,6 +63,8 @@ type runner struct {
 	fruitless int
 	// doubtful counts, by reference, the messages that moved and whose ack may have been lost with a connection.
 	doubtful map[string]int
+	// forgotten are those whose acks a broker has read, and may have forgotten if it was killed.
+	forgotten []string
 }
 
 // run makes one pass after the other, each with connections of its own, until one ends by itself.
@@ -118,13 +120,21 @@ func (r *runner) fragile(p *pass) {
 	r.result.Stop, r.result.Text = StopFragile, text
 }
 
+// doubt notes that acks may have been lost.
+func (r *runner) doubt(refs []string) {
+	for _, ref := range refs {
+		r.doubtful[ref]++
+	}
+}
+
 // afterLoss gets ready for the next connection, or stops the run when none lasts.
 func (r *runner) afterLoss(p *pass) {
 	r.losses++
 	r.window = 1
-	for _, ref := range p.acked {
-		r.doubtful[ref]++
-	}
+	// A broker that lives has read all acks but those of a window, or would not have handed out more.
+	unread := max(0, len(p.acked)-p.Window)
+	r.forgotten = p.acked[:unread]
+	r.doubt(p.acked[unread:])
 	r.fruitless++
 	if p.moved > 0 {
 		r.fruitless = 0
@@ -159,12 +169,19 @@ func (r *runner) open(ctx context.Context) (Source, Sink) {
 		case ctx.Err() != nil:
 			r.stop(StopCancelled, "", nil)
 			return nil, nil
-		case !waited && final(err), time.Since(since) >= r.MaxAway:
-			r.stop(StopConnection, "", err)
+		case !waited && final(err):
+			r.stop(StopConnection, "the run could not begin", err)
+			return nil, nil
+		case time.Since(since) >= r.MaxAway:
+			r.stop(StopConnection, "no connection could be opened for too long", err)
 			return nil, nil
 		}
+		if r.losses > 0 { // the broker is not there at once: it may have been killed
+			r.doubt(r.forgotten)
+			r.forgotten = nil
+		}
 		waited = true
-		r.Waiting("the broker cannot be reached: " + err.Error())
+		r.Waiting("no connection can be opened; it is tried again: " + err.Error())
 	}
 }
 
@@ -183,10 +200,10 @@ func (r *runner) openOnce(ctx context.Context) (Source, Sink, error) {
 }
 
 // final reports whether it is of no use to try again. It is asked before anything was taken alone: a broker that is starting denies
-// that it has queues.
+// that it has queues, and one that has not noticed the end of a connection says that its queue is in use.
 func final(err error) bool {
 	switch dedup.KindOf(err) {
-	case dedup.Invalid, dedup.NotFound, dedup.Forbidden:
+	case dedup.Invalid, dedup.NotFound, dedup.Forbidden, dedup.Conflict:
 		return true
 	}
 	return false

@@ -387,6 +387,36 @@ func TestARunEndsInTimeThoughItsSourceDoesNotAnswer(t *testing.T) {
 	})
 }
 
+func TestIdenticalMessagesAreNotTakenForCopiesOfEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(400, fault{at: 700, kind: "cut source"})
+		for _, msg := range tr.m.queues["dead"].ready {
+			msg.id, msg.message = "m", seedMessage("m", "a")
+		}
+		result, _ := tr.run()
+		if window := int64(tr.cfg.Window); result.Reconnects != 1 || result.Repeated > window || result.Moved < 400-window || tr.depth("dead") > 0 {
+			t.Errorf("%d are left: %+v", tr.depth("dead"), result)
+		}
+	})
+}
+
+// acklessSource ends with the first ack.
+type acklessSource struct{ requeue.Source }
+
+func (s acklessSource) Ack(uint64) error { return errors.Join(errClosed, s.Close()) }
+
+func TestAMessageWhoseAckCannotBeSentIsSaidToBeAtItsTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(10)
+		tr.cfg.MaxFruitless, tr.cfg.Window = 1, 1
+		tr.ends = endsFunc{tr.ends, func(s requeue.Source) requeue.Source { return acklessSource{s} }}
+		result := tr.mustStop(t, requeue.StopConnection)
+		if result.Unknown != 1 || len(tr.settled) != 1 || !strings.Contains(tr.settled[0].Text, "it is at its target") || strings.Contains(result.Text, tr.settled[0].Ref) {
+			t.Errorf("%+v, settled %+v", result, tr.settled)
+		}
+	})
+}
+
 func TestAMessageThatCannotBeSentIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(10)
@@ -420,6 +450,76 @@ func TestAConfigurationIsCheckedBeforeAnythingIsTouched(t *testing.T) {
 			if _, err := requeue.Run(t.Context(), nil, cfg, decider{}, nil); err == nil {
 				t.Error("it was accepted")
 			}
+		})
+	}
+}
+
+func TestASlowRunHasNoMoreSentAheadThanItMovesInTenMinutes(t *testing.T) {
+	for rate, want := range map[float64]int{0: 256, 100: 256, 0.1: 60, 0.01: 6, 0.0001: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(1)
+			tr.cfg.Window, tr.cfg.Rate = 0, rate
+			tr.ends = takingEnds{tr.ends, func(take requeue.Taking) {
+				if take.Held != want {
+					t.Errorf("at %g/s the broker sends %d ahead, want %d", rate, take.Held, want)
+				}
+			}}
+			tr.mustStop(t, requeue.StopLimit)
+		})
+	}
+}
+
+// takingEnds looks at how a source is opened.
+type takingEnds struct {
+	requeue.Ends
+	look func(requeue.Taking)
+}
+
+func (e takingEnds) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
+	e.look(take)
+	return e.Ends.Source(ctx, queue, take)
+}
+
+var errInUse = &dedup.Error{Kind: dedup.Conflict, Public: "another consumer has the queue"}
+
+// inUseSource finds out after some messages that another consumer has its queue.
+type inUseSource struct {
+	requeue.Source
+	left int
+}
+
+func (s *inUseSource) Next(ctx context.Context) (dedup.Delivery, error) {
+	if s.left--; s.left >= 0 {
+		return s.Source.Next(ctx)
+	}
+	return dedup.Delivery{}, errInUse
+}
+
+type refusingEnds struct{ requeue.Ends }
+
+func (refusingEnds) Source(context.Context, dedup.QueueRef, requeue.Taking) (requeue.Source, error) {
+	return nil, errInUse
+}
+
+func TestAQueueThatAnotherConsumerHasIsNotTriedAgain(t *testing.T) {
+	for name, change := range map[string]func(*trial){
+		"from the start": func(tr *trial) { tr.ends = refusingEnds{tr.ends} },
+		"in mid-run": func(tr *trial) {
+			tr.ends = endsFunc{tr.ends, func(s requeue.Source) requeue.Source { return &inUseSource{Source: s, left: 3} }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(10)
+				change(tr)
+				result, err := tr.run()
+				if result.Stop != requeue.StopConnection || !errors.Is(err, errInUse) || len(tr.waiting) > 0 || strings.Contains(result.Text, "reached") {
+					t.Errorf("%+v, %v, waited for %q", result, err, tr.waiting)
+				}
+				if tr.depth("dead") != 10-int(result.Moved) {
+					t.Errorf("%d are left after %d moved", tr.depth("dead"), result.Moved)
+				}
+			})
 		})
 	}
 }

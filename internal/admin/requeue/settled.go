@@ -19,7 +19,8 @@ const (
 	Returned Outcome = "returned"
 	// Rejected: the target refused it, as a full one does.
 	Rejected Outcome = "rejected"
-	// Unknown: it was published and no answer came, or its ack could not be sent. It may be at its target as well.
+	// Unknown: it was published and no answer came, so that it may be at its target as well; or its ack could not be sent, so that it
+	// is. Text says which.
 	Unknown Outcome = "unknown"
 )
 
@@ -46,8 +47,9 @@ type Settled struct {
 // has ended, all but those that moved are counted anew, for they are taken again.
 type Counts struct {
 	Moved int64
-	// Repeated are moves of messages that had moved before, and came again because their ack was lost with a connection: so many
-	// copies there are for sure. They are not counted in Moved again.
+	// Repeated are moves of messages that came again after a lost connection and are like one that had moved, whose ack may have been
+	// lost: so many copies there may be. Where messages are identical in all that identifies them, it cannot be told which of them
+	// came again. They are not counted in Moved again.
 	Repeated int64
 	Left     int64
 	Bounced  int64

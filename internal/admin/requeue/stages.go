@@ -25,17 +25,30 @@ func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 			return
 		}
 		letter := dedup.NewDeadLetter(p.Queue, d.Message)
-		if moved[letter.Ref] > 0 {
-			moved[letter.Ref]--
+		again := d.Redelivered || dedup.Returns(d.Headers) > 0
+		if again && countDown(moved, letter.Ref) {
 			limit++
 		}
 		p.seq++
 		select {
-		case p.taken <- item{seq: p.seq, tag: d.Tag, bytes: len(d.Body), letter: letter}:
+		case p.taken <- item{seq: p.seq, tag: d.Tag, bytes: len(d.Body), letter: letter, again: again}:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// countDown takes one off a count, and is false when there is none.
+func countDown(counts map[string]int, ref string) bool {
+	switch counts[ref] {
+	case 0:
+		return false
+	case 1:
+		delete(counts, ref)
+	default:
+		counts[ref]--
+	}
+	return true
 }
 
 // next takes one message in hand. It is false when no more come, after it has said why.
@@ -52,6 +65,9 @@ func (p *pass) next(ctx context.Context, opened time.Time) (dedup.Delivery, bool
 				return dedup.Delivery{}, false
 			}
 		case ctx.Err() != nil:
+			return dedup.Delivery{}, false
+		case dedup.KindOf(err) == dedup.Conflict: // another connection would fare no better
+			p.halts <- halt{stop: StopConnection, text: "messages could not be taken out of the queue", err: err}
 			return dedup.Delivery{}, false
 		default:
 			p.halts <- halt{lost: fmt.Errorf("take a message: %w", err)}

@@ -27,7 +27,8 @@ const (
 	// StopDecide: nobody could say what becomes of the messages. StopReport: nobody could take down what became of them.
 	StopDecide Stop = "decide"
 	StopReport Stop = "report"
-	// StopConnection: the broker could not be reached for too long, or every connection to it ended at once.
+	// StopConnection: the broker could not be reached for too long, or every connection to it ended at once; or another consumer has
+	// the queue.
 	StopConnection Stop = "connection"
 )
 
