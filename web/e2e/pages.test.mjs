@@ -120,7 +120,7 @@ describe("without JavaScript", () => {
     assert.deepEqual(await names(), ["orders"]);
     assert.match(page.url(), /tier=warning/);
     await page.getByRole("link", { name: "Clear" }).click();
-    await page.getByRole("link", { name: "Dead letters" }).click();
+    await page.getByRole("link", { name: "Dead letters", exact: true }).click();
     assert.match(page.url(), /sort=-dead-letters/);
     assert.equal(await page.locator("th[aria-sort]").innerText(), "Dead letters");
     await page.getByRole("link", { name: "orders", exact: true }).click();
