@@ -461,6 +461,21 @@ func TestASlowRunHasNoMoreSentAheadThanItMovesInTenMinutes(t *testing.T) {
 	}
 }
 
+func TestNoMoreBigMessagesAreSentAheadThanFitIntoMemory(t *testing.T) {
+	for bytes, want := range map[int64]int{0: 256, 1000: 256, 1 << 20: 64, 16 << 20: 4, 512 << 20: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(1)
+			tr.cfg.Window, tr.cfg.MeanBytes = 0, bytes
+			tr.ends = takingEnds{tr.ends, func(take requeue.Taking) {
+				if take.Held != want {
+					t.Errorf("of messages of %d bytes the broker sends %d ahead, want %d", bytes, take.Held, want)
+				}
+			}}
+			tr.mustStop(t, requeue.StopLimit)
+		})
+	}
+}
+
 // takingEnds looks at how a source is opened.
 type takingEnds struct {
 	requeue.Ends
