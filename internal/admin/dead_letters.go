@@ -143,10 +143,11 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	}
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
+		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(),
 		looks: make(turnstile, liveReads), live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())
+	d.fragile = &fragileQueues{}
 	for _, p := range deps.Pipelines {
 		d.pipelines[p.Name] = p
 		// A source that cannot be parsed finds no id and says so; the configuration admits none.
