@@ -21,18 +21,19 @@ func chosen(asked map[Class]Choice, selective bool) map[Class]Choice {
 	return choices
 }
 
-// choiceOf returns what is done with one letter, and why it is left out. single is true for a plan of one message.
-func choiceOf(p Prediction, choices map[Class]Choice, single bool) (Choice, string) {
+// choiceOf returns what is done with one letter, and why it is left out. done is true for a plan that
+// clears the marker of done work, MovePlan.ClearsDone.
+func choiceOf(p Prediction, choices map[Class]Choice, done bool) (Choice, string) {
 	choice := choices[p.Class]
 	switch {
 	case choice == LeaveOut:
 		return LeaveOut, "left out by choice: " + string(p.Class)
 	case choice != ClearFirst:
 		return KeepAsIs, ""
-	case p.ClearFirst, p.ClearDone && single:
+	case p.ClearFirst, p.ClearDone && done:
 		return ClearFirst, ""
 	case p.ClearDone:
-		return LeaveOut, "its marker says that the work was done: such markers are cleared one by one"
+		return LeaveOut, "its marker says that the work was done: such markers are cleared one by one, with the id typed"
 	}
 	return LeaveOut, "clearing its marker would not let it run"
 }

@@ -113,11 +113,14 @@ func (r rules) leaveDead(it PlanItem, single bool) string {
 		return "owner alive: " + reasons(it)
 	case it.Seen.State == dedup.Done && !single:
 		return "the work was done: such markers are cleared one by one, with typed confirmation"
-	case it.Seen.State != dedup.Processing || it.Verdict != dedup.CannotTell || single:
+	case it.Seen.State == dedup.Present && r.scheme.Mark == "before": // its owner may be at it like that of any other
+	case it.Seen.State != dedup.Processing || it.Verdict != dedup.CannotTell:
 		return ""
 	}
 	since, limit := it.Seen.Since, max(r.view.evidence.Limit(), leastWork)
 	switch {
+	case since.IsZero() && it.Seen.State == dedup.Present:
+		return "it does not tell whether the work has ended, nor since when its owner is at it"
 	case since.IsZero():
 		return "cannot tell whether its owner is alive, nor since when it is at it: " + reasons(it)
 	case r.now.Add(r.view.evidence.ClockOffset).Sub(since) < limit:

@@ -107,6 +107,8 @@ type DeadLetters struct {
 	fragile   *fragileQueues
 	// looks bounds the looks that are under way at once.
 	looks turnstile
+	// queues keeps looks and jobs at one queue apart.
+	queues queueTurns
 
 	// life is the context of jobs, which outlive the request that began them; end ends it.
 	life   context.Context
@@ -143,11 +145,10 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	}
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(),
-		looks: make(turnstile, liveReads), live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
+		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
+		looks: make(turnstile, liveReads), queues: queueTurns{turns: map[string]turnstile{}}, live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())
-	d.fragile = &fragileQueues{}
 	for _, p := range deps.Pipelines {
 		d.pipelines[p.Name] = p
 		// A source that cannot be parsed finds no id and says so; the configuration admits none.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -23,23 +22,21 @@ const (
 	maxShortText  = 255
 )
 
-// An editedMessage is what is sent in the place of one message.
+// An editedMessage is what is sent in the place of one message, and how it came about.
 type editedMessage struct {
 	ref     string
 	message dedup.Message
+	letter  EditedLetter
+}
+
+// editLost refuses to go on with a plan whose edit is not known any more: the message as it was is not what somebody meant to send.
+func editLost() error {
+	return conflict("The edited message is not kept any more: it is held in memory alone. Make the edit again")
 }
 
 // LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
-// copies of the message elsewhere (https://www.rabbitmq.com/docs/sender-selected).
-func LockedHeader(name string) bool {
-	lower := strings.ToLower(name)
-	for _, prefix := range []string{"dedup-", "x-death", "x-first-death-", "x-last-death-", "x-opt-"} {
-		if strings.HasPrefix(lower, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{"cc", "bcc", "x-delivery-count", "x-acquired-count"}, lower)
-}
+// copies of the message elsewhere.
+func LockedHeader(name string) bool { return dedup.OwnHeader(name) || dedup.BrokerHeader(name) }
 
 // edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
 func (pl *planning) edit(ctx context.Context) error {
@@ -56,8 +53,9 @@ func (pl *planning) edit(ctx context.Context) error {
 	pl.selected = one
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.ids.String(), old, one[0], failed)
+	pl.plan.Sends = &Fingerprint{Ref: dedup.NewDeadLetter(old.Queue, m).Ref, BodyHash: edited.Hash, Bytes: edited.Size}
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
-	pl.edited = &editedMessage{ref: old.Ref, message: m}
+	pl.edited = &editedMessage{ref: old.Ref, message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil
 }
 
@@ -97,13 +95,10 @@ func (e Edit) apply(m dedup.Message, masked Letter) (dedup.Message, []Guard, err
 			notes = append(notes, warn("The message says that its body is encoded as %s; the new body is sent as it was typed", printable(m.ContentEncoding, 60)))
 		}
 	}
-	if e.ContentType != "" {
+	if e.ContentType != "" || e.NoContentType {
 		m.ContentType = e.ContentType
 	}
-	if e.MessageID != "" && e.MessageID != m.MessageID {
-		notes = append(notes, warn("The message_id changes from %s to %s: consumers and stores that go by it take this for another message", printable(m.MessageID, 100), printable(e.MessageID, 100)))
-		m.MessageID = e.MessageID
-	}
+	notes = append(notes, e.messageID(&m)...)
 	headers := maps.Clone(m.Headers)
 	if headers == nil {
 		headers = map[string]any{}
@@ -118,11 +113,27 @@ func (e Edit) apply(m dedup.Message, masked Letter) (dedup.Message, []Guard, err
 	return m, notes, nil
 }
 
+// messageID changes the message_id, and says what that means.
+func (e Edit) messageID(m *dedup.Message) []Guard {
+	was := m.MessageID
+	switch {
+	case e.NoMessageID && was != "":
+		m.MessageID = ""
+		return []Guard{warn("The message_id %s is taken away: consumers and stores that go by it do not know the message again", printable(was, 100))}
+	case e.MessageID != "" && e.MessageID != was:
+		m.MessageID = e.MessageID
+		return []Guard{warn("The message_id changes from %s to %s: consumers and stores that go by it take this for another message", printable(was, 100), printable(e.MessageID, 100))}
+	}
+	return nil
+}
+
 // check refuses an edit that cannot be made.
 func (e Edit) check(m dedup.Message, masked Letter) error {
 	switch {
 	case len(e.Body) > maxEdited:
 		return invalid(fmt.Sprintf("A body of at most %d KiB can be edited", maxEdited>>10))
+	case e.NoContentType && e.ContentType != "" || e.NoMessageID && e.MessageID != "":
+		return invalid("A property is either replaced or taken away")
 	case len(e.ContentType) > maxShortText || len(e.MessageID) > maxShortText:
 		return invalid("message_id and content_type have at most 255 bytes")
 	case (masked.Masked || masked.Hidden != "") && bytes.Contains(e.Body, []byte(maskedWord)) && !bytes.Contains(m.Body, []byte(maskedWord)):
@@ -168,20 +179,43 @@ func retyped(old any, text string) any {
 // An editShelf keeps edited messages in memory until their plan is over or their job has ended: a body is never kept on disk.
 type editShelf struct {
 	mu    sync.Mutex
-	edits map[string]editedMessage
+	edits map[string]keptEdit
 }
 
-func newEditShelf() *editShelf { return &editShelf{edits: map[string]editedMessage{}} }
+// A keptEdit is dropped when its plan is over, unless a job has it.
+type keptEdit struct {
+	editedMessage
+	held bool
+}
 
+func newEditShelf() *editShelf { return &editShelf{edits: map[string]keptEdit{}} }
+
+// keep keeps an edited message as long as its plan can be carried out.
 func (s *editShelf) keep(plan string, e editedMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.edits) >= maxEdits {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Too many edits are waiting to be carried out; try again in some minutes"}
 	}
-	s.edits[plan] = e
-	time.AfterFunc(PlanLife, func() { s.drop(plan) })
+	s.edits[plan] = keptEdit{editedMessage: e}
+	time.AfterFunc(PlanLife, func() { s.expire(plan) })
 	return nil
+}
+
+// hold keeps an edited message until it is dropped: its job has begun, and may be paused for longer than a plan lives.
+func (s *editShelf) hold(plan string, e editedMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edits[plan] = keptEdit{e, true}
+}
+
+// expire drops an edited message that no job has.
+func (s *editShelf) expire(plan string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.edits[plan].held {
+		delete(s.edits, plan)
+	}
 }
 
 // take returns an edited message; it stays until it is dropped.
@@ -189,7 +223,7 @@ func (s *editShelf) take(plan string) (editedMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.edits[plan]
-	return e, ok
+	return e.editedMessage, ok
 }
 
 func (s *editShelf) drop(plan string) {

@@ -116,15 +116,16 @@ func cutText(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// typeOf returns the type of a message: the property, or the header that a framework writes instead.
-func typeOf(m dedup.Message) string {
-	if m.Type != "" {
-		return m.Type
+// MessageType returns the type of a message as lists, groups and filters have it: the property, or the header that frameworks and people
+// write instead.
+func (l Letter) MessageType() string {
+	if l.Type != "" {
+		return l.Type
 	}
-	// Spring AMQP (DefaultJackson2JavaTypeMapper), NServiceBus, Rebus and Celery
-	// (https://docs.celeryq.dev/en/stable/internals/protocol.html#version-2).
-	for _, name := range []string{"__TypeId__", "NServiceBus.EnclosedMessageTypes", "rbs2-msg-type", "task"} {
-		if text, _ := headerWord(m.Headers[name]); text != "" {
+	// Spring AMQP (DefaultJackson2JavaTypeMapper), NServiceBus, Rebus, Celery
+	// (https://docs.celeryq.dev/en/stable/internals/protocol.html#version-2), and what is written by hand.
+	for _, name := range []string{"__TypeId__", "NServiceBus.EnclosedMessageTypes", "rbs2-msg-type", "task", "type"} {
+		if text, _ := headerWord(l.Headers[name]); text != "" {
 			return cutText(text, longestKind)
 		}
 	}

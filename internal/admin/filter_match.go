@@ -73,7 +73,7 @@ func wordOf(l *Letter, field string) string {
 	case fieldRoute:
 		return clipValue(cameBy(l).key)
 	case fieldType:
-		return clipValue(typeOf(l.Message))
+		return clipValue(l.MessageType())
 	case fieldID:
 		return clipValue(l.ID)
 	case fieldException:

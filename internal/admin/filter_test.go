@@ -223,3 +223,18 @@ func ExampleParseFilter() {
 	fmt.Println(f, err)
 	// Output: reason:rejected source:"orders eu"* -class:skipped requeues>=1 <nil>
 }
+
+func TestTheTypeThatIsShownIsTheTypeThatAFilterSelects(t *testing.T) {
+	for _, header := range []string{"__TypeId__", "NServiceBus.EnclosedMessageTypes", "rbs2-msg-type", "task", "type"} {
+		l := admin.Letter{}
+		l.Headers = map[string]any{header: "shop.OrderCreated"}
+		if got := l.MessageType(); got != "shop.OrderCreated" {
+			t.Errorf("%s is shown as %q", header, got)
+		}
+		groups := admin.GroupLetters([]admin.Letter{l}, admin.ByType)
+		f, err := admin.ParseFilter(groups[0].Filter)
+		if err != nil || groups[0].Value != l.MessageType() || !f.Matches(l) {
+			t.Errorf("%s: the group is %+v, %v", header, groups[0], err)
+		}
+	}
+}

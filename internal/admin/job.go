@@ -36,10 +36,12 @@ type Job struct {
 	Ended   time.Time // zero until it is final
 	// Limit is the most messages that it takes: those that were ready when it began.
 	Limit int64
+	// Extent is how many of them it means to move.
+	Extent Extent
 	Counts
 	// Resumed counts how often it went on after the program or the connection had ended; each may have made up to 256 copies.
 	Resumed int
-	// Rate is the measured rate of the last seconds, per second.
+	// Rate is how many messages were looked at per second in the last seconds, whatever became of them.
 	Rate float64
 	// Canary is the verdict on the first messages; nil without a canary or before it.
 	Canary *CanaryVerdict
@@ -102,6 +104,8 @@ type CanaryVerdict struct {
 	Processing int
 	None       int
 	Back       int
+	// Skipped had a marker of done work when they were sent: that it is still there tells nothing.
+	Skipped int
 	// BackBy says how messages that came back were looked for, and what could not be seen.
 	BackBy string
 	// Good is true when the rest may follow; Text says why or why not.
@@ -132,5 +136,6 @@ type JobSummary struct {
 	Started  time.Time
 	Ended    time.Time
 	Limit    int64
+	Extent   Extent
 	Counts
 }

@@ -26,7 +26,7 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 			keys[n] = letters[i].Marker.Key
 		}
 		operation, outcomes, err := j.letters.deps.Clear.ClearFor(ctx, j.who, ClearForRequest{
-			Store: j.line.store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: len(j.plan.Request.Refs) == 1,
+			Store: j.line.store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: j.plan.ClearsDone,
 			Reason: j.job.Reason,
 		})
 		if err != nil {
@@ -47,8 +47,7 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 // leave takes a decision to send back.
 func (d *decider) leave(decision *requeue.Decision, ref, why string) {
 	*decision = requeue.Decision{Why: why}
-	d.out[ref]--
-	d.sending--
+	d.back(ref)
 }
 
 // exhausted reports whether the retry counter has to go with a marker: the next failure, or delivery, would give the message up.

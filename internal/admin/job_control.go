@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"dedup-dashboard/internal/auth"
@@ -33,8 +34,8 @@ func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) erro
 			return err
 		}
 		j := d.shell(job)
-		if !d.enlist(j) {
-			return notYet(id)
+		if err := d.take(ctx, j); err != nil {
+			return err
 		}
 		defer d.retire(j)
 		d.finish(j, ending{JobCancelled, ""})
@@ -77,7 +78,7 @@ func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) erro
 		case job.State != JobPaused:
 			return notYet(id)
 		}
-		return d.goOn(ctx, job, func(j *liveJob) { j.who = who })
+		return d.goOn(ctx, job, who, job.Resumed)
 	})
 }
 
@@ -123,8 +124,10 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 	if j.sent, err = d.movedItems(ctx, job.ID); err != nil {
 		return nil, unkept("What the job has moved cannot be read", err)
 	}
-	for _, it := range j.sent {
-		j.moved[it.Ref]++
+	if len(job.Plan.Request.Refs) > 0 {
+		for _, it := range j.sent {
+			j.moved[it.Ref]++
+		}
 	}
 	return j, nil
 }
@@ -133,21 +136,29 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 func (d *DeadLetters) shell(job Job) *liveJob {
 	return &liveJob{
 		letters: d, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{}),
-		who:   Caller{Principal: auth.Principal{Name: job.By, Role: job.Plan.Needs, Method: "job"}},
+		who:   restarted(job),
 		entry: jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan),
 	}
 }
 
-// goOn lets a job go on from where it was.
-func (d *DeadLetters) goOn(ctx context.Context, job Job, change func(*liveJob)) error {
+// restarted is in whose name a job goes on that nobody lets go on.
+func restarted(job Job) Caller {
+	return Caller{Principal: auth.Principal{Name: job.By, Role: job.Plan.Needs, Method: "job"}}
+}
+
+// goOn lets a job go on from where it was, in the name of who, as often resumed as said.
+func (d *DeadLetters) goOn(ctx context.Context, job Job, who Caller, resumed int) error {
 	j, err := d.again(ctx, job)
 	if err != nil {
 		return err
 	}
-	change(j)
-	if !d.enlist(j) {
-		return conflict("The job goes on already, or the dashboard is stopping")
+	j.who = who
+	if err := d.take(ctx, j); err != nil {
+		return err
 	}
+	j.mu.Lock()
+	j.job.Resumed = resumed
+	j.mu.Unlock()
 	go func() {
 		defer d.retire(j)
 		if j.plan.IDChange != "" && j.edited == nil {
@@ -157,4 +168,30 @@ func (d *DeadLetters) goOn(ctx context.Context, job Job, change func(*liveJob)) 
 		d.carryOut(j)
 	}()
 	return nil
+}
+
+// errMeanwhile means that something else was done with a job since it was read.
+var errMeanwhile = errors.New("the job has changed since it was read")
+
+// take makes a job live that was read from the journal, unless something else was done with it since: it may have been cancelled, or have
+// gone on, come to rest and retired. Once it is live nobody else changes it in the journal.
+func (d *DeadLetters) take(ctx context.Context, j *liveJob) error {
+	if !d.enlist(j) {
+		return conflict("The job goes on already, or the dashboard is stopping")
+	}
+	read := j.snapshot()
+	now, ok, err := d.deps.Journal.Job(ctx, read.ID)
+	switch {
+	case err != nil:
+		err = unkept("The job cannot be read", err)
+	case !ok || now.State != read.State || now.Counts != read.Counts || now.Resumed != read.Resumed:
+		err = &dedup.Error{Kind: dedup.Conflict, Public: "The job has changed meanwhile; look at it again", Err: errMeanwhile}
+	default:
+		return nil
+	}
+	defer d.letGo(j)
+	if !j.rest() && !now.State.Final() { // somebody was told that it is cancelled
+		d.finish(j, ending{JobCancelled, ""})
+	}
+	return err
 }

@@ -26,7 +26,9 @@ type fact struct {
 	class Class
 	// unselected says that the plan does not speak of the message.
 	unselected bool
-	copies     int
+	// marker is what the store held when the message was sent; nil for none.
+	marker *dedup.Sighting
+	copies int
 }
 
 // A decider says what becomes of the messages of a run by the plan. It is a requeue.Decider.
@@ -93,13 +95,10 @@ func (d *decider) settled(s requeue.Settled) fact {
 	} else {
 		delete(d.facts, s.Ref)
 	}
-	if s.Decision.Target == "" {
+	if s.Decision.Target == "" || s.Outcome == requeue.Guarded { // done with when it was decided on
 		return f
 	}
-	if d.out[s.Ref] > 0 {
-		d.out[s.Ref]--
-		d.sending--
-	}
+	d.back(s.Ref)
 	if s.Outcome == requeue.Moved {
 		d.sent++
 	}
@@ -108,6 +107,19 @@ func (d *decider) settled(s requeue.Settled) fact {
 	}
 	d.wake()
 	return f
+}
+
+// back takes one off what was decided to be sent and is not settled; the lock is held.
+func (d *decider) back(ref string) {
+	switch n := d.out[ref]; {
+	case n < 1:
+		return
+	case n == 1:
+		delete(d.out, ref)
+	default:
+		d.out[ref] = n - 1
+	}
+	d.sending--
 }
 
 // handled notes that a selected message is done with in this run; the lock is held.
@@ -182,19 +194,23 @@ func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeu
 	for i := range letters {
 		if !selected[i] {
 			decisions[i].Why = notSelected
-			d.note(letters[i], true)
+			d.note(letters[i], letters[i].Marker, true)
 			continue
 		}
-		d.note(letters[i], false)
 		decisions[i] = d.one(&letters[i])
-		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" {
-			clear = append(clear, i)
+		marker := letters[i].Marker
+		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" && !d.guarded(&letters[i]) {
+			clear, marker = append(clear, i), nil
 		}
+		d.note(letters[i], marker, false)
 	}
 	if err := d.clear(ctx, letters, decisions, clear); err != nil {
 		return nil, err
 	}
 	for i := range decisions {
+		if selected[i] && d.guarded(&letters[i]) && decisions[i].Target != "" {
+			d.handled(letters[i].Ref)
+		}
 		if selected[i] && decisions[i].Target == "" && decisions[i].Why != afterFirst && decisions[i].Why != beyondMost {
 			d.handled(letters[i].Ref)
 		}
@@ -209,10 +225,10 @@ const (
 )
 
 // note keeps what was found out about a message until it is settled. Of copies that which is selected counts.
-func (d *decider) note(l Letter, unselected bool) {
+func (d *decider) note(l Letter, marker *dedup.Sighting, unselected bool) {
 	f := d.facts[l.Ref]
 	if f.copies++; f.copies == 1 || f.unselected {
-		f.id, f.class, f.unselected = l.ID, l.Prediction.Class, unselected
+		f.id, f.class, f.marker, f.unselected = l.ID, l.Prediction.Class, marker, unselected
 	}
 	d.facts[l.Ref] = f
 }
@@ -256,7 +272,7 @@ func (d *decider) predicted(ctx context.Context, letters []Letter) ([]bool, erro
 
 // matches compares a letter as it is shown, masked, with the frozen filter.
 func (d *decider) matches(l Letter) bool {
-	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) {
+	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) || d.filter.reads(fieldException) || d.filter.reads(fieldType) {
 		l = d.job.letters.mask.mask(l)
 	}
 	return d.filter.Matches(l)
@@ -301,7 +317,7 @@ func (d *decider) choice(l *Letter) (Choice, string) {
 	if p.Request.Do != Requeue {
 		return KeepAsIs, ""
 	}
-	return choiceOf(l.Prediction, p.Choices, len(p.Request.Refs) == 1)
+	return choiceOf(l.Prediction, p.Choices, p.ClearsDone)
 }
 
 // one decides on one selected message, before markers are cleared.
@@ -321,6 +337,9 @@ func (d *decider) one(l *Letter) requeue.Decision {
 	if target == "" {
 		return requeue.Decision{Why: l.NoTarget}
 	}
+	if d.guarded(l) {
+		return requeue.Decision{Target: target} // the run keeps it, and says so
+	}
 	if d.most > 0 && d.sent+d.sending >= d.most {
 		return requeue.Decision{Why: d.beyond()}
 	}
@@ -331,6 +350,11 @@ func (d *decider) one(l *Letter) requeue.Decision {
 		decision.Message = &j.edited.message
 	}
 	return decision
+}
+
+// guarded reports whether the run keeps a message whatever is decided, because it was requeued too often.
+func (d *decider) guarded(l *Letter) bool {
+	return d.job.plan.Request.Do == Requeue && l.Requeues >= guardedAt
 }
 
 func (d *decider) beyond() string {

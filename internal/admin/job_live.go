@@ -56,15 +56,18 @@ type liveJob struct {
 	saved   time.Time
 	// sent are the messages that were moved, as many as are told of: what the watch looks at.
 	sent []JobItem
+	// before are the markers of the first messages when they were sent, by id; nil for none. What an earlier run of the program has
+	// sent is not in it.
+	before map[string]*dedup.Sighting
 	// moved counts what was moved by reference, where single messages are selected.
 	moved map[string]int
-	// marks are moments of the last seconds with the number of moved messages.
+	// marks are moments of the last seconds with the number of messages that were taken.
 	marks []mark
 }
 
 type mark struct {
 	at    time.Time
-	moved int64
+	taken int64
 }
 
 // ask notes a wish and ends the run that is under way. It is false when the job has come to rest: then nothing hears it.
@@ -141,7 +144,8 @@ func (j *liveJob) took(ctx context.Context, settled []requeue.Settled, facts fun
 	for i, s := range settled {
 		j.count(s, known[i])
 	}
-	due := j.letters.deps.Now().Sub(j.saved) >= saveEvery
+	// What a limit is counted against is written each time: what is not written would not count after a crash.
+	due := j.plan.Most > 0 || j.letters.deps.Now().Sub(j.saved) >= saveEvery
 	j.mu.Unlock()
 	if !due {
 		return nil
@@ -160,7 +164,7 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 	if item.Text == "" && s.Outcome == requeue.Left {
 		item.Text = s.Decision.Why
 	}
-	if s.Outcome == requeue.Moved {
+	if s.Outcome == requeue.Moved && len(j.plan.Request.Refs) > 0 {
 		j.moved[s.Ref]++
 	}
 	if f.unselected {
@@ -175,12 +179,24 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 		j.items = append(j.items, item)
 		if s.Outcome == requeue.Moved {
 			j.sent = append(j.sent, item)
+			j.remember(f)
 		}
 	}
 	if s.Outcome != requeue.Moved && s.Outcome != requeue.Left {
 		j.job.Failures = slices.Insert(j.job.Failures, 0, item)
 		j.job.Failures = j.job.Failures[:min(len(j.job.Failures), maxFailures)]
 	}
+}
+
+// remember keeps the marker that one of the first messages had when it was sent; the lock is held.
+func (j *liveJob) remember(f fact) {
+	if j.plan.Request.Canary == 0 || j.job.Canary != nil {
+		return
+	}
+	if j.before == nil {
+		j.before = map[string]*dedup.Sighting{}
+	}
+	j.before[f.id] = f.marker
 }
 
 // save writes how far the job came, and tells that it moved on.
@@ -206,13 +222,13 @@ func (j *liveJob) save(ctx context.Context) error {
 
 // measure computes the rate of the last seconds; the lock is held.
 func (j *liveJob) measure(now time.Time) {
-	j.marks = append(j.marks, mark{now, j.job.Moved})
+	j.marks = append(j.marks, mark{now, j.job.Taken()})
 	for len(j.marks) > 2 && now.Sub(j.marks[1].at) >= rateSpan {
 		j.marks = j.marks[1:]
 	}
 	j.job.Rate = 0
 	if took := now.Sub(j.marks[0].at).Seconds(); took > 0 && j.job.State != JobPaused && !j.job.State.Final() {
-		j.job.Rate = float64(j.job.Moved-j.marks[0].moved) / took
+		j.job.Rate = max(0, float64(j.job.Taken()-j.marks[0].taken)) / took // another run counts anew what is left
 	}
 }
 
@@ -261,5 +277,5 @@ func (d *DeadLetters) rateNow(pipeline string) *float64 {
 	return nil
 }
 
-// ref of the dead-letter queue is that of the job's source, whatever it is called now.
+// source is the queue that the job takes messages from: the dead-letter queue, or the parking queue of a restore.
 func (j *liveJob) source() dedup.QueueRef { return j.plan.Source }

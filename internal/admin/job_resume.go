@@ -102,6 +102,9 @@ func (d *DeadLetters) settleOwed(ctx context.Context) error {
 		d.mu.Lock()
 		delete(d.owed, j.job.ID)
 		d.mu.Unlock()
+		if j.snapshot().State.Final() {
+			d.judgeLater(j.job.ID)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -137,13 +140,19 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 		}
 		return fmt.Errorf("%w: %w", errNotSeen, err)
 	}
+	if job.Plan.Most > 0 {
+		return d.abandon(ctx, job, fmt.Sprintf("it may move %d messages at most, and how many it had moved at its last moment is not known. Look again and select again", job.Plan.Most))
+	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)
 	e.Detail = fmt.Sprintf("goes on after the program has ended; %s so far", job.Counts.words())
 	if err := d.deps.Gate.intend(ctx, e); err != nil {
 		return err
 	}
-	job.Resumed++
-	if err := d.goOn(ctx, job, func(*liveJob) {}); err != nil {
+	if err := d.goOn(ctx, job, restarted(job), job.Resumed+1); err != nil {
+		d.deps.Gate.finish(ctx, e, "", err)
+		if errors.Is(err, errMeanwhile) {
+			return nil
+		}
 		return err
 	}
 	d.deps.Log.Warn("a job goes on that an earlier run of the program left", "job", id, "moved", job.Moved, "of", job.Limit)

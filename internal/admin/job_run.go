@@ -19,6 +19,10 @@ type ending struct {
 // carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.
 func (d *DeadLetters) carryOut(j *liveJob) {
 	end := d.work(j)
+	if end.state == "" && j.plan.Most > 0 {
+		// Its count is exact now. A job with a limit that was under way when the program died does not go on: its count is not.
+		end = ending{JobPaused, "the program was stopped; a job with a limit does not go on by itself"}
+	}
 	switch {
 	case end.state == "":
 		if err := j.save(context.Background()); err != nil {
@@ -60,6 +64,9 @@ func (d *DeadLetters) work(j *liveJob) ending {
 // first sends the first messages and watches them. It is over when the rest must not follow now.
 func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
 	n := int64(j.plan.Request.Canary)
+	if most := j.plan.Most; most > 0 {
+		n = min(n, most)
+	}
 	if sent := j.snapshot().Moved; sent < n {
 		if err := j.become(ctx, JobCanary, ""); err != nil {
 			return ending{JobStopped, journalFailed}, true
@@ -107,6 +114,9 @@ func (d *DeadLetters) rest(ctx context.Context, j *liveJob) ending {
 		if err := j.become(ctx, JobRunning, ""); err != nil {
 			return ending{JobStopped, journalFailed}
 		}
+		if j.spent() {
+			return ending{JobDone, j.mostMoved()}
+		}
 		if j.left() == 0 {
 			return ending{JobDone, ""}
 		}
@@ -125,8 +135,8 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	p := j.plan
 	limit, most := j.left(), first
 	if p.Most > 0 {
-		if left := p.Most - j.snapshot().Moved; most == 0 || left < most {
-			most = max(1, left)
+		if left := p.Most - j.snapshot().Moved; most == 0 || left < most { // left is above 0: spent ends the job before
+			most = left
 		}
 	}
 	single := p.Selective
@@ -142,7 +152,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	state := j.job.State
 	j.mu.Unlock()
 	cfg := requeue.Config{
-		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single,
+		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single, MaxRequeues: guardedAt,
 		Waiting:     func(why string) { j.waiting(state, why) },
 		Reconnected: decider.reconnected,
 	}
@@ -152,6 +162,11 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if err := j.line.spare(ctx, &cfg); err != nil {
 		return requeue.Result{Stop: requeue.StopConnection, Text: "the queue cannot be read before messages are taken out of it"}, err
 	}
+	leave, err := d.queues.enter(ctx, p.Broker, j.source())
+	if err != nil {
+		return requeue.Result{Stop: requeue.StopCancelled}, err
+	}
+	defer leave()
 	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
 	})
@@ -195,6 +210,24 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 	return nil
 }
 
+// missed says how many of the messages that were ready when the job began it never saw; empty when it saw all.
+func (j *liveJob) missed() string {
+	job := j.snapshot()
+	c := job.Counts
+	n := job.Limit - c.Moved - c.Left - c.Bounced - c.Guarded - c.Returned - c.Rejected - c.Unknown
+	if n <= 0 || job.Resumed > 0 { // what was moved in the last moment of an earlier run is not counted
+		return ""
+	}
+	return fmt.Sprintf("the queue had no more: %s of %d that were ready when it began had been taken or had expired meanwhile", plural(int(n), "message"), job.Limit)
+}
+
+// spent reports whether the job has moved as many messages as it may.
+func (j *liveJob) spent() bool { return j.plan.Most > 0 && j.snapshot().Moved >= j.plan.Most }
+
+func (j *liveJob) mostMoved() string {
+	return fmt.Sprintf("%d messages were moved, the most of this job", j.plan.Most)
+}
+
 // interrupted is the ending of what was told to stop.
 func (j *liveJob) interrupted() ending {
 	switch j.wished() {
@@ -211,8 +244,8 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 	var store *storeError
 	switch {
 	case errors.Is(err, errEnough):
-		if most := j.plan.Most; most > 0 && j.snapshot().Moved >= most {
-			return ending{JobDone, fmt.Sprintf("%d messages were moved, the most of this job", most)}
+		if j.spent() {
+			return ending{JobDone, j.mostMoved()}
 		}
 		return ending{JobDone, ""}
 	case errors.As(err, &store):
@@ -223,8 +256,10 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 		return ending{}
 	}
 	switch r.Stop {
-	case requeue.StopLimit, requeue.StopEmpty:
+	case requeue.StopLimit:
 		return ending{JobDone, ""}
+	case requeue.StopEmpty:
+		return ending{JobDone, j.missed()}
 	case requeue.StopBounced:
 		return ending{JobDone, r.Text}
 	case requeue.StopBlocked, requeue.StopConnection, requeue.StopAge:
@@ -260,9 +295,10 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, d.deps.Now(), 0
 	j.mu.Unlock()
 	d.edits.drop(j.plan.ID)
-	if err := j.save(context.Background()); err != nil {
+	kept := j.save(context.Background())
+	if kept != nil {
 		d.owe(j)
-		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", err)
+		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
 	}
 	e := j.entry
 	e.Detail = j.snapshot().Counts.words()
@@ -281,5 +317,7 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	ctx, cancel := writing(context.Background())
 	defer cancel()
 	d.deps.Gate.close(ctx, e, phase)
-	d.judgeLater(j.job.ID)
+	if kept == nil { // else it is judged once its end is written
+		d.judgeLater(j.job.ID)
+	}
 }

@@ -78,21 +78,23 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if p.IDChange != "" {
 		edited, kept := d.edits.take(p.ID)
 		if !kept {
-			return nil, conflict("The edited message is not kept any more: it is held in memory alone. Make the edit again")
+			return nil, editLost()
 		}
 		j.edited = &edited
 	}
-	q, err := l.source(ctx)
+	q, err := d.source(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if p.Selective && !dedup.Returning(l.info, q).Harmless {
 		return nil, conflict("Messages cannot be picked out of this queue any more: %s", dedup.Returning(l.info, q).Why)
 	}
-	if why := blocking(d.liveGuards(ctx, l, q, p)); why != "" {
+	now := p
+	now.Ready, now.UpTo = *q.Ready, p.upTo(*q.Ready)
+	if why := blocking(d.liveGuards(ctx, l, q, now)); why != "" {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
 	}
-	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, RateBefore: d.rateNow(p.Request.Pipeline)}
+	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, Extent: ExtentOf(p, *q.Ready), RateBefore: d.rateNow(p.Request.Pipeline)}
 	if j.job.Limit == 0 {
 		return nil, conflict("The queue is empty")
 	}
@@ -131,6 +133,9 @@ func (d *DeadLetters) begin(ctx context.Context, j *liveJob, token string) (stri
 		return holder, nil
 	}
 	started = true
+	if j.edited != nil {
+		d.edits.hold(j.plan.ID, *j.edited)
+	}
 	go func() {
 		defer d.retire(j)
 		d.carryOut(j)
@@ -185,11 +190,12 @@ func (d *DeadLetters) holder(ctx context.Context, l line) string {
 	return job
 }
 
-// enlist makes a job live and reports whether it may run: not when DeadLetters is closed, or when it runs already.
+// enlist makes a job live and reports whether it may run: not when DeadLetters is closed, when it runs already, or while its end is
+// not written.
 func (d *DeadLetters) enlist(j *liveJob) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.live[j.job.ID] != nil {
+	if d.closed || d.live[j.job.ID] != nil || d.owed[j.job.ID] != nil {
 		return false
 	}
 	d.live[j.job.ID] = j
@@ -197,7 +203,8 @@ func (d *DeadLetters) enlist(j *liveJob) bool {
 	return true
 }
 
-func (d *DeadLetters) retire(j *liveJob) {
+// letGo makes a job live no more.
+func (d *DeadLetters) letGo(j *liveJob) {
 	d.mu.Lock()
 	if d.live[j.job.ID] == j {
 		delete(d.live, j.job.ID)
@@ -205,6 +212,11 @@ func (d *DeadLetters) retire(j *liveJob) {
 	d.mu.Unlock()
 	close(j.done)
 	d.running.Done()
+}
+
+// retire lets a job go that was worked on, and has Run look for what is left to do.
+func (d *DeadLetters) retire(j *liveJob) {
+	d.letGo(j)
 	select {
 	case d.untidy <- struct{}{}:
 	default: // Run is about to look anyway

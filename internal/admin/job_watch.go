@@ -19,7 +19,7 @@ const (
 	backUnseen  = "nothing: the dead-letter queue could not be read"
 )
 
-// A return is what came back to a dead-letter queue since a job began.
+// A back is what came back to a dead-letter queue since a job began.
 type back struct {
 	n  int
 	by string
@@ -58,19 +58,22 @@ func (d *DeadLetters) judgeFirst(ctx context.Context, j *liveJob, b back) Canary
 	v := CanaryVerdict{Sent: int(job.Moved), At: d.deps.Now(), Back: b.n, BackBy: b.by}
 	tells := j.tells()
 	unknown := 0
-	states, err := d.states(ctx, j.line, sent)
+	found, err := d.found(ctx, j.line, sent)
 	for _, it := range sent {
+		marker := found[it.ID]
 		switch {
 		case it.ID == "" || !tells || err != nil:
 			unknown++
-		case states[it.ID] == dedup.Done:
-			v.Done++
-		case states[it.ID] == dedup.Failed:
-			v.Failed++
-		case states[it.ID] == dedup.Processing, states[it.ID] == dedup.Present, states[it.ID] == dedup.StateUnknown:
-			v.Processing++
-		default:
+		case j.skips(it):
+			v.Skipped++
+		case marker == nil, j.unchanged(it, *marker):
 			v.None++
+		case j.line.stateOf(*marker) == dedup.Done:
+			v.Done++
+		case marker.State == dedup.Failed:
+			v.Failed++
+		default:
+			v.Processing++
 		}
 	}
 	j.mu.Lock()
@@ -93,7 +96,8 @@ func (v CanaryVerdict) verdict(unknown int, err error) (bool, string) {
 	add(v.Done, "done")
 	add(v.Failed, "failed")
 	add(v.Processing, "not done: the marker says that the work is under way or stuck")
-	add(v.None, "without a marker: not consumed, or failed without a trace")
+	add(v.None, "without a new marker: not consumed, or failed without a trace")
+	add(v.Skipped, "whose work was done before, so that they tell nothing")
 	if v.BackBy == backByLook {
 		add(v.Back, "came back to the dead-letter queue")
 	} else {
@@ -104,7 +108,7 @@ func (v CanaryVerdict) verdict(unknown int, err error) (bool, string) {
 	switch {
 	case err != nil:
 		return false, text + "; the store did not answer: " + words(err)
-	case v.Failed > 0, v.Processing > 0, v.None > 0:
+	case v.Failed > 0, v.Processing > 0, v.None > 0, v.Done+unknown == 0:
 		return false, text
 	case v.Back > 0 && (unknown > 0 || v.BackBy == backByLook):
 		return false, text
@@ -127,25 +131,70 @@ func (j *liveJob) sentItems() []JobItem {
 	return append([]JobItem(nil), j.sent...)
 }
 
-// states returns the states of the markers of items by id; those without a marker are absent. A marker without a state counts as done
-// where the scheme writes it after the work.
-func (d *DeadLetters) states(ctx context.Context, l line, items []JobItem) (map[string]dedup.State, error) {
+// skips reports whether a message was sent with a marker of done work in its way, which stays as it is.
+func (j *liveJob) skips(it JobItem) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before, known := j.before[it.ID]
+	cleared := known && before == nil || j.plan.ClearsDone
+	return it.Class == ClassSkipped && !cleared
+}
+
+// unchanged reports whether a marker that says how work has ended was there already when its message was sent. What an earlier run of
+// the program has sent is told by the time of a failure alone, where the marker has one.
+func (j *liveJob) unchanged(it JobItem, now dedup.Sighting) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before, known := j.before[it.ID]
+	switch state := j.line.stateOf(now); {
+	case state != dedup.Done && state != dedup.Failed:
+		return false
+	case !known:
+		return state == dedup.Failed && !now.Since.IsZero() && now.Since.Before(it.At)
+	}
+	return before != nil && sameMarker(*before, now)
+}
+
+// sameMarker reports whether a marker was not written since it was seen, as far as it can be told.
+func sameMarker(a, b dedup.Sighting) bool {
+	attempts := func(s dedup.Sighting) int64 {
+		if s.Attempts == nil {
+			return -1
+		}
+		return *s.Attempts
+	}
+	return a.State == b.State && attempts(a) == attempts(b) && a.Since.Equal(b.Since) &&
+		time.Duration(max(a.ExpiresMillis-b.ExpiresMillis, b.ExpiresMillis-a.ExpiresMillis))*time.Millisecond <= sameExpiry
+}
+
+// stateOf returns the state of a marker: one without a state counts as done where the scheme writes it after the work.
+func (l line) stateOf(s dedup.Sighting) dedup.State {
+	if s.State == dedup.Present && l.store.Scheme.Mark == "after" {
+		return dedup.Done
+	}
+	return s.State
+}
+
+// found looks the markers of items up, by id; those without a marker are absent.
+func (d *DeadLetters) found(ctx context.Context, l line, items []JobItem) (map[string]*dedup.Sighting, error) {
 	var ids []string
 	for _, it := range items {
 		if it.ID != "" {
 			ids = append(ids, it.ID)
 		}
 	}
-	found, err := d.find(ctx, l, ids)
+	return d.find(ctx, l, ids)
+}
+
+// states returns the states of the markers of items by id; those without a marker are absent.
+func (d *DeadLetters) states(ctx context.Context, l line, items []JobItem) (map[string]dedup.State, error) {
+	found, err := d.found(ctx, l, items)
 	if err != nil {
 		return nil, err
 	}
 	states := map[string]dedup.State{}
 	for id, s := range found {
-		states[id] = s.State
-		if s.State == dedup.Present && l.store.Scheme.Mark == "after" {
-			states[id] = dedup.Done
-		}
+		states[id] = l.stateOf(*s)
 	}
 	return states, nil
 }
@@ -167,6 +216,12 @@ func (d *DeadLetters) cameBack(ctx context.Context, j *liveJob) back {
 	}
 	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
 	defer cancel()
+	leave, err := d.queues.enter(ctx, j.plan.Broker, j.source())
+	if err != nil {
+		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
+		return b
+	}
+	defer leave()
 	peek, err := j.line.broker.Mover.Peek(ctx, j.source(), maxBackPeek, MaxScanBytes)
 	if err != nil || peek.Short != "" {
 		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)

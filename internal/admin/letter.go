@@ -15,6 +15,8 @@ type Letter struct {
 	// Target is the queue that a requeue sends it to; empty when the death history does not say, and NoTarget says why.
 	Target   string
 	NoTarget string
+	// TargetNote says how the target was found where no death says it; empty otherwise.
+	TargetNote string
 	// Exception is the kind of failure that a framework wrote into the headers, Failure its message; empty when none did.
 	Exception string
 	Failure   string

@@ -16,10 +16,6 @@ func (l line) read(m dedup.Message) Letter {
 
 // letter completes a dead letter with what can be read in it.
 func (l line) letter(dead dedup.DeadLetter) Letter {
-	// Behind the deaths that the broker wrote are those from before the message was requeued or parked by this dashboard.
-	if kept, ok := dead.Headers[dedup.HeaderOriginalDeath].(string); ok {
-		dead.Deaths = append(slices.Clip(dead.Deaths), dedup.DecodeDeaths(kept)...)
-	}
 	letter := Letter{DeadLetter: dead, Size: len(dead.Body), Requeues: int(min(dedup.Requeues(dead.Headers), math.MaxInt32))}
 	sum := sha256.Sum256(dead.Body)
 	letter.Hash = hex.EncodeToString(sum[:])
@@ -29,6 +25,10 @@ func (l line) letter(dead dedup.DeadLetter) Letter {
 	}
 	letter.Exception, letter.Failure = exceptionOf(dead.Message)
 	letter.Target, letter.NoTarget = l.targetOf(dead)
+	if letter.Target == "" && len(dead.Deaths) == 0 && dead.Malformed == "" && l.sole {
+		letter.Target, letter.NoTarget = l.pipeline.Queues[0], ""
+		letter.TargetNote = "it was published to this queue and has no death history; the queue has only one pipeline, and that has only one queue"
+	}
 	return letter
 }
 
@@ -45,7 +45,7 @@ func (l line) targetOf(dead dedup.DeadLetter) (queue, why string) {
 	}
 	source, ok := dead.Source()
 	switch {
-	case !ok && len(l.pipeline.Queues) == 1 && dead.Malformed == "":
+	case !ok && dead.Malformed == "":
 		return "", "it has no death history that says which queue it came from: it was published to this queue, or lost its headers"
 	case !ok:
 		return "", "its death history does not say which queue it came from"

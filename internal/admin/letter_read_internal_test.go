@@ -69,6 +69,27 @@ func TestTheTargetIsTheSourceQueueThatTheMessageDiedInLast(t *testing.T) {
 	}
 }
 
+func TestALetterWithoutADeathGoesToTheOnlyQueueThatItCanHaveComeFrom(t *testing.T) {
+	ids, err := dedup.ParseIDSource("message_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := dedup.Message{Properties: dedup.Properties{MessageID: "m-1"}}
+	l := line{pipeline: dedup.Pipeline{Queues: []string{"invoices"}}, ids: ids, sole: true}
+	if got := l.read(published); got.Target != "invoices" || got.NoTarget != "" || got.TargetNote == "" {
+		t.Errorf("to %q, %q, %q", got.Target, got.NoTarget, got.TargetNote)
+	}
+	malformed := published
+	malformed.Headers = map[string]any{dedup.HeaderDeaths: []any{int64(1), "a"}}
+	if got := l.read(malformed); got.Target != "" || got.NoTarget == "" {
+		t.Errorf("with a malformed history to %q, %q", got.Target, got.NoTarget)
+	}
+	l.sole = false // another pipeline has the queue too, or there are two source queues
+	if got := l.read(published); got.Target != "" || got.NoTarget == "" {
+		t.Errorf("with a choice to %q, %q", got.Target, got.NoTarget)
+	}
+}
+
 func TestChoicesByClass(t *testing.T) {
 	all := chosen(nil, true)
 	for class, want := range map[Class]Choice{

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -23,6 +24,8 @@ type line struct {
 	// queue is where messages are taken from: the dead-letter queue, or with parked its parking queue.
 	queue  dedup.QueueRef
 	parked bool
+	// sole is true when no other pipeline has the dead-letter queue, and this one has a single source queue.
+	sole bool
 	// fragile are the queues that nothing more may be taken out of.
 	fragile *fragileQueues
 }
@@ -56,11 +59,23 @@ func (d *DeadLetters) line(pipeline, queue string) (line, error) {
 	}
 	for _, q := range l.status.DeadLetterQueues {
 		if q.QueueRef == dead {
-			l.dead = q
+			l.dead, l.sole = q, len(p.Queues) == 1 && pipelinesOver(snap, p.Broker, dead) == 1
 			return l, nil
 		}
 	}
 	return line{}, notFound("Pipeline " + pipeline + " has no dead-letter queue " + printable(dead.Name, 255))
+}
+
+// pipelinesOver counts the pipelines that have a dead-letter queue.
+func pipelinesOver(snap *dedup.Snapshot, broker string, dead dedup.QueueRef) int {
+	n := 0
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		if p.Pipeline.Broker == broker && slices.ContainsFunc(p.DeadLetterQueues, func(q dedup.DeadLetterQueue) bool { return q.QueueRef == dead }) {
+			n++
+		}
+	}
+	return n
 }
 
 // parking returns the line of the parking queue.

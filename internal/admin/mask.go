@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,7 +20,7 @@ const maskedWord = "***"
 func MaskWords() []string {
 	return []string{
 		"password", "passwd", "pwd", "secret", "token", "authorization", "auth", "cookie", "session", "credential", "private_key", "api_key",
-		"card", "cvv", "cvc", "pan", "iban", "bic", "account_number", "ssn", "tax_id", "passport", "birth", "birthday", "dob",
+		"card", "cvv", "cvc", "pan", "iban", "bic", "account_number", "bank_account", "ssn", "tax_id", "passport", "birth", "birthday", "dob",
 		"email", "mail", "phone", "mobile", "fax", "address", "street", "firstname", "lastname", "fullname", "surname",
 	}
 }
@@ -38,15 +39,36 @@ func newMasker(words []string) masker {
 	return m
 }
 
-// longWord is the length from which a word also counts inside another one: "phone" in "telephones", but not "pan" in "company".
-const longWord = 5
+// longWord is the length from which a word also counts inside another one: "phone" in "telephones". A shorter one counts at its
+// start and end: "pan" in "pannumber", but not in "company".
+const longWord = 4
 
-// hides reports whether the value of a name is hidden. Case, and what stands between words, makes no difference.
+// hides reports whether the value of a name is hidden. Case, and what stands between words, makes no difference. A name that is not
+// told for sure is hidden: a value that is not shown can be revealed, and one that was shown cannot be taken back.
 func (m masker) hides(name string) bool {
 	whole, parts := folded(name), nameParts(name)
 	return slices.ContainsFunc(m.words, func(w string) bool {
-		return w == whole || slices.Contains(parts, w) || len(w) >= longWord && strings.Contains(whole, w)
+		switch {
+		case w == whole || slices.Contains(parts, w):
+			return true
+		case len(w) > longWord:
+			return strings.Contains(whole, w)
+		}
+		return slices.ContainsFunc(parts, func(part string) bool {
+			if slices.Contains(harmlessWords(), part) {
+				return false
+			}
+			return len(w) == longWord && strings.Contains(part, w) || strings.HasPrefix(part, w) || strings.HasSuffix(part, w)
+		})
 	})
+}
+
+// harmlessWords hold a short word of MaskWords and mean something else.
+func harmlessWords() []string {
+	return []string{
+		"discard", "discards", "discarded", "cardinality", "wildcard", "author", "authors", "authored", "authority",
+		"span", "spans", "timespan", "lifespan", "panel", "panels", "japan", "cubic",
+	}
 }
 
 // folded returns the letters and digits of a name in lower case.
@@ -75,21 +97,39 @@ func nameParts(name string) []string {
 	return strings.Fields(spaced.String())
 }
 
-// mask returns a letter without what is hidden: members of a JSON body and headers by their names, and a body that is not
-// JSON whole. The letter itself is not changed.
+// mask returns a letter without what is hidden: members of a JSON body and headers by their names, what was read of the exception
+// from those, and a body whole whose values have no names. The letter itself is not changed.
 func (m masker) mask(l Letter) Letter {
+	l = m.body(l)
 	l.Headers = m.headers(l.Headers)
+	shown := l.Message
+	shown.Headers = maps.Clone(l.Headers)
+	maps.DeleteFunc(shown.Headers, func(name string, _ any) bool { return m.hidden(name) })
+	l.Exception, l.Failure = exceptionOf(shown)
+	return l
+}
+
+// body masks the body of a letter.
+func (m masker) body(l Letter) Letter {
 	if len(l.Body) == 0 {
 		return l
 	}
 	body, ok := m.json(l.Body)
-	if !ok {
+	switch first := bytes.TrimLeft(l.Body, " \t\r\n"); {
+	case !ok:
 		l.Body, l.Hidden = nil, "the body is not JSON, so that it cannot be masked"
-		return l
+	case first[0] != '{' && first[0] != '[':
+		l.Body, l.Hidden = nil, "the body is a single value, which has no name to say whether it is personal or secret"
+	default:
+		l.Masked = l.Masked || &body[0] != &l.Message.Body[0]
+		l.Body = body
 	}
-	l.Masked = l.Masked || &body[0] != &l.Message.Body[0]
-	l.Body = body
 	return l
+}
+
+// hidden reports whether the value of a header is hidden.
+func (m masker) hidden(header string) bool {
+	return m.hides(header) && !dedup.OwnHeader(header) && !dedup.DeathHeader(header)
 }
 
 func (m masker) headers(headers map[string]any) map[string]any {
@@ -98,7 +138,7 @@ func (m masker) headers(headers map[string]any) map[string]any {
 	}
 	out := make(map[string]any, len(headers))
 	for name, v := range headers {
-		if m.hides(name) && !ownHeader(name) {
+		if m.hidden(name) {
 			out[name] = maskedWord
 			continue
 		}
@@ -135,11 +175,6 @@ func (m masker) text(s string) string {
 		return string(out)
 	}
 	return s
-}
-
-// ownHeader reports whether a header was written by the broker or by this dashboard.
-func ownHeader(name string) bool {
-	return strings.HasPrefix(name, "dedup-") || name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
 }
 
 // json returns a JSON text with hidden values replaced, the very same slice when none is; false for what is not JSON.

@@ -29,6 +29,55 @@ func TestMaskHidesWhatNamesSay(t *testing.T) {
 	}
 }
 
+func TestNamesThatRunWordsTogetherAreHiddenAndWordsThatOnlyLookAlikeAreNot(t *testing.T) {
+	m := newMasker(MaskWords())
+	for _, name := range []string{
+		"cardnumber", "creditcard", "cardholder", "CARDNUMBER", "pannumber", "userpan", "ibannumber", "cvvcode", "authcode", "bankaccount", "bank-account", "bic_code", "customerSSN", "x-authtoken",
+	} {
+		if !m.hides(name) {
+			t.Errorf("%s is shown", name)
+		}
+	}
+	for _, name := range []string{"discardReason", "discarded_at", "company", "author", "spanId", "className", "business", "cardinality", "quantity", "status", "orderId"} {
+		if m.hides(name) {
+			t.Errorf("%s is hidden", name)
+		}
+	}
+}
+
+func TestABodyThatIsASingleValueIsNotShown(t *testing.T) {
+	m := newMasker(MaskWords())
+	for _, body := range []string{"4111111111111111", " \n4111111111111111", `"password=hunter2"`, "true", "null"} {
+		l := Letter{}
+		l.Body = []byte(body)
+		if got := m.mask(l); got.Body != nil || got.Hidden == "" {
+			t.Errorf("%q is shown: %q", body, got.Body)
+		}
+	}
+}
+
+func TestWhatWasReadOfTheExceptionIsMaskedWithItsHeader(t *testing.T) {
+	for name, c := range map[string]struct {
+		words         []string
+		headers       map[string]any
+		body          string
+		kind, failure string
+	}{
+		"a header that is shown":     {MaskWords(), map[string]any{"error_type": "ValueError", "error_message": "bad amount"}, "", "ValueError", "bad amount"},
+		"a header that is hidden":    {[]string{"exception"}, map[string]any{"x-exception-fqcn": "java.io.IOException", "x-exception-message": "card 4111 refused"}, "", "", ""},
+		"JSON in a header":           {MaskWords(), map[string]any{"error_message": `{"password":"hunter2","n":1}`}, "", "", `{"password":"***","n":1}`},
+		"JSON that is cut for a row": {MaskWords(), map[string]any{"error_message": `{"password":"hunter2","n":"` + strings.Repeat("x", 2000) + `"}`}, "", "", `{"password":"***","n":"` + strings.Repeat("x", 477) + "…"},
+		"a member that is hidden":    {[]string{"exception"}, nil, `{"Exception":"System.Exception: boom"}`, "", "***"},
+	} {
+		l := Letter{}
+		l.Headers, l.Body, l.Type = c.headers, []byte(c.body), "EasyNetQ.SystemMessages.Error:EasyNetQ"
+		l.Exception, l.Failure = exceptionOf(l.Message)
+		if got := newMasker(c.words).mask(l); got.Exception != c.kind || got.Failure != c.failure {
+			t.Errorf("%s: %q, %q", name, got.Exception, got.Failure)
+		}
+	}
+}
+
 func TestABodyThatIsNotJSONIsNotShown(t *testing.T) {
 	m := newMasker(MaskWords())
 	for _, body := range []string{"password=hunter2", "\x1f\x8b\x08", `{"a":1}{"b":2}`, `{"a":`, strings.Repeat("[", 2000) + strings.Repeat("]", 2000)} {

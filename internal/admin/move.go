@@ -52,9 +52,13 @@ const DefaultRate = 500
 
 // An Edit is a change of one message before it is requeued.
 type Edit struct {
+	// Body, ContentType and MessageID take the place of what the message has; what is empty stays as it is.
 	Body        []byte
 	ContentType string
 	MessageID   string
+	// NoContentType and NoMessageID take the property away.
+	NoContentType bool
+	NoMessageID   bool
 	// Headers holds headers that are set, Remove those that are taken away. Those that the broker or this dashboard owns cannot be.
 	Headers map[string]string
 	Remove  []string
@@ -91,12 +95,35 @@ type MovePlan struct {
 	Takes time.Duration
 	// Needs is the role that may carry it out.
 	Needs auth.Role
+	// ClearsDone is true for a plan that clears the marker of done work of its one message; the id of that must be typed.
+	ClearsDone bool
 	// Most is the most messages that it moves, where that is less than all that are selected; 0 for no such bound.
 	Most int64
+	// UpTo is the most messages that the job may move: those that were looked at and are selected, and of a filter or a whole queue
+	// all that were not looked at, for any of them may be selected; never more than Most.
+	UpTo int64
 	// Selective is true when messages are taken one by one, so that others can be left where they are.
 	Selective bool
 	// IDChange says what an edit does to the message id; empty without an edit.
 	IDChange string
+	// Sends says what an edit sends without holding any of it; nil without one.
+	Sends *Fingerprint
+	// Edited is the edit as PlannedMove returns it to admins; nil without one, or when it is not kept any more. It is in memory alone.
+	Edited *EditedLetter `json:"-"`
+}
+
+// A Fingerprint tells which message was meant, without a byte of it.
+type Fingerprint struct {
+	// Ref is its reference, over body, properties and headers; BodyHash the SHA-256 of its body in hex, Bytes the length of that.
+	Ref      string
+	BodyHash string
+	Bytes    int
+}
+
+// An EditedLetter is an edit with the message that it changes, as it was.
+type EditedLetter struct {
+	Edit Edit
+	Was  Letter
 }
 
 // A PlannedLetter is one message of a plan, without its body and headers.

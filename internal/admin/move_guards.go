@@ -35,8 +35,8 @@ func (pl *planning) scanGuards() []Guard {
 	if pl.scan.raw.StoreFailed != "" && p.Request.Do == Requeue {
 		guards = append(guards, warn("No marker could be looked up: %s", pl.scan.raw.StoreFailed))
 	}
-	if lost := len(p.Request.Refs) - len(pl.selected); lost > 0 {
-		guards = append(guards, warn("%s selected and not seen by this look", counted(lost, "message was", "messages were")))
+	if pl.unseen > 0 {
+		guards = append(guards, warn("%s selected and not seen by this look; nothing is done with what was not seen", counted(pl.unseen, "message was", "messages were")))
 	}
 	var guarded, homeless int
 	for i := range pl.selected {
@@ -89,7 +89,7 @@ func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue
 	if p.clears() && d.whyNotClear(l) != "" {
 		guards = append(guards, block("Markers cannot be cleared: %s", d.whyNotClear(l)))
 	}
-	if p.Request.Do == Requeue {
+	if p.Request.Do != Discard { // the parking queue has no bound, or it is refused
 		guards = append(guards, d.targetGuards(ctx, l, p)...)
 	}
 	return guards
@@ -113,9 +113,13 @@ func (d *DeadLetters) whyNotClear(l line) string {
 // targetGuards are what speaks against the queues that messages go to.
 func (d *DeadLetters) targetGuards(ctx context.Context, l line, p MovePlan) []Guard {
 	targets := maps.Clone(p.Targets)
-	if p.Request.Whole {
-		for _, q := range l.pipeline.Queues {
-			targets[q] = max(targets[q], int(p.Ready)) // what was not looked at may go to any of them
+	if p.beyond() {
+		possible := l.pipeline.Queues
+		if p.Request.Do == RestoreLetters {
+			possible = []string{l.dead.Name}
+		}
+		for _, q := range possible {
+			targets[q] = max(targets[q], int(p.UpTo)) // what was not looked at may go to any of them
 		}
 	}
 	var guards []Guard
@@ -132,26 +136,36 @@ func (d *DeadLetters) targetGuards(ctx context.Context, l line, p MovePlan) []Gu
 		case err != nil:
 			guards = append(guards, block("%s", dedup.PublicText(err)))
 		default:
-			guards = append(guards, targetGuard(q, int64(targets[name]), l)...)
+			if p.Request.Do == Requeue {
+				guards = append(guards, waitGuards(q, l)...)
+			}
+			guards = append(guards, targetGuard(q, int64(targets[name]))...)
+		}
+	}
+	return guards
+}
+
+// waitGuards are what keeps messages waiting in one target.
+func waitGuards(q dedup.Queue, l line) []Guard {
+	var guards []Guard
+	name := printable(q.Name, 255)
+	if q.Consumers != nil && *q.Consumers == 0 {
+		guards = append(guards, warn("The target queue %s has no consumer: messages will wait there", name))
+	}
+	if ready := q.Ready; ready != nil && *ready > 0 {
+		if perMinute := l.perMinute(); perMinute > 0 && float64(*ready) > longBacklog*perMinute {
+			guards = append(guards, warn("The target queue %s has a backlog of %d messages, more than %d minutes of work: markers may expire before they are consumed", name, *ready, longBacklog))
 		}
 	}
 	return guards
 }
 
 // targetGuard are what speaks against one target that takes n messages.
-func targetGuard(q dedup.Queue, n int64, l line) []Guard {
+func targetGuard(q dedup.Queue, n int64) []Guard {
 	var guards []Guard
 	name := printable(q.Name, 255)
-	if q.Consumers != nil && *q.Consumers == 0 {
-		guards = append(guards, warn("The target queue %s has no consumer: messages will wait there", name))
-	}
 	if q.Type == "stream" {
 		guards = append(guards, block("The target %s is a stream; nothing is requeued there", name))
-	}
-	if ready := q.Ready; ready != nil && *ready > 0 {
-		if perMinute := l.perMinute(); perMinute > 0 && float64(*ready) > longBacklog*perMinute {
-			guards = append(guards, warn("The target queue %s has a backlog of %d messages, more than %d minutes of work: markers may expire before they are consumed", name, *ready, longBacklog))
-		}
 	}
 	overflow, _ := settingOf(q, "overflow").(string)
 	if overflow == "reject-publish-dlx" {

@@ -141,8 +141,8 @@ func (p MovePlan) summary() string {
 	case p.Request.Filter != "":
 		what += ", all that match " + printable(p.Request.Filter, 300)
 	}
-	if p.Request.Edit != nil || p.IDChange != "" {
-		what += ", edited"
+	if s := p.Sends; s != nil {
+		what += fmt.Sprintf(", edited to message %s with a body of %d bytes, SHA-256 %s", s.Ref, s.Bytes, s.BodyHash)
 	}
 	return what
 }
@@ -161,10 +161,18 @@ func moveHash(p MovePlan) string {
 	for _, c := range Classes() {
 		writeField(h, string(c)+"="+string(p.Choices[c]))
 	}
+	writeField(h, fmt.Sprint(p.Request.Canary))
+	writeField(h, fmt.Sprint(p.Request.Rate))
+	writeField(h, fmt.Sprint(p.Most))
+	if p.Sends != nil {
+		writeField(h, p.Sends.Ref)
+		writeField(h, p.Sends.BodyHash)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may.
+// PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may;
+// admins get its edit too, which holds a body.
 func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (plan MovePlan, job string, err error) {
 	if err := d.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
 		return MovePlan{}, "", err
@@ -175,6 +183,9 @@ func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (p
 	}
 	if !ok || job == "" && d.overdue(p) {
 		return MovePlan{}, "", notFound("There is no such plan, or it is over: a plan can be carried out for " + span(PlanLife))
+	}
+	if edited, kept := d.edits.take(id); kept && who.Can(auth.Admin) {
+		p.Edited = &edited.letter
 	}
 	return p, job, nil
 }
@@ -192,12 +203,14 @@ type planning struct {
 	// scan is what the selection was made from; nil when nothing was looked at. selected are its letters.
 	scan     *keptScan
 	selected []Letter
-	edited   *editedMessage
+	// unseen is how many messages were selected one by one and not seen by the scan.
+	unseen int
+	edited *editedMessage
 }
 
 func (pl *planning) make(ctx context.Context, who Caller) error {
 	var err error
-	if pl.queue, err = pl.line.source(ctx); err != nil {
+	if pl.queue, err = pl.letters.source(ctx, pl.line); err != nil {
 		return err
 	}
 	pl.risk = dedup.Returning(pl.line.info, pl.queue)
@@ -221,6 +234,7 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 	if err := pl.park(ctx); err != nil {
 		return err
 	}
+	pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
 	pl.plan.Guards = append(pl.scanGuards(), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
 	pl.plan.Confirm = pl.confirm()
 	pl.plan.Takes = pl.takes()
@@ -286,7 +300,22 @@ func (pl *planning) selects() error {
 	if len(pl.selected) == 0 && !req.Whole {
 		return conflict("None of the selected messages was seen by the look; look again and select again")
 	}
+	pl.freezeRefs()
 	return nil
+}
+
+// freezeRefs keeps of the messages that were selected one by one those that the scan saw: the plan counts, guards and confirms no
+// others, so the job must not move any other either.
+func (pl *planning) freezeRefs() {
+	req := &pl.plan.Request
+	if len(req.Refs) == 0 {
+		return
+	}
+	pl.unseen = len(req.Refs) - len(pl.selected)
+	req.Refs = make([]string, len(pl.selected))
+	for i := range pl.selected {
+		req.Refs[i] = pl.selected[i].Ref
+	}
 }
 
 // multiset counts references: two copies of one message have one.
@@ -302,7 +331,7 @@ func multiset(refs []string) map[string]int {
 func (pl *planning) list() {
 	p := &pl.plan
 	p.Matching = len(pl.selected)
-	single := len(p.Request.Refs) == 1
+	p.ClearsDone = pl.clearsDone()
 	for i := range pl.selected {
 		letter := &pl.selected[i]
 		p.Classes[letter.Prediction.Class]++
@@ -314,7 +343,7 @@ func (pl *planning) list() {
 		case RestoreLetters:
 			target = pl.line.dead.Name
 		default:
-			choice, _ = choiceOf(letter.Prediction, p.Choices, single)
+			choice, _ = choiceOf(letter.Prediction, p.Choices, p.ClearsDone)
 		}
 		if choice != LeaveOut && target != "" {
 			p.Targets[target]++

@@ -45,6 +45,16 @@ func (pl *planning) park(ctx context.Context) error {
 	return nil
 }
 
+// clearsDone reports whether the plan clears the marker of done work: of one message that was selected by itself, whose id is typed.
+func (pl *planning) clearsDone() bool {
+	p := &pl.plan
+	if p.Request.Do != Requeue || len(p.Request.Refs) != 1 || len(pl.selected) != 1 {
+		return false
+	}
+	letter := &pl.selected[0]
+	return p.Choices[letter.Prediction.Class] == ClearFirst && letter.Prediction.ClearDone && letter.Marker != nil
+}
+
 // manyMessages is from how many messages on the name of the queue must be typed.
 const manyMessages = 100
 
@@ -55,34 +65,47 @@ func (pl *planning) confirm() string {
 	if !plain(queue) || len(queue) > 128 {
 		queue = "move"
 	}
-	if len(pl.selected) == 1 && len(p.Request.Refs) == 1 {
-		letter := pl.selected[0]
-		if choice, _ := choiceOf(letter.Prediction, p.Choices, true); p.Request.Do == Requeue && choice == ClearFirst && letter.Prediction.ClearDone && letter.Marker != nil {
-			return confirmation(*letter.Marker)
-		}
+	if p.ClearsDone {
+		return confirmation(*pl.selected[0].Marker)
 	}
 	keptUnsafe := slices.ContainsFunc(unsafeClasses(), func(c Class) bool {
-		return p.Request.Do == Requeue && p.Choices[c] == KeepAsIs && (p.Classes[c] > 0 || p.Request.Whole)
+		return p.Request.Do == Requeue && p.Choices[c] == KeepAsIs && (p.Classes[c] > 0 || p.beyond())
 	})
-	if p.Matching > manyMessages || p.Request.Whole && p.Ready > manyMessages || p.Request.Do == Discard || keptUnsafe {
+	if p.UpTo > manyMessages || p.Request.Do == Discard || keptUnsafe {
 		return queue
 	}
 	return ""
 }
 
+// upTo is the most messages that the plan may move of a queue that holds so many.
+func (p MovePlan) upTo(ready int64) int64 {
+	n := int64(p.Matching)
+	switch {
+	case p.Request.Whole:
+		n = ready
+	case p.Request.Filter != "":
+		n += max(0, ready-int64(p.Scanned))
+	}
+	if p.Most > 0 {
+		n = min(n, p.Most)
+	}
+	return n
+}
+
+// beyond reports whether the plan may move messages that were not looked at; what will happen to those is not known.
+func (p MovePlan) beyond() bool {
+	return p.Request.Whole || p.Request.Filter != "" && p.Ready > int64(p.Scanned)
+}
+
 // takes estimates how long the plan takes at its rate, with the time for which the first messages are watched.
 func (pl *planning) takes() time.Duration {
 	p := pl.plan
-	n := float64(p.Matching)
-	if p.Request.Whole {
-		n = float64(p.Ready)
-	}
 	const unlimited = 5000 // about what one node confirms per second
 	rate := p.rate()
 	if rate == 0 {
 		rate = unlimited
 	}
-	takes := time.Duration(n / rate * float64(time.Second))
+	takes := time.Duration(float64(p.UpTo) / rate * float64(time.Second))
 	if p.Request.Canary > 0 {
 		takes += pl.line.patience(pl.letters.deps.Watch)
 	}

@@ -123,9 +123,15 @@ func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Sc
 	var peek dedup.Peek
 	act.target = l.target()
 	act.run = func(ctx context.Context) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, peekTimeout)
+		wait, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
-		var err error
+		leave, err := d.queues.enter(wait, l.pipeline.Broker, l.queue)
+		if err != nil {
+			return "", err
+		}
+		defer leave()
+		ctx, cancel = context.WithTimeout(ctx, peekTimeout)
+		defer cancel()
 		if peek, err = l.broker.Mover.Peek(ctx, l.queue, limit, MaxScanBytes); err != nil {
 			return "", unlooked(err)
 		}

@@ -37,6 +37,10 @@ type ward struct {
 	// down makes the store fail; markers are the states by id.
 	down    bool
 	markers map[string]dedup.State
+	// attempts is how often each message has failed, as its marker tells.
+	attempts int64
+	// looking is called while a look holds messages, outside the lock.
+	looking func()
 	// each is called after each batch of a run, outside the lock.
 	each func(context.Context)
 }
@@ -140,6 +144,13 @@ func (w *ward) described(ref dedup.QueueRef) (dedup.Queue, error) {
 }
 
 func (w *ward) Peek(_ context.Context, ref dedup.QueueRef, limit int, _ int64) (dedup.Peek, error) {
+	if w.looking != nil {
+		held := w.take(ref.Name, limit)
+		w.looking()
+		w.mu.Lock()
+		w.queues[ref.Name] = append(held, w.queues[ref.Name]...)
+		w.mu.Unlock()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.queues[ref.Name]
@@ -183,7 +194,8 @@ func (w *ward) Find(_ context.Context, ids []string) ([]*dedup.Sighting, error) 
 	found := make([]*dedup.Sighting, len(ids))
 	for i, id := range ids {
 		if state, ok := w.markers[id]; ok {
-			found[i] = &dedup.Sighting{Marker: dedup.Marker{ID: id, Key: "msg:" + id, State: state}, ExpiresMillis: dedup.NoExpiry}
+			attempts := w.attempts
+			found[i] = &dedup.Sighting{Marker: dedup.Marker{ID: id, Key: "msg:" + id, State: state, Attempts: &attempts}, ExpiresMillis: dedup.NoExpiry}
 		}
 	}
 	return found, nil
@@ -218,10 +230,15 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 		settled := make([]requeue.Settled, len(batch))
 		for i, d := range decisions {
 			settled[i] = requeue.Settled{Seq: taken, Ref: letters[i].Ref, MessageID: batch[i].MessageID, Decision: d, Outcome: requeue.Left, At: w.clock.Now()}
-			if d.Target == "" {
+			switch {
+			case d.Target == "":
 				kept = append(kept, batch[i])
 				r.Left++
-			} else {
+			case cfg.MaxRequeues > 0 && dedup.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
+				kept = append(kept, batch[i])
+				settled[i].Outcome = requeue.Guarded
+				r.Guarded++
+			default:
 				settled[i].Outcome = requeue.Moved
 				r.Moved++
 				w.put(d.Target, batch[i], cfg.Run)
@@ -266,7 +283,13 @@ func (w *ward) put(queue string, m dedup.Message, run string) {
 
 func (w *ward) look(t *testing.T) admin.Scan {
 	t.Helper()
-	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: admin.MaxScan})
+	return w.lookAt(t, admin.MaxScan)
+}
+
+// lookAt looks at some messages of the dead-letter queue.
+func (w *ward) lookAt(t *testing.T, limit int) admin.Scan {
+	t.Helper()
+	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: limit})
 	must(t, err)
 	return scan
 }

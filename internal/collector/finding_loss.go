@@ -80,8 +80,9 @@ func (l loss) sentence(now time.Time) string {
 	return gaveUp(l.total) + ", " + verb(l.total, "none", "none of them") + " in the last 24 h"
 }
 
-// messagesGivenUp finds messages that were acked without their work after too many failures: the work is lost.
-func messagesGivenUp(p *dedup.Pass, g growth, now time.Time) []dedup.Finding {
+// messagesGivenUp finds messages that were acked without their work after too many failures: the work is lost, unless the consumers
+// publish such messages to one of the dead-letter queues that the configuration lists, which nothing here can see.
+func messagesGivenUp(p *dedup.Pass, g growth, now time.Time, listed ...string) []dedup.Finding {
 	if p == nil {
 		return nil
 	}
@@ -100,9 +101,13 @@ func messagesGivenUp(p *dedup.Pass, g growth, now time.Time) []dedup.Finding {
 	if len(p.GaveUpMarkers) > 0 {
 		evidence += "; ids, for example: " + someOf(ids(p.GaveUpMarkers))
 	}
+	tier, fate := l.tier(), "which is lost"
+	if len(listed) > 0 {
+		tier, fate = min(tier, dedup.Warning), "which is lost unless consumers publish it to "+someOf(listed)
+	}
 	return []dedup.Finding{{
-		Kind: "messages_given_up", Tier: l.tier(),
-		Text:     l.sentence(now) + ": acked without the work, which is lost",
+		Kind: "messages_given_up", Tier: tier,
+		Text:     l.sentence(now) + ": acked without the work, " + fate,
 		Evidence: evidence,
 		Mend: "The list gave-up of the pipeline's markers has them, up to 1,000, also as CSV. Look for the ids in the consumers' logs, " +
 			"mend what makes the work fail, then clear the retry counters and send the messages again.",

@@ -8,8 +8,8 @@ import (
 
 // passCases are the findings that what a pass counted leads to.
 func passCases() []findingCase {
-	gaveUp := func(age time.Duration) []dedup.Finding {
-		return messagesGivenUp(passWith(func(p *dedup.Pass) { p.GaveUp.Add(findingNow.Add(findingOffset - age)) }), growth{}, findingNow)
+	gaveUp := func(age time.Duration, listed ...string) []dedup.Finding {
+		return messagesGivenUp(passWith(func(p *dedup.Pass) { p.GaveUp.Add(findingNow.Add(findingOffset - age)) }), growth{}, findingNow, listed...)
 	}
 	endless := func(s dedup.Scheme, n, of int64, m dedup.Marker) []dedup.Finding {
 		return markersWithoutExpiry(passWith(func(p *dedup.Pass) {
@@ -24,6 +24,8 @@ func passCases() []findingCase {
 	bare := dedup.Scheme{Kind: "redis-string"}
 	return append([]findingCase{
 		{"messages_given_up", "fires for a message of the last hour", gaveUp(18 * time.Minute), dedup.Severe, []string{"1 message was given up since 11:42"}},
+		{"messages_given_up", "is a warning where consumers may publish them to a listed dead-letter queue", gaveUp(18*time.Minute, "orders.dlq"), dedup.Warning,
+			[]string{"which is lost unless consumers publish it to orders.dlq"}},
 		{"messages_given_up", "is a hint about messages of two days ago", gaveUp(48 * time.Hour), dedup.Normal, []string{"1 message was given up, none in the last 24 h"}},
 		{"messages_given_up", "is silent where none was", messagesGivenUp(passWith(func(*dedup.Pass) {}), growth{}, findingNow), silent, nil},
 

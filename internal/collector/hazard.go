@@ -64,7 +64,7 @@ func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
 // markerFindings are the hazards that the markers of the store and its server show.
 func (p *pipeline) markerFindings(v view) []dedup.Finding {
 	pass, facts := v.stats.Pass, v.stats.Facts
-	out := messagesGivenUp(pass, p.store.growth, v.now)
+	out := messagesGivenUp(pass, p.store.growth, v.now, p.DeadLetterQueues...)
 	out = append(out, failedAndAcked(pass, v.scheme, p.store.growth, v.now)...)
 	out = append(out, undecodable(p.Store, pass)...)
 	out = append(out, markersWithoutExpiry(pass, v.scheme)...)

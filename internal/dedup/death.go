@@ -34,7 +34,7 @@ func NewDeadLetter(queue QueueRef, m Message) DeadLetter {
 
 // DeathsOf reads the death history in the headers of a message, newest first, and says in words what of it cannot be read.
 // Without any readable entry in x-death the one of the headers x-first-death-* is returned, whose count is 0 because they
-// do not tell it; without that too, the snapshot that a requeue or a discard of ours left.
+// do not tell it. Behind them come the deaths from before this dashboard requeued or parked the message, from its snapshot.
 func DeathsOf(headers map[string]any) (deaths []Death, malformed string) {
 	r := deathReader{}
 	if v, ok := headers[HeaderDeaths]; ok && v != nil {
@@ -45,8 +45,8 @@ func DeathsOf(headers map[string]any) (deaths []Death, malformed string) {
 			deaths = []Death{first}
 		}
 	}
-	if text, ok := headers[HeaderOriginalDeath].(string); ok && len(deaths) == 0 {
-		deaths = DecodeDeaths(text) // restored from a parking queue: the broker's own history was left behind
+	if text, ok := headers[HeaderOriginalDeath].(string); ok {
+		deaths = append(deaths, DecodeDeaths(text)...)
 	}
 	return deaths, r.said()
 }

@@ -31,7 +31,7 @@ func TestAMessageFromAParkingQueueStillSaysWhereItDied(t *testing.T) {
 	}
 	headers["x-death"] = []any{map[string]any{"queue": "refunds", "reason": DeathExpired, "count": int64(1)}}
 	again := NewDeadLetter(QueueRef{Vhost: "/", Name: "orders.dlq"}, Message{Properties: Properties{Headers: headers}})
-	if source, _ := again.Source(); source != "refunds" || len(again.Deaths) != 1 {
+	if source, _ := again.Source(); source != "refunds" || len(again.Deaths) != 2 {
 		t.Errorf("after a newer death it came from %q: %+v", source, again.Deaths)
 	}
 }

@@ -208,7 +208,7 @@ func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) 
 			return nil, err
 		}
 		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
-		s.Started, s.Ended, s.Limit, s.Counts = job.Started, job.Ended, job.Limit, job.Counts
+		s.Started, s.Ended, s.Limit, s.Extent, s.Counts = job.Started, job.Ended, job.Limit, job.Extent, job.Counts
 		list = append(list, s)
 	}
 	if err := rows.Err(); err != nil {

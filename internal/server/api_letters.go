@@ -86,7 +86,7 @@ func classesOf(t admin.Tally) map[string]int {
 
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
-		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), Exception: l.Exception, Type: letterType(l), Bytes: l.Size, Requeues: l.Requeues,
+		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues,
 		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: list(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()

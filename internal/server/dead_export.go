@@ -62,7 +62,7 @@ func letterCells(l admin.Letter, scan admin.Scan) []string {
 	}
 	source, _ := l.Source()
 	marker, _ := markerWord(l, scan, "")
-	cells := []string{l.ID, business, string(l.Prediction.Class), why, marker, reason, source, died, l.Exception, letterType(l), strconv.Itoa(l.Size), l.Ref}
+	cells := []string{l.ID, business, string(l.Prediction.Class), why, marker, reason, source, died, l.Exception, l.MessageType(), strconv.Itoa(l.Size), l.Ref}
 	for i := range cells {
 		cells[i] = templates.Escape(cells[i])
 	}

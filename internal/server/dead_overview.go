@@ -36,19 +36,7 @@ func (s *Server) deadOverview(r *request) (response, error) {
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
 		}
 	}
-	worst := func(p *dedup.PipelineStatus) float64 {
-		if !p.DeadLetters.Known() {
-			return -1
-		}
-		return p.DeadLetters.Value
-	}
-	byName := map[string]*dedup.PipelineStatus{}
-	for i := range snap.Pipelines {
-		byName[snap.Pipelines[i].Pipeline.Name] = &snap.Pipelines[i]
-	}
-	slices.SortStableFunc(v.Rows, func(a, b templates.DeadPipeline) int {
-		return cmp.Compare(worst(byName[b.Name.Full]), worst(byName[a.Name.Full]))
-	})
+	mostDeadFirst(v.Rows, snap)
 	for i := range snap.Pipelines {
 		if d := snap.Pipelines[i].BrokerDeaths; d != nil {
 			v.Deaths = deathsView(d, now)
@@ -65,6 +53,19 @@ func (s *Server) deadOverview(r *request) (response, error) {
 		}
 	}
 	return page{component: templates.DeadLetters(v)}, nil
+}
+
+// mostDeadFirst sorts rows by their dead letters; those of which nothing is known come last.
+func mostDeadFirst(rows []templates.DeadPipeline, snap *dedup.Snapshot) {
+	depth := map[string]float64{}
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		depth[p.Pipeline.Name] = -1
+		if p.DeadLetters.Known() {
+			depth[p.Pipeline.Name] = p.DeadLetters.Value
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b templates.DeadPipeline) int { return cmp.Compare(depth[b.Name.Full], depth[a.Name.Full]) })
 }
 
 func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {

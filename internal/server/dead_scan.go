@@ -152,7 +152,7 @@ func (d deadQueuePage) pages(page, pages int) []templates.PageLink {
 
 func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {
 	line := templates.LetterLine{
-		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, keyLimit), Type: templates.Plain(letterType(l), nameLimit), Exception: templates.Plain(l.Exception, keyLimit),
+		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, keyLimit), Type: templates.Plain(l.MessageType(), nameLimit), Exception: templates.Plain(l.Exception, keyLimit),
 		Size: templates.Bytes(float64(l.Size)), Died: moment(l.FirstDied(), d.now), Reason: templates.Plain("never dead-lettered", nameLimit),
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class),
 	}
@@ -205,19 +205,6 @@ func markerWord(l admin.Letter, scan admin.Scan, base string) (word, href string
 	default:
 		return "none", ""
 	}
-}
-
-// letterType is what a message says it is: its type, else the name that frameworks put into a header.
-func letterType(l admin.Letter) string {
-	if l.Type != "" {
-		return l.Type
-	}
-	for _, name := range []string{"__TypeId__", "MT-Activity-Id", "type"} {
-		if text, ok := l.Headers[name].(string); ok {
-			return text
-		}
-	}
-	return ""
 }
 
 // letterFilter is the form of the filter with its help.

@@ -46,6 +46,11 @@ func invalid(message string) error {
 	return &dedup.Error{Kind: dedup.Invalid, Public: message}
 }
 
+// conflict refuses what the state of things does not allow.
+func conflict(message string) error {
+	return &dedup.Error{Kind: dedup.Conflict, Public: message}
+}
+
 func notFound(message string) error {
 	return &dedup.Error{Kind: dedup.NotFound, Public: message}
 }

@@ -33,11 +33,6 @@ func (s *Server) job(r *request) (response, error) {
 	return page{component: templates.Job(s.jobView(r, j))}, nil
 }
 
-// taken counts the messages of a job that were looked at, whatever became of them.
-func taken(c admin.Counts) int64 {
-	return c.Moved + c.Left + c.Bounced + c.Guarded + c.Returned + c.Rejected + c.Unknown
-}
-
 // wentWrong counts the messages that did not go through though they should have.
 func wentWrong(c admin.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
 
@@ -45,15 +40,12 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	now, base := time.Now().In(zone(r)), s.cfg.base()
 	self := jobAddress(base, j.ID)
 	v := templates.JobView{
-		Self: self, Running: !j.State.Final(), Done: int(taken(j.Counts)), Total: int(j.Limit), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(j.Why)),
+		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(j.Why)),
 		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", nameLimit), Href: base + "/jobs"}),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
 	}
-	v.Total = max(v.Total, v.Done)
-	if v.Total > 0 {
-		v.Percent = v.Done * 100 / v.Total
-	}
+	showProgress(&v, j)
 	v.State, v.Tier = stateWord(j.State)
 	v.Heading = jobHeading(j)
 	title := strconv.Itoa(v.Percent) + " % · " + moveWord(j.Plan.Request.Do)
@@ -85,6 +77,17 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	return v
 }
 
+func showProgress(v *templates.JobView, j admin.Job) {
+	done, of := j.Extent.Progress(j.Limit, j.Counts)
+	v.Done, v.Total = int(done), int(of)
+	switch {
+	case j.State == admin.JobDone:
+		v.Percent = 100
+	case of > 0:
+		v.Percent = int(done * 100 / of)
+	}
+}
+
 // jobNext offers what can follow on a job that has ended.
 func (s *Server) jobNext(v *templates.JobView, j admin.Job, self string) {
 	if !j.State.Final() {
@@ -98,31 +101,43 @@ func (s *Server) jobNext(v *templates.JobView, j admin.Job, self string) {
 	}
 }
 
-func jobHeading(j admin.Job) string {
-	do := j.Plan.Request.Do
-	n := j.Limit
-	if !j.Plan.Request.Whole {
-		n = int64(going(j.Plan))
+// jobMessages is how many messages a job means to move.
+func jobMessages(e admin.Extent) string {
+	if e.AtMost {
+		return "up to " + messages(e.Messages)
 	}
+	return messages(e.Messages)
+}
+
+func jobHeading(j admin.Job) string {
+	do, all := j.Plan.Request.Do, jobMessages(j.Extent)
 	switch {
 	case !j.State.Final():
-		return movingWord(do) + " " + messages(n)
-	case j.Moved == n:
-		return movedWord(do) + " " + messages(n)
-	case j.Resumed > 0: // what moved in the last moment before an interruption is not counted
-		return fmt.Sprintf("%s at least %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(n))
+		return movingWord(do) + " " + all
+	case j.Moved == j.Extent.Messages:
+		return movedWord(do) + " " + messages(j.Moved)
+	case j.Resumed > 0 && j.Extent.AtMost: // what moved in the last moment before an interruption is not counted
+		return movedWord(do) + " at least " + messages(j.Moved)
+	case j.Extent.AtMost:
+		return movedWord(do) + " " + messages(j.Moved)
+	case j.Resumed > 0:
+		return fmt.Sprintf("%s at least %s of %s", movedWord(do), templates.Number(float64(j.Moved)), all)
 	default:
-		return fmt.Sprintf("%s %s of %s", movedWord(do), templates.Number(float64(j.Moved)), messages(n))
+		return fmt.Sprintf("%s %s of %s", movedWord(do), templates.Number(float64(j.Moved)), all)
 	}
 }
 
-// jobSpeed is the measured rate with what is left at it.
+// jobSpeed is the measured rate with the time that the rest of the queue takes at it. Messages that were picked may all be found before.
 func jobSpeed(j admin.Job) string {
 	if j.Rate <= 0 || j.State != admin.JobRunning && j.State != admin.JobCanary {
 		return ""
 	}
-	left := float64(j.Limit-taken(j.Counts)) / j.Rate
-	return templates.Rate(j.Rate) + " per second, about " + templates.Span(time.Duration(max(1, left))*time.Second) + " left"
+	left := float64(j.Limit-j.Taken()) / j.Rate
+	about := "about "
+	if j.Extent.Picked {
+		about = "at most "
+	}
+	return templates.Rate(j.Rate) + " looked at per second, " + about + templates.Span(time.Duration(max(1, left))*time.Second) + " left"
 }
 
 func jobCounts(j admin.Job) []templates.JobCount {
@@ -188,7 +203,7 @@ func jobNotes(j admin.Job) []templates.Problem {
 	if j.Unknown > 0 {
 		say(dedup.Severe, messages(j.Unknown)+" had no answer from the broker: each is still in the dead-letter queue, and may be at its target as well.", "Look each of them up before it is sent again.")
 	}
-	if more := taken(j.Counts) - admin.MaxJobItems; more > 0 {
+	if more := j.Taken() - admin.MaxJobItems; more > 0 {
 		say(dedup.TierUnknown, "The first "+templates.Number(admin.MaxJobItems)+" messages are listed one by one; all are counted.", "")
 	}
 	return notes
@@ -308,8 +323,10 @@ func (s *Server) jobs(r *request) (response, error) {
 func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
 	l := templates.JobLine{
 		Href: jobAddress(s.cfg.base(), j.ID), By: templates.Plain(j.By, nameLimit), Reason: templates.Sentence(j.Reason), Started: moment(j.Started, now), Ended: moment(j.Ended, now),
-		Title: templates.Sentence(moveWord(j.Do) + " " + messages(j.Limit) + " of " + within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(), Done: int(taken(j.Counts)), Total: int(j.Limit),
+		Title: templates.Sentence(moveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
 	}
+	done, of := j.Extent.Progress(j.Limit, j.Counts)
+	l.Done, l.Total = int(done), int(of)
 	l.State, l.Tier = stateWord(j.State)
 	var parts []string
 	for _, c := range jobCounts(admin.Job{Plan: admin.MovePlan{Request: admin.MoveRequest{Do: j.Do}}, Counts: j.Counts}) {
@@ -317,79 +334,4 @@ func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
 	}
 	l.Results = strings.Join(parts, ", ")
 	return l
-}
-
-// pauseJob, resumeJob and cancelJob steer a job and lead back to its page.
-func (s *Server) pauseJob(r *request) (response, error)  { return s.steer(r, "pause") }
-func (s *Server) resumeJob(r *request) (response, error) { return s.steer(r, "resume") }
-func (s *Server) cancelJob(r *request) (response, error) { return s.steer(r, "cancel") }
-
-func (s *Server) steer(r *request, how string) (response, error) {
-	if err := s.steered(r, how); err != nil {
-		return nil, err
-	}
-	return redirect{jobAddress(s.cfg.base(), r.PathValue("id"))}, nil
-}
-
-func (s *Server) steered(r *request, how string) error {
-	service, err := s.letters()
-	if err != nil {
-		return err
-	}
-	act := map[string]func() error{
-		"pause":  func() error { return service.PauseJob(r.Context(), r.asker(), r.PathValue("id")) },
-		"resume": func() error { return service.ResumeJob(r.Context(), r.asker(), r.PathValue("id")) },
-		"cancel": func() error { return service.CancelJob(r.Context(), r.asker(), r.PathValue("id")) },
-	}[how]
-	return act()
-}
-
-// retryJob plans the messages of a job that did not go through once more.
-func (s *Server) retryJob(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	req := j.Plan.Request
-	if req.Whole {
-		return s.planned(r, req)
-	}
-	items, err := everyItem(r, service, j.ID)
-	if err != nil {
-		return nil, err
-	}
-	req.Filter, req.Refs, req.Canary = "", failedRefs(items), 0
-	if len(req.Refs) == 0 {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Every message of this job went through, or was left on purpose"}
-	}
-	ask := service.Queue
-	if req.Do == admin.RestoreLetters {
-		ask = service.ParkingQueue
-	}
-	view, err := ask(r.Context(), r.asker(), req.Pipeline, req.Queue)
-	if err != nil {
-		return nil, err
-	}
-	if view.Scan == nil {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "What a look found of these messages is not kept any more: look at the queue again, then retry"}
-	}
-	req.Scan = view.Scan.ID
-	return s.planned(r, req)
-}
-
-// failedRefs are the messages of a job that did not go through, each once.
-func failedRefs(items []admin.JobItem) []string {
-	var refs []string
-	seen := map[string]bool{}
-	for _, i := range items {
-		if slices.Contains([]string{"returned", "rejected", "unknown", "bounced"}, i.Outcome) && i.Ref != "" && !seen[i.Ref] {
-			seen[i.Ref] = true
-			refs = append(refs, i.Ref)
-		}
-	}
-	return refs
 }

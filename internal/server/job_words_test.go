@@ -1,21 +1,63 @@
 package server
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 )
 
 func TestTheHeadingOfAJobClaimsNoMoreThanIsKnown(t *testing.T) {
 	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Whole: true}}
+	whole, filter := admin.Extent{Messages: 1000}, admin.Extent{Messages: 300, AtMost: true}
 	for want, j := range map[string]admin.Job{
-		"Requeueing 1,000 messages":               {Plan: plan, State: admin.JobRunning, Limit: 1000, Counts: admin.Counts{Moved: 10}},
-		"Requeued 1,000 messages":                 {Plan: plan, State: admin.JobDone, Limit: 1000, Counts: admin.Counts{Moved: 1000}, Resumed: 1},
-		"Requeued 400 of 1,000 messages":          {Plan: plan, State: admin.JobCancelled, Limit: 1000, Counts: admin.Counts{Moved: 400}},
-		"Requeued at least 990 of 1,000 messages": {Plan: plan, State: admin.JobDone, Limit: 1000, Counts: admin.Counts{Moved: 990}, Resumed: 2},
+		"Requeueing 1,000 messages":               {Plan: plan, State: admin.JobRunning, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 10}},
+		"Requeued 1,000 messages":                 {Plan: plan, State: admin.JobDone, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 1000}, Resumed: 1},
+		"Requeued 400 of 1,000 messages":          {Plan: plan, State: admin.JobCancelled, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 400}},
+		"Requeued at least 990 of 1,000 messages": {Plan: plan, State: admin.JobDone, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 990}, Resumed: 2},
+		"Requeueing up to 300 messages":           {Plan: plan, State: admin.JobRunning, Limit: 300, Extent: filter},
+		"Requeued 120 messages":                   {Plan: plan, State: admin.JobDone, Limit: 300, Extent: filter, Counts: admin.Counts{Moved: 120, Left: 180}},
+		"Requeued at least 119 messages":          {Plan: plan, State: admin.JobDone, Limit: 300, Extent: filter, Counts: admin.Counts{Moved: 119}, Resumed: 1},
 	} {
 		if got := jobHeading(j); got != want {
 			t.Errorf("%q instead of %q", got, want)
 		}
+	}
+}
+
+func TestOneMessageOfTenThousandIsAJobOfOneMessage(t *testing.T) {
+	plan := admin.MovePlan{
+		Request: admin.MoveRequest{Do: admin.Requeue, Refs: []string{"ref"}}, Scanned: 10_000, Matching: 1, Classes: admin.Tally{admin.ClassRuns: 1},
+	}
+	j := admin.Job{Plan: plan, State: admin.JobDone, Limit: 10_000, Extent: admin.ExtentOf(plan, 10_000), Counts: admin.Counts{Moved: 1, Left: 60}}
+	s := stocked(t, nil)
+	if got := jobHeading(j); got != "Requeued 1 message" {
+		t.Errorf("the heading is %q", got)
+	}
+	line := s.jobLine(admin.JobSummary{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", State: j.State, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts}, time.Now())
+	if line.Title.Short != "Requeue 1 message of “orders.dlq”, pipeline orders" && line.Title.Short != "Requeue 1 message of orders.dlq, pipeline orders" || line.Done != 1 || line.Total != 1 {
+		t.Errorf("the list has %q, %d of %d", line.Title.Short, line.Done, line.Total)
+	}
+}
+
+func TestTheRestOfAJobIsMeasuredByWhatIsLookedAt(t *testing.T) {
+	j := admin.Job{State: admin.JobRunning, Limit: 10_000, Rate: 500, Counts: admin.Counts{Moved: 10, Left: 4990}, Extent: admin.Extent{Messages: 6000, AtMost: true}}
+	if got := jobSpeed(j); got != "500 looked at per second, about 10 s left" {
+		t.Errorf("%q", got)
+	}
+	j.Extent = admin.Extent{Messages: 20, Picked: true}
+	if got := jobSpeed(j); got != "500 looked at per second, at most 10 s left" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestARetryTakesWhatDidNotGoThroughInTheEnd(t *testing.T) {
+	var items []admin.JobItem
+	for _, i := range [][2]string{{"a", "unknown"}, {"b", "moved"}, {"c", "rejected"}, {"d", "left"}, {"a", "moved"}, {"c", "returned"}, {"b", "bounced"}, {"", "rejected"}} {
+		items = append(items, admin.JobItem{Ref: i[0], Outcome: i[1]})
+	}
+	if got := failedRefs(items); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("%q", got)
 	}
 }

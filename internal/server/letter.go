@@ -144,6 +144,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 		add("Business key", templates.Plain(l.Marker.BusinessKey, keyLimit).Short)
 	}
 	add("Goes back to", templates.Plain(l.Target, keyLimit).Short)
+	add("Because", templates.Sentence(l.TargetNote).Short)
 	if l.Target == "" {
 		add("Goes back to", "nowhere: "+templates.Sentence(cmp.Or(l.NoTarget, "its death history does not say")).Short)
 	}
@@ -244,17 +245,11 @@ func sortedHeaders(headers map[string]any) []string {
 	return names
 }
 
-// ownedHeader reports whether the broker or this dashboard writes a header.
-func ownedHeader(name string) bool {
-	return name == dedup.HeaderDeaths || strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-") || strings.HasPrefix(name, "x-opt-") || strings.HasPrefix(name, "dedup-") ||
-		name == "x-delivery-count" || name == "x-acquired-count" || name == "CC" || name == "BCC"
-}
-
 func headerRule(name string) string {
 	switch {
-	case strings.HasPrefix(name, "dedup-"):
+	case dedup.OwnHeader(name):
 		return "written anew"
-	case ownedHeader(name):
+	case dedup.BrokerHeader(name):
 		return "left out"
 	default:
 		return "kept"
@@ -329,8 +324,8 @@ func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.
 		act.NoEdit = "Editing a message needs the role " + adminRole.String() + "."
 	case l.Size > maxEdit:
 		act.NoEdit = "It cannot be edited: its body is larger than " + templates.Bytes(maxEdit) + "."
-	case !l.Masked && l.Hidden == "" && !isText(l.Body):
-		act.NoEdit = "It cannot be edited: its body is not text."
+	case !l.Masked && l.Hidden == "" && !comesBack(l.Body):
+		act.NoEdit = "It cannot be edited: its body is not text, or has lines with different endings."
 	default:
 		act.Edit = s.cfg.base() + "/dead-letters/edit?" + key.values().Encode()
 	}

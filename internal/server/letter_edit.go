@@ -18,7 +18,8 @@ const (
 	spareHeaders = 2
 )
 
-// editForm answers the form that edits one message before it is requeued. It shows the body as it is, which the audit notes.
+// editForm answers the form that edits one message before it is requeued. The form holds the body as it is: asking for it reveals the
+// message, for admins alone, and every time the audit says so.
 func (s *Server) editForm(r *request) (response, error) {
 	key, err := letterKeyOf(r.URL.Query())
 	if err != nil {
@@ -44,8 +45,8 @@ func (s *Server) editable(r *request, key letterKey) (admin.Letter, error) {
 	if err != nil {
 		return l, scanGone(err, s.cfg.base(), key)
 	}
-	if len(l.Body) > maxEdit || !isText(l.Body) {
-		return l, invalid("This message cannot be edited: its body is not text, or larger than " + templates.Bytes(maxEdit))
+	if len(l.Body) > maxEdit || !comesBack(l.Body) {
+		return l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
 	return l, nil
 }
@@ -75,7 +76,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 			continue
 		}
 		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, keyLimit), Key: encodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
-		if !editableType(l.Headers[name]) || !isText([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
+		if !editableType(l.Headers[name]) || !comesBack([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
 			h.Fixed = templates.Plain(value, keyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
 		v.Headers = append(v.Headers, h)
@@ -147,7 +148,6 @@ func (s *Server) edit(r *request) (response, error) {
 		Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit,
 	})
 	if err == nil {
-		s.edits.keep(plan.ID, shownEdit{edit, l})
 		return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
@@ -174,12 +174,8 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 	if body != string(l.Body) {
 		e.Body = []byte(body)
 	}
-	if text := strings.TrimSpace(form.Get("content_type")); text != l.ContentType {
-		e.ContentType = text
-	}
-	if text := strings.TrimSpace(form.Get("message_id")); text != l.MessageID {
-		e.MessageID = text
-	}
+	e.ContentType, e.NoContentType = property(form, "content_type", l.ContentType)
+	e.MessageID, e.NoMessageID = property(form, "message_id", l.MessageID)
 	for i := 0; i < maxHeaders; i++ {
 		n := strconv.Itoa(i)
 		if !form.Has("was-" + n) {
@@ -210,6 +206,15 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 	return e, nil
 }
 
+// property reads a field that was shown with a value: what it is now, empty when it stays as it was, and whether it was cleared.
+func property(form url.Values, name, was string) (is string, cleared bool) {
+	is = strings.TrimSpace(form.Get(name))
+	if is == strings.TrimSpace(was) {
+		return "", false
+	}
+	return is, is == "" && form.Has(name)
+}
+
 // editableType reports whether a value can be written as text and keeps its type.
 func editableType(v any) bool {
 	switch v.(type) {
@@ -222,13 +227,15 @@ func editableType(v any) bool {
 // diffOf says what an edit changes of a message.
 func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff {
 	d := &templates.EditDiff{ID: idNote(l.ID, p)}
-	add := func(label, was, is string) {
-		if is != "" && was != is {
+	add := func(label, was, is string, cleared bool) {
+		if cleared {
+			d.Headers = append(d.Headers, templates.Fact{Label: label, Value: orNothing(was) + " → removed"})
+		} else if is != "" && was != is {
 			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
 		}
 	}
-	add("Content type", l.ContentType, e.ContentType)
-	add("Message id", l.MessageID, e.MessageID)
+	add("Content type", l.ContentType, e.ContentType, e.NoContentType)
+	add("Message id", l.MessageID, e.MessageID, e.NoMessageID)
 	for _, name := range e.Remove {
 		_, was := headerText(l.Headers[name])
 		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → removed"})

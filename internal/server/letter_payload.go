@@ -47,27 +47,31 @@ func payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view str
 		}
 	}
 	p.Masked = maskedNote(l, revealed)
-	if len(l.Body) == 0 {
-		return p
+	if len(l.Body) > 0 {
+		showBody(&p, l, pretty, isJSON)
 	}
+	return p
+}
+
+// showBody fills in the body in the view that was chosen; pretty is the body indented where it is JSON.
+func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bool) {
 	shown := l.Body[:min(len(l.Body), maxShown)]
 	switch {
-	case view == "hex":
+	case p.View == "hex":
 		p.Dump = dump(shown[:min(len(shown), maxDump)])
 		if l.Size > maxDump {
 			p.Cut = "The first " + templates.Bytes(maxDump) + " are shown."
 		}
-		return p
-	case view == "json" && isJSON:
+		return
+	case p.View == "json" && isJSON:
 		shown = pretty[:min(len(pretty), maxShown)]
-	case view == "json":
+	case p.View == "json":
 		p.Cut = "It is not JSON, so it is shown as text. "
 	}
 	p.Whole = bodyLines(shown)
-	if len(l.Body) > maxShown || len(pretty) > maxShown && view == "json" {
+	if len(l.Body) > maxShown || len(pretty) > maxShown && p.View == "json" {
 		p.Cut += "The first " + templates.Bytes(maxShown) + " are shown."
 	}
-	return p
 }
 
 func maskedNote(l admin.Letter, revealed bool) string {
@@ -97,17 +101,24 @@ func prettyJSON(body []byte) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
-// isText reports whether a body can stand in a text field and come back as it was.
+// isText reports whether a body is text that can be shown. A carriage return belongs to the end of a line.
 func isText(body []byte) bool {
 	if !utf8.Valid(body) {
 		return false
 	}
-	for _, c := range string(body) {
+	for _, c := range strings.ReplaceAll(string(body), "\r\n", "\n") {
 		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c == utf8.RuneError {
 			return false
 		}
 	}
 	return true
+}
+
+// comesBack reports whether a body can stand in a text field and come back as it was: a form sends every line with one ending, so that
+// a body with two kinds of endings does not.
+func comesBack(body []byte) bool {
+	both := bytes.Count(body, []byte("\r\n"))
+	return isText(body) && (both == 0 || both == bytes.Count(body, []byte("\n")))
 }
 
 // bodyLines makes a text of several lines safe to look at, and keeps its lines.

@@ -233,3 +233,24 @@ func TestTheAPIOfDeadLettersGoesFromALookToAJob(t *testing.T) {
 		t.Errorf("the jobs are %v", got)
 	}
 }
+
+func TestTheTypeInTheListIsTheOneOfTheFilter(t *testing.T) {
+	for _, header := range []string{"task", "rbs2-msg-type", "type"} {
+		l := admin.Letter{}
+		l.Headers = map[string]any{header: "shop.order"}
+		if got := (deadQueuePage{p: &dedup.PipelineStatus{}, now: time.Now()}).letterLine(admin.Scan{}, l).Type.Short; got != "shop.order" {
+			t.Errorf("%s is listed as %q", header, got)
+		}
+	}
+}
+
+func TestThePageSaysOfEachHeaderWhatARequeueDoesWithIt(t *testing.T) {
+	for name, want := range map[string]string{"dedup-requeue-id": "written anew", "x-death": "left out", "x-opt-a": "left out", "CC": "left out", "cc": "kept", "tenant": "kept"} {
+		if got := headerRule(name); got != want {
+			t.Errorf("%s is %s", name, got)
+		}
+		if admin.LockedHeader(name) != (want != "kept") {
+			t.Errorf("%s is %s and can be edited: %t", name, want, !admin.LockedHeader(name))
+		}
+	}
+}

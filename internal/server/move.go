@@ -38,37 +38,39 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	default:
 		return req, badParameter("do", "must be one of the buttons of the page")
 	}
+	var err error
 	switch which {
 	case "selected":
-		for _, ref := range form["sel"] {
-			if ref == "" || len(ref) > maxRef {
-				return req, badParameter("sel", "must be the reference of a message")
-			}
-			req.Refs = append(req.Refs, ref)
-		}
-		if len(req.Refs) == 0 {
-			return req, &httpError{
-				status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
-				message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
-			}
-		}
+		req.Refs, err = selectedRefs(form)
 	case "all":
-		filter, err := admin.ParseFilter(form.Get("filter"))
-		if err != nil {
-			return req, err
-		}
-		if req.Filter = filter.String(); filter.Empty() {
-			req.Whole = true
-		}
+		var filter admin.Filter
+		filter, err = admin.ParseFilter(form.Get("filter"))
+		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "whole":
-		req.Whole, req.Scan = true, ""
+		req.Whole = true
 	default:
 		return req, badParameter("do", "must be one of the buttons of the page")
 	}
 	if req.Whole {
 		req.Scan = ""
 	}
-	return req, nil
+	return req, err
+}
+
+// selectedRefs are the messages that were ticked.
+func selectedRefs(form url.Values) ([]string, error) {
+	for _, ref := range form["sel"] {
+		if ref == "" || len(ref) > maxRef {
+			return nil, badParameter("sel", "must be the reference of a message")
+		}
+	}
+	if len(form["sel"]) == 0 {
+		return nil, &httpError{
+			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
+			message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+		}
+	}
+	return slices.Clone(form["sel"]), nil
 }
 
 // planMove freezes a selection and leads to its review.
@@ -111,39 +113,48 @@ func (s *Server) changeMove(r *request) (response, error) {
 	if job != "" {
 		return redirect{jobAddress(s.cfg.base(), job)}, nil
 	}
-	req := plan.Request
-	kept, edited := s.edits.find(plan.ID)
-	if edited {
-		req.Edit = &kept.edit
-	}
-	req.Choices = map[admin.Class]admin.Choice{}
-	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
-		maps.Copy(req.Choices, plan.Choices)
-	}
-	for _, c := range admin.Classes() {
-		if chosen := admin.Choice(r.PostForm.Get("choice-" + string(c))); chosen != "" {
-			if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
-				return nil, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
-			}
-			req.Choices[c] = chosen
-		}
-	}
-	if req.Canary, err = wholeNumber(r.PostForm, "canary", req.Canary, 0, admin.MaxScan); err != nil {
-		return nil, err
-	}
-	rate, err := wholeNumber(r.PostForm, "rate", int(req.Rate), -1, 100_000)
+	req, err := changedMove(plan, r.PostForm)
 	if err != nil {
 		return nil, err
 	}
-	req.Rate = float64(rate)
 	again, err := service.PlanMove(r.Context(), r.asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	if edited {
-		s.edits.keep(again.ID, kept)
-	}
 	return redirect{moveAddress(s.cfg.base(), again.ID)}, nil
+}
+
+// changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
+// taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
+func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
+	req := plan.Request
+	switch {
+	case plan.Edited != nil:
+		req.Edit = &plan.Edited.Edit
+	case plan.IDChange != "": // without its edit, the message as it was would be planned
+		return req, conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
+	}
+	req.Choices = map[admin.Class]admin.Choice{}
+	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
+		maps.Copy(req.Choices, plan.Request.Choices)
+	}
+	for _, c := range admin.Classes() {
+		chosen := admin.Choice(form.Get("choice-" + string(c)))
+		if chosen == "" || chosen == plan.Choices[c] {
+			continue
+		}
+		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+			return req, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
+		}
+		req.Choices[c] = chosen
+	}
+	canary, err := wholeNumber(form, "canary", req.Canary, 0, admin.MaxScan)
+	if err != nil {
+		return req, err
+	}
+	rate, err := wholeNumber(form, "rate", int(req.Rate), -1, 100_000)
+	req.Canary, req.Rate = canary, float64(rate)
+	return req, err
 }
 
 func wholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {
@@ -184,8 +195,8 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
-	if kept, ok := s.edits.find(p.ID); ok && r.Who.Can(adminRole) {
-		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(kept.edit, kept.letter, p)
+	if p.Edited != nil {
+		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(p.Edited.Edit, p.Edited.Was, p)
 	}
 	if p.Request.Do == admin.RestoreLetters {
 		v.Back = parkingAddress(base, p.Request.Pipeline, p.Request.Queue)
@@ -207,32 +218,23 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	if p.IDChange != "" && v.Diff == nil {
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
 	}
-	if going(p) == 0 && !p.Request.Whole {
+	if p.Going() == 0 && !p.Request.Whole {
 		v.Blocked = true
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
 	}
 	return v
 }
 
-// going counts the selected messages that were looked at and will move.
-func going(p admin.MovePlan) int {
-	n := 0
-	for class, count := range p.Classes {
-		if p.Choices[class] != admin.LeaveOut {
-			n += count
-		}
-	}
-	return n
-}
-
 // moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
 func moveCount(p admin.MovePlan) string {
-	n := going(p)
+	n := p.Going()
 	switch {
 	case p.Request.Whole && p.Scanned == 0:
 		return messages(p.Ready)
 	case p.Ready > int64(p.Scanned) && len(p.Request.Refs) == 0 && p.Request.Whole:
 		return "up to " + messages(p.Ready-int64(p.Matching-n))
+	case p.UpTo > int64(p.Matching) && p.Request.Filter != "":
+		return templates.Number(float64(n)) + " seen, up to " + messages(min(p.UpTo, int64(n)+p.Ready-int64(p.Scanned)))
 	default:
 		return messages(n)
 	}

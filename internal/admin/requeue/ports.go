@@ -53,8 +53,8 @@ type Sink interface {
 	io.Closer
 }
 
-// A Decider says what becomes of messages before any of them is published. It may clear their markers, which must happen first.
-// An error stops the run, and the messages stay where they are.
+// A Decider says what becomes of messages before any of them is published. It may clear their markers, which must happen first;
+// not those of messages with MaxRequeues requeues, which it is asked about like all others and which are not sent. An error stops the run, and the messages stay where they are.
 type Decider interface {
 	Decide(ctx context.Context, letters []dedup.DeadLetter) ([]Decision, error)
 }

@@ -3,8 +3,6 @@ package requeue
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -28,7 +26,7 @@ func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m
 	if headers == nil {
 		headers = map[string]any{}
 	}
-	maps.DeleteFunc(headers, func(name string, _ any) bool { return stripped(name) })
+	maps.DeleteFunc(headers, func(name string, _ any) bool { return dedup.BrokerHeader(name) })
 	r.sign(headers, letter, now)
 	if m.UserID != "" {
 		headers[dedup.HeaderOriginalUserID] = m.UserID
@@ -40,21 +38,6 @@ func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m
 	m.Exchange, m.RoutingKey = "", d.Target
 	m.Headers = headers
 	return m, unsendable(m)
-}
-
-// stripped reports whether a header is left behind. CC and BCC would add copies in other queues; the others are the broker's own notes,
-// which it would continue, misread or choke on when a client sends them.
-func stripped(name string) bool {
-	switch name {
-	case "CC", "BCC", dedup.HeaderDeaths, "x-delivery-count", "x-acquired-count":
-		return true
-	}
-	for _, prefix := range []string{"x-first-death-", "x-last-death-", "x-opt-"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // sign writes our headers. What identifies the message is taken from the letter, so that no edit can change it.
@@ -79,16 +62,10 @@ func (r rewriter) sign(headers map[string]any, letter dedup.DeadLetter, now time
 	signDeaths(headers, letter)
 }
 
-// signDeaths keeps the deaths that are in the letter's own header, and behind them those from before it was last requeued.
+// signDeaths keeps the deaths of a letter: the broker's, and behind them those from before it was last requeued.
 func signDeaths(headers map[string]any, letter dedup.DeadLetter) {
-	kept, _ := letter.Headers[dedup.HeaderOriginalDeath].(string)
-	before := dedup.DecodeDeaths(kept)
-	var since []dedup.Death
-	if letter.Headers[dedup.HeaderDeaths] != nil || letter.Headers[dedup.HeaderFirstDeathQueue] != nil {
-		since = letter.Deaths // else it has not died since
-	}
 	delete(headers, dedup.HeaderOriginalDeath)
-	if text := dedup.EncodeDeaths(slices.Concat(since, before)); text != "" {
+	if text := dedup.EncodeDeaths(letter.Deaths); text != "" {
 		headers[dedup.HeaderOriginalDeath] = text
 	}
 }

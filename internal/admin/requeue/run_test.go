@@ -118,6 +118,14 @@ func TestAConsumerThatReturnsEverythingIsNotFedForEver(t *testing.T) {
 		if result := tr.mustStop(t, requeue.StopLimit); result.Guarded != 30 || result.Moved != 0 {
 			t.Errorf("the fourth run ended with %+v", result)
 		}
+		decides := tr.decider
+		tr.cfg.Run, tr.decider = "run 4b", deciderFunc(func(_ context.Context, letters []dedup.DeadLetter) ([]requeue.Decision, error) {
+			return make([]requeue.Decision, len(letters)), nil
+		})
+		if result := tr.mustStop(t, requeue.StopLimit); result.Guarded != 0 || result.Left != 30 {
+			t.Errorf("messages that were to stay are told as failures: %+v", result)
+		}
+		tr.decider = decides
 		tr.cfg.Run, tr.cfg.MaxRequeues = "run 5", -1
 		if result := tr.mustStop(t, requeue.StopLimit); result.Moved != 30 {
 			t.Errorf("the forced run ended with %+v", result)

@@ -13,7 +13,7 @@ const (
 	Left Outcome = "left"
 	// Bounced: this run had sent it, and it came back.
 	Bounced Outcome = "bounced"
-	// Guarded: it has been requeued too often.
+	// Guarded: it was to be sent, and has been requeued too often.
 	Guarded Outcome = "guarded"
 	// Returned: no queue took it.
 	Returned Outcome = "returned"
@@ -33,7 +33,7 @@ type Settled struct {
 	Ref       string
 	MessageID string
 	Bytes     int
-	// Decision is what was decided; zero for messages that were not asked about: those that bounced and those that are guarded.
+	// Decision is what was decided; zero for messages that were not asked about: those that bounced.
 	Decision Decision
 	Outcome  Outcome
 	// Text says why, in words or in those of the broker; empty when it moved.

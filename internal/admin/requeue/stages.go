@@ -145,21 +145,27 @@ func (p *pass) gather(ctx context.Context) []item {
 	return batch
 }
 
-// screen finds the messages that nobody is to be asked about: those that were requeued too often, and the first that this run has
-// sent itself. The batch ends with that one, and is the last: what is behind it in the queue is newer.
+// screen finds the first message that this run has sent itself, which nobody is to be asked about. The batch ends with that one, and is
+// the last: what is behind it in the queue is newer.
 func (p *pass) screen(batch []item) (screened []item, last bool) {
 	for i := range batch {
-		it := &batch[i]
-		times := dedup.Requeues(it.letter.Headers)
-		switch {
-		case dedup.RequeueRun(it.letter.Headers) == p.Run:
+		if it := &batch[i]; dedup.RequeueRun(it.letter.Headers) == p.Run {
 			it.outcome, it.text = Bounced, "this run had sent it, and it came back"
 			return batch[:i+1], true
-		case p.MaxRequeues >= 0 && times >= int64(p.MaxRequeues):
-			it.outcome, it.text = Guarded, fmt.Sprintf("it was requeued %d times already", times)
 		}
 	}
 	return batch, false
+}
+
+// guard keeps a message that was requeued too often, whatever was decided. It comes after the decision: a message that was to stay
+// anyway did not fail, and who decides must hear of those that are selected.
+func (p *pass) guard(it *item) bool {
+	times := dedup.Requeues(it.letter.Headers)
+	if p.MaxRequeues < 0 || times < int64(p.MaxRequeues) {
+		return false
+	}
+	it.outcome, it.text = Guarded, fmt.Sprintf("it was requeued %d times already", times)
+	return true
 }
 
 // ask has the rest decided, and rewrites what is to be sent.
@@ -187,6 +193,9 @@ func (p *pass) ask(ctx context.Context, batch []item) error {
 		it.decision = decisions[i]
 		if it.decision.Target == "" {
 			it.outcome, it.text = Left, it.decision.Why
+			continue
+		}
+		if p.guard(it) {
 			continue
 		}
 		if it.message, it.text = p.rewriter.rewrite(it.letter, it.decision, now); it.text != "" {

@@ -41,6 +41,7 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 	if !p.plan.Request.Whole {
 		j.Limit = int64(len(p.letters))
 	}
+	j.Extent = admin.ExtentOf(p.plan, p.plan.Ready)
 	if p.plan.Request.Canary > 0 {
 		j.State = admin.JobCanary
 	}
@@ -222,7 +223,7 @@ func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.J
 	for _, j := range slices.Backward(m.jobs) {
 		if len(list) < limit {
 			list = append(list, admin.JobSummary{
-				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Counts: j.Counts,
+				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts,
 			})
 		}
 	}

@@ -115,5 +115,8 @@ func (m *Morgue) PlannedMove(_ context.Context, who admin.Caller, id string) (ad
 	if !ok {
 		return admin.MovePlan{}, "", missing("There is no such plan, or it is over")
 	}
+	if p.edited != nil && len(p.letters) == 1 && who.Can(auth.Admin) {
+		p.plan.Edited = &admin.EditedLetter{Edit: *p.edited, Was: p.letters[0]}
+	}
 	return p.plan, p.job, nil
 }

@@ -1,0 +1,81 @@
+package admin_test
+
+import (
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestMarkersFromBeforeACanaryTellNothingOfIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		// before is the state that each marker has, after what consumers make of it; empty for none.
+		before, after dedup.State
+		want          admin.CanaryVerdict
+		state         admin.JobState
+	}{
+		"done before, and nobody consumes":         {dedup.Done, dedup.Done, admin.CanaryVerdict{Skipped: 3}, admin.JobPaused},
+		"failed before, and nobody consumes":       {dedup.Failed, dedup.Failed, admin.CanaryVerdict{None: 3}, admin.JobPaused},
+		"failed before, and done by its consumers": {dedup.Failed, dedup.Done, admin.CanaryVerdict{Done: 3, Good: true}, admin.JobDone},
+		"no marker before, and failed since":       {"", dedup.Failed, admin.CanaryVerdict{Failed: 3}, admin.JobStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, func(d *admin.DeadLettersDeps) {
+				runs := scheme
+				runs.OnFailed = "run"
+				d.Stores[0].Scheme = runs
+				var err error
+				d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
+				must(t, err)
+			})
+			w.die(numbered("first", 20)...)
+			mark := func(state dedup.State) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				for _, id := range numbered("first", 20) {
+					if w.markers[id] = state; state == "" {
+						delete(w.markers, id)
+					}
+				}
+			}
+			mark(c.before)
+			id := w.begin(t, admin.MoveRequest{Whole: true, Canary: 3})
+			w.until(t, id, func(j admin.Job) bool { return j.Moved >= 3 })
+			mark(c.after)
+			job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped))
+			if job.Canary == nil || job.State != c.state {
+				t.Fatalf("%s %q %+v, %+v", job.State, job.Why, job.Counts, job.Canary)
+			}
+			got := *job.Canary
+			got.Sent, got.At, got.Text, got.BackBy = 0, time.Time{}, "", ""
+			if got != c.want {
+				t.Errorf("%+v: %s", got, job.Canary.Text)
+			}
+		})
+	}
+}
+
+// TestAFailureThatHappensAgainIsTold: the marker of a message that fails once more counts another attempt.
+func TestAFailureThatHappensAgainIsTold(t *testing.T) {
+	w := newWard(t, func(d *admin.DeadLettersDeps) {
+		runs := scheme
+		runs.OnFailed = "run"
+		d.Stores[0].Scheme = runs
+		var err error
+		d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
+		must(t, err)
+	})
+	w.die(numbered("first", 20)...)
+	for _, id := range numbered("first", 20) {
+		w.markers[id] = dedup.Failed
+	}
+	id := w.begin(t, admin.MoveRequest{Whole: true, Canary: 3})
+	w.until(t, id, func(j admin.Job) bool { return j.Moved >= 3 })
+	w.mu.Lock()
+	w.attempts = 1
+	w.mu.Unlock()
+	if job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped)); job.State != admin.JobStopped || job.Canary.Failed != 3 {
+		t.Errorf("%s %q, %+v", job.State, job.Why, job.Canary)
+	}
+}

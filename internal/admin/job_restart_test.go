@@ -1,0 +1,134 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// A slowJournal does something the first time that the messages of a job are read from it.
+type slowJournal struct {
+	admin.JobJournal
+	did   atomic.Bool
+	first func()
+}
+
+func (s *slowJournal) JobItems(ctx context.Context, id string, after int64, limit int) ([]admin.JobItem, error) {
+	if s.did.CompareAndSwap(false, true) {
+		s.first()
+	}
+	return s.JobJournal.JobItems(ctx, id, after, limit)
+}
+
+// interrupted returns a job that a stop of the program has interrupted after two batches of its messages.
+func (w *ward) interrupted(t *testing.T, n int, req admin.MoveRequest) string {
+	t.Helper()
+	w.die(numbered("cut", n)...)
+	second := make(chan struct{})
+	batches := 0
+	w.each = func(ctx context.Context) {
+		if batches++; batches == 2 {
+			close(second)
+			<-ctx.Done()
+		}
+	}
+	id := w.begin(t, req)
+	<-second
+	must(t, w.Close(context.Background()))
+	w.each = nil
+	return id
+}
+
+// reopen starts DeadLetters again, as a start of the program does.
+func (w *ward) reopen(t *testing.T) {
+	t.Helper()
+	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- w.Run(ctx) }()
+	t.Cleanup(func() { cancel(); must(t, <-ran) })
+}
+
+func TestAJobThatIsCancelledWhileItIsAboutToGoOnMovesNothingMore(t *testing.T) {
+	w := newWard(t)
+	id := w.interrupted(t, 40, admin.MoveRequest{Whole: true})
+	journal, done := &slowJournal{JobJournal: w.deps.Journal}, make(chan error, 1)
+	journal.first = func() { done <- w.CancelJob(context.Background(), operator, id) }
+	w.deps.Journal = journal
+	w.reopen(t)
+	must(t, <-done)
+	w.until(t, id, in(admin.JobCancelled))
+	must(t, w.Close(context.Background())) // waits for whatever still runs
+	if kept, _, err := w.db.Jobs().Job(t.Context(), id); err != nil || kept.State != admin.JobCancelled || kept.Moved != 8 || len(w.holds("orders")) != 8 {
+		t.Errorf("%s, %d counted, %d at the target, %v", kept.State, kept.Moved, len(w.holds("orders")), err)
+	}
+}
+
+func TestOfTwoWhoLetAJobGoOnAtOnceOneDoes(t *testing.T) {
+	w := newWard(t)
+	id := w.interrupted(t, 40, admin.MoveRequest{Whole: true})
+	journal := &slowJournal{JobJournal: w.deps.Journal}
+	journal.first = func() {}
+	w.deps.Journal = journal
+	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	kept, _, err := w.db.Jobs().Job(t.Context(), id)
+	must(t, err)
+	kept.State = admin.JobPaused
+	must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+	journal.did.Store(false)
+	journal.first = func() {
+		must(t, w.ResumeJob(context.Background(), ada, id))
+		w.until(t, id, in(admin.JobDone))
+	}
+	if err := w.ResumeJob(t.Context(), ada, id); err == nil {
+		t.Error("the job went on twice")
+	}
+	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 40 {
+		t.Errorf("%+v", job.Counts)
+	}
+}
+
+// A stutteringJournal refuses to keep a job so many times, and tells when it was asked for jobs that were not judged.
+type stutteringJournal struct {
+	admin.JobJournal
+	refusals atomic.Int64
+	asked    chan struct{}
+	once     sync.Once
+}
+
+func (s *stutteringJournal) SaveJob(ctx context.Context, j admin.Job, items []admin.JobItem) error {
+	if s.refusals.Add(-1) >= 0 {
+		return errors.New("disk full")
+	}
+	return s.JobJournal.SaveJob(ctx, j, items)
+}
+
+func (s *stutteringJournal) UnjudgedJobs(ctx context.Context, since time.Time) ([]string, error) {
+	defer s.once.Do(func() { close(s.asked) })
+	return s.JobJournal.UnjudgedJobs(ctx, since)
+}
+
+func TestAJobWhoseEndIsWrittenLaterIsJudgedThen(t *testing.T) {
+	journal := &stutteringJournal{asked: make(chan struct{})}
+	w := newWard(t, func(d *admin.DeadLettersDeps) { journal.JobJournal, d.Journal = d.Journal, journal })
+	must(t, w.Close(context.Background()))
+	w.reopen(t)
+	<-journal.asked
+	w.die(numbered("late", 20)...)
+	batches := 0
+	w.each = func(context.Context) {
+		w.clock.advance(time.Second)
+		if batches++; batches == 2 {
+			journal.refusals.Store(2) // the progress, and then the end
+		}
+	}
+	id := w.begin(t, admin.MoveRequest{Whole: true})
+	if job := w.until(t, id, func(j admin.Job) bool { return j.Aftermath != nil }); job.State != admin.JobStopped {
+		t.Errorf("%s %q", job.State, job.Why)
+	}
+}

@@ -1,0 +1,183 @@
+package admin_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestMessagesThatTheNamedLookDidNotSeeAreNotMoved(t *testing.T) {
+	w := newWard(t, func(d *admin.DeadLettersDeps) { d.Config.OperatorLimit = 5 })
+	w.die(numbered("unseen", 40)...)
+	var refs []string
+	for _, l := range w.look(t).Letters {
+		refs = append(refs, l.Ref)
+	}
+	scan := w.lookAt(t, 1)
+	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Refs: refs})
+	must(t, err)
+	said := false
+	for _, g := range p.Guards {
+		said = said || strings.Contains(g.Text, "39 messages were selected and not seen")
+	}
+	if !said || len(p.Request.Refs) != 1 || p.Matching != 1 {
+		t.Errorf("%d references, %d matching, guards %+v", len(p.Request.Refs), p.Matching, p.Guards)
+	}
+	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
+	must(t, err)
+	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 1 || len(w.holds("orders")) != 1 {
+		t.Errorf("moved %d: %v", job.Moved, w.holds("orders"))
+	}
+}
+
+// bounded gives a queue a bound beyond which it drops its oldest messages.
+func (w *ward) bounded(queue string, most int64) {
+	w.fact(queue, func(q *dedup.Queue) { q.Arguments = map[string]any{"x-max-length": most} })
+}
+
+// refused returns the guard that refuses a plan; empty when none does.
+func refused(p admin.MovePlan) string {
+	for _, g := range p.Guards {
+		if g.Blocking {
+			return g.Text
+		}
+	}
+	return ""
+}
+
+func TestAFilterCountsWhatTheLookDidNotSee(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("deep", 300)...)
+	scan := w.lookAt(t, 10)
+	filter := admin.MoveRequest{Scan: scan.ID, Filter: "reason:rejected", Rate: 1}
+	p, err := w.planMove(t, ada, filter)
+	must(t, err)
+	if p.UpTo != 300 || p.Confirm != deadQueue.Name || p.Takes != 5*time.Minute || refused(p) != "" {
+		t.Errorf("up to %d in %v, %q must be typed, refused: %q", p.UpTo, p.Takes, p.Confirm, refused(p))
+	}
+	if p, err = w.planMove(t, operator, filter); err != nil || p.UpTo != admin.DefaultOperatorLimit || p.Confirm != "" {
+		t.Errorf("an operator's: up to %d, %q must be typed, %v", p.UpTo, p.Confirm, err)
+	}
+	w.bounded("orders", 50)
+	if p, err = w.planMove(t, ada, filter); err != nil || !strings.Contains(refused(p), "pushes out the oldest") {
+		t.Errorf("a target that holds 50: %+v, %v", p.Guards, err)
+	}
+}
+
+func TestAFilterThatKeepsUnsafeClassesIsTypedWhereTheLookDidNotSeeAll(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("kept", 20)...)
+	keep := map[admin.Class]admin.Choice{admin.ClassBlocks: admin.KeepAsIs}
+	for seen, want := range map[int]string{10: deadQueue.Name, 20: ""} {
+		p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.lookAt(t, seen).ID, Filter: "reason:rejected", Choices: keep})
+		if err != nil || p.Confirm != want {
+			t.Errorf("%d of 20 seen: %q must be typed, %v", seen, p.Confirm, err)
+		}
+	}
+}
+
+func TestARestoreThatWouldPushDeadLettersOutIsRefused(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("parked", 10)...)
+	w.until(t, w.begin(t, admin.MoveRequest{Do: admin.Discard, Whole: true}), in(admin.JobDone))
+	parking, err := dedup.ParkingQueue(deadQueue)
+	must(t, err)
+	w.die(numbered("newer", 3)...)
+	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: parking.Name, Limit: 10})
+	must(t, err)
+	for _, most := range []int64{4, 13} {
+		w.bounded(deadQueue.Name, most)
+		for name, req := range map[string]admin.MoveRequest{
+			"the whole": {Do: admin.RestoreLetters, Whole: true},
+			"a filter":  {Do: admin.RestoreLetters, Scan: scan.ID, Filter: "reason:rejected"},
+		} {
+			p, err := w.planMove(t, ada, req)
+			must(t, err)
+			if got := strings.Contains(refused(p), "pushes out the oldest"); got != (most == 4) {
+				t.Errorf("%s into a queue that holds 3 of %d: %+v", name, most, p.Guards)
+			}
+		}
+	}
+}
+
+// startLimited starts a job of an operator that may move at most five messages.
+func (w *ward) startLimited(t *testing.T, canary int) string {
+	t.Helper()
+	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: w.lookAt(t, 3).ID, Filter: "reason:rejected", Canary: canary})
+	must(t, err)
+	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+	must(t, err)
+	return id
+}
+
+func limitOfFive(d *admin.DeadLettersDeps) { d.Config.OperatorLimit = 5 }
+
+func TestACanaryCountsTowardsTheLimitOfItsJob(t *testing.T) {
+	for _, canary := range []int{4, 5, 6} {
+		w := newWard(t, limitOfFive)
+		w.die(numbered("most", 20)...)
+		id := w.startLimited(t, canary)
+		w.until(t, id, func(j admin.Job) bool { return j.Moved >= int64(min(canary, 5)) })
+		w.mu.Lock()
+		for _, id := range numbered("most", 20) {
+			w.markers[id] = dedup.Done
+		}
+		w.mu.Unlock()
+		if job := w.until(t, id, in(admin.JobDone, admin.JobStopped, admin.JobPaused)); job.State == admin.JobPaused || len(w.holds("orders")) > 5 || canary >= 5 && (job.State != admin.JobDone || job.Moved != 5) {
+			t.Errorf("%d first: %s %q, moved %d: %v", canary, job.State, job.Why, job.Moved, w.holds("orders"))
+		}
+	}
+}
+
+func TestAJobWithALimitDoesNotGoOnByItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		crashed bool
+		want    admin.JobState
+	}{
+		"after the program was stopped it can be resumed": {false, admin.JobPaused},
+		"after a crash its count is not known":            {true, admin.JobStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, limitOfFive)
+			w.die(numbered("limit", 20)...)
+			first, saved := make(chan struct{}), int64(0)
+			var id string
+			w.each = func(ctx context.Context) {
+				jobs, err := w.db.Jobs().Jobs(context.Background(), 1)
+				must(t, err)
+				saved = jobs[0].Moved
+				close(first)
+				<-ctx.Done()
+			}
+			id = w.startLimited(t, 0)
+			<-first
+			must(t, w.Close(context.Background()))
+			w.each = nil
+			if saved != 4 {
+				t.Errorf("%d of 4 moved messages were written at once", saved)
+			}
+			kept, _, err := w.db.Jobs().Job(t.Context(), id)
+			must(t, err)
+			if c.crashed {
+				kept.State, kept.Why = admin.JobRunning, ""
+				must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+			}
+			w.reopen(t)
+			job := w.until(t, id, in(c.want))
+			if len(w.holds("orders")) != 4 || job.Why == "" {
+				t.Errorf("%q, %d at the target", job.Why, len(w.holds("orders")))
+			}
+			if c.crashed {
+				return
+			}
+			must(t, w.ResumeJob(t.Context(), operator, id))
+			if job = w.until(t, id, in(admin.JobDone)); job.Moved != 5 || len(w.holds("orders")) != 5 {
+				t.Errorf("%+v, %d at the target", job.Counts, len(w.holds("orders")))
+			}
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package admin
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// lookWait is how long a look waits for a queue that another look has.
+const lookWait = 5 * time.Second
+
+// queueTurns lets one look or one run of a job at a time have a queue: a look holds what it has taken until it puts it back, and who
+// comes meanwhile finds the queue empty.
+type queueTurns struct {
+	mu    sync.Mutex
+	turns map[string]turnstile
+}
+
+// enter waits for the turn at a queue of a broker. The turn is given back by what it returns.
+func (q *queueTurns) enter(ctx context.Context, broker string, queue dedup.QueueRef) (leave func(), err error) {
+	key := queueTarget(broker, queue)
+	q.mu.Lock()
+	turn := q.turns[key]
+	if turn == nil {
+		turn = make(turnstile, 1)
+		q.turns[key] = turn
+	}
+	q.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return turn.leave, nil
+	case <-ctx.Done():
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Messages of queue " + printable(queue.Name, 255) + " are in hand: a look or a job is under way; try again in a moment", Err: ctx.Err()}
+	}
+}
+
+// source reads the queue of a line when no look has its messages: those that a look holds are not counted as ready.
+func (d *DeadLetters) source(ctx context.Context, l line) (dedup.Queue, error) {
+	if d.holder(ctx, l) == "" {
+		wait, cancel := context.WithTimeout(ctx, lookWait)
+		defer cancel()
+		leave, err := d.queues.enter(wait, l.pipeline.Broker, l.queue)
+		if err != nil {
+			return dedup.Queue{}, err
+		}
+		defer leave()
+	}
+	return l.source(ctx)
+}
