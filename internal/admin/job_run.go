@@ -180,6 +180,9 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	return result, err
 }
 
+// unmeasuredWindow is the window of a run over messages of unknown size.
+const unmeasuredWindow = 32
+
 // spare bounds a run by what its queue, as it is now, does to messages that come back.
 func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 	q, err := l.source(ctx)
@@ -195,6 +198,11 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 	}
 	if limit, limited, _ := dedup.DeliveryLimit(l.info, q); limited {
 		cfg.DeliveryLimit = limit
+	}
+	if q.Bytes != nil && q.Messages != nil && *q.Messages > 0 {
+		cfg.MeanBytes = *q.Bytes / *q.Messages
+	} else {
+		cfg.Window = unmeasuredWindow
 	}
 	if room := risk.Room; room != nil {
 		cfg.MaxHeld = int(min(max(1, *room), MaxScan))

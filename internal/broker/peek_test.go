@@ -25,6 +25,11 @@ func (b *movingBroker) peeks(t *testing.T) {
 	channel := b.admin(t)
 	queue := declare(t, channel, "peek.dead", nil)
 	fill(t, channel, queue.Name, "m", 30)
+	eventually(t, "its bodies are measured", func() bool {
+		q, err := b.mover.watch.Queue(t.Context(), queue)
+		must(t, err)
+		return q.Bytes != nil && *q.Bytes == 30*int64(len("body"))
+	})
 	b.described(t, queue)
 	peek, err := b.mover.Peek(t.Context(), queue, 20, 1<<20)
 	if err != nil || len(peek.Messages) != 20 || peek.Ready != 30 || peek.Short != "" || peek.Took <= 0 {

@@ -32,6 +32,7 @@ type queueRow struct {
 	Messages   number           `json:"messages"`
 	Ready      number           `json:"messages_ready"`
 	Unacked    number           `json:"messages_unacknowledged"`
+	Bytes      number           `json:"message_bytes"`
 	Consumers  number           `json:"consumers"`
 	Head       number           `json:"head_message_timestamp"`
 	Stats      object[statsRow] `json:"message_stats"`
@@ -53,7 +54,7 @@ func (r *queueRow) queue() dedup.Queue {
 		Type:     string(r.Type), State: string(r.State), Node: string(r.Node),
 		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive),
 		Arguments: r.Arguments, Policy: r.Policy,
-		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value,
+		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
 		HeadTimestamp: r.head(), Counters: r.Stats.is.counters(),
 	}
 	if q.Node == "" {

@@ -24,6 +24,8 @@ type Queue struct {
 	Ready     *int64
 	Unacked   *int64
 	Consumers *int64
+	// Bytes is how many bytes the bodies of all its messages have, as the broker counts them.
+	Bytes *int64
 	// HeadTimestamp is the timestamp property of the oldest message; classic queues only, and only if publishers set it.
 	HeadTimestamp *time.Time
 	Counters      QueueCounters

@@ -38,6 +38,9 @@ type Config struct {
 	// one, four at once at most, so that no more are given back; and a message that has two returns left goes by itself, and stops
 	// the run if it cannot be moved.
 	DeliveryLimit int64
+	// MeanBytes is the mean size of the bodies in the queue, if it is known. What is sent ahead is held in memory, and no more is
+	// than 64 MiB if all have this size.
+	MeanBytes int64
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
 	// Reconnected is told that a lost connection was replaced: what had not moved is taken and decided on again. It must return at once.
@@ -101,6 +104,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Rate > 0 {
 		c.Window = min(c.Window, max(2, int(min(maxWindow, math.Ceil(c.Rate*ahead.Seconds())))))
+	}
+	if c.MeanBytes > 0 {
+		c.Window = min(c.Window, int(max(1, min(maxWindow, maxMotionBytes/c.MeanBytes))))
 	}
 	if c.DeliveryLimit > 0 {
 		c.Single = true

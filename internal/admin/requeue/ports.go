@@ -42,7 +42,8 @@ type Source interface {
 
 // A Sink publishes persistent messages to queues by the default exchange, mandatory and with confirms.
 type Sink interface {
-	// Publish sends a message to a queue. It never blocks for longer than a write may take. After an error the sink is of no use.
+	// Publish sends a message to a queue. While the broker reads nothing it waits for no longer than a write may take; one that reads
+	// slowly may take that long for each piece of a big message. After an error the sink is of no use.
 	Publish(ctx context.Context, queue string, m dedup.Message) error
 	// Answer returns the answer to the oldest publish that has none yet. It is called by one goroutine, once for each publish that
 	// returned no error. When the connection has ended it answers AnswerLost at once.
