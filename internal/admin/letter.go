@@ -26,8 +26,10 @@ type Letter struct {
 	Size int
 	Hash string
 	// Masked is true when values in Body are hidden. Hidden says why there is no Body at all; empty when there is, or it is empty.
-	Masked bool
-	Hidden string
+	// MaskedNames are words of the names of the members of Body whose values are hidden, each once, the first ones.
+	Masked      bool
+	Hidden      string
+	MaskedNames []string
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker     *dedup.Sighting
 	Prediction Prediction
@@ -47,7 +49,8 @@ const (
 	MaxScanBytes = 64 << 20
 )
 
-// ScanLife is how long a scan is kept, in memory alone. A newer scan of the same queue takes its place.
+// ScanLife is how long a scan is kept, in memory alone. A page shows the newest scan of a queue; a few older ones are kept for whoever
+// has their messages open.
 const ScanLife = 15 * time.Minute
 
 // A Scan is what the head of a dead-letter queue held at one moment.
