@@ -71,6 +71,9 @@ type Scan struct {
 	// StoreFailed says why no marker could be looked up; empty when they could.
 	StoreFailed string
 	Classes     Tally
+	// NewerBy and NewerAt say who has looked at the queue since, and when; empty and zero for the newest scan.
+	NewerBy string
+	NewerAt time.Time
 }
 
 // A QueueView is a dead-letter queue as its page shows it.

@@ -15,6 +15,8 @@ const (
 	peekTimeout = 30 * time.Second
 	// scanTimeout bounds the look-ups after it.
 	scanTimeout = 30 * time.Second
+	// sampleLag is how old the broker's figures may be when they are read: it takes them every 5 s, and we read them after that.
+	sampleLag = 10 * time.Second
 )
 
 // Queue returns a dead-letter queue of a pipeline as it is now. Operators may.
@@ -66,8 +68,17 @@ func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
 	if l.parked {
 		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, d.deps.Now()), figureOf(q.Consumers, d.deps.Now())
 	}
+	v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan)
 	v.fill(l, q, d.WhyNot(l.pipeline.Name))
 	return v
+}
+
+// newerDepth is the depth that a look found, unless the queue was counted later.
+func newerDepth(counted dedup.Figure, scan *Scan) dedup.Figure {
+	if scan == nil || counted.Known() && counted.At.After(scan.At.Add(sampleLag)) {
+		return counted
+	}
+	return dedup.Exact(dedup.Measured, dedup.Count, float64(scan.Ready), scan.At, "the last look at the queue")
 }
 
 func figureOf(n *int64, at time.Time) dedup.Figure {
@@ -211,7 +222,11 @@ func (d *DeadLetters) Kept(ctx context.Context, who Caller, scan string) (Scan, 
 	if err != nil {
 		return Scan{}, err
 	}
-	return k.masked, nil
+	s := k.masked
+	if newest := d.scans.newest(s.Pipeline, s.Queue); newest != nil && newest != k {
+		s.NewerBy, s.NewerAt = newest.raw.By, newest.raw.At
+	}
+	return s, nil
 }
 
 func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, name, scan string) (*keptScan, error) {
@@ -220,7 +235,7 @@ func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, nam
 	}
 	k := d.scans.find(scan)
 	if k == nil {
-		return nil, notFound("This look at the queue is not kept any more: it lasts " + span(ScanLife) + ", and a newer one takes its place. Look again")
+		return nil, notFound("This look at the queue is not kept any more: it lasts " + span(ScanLife) + ", and a few newer ones take its place. Look again")
 	}
 	return k, nil
 }
