@@ -34,7 +34,7 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 	}
 	scan, err := service.Kept(r.Context(), r.asker(), id)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), letterKey{})
+		return nil, scanGone(err)
 	}
 	rows := [][]string{{"id", "business_key", "class", "why", "marker", "reason", "source", "first_died", "exception", "type", "bytes", "ref"}}
 	for _, l := range scan.Letters {
@@ -180,7 +180,7 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 	}
 	letters, err := service.Export(r.Context(), r.asker(), id, filter.String())
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), letterKey{})
+		return nil, scanGone(err)
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

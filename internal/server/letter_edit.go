@@ -25,30 +25,33 @@ func (s *Server) editForm(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.editable(r, key)
+	key, l, err := s.editable(r, key)
 	if err != nil {
 		return nil, err
 	}
 	return page{component: templates.Edit(s.editView(r, key, l))}, nil
 }
 
-// editable returns the letter if it can be edited.
-func (s *Server) editable(r *request, key letterKey) (admin.Letter, error) {
+// editable returns the letter if it can be edited, and where it was found.
+func (s *Server) editable(r *request, key letterKey) (letterKey, admin.Letter, error) {
+	var l admin.Letter
 	service, err := s.letters()
 	if err != nil {
-		return admin.Letter{}, err
+		return key, l, err
 	}
 	if why := s.whyNoMoves(r, key.pipeline); why != "" {
-		return admin.Letter{}, &dedup.Error{Kind: dedup.Conflict, Public: why}
+		return key, l, conflict(why)
 	}
-	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
-	if err != nil {
-		return l, scanGone(err, s.cfg.base(), key)
+	if key, err = s.whereSeen(r, service, key); err != nil {
+		return key, l, err
+	}
+	if l, err = service.Reveal(r.Context(), r.asker(), key.scan, key.ref); err != nil {
+		return key, l, scanGone(err)
 	}
 	if len(l.Body) > maxEdit || !comesBack(l.Body) {
-		return l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
+		return key, l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
-	return l, nil
+	return key, l, nil
 }
 
 func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.EditView {
@@ -132,7 +135,7 @@ func (s *Server) edit(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.editable(r, key)
+	key, l, err := s.editable(r, key)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type DeadPipeline struct {
 	// Oldest is the age of the oldest that the last look found; empty while nobody has looked.
 	Oldest string
 	Queues []DeadQueueLine
+	// Lost says that messages which die there are lost, and why; empty where they reach a queue.
+	Lost Text
 	// Reasons counts by reason where that is known: "rejected 812, expired 40".
 	Reasons string
 }
@@ -71,6 +73,18 @@ type DeadQueueView struct {
 	Scan    *ScanView
 	Whole   WholeForm
 	Missing Text
+}
+
+// NoDeadQueueView is the page of the dead letters of a pipeline that has no dead-letter queue.
+type NoDeadQueueView struct {
+	Frame   Frame
+	Self    string
+	Crumbs  []Crumb
+	Name    Text
+	Problem Problem
+	Routes  RouteTable
+	// Pipeline leads to the page of the pipeline.
+	Pipeline string
 }
 
 // A LookForm offers to look at the head of a queue.

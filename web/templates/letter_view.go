@@ -15,12 +15,14 @@ type LetterView struct {
 	Identity []Fact
 	Props    []Fact
 	Headers  []HeaderLine
-	Deaths   []DeathLine
-	Marker   LetterMarker
-	Payload  PayloadView
-	Act      LetterAct
-	Lookup   string
-	Scanned  string
+	// HeaderNote says what of the headers is not shown; empty when all is.
+	HeaderNote string
+	Deaths     []DeathLine
+	Marker     LetterMarker
+	Payload    PayloadView
+	Act        LetterAct
+	Lookup     string
+	Scanned    string
 }
 
 // A HeaderLine is one header with its AMQP type.
@@ -28,6 +30,9 @@ type HeaderLine struct {
 	Name  Text
 	Type  string
 	Value Text
+	// Whole is a long value over several lines, empty where Value has it all; Cut says how much of it is missing.
+	Whole string
+	Cut   string
 	// Rule says what a requeue does with it: kept, dropped, added by the broker.
 	Rule string
 }

@@ -65,6 +65,7 @@ type ErrorView struct {
 	Heading   string
 	Message   string
 	RequestID string
-	// Back leads to where the form was; empty leads to the overview.
-	Back string
+	// Back leads to where the form was; empty leads to the overview. BackWord words the way, where it is another.
+	Back     string
+	BackWord string
 }

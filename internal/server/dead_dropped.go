@@ -1,0 +1,59 @@
+package server
+
+import (
+	"net/url"
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// droppedWords says that a pipeline is set up to keep its dead letters and yet loses them, and why; empty where it does not. A pipeline
+// without a dead-letter exchange loses them too, but as somebody chose.
+func droppedWords(p *dedup.PipelineStatus) string {
+	for _, r := range p.DeadLetterRoutes {
+		if r.Role == dedup.RouteMissing && r.Origin != "" && strings.Contains(r.Note, "dead letters are ") {
+			return droppedRoute(r)
+		}
+	}
+	return ""
+}
+
+// droppedRoute says what becomes of messages whose way leads nowhere.
+func droppedRoute(r dedup.DeadLetterRoute) string {
+	why, end, _ := strings.Cut(r.Note, ": dead letters are ")
+	switch {
+	case r.Exchange != "" && why == "the exchange does not exist":
+		why = "exchange " + within(r.Exchange) + " is missing"
+	case r.Exchange != "":
+		why += " (exchange " + within(r.Exchange) + ")"
+	}
+	return "messages are " + end + ": " + why
+}
+
+// noDeadQueue is the page of a pipeline without a dead-letter queue: what becomes of its dead letters, and what to do.
+func (s *Server) noDeadQueue(r *request, d deadQueuePage) templates.NoDeadQueueView {
+	name := d.p.Pipeline.Name
+	v := templates.NoDeadQueueView{
+		Frame: s.frame(r, "Dead letters of "+templates.Plain(name, nameLimit).Short), Self: d.path, Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(name, nameLimit),
+		Pipeline: d.base + "/pipelines/" + url.PathEscape(name), Routes: routeTable(d.p),
+		Problem: templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("No dead-letter queue of this pipeline is known, so that there is nothing to look at.")},
+	}
+	if why := d.p.DeadLetters.Why; why != "" && !d.p.DeadLetters.Known() {
+		v.Problem.Evidence = templates.Sentence(endSentence(capital(why)))
+	}
+	for _, route := range d.p.DeadLetterRoutes {
+		if route.Role != dedup.RouteMissing {
+			continue
+		}
+		v.Problem.Evidence = templates.Sentence("Of queue " + within(route.Source.Name) + ": " + endSentence(route.Note))
+		v.Problem.Mend = templates.Sentence("Give the queue a dead-letter exchange with a queue bound to it, by a policy or its arguments. What was dropped before cannot be brought back from here.")
+		if lost := droppedWords(d.p); lost != "" {
+			v.Problem.Tier, v.Problem.Text = dedup.Severe.String(), templates.Sentence("Queue "+within(route.Source.Name)+": "+endSentence(lost))
+			v.Problem.Evidence = templates.Sentence("What is rejected, expires or overflows there is gone, and there is nothing to look at or to requeue.")
+			v.Problem.Mend = templates.Sentence("Declare the exchange and bind a queue to it, or point the policy to one that exists. What was dropped before cannot be brought back from here.")
+		}
+		break
+	}
+	return v
+}
