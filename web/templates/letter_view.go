@@ -1,5 +1,11 @@
 package templates
 
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
 // LetterView is the page of one dead letter.
 type LetterView struct {
 	Frame    Frame
@@ -115,9 +121,36 @@ type EditView struct {
 	IDRule  string
 	Locked  []HeaderLine
 	Headers []EditHeader
-	// Spare are empty pairs for new headers.
-	Spare []int
+	// Spare are pairs for new headers.
+	Spare []SpareHeader
 	Notes []Problem
+	Wrong FieldError
+}
+
+// A FieldError is what is wrong with one field of a form.
+type FieldError struct {
+	// Field is the name of the field, empty where nothing is wrong or the form as a whole is.
+	Field string
+	Text  string
+	// Ask offers to go on all the same.
+	Ask bool
+}
+
+// attributes mark a field that is wrong, and bring the cursor there. Hint is the id of what describes the field anyway.
+func (e FieldError) attributes(field, hint string) templ.Attributes {
+	if e.Field != field {
+		if hint == "" {
+			return nil
+		}
+		return templ.Attributes{"aria-describedby": hint}
+	}
+	return templ.Attributes{"aria-invalid": "true", "aria-describedby": strings.TrimSpace(hint + " " + field + "-error"), "autofocus": true}
+}
+
+// A SpareHeader is a pair of fields for a new header, with what was typed into it.
+type SpareHeader struct {
+	Number      int
+	Name, Value string
 }
 
 // An EditHeader is a header that can be changed.
@@ -132,3 +165,5 @@ type EditHeader struct {
 	Fixed  string
 	Remove bool
 }
+
+func (h SpareHeader) field() string { return "new-" + whole(h.Number) }
