@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -12,23 +13,34 @@ import (
 // without a dead-letter exchange loses them too, but as somebody chose.
 func droppedWords(p *dedup.PipelineStatus) string {
 	for _, r := range p.DeadLetterRoutes {
-		if r.Role == dedup.RouteMissing && r.Origin != "" && strings.Contains(r.Note, "dead letters are ") {
+		if isDropped(r) {
 			return droppedRoute(r)
 		}
 	}
 	return ""
 }
 
+// isDropped reports whether a way that is set leads nowhere. A stream has no dead letters.
+func isDropped(r dedup.DeadLetterRoute) bool {
+	return r.Role == dedup.RouteMissing && r.Origin != "" && strings.Contains(r.Note, "dead letters are ")
+}
+
 // droppedRoute says what becomes of messages whose way leads nowhere.
 func droppedRoute(r dedup.DeadLetterRoute) string {
-	why, end, _ := strings.Cut(r.Note, ": dead letters are ")
+	why, end := droppedWhy(r)
+	return "messages are " + end + ": " + why
+}
+
+// droppedWhy says why a way leads nowhere, and what happens to messages then.
+func droppedWhy(r dedup.DeadLetterRoute) (why, end string) {
+	why, end, _ = strings.Cut(r.Note, ": dead letters are ")
 	switch {
 	case r.Exchange != "" && why == "the exchange does not exist":
 		why = "exchange " + within(r.Exchange) + " is missing"
 	case r.Exchange != "":
 		why += " (exchange " + within(r.Exchange) + ")"
 	}
-	return "messages are " + end + ": " + why
+	return why, end
 }
 
 // noDeadQueue is the page of a pipeline without a dead-letter queue: what becomes of its dead letters, and what to do.
@@ -46,14 +58,16 @@ func (s *Server) noDeadQueue(r *request, d deadQueuePage) templates.NoDeadQueueV
 		if route.Role != dedup.RouteMissing {
 			continue
 		}
-		v.Problem.Evidence = templates.Sentence("Of queue " + within(route.Source.Name) + ": " + endSentence(route.Note))
-		v.Problem.Mend = templates.Sentence("Give the queue a dead-letter exchange with a queue bound to it, by a policy or its arguments. What was dropped before cannot be brought back from here.")
-		if lost := droppedWords(d.p); lost != "" {
-			v.Problem.Tier, v.Problem.Text = dedup.Severe.String(), templates.Sentence("Queue "+within(route.Source.Name)+": "+endSentence(lost))
-			v.Problem.Evidence = templates.Sentence("What is rejected, expires or overflows there is gone, and there is nothing to look at or to requeue.")
-			v.Problem.Mend = templates.Sentence("Declare the exchange and bind a queue to it, or point the policy to one that exists. What was dropped before cannot be brought back from here.")
+		why, end := droppedWhy(route)
+		v.Problem = templates.Problem{
+			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Messages that die in queue " + within(route.Source.Name) + " are " + cmp.Or(end, "dropped") + ": " + endSentence(why) + " There is nothing to look at."),
+			Mend: templates.Sentence("To keep them, give the queue a dead-letter exchange with a queue bound to it."),
 		}
-		break
+		if isDropped(route) {
+			v.Problem.Tier = dedup.Severe.String()
+			v.Problem.Mend = templates.Sentence("Declare the exchange and bind a queue to it, or name one that exists. What was dropped before cannot be brought back from here.")
+			break
+		}
 	}
 	return v
 }

@@ -28,7 +28,7 @@ func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff 
 	}
 	for _, name := range sortedKeys(e.Headers) {
 		_, was := headerText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(e.Headers[name])})
+		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → “" + templates.Plain(e.Headers[name], keyLimit).Short + "”"})
 	}
 	if e.Body != nil {
 		d.Body, d.Cut = diffBodies(l.Body, e.Body)

@@ -118,7 +118,7 @@ func sensitiveHeader(name, idFrom string) bool {
 	if strings.EqualFold("header:"+name, idFrom) {
 		return true
 	}
-	low := strings.ToLower(name)
+	low := strings.ReplaceAll(strings.ToLower(name), "stacktrace", "") // which is no trace to follow
 	for _, word := range []string{"retry", "retries", "attempt", "delay", "trace", "auth", "token", "tenant", "schedule", "idempotency", "__typeid__"} {
 		if strings.Contains(low, word) {
 			return true

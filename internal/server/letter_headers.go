@@ -60,7 +60,7 @@ func unfold(lines []templates.HeaderLine, long map[int]string) (cut bool) {
 	for _, i := range order {
 		shown := firstBytes(long[i], left)
 		left -= len(shown)
-		lines[i].Whole = bodyLines([]byte(shown))
+		lines[i].Whole, lines[i].Size = bodyLines([]byte(shown)), templates.Bytes(float64(len(long[i])))
 		if len(shown) < len(long[i]) {
 			cut = true
 			lines[i].Cut = "The first " + templates.Bytes(float64(len(shown))) + " of " + templates.Bytes(float64(len(long[i]))) + " are shown."

@@ -36,8 +36,9 @@ type HeaderLine struct {
 	Name  Text
 	Type  string
 	Value Text
-	// Whole is a long value over several lines, empty where Value has it all; Cut says how much of it is missing.
+	// Whole is a long value over several lines, Size how long it is, empty where Value has it all; Cut says how much of it is missing.
 	Whole string
+	Size  string
 	Cut   string
 	// Rule says what a requeue does with it: kept, dropped, added by the broker.
 	Rule string
@@ -167,3 +168,5 @@ type EditHeader struct {
 }
 
 func (h SpareHeader) field() string { return "new-" + whole(h.Number) }
+
+func (h HeaderLine) long() bool { return h.Size != "" }
