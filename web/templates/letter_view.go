@@ -169,4 +169,11 @@ type EditHeader struct {
 
 func (h SpareHeader) field() string { return "new-" + whole(h.Number) }
 
+func (v ErrorView) backWord() string {
+	if v.BackWord == "" {
+		return "Back to where you were"
+	}
+	return v.BackWord
+}
+
 func (h HeaderLine) long() bool { return h.Size != "" }

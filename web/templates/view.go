@@ -65,7 +65,8 @@ type ErrorView struct {
 	Heading   string
 	Message   string
 	RequestID string
-	// Back leads to where the form was; empty leads to the overview. BackWord words the way, where it is another.
-	Back     string
+	// BackWord words the way back, where that leads elsewhere than to a form.
 	BackWord string
+	// Back leads to where the form was; empty leads to the overview.
+	Back string
 }
