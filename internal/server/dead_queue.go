@@ -134,6 +134,9 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 		v.Other, v.OtherWord = parkingAddress(d.base, name, d.q.queue), "Parking queue: what was discarded"
 	}
 	for _, q := range d.p.DeadLetterQueues {
+		if q.QueueRef == d.view.Queue.QueueRef { // which may have been looked at since it was counted
+			q.Depth = d.view.Queue.Depth
+		}
 		v.Queues = append(v.Queues, templates.Tab{
 			Label: templates.Plain(q.Name, nameLimit).Short, Count: figureView(blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
