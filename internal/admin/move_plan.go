@@ -105,6 +105,9 @@ func (d *DeadLetters) moving(req MoveRequest) (line, error) {
 	if err := d.acting(l); err != nil {
 		return line{}, err
 	}
+	if l, err = l.sendingTo(req.Target, req.Do); err != nil {
+		return line{}, err
+	}
 	if req.Do == RestoreLetters {
 		return l.parking()
 	}
@@ -164,6 +167,9 @@ func moveHash(p MovePlan) string {
 	writeField(h, fmt.Sprint(p.Request.Canary))
 	writeField(h, fmt.Sprint(p.Request.Rate))
 	writeField(h, fmt.Sprint(p.Most))
+	if p.Request.Target != "" {
+		writeField(h, "to "+p.Request.Target)
+	}
 	if p.Sends != nil {
 		writeField(h, p.Sends.Ref)
 		writeField(h, p.Sends.BodyHash)
@@ -293,7 +299,7 @@ func (pl *planning) selects() error {
 		letter := &pl.scan.raw.Letters[i]
 		if req.Whole || wanted[letter.Ref] > 0 || len(req.Refs) == 0 && f.Matches(pl.scan.masked.Letters[i]) {
 			wanted[letter.Ref]--
-			pl.selected = append(pl.selected, *letter)
+			pl.selected = append(pl.selected, pl.line.aimed(*letter))
 		}
 	}
 	pl.plan.Scanned, pl.plan.ScannedAt = len(pl.scan.raw.Letters), pl.scan.raw.At

@@ -21,6 +21,9 @@ import (
 // messages.
 func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+	if strings.HasPrefix(form.Get("do"), "requeue-") {
+		req.Target = form.Get("target")
+	}
 	if !validPipeline.MatchString(req.Pipeline) {
 		return req, noPipeline(req.Pipeline)
 	}

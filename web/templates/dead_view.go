@@ -219,6 +219,8 @@ type LetterBar struct {
 	Parking   bool
 	Matching  int
 	Filtered  bool
+	// Targets are the queues to choose from where messages do not say which one they came from.
+	Targets []Choice
 }
 
 // able reports whether the list has controls.

@@ -101,6 +101,8 @@ type LetterAct struct {
 	// NoEdit says why it cannot be edited.
 	NoEdit  string
 	Parking bool
+	// Targets are the queues to choose from where the message does not say which one it came from.
+	Targets []Choice
 	Target  Text
 }
 
