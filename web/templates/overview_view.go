@@ -91,6 +91,12 @@ type Choice struct {
 	Chosen bool
 }
 
+// A ChoiceGroup is some options of a select control under a heading.
+type ChoiceGroup struct {
+	Label   string
+	Choices []Choice
+}
+
 // A Column is one column head of the overview.
 type Column struct {
 	Label string

@@ -269,7 +269,7 @@ func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string)
 	defer m.mu.Unlock()
 	for _, raw := range m.queues[l.Queue.Name] {
 		if raw.Ref == ref {
-			return raw, m.note(ctx, who, "reveal_message", l.Queue.Name+"/"+ref[:12], rand.Text(), "")
+			return raw, m.note(ctx, who, "reveal_dead_letter", l.Queue.Name+"/"+ref[:12], rand.Text(), "")
 		}
 	}
 	return l, missing("The message is not in its queue any more")

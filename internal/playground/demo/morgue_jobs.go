@@ -56,7 +56,7 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 
 func (j *movingJob) entryOf(phase string) admin.Entry {
 	return admin.Entry{
-		Operation: j.ID, Phase: phase, Who: j.By, Role: "admin", Method: "session", Action: string(j.Plan.Request.Do) + "_messages", Target: j.Plan.Source.Name, Reason: j.Reason,
+		Operation: j.ID, Phase: phase, Who: j.By, Role: "admin", Method: "session", Action: admin.MoveAction(j.Plan.Request.Do), Target: j.Plan.Source.Name, Reason: j.Reason,
 		Detail: fmt.Sprintf("%d moved, %d left", j.Moved, j.Left),
 	}
 }

@@ -57,7 +57,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
 	}
 	m.plans[p.plan.ID] = p
-	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: "plan_" + string(req.Do), Target: source})
+	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: admin.MovePlanAction(req.Do), Target: source})
 }
 
 // choose settles what is done with each class.
