@@ -118,3 +118,12 @@ type Group struct {
 	Last    time.Time
 	Classes Tally
 }
+
+// newestDeath is what is kept of the deaths of a letter once it is moved: the requeued message begins a history of its own.
+func newestDeath(l Letter) *dedup.Death {
+	if len(l.Deaths) == 0 {
+		return nil
+	}
+	d := l.Deaths[0]
+	return &dedup.Death{Queue: d.Queue, Reason: d.Reason, Count: d.Count, Time: d.Time}
+}

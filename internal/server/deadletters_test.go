@@ -283,12 +283,20 @@ func TestAnIdIsToldOnOneTimeline(t *testing.T) {
 	id := oneLine(doc.Find(".letters .c-id a").First())
 	s.moved(s.started(s.planMoveOf("admin", doc, "requeue-selected", firstRef(doc)), url.Values{"reason": {"to see it"}}))
 	text := oneLine(s.page("operator", "/lookup?id="+id).Find(".timeline"))
-	for _, want := range []string{"A job: moved, to inventory.reserve", "Seen in the dead-letter queue " + inventoryDLQ, "Died in inventory.reserve: rejected"} {
+	for _, want := range []string{"Requeued by a, “to see it”: moved to inventory.reserve", "Seen in the dead-letter queue " + inventoryDLQ, "Died in inventory.reserve: rejected"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the story lacks %q: %s", want, text)
 		}
 	}
-	if strings.Index(text, "A job") > strings.Index(text, "Died in") {
+	if strings.Index(text, "Requeued by") > strings.Index(text, "Died in") {
 		t.Error("the newest does not come first")
+	}
+	if strings.Contains(text, "if requeued") {
+		t.Errorf("what a requeue would do is foretold of a message that was requeued: %s", text)
+	}
+	s.looked("inventory", inventoryDLQ, "100") // the message is not there any more
+	text = oneLine(s.page("operator", "/lookup?id="+id).Find(".timeline"))
+	if n := strings.Count(text, "Died in inventory.reserve: rejected"); n != 1 {
+		t.Errorf("the death is told %d times: %s", n, text)
 	}
 }

@@ -118,6 +118,9 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 	l := j.rest[0]
 	j.rest = j.rest[1:]
 	item := admin.JobItem{Seq: int64(len(j.items) + 1), At: now, Ref: l.Ref, ID: l.ID, Target: l.Target, Class: l.Prediction.Class, Outcome: "moved"}
+	if len(l.Deaths) > 0 {
+		item.Death = &l.Deaths[0]
+	}
 	source, target := j.Plan.Source.Name, ""
 	switch j.Plan.Request.Do {
 	case admin.Discard:
