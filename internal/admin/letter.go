@@ -85,6 +85,8 @@ type QueueView struct {
 	Scan *Scan
 	// Job is the job that is moving its messages now; empty when there is none.
 	Job string
+	// OperatorLimit is the most messages that an operator may requeue with one job.
+	OperatorLimit int
 }
 
 // A GroupKey says what letters are grouped by.

@@ -45,7 +45,7 @@ func (d *DeadLetters) ParkingQueue(ctx context.Context, who Caller, pipeline, qu
 }
 
 func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
-	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l)}
+	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l), OperatorLimit: d.deps.Config.OperatorLimit}
 	if k := d.scans.newest(l.pipeline.Name, l.queue); k != nil {
 		scan := k.masked
 		v.Scan = &scan

@@ -234,6 +234,7 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.Letter
 			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},
 		},
 	}
+	d.restrict(&b)
 	switch {
 	case d.missing != "":
 		b.Missing = templates.Sentence(d.missing)

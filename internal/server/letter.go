@@ -319,6 +319,7 @@ func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.
 		Action: s.cfg.base() + "/dead-letters/plan", Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
 	}
+	act.NoDiscard, act.NoRestore = needsAdmin(r.Who, "Discarding"), needsAdmin(r.Who, "Restoring")
 	switch {
 	case !r.Who.Can(adminRole):
 		act.NoEdit = "Editing a message needs the role " + adminRole.String() + "."

@@ -90,6 +90,9 @@ type LetterAct struct {
 	NoEdit  string
 	Parking bool
 	Target  Text
+	// NoDiscard and NoRestore are why the reader may not do that; empty when they may.
+	NoDiscard string
+	NoRestore string
 }
 
 // EditView is the form that edits one message before it is requeued.

@@ -89,6 +89,8 @@ type Choice struct {
 	Value  string
 	Label  string
 	Chosen bool
+	// Off is shown and cannot be chosen.
+	Off bool
 }
 
 // A ChoiceGroup is some options of a select control under a heading.

@@ -155,7 +155,7 @@ func parking(queue string) string { return "dedup.parking." + queue }
 func (m *Morgue) view(pipeline, queue, found string) admin.QueueView {
 	at := m.now()
 	v := admin.QueueView{
-		Pipeline: pipeline,
+		Pipeline: pipeline, OperatorLimit: admin.DefaultOperatorLimit,
 		Queue: dedup.DeadLetterQueue{
 			QueueRef: dedup.QueueRef{Vhost: "/", Name: queue}, Type: "classic", Found: found,
 			Depth: dedup.Exact(dedup.Measured, dedup.Count, float64(len(m.queues[queue])), at, "management API"), Consumers: dedup.Exact(dedup.Measured, dedup.Count, 0, at, "management API"),

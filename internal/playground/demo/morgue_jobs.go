@@ -25,6 +25,8 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 		return "", missing("There is no such plan, or it is over")
 	case p.job != "":
 		return p.job, nil
+	case !who.Can(p.plan.Needs):
+		return "", allow(who, p.plan.Needs)
 	case len(req.Reason) < 3:
 		return "", refuse(dedup.Invalid, "Give a reason of 3 to 500 characters")
 	case p.plan.Confirm != "" && req.Confirm != p.plan.Confirm:
@@ -278,6 +280,9 @@ func (m *Morgue) PauseJob(_ context.Context, who admin.Caller, id string) error 
 // ResumeJob lets a paused job go on.
 func (m *Morgue) ResumeJob(_ context.Context, who admin.Caller, id string) error {
 	return m.steer(who, id, func(j *movingJob) error {
+		if err := allow(who, j.Plan.Needs); err != nil {
+			return err
+		}
 		if j.State != admin.JobPaused {
 			return refuse(dedup.Conflict, "The job is not paused")
 		}
