@@ -44,6 +44,9 @@ func (s *Server) lookup(r *request) (response, error) {
 	}
 	if n := len(v.Nothing); n > 0 {
 		v.NothingSum = counted(n, "store") + ": nothing"
+		if len(v.Stores) == 0 { // the heading says so already
+			v.NothingSum = "What each store answered"
+		}
 	}
 	v.Sum = lookupSum(found, silent, len(result.Stores))
 	story, missing := s.timeline(r, term, result, now)

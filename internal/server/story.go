@@ -158,8 +158,14 @@ func outcomeWords(i admin.JobItem) string {
 
 // since says what the marker of a requeued message tells of it now: "" when nothing.
 func (t *story) since(job admin.Job, i admin.JobItem) string {
+	if job.Plan.Request.Do != admin.Requeue {
+		return ""
+	}
+	if slices.ContainsFunc(t.deaths, func(d dedup.Death) bool { return diedSince(d, i) }) {
+		return ", then died again"
+	}
 	p, ok := t.server.snapshots.Snapshot().Pipeline(job.Plan.Request.Pipeline)
-	if !ok || job.Plan.Request.Do != admin.Requeue {
+	if !ok {
 		return ""
 	}
 	for _, a := range t.found.Stores {
@@ -181,6 +187,12 @@ func (t *story) since(job admin.Job, i admin.JobItem) string {
 	return ""
 }
 
+// diedSince reports whether a death came after a job had moved the message. Deaths are dated by the second.
+func diedSince(d dedup.Death, i admin.JobItem) bool {
+	own := i.Death != nil && i.Death.Queue == d.Queue && i.Death.Reason == d.Reason && i.Death.Time.Equal(d.Time)
+	return !own && i.Outcome == "moved" && !d.Time.Before(i.At.Truncate(time.Second))
+}
+
 // death notes a death, unless it is known: looks, copies and jobs tell of the same.
 func (t *story) death(d dedup.Death) {
 	for i, k := range t.deaths {
@@ -200,7 +212,11 @@ func (t *story) died() []dated {
 		if d.Count > 1 {
 			text += ", first of " + templates.Number(float64(d.Count)) + " times"
 		}
-		all = append(all, dated{d.Time, templates.TimelineEntry{At: moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
+		at := d.Time
+		if slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return diedSince(d, i) }) {
+			at = at.Add(time.Second - 1) // after the job of the same second
+		}
+		all = append(all, dated{at, templates.TimelineEntry{At: moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
 	}
 	return all
 }

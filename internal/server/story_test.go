@@ -48,6 +48,7 @@ func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
 		"done before":             {marker(dedup.Done, sent.Add(-time.Hour)), "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders; its marker is done since before that"},
 		"done, nobody knows when": {marker(dedup.Done, time.Time{}), "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders; its marker is done now"},
 		"no marker":               {admin.LookupResult{}, "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders"},
+		"dead again":              {admin.LookupResult{}, "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders, then died again"},
 		"left":                    {marker(dedup.Done, sent.Add(time.Second)), "left", admin.Requeue, "Requeue by anna, “fix deployed”: left where it was"},
 		"discarded":               {marker(dedup.Done, sent.Add(time.Second)), "moved", admin.Discard, "Discarded by anna, “fix deployed”: moved to orders"},
 		"came back":               {admin.LookupResult{}, "bounced", admin.RestoreLetters, "Restore by anna, “fix deployed”: it came back"},
@@ -56,7 +57,10 @@ func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
 			job := job
 			job.Plan.Request.Do = c.do
 			s := story{server: &Server{snapshots: snaps}, now: sent.Add(time.Hour), found: c.found, jobs: map[string]admin.Job{"J": job},
-				items: []admin.JobItem{{Job: "J", ID: "m-1", Ref: "r", At: sent, Target: "orders", Outcome: c.outcome}}}
+				items: []admin.JobItem{{Job: "J", ID: "m-1", Ref: "r", At: sent.Add(300 * time.Millisecond), Target: "orders", Outcome: c.outcome}}}
+			if name == "dead again" { // within the second: a death is dated by the second
+				s.death(dedup.Death{Queue: "orders", Reason: dedup.DeathRejected, Time: sent})
+			}
 			if got := s.moves()[0].Text.Full; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
