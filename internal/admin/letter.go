@@ -91,6 +91,8 @@ type QueueView struct {
 	Scan *Scan
 	// Job is the job that is moving its messages now; empty when there is none.
 	Job string
+	// OperatorLimit is the most messages that an operator may requeue with one job.
+	OperatorLimit int
 }
 
 // A GroupKey says what letters are grouped by.
@@ -123,4 +125,13 @@ type Group struct {
 	First   time.Time
 	Last    time.Time
 	Classes Tally
+}
+
+// newestDeath is what is kept of the deaths of a letter once it is moved: the requeued message begins a history of its own.
+func newestDeath(l Letter) *dedup.Death {
+	if len(l.Deaths) == 0 {
+		return nil
+	}
+	d := l.Deaths[0]
+	return &dedup.Death{Queue: d.Queue, Reason: d.Reason, Count: d.Count, Time: d.Time}
 }

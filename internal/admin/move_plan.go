@@ -127,7 +127,7 @@ func (d *DeadLetters) keepPlan(ctx context.Context, who Caller, act action, pl p
 		return unkept("The plan cannot be kept, so nothing can be carried out", err)
 	}
 	e := entryOf(who, act)
-	e.Operation, e.Action, e.Hash = kept.ID, "plan_"+string(kept.Request.Do), moveHash(kept)
+	e.Operation, e.Action, e.Hash = kept.ID, MovePlanAction(kept.Request.Do), moveHash(kept)
 	e.Detail = kept.summary()
 	if err := d.deps.Gate.record(ctx, e, Planned); err != nil {
 		return unkept("The plan cannot be audited, so nothing can be carried out", err)

@@ -47,7 +47,7 @@ func (d *DeadLetters) ParkingQueue(ctx context.Context, who Caller, pipeline, qu
 }
 
 func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
-	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l)}
+	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l), OperatorLimit: d.deps.Config.OperatorLimit}
 	if k := d.scans.newest(l.pipeline.Name, l.queue); k != nil {
 		scan := k.masked
 		v.Scan = &scan
@@ -109,7 +109,7 @@ func (v *QueueView) fill(l line, q dedup.Queue, whyNot string) {
 // Scan takes messages from the head of a queue, reads them, puts them back, and looks their markers up. It passes the gate,
 // because it changes the queue: what it does is in QueueView.Effects. Operators may.
 func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Scan, error) {
-	act := action{name: "scan_dead_letters", target: printable(req.Queue, maxTarget), needs: auth.Operator}
+	act := action{name: actLook, target: printable(req.Queue, maxTarget), needs: auth.Operator}
 	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
@@ -255,7 +255,7 @@ func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) 
 
 // Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
 func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
-	k, err := d.kept(ctx, who, auth.Admin, "reveal_dead_letter", scan)
+	k, err := d.kept(ctx, who, auth.Admin, actReveal, scan)
 	if err != nil {
 		return Letter{}, err
 	}
@@ -265,7 +265,7 @@ func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) 
 	}
 	letter := k.raw.Letters[i]
 	err = d.deps.Gate.do(ctx, who, action{
-		name: "reveal_dead_letter", target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
+		name: actReveal, target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
 		run: func(context.Context) (string, error) {
 			return fmt.Sprintf("%s, body of %d bytes, sha256 %s", named(letter.ID), letter.Size, letter.Hash), nil
 		},
@@ -289,7 +289,7 @@ func (d *DeadLetters) targetOf(k *keptScan) string {
 
 // Export returns the letters of a scan that match a filter: as they are for admins, masked for operators. It is audited.
 func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter string) ([]Letter, error) {
-	k, err := d.kept(ctx, who, auth.Operator, "export_dead_letters", scan)
+	k, err := d.kept(ctx, who, auth.Operator, actExport, scan)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 		}
 	}
 	err = d.deps.Gate.do(ctx, who, action{
-		name: "export_dead_letters", target: d.targetOf(k), needs: auth.Operator,
+		name: actExport, target: d.targetOf(k), needs: auth.Operator,
 		run: func(context.Context) (string, error) { return plural(len(letters), "message") + " " + how, nil },
 	})
 	if err != nil {

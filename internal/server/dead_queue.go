@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -26,6 +27,7 @@ type deadQueuePage struct {
 	now    time.Time
 	base   string
 	path   string
+	who    auth.Principal
 	// whole may see bodies as they are.
 	whole bool
 }
@@ -61,7 +63,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 	}
 	d := deadQueuePage{
 		snap: snap, p: p, q: q, now: time.Now().In(zone(r)), base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
-		whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
+		who: r.Who, whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {
 		d.q.queue = deepest(p)
@@ -246,6 +248,7 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 		if d.q.parking {
 			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}
 		}
+		w.Denied = needsAdmin(d.who, "Moving a whole queue")
 	}
 	return w
 }

@@ -247,6 +247,7 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.Letter
 	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l admin.Letter) bool { return l.Target == "" }) {
 		b.Targets = targetChoices(d.p)
 	}
+	d.restrict(&b)
 	switch {
 	case d.missing != "":
 		b.Missing = templates.Sentence(d.missing)

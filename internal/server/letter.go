@@ -231,6 +231,7 @@ func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.
 	if p, ok := s.snapshots.Snapshot().Pipeline(key.pipeline); ok && l.Target == "" && !act.Parking {
 		act.Targets = targetChoices(p)
 	}
+	act.NoDiscard, act.NoRestore = needsAdmin(r.Who, "Discarding"), needsAdmin(r.Who, "Restoring")
 	switch {
 	case !r.Who.Can(adminRole):
 		act.NoEdit = "Editing a message needs the role " + adminRole.String() + "."

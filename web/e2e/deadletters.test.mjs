@@ -74,7 +74,7 @@ for (const [how, options] of Object.entries({ "without JavaScript": { javaScript
     await page.getByRole("link", { name: "Every message of this job" }).click();
     await page.locator(".job-items th a").first().click(); // to the look-up of its id
     await page.getByRole("heading", { name: "What happened to it" }).waitFor();
-    assert.match(await page.locator(".timeline").innerText(), /A job: moved, to inventory\.reserve/);
+    assert.match(await page.locator(".timeline").innerText(), /Requeued by .*: moved to inventory\.reserve/);
     assert.deepEqual(context.faults, []);
     await context.close();
   });

@@ -113,6 +113,8 @@ type WholeForm struct {
 	// Buttons are what it offers; none when nothing can be moved, and Missing says why.
 	Buttons []Choice
 	Missing Text
+	// Denied is why the reader may press none of them; empty when they may.
+	Denied string
 }
 
 // A ScanView is what a look found.
@@ -221,10 +223,28 @@ type LetterBar struct {
 	Filtered  bool
 	// Targets are the queues to choose from where messages do not say which one they came from.
 	Targets []Choice
+	// NoAll, NoDiscard and NoRestore are why the reader may not do that; empty when they may. First offers the first messages instead of all;
+	// 0 does not.
+	NoAll     string
+	NoDiscard string
+	NoRestore string
+	First     int
 }
 
 // able reports whether the list has controls.
 func (b LetterBar) able() bool { return b.Missing.Short == "" && b.Selective }
+
+// first names the messages that are offered instead of all.
+func (b LetterBar) first() string {
+	switch {
+	case b.First < b.Matching:
+		return "the first " + whole(b.First)
+	case b.First == 1:
+		return "the one looked at"
+	default:
+		return "the " + whole(b.First) + " looked at"
+	}
+}
 
 func (b LetterBar) all() string {
 	switch {

@@ -104,6 +104,9 @@ type LetterAct struct {
 	// Targets are the queues to choose from where the message does not say which one it came from.
 	Targets []Choice
 	Target  Text
+	// NoDiscard and NoRestore are why the reader may not do that; empty when they may.
+	NoDiscard string
+	NoRestore string
 }
 
 // EditView is the form that edits one message before it is requeued.
