@@ -121,6 +121,7 @@ func (g *garden) ends(t *testing.T, p plot, prefix string) string {
 // TestDeadLettersAreFoundWhereARealBrokerSendsThem lets one message die in each of the plots and compares where it ended with what
 // was discovered before.
 func TestDeadLettersAreFoundWhereARealBrokerSendsThem(t *testing.T) {
+	t.Parallel()
 	g := newGarden(t)
 	all := plots()
 	for i, p := range all {
