@@ -135,9 +135,9 @@ func TestOfAQueueThatIsMovedWholeNoMoreAreTakenThanAreMoved(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("first", 9)...)
 	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Type, q.Policy = "quorum", map[string]any{"delivery-limit": int64(10)} })
-	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true, Most: 6, Canary: 2})
+	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true, Most: 5, Canary: 2})
 	must(t, err)
-	if p.MayLeave || p.Selective || p.UpTo != 6 {
+	if p.MayLeave || p.Selective || p.UpTo != 5 {
 		t.Errorf("up to %d, can be left out: %t", p.UpTo, p.MayLeave)
 	}
 	w.each = func(context.Context) {
@@ -149,7 +149,7 @@ func TestOfAQueueThatIsMovedWholeNoMoreAreTakenThanAreMoved(t *testing.T) {
 	}
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
 	must(t, err)
-	if job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() || j.State == admin.JobPaused }); job.State != admin.JobDone || job.Moved != 6 || job.Left != 0 {
+	if job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() || j.State == admin.JobPaused }); job.State != admin.JobDone || job.Moved != 5 || job.Left != 0 {
 		t.Errorf("%s %q %+v", job.State, job.Why, job.Counts)
 	}
 }
