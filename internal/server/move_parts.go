@@ -46,15 +46,21 @@ func moveClasses(p admin.MovePlan) []templates.MoveClass {
 	return append(rows, stayingRows(p)...)
 }
 
+// The words for messages that stay whatever is chosen.
+const (
+	nowhereWord = "nowhere to go"
+	wornWord    = "requeued too often"
+)
+
 // stayingRows are the messages that stay whatever is chosen.
 func stayingRows(p admin.MovePlan) []templates.MoveClass {
 	var rows []templates.MoveClass
 	for _, r := range []templates.MoveClass{
-		{Word: "nowhere to go", Meaning: "It is not known which queue they came from, so that they cannot be sent back.", Count: p.Nowhere},
-		{Word: "requeued too often", Meaning: "They were requeued three times or more, and died again.", Count: p.Worn},
+		{Word: nowhereWord, Meaning: "It is not known which queue they came from, so that they cannot be sent back.", Count: p.Nowhere},
+		{Word: wornWord, Meaning: "They were requeued three times or more, and died again.", Count: p.Worn},
 	} {
 		if r.Count > 0 {
-			r.Tier, r.Effect, r.Choices = dedup.Warning.String(), "Stays where it is.", []templates.Choice{{Label: "none"}}
+			r.Tier, r.Effect, r.Choices = dedup.Warning.String(), "Stays where it is.", []templates.Choice{{Label: "stays"}}
 			rows = append(rows, r)
 		}
 	}
@@ -121,6 +127,12 @@ func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.M
 	line := templates.MoveLine{
 		ID: templates.Plain(cmp.Or(l.ID, "without an id"), keyLimit), Key: templates.Plain(l.BusinessKey, keyLimit), Target: templates.Plain(l.Target, nameLimit), Size: templates.Bytes(float64(l.Bytes)),
 		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: letterEffect(p.Request.Do, l),
+	}
+	if l.Stays != "" {
+		line.Word, line.Tier = nowhereWord, dedup.Warning.String()
+		if l.Target != "" {
+			line.Word = wornWord
+		}
 	}
 	if p.Request.Scan != "" {
 		line.Href = letterKey{p.Request.Pipeline, p.Request.Queue, p.Request.Scan, l.Ref}.address(s.cfg.base())

@@ -78,6 +78,10 @@ func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T)
 	if got := moveSentence(plan); !strings.Contains(got, "2 may run a second time") {
 		t.Errorf("the sentence is %q", got)
 	}
+	plan.Most = 1
+	if got := moveSentence(plan); !strings.Contains(got, ": the first of 2, 2 may run a second time if they are among those") {
+		t.Errorf("with a bound the sentence is %q", got)
+	}
 	plan.Choices[blind.Class], plan.MayRepeat = admin.LeaveOut, 0
 	if row := moveClasses(plan)[0]; row.EffectWord != "" || moveDanger(plan) {
 		t.Errorf("left out: %+v", row)
@@ -222,5 +226,18 @@ func TestThePlanOfTheAPITellsItsNumbers(t *testing.T) {
 	}
 	if j := moveOf(admin.MovePlan{}); j.Fits != nil {
 		t.Errorf("%d fit where nothing speaks against any", *j.Fits)
+	}
+}
+
+func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
+	s := stocked(t, nil)
+	for want, l := range map[string]admin.PlannedLetter{
+		"nowhere to go":      {Stays: "it has no history", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
+		"requeued too often": {Stays: "it was requeued 3 times already", Target: "orders", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
+	} {
+		line := s.sampleLine(admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue}}, l)
+		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
+			t.Errorf("%q, %q", line.Word, line.Effect)
+		}
 	}
 }
