@@ -26,7 +26,10 @@ func chosen(asked map[Class]Choice, selective bool) map[Class]Choice {
 // choiceOf returns what is done with one letter, and why it is left out. done is true for a plan that
 // clears the marker of done work, MovePlan.ClearsDone.
 func choiceOf(p Prediction, choices map[Class]Choice, done bool) (Choice, string) {
-	choice := choices[p.Class]
+	choice, known := choices[p.Class]
+	if !known && p.Class == ClassPerhapsSwallowed { // a plan of before this class was told from that one
+		choice = choices[ClassSwallowed]
+	}
 	switch {
 	case choice == LeaveOut:
 		return LeaveOut, "left out by choice: " + string(p.Class)

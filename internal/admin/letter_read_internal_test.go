@@ -103,6 +103,9 @@ func TestChoicesByClass(t *testing.T) {
 			t.Errorf("%s: %s where nothing can be left out", class, got)
 		}
 	}
+	if got, _ := choiceOf(Prediction{Class: ClassPerhapsSwallowed}, map[Class]Choice{ClassSwallowed: LeaveOut}, false); got != LeaveOut {
+		t.Errorf("by a plan that does not know the class: %s", got)
+	}
 	clear := map[Class]Choice{ClassSwallowed: ClearFirst, ClassSkipped: ClearFirst}
 	for name, c := range map[string]struct {
 		p      Prediction
