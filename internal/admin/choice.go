@@ -1,7 +1,9 @@
 package admin
 
 // unsafeClasses are those whose messages a requeue does no good, or nobody knows what it does.
-func unsafeClasses() []Class { return []Class{ClassSwallowed, ClassBlocks, ClassUnknown} }
+func unsafeClasses() []Class {
+	return []Class{ClassPerhapsSwallowed, ClassSwallowed, ClassBlocks, ClassUnknown}
+}
 
 // chosen returns what is done with every class: what was asked for, else keeping it; where messages can be left out, those that
 // a requeue does no good are.
@@ -24,7 +26,10 @@ func chosen(asked map[Class]Choice, selective bool) map[Class]Choice {
 // choiceOf returns what is done with one letter, and why it is left out. done is true for a plan that
 // clears the marker of done work, MovePlan.ClearsDone.
 func choiceOf(p Prediction, choices map[Class]Choice, done bool) (Choice, string) {
-	choice := choices[p.Class]
+	choice, known := choices[p.Class]
+	if !known && p.Class == ClassPerhapsSwallowed { // a plan of before this class was told from that one
+		choice = choices[ClassSwallowed]
+	}
 	switch {
 	case choice == LeaveOut:
 		return LeaveOut, "left out by choice: " + string(p.Class)

@@ -94,7 +94,7 @@ func TestChoicesByClass(t *testing.T) {
 	all := chosen(nil, true)
 	for class, want := range map[Class]Choice{
 		ClassRuns: KeepAsIs, ClassLastAttempt: KeepAsIs, ClassMayRunTwice: KeepAsIs, ClassSkipped: KeepAsIs,
-		ClassSwallowed: LeaveOut, ClassBlocks: LeaveOut, ClassUnknown: LeaveOut,
+		ClassSwallowed: LeaveOut, ClassPerhapsSwallowed: LeaveOut, ClassBlocks: LeaveOut, ClassUnknown: LeaveOut,
 	} {
 		if all[class] != want {
 			t.Errorf("%s: %s by default", class, all[class])
@@ -102,6 +102,9 @@ func TestChoicesByClass(t *testing.T) {
 		if got := chosen(nil, false)[class]; got != KeepAsIs {
 			t.Errorf("%s: %s where nothing can be left out", class, got)
 		}
+	}
+	if got, _ := choiceOf(Prediction{Class: ClassPerhapsSwallowed}, map[Class]Choice{ClassSwallowed: LeaveOut}, false); got != LeaveOut {
+		t.Errorf("by a plan that does not know the class: %s", got)
 	}
 	clear := map[Class]Choice{ClassSwallowed: ClearFirst, ClassSkipped: ClearFirst}
 	for name, c := range map[string]struct {

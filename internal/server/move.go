@@ -1,10 +1,11 @@
 package server
 
 import (
-	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -58,6 +59,14 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	if req.Whole {
 		req.Scan = ""
 	}
+	if err != nil {
+		return req, err
+	}
+	most, err := wholeNumber(form, "most", 0, 0, math.MaxInt32)
+	req.Most = int64(most)
+	if req.Do == admin.Requeue {
+		req.Canary = admin.PresetCanary
+	}
 	return req, err
 }
 
@@ -104,11 +113,32 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 		return nil, err
 	}
 	plan, err := service.PlanMove(r.Context(), r.asker(), req)
-	if err != nil {
+	var many *admin.TooMany
+	switch {
+	case errors.As(err, &many):
+		return s.offerFewer(r, many), nil
+	case err != nil:
 		return nil, err
 	}
 	return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
 }
+
+// offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
+func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
+	d := describe(many)
+	view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
+	again := templates.FormAgain{Action: r.URL.Path, Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
+	for _, name := range []string{"pipeline", "queue", "scan", "filter", "do", "sel"} {
+		for _, value := range r.PostForm[name] {
+			again.Fields = append(again.Fields, templates.FormField{Name: name, Value: value})
+		}
+	}
+	view.Again = &again
+	return page{d.status, templates.Error(view)}
+}
+
+// fewerWord is the button that plans a move of fewer messages.
+func fewerWord(n int64) string { return "Take " + templates.Number(float64(n)) + " at most" }
 
 // changeMove plans again with other choices: a plan itself never changes.
 func (s *Server) changeMove(r *request) (response, error) {
@@ -165,8 +195,12 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	if err != nil {
 		return req, err
 	}
+	most, err := wholeNumber(form, "most", int(req.Most), 0, math.MaxInt32)
+	if err != nil {
+		return req, err
+	}
 	rate, err := wholeNumber(form, "rate", int(req.Rate), -1, 100_000)
-	req.Canary, req.Rate = canary, float64(rate)
+	req.Canary, req.Rate, req.Most = canary, float64(rate), int64(most)
 	return req, err
 }
 
@@ -232,113 +266,15 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	if p.IDChange != "" && v.Diff == nil {
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
 	}
-	if p.Going() == 0 && !p.Request.Whole {
-		v.Blocked = true
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
+	if n, known := p.Fits(); known && n > 0 {
+		v.Fit = s.fewerForm(p, n)
 	}
 	return v
 }
 
-// moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
-func moveCount(p admin.MovePlan) string {
-	n := p.Going()
-	switch {
-	case p.Request.Whole && p.Scanned == 0:
-		return messages(p.Ready)
-	case p.Ready > int64(p.Scanned) && len(p.Request.Refs) == 0 && p.Request.Whole:
-		return "up to " + messages(p.Ready-int64(p.Matching-n))
-	case p.UpTo > int64(p.Matching) && p.Request.Filter != "":
-		return templates.Number(float64(n)) + " seen, up to " + messages(min(p.UpTo, int64(n)+p.Ready-int64(p.Scanned)))
-	default:
-		return messages(n)
-	}
-}
-
-// moveTitle says what a plan does, as a heading and a button: "Requeue 2,318 messages".
-func moveTitle(p admin.MovePlan) string {
-	return moveWord(p.Request.Do) + " " + moveCount(p)
-}
-
-// moveSentence says a plan in one sentence: "Requeue 2,318 messages from orders.dlq to orders."
-func moveSentence(p admin.MovePlan) string {
-	text := moveTitle(p)
-	switch p.Request.Do {
-	case admin.Discard:
-		text += " from " + within(p.Source.Name) + " to the parking queue " + within(p.Parking)
-	case admin.RestoreLetters:
-		text += " from the parking queue " + within(cmp.Or(p.Parking, p.Source.Name)) + " to " + within(p.Request.Queue)
-	default:
-		text += " from " + within(p.Source.Name) + " to " + targetsText(targetNames(p))
-	}
-	var details []string
-	left := 0
-	for class, n := range p.Classes {
-		if p.Choices[class] == admin.LeaveOut {
-			left += n
-		}
-	}
-	if left > 0 {
-		details = append(details, templates.Number(float64(left))+" left out")
-	}
-	if p.Request.Canary > 0 {
-		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
-	}
-	if p.Request.Filter != "" {
-		details = append(details, "selected by "+within(p.Request.Filter))
-	}
-	if len(details) > 0 {
-		text += ": " + strings.Join(details, ", ")
-	}
-	return text + "."
-}
-
-// targetNames are the queues of a plan, those with most messages first.
-func targetNames(p admin.MovePlan) []string {
-	names := slices.Sorted(maps.Keys(p.Targets))
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.Targets[b], p.Targets[a]) })
-	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
-}
-
-func targetLines(p admin.MovePlan) []templates.GroupLine {
-	const most = 10
-	var lines []templates.GroupLine
-	for _, name := range targetNames(p) {
-		if len(lines) == most {
-			break
-		}
-		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, keyLimit), Count: p.Targets[name]})
-	}
-	return lines
-}
-
-func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
-		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
-		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
-		{Label: "Broker", Value: templates.Plain(p.Broker, nameLimit).Short},
-		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
-	}
-	if p.Scanned > 0 {
-		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
-			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
-	}
-	if p.Most > 0 {
-		facts = append(facts, templates.Fact{Label: "At most", Value: messages(p.Most)})
-	}
-	if p.Takes > 0 {
-		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
-	}
-	return facts
-}
-
-// moveDanger reports whether a plan does what cannot be taken back and costs something.
-func moveDanger(p admin.MovePlan) bool {
-	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
-		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
-			return true
-		}
-	}
-	return p.Confirm != ""
+// fewerForm plans the same move of fewer messages.
+func (s *Server) fewerForm(p admin.MovePlan, n int64) *templates.FormAgain {
+	return &templates.FormAgain{Action: moveAddress(s.cfg.base(), p.ID) + "/change", Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
 }
 
 // startMove carries a plan out and leads to the job.
@@ -355,16 +291,21 @@ func (s *Server) startMove(r *request) (response, error) {
 	if err == nil {
 		return redirect{jobAddress(s.cfg.base(), job)}, nil
 	}
-	if dedup.KindOf(err) != dedup.Invalid {
+	var many *admin.TooMany
+	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
 		return nil, err
 	}
-	// A missing reason or a typing mistake: the same page again, with what was entered.
+	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
 	plan, done, again := service.PlannedMove(r.Context(), r.asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
 	v := s.moveView(r, plan)
 	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	if many != nil {
+		v.Blocked, v.Fit = true, s.fewerForm(plan, many.Fits)
+		return page{http.StatusConflict, templates.Move(v)}, nil
+	}
 	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
 }
 
@@ -381,7 +322,7 @@ func (s *Server) moveKeysCSV(r *request) (response, error) {
 	rows := [][]string{{"id", "business_key", "target", "class", "choice", "what_will_happen", "bytes", "ref"}}
 	for _, l := range p.Letters {
 		rows = append(rows, []string{
-			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), effectOf(p.Request.Do, l.Prediction.Class, l.Choice), strconv.Itoa(l.Bytes), l.Ref,
+			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), letterEffect(p.Request.Do, l), strconv.Itoa(l.Bytes), l.Ref,
 		})
 	}
 	if more := p.Matching - len(p.Letters); more > 0 {

@@ -62,24 +62,55 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 			}
 		}
 	}
+	p.settle(req)
 	if req.Edit != nil && len(p.letters) == 1 {
 		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
 	}
-	if p.plan.Needs == auth.Operator && (p.plan.Matching > admin.DefaultOperatorLimit || slices.Contains(slices.Collect(maps.Values(p.plan.Choices)), admin.ClearFirst)) {
-		p.plan.Needs = auth.Admin
-	}
-	if err := allow(who, p.plan.Needs); err != nil {
+	if err := p.permit(who); err != nil {
 		return admin.MovePlan{}, err
 	}
 	m.plans[p.plan.ID] = p
 	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: admin.MovePlanAction(req.Do), Target: source})
 }
 
+// settle fills in what follows from the counts.
+func (p *plannedMove) settle(req admin.MoveRequest) {
+	p.plan.MayLeave, p.plan.Most, p.plan.UpTo = req.Do == admin.Requeue, req.Most, int64(len(p.letters))
+	if req.Canary == admin.PresetCanary {
+		p.plan.Request.Canary = 0
+		if len(p.letters) > 20 {
+			p.plan.Request.Canary = 5
+		}
+	}
+	if why := p.plan.Idle(); why != "" {
+		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: why, Blocking: true})
+	}
+}
+
+// permit says whose the plan is, and refuses it to anybody else.
+func (p *plannedMove) permit(who admin.Caller) error {
+	going := p.plan.Matching
+	if p.plan.Most > 0 {
+		going = min(going, int(p.plan.Most))
+	}
+	few := going <= admin.DefaultOperatorLimit
+	clears := slices.Contains(slices.Collect(maps.Values(p.plan.Choices)), admin.ClearFirst)
+	numberAlone := p.plan.Needs == auth.Operator && !few && !clears
+	if p.plan.Needs == auth.Operator && (!few || clears) {
+		p.plan.Needs = auth.Admin
+	}
+	err := allow(who, p.plan.Needs)
+	if err != nil && numberAlone && who.Can(auth.Operator) {
+		return &admin.TooMany{Fits: admin.DefaultOperatorLimit, Err: err}
+	}
+	return err
+}
+
 // choose settles what is done with each class.
 func (p *plannedMove) choose(req admin.MoveRequest) {
 	for _, c := range admin.Classes() {
 		choice := admin.KeepAsIs
-		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]admin.Class{admin.ClassSwallowed, admin.ClassBlocks, admin.ClassUnknown}, c) {
+		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]admin.Class{admin.ClassPerhapsSwallowed, admin.ClassSwallowed, admin.ClassBlocks, admin.ClassUnknown}, c) {
 			choice = admin.LeaveOut
 		}
 		p.plan.Choices[c] = cmp.Or(req.Choices[c], choice)

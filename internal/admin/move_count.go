@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"fmt"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// list fills in what was looked at of the selection.
+func (pl *planning) list() {
+	p := &pl.plan
+	p.Matching = len(pl.selected)
+	p.ClearsDone = pl.clearsDone()
+	for i := range pl.selected {
+		planned := pl.planned(&pl.selected[i])
+		p.count(planned)
+		if len(p.Letters) < MaxMovePlanned {
+			p.Letters = append(p.Letters, planned)
+		}
+	}
+}
+
+// planned says what becomes of one letter.
+func (pl *planning) planned(letter *Letter) PlannedLetter {
+	p := PlannedLetter{Ref: letter.Ref, ID: letter.ID, Target: letter.Target, Bytes: letter.Size, Prediction: letter.Prediction, Choice: KeepAsIs}
+	if letter.Marker != nil {
+		p.BusinessKey = letter.Marker.BusinessKey
+	}
+	switch pl.plan.Request.Do {
+	case Discard:
+		parking, _ := dedup.ParkingQueue(pl.line.dead.QueueRef)
+		p.Target = parking.Name
+	case RestoreLetters:
+		p.Target = pl.line.dead.Name
+	default:
+		if p.Stays = stays(letter); p.Stays != "" {
+			p.Choice = LeaveOut
+			return p
+		}
+		p.Choice, _ = choiceOf(letter.Prediction, pl.plan.Choices, pl.plan.ClearsDone)
+	}
+	return p
+}
+
+// stays says why a letter is not requeued whatever is chosen; empty when it can be.
+func stays(l *Letter) string {
+	switch {
+	case l.Target == "":
+		return l.NoTarget
+	case l.Requeues >= guardedAt:
+		return fmt.Sprintf("it was requeued %d times already", l.Requeues)
+	}
+	return ""
+}
+
+// count adds a letter to the counts of a plan.
+func (p *MovePlan) count(l PlannedLetter) {
+	switch {
+	case l.Stays != "" && l.Target == "":
+		p.Nowhere++
+		return
+	case l.Stays != "":
+		p.Worn++
+		return
+	}
+	class := l.Prediction.Class
+	p.Classes[class]++
+	if l.Choice == LeaveOut {
+		return
+	}
+	p.Targets[l.Target]++
+	if p.Request.Do == Requeue && (l.Choice == KeepAsIs && class == ClassMayRunTwice || l.Choice == ClearFirst && (l.Prediction.MayRepeat || l.Prediction.ClearDone)) {
+		p.MayRepeat++
+	}
+}

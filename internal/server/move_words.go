@@ -1,0 +1,138 @@
+package server
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/web/templates"
+)
+
+// moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
+func moveCount(p admin.MovePlan) string {
+	n, unseen := int64(p.Going()), max(0, p.Ready-int64(p.Scanned))
+	bounded := func(n int64) string {
+		if p.Most > 0 {
+			n = min(n, p.Most)
+		}
+		return messages(n)
+	}
+	switch {
+	case len(p.Request.Refs) > 0, unseen == 0, p.Most > 0 && n >= p.Most:
+		return bounded(n)
+	case p.Request.Whole && p.Scanned == 0:
+		return bounded(p.Ready)
+	case p.Request.Whole:
+		return "up to " + bounded(p.Ready-(int64(p.Matching)-n))
+	default:
+		return templates.Number(float64(n)) + " seen, up to " + bounded(n+unseen)
+	}
+}
+
+// moveTitle says what a plan does, as a heading and a button: "Requeue 2,318 messages".
+func moveTitle(p admin.MovePlan) string {
+	return moveWord(p.Request.Do) + " " + moveCount(p)
+}
+
+// moveSentence says a plan in one sentence: "Requeue 2,318 messages from orders.dlq to orders."
+func moveSentence(p admin.MovePlan) string {
+	text := moveTitle(p)
+	switch p.Request.Do {
+	case admin.Discard:
+		text += " from " + within(p.Source.Name) + " to the parking queue " + within(p.Parking)
+	case admin.RestoreLetters:
+		text += " from the parking queue " + within(cmp.Or(p.Parking, p.Source.Name)) + " to " + within(p.Request.Queue)
+	default:
+		text += " from " + within(p.Source.Name) + " to " + targetsText(targetNames(p))
+	}
+	details := moveDetails(p)
+	if p.Request.Canary > 0 {
+		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
+	}
+	if p.Request.Filter != "" {
+		details = append(details, "selected by "+within(p.Request.Filter))
+	}
+	if len(details) > 0 {
+		text += ": " + strings.Join(details, ", ")
+	}
+	return text + "."
+}
+
+// moveDetails says in numbers which of the selected messages stay, and which go twice.
+func moveDetails(p admin.MovePlan) []string {
+	var details []string
+	left, repeat := 0, "may run a second time"
+	for class, n := range p.Classes {
+		if p.Choices[class] == admin.LeaveOut {
+			left += n
+		}
+	}
+	if going := int64(p.Going()); p.Most > 0 && going > p.Most { // which of them are moved is not known: the order is that of the queue
+		details, repeat = append(details, "the first of "+templates.Number(float64(going))), repeat+" if they are among those"
+	}
+	for _, d := range []struct {
+		n    int
+		word string
+	}{{left, "left out"}, {p.Nowhere, "with " + nowhereWord}, {p.Worn, wornWord}, {p.MayRepeat, repeat}} {
+		if d.n > 0 {
+			details = append(details, templates.Number(float64(d.n))+" "+d.word)
+		}
+	}
+	return details
+}
+
+// targetNames are the queues of a plan, those with most messages first.
+func targetNames(p admin.MovePlan) []string {
+	names := slices.Sorted(maps.Keys(p.Targets))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.Targets[b], p.Targets[a]) })
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}
+
+func targetLines(p admin.MovePlan) []templates.GroupLine {
+	const most = 10
+	var lines []templates.GroupLine
+	for _, name := range targetNames(p) {
+		if len(lines) == most {
+			break
+		}
+		n := p.Targets[name]
+		if p.Most > 0 {
+			n = min(n, int(p.Most))
+		}
+		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, keyLimit), Count: n})
+	}
+	return lines
+}
+
+func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
+		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Broker", Value: templates.Plain(p.Broker, nameLimit).Short},
+		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
+	}
+	if p.Scanned > 0 {
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
+			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+	}
+	if p.Most > 0 {
+		facts = append(facts, templates.Fact{Label: "At most", Value: messages(p.Most)})
+	}
+	if p.Takes > 0 {
+		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+	}
+	return facts
+}
+
+// moveDanger reports whether a plan does what cannot be taken back and costs something.
+func moveDanger(p admin.MovePlan) bool {
+	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassPerhapsSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
+		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
+			return true
+		}
+	}
+	return p.Confirm != "" || p.MayRepeat > 0
+}
