@@ -1,7 +1,9 @@
 package admin
 
 // unsafeClasses are those whose messages a requeue does no good, or nobody knows what it does.
-func unsafeClasses() []Class { return []Class{ClassSwallowed, ClassBlocks, ClassUnknown} }
+func unsafeClasses() []Class {
+	return []Class{ClassPerhapsSwallowed, ClassSwallowed, ClassBlocks, ClassUnknown}
+}
 
 // chosen returns what is done with every class: what was asked for, else keeping it; where messages can be left out, those that
 // a requeue does no good are.

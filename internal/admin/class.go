@@ -13,6 +13,8 @@ const (
 	ClassSkipped Class = "skipped"
 	// ClassSwallowed: the consumer will ack without work, and the work was not done. The message would be lost.
 	ClassSwallowed Class = "swallowed"
+	// ClassPerhapsSwallowed: the consumer will ack without work, and whether the work was done cannot be told: the marker has no state.
+	ClassPerhapsSwallowed Class = "swallowed_perhaps"
 	// ClassBlocks: the consumer will return the message until its marker ends.
 	ClassBlocks Class = "blocks"
 	// ClassLastAttempt: the consumer will do the work, and give the message up if it fails once more.
@@ -25,7 +27,7 @@ const (
 
 // Classes returns every class in the order in which pages show them.
 func Classes() []Class {
-	return []Class{ClassRuns, ClassLastAttempt, ClassMayRunTwice, ClassSkipped, ClassSwallowed, ClassBlocks, ClassUnknown}
+	return []Class{ClassRuns, ClassLastAttempt, ClassMayRunTwice, ClassSkipped, ClassPerhapsSwallowed, ClassSwallowed, ClassBlocks, ClassUnknown}
 }
 
 // A Prediction is the class of one message with its reasons.
@@ -39,6 +41,8 @@ type Prediction struct {
 	// work was done: it may be cleared for one message alone, by an admin who types its id.
 	ClearFirst bool
 	ClearDone  bool
+	// MayRepeat is true where clearing the marker first may have the work done a second time: the marker does not tell whether it was.
+	MayRepeat bool
 }
 
 // A Choice is what a requeue does with the messages of a class.

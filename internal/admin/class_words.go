@@ -7,13 +7,14 @@ import (
 // Words returns what a class means, for people.
 func (c Class) Words() string {
 	return map[Class]string{
-		ClassRuns:        "runs",
-		ClassSkipped:     "skipped, work was done (safe to discard)",
-		ClassSwallowed:   "swallowed, work was NOT done",
-		ClassBlocks:      "blocks",
-		ClassLastAttempt: "runs, last attempt",
-		ClassMayRunTwice: "may run twice",
-		ClassUnknown:     "unknown",
+		ClassRuns:             "runs",
+		ClassSkipped:          "skipped, work was done (safe to discard)",
+		ClassSwallowed:        "swallowed, work was NOT done",
+		ClassPerhapsSwallowed: "swallowed, work perhaps not done",
+		ClassBlocks:           "blocks",
+		ClassLastAttempt:      "runs, last attempt",
+		ClassMayRunTwice:      "may run twice",
+		ClassUnknown:          "unknown",
 	}[c]
 }
 

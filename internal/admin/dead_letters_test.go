@@ -150,7 +150,7 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 		"no consumer":      {func(w *ward) { w.fact("orders", func(q *dedup.Queue) { q.Consumers = new(int64) }) }, "has no consumer", false},
 		"a competing consumer": {func(w *ward) {
 			w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Consumers = &many })
-		}, "1 consumer take messages", false},
+		}, "1 consumer takes messages", false},
 		"a target that copies what it refuses": {func(w *ward) {
 			w.fact("orders", func(q *dedup.Queue) {
 				q.Policy = map[string]any{"overflow": "reject-publish-dlx", "max-length": int64(9)}
@@ -163,7 +163,7 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 			w.fact("orders", func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-max-length": int64(2), "x-overflow": "reject-publish"}
 			})
-		}, "takes 2 more messages of 3", false},
+		}, "3 do not fit: room for 2. Take 2 at most", false},
 		"a broker in alarm": {func(w *ward) {
 			snap := *w.round.Snapshot()
 			snap.Brokers = slices.Clone(snap.Brokers)

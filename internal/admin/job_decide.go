@@ -89,12 +89,7 @@ func (d *decider) wake() {
 func (d *decider) settled(s requeue.Settled) fact {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.facts[s.Ref]
-	if f.copies--; f.copies > 0 {
-		d.facts[s.Ref] = f
-	} else {
-		delete(d.facts, s.Ref)
-	}
+	f := d.forget(s.Ref)
 	if s.Decision.Target == "" || s.Outcome == requeue.Guarded { // done with when it was decided on
 		return f
 	}

@@ -12,14 +12,14 @@ type Extent struct {
 
 // ExtentOf returns how many messages a plan is about in a queue that holds so many.
 func ExtentOf(p MovePlan, ready int64) Extent {
-	switch {
-	case p.Request.Whole:
-		return Extent{Messages: ready}
-	case len(p.Request.Refs) > 0:
-		return Extent{Messages: int64(p.Going()), Picked: true}
-	}
 	unseen := max(0, ready-int64(p.Scanned))
 	e := Extent{Messages: int64(p.Going()) + unseen, AtMost: unseen > 0}
+	switch {
+	case p.Request.Whole:
+		e = Extent{Messages: ready}
+	case len(p.Request.Refs) > 0:
+		e = Extent{Messages: int64(p.Going()), Picked: true}
+	}
 	if p.Most > 0 {
 		e.Messages = min(e.Messages, p.Most)
 	}
@@ -35,6 +35,23 @@ func (p MovePlan) Going() int {
 		}
 	}
 	return n
+}
+
+// Idle says why a plan would move nothing; empty when it may move something.
+func (p MovePlan) Idle() string {
+	switch {
+	case p.Going() > 0, len(p.Request.Refs) == 0 && p.Ready > int64(p.Scanned):
+		return ""
+	case p.Matching == 0:
+		return "Nothing would be moved: the queue is empty"
+	case p.Nowhere == p.Matching:
+		return "Nothing would be moved: of none of the selected messages is it known which queue to send it to"
+	case p.Worn == p.Matching:
+		return "Nothing would be moved: every message that was selected was requeued too often"
+	case p.Nowhere+p.Worn == p.Matching:
+		return "Nothing would be moved: every message that was selected has nowhere to go or was requeued too often"
+	}
+	return "Nothing would be moved: every message that was selected and can be sent is left out by choice"
 }
 
 // Progress returns how far a job of this extent came that takes at most limit messages: of picked messages those that were tried,

@@ -51,6 +51,8 @@ type jobJournal interface {
 type jobItemJournal interface {
 	// JobItems returns what became of messages of a job with numbers above after, in order.
 	JobItems(ctx context.Context, job string, after int64, limit int) ([]JobItem, error)
+	// TimesRequeued returns how often jobs have requeued messages with these ids, at most MaxScan of them; an id of none is absent.
+	TimesRequeued(ctx context.Context, ids []string) (map[string]int, error)
 	// ItemsOf returns what jobs did to messages with an id, newest first.
 	ItemsOf(ctx context.Context, id string, limit int) ([]JobItem, error)
 }

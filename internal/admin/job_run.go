@@ -140,8 +140,8 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 		}
 	}
 	single := p.Selective
-	if first > 0 && !single {
-		limit = min(limit, first)
+	if most > 0 && !single { // what is taken cannot be left
+		limit = min(limit, most)
 	}
 	decider, err := newDecider(j, most)
 	if err != nil {
@@ -159,7 +159,9 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if p.Request.Do != Requeue {
 		cfg.Uncounted, cfg.MaxRequeues = true, -1
 	}
-	if err := j.line.spare(ctx, &cfg); err != nil {
+	if err := j.line.spare(ctx, &cfg); dedup.KindOf(err) == dedup.Conflict { // the queue was read, and says no
+		return requeue.Result{Stop: requeue.StopConnection, Text: dedup.PublicText(err)}, nil
+	} else if err != nil {
 		return requeue.Result{Stop: requeue.StopConnection, Text: "the queue cannot be read before messages are taken out of it"}, err
 	}
 	leave, err := d.queues.enter(ctx, p.Broker, j.source())

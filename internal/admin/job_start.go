@@ -91,8 +91,11 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	}
 	now := p
 	now.Ready, now.UpTo = *q.Ready, p.upTo(*q.Ready)
-	if why := blocking(d.liveGuards(ctx, l, q, now)); why != "" {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
+	if err := refusal(d.liveGuards(ctx, l, q, now)); err != nil {
+		return nil, err
+	}
+	if why := now.Idle(); why != "" && now.Ready > 0 {
+		return nil, conflict("%s. Look again and select others", why)
 	}
 	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, Extent: ExtentOf(p, *q.Ready), RateBefore: d.rateNow(p.Request.Pipeline)}
 	if j.job.Limit == 0 {

@@ -377,7 +377,7 @@ func targetRefuses(t *testing.T, m *morgue) {
 		return q.Policy["max-length"] != nil
 	})
 	p := s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})
-	if !slices.ContainsFunc(p.Guards, func(g admin.Guard) bool { return strings.Contains(g.Text, "takes 30 more messages of 100") }) {
+	if !slices.ContainsFunc(p.Guards, func(g admin.Guard) bool { return strings.Contains(g.Text, "100 do not fit: room for 30. Take 30 at most") }) {
 		t.Errorf("guards %+v", p.Guards)
 	}
 	job := s.final(t, s.start(t, p))

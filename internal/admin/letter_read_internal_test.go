@@ -94,7 +94,7 @@ func TestChoicesByClass(t *testing.T) {
 	all := chosen(nil, true)
 	for class, want := range map[Class]Choice{
 		ClassRuns: KeepAsIs, ClassLastAttempt: KeepAsIs, ClassMayRunTwice: KeepAsIs, ClassSkipped: KeepAsIs,
-		ClassSwallowed: LeaveOut, ClassBlocks: LeaveOut, ClassUnknown: LeaveOut,
+		ClassSwallowed: LeaveOut, ClassPerhapsSwallowed: LeaveOut, ClassBlocks: LeaveOut, ClassUnknown: LeaveOut,
 	} {
 		if all[class] != want {
 			t.Errorf("%s: %s by default", class, all[class])

@@ -39,13 +39,18 @@ type MoveRequest struct {
 	// Choices says what to do with each class; a class without one is kept as it is, except swallowed, blocks and unknown, which are
 	// left out where messages can be left out.
 	Choices map[Class]Choice
-	// Canary is how many messages go first, to be judged before the rest; 0 for none.
+	// Canary is how many messages go first, to be judged before the rest; 0 for none, and PresetCanary for as many as are wise.
 	Canary int
+	// Most is the most messages to move, those nearest to the head of the queue; 0 for all that are selected.
+	Most int64
 	// Rate is the most messages per second; 0 for DefaultRate, negative for no limit.
 	Rate float64
 	// Edit replaces parts of the one message of Refs; nil for none.
 	Edit *Edit
 }
+
+// PresetCanary asks for the usual canary: a few messages where many are moved, none where few are.
+const PresetCanary = -1
 
 // DefaultRate is the most messages per second unless another rate is asked for.
 const DefaultRate = 500
@@ -80,9 +85,15 @@ type MovePlan struct {
 	Scanned   int
 	ScannedAt time.Time
 	Matching  int
+	// Nowhere counts the selected messages of which it is not known which queue to send them to, Worn those that were requeued too
+	// often. They stay where they are, and are in no other count but Matching.
+	Nowhere int
+	Worn    int
 	// Targets counts the selected messages that were looked at by the queue that they go to.
 	Targets map[string]int
 	Classes Tally
+	// MayRepeat counts those that go although their work may have been done before, or was.
+	MayRepeat int
 	// Choices is what will be done with each class.
 	Choices map[Class]Choice
 	// Letters are the selected messages that were looked at, without bodies, at most MaxMovePlanned.
@@ -97,13 +108,15 @@ type MovePlan struct {
 	Needs auth.Role
 	// ClearsDone is true for a plan that clears the marker of done work of its one message; the id of that must be typed.
 	ClearsDone bool
-	// Most is the most messages that it moves, where that is less than all that are selected; 0 for no such bound.
+	// Most is the most messages that it moves: as many as were asked for, or as an operator may; 0 for no such bound.
 	Most int64
 	// UpTo is the most messages that the job may move: those that were looked at and are selected, and of a filter or a whole queue
 	// all that were not looked at, for any of them may be selected; never more than Most.
 	UpTo int64
 	// Selective is true when messages are taken one by one, so that others can be left where they are.
 	Selective bool
+	// MayLeave is true where messages of a class can be left out.
+	MayLeave bool
 	// IDChange says what an edit does to the message id; empty without an edit.
 	IDChange string
 	// Sends says what an edit sends without holding any of it; nil without one.
@@ -132,8 +145,10 @@ type PlannedLetter struct {
 	ID          string
 	BusinessKey string
 	Target      string
-	Bytes       int
-	Prediction  Prediction
+	// Stays says why it is not sent whatever is chosen; empty when it can be.
+	Stays      string
+	Bytes      int
+	Prediction Prediction
 	// Choice is what will be done with it.
 	Choice Choice
 }
@@ -142,6 +157,8 @@ type PlannedLetter struct {
 type Guard struct {
 	Text     string
 	Blocking bool
+	// Fits is how many messages it would not speak against; nil where their number does not matter.
+	Fits *int64
 }
 
 // A StartRequest asks to carry out a plan.

@@ -38,20 +38,11 @@ func (pl *planning) scanGuards() []Guard {
 	if pl.unseen > 0 {
 		guards = append(guards, warn("%s selected and not seen by this look; nothing is done with what was not seen", counted(pl.unseen, "message was", "messages were")))
 	}
-	var guarded, homeless int
-	for i := range pl.selected {
-		if pl.selected[i].Requeues >= guardedAt {
-			guarded++
-		}
-		if pl.selected[i].Target == "" {
-			homeless++
-		}
+	if p.Worn > 0 {
+		guards = append(guards, warn("%s requeued %d times or more, and will be left where it is", counted(p.Worn, "message was", "messages were"), guardedAt))
 	}
-	if p.Request.Do == Requeue && guarded > 0 {
-		guards = append(guards, warn("%s requeued %d times or more, and will be left where it is", counted(guarded, "message was", "messages were"), guardedAt))
-	}
-	if p.Request.Do == Requeue && homeless > 0 {
-		guards = append(guards, warn("Of %s it is not known which queue to send it to; it will be left where it is", plural(homeless, "message")))
+	if p.Nowhere > 0 {
+		guards = append(guards, warn("Of %s it is not known which queue to send it to; it will be left where it is", plural(p.Nowhere, "message")))
 	}
 	return guards
 }
@@ -78,14 +69,7 @@ func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue
 			guards = append(guards, block("The broker is short of memory or disk (node %s) and takes no message; wait until its alarm ends", printable(n.Name, 64)))
 		}
 	}
-	if source.Consumers != nil && *source.Consumers > 0 {
-		g := warn("%s take messages of this queue at the same time", counted(int(*source.Consumers), "consumer", "consumers"))
-		g.Blocking = !p.Selective && source.Type == "classic"
-		if g.Blocking {
-			g.Text += ", which keeps the whole of it from being moved; stop them first"
-		}
-		guards = append(guards, g)
-	}
+	guards = append(guards, consumerGuards(source, p)...)
 	if p.clears() && d.whyNotClear(l) != "" {
 		guards = append(guards, block("Markers cannot be cleared: %s", d.whyNotClear(l)))
 	}
@@ -93,6 +77,23 @@ func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue
 		guards = append(guards, d.targetGuards(ctx, l, p)...)
 	}
 	return guards
+}
+
+// consumerGuards are what the consumers of the source itself are to a move.
+func consumerGuards(source dedup.Queue, p MovePlan) []Guard {
+	if source.Consumers == nil || *source.Consumers == 0 {
+		return nil
+	}
+	g := warn("%s messages of this queue at the same time", counted(int(*source.Consumers), "consumer takes", "consumers take"))
+	switch {
+	case settingOf(source, "single-active-consumer") == true:
+		g.Blocking, g.Text = true, g.Text+", and it has a single active consumer, so that nothing is handed to anybody else; stop them first"
+	case source.Type == "quorum":
+		g.Blocking, g.Text = true, g.Text+", so that which of them are moved would be left to chance; stop them first"
+	case !p.Selective:
+		g.Blocking, g.Text = true, g.Text+", which keeps the whole of it from being moved; stop them first"
+	}
+	return []Guard{g}
 }
 
 // clears reports whether a plan clears markers.
@@ -139,7 +140,7 @@ func (d *DeadLetters) targetGuards(ctx context.Context, l line, p MovePlan) []Gu
 			if p.Request.Do == Requeue {
 				guards = append(guards, waitGuards(q, l)...)
 			}
-			guards = append(guards, targetGuard(q, int64(targets[name]))...)
+			guards = append(guards, targetGuard(q, min(int64(targets[name]), p.UpTo))...)
 		}
 	}
 	return guards
@@ -177,9 +178,15 @@ func targetGuard(q dedup.Queue, n int64) []Guard {
 		guards = append(guards, warn("The target queue %s is bounded by its bytes: what does not fit is refused or pushes out the oldest messages", name))
 	case !ok || q.Ready == nil:
 	case *q.Ready+n > bound && overflow == "reject-publish":
-		guards = append(guards, warn("The target queue %s takes %d more messages of %d; the rest is refused and stays", name, max(0, bound-*q.Ready), n))
+		room := max(0, bound-*q.Ready)
+		g := warn("%s. The target queue %s refuses the rest, which stays", roomless(n, room), name)
+		g.Fits = &room
+		guards = append(guards, g)
 	case *q.Ready+n > bound:
-		guards = append(guards, block("The target queue %s holds %d of at most %d messages: each one more pushes out the oldest", name, *q.Ready, bound))
+		room := max(0, bound-*q.Ready)
+		g := block("%s. The target queue %s holds %d of at most %d messages: each one more pushes out the oldest", roomless(n, room), name, *q.Ready, bound)
+		g.Fits = &room
+		guards = append(guards, g)
 	}
 	return guards
 }

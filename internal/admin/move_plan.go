@@ -35,8 +35,10 @@ func (r MoveRequest) check() error {
 		return invalid("A selected message is named by its reference of 64 digits")
 	case !r.Whole && r.Scan == "":
 		return invalid("Name the look at the queue that the selection was made from")
-	case r.Canary < 0 || r.Canary > MaxScan:
+	case r.Canary < PresetCanary || r.Canary > MaxScan:
 		return invalid(fmt.Sprintf("The first messages are 0 to %d", MaxScan))
+	case r.Most < 0:
+		return invalid("The most messages to move are 1 or more, or 0 for all that are selected")
 	case math.IsNaN(r.Rate) || r.Rate > maxRate:
 		return invalid(fmt.Sprintf("The rate is at most %d messages per second, or negative for no limit", maxRate))
 	case r.Edit != nil && (r.Do != Requeue || len(r.Refs) != 1):
@@ -88,7 +90,7 @@ func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest)
 	p := pl.plan
 	act.target, act.needs = l.target(), p.Needs
 	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
-		return MovePlan{}, err
+		return MovePlan{}, pl.beyondOperator(err)
 	}
 	return p, d.keepPlan(ctx, who, act, pl)
 }
@@ -228,14 +230,16 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 	}
 	pl.list()
 	pl.plan.Needs = pl.needs()
-	if !who.Can(auth.Admin) && pl.plan.Request.Filter != "" {
-		pl.plan.Most = int64(pl.letters.deps.Config.OperatorLimit)
-	}
+	pl.plan.Most = pl.most(who)
 	if err := pl.park(ctx); err != nil {
 		return err
 	}
 	pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
-	pl.plan.Guards = append(pl.scanGuards(), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
+	pl.presetCanary()
+	pl.plan.Guards = append(append(pl.scanGuards(), pl.copyGuards(ctx)...), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
+	if why := pl.plan.Idle(); why != "" {
+		pl.plan.Guards = append(pl.plan.Guards, block("%s", why))
+	}
 	pl.plan.Confirm = pl.confirm()
 	pl.plan.Takes = pl.takes()
 	return nil
@@ -258,7 +262,7 @@ func (pl *planning) choose() error {
 			return conflict("No message can be left out of queue %s, because it would have to be put back: %s", printable(pl.line.queue.Name, 255), pl.risk.Why)
 		}
 	}
-	pl.plan.Choices = chosen(req.Choices, selective)
+	pl.plan.Choices, pl.plan.MayLeave = chosen(req.Choices, selective), selective
 	leaves := slices.ContainsFunc(Classes(), func(c Class) bool { return pl.plan.Choices[c] != KeepAsIs })
 	pl.plan.Selective = selective && (!req.Whole || leaves)
 	if !selective {
@@ -333,28 +337,64 @@ func (pl *planning) list() {
 	p.Matching = len(pl.selected)
 	p.ClearsDone = pl.clearsDone()
 	for i := range pl.selected {
-		letter := &pl.selected[i]
-		p.Classes[letter.Prediction.Class]++
-		choice, target := KeepAsIs, letter.Target
-		switch p.Request.Do {
-		case Discard:
-			parking, _ := dedup.ParkingQueue(pl.line.dead.QueueRef)
-			target = parking.Name
-		case RestoreLetters:
-			target = pl.line.dead.Name
-		default:
-			choice, _ = choiceOf(letter.Prediction, p.Choices, p.ClearsDone)
+		planned := pl.planned(&pl.selected[i])
+		p.count(planned)
+		if len(p.Letters) < MaxMovePlanned {
+			p.Letters = append(p.Letters, planned)
 		}
-		if choice != LeaveOut && target != "" {
-			p.Targets[target]++
+	}
+}
+
+// planned says what becomes of one letter.
+func (pl *planning) planned(letter *Letter) PlannedLetter {
+	p := PlannedLetter{Ref: letter.Ref, ID: letter.ID, Target: letter.Target, Bytes: letter.Size, Prediction: letter.Prediction, Choice: KeepAsIs}
+	if letter.Marker != nil {
+		p.BusinessKey = letter.Marker.BusinessKey
+	}
+	switch pl.plan.Request.Do {
+	case Discard:
+		parking, _ := dedup.ParkingQueue(pl.line.dead.QueueRef)
+		p.Target = parking.Name
+	case RestoreLetters:
+		p.Target = pl.line.dead.Name
+	default:
+		if p.Stays = stays(letter); p.Stays != "" {
+			p.Choice = LeaveOut
+			return p
 		}
-		if len(p.Letters) == MaxMovePlanned {
-			continue
-		}
-		planned := PlannedLetter{Ref: letter.Ref, ID: letter.ID, Target: target, Bytes: letter.Size, Prediction: letter.Prediction, Choice: choice}
-		if letter.Marker != nil {
-			planned.BusinessKey = letter.Marker.BusinessKey
-		}
-		p.Letters = append(p.Letters, planned)
+		p.Choice, _ = choiceOf(letter.Prediction, pl.plan.Choices, pl.plan.ClearsDone)
+	}
+	return p
+}
+
+// stays says why a letter is not requeued whatever is chosen; empty when it can be.
+func stays(l *Letter) string {
+	switch {
+	case l.Target == "":
+		return l.NoTarget
+	case l.Requeues >= guardedAt:
+		return fmt.Sprintf("it was requeued %d times already", l.Requeues)
+	}
+	return ""
+}
+
+// count adds a letter to the counts of a plan.
+func (p *MovePlan) count(l PlannedLetter) {
+	switch {
+	case l.Stays != "" && l.Target == "":
+		p.Nowhere++
+		return
+	case l.Stays != "":
+		p.Worn++
+		return
+	}
+	class := l.Prediction.Class
+	p.Classes[class]++
+	if l.Choice == LeaveOut {
+		return
+	}
+	p.Targets[l.Target]++
+	if p.Request.Do == Requeue && (l.Choice == KeepAsIs && class == ClassMayRunTwice || l.Choice == ClearFirst && (l.Prediction.MayRepeat || l.Prediction.ClearDone)) {
+		p.MayRepeat++
 	}
 }

@@ -12,14 +12,45 @@ import (
 
 // needs returns the role that may carry the plan out.
 func (pl *planning) needs() auth.Role {
-	req := pl.plan.Request
+	req, limit := pl.plan.Request, pl.letters.deps.Config.OperatorLimit
+	bounded := req.Most > 0 && req.Most <= int64(limit)
 	switch {
-	case req.Do != Requeue, req.Whole, req.Edit != nil,
-		pl.plan.Matching > pl.letters.deps.Config.OperatorLimit,
+	case req.Do != Requeue, req.Edit != nil, !bounded && (req.Whole || pl.plan.Matching > limit),
 		slices.Contains(slices.Collect(maps.Values(pl.plan.Choices)), ClearFirst):
 		return auth.Admin
 	}
 	return auth.Operator
+}
+
+// most returns the most messages that the plan moves; 0 for no bound. A filter also selects what arrives after the look, so that the
+// limit of an operator bounds the job itself.
+func (pl *planning) most(who Caller) int64 {
+	asked, limit := pl.plan.Request.Most, int64(pl.letters.deps.Config.OperatorLimit)
+	if who.Can(auth.Admin) || pl.plan.Request.Filter == "" {
+		return asked
+	}
+	if asked == 0 {
+		return limit
+	}
+	return min(asked, limit)
+}
+
+const (
+	// canaryAbove is from how many messages on a canary is preset, canarySize how large that is.
+	canaryAbove = 20
+	canarySize  = 5
+)
+
+// presetCanary settles the usual canary where that was asked for.
+func (pl *planning) presetCanary() {
+	p := &pl.plan
+	if p.Request.Canary != PresetCanary {
+		return
+	}
+	p.Request.Canary = 0
+	if p.Request.Do == Requeue && ExtentOf(*p, p.Ready).Messages > canaryAbove {
+		p.Request.Canary = canarySize
+	}
 }
 
 // park names the parking queue of a discard. It is declared when the job starts: a plan changes nothing.
@@ -79,10 +110,10 @@ func (pl *planning) confirm() string {
 
 // upTo is the most messages that the plan may move of a queue that holds so many.
 func (p MovePlan) upTo(ready int64) int64 {
-	n := int64(p.Matching)
+	n := int64(p.Matching - p.Nowhere - p.Worn)
 	switch {
 	case p.Request.Whole:
-		n = ready
+		n = max(0, ready-int64(p.Nowhere+p.Worn))
 	case p.Request.Filter != "":
 		n += max(0, ready-int64(p.Scanned))
 	}

@@ -77,14 +77,14 @@ func hit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 	case dedup.Failed:
 		return failedHit(s, m, l)
 	}
-	what := "its marker says that the work is under way"
+	what, acked := "its marker says that the work is under way", "consumers ack what is under way, and the work of a dead letter mostly is not"
 	if s.Lock {
-		what = "its lock is held"
+		what, acked = "its lock is held", "consumers ack what somebody holds the lock of, and a lock does not tell whether the work was done"
 	}
 	if ends, gone := endsBefore(s, m, l.At); gone {
 		return free(s, m, l, fmt.Sprintf("%s, but ends at %s, before the message is expected at %s", what, clockText(ends, l.At), clockText(l.At, l.At)))
 	}
-	return stopped(s, m, l, s.OnInFlight, what, "consumers ack what is under way, and the work of a dead letter mostly is not")
+	return stopped(s, m, l, s.OnInFlight, what, acked)
 }
 
 // presentHit predicts a hit of a marker without a state that is written before the work.
@@ -129,7 +129,11 @@ func doneHit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, what string) Pred
 func stopped(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, does, what, acked string) Prediction {
 	switch does {
 	case hitAck:
-		return clearable(because(ClassSwallowed, what, acked+": the message would be lost"), m)
+		p := because(ClassSwallowed, what, acked+": the message would be lost")
+		if untold(s, m) {
+			p = because(ClassPerhapsSwallowed, what, acked+": if it was not, the message would be lost")
+		}
+		return repeatable(clearable(p, m), s, m)
 	case hitNack:
 		p := because(ClassBlocks, what)
 		if ends := ours(m); !ends.IsZero() && s.Kind != kindSQLTable {
@@ -138,7 +142,7 @@ func stopped(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, does, what, acked
 		} else {
 			p.Reasons = append(p.Reasons, "the marker never ends by itself: consumers return the message until somebody clears it")
 		}
-		return clearable(p, m)
+		return repeatable(clearable(p, m), s, m)
 	}
 	return because(ClassUnknown, what, "the configuration does not say what consumers do then (on_inflight, on_failed)")
 }
@@ -216,6 +220,17 @@ func because(c Class, reasons ...string) Prediction { return Prediction{Class: c
 // clearable offers to clear a marker first, where it has a key by which it can be.
 func clearable(p Prediction, m *dedup.Sighting) Prediction {
 	p.ClearFirst = m != nil && m.Key != "" && p.Class != ClassMayRunTwice
+	return p
+}
+
+// untold reports whether a marker does not tell if the work was done: it has no state and is written before the work, or is a lock.
+func untold(s dedup.Scheme, m *dedup.Sighting) bool {
+	return m.State == dedup.Present || s.Lock && m.State == dedup.Processing
+}
+
+// repeatable says of a prediction whether clearing the marker first may have work done a second time.
+func repeatable(p Prediction, s dedup.Scheme, m *dedup.Sighting) Prediction {
+	p.MayRepeat = p.ClearFirst && untold(s, m)
 	return p
 }
 

@@ -88,7 +88,7 @@ func TestPredict(t *testing.T) {
 		marker *dedup.Sighting
 		facts  admin.LetterFacts
 		want   admin.Class
-		// can is f where clearing first is offered, d where clearing done is.
+		// can is f where clearing first is offered, f2 where that may have the work done a second time, d where clearing done is.
 		can string
 		why string
 	}{
@@ -120,11 +120,12 @@ func TestPredict(t *testing.T) {
 		{"a failed row runs where it is taken again", retakes, failed(1), young, admin.ClassRuns, "f", "take it again"},
 		{"a failed row runs for the last time", retakes, failed(2), young, admin.ClassLastAttempt, "f", "it failed 2 times"},
 		{"a failed row that was given up is swallowed", retakes, failed(3), young, admin.ClassSwallowed, "f", "from 3 on"},
-		{"present is swallowed where it is written before", timestampScheme(), marked(dedup.Present, time.Hour), young, admin.ClassSwallowed, "f", "does not tell whether the work was done"},
+		{"present is perhaps swallowed where it is written before", timestampScheme(), marked(dedup.Present, time.Hour), young, admin.ClassPerhapsSwallowed, "f2", "does not tell whether the work was done"},
 		{"present that ends before may run twice", timestampScheme(), marked(dedup.Present, time.Second), young, admin.ClassMayRunTwice, "", ""},
 		{"present is skipped where it is written after", with(flagScheme(), func(s *dedup.Scheme) { s.States = []dedup.State{dedup.Present} }), marked(dedup.Present, time.Hour), young, admin.ClassSkipped, "d", ""},
 		{"no flag runs", flagScheme(), nil, young, admin.ClassRuns, "", ""},
-		{"a held lock swallows", lockScheme(), marked(dedup.Processing, 5*time.Minute), young, admin.ClassSwallowed, "f", "its lock is held"},
+		{"a held lock swallows, and does not tell what was done", lockScheme(), marked(dedup.Processing, 5*time.Minute), young, admin.ClassPerhapsSwallowed, "f2", "does not tell whether the work was done"},
+		{"present blocks where hits are nacked, and its work may be done", with(timestampScheme(), func(s *dedup.Scheme) { s.OnInFlight = "nack" }), marked(dedup.Present, time.Hour), young, admin.ClassBlocks, "f2", ""},
 		{"a free lock may run twice", lockScheme(), nil, young, admin.ClassMayRunTwice, "", "leaves nothing behind"},
 		{"a lock that ends before may run twice", lockScheme(), marked(dedup.Processing, 10*time.Second), young, admin.ClassMayRunTwice, "", ""},
 		{"a counter far from the limit runs", textStatus(), counted(3, time.Hour), young, admin.ClassRuns, "", "only a retry counter"},
@@ -140,7 +141,7 @@ func TestPredict(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := admin.Predict(tt.scheme, tt.marker, tt.facts)
-			can := map[bool]string{true: "f"}[got.ClearFirst] + map[bool]string{true: "d"}[got.ClearDone]
+			can := map[bool]string{true: "f"}[got.ClearFirst] + map[bool]string{true: "2"}[got.MayRepeat] + map[bool]string{true: "d"}[got.ClearDone]
 			if got.Class != tt.want || can != tt.can || !strings.Contains(got.Why(), tt.why) {
 				t.Errorf("got %s (%s), can clear %q; want %s, %q … %q …", got.Class, got.Why(), can, tt.want, tt.can, tt.why)
 			}
@@ -255,9 +256,16 @@ func promisesNotTooMuch(t *rapid.T, d drawn) {
 			wrong("it blocks until before it comes")
 		}
 	case admin.ClassSwallowed:
-		if d.marker.State == dedup.Done {
-			wrong("its work was done")
+		if d.marker.State == dedup.Done || d.marker.State == dedup.Present || d.scheme.Lock && d.marker.State == dedup.Processing {
+			wrong("its work was done, or that cannot be told")
 		}
+	case admin.ClassPerhapsSwallowed:
+		if d.marker.State != dedup.Present && !(d.scheme.Lock && d.marker.State == dedup.Processing) {
+			wrong("its marker tells that the work was not done")
+		}
+	}
+	if got.MayRepeat && !got.ClearFirst {
+		wrong("what is not cleared first does not repeat by it")
 	}
 	if got.ClearFirst && (d.marker == nil || d.marker.Key == "" || d.marker.State == dedup.StateUnknown || d.saysDone()) {
 		wrong("clearing first is offered for what must not be cleared")

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -271,6 +273,44 @@ func (j *Jobs) JobItems(ctx context.Context, job string, after int64, limit int)
 // ItemsOf returns what jobs did to messages with an id, newest first.
 func (j *Jobs) ItemsOf(ctx context.Context, id string, limit int) ([]admin.JobItem, error) {
 	return j.items(ctx, "WHERE message_id = ? AND length(message_id) > 0 ORDER BY at DESC, seq DESC LIMIT ?", []byte(id), limit)
+}
+
+// idsAtOnce is how many ids one query asks for.
+const idsAtOnce = 500
+
+// TimesRequeued returns how often jobs have requeued messages with these ids; an id of none is absent.
+func (j *Jobs) TimesRequeued(ctx context.Context, ids []string) (map[string]int, error) {
+	times := map[string]int{}
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		args := make([]any, 0, len(part)+2)
+		args = append(args, string(admin.Requeue), "moved")
+		for _, id := range part {
+			args = append(args, []byte(id))
+		}
+		if err := j.requeued(ctx, times, "?"+strings.Repeat(", ?", len(part)-1), args); err != nil {
+			return nil, fmt.Errorf("count requeues of messages: %w", err)
+		}
+	}
+	return times, nil
+}
+
+func (j *Jobs) requeued(ctx context.Context, times map[string]int, places string, args []any) error {
+	rows, err := j.read.QueryContext(ctx, `
+		SELECT i.message_id, COUNT(*) FROM job_items i JOIN jobs j ON j.id = i.job
+		WHERE j.move = ? AND i.outcome = ? AND length(i.message_id) > 0 AND i.message_id IN (`+places+`) GROUP BY i.message_id`, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id []byte
+		var n int
+		if err := rows.Scan(&id, &n); err != nil {
+			return err
+		}
+		times[string(id)] = n
+	}
+	return rows.Err()
 }
 
 func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.JobItem, error) {

@@ -21,18 +21,20 @@ type moveRequestJSON struct {
 	Choices  map[string]string `json:"choices"`
 	Canary   int               `json:"canary"`
 	Rate     float64           `json:"rate_per_second"`
+	// Most is the most messages to move; 0 for all that are selected.
+	Most int64 `json:"most"`
 }
 
 func (m moveRequestJSON) request() (admin.MoveRequest, error) {
 	req := admin.MoveRequest{
-		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: m.Filter, Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate,
+		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: m.Filter, Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate, Most: m.Most,
 	}
 	if !slices.Contains([]admin.Move{admin.Requeue, admin.Discard, admin.RestoreLetters}, req.Do) {
 		return req, badParameter("do", "must be requeue, discard or restore_letters")
 	}
 	for class, choice := range m.Choices {
 		if !slices.Contains(admin.Classes(), admin.Class(class)) {
-			return req, badParameter("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed, blocks, unknown")
+			return req, badParameter("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks, unknown")
 		}
 		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, admin.Choice(choice)) {
 			return req, badParameter("choices", "must be keep, clear_first or leave_out")
@@ -65,9 +67,17 @@ type moveJSON struct {
 	Rate      float64           `json:"rate_per_second"`
 	Guards    []guardJSON       `json:"guards"`
 	Confirm   string            `json:"confirm"`
-	// Needs is the role that may carry it out, Most the most messages that it moves; 0 for all that are selected.
+	// Nowhere and Worn count those that stay whatever is chosen, MayRepeat those that go and may run a second time.
+	Nowhere   int  `json:"nowhere"`
+	Worn      int  `json:"requeued_too_often"`
+	MayRepeat int  `json:"may_repeat"`
+	MayLeave  bool `json:"may_leave_out"`
+	// Needs is the role that may carry it out, Most the most messages that it moves, 0 for all that are selected; UpTo how many that
+	// can be, and Fits how many there is room for, null where nothing speaks against their number.
 	Needs    string              `json:"needs"`
 	Most     int64               `json:"most"`
+	UpTo     int64               `json:"up_to"`
+	Fits     *int64              `json:"fits"`
 	Takes    float64             `json:"takes_seconds"`
 	Messages []plannedLetterJSON `json:"messages"`
 }
@@ -75,6 +85,7 @@ type moveJSON struct {
 type guardJSON struct {
 	Text     string `json:"text"`
 	Blocking bool   `json:"blocking"`
+	Fits     *int64 `json:"fits"`
 }
 
 type plannedLetterJSON struct {
@@ -87,6 +98,9 @@ type plannedLetterJSON struct {
 	Until       *time.Time `json:"until"`
 	Reasons     []string   `json:"reasons"`
 	Choice      string     `json:"choice"`
+	// MayRepeat is true where clearing its marker first may have its work done a second time; Stays says why it stays whatever is chosen.
+	MayRepeat bool   `json:"may_repeat"`
+	Stays     string `json:"stays"`
 }
 
 func moveOf(p admin.MovePlan) moveJSON {
@@ -94,6 +108,10 @@ func moveOf(p admin.MovePlan) moveJSON {
 		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
 		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
 		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
+		Nowhere: p.Nowhere, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
+	}
+	if n, known := p.Fits(); known {
+		j.Fits = &n
 	}
 	if j.Targets == nil {
 		j.Targets = map[string]int{}
@@ -106,7 +124,7 @@ func moveOf(p admin.MovePlan) moveJSON {
 	}
 	for _, l := range p.Letters {
 		j.Messages = append(j.Messages, plannedLetterJSON{
-			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice),
+			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
 		})
 	}
 	return j

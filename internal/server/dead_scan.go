@@ -213,7 +213,7 @@ func (d deadQueuePage) letterFilter() templates.LetterFilter {
 		Action: d.path + "#messages", Hidden: d.hiddenState(), Text: d.q.text, Error: d.q.wrong, Any: d.q.text != "", Clear: d.q.with("").address(d.path) + "#messages",
 		Help: []templates.Fact{
 			{Label: "reason:rejected", Value: "Why it died last: rejected, expired, maxlen or delivery_limit. So with source, exchange, route, type, id and exception."},
-			{Label: "class:swallowed", Value: "What a requeue would do: runs, last_attempt, may_run_twice, skipped, swallowed, blocks or unknown."},
+			{Label: "class:swallowed", Value: "What a requeue would do: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks or unknown."},
 			{Label: "exception:java.net*", Value: "A star at the end stands for any rest."},
 			{Label: `source:"a b"`, Value: "Quotes keep spaces together."},
 			{Label: "-type:audit", Value: "A minus turns a term round. Terms stand beside one another, and all must hold."},

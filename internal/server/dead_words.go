@@ -20,6 +20,8 @@ func classWord(c admin.Class) string {
 		return "may run twice"
 	case admin.ClassSkipped:
 		return "skipped, work was done"
+	case admin.ClassPerhapsSwallowed:
+		return "swallowed, work perhaps not done"
 	case admin.ClassSwallowed:
 		return "swallowed, work was NOT done"
 	case admin.ClassBlocks:
@@ -36,7 +38,7 @@ func classTier(c admin.Class) string {
 		return dedup.Normal.String()
 	case admin.ClassLastAttempt, admin.ClassBlocks:
 		return dedup.Warning.String()
-	case admin.ClassMayRunTwice:
+	case admin.ClassMayRunTwice, admin.ClassPerhapsSwallowed:
 		return dedup.Severe.String()
 	case admin.ClassSwallowed:
 		return dedup.Emergency.String()
@@ -56,6 +58,8 @@ func classMeaning(c admin.Class) string {
 		return "The work may have been done before, and nothing stops it from being done again."
 	case admin.ClassSkipped:
 		return "The consumer acks it without work, because the work was done. Safe to discard."
+	case admin.ClassPerhapsSwallowed:
+		return "The consumer acks it without work, and its marker does not tell whether the work was done: if not, the message would be lost."
 	case admin.ClassSwallowed:
 		return "The consumer acks it without work, though the work was not done: the message would be lost."
 	case admin.ClassBlocks:
@@ -127,7 +131,8 @@ func choiceWord(do admin.Move, c admin.Choice) string {
 }
 
 // effectOf says what happens to a message of a class under a choice.
-func effectOf(do admin.Move, class admin.Class, choice admin.Choice) string {
+// repeats is true where the marker does not tell whether the work was done.
+func effectOf(do admin.Move, class admin.Class, choice admin.Choice, repeats bool) string {
 	switch {
 	case choice == admin.LeaveOut:
 		return "Stays where it is."
@@ -139,6 +144,8 @@ func effectOf(do admin.Move, class admin.Class, choice admin.Choice) string {
 		return "Goes back to the dead-letter queue."
 	case choice == admin.ClearFirst && class == admin.ClassSkipped:
 		return "Its done marker is cleared, then it is sent: the work is done a second time."
+	case choice == admin.ClearFirst && repeats:
+		return "Its marker, which does not tell whether the work was done, is cleared, then it is sent: the work may be done a second time."
 	case choice == admin.ClearFirst:
 		return "Its marker is cleared, then it is sent: the consumer does the work."
 	}
@@ -151,6 +158,8 @@ func effectOf(do admin.Move, class admin.Class, choice admin.Choice) string {
 		return "Is sent, and runs, perhaps a second time."
 	case admin.ClassSkipped:
 		return "Is sent, and acked without work. Nothing changes."
+	case admin.ClassPerhapsSwallowed:
+		return "Is sent, and acked without work: if the work was not done, it is lost."
 	case admin.ClassSwallowed:
 		return "Is sent, acked without work, and lost."
 	case admin.ClassBlocks:

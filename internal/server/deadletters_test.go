@@ -213,7 +213,7 @@ func TestAJobIsPausedResumedAndCancelledByItsForms(t *testing.T) {
 	s := stocked(t, nil)
 	at := s.planMoveOf("admin", s.looked("inventory", inventoryDLQ, "10000"), "requeue-all")
 	job := s.started(at, url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}})
-	for _, step := range []struct{ press, state string }{{"pause", "paused"}, {"resume", "running"}, {"cancel", "cancelled"}} {
+	for _, step := range []struct{ press, state string }{{"pause", "paused"}, {"resume", "sending the canary"}, {"cancel", "cancelled"}} {
 		if res := s.as("operator", "POST", job+"/"+step.press, ""); res.Header.Get("Location") != job {
 			t.Fatalf("%s: %s: %.200s", step.press, res.Status, s.body(res))
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -127,6 +128,8 @@ type errorFields struct {
 	Kind      dedup.Kind `json:"kind"`
 	Message   string     `json:"message"`
 	RequestID string     `json:"request_id"`
+	// Fits is how many messages may be moved, where a move of more was refused.
+	Fits *int64 `json:"fits,omitempty"`
 }
 
 // errorResponse returns what is sent for an error: a page to people, JSON to programs.
@@ -143,7 +146,11 @@ func (s *Server) errorResponse(r *request, k kind, err error) response {
 		}
 		return errorPage{page{d.status, templates.Error(view)}, d.retryAfter}
 	}
-	return errorJSON{jsonBody{d.status, errorBody{errorFields{d.kind, message, r.ID}}}, d.retryAfter}
+	fields := errorFields{Kind: d.kind, Message: message, RequestID: r.ID}
+	if many := (*admin.TooMany)(nil); errors.As(err, &many) {
+		fields.Fits = &many.Fits
+	}
+	return errorJSON{jsonBody{d.status, errorBody{fields}}, d.retryAfter}
 }
 
 type errorPage struct {

@@ -3,8 +3,10 @@ package server
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -54,6 +56,14 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	if req.Whole {
 		req.Scan = ""
 	}
+	if err != nil {
+		return req, err
+	}
+	most, err := wholeNumber(form, "most", 0, 0, math.MaxInt32)
+	req.Most = int64(most)
+	if req.Do == admin.Requeue {
+		req.Canary = admin.PresetCanary
+	}
 	return req, err
 }
 
@@ -91,11 +101,32 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 		return nil, err
 	}
 	plan, err := service.PlanMove(r.Context(), r.asker(), req)
-	if err != nil {
+	var many *admin.TooMany
+	switch {
+	case errors.As(err, &many):
+		return s.offerFewer(r, many), nil
+	case err != nil:
 		return nil, err
 	}
 	return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
 }
+
+// offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
+func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
+	d := describe(many)
+	view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
+	again := templates.FormAgain{Action: r.URL.Path, Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
+	for _, name := range []string{"pipeline", "queue", "scan", "filter", "do", "sel"} {
+		for _, value := range r.PostForm[name] {
+			again.Fields = append(again.Fields, templates.FormField{Name: name, Value: value})
+		}
+	}
+	view.Again = &again
+	return page{d.status, templates.Error(view)}
+}
+
+// fewerWord is the button that plans a move of fewer messages.
+func fewerWord(n int64) string { return "Take " + templates.Number(float64(n)) + " at most" }
 
 // changeMove plans again with other choices: a plan itself never changes.
 func (s *Server) changeMove(r *request) (response, error) {
@@ -152,8 +183,12 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	if err != nil {
 		return req, err
 	}
+	most, err := wholeNumber(form, "most", int(req.Most), 0, math.MaxInt32)
+	if err != nil {
+		return req, err
+	}
 	rate, err := wholeNumber(form, "rate", int(req.Rate), -1, 100_000)
-	req.Canary, req.Rate = canary, float64(rate)
+	req.Canary, req.Rate, req.Most = canary, float64(rate), int64(most)
 	return req, err
 }
 
@@ -218,25 +253,35 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	if p.IDChange != "" && v.Diff == nil {
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
 	}
-	if p.Going() == 0 && !p.Request.Whole {
-		v.Blocked = true
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Nothing would be moved: every message that was selected is left out by the choices below.")})
+	if n, known := p.Fits(); known && n > 0 {
+		v.Fit = s.fewerForm(p, n)
 	}
 	return v
 }
 
+// fewerForm plans the same move of fewer messages.
+func (s *Server) fewerForm(p admin.MovePlan, n int64) *templates.FormAgain {
+	return &templates.FormAgain{Action: moveAddress(s.cfg.base(), p.ID) + "/change", Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
+}
+
 // moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
 func moveCount(p admin.MovePlan) string {
-	n := p.Going()
-	switch {
-	case p.Request.Whole && p.Scanned == 0:
-		return messages(p.Ready)
-	case p.Ready > int64(p.Scanned) && len(p.Request.Refs) == 0 && p.Request.Whole:
-		return "up to " + messages(p.Ready-int64(p.Matching-n))
-	case p.UpTo > int64(p.Matching) && p.Request.Filter != "":
-		return templates.Number(float64(n)) + " seen, up to " + messages(min(p.UpTo, int64(n)+p.Ready-int64(p.Scanned)))
-	default:
+	n, unseen := int64(p.Going()), max(0, p.Ready-int64(p.Scanned))
+	bounded := func(n int64) string {
+		if p.Most > 0 {
+			n = min(n, p.Most)
+		}
 		return messages(n)
+	}
+	switch {
+	case len(p.Request.Refs) > 0, unseen == 0, p.Most > 0 && n >= p.Most:
+		return bounded(n)
+	case p.Request.Whole && p.Scanned == 0:
+		return bounded(p.Ready)
+	case p.Request.Whole:
+		return "up to " + bounded(p.Ready-(int64(p.Matching)-n))
+	default:
+		return templates.Number(float64(n)) + " seen, up to " + bounded(n+unseen)
 	}
 }
 
@@ -263,8 +308,13 @@ func moveSentence(p admin.MovePlan) string {
 			left += n
 		}
 	}
-	if left > 0 {
-		details = append(details, templates.Number(float64(left))+" left out")
+	for _, d := range []struct {
+		n    int
+		word string
+	}{{left, "left out"}, {p.Nowhere, "with nowhere to go"}, {p.Worn, "requeued too often"}, {p.MayRepeat, "may run a second time"}} {
+		if d.n > 0 {
+			details = append(details, templates.Number(float64(d.n))+" "+d.word)
+		}
 	}
 	if p.Request.Canary > 0 {
 		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
@@ -319,12 +369,12 @@ func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 
 // moveDanger reports whether a plan does what cannot be taken back and costs something.
 func moveDanger(p admin.MovePlan) bool {
-	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
+	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassPerhapsSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
 		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
 			return true
 		}
 	}
-	return p.Confirm != ""
+	return p.Confirm != "" || p.MayRepeat > 0
 }
 
 // startMove carries a plan out and leads to the job.
@@ -341,16 +391,21 @@ func (s *Server) startMove(r *request) (response, error) {
 	if err == nil {
 		return redirect{jobAddress(s.cfg.base(), job)}, nil
 	}
-	if dedup.KindOf(err) != dedup.Invalid {
+	var many *admin.TooMany
+	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
 		return nil, err
 	}
-	// A missing reason or a typing mistake: the same page again, with what was entered.
+	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
 	plan, done, again := service.PlannedMove(r.Context(), r.asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
 	v := s.moveView(r, plan)
 	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	if many != nil {
+		v.Blocked, v.Fit = true, s.fewerForm(plan, many.Fits)
+		return page{http.StatusConflict, templates.Move(v)}, nil
+	}
 	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
 }
 
@@ -367,7 +422,7 @@ func (s *Server) moveKeysCSV(r *request) (response, error) {
 	rows := [][]string{{"id", "business_key", "target", "class", "choice", "what_will_happen", "bytes", "ref"}}
 	for _, l := range p.Letters {
 		rows = append(rows, []string{
-			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), effectOf(p.Request.Do, l.Prediction.Class, l.Choice), strconv.Itoa(l.Bytes), l.Ref,
+			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), letterEffect(p.Request.Do, l), strconv.Itoa(l.Bytes), l.Ref,
 		})
 	}
 	if more := p.Matching - len(p.Letters); more > 0 {

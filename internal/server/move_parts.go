@@ -6,16 +6,17 @@ import (
 	"strconv"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
 
 // moveClasses are the classes that occur, with the choices that each offers.
 func moveClasses(p admin.MovePlan) []templates.MoveClass {
-	clearable := map[admin.Class]bool{}
+	clearable, repeats := map[admin.Class]bool{}, map[admin.Class]bool{}
 	for _, l := range p.Letters {
-		if l.Prediction.ClearFirst || l.Prediction.ClearDone && len(p.Request.Refs) == 1 {
-			clearable[l.Prediction.Class] = true
-		}
+		class := l.Prediction.Class
+		clearable[class] = clearable[class] || l.Prediction.ClearFirst || l.Prediction.ClearDone && len(p.Request.Refs) == 1
+		repeats[class] = repeats[class] || l.Prediction.MayRepeat
 	}
 	var rows []templates.MoveClass
 	for _, class := range admin.Classes() {
@@ -25,13 +26,16 @@ func moveClasses(p admin.MovePlan) []templates.MoveClass {
 		}
 		chosen := cmp.Or(p.Choices[class], admin.KeepAsIs)
 		row := templates.MoveClass{
-			Class: string(class), Word: classWord(class), Tier: classTier(class), Meaning: classMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen),
+			Class: string(class), Word: classWord(class), Tier: classTier(class), Meaning: classMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
+		}
+		if chosen == admin.ClearFirst && (repeats[class] || class == admin.ClassSkipped) {
+			row.EffectWord, row.EffectTier = "may run a second time", classTier(admin.ClassMayRunTwice)
 		}
 		offer := []admin.Choice{admin.KeepAsIs}
 		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == admin.ClearFirst) {
 			offer = append(offer, admin.ClearFirst)
 		}
-		if !p.Request.Whole || chosen == admin.LeaveOut {
+		if p.Request.Do == admin.Requeue && (p.MayLeave || chosen == admin.LeaveOut) {
 			offer = append(offer, admin.LeaveOut)
 		}
 		for _, c := range offer {
@@ -39,11 +43,26 @@ func moveClasses(p admin.MovePlan) []templates.MoveClass {
 		}
 		rows = append(rows, row)
 	}
+	return append(rows, stayingRows(p)...)
+}
+
+// stayingRows are the messages that stay whatever is chosen.
+func stayingRows(p admin.MovePlan) []templates.MoveClass {
+	var rows []templates.MoveClass
+	for _, r := range []templates.MoveClass{
+		{Word: "nowhere to go", Meaning: "It is not known which queue they came from, so that they cannot be sent back.", Count: p.Nowhere},
+		{Word: "requeued too often", Meaning: "They were requeued three times or more, and died again.", Count: p.Worn},
+	} {
+		if r.Count > 0 {
+			r.Tier, r.Effect, r.Choices = dedup.Warning.String(), "Stays where it is.", []templates.Choice{{Label: "none"}}
+			rows = append(rows, r)
+		}
+	}
 	return rows
 }
 
 func canaryChoices(p admin.MovePlan) []templates.Choice {
-	sizes := []int{0, 1, 10, 50, 100}
+	sizes := []int{0, 1, 5, 10, 50, 100}
 	if !slices.Contains(sizes, p.Request.Canary) {
 		sizes = append(sizes, p.Request.Canary)
 	}
@@ -101,12 +120,20 @@ func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
 func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.MoveLine {
 	line := templates.MoveLine{
 		ID: templates.Plain(cmp.Or(l.ID, "without an id"), keyLimit), Key: templates.Plain(l.BusinessKey, keyLimit), Target: templates.Plain(l.Target, nameLimit), Size: templates.Bytes(float64(l.Bytes)),
-		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: effectOf(p.Request.Do, l.Prediction.Class, l.Choice),
+		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: letterEffect(p.Request.Do, l),
 	}
 	if p.Request.Scan != "" {
 		line.Href = letterKey{p.Request.Pipeline, p.Request.Queue, p.Request.Scan, l.Ref}.address(s.cfg.base())
 	}
 	return line
+}
+
+// letterEffect says what happens to one message of a plan.
+func letterEffect(do admin.Move, l admin.PlannedLetter) string {
+	if l.Stays != "" {
+		return "Stays where it is: " + endSentence(l.Stays)
+	}
+	return effectOf(do, l.Prediction.Class, l.Choice, l.Prediction.MayRepeat)
 }
 
 // undoWords say what can be taken back, and what cannot.

@@ -9,6 +9,8 @@ type MoveView struct {
 	Facts    []Fact
 	Guards   []Problem
 	Blocked  bool
+	// Fit plans as many messages as there is room for; nil where their number is not in the way.
+	Fit      *FormAgain
 	Classes  []MoveClass
 	Change   string
 	Canary   string
@@ -44,6 +46,9 @@ type MoveClass struct {
 	Name    string
 	Choices []Choice
 	Effect  string
+	// EffectWord and EffectTier stand before Effect where the choice brings a danger; empty where it does not.
+	EffectWord string
+	EffectTier string
 }
 
 // A MoveLine is one message of the sample.

@@ -67,4 +67,19 @@ type ErrorView struct {
 	RequestID string
 	// Back leads to where the form was; empty leads to the overview.
 	Back string
+	// Again sends the form that was refused once more, changed so that it can be done; nil where it cannot.
+	Again *FormAgain
+}
+
+// A FormAgain is a form of one button that sends what is known already.
+type FormAgain struct {
+	Action string
+	Label  string
+	Fields []FormField
+}
+
+// A FormField is what a form sends without showing it.
+type FormField struct {
+	Name  string
+	Value string
 }

@@ -53,6 +53,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		p.plan.Scanned, p.plan.ScannedAt = len(s.Letters), s.At
 	}
 	p.fill(req)
+	p.settle(req)
 	if req.Edit != nil && len(p.letters) == 1 {
 		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
 	}
@@ -60,11 +61,25 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: "plan_" + string(req.Do), Target: source})
 }
 
+// settle fills in what follows from the counts.
+func (p *plannedMove) settle(req admin.MoveRequest) {
+	p.plan.MayLeave, p.plan.Most, p.plan.UpTo = req.Do == admin.Requeue, req.Most, int64(len(p.letters))
+	if req.Canary == admin.PresetCanary {
+		p.plan.Request.Canary = 0
+		if len(p.letters) > 20 {
+			p.plan.Request.Canary = 5
+		}
+	}
+	if why := p.plan.Idle(); why != "" {
+		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: why, Blocking: true})
+	}
+}
+
 // choose settles what is done with each class.
 func (p *plannedMove) choose(req admin.MoveRequest) {
 	for _, c := range admin.Classes() {
 		choice := admin.KeepAsIs
-		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]admin.Class{admin.ClassSwallowed, admin.ClassBlocks, admin.ClassUnknown}, c) {
+		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]admin.Class{admin.ClassPerhapsSwallowed, admin.ClassSwallowed, admin.ClassBlocks, admin.ClassUnknown}, c) {
 			choice = admin.LeaveOut
 		}
 		p.plan.Choices[c] = cmp.Or(req.Choices[c], choice)

@@ -291,8 +291,11 @@ func contradicts(c *trialCase, s dedup.Scheme) string {
 			return "it was not skipped, or its work was never done"
 		}
 	case admin.ClassSwallowed:
-		blind := slices.Contains(s.States, dedup.Present)
-		if o.ran || o.settled != schemes.Acked || c.doneBefore > 0 && !blind {
+		if o.ran || o.settled != schemes.Acked || c.doneBefore > 0 {
+			return "it was not swallowed, or its work was done"
+		}
+	case admin.ClassPerhapsSwallowed:
+		if o.ran || o.settled != schemes.Acked {
 			return "it was not swallowed"
 		}
 	case admin.ClassBlocks:
