@@ -57,6 +57,7 @@ func (t turncoat) Undecide(letters []dedup.DeadLetter, decisions []requeue.Decis
 func TestWhatAnAlarmHeldUpIsDecidedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(200, fault{at: 150, kind: "alarm", lasts: 4 * time.Minute})
+		tr.m.addQueue(&modelQueue{name: "b"})
 		tr.cfg.Rate, tr.cfg.Window = 50, 64
 		decides := turncoat{until: time.Now().Add(time.Minute), undecided: map[string]bool{}}
 		tr.decider = decides
