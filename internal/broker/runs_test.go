@@ -49,6 +49,9 @@ func (d *counted) Decide(_ context.Context, letters []dedup.DeadLetter) ([]reque
 	return decisions, nil
 }
 
+// Undecide implements requeue.Decider.
+func (*counted) Undecide([]dedup.DeadLetter, []requeue.Decision) {}
+
 type counted struct {
 	next  decider
 	asked atomic.Int64
@@ -284,6 +287,9 @@ type undecided struct{}
 func (undecided) Decide(context.Context, []dedup.DeadLetter) ([]requeue.Decision, error) {
 	return nil, errors.New("the store is away")
 }
+
+// Undecide implements requeue.Decider.
+func (undecided) Undecide([]dedup.DeadLetter, []requeue.Decision) {}
 
 func (b *movingBroker) sourceDeleted(t *testing.T) {
 	channel, other := b.admin(t), b.admin(t)

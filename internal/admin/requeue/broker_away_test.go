@@ -32,6 +32,49 @@ func TestAnAlarmThatPassesIsWaitedFor(t *testing.T) {
 	})
 }
 
+// A turncoat sends messages to "a" until an hour strikes, then to "b".
+type turncoat struct {
+	until     time.Time
+	undecided map[string]bool
+}
+
+func (t turncoat) Decide(_ context.Context, letters []dedup.DeadLetter) ([]requeue.Decision, error) {
+	target := "a"
+	if time.Now().After(t.until) {
+		target = "b"
+	}
+	return slices.Repeat([]requeue.Decision{{Target: target}}, len(letters)), nil
+}
+
+func (t turncoat) Undecide(letters []dedup.DeadLetter, decisions []requeue.Decision) {
+	for i, l := range letters {
+		if decisions[i].Target == "a" {
+			t.undecided[l.MessageID] = true
+		}
+	}
+}
+
+func TestWhatAnAlarmHeldUpIsDecidedOnAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(200, fault{at: 150, kind: "alarm", lasts: 4 * time.Minute})
+		tr.m.addQueue(&modelQueue{name: "b"})
+		tr.cfg.Rate, tr.cfg.Window = 50, 64
+		decides := turncoat{until: time.Now().Add(time.Minute), undecided: map[string]bool{}}
+		tr.decider = decides
+		if result := tr.mustStop(t, requeue.StopLimit); result.Moved != 200 {
+			t.Errorf("%+v", result)
+		}
+		if len(decides.undecided) == 0 {
+			t.Fatal("no decision was taken back")
+		}
+		for _, id := range tr.m.queues["a"].ids() {
+			if decides.undecided[id] {
+				t.Errorf("%s went where it was to go before the alarm", id)
+			}
+		}
+	})
+}
+
 func TestAnAlarmThatLastsStopsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(100, fault{at: 80, kind: "alarm", lasts: time.Hour})

@@ -21,8 +21,17 @@ func newPacer(rate float64) pacer {
 	return pacer{every: time.Duration(min(float64(time.Second)/rate, float64(24*time.Hour)))}
 }
 
-// wait returns when it is time for the next turn, or with the error of its context.
+// wait returns when it is time for the next turn, and takes it, or with the error of its context.
 func (p *pacer) wait(ctx context.Context) error {
+	if err := p.due(ctx); err != nil {
+		return err
+	}
+	p.next = p.next.Add(p.every)
+	return nil
+}
+
+// due returns when it is time for the next turn, which stays to be taken, or with the error of its context.
+func (p *pacer) due(ctx context.Context) error {
 	if p.every == 0 {
 		return ctx.Err()
 	}
@@ -34,7 +43,6 @@ func (p *pacer) wait(ctx context.Context) error {
 		p.next = earliest
 	}
 	pause := p.next.Sub(now)
-	p.next = p.next.Add(p.every)
 	if pause <= 0 {
 		return ctx.Err()
 	}

@@ -53,10 +53,14 @@ type Sink interface {
 	io.Closer
 }
 
-// A Decider says what becomes of messages before any of them is published. It may clear their markers, which must happen first;
-// not those of messages with MaxRequeues requeues, which it is asked about like all others and which are not sent. An error stops the run, and the messages stay where they are.
+// A Decider says what becomes of messages before any of them is published.
 type Decider interface {
+	// Decide may clear the markers of messages, which must happen first; not those of messages with MaxRequeues requeues, which it is
+	// asked about like all others and which are not sent. An error stops the run, and the messages stay where they are.
 	Decide(ctx context.Context, letters []dedup.DeadLetter) ([]Decision, error)
+	// Undecide takes back decisions to send messages that could not be sent for a while, as when the broker reads nothing. It is asked
+	// about them again.
+	Undecide(letters []dedup.DeadLetter, decisions []Decision)
 }
 
 // A Decision is what becomes of one message.

@@ -77,6 +77,9 @@ func (f deciderFunc) Decide(ctx context.Context, letters []dedup.DeadLetter) ([]
 	return f(ctx, letters)
 }
 
+// Undecide implements requeue.Decider.
+func (deciderFunc) Undecide([]dedup.DeadLetter, []requeue.Decision) {}
+
 func TestATargetThatIsNotThereIsFoundOutByFewMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(1000)

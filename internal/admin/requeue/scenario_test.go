@@ -180,6 +180,9 @@ func (decider) Decide(_ context.Context, letters []dedup.DeadLetter) ([]requeue.
 	return decisions, nil
 }
 
+// Undecide implements requeue.Decider.
+func (decider) Undecide([]dedup.DeadLetter, []requeue.Decision) {}
+
 // An ending is how a scenario ended.
 type ending struct {
 	scenario

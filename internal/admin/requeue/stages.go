@@ -99,23 +99,69 @@ func (p *pass) judge(ctx context.Context) {
 			return
 		}
 		batch, last := p.screen(batch)
+		if !p.passOn(ctx, batch) || last {
+			return
+		}
+	}
+}
+
+// freshFor is how long a decision stands that could not be acted on: a marker may end, or be done, while a broker reads nothing.
+const freshFor = 10 * time.Second
+
+// passOn has a batch decided when its turn has come, and hands it on. What waits for so long that its decision is not fresh any more is
+// decided on again. It is false when no more are to be handed on.
+func (p *pass) passOn(ctx context.Context, batch []item) bool {
+	for len(batch) > 0 {
+		if p.pacer.due(ctx) != nil {
+			return false
+		}
 		if err := p.ask(ctx, batch); err != nil {
 			p.halts <- halt{stop: StopDecide, err: err}
-			return
+			return false
 		}
-		for _, it := range batch {
-			if it.outcome == "" && p.pacer.wait(ctx) != nil {
-				return
+		var ok bool
+		if batch, ok = p.handOver(ctx, batch); !ok {
+			return false
+		}
+		p.undecide(batch)
+	}
+	return true
+}
+
+// handOver hands a batch to move in order, and returns what is left of it once its decisions are not fresh any more and the broker reads.
+func (p *pass) handOver(ctx context.Context, batch []item) (stale []item, ok bool) {
+	fresh := time.NewTimer(freshFor)
+	defer fresh.Stop()
+	for i, it := range batch {
+		if it.outcome == "" && p.pacer.wait(ctx) != nil {
+			return nil, false
+		}
+		select {
+		case p.judged <- it:
+		case <-fresh.C:
+			for p.sink.Blocked() != "" && ctx.Err() == nil {
+				sleep(ctx, watchEvery)
 			}
-			select {
-			case p.judged <- it:
-			case <-ctx.Done():
-				return
-			}
+			return batch[i:], ctx.Err() == nil
+		case <-ctx.Done():
+			return nil, false
 		}
-		if last {
-			return
+	}
+	return nil, true
+}
+
+// undecide takes back the decisions to send what was not sent.
+func (p *pass) undecide(batch []item) {
+	var letters []dedup.DeadLetter
+	var decisions []Decision
+	for i := range batch {
+		if it := &batch[i]; it.outcome == "" {
+			letters, decisions = append(letters, it.letter), append(decisions, it.decision)
+			it.decision, it.message = Decision{}, dedup.Message{}
 		}
+	}
+	if len(letters) > 0 {
+		p.decide.Undecide(letters, decisions)
 	}
 }
 

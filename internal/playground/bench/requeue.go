@@ -214,6 +214,9 @@ func (s sendTo) Decide(_ context.Context, letters []dedup.DeadLetter) ([]requeue
 	return decisions, nil
 }
 
+// Undecide implements requeue.Decider.
+func (sendTo) Undecide([]dedup.DeadLetter, []requeue.Decision) {}
+
 // shovel moves by a dynamic shovel with the settings of "move messages" in the management page, connections inside the broker among
 // them, and waits until it has ended by itself.
 func (r *requeueRace) shovel(ctx context.Context, _ int) error {

@@ -100,6 +100,9 @@ func (home) Decide(_ context.Context, letters []dedup.DeadLetter) ([]requeue.Dec
 	return decisions, nil
 }
 
+// Undecide implements requeue.Decider.
+func (home) Undecide([]dedup.DeadLetter, []requeue.Decision) {}
+
 // A fuse kills the process.
 type fuse struct {
 	point string
