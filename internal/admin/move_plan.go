@@ -345,7 +345,10 @@ func (pl *planning) list() {
 		default:
 			choice, _ = choiceOf(letter.Prediction, p.Choices, p.ClearsDone)
 		}
-		if choice != LeaveOut && target != "" {
+		switch {
+		case choice == LeaveOut && len(p.Request.Refs) > 0:
+			p.Stays = append(p.Stays, letter.Ref)
+		case choice != LeaveOut && target != "":
 			p.Targets[target]++
 		}
 		if len(p.Letters) == MaxMovePlanned {
