@@ -79,10 +79,14 @@ func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
 	if j.snapshot().Moved == 0 {
 		return ending{}, false // nothing to watch: the rest says why
 	}
+	patience := d.fresh(j.line).patience(d.deps.Watch)
+	j.mu.Lock()
+	j.job.WatchedUntil = d.deps.Now().Add(patience)
+	j.mu.Unlock()
 	if err := j.become(ctx, JobWatching, ""); err != nil {
 		return ending{JobStopped, journalFailed}, true
 	}
-	verdict, ok := d.watch(ctx, j)
+	verdict, ok := d.watch(ctx, j, patience)
 	if !ok {
 		return j.interrupted(), true
 	}

@@ -122,6 +122,28 @@ func insertJob(ctx context.Context, tx *sql.Tx, job admin.Job, token string) err
 
 // SaveJob keeps how far a job came, and its end when it has ended, with what became of messages since; both or neither.
 func (j *Jobs) SaveJob(ctx context.Context, job admin.Job, items []admin.JobItem) error {
+	return j.save(ctx, job, func(tx *sql.Tx) error { return insertItems(ctx, tx, job.ID, items) })
+}
+
+// SaveAftermath keeps a job that has ended with what became of its messages, by their numbers; both or neither.
+func (j *Jobs) SaveAftermath(ctx context.Context, job admin.Job, became map[int64]string) error {
+	return j.save(ctx, job, func(tx *sql.Tx) error {
+		update, err := tx.PrepareContext(ctx, "UPDATE job_items SET became = ? WHERE job = ? AND seq = ?")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = update.Close() }()
+		for seq, word := range became {
+			if _, err := update.ExecContext(ctx, word, job.ID, seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// save keeps a job together with its messages.
+func (j *Jobs) save(ctx context.Context, job admin.Job, messages func(*sql.Tx) error) error {
 	body, err := encodeJob(job)
 	if err != nil {
 		return fmt.Errorf("keep job: %w", err)
@@ -139,7 +161,7 @@ func (j *Jobs) SaveJob(ctx context.Context, job admin.Job, items []admin.JobItem
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
 		return fmt.Errorf("keep job: %d rows: %w", n, errors.Join(err, errNoJob))
 	}
-	if err := insertItems(ctx, tx, job.ID, items); err != nil {
+	if err := messages(tx); err != nil {
 		return fmt.Errorf("keep messages of a job: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -208,7 +230,7 @@ func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) 
 			return nil, err
 		}
 		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
-		s.Started, s.Ended, s.Limit, s.Extent, s.Counts = job.Started, job.Ended, job.Limit, job.Extent, job.Counts
+		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath
 		list = append(list, s)
 	}
 	if err := rows.Err(); err != nil {
@@ -268,13 +290,18 @@ func (j *Jobs) JobItems(ctx context.Context, job string, after int64, limit int)
 	return j.items(ctx, "WHERE job = ? AND seq > ? ORDER BY seq LIMIT ?", job, after, limit)
 }
 
+// JobItemsThat returns likewise those of which one thing became.
+func (j *Jobs) JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]admin.JobItem, error) {
+	return j.items(ctx, "WHERE job = ? AND became = ? AND seq > ? ORDER BY seq LIMIT ?", job, became, after, limit)
+}
+
 // ItemsOf returns what jobs did to messages with an id, newest first.
 func (j *Jobs) ItemsOf(ctx context.Context, id string, limit int) ([]admin.JobItem, error) {
 	return j.items(ctx, "WHERE message_id = ? AND length(message_id) > 0 ORDER BY at DESC, seq DESC LIMIT ?", []byte(id), limit)
 }
 
 func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.JobItem, error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text FROM job_items "+where, args...)
+	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text, became FROM job_items "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read messages of jobs: %w", err)
 	}
@@ -284,7 +311,7 @@ func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.Jo
 		var it admin.JobItem
 		var at int64
 		var id, target, text []byte
-		if err := rows.Scan(&it.Job, &it.Seq, &at, &it.Ref, &id, &target, &it.Class, &it.Outcome, &text); err != nil {
+		if err := rows.Scan(&it.Job, &it.Seq, &at, &it.Ref, &id, &target, &it.Class, &it.Outcome, &text, &it.Became); err != nil {
 			return nil, fmt.Errorf("read messages of jobs: %w", err)
 		}
 		it.At, it.ID, it.Target, it.Text = time.UnixMilli(at).UTC(), string(id), string(target), string(text)
