@@ -105,6 +105,7 @@ type DeadLetters struct {
 	scans     *scanShelf
 	edits     *editShelf
 	fragile   *fragileQueues
+	plans     jobPlans
 	// looks bounds the looks that are under way at once.
 	looks turnstile
 	// queues keeps looks and jobs at one queue apart.

@@ -39,6 +39,8 @@ type jobJournal interface {
 	SaveAftermath(ctx context.Context, j Job, became map[int64]string) error
 	// Job returns a job with its plan, and whether there is one.
 	Job(ctx context.Context, id string) (Job, bool, error)
+	// JobAlone returns a job with the ID of its plan alone, and whether there is one.
+	JobAlone(ctx context.Context, id string) (Job, bool, error)
 	// Jobs returns summaries, newest first.
 	Jobs(ctx context.Context, limit int) ([]JobSummary, error)
 	// JobByToken returns the plan that this person started with the token, or "".

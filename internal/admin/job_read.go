@@ -26,11 +26,14 @@ func (d *DeadLetters) Job(ctx context.Context, who Caller, id string) (Job, erro
 
 // read returns a job: of one that this process carries out as it stands, else as the journal has it.
 func (d *DeadLetters) read(ctx context.Context, id string) (Job, error) {
-	known := d.known(id)
-	job, ok, err := d.deps.Journal.Job(ctx, id)
-	switch {
-	case known != nil && known.snapshot().ID != "":
+	if known := d.known(id); known != nil {
 		return known.snapshot(), nil
+	}
+	job, ok, err := d.deps.Journal.JobAlone(ctx, id)
+	if err == nil && ok {
+		job.Plan, err = d.plans.of(ctx, d.deps.Journal, job.Plan.ID)
+	}
+	switch {
 	case err != nil:
 		return Job{}, unkept("The job cannot be read", err)
 	case !ok:

@@ -211,6 +211,21 @@ func (j *Jobs) Job(ctx context.Context, id string) (admin.Job, bool, error) {
 	return job, err == nil, err
 }
 
+// JobAlone returns a job with the ID of its plan alone, and whether there is one. What it costs does not grow with the plan.
+func (j *Jobs) JobAlone(ctx context.Context, id string) (admin.Job, bool, error) {
+	var plan, body string
+	err := j.read.QueryRowContext(ctx, "SELECT plan, body FROM jobs WHERE id = ?", id).Scan(&plan, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return admin.Job{}, false, nil
+	}
+	if err != nil {
+		return admin.Job{}, false, fmt.Errorf("read job: %w", err)
+	}
+	job, err := decodeJob(body)
+	job.Plan.ID = plan
+	return job, err == nil, err
+}
+
 // Jobs returns summaries, newest first.
 func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
 	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
