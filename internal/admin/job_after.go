@@ -122,7 +122,7 @@ func (d *DeadLetters) aftermath(ctx context.Context, j *liveJob) (*Aftermath, ma
 	after := &Aftermath{
 		At: d.deps.Now(), Results: map[Class]map[string]int{}, BackBy: b.by, RateBefore: j.job.RateBefore, RateAfter: d.rateNow(j.plan.Request.Pipeline),
 	}
-	if b.by == backByLook {
+	if b.by == BackByLook {
 		n := int64(b.n)
 		after.Back = &n
 	}

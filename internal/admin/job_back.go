@@ -9,9 +9,11 @@ import (
 // maxBackPeek is up to how many messages a dead-letter queue is looked at for those that came back.
 const maxBackPeek = 500
 
-// How it was found out what came back to the dead-letter queue.
+// BackByLook says that what came back to a dead-letter queue was seen in it, message by message.
+const BackByLook = "a look at the dead-letter queue"
+
+// How else it was found out what came back.
 const (
-	backByLook  = "a look at the dead-letter queue"
 	backByDepth = "the depth of the dead-letter queue, which does not tell whose messages arrived"
 	backUnseen  = "nothing: the dead-letter queue could not be read"
 )
@@ -90,7 +92,7 @@ func (d *DeadLetters) cameBack(ctx context.Context, j *liveJob) back {
 		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
 		return b
 	}
-	b.n, b.by = 0, backByLook
+	b.n, b.by = 0, BackByLook
 	arrived = max(0, int64(len(peek.Messages))-(job.Limit-job.Moved))
 	for _, m := range peek.Messages {
 		if ranAs(m.Headers) == j.job.ID {

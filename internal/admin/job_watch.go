@@ -54,7 +54,7 @@ func (d *DeadLetters) judgeFirst(ctx context.Context, j *liveJob, b back) Canary
 			v.count(j.line.told(*marker))
 		}
 	}
-	if b.by == backByLook {
+	if b.by == BackByLook {
 		v.Unknown -= min(v.Unknown, unplaced)
 	}
 	j.mu.Lock()
@@ -88,7 +88,7 @@ func (v CanaryVerdict) verdict(err error) (bool, string) {
 			said = append(said, fmt.Sprintf("%d %s", n, text))
 		}
 	}
-	if v.BackBy == backByLook {
+	if v.BackBy == BackByLook {
 		add(v.Back, "came back to the dead-letter queue")
 	}
 	add(v.Done, "done")
@@ -96,7 +96,7 @@ func (v CanaryVerdict) verdict(err error) (bool, string) {
 	add(v.Processing, "not done: the marker says that the work is under way or stuck")
 	add(v.None, "without a new marker: not consumed, or failed without a trace")
 	add(v.Skipped, "whose work was done before, so that they tell nothing")
-	if v.BackBy != backByLook {
+	if v.BackBy != BackByLook {
 		add(v.Back, "messages came into the dead-letter queue meanwhile, whose is not known")
 	}
 	add(v.Unknown, "without a marker that tells")
@@ -106,7 +106,7 @@ func (v CanaryVerdict) verdict(err error) (bool, string) {
 		return false, text + "; the store did not answer: " + words(err)
 	case v.Failed > 0, v.Processing > 0, v.None > 0, v.Done+v.Unknown == 0:
 		return false, text
-	case v.Back > 0 && (v.Unknown > 0 || v.BackBy == backByLook):
+	case v.Back > 0 && (v.Unknown > 0 || v.BackBy == BackByLook):
 		return false, text
 	case v.Unknown > 0 && v.BackBy == backUnseen:
 		return false, text + "; and what came back could not be seen"

@@ -137,6 +137,7 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 			j.Cleared++
 		}
 		j.Moved++
+		j.gone = append(j.gone, l)
 		m.queues[source] = slices.DeleteFunc(m.queues[source], func(x admin.Letter) bool { return x.Ref == l.Ref })
 		if target != "" {
 			l.Queue.Name = target
@@ -169,7 +170,9 @@ func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
 	j.Arrived = &arrived
 	if j.Plan.Request.Do == admin.Requeue {
 		j.Aftermath = &admin.Aftermath{At: m.now(), Results: map[admin.Class]map[string]int{}, RateBefore: &before, RateAfter: &after}
-		for _, i := range j.items {
+		again := m.dieAgain(j)
+		for n := range j.items {
+			i := &j.items[n]
 			if i.Outcome != "moved" {
 				continue
 			}
@@ -180,6 +183,10 @@ func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
 			if i.Class == admin.ClassLastAttempt {
 				result = "failed"
 			}
+			if again[i.Ref] {
+				result = "back"
+			}
+			i.Became = result
 			j.Aftermath.Results[i.Class][result]++
 			j.Aftermath.Asked++
 		}
@@ -223,7 +230,7 @@ func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.J
 	for _, j := range slices.Backward(m.jobs) {
 		if len(list) < limit {
 			list = append(list, admin.JobSummary{
-				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts,
+				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath,
 			})
 		}
 	}
