@@ -85,17 +85,17 @@ type Counts struct {
 // A JobItem is one message of a job.
 type JobItem struct {
 	// Job is set by ItemsOf alone.
-	Job     string
-	Seq     int64
-	At      time.Time
-	Ref     string
-	ID      string
-	Target  string
+	Job    string
+	Seq    int64
+	At     time.Time
+	Ref    string
+	ID     string
+	Target string
+	// Became says what became of it after it was moved, a word of Fates; empty until it is known, and where it never will be.
+	Became  string
 	Class   Class
 	Outcome string // moved, left, bounced, guarded, returned, rejected, unknown
 	Text    string
-	// Became says what became of it after it was moved, a word of Fates; empty until it is known, and where it never will be.
-	Became string
 }
 
 // A CanaryVerdict says whether the first messages went well.

@@ -86,7 +86,7 @@ func (j *liveJob) stillWanted() map[string]int {
 		return nil
 	}
 	wanted := multiset(j.plan.Request.Refs)
-	for _, ref := range j.plan.Stays {
+	for _, ref := range j.plan.LeftOut {
 		wanted[ref]--
 	}
 	j.mu.Lock()

@@ -53,10 +53,10 @@ type jobJournal interface {
 }
 
 type jobItemJournal interface {
+	// JobItemsThat returns like JobItems, and only those of which one thing became.
+	JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]JobItem, error)
 	// JobItems returns what became of messages of a job with numbers above after, in order.
 	JobItems(ctx context.Context, job string, after int64, limit int) ([]JobItem, error)
-	// JobItemsThat returns likewise those of which one thing became.
-	JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]JobItem, error)
 	// ItemsOf returns what jobs did to messages with an id, newest first.
 	ItemsOf(ctx context.Context, id string, limit int) ([]JobItem, error)
 }

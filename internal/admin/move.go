@@ -85,9 +85,9 @@ type MovePlan struct {
 	Classes Tally
 	// Choices is what will be done with each class.
 	Choices map[Class]Choice
-	// Stays are the references of the messages that were selected one by one and are left out all the same, by their class; each as often as
-	// there are messages. The job does not send them, whatever becomes of their markers meanwhile.
-	Stays []string
+	// LeftOut are the references of the messages that were selected one by one and are left out all the same, by their class; each as often
+	// as there are messages. The job does not send them, whatever becomes of their markers meanwhile.
+	LeftOut []string
 	// Letters are the selected messages that were looked at, without bodies, at most MaxMovePlanned.
 	Letters []PlannedLetter
 	// Guards are what speaks against it. One that is Blocking refuses it.

@@ -227,6 +227,7 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 		}
 	}
 	pl.list()
+	pl.freezeLeft()
 	pl.plan.Needs = pl.needs()
 	if !who.Can(auth.Admin) && pl.plan.Request.Filter != "" {
 		pl.plan.Most = int64(pl.letters.deps.Config.OperatorLimit)
@@ -318,6 +319,21 @@ func (pl *planning) freezeRefs() {
 	}
 }
 
+// freezeLeft keeps which of the messages that were selected one by one are left out by their class: the plan counts them as left, so the
+// job must not move them when their markers have changed, nor, of copies that have one id, another one than was to go.
+func (pl *planning) freezeLeft() {
+	p := &pl.plan
+	if len(p.Request.Refs) == 0 || p.Request.Do != Requeue {
+		return
+	}
+	for i := range pl.selected {
+		letter := &pl.selected[i]
+		if choice, _ := choiceOf(letter.Prediction, p.Choices, p.ClearsDone); choice == LeaveOut {
+			p.LeftOut = append(p.LeftOut, letter.Ref)
+		}
+	}
+}
+
 // multiset counts references: two copies of one message have one.
 func multiset(refs []string) map[string]int {
 	m := make(map[string]int, len(refs))
@@ -345,10 +361,7 @@ func (pl *planning) list() {
 		default:
 			choice, _ = choiceOf(letter.Prediction, p.Choices, p.ClearsDone)
 		}
-		switch {
-		case choice == LeaveOut && len(p.Request.Refs) > 0:
-			p.Stays = append(p.Stays, letter.Ref)
-		case choice != LeaveOut && target != "":
+		if choice != LeaveOut && target != "" {
 			p.Targets[target]++
 		}
 		if len(p.Letters) == MaxMovePlanned {
