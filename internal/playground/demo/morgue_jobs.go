@@ -104,7 +104,7 @@ func (m *Morgue) advance(j *movingJob) bool {
 	for ; j.credit >= 1 && len(j.rest) > 0 && j.State != admin.JobWatching; j.credit-- {
 		m.moveOne(j, now)
 		if j.State == admin.JobCanary && (j.Moved >= int64(j.Plan.Request.Canary)) {
-			j.State, j.watched = admin.JobWatching, now
+			j.State, j.watched, j.WatchedUntil = admin.JobWatching, now, now.Add(m.Watch)
 		}
 	}
 	if len(j.rest) == 0 && j.State != admin.JobWatching {
