@@ -245,8 +245,8 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		v.Tier = dedup.Normal.String()
 	}
 	back := "Dead again"
-	if c.BackBy != admin.BackByLook {
-		back = "Came into the dead-letter queue, whose is not known"
+	if c.BackBy != admin.BackByLook && c.Back > 0 {
+		back = "Dead letters meanwhile, whose is not known"
 	}
 	for _, f := range []struct {
 		label  string

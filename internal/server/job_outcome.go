@@ -208,7 +208,7 @@ func canaryLeft(j admin.Job, now time.Time) string {
 		return ""
 	}
 	if left < time.Second {
-		return "the verdict is due"
+		return "The verdict is due."
 	}
-	return "watched for " + templates.Span(left) + " more at most"
+	return "Watched for " + templates.Span(left) + " more, unless one fails before."
 }

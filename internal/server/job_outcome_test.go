@@ -105,7 +105,7 @@ func TestACanaryThatIsWatchedSaysForHowLongAndInGoodGrammar(t *testing.T) {
 		"The first 5 messages go ahead, and the rest waits for the verdict.":                     job(5, admin.JobCanary),
 	} {
 		v := canaryView(j, now)
-		left := "watched for 24 s more at most"
+		left := "Watched for 24 s more, unless one fails before."
 		if j.State != admin.JobWatching {
 			left = ""
 		}
@@ -114,8 +114,7 @@ func TestACanaryThatIsWatchedSaysForHowLongAndInGoodGrammar(t *testing.T) {
 		}
 	}
 	late := job(5, admin.JobWatching)
-	if v := canaryView(late, now.Add(time.Minute)); v.Left != "the verdict is due" {
+	if v := canaryView(late, now.Add(time.Minute)); v.Left != "The verdict is due." {
 		t.Errorf("%q", v.Left)
 	}
 }
-

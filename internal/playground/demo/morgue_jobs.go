@@ -154,10 +154,10 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 // judge says whether the first messages went well; the caller holds mu.
 func (m *Morgue) judge(j *movingJob, now time.Time) {
 	n := int(j.Moved)
-	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, Good: true, Text: fmt.Sprintf("all %d were done within the time, and none came back", n)}
+	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, BackBy: admin.BackByLook, Good: true, Text: fmt.Sprintf("of %d: %d done; none came back", n, n)}
 	j.State = admin.JobRunning
 	if m.BadCanary {
-		j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
+		j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, BackBy: admin.BackByLook, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
 		m.end(j, admin.JobStopped, "the canary failed: "+j.Canary.Text)
 	}
 }
@@ -165,7 +165,7 @@ func (m *Morgue) judge(j *movingJob, now time.Time) {
 // end brings a job to an end; the caller holds mu.
 func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
 	j.State, j.Why, j.Ended, j.Rate = state, why, m.now(), 0
-	arrived := int64(3)
+	arrived := int64(3 + min(m.DeadAgain, len(j.gone)))
 	before, after := 0.1718, 0.0123
 	j.Arrived = &arrived
 	if j.Plan.Request.Do == admin.Requeue {
