@@ -19,7 +19,7 @@ const (
 
 // Fates returns the words for what can have become of a message that a job moved, in the order in which pages show them.
 func Fates() []string {
-	return []string{becameDone, becameFailed, becameProcessing, becameNone, becameBack, becameUnknown}
+	return []string{becameDone, becameBack, becameFailed, becameProcessing, becameNone, becameUnknown}
 }
 
 // Total counts the messages of every class of which one thing became, a word of Fates. Of no aftermath it is 0.

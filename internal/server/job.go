@@ -259,7 +259,9 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		}
 		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
 	}
-	v.BackBy = templates.Sentence(endSentence(capital(c.BackBy)))
+	if c.BackBy != "" {
+		v.BackBy = templates.Sentence(endSentence("What came back was told by " + c.BackBy))
+	}
 	v.Facts = append(v.Facts, templates.Fact{Label: "Judged", Value: moment(c.At, now).Text})
 	return v
 }
@@ -270,7 +272,7 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 		return nil
 	}
 	v := &templates.AfterView{At: moment(a.At, now), Asked: templates.Number(float64(a.Asked)) + " of " + messages(j.Moved) + " looked up by their ids",
-		Heads: []string{"Done", "Failed", "Processing", "No marker", "Dead again", "Unknown"}}
+		Heads: []string{"Done", "Dead again", "Failed", "Processing", "No marker", "Unknown"}}
 	for _, class := range admin.Classes() {
 		counts := a.Results[class]
 		if len(counts) == 0 {
