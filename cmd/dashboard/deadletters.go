@@ -40,7 +40,9 @@ func (a *App) deadLetters(
 	return letters, nil
 }
 
-// movingBrokers opens the acting side of every broker, with credentials of its own.
+// movingBrokers opens the acting side of every broker, with credentials of its own. It also reads single queues for pages and jobs, by
+// a client that the collector does not have: the readings of one client take turns, and nobody who looks at a queue is to wait until
+// every queue of a large broker has been listed.
 func (a *App) movingBrokers(configured []broker.Config) ([]admin.MovingBroker, error) {
 	var brokers []admin.MovingBroker
 	for _, c := range configured {

@@ -48,7 +48,7 @@ func NewBaselines(deps BaselinesDeps) *Baselines {
 // Acknowledge makes the dead letters that somebody saw the baseline of a pipeline. What arrived since is not acknowledged, and what
 // has gone since is not either: of seen and the depth now the lower number holds.
 func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string, seen int64, reason string) (dedup.Baseline, error) {
-	a := action{name: "acknowledge_dead_letters", target: printable(pipeline, maxTarget), needs: auth.Operator}
+	a := action{name: actAcknowledge, target: printable(pipeline, maxTarget), needs: auth.Operator}
 	p, reason, err := b.admit(ctx, who, &a, pipeline, reason)
 	if err != nil {
 		return dedup.Baseline{}, err
@@ -83,7 +83,7 @@ func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string
 
 // Forget removes the baseline of a pipeline: every dead letter counts as new again.
 func (b *Baselines) Forget(ctx context.Context, who Caller, pipeline, reason string) error {
-	a := action{name: "forget_acknowledged_dead_letters", target: printable(pipeline, maxTarget), needs: auth.Operator}
+	a := action{name: actForget, target: printable(pipeline, maxTarget), needs: auth.Operator}
 	p, _, err := b.admit(ctx, who, &a, pipeline, reason)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (c DeadLettersConfig) Validate() error {
 	if c.OperatorLimit < 0 || c.OperatorLimit > MaxScan {
 		return fmt.Errorf("operator_limit is %d; write the most messages that an operator may requeue at once, up to %d", c.OperatorLimit, MaxScan)
 	}
-	if i := slices.IndexFunc(c.Mask, func(w string) bool { return folded(w) == "" }); i >= 0 {
+	if i := slices.IndexFunc(c.Mask, func(w string) bool { return !isMaskWord(w) }); i >= 0 {
 		return fmt.Errorf("mask[%d]: %q has no letter or digit; write a word of the names whose values are hidden", i, c.Mask[i])
 	}
 	return nil

@@ -1,8 +1,6 @@
 package admin_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -82,33 +80,6 @@ func TestReadOnlyRefusesWhateverTouchesAQueue(t *testing.T) {
 	must(t, err)
 	if !strings.Contains(view.WhyNoScan, "read-only") || !strings.Contains(view.WhyNoMove, "read-only") {
 		t.Errorf("%+v", view)
-	}
-}
-
-// silentAudit takes nothing.
-type silentAudit struct{}
-
-func (silentAudit) Record(context.Context, admin.Entry) error { return errors.New("disk full") }
-
-func TestWithoutAnAuditNothingIsLookedAtOrMoved(t *testing.T) {
-	looked := false
-	w := newWard(t)
-	w.die(numbered("audit", 3)...)
-	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
-	deps := w.deps
-	deps.Gate = admin.NewGate(silentAudit{}, w.db, deps.Log)
-	deaf := admin.NewDeadLetters(deps)
-	t.Cleanup(func() { must(t, deaf.Close(context.Background())) })
-	w.each = func(context.Context) { looked = true }
-	if _, err := deaf.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 1}); dedup.KindOf(err) != dedup.Unavailable {
-		t.Errorf("a look: %v", err)
-	}
-	if _, err := deaf.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm}); dedup.KindOf(err) != dedup.Unavailable {
-		t.Errorf("a start: %v", err)
-	}
-	if looked || len(w.holds(deadQueue.Name)) != 3 {
-		t.Error("messages were taken")
 	}
 }
 
@@ -267,86 +238,6 @@ func TestAMoveGoesByTheDepthOfThisMomentAndNotByThatOfSomeSecondsAgo(t *testing.
 	}
 }
 
-func TestAStoreThatIsDownPausesTheJobAndLeavesItsMessages(t *testing.T) {
-	w := newWard(t)
-	w.die(numbered("down", 100)...)
-	id := w.begin(t, admin.MoveRequest{Whole: true})
-	w.until(t, id, in(admin.JobDone))
-	w.die(numbered("again", 100)...)
-	moved := 0
-	w.each = func(context.Context) {
-		if moved++; moved == 3 {
-			w.mu.Lock()
-			w.down = true
-			w.mu.Unlock()
-		}
-	}
-	id = w.begin(t, admin.MoveRequest{Whole: true})
-	job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped))
-	if job.State != admin.JobPaused || !strings.Contains(job.Why, "Store shop does not answer") || job.Moved != 12 {
-		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
-	}
-	w.mu.Lock()
-	w.down = false
-	w.mu.Unlock()
-	for err := w.ResumeJob(t.Context(), ada, id); err != nil; err = w.ResumeJob(t.Context(), ada, id) {
-		if dedup.KindOf(err) != dedup.Conflict {
-			t.Fatal(err)
-		}
-	}
-	job = w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
-	if job.State != admin.JobDone || job.Moved != 100 {
-		t.Errorf("%s %q %+v", job.State, job.Why, job.Counts)
-	}
-}
-
-func TestAJournalThatFailsStopsTheJobAndIsToldLater(t *testing.T) {
-	w := newWard(t)
-	w.die(numbered("disk", 100)...)
-	batches := 0
-	w.each = func(context.Context) {
-		w.clock.advance(time.Second)
-		if batches++; batches == 5 {
-			w.broken.set(true)
-		}
-	}
-	id := w.begin(t, admin.MoveRequest{Whole: true})
-	job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
-	if job.State != admin.JobStopped || !strings.Contains(job.Why, "journal") || job.Moved >= 100 {
-		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
-	}
-	if got := len(w.holds("orders")) + len(w.holds(deadQueue.Name)); got != 100 {
-		t.Errorf("%d messages are left", got)
-	}
-	w.broken.set(false)
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- w.Run(ctx) }()
-	for kept := (admin.Job{}); kept.State != admin.JobStopped; {
-		var err error
-		if kept, _, err = w.db.Jobs().Job(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cancel()
-	must(t, <-ran)
-}
-
-func TestACanaryThatCannotBeJudgedPausesTheJob(t *testing.T) {
-	w := newWard(t)
-	w.die(numbered("quiet", 20)...)
-	id := w.begin(t, admin.MoveRequest{Whole: true, Canary: 3})
-	job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped))
-	if job.State != admin.JobPaused || job.Moved != 3 || job.Canary == nil || job.Canary.Good || job.Canary.None != 3 {
-		t.Fatalf("%s %q %+v, %+v", job.State, job.Why, job.Counts, job.Canary)
-	}
-	must(t, w.CancelJob(t.Context(), operator, id))
-	job = w.until(t, id, in(admin.JobCancelled))
-	if got := len(w.holds("orders")) + len(w.holds(deadQueue.Name)); got != 20 || len(w.holds("orders")) != 3 {
-		t.Errorf("%d messages are left", got)
-	}
-}
-
 func TestWhatMustBeTypedIsAskedForAndChecked(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("typed", 3)...)
@@ -410,41 +301,4 @@ func TestNeitherJournalNorAuditHoldsABody(t *testing.T) {
 	if found := grepFolder(t, w.dir, "BODY-CANARY", "HEADER-CANARY", "EDIT-CANARY"); found != "" {
 		t.Errorf("%s is on disk", found)
 	}
-}
-
-// TestAJobWaitsUntilItsQueueIsSeenAfterARestart: discovery needs some rounds, and a queue that is not seen yet is not gone.
-func TestAJobWaitsUntilItsQueueIsSeenAfterARestart(t *testing.T) {
-	w := newWard(t)
-	w.die(numbered("seen", 40)...)
-	third := make(chan struct{})
-	batches := 0
-	w.each = func(ctx context.Context) {
-		if batches++; batches == 3 {
-			close(third)
-			<-ctx.Done()
-		}
-	}
-	id := w.begin(t, admin.MoveRequest{Whole: true})
-	<-third
-	must(t, w.Close(context.Background()))
-	seen := w.round.Snapshot()
-	unseen := *seen
-	unseen.Pipelines = slices.Clone(unseen.Pipelines)
-	unseen.Pipelines[0].DeadLetterQueues = nil
-	w.round.set(&unseen)
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- w.Run(ctx) }()
-	job := w.until(t, id, func(j admin.Job) bool { return j.Why != "" })
-	if job.State != admin.JobRunning || !strings.Contains(job.Why, "as soon as its queue has been seen") {
-		t.Errorf("%s %q", job.State, job.Why)
-	}
-	w.round.set(seen)
-	job = w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
-	if job.State != admin.JobDone || job.Moved != 40 || job.Resumed != 1 {
-		t.Errorf("%s %q %+v, resumed %d", job.State, job.Why, job.Counts, job.Resumed)
-	}
-	cancel()
-	must(t, <-ran)
 }

@@ -41,6 +41,9 @@ func LockedHeader(name string) bool { return dedup.OwnHeader(name) || dedup.Brok
 // edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
 func (pl *planning) edit(ctx context.Context) error {
 	old := pl.selected[0]
+	if !pl.plan.Request.Edit.Changes(old.Message) {
+		return invalid("The edit changes nothing: the message would be sent as it is")
+	}
 	masked := pl.letters.mask.mask(old)
 	m, notes, err := pl.plan.Request.Edit.apply(old.Message, masked)
 	if err != nil {
@@ -89,6 +92,9 @@ func (e Edit) apply(m dedup.Message, masked Letter) (dedup.Message, []Guard, err
 		return dedup.Message{}, nil, err
 	}
 	var notes []Guard
+	if doubt := e.Doubt(m); doubt != "" {
+		notes = append(notes, warn("%s", doubt))
+	}
 	if e.Body != nil {
 		m.Body = bytes.Clone(e.Body)
 		if m.ContentEncoding != "" {

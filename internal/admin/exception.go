@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -65,6 +66,10 @@ func (r exceptionRule) read(headers map[string]any) (kind, failure string) {
 	}
 	stack := word(r.stack)
 	kind, failure = word(r.kind), word(r.failure)
+	if cause, says := innermostCause(stack); cause != "" {
+		kind = cause
+		failure = cmp.Or(says, failure)
+	}
 	if kind == "" {
 		kind = kindIn(stack)
 	}
@@ -75,6 +80,26 @@ func (r exceptionRule) read(headers map[string]any) (kind, failure string) {
 		failure = firstLine(stack)
 	}
 	return cutText(kind, longestKind), cutText(firstLine(failure), longestFailure)
+}
+
+// className is the name of a class as stack traces of the JVM write it.
+var className = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:\.[\pL_$][\pL\pN_$]*)*$`)
+
+// innermostCause returns the class and the message of the last cause in a stack trace of the JVM: listeners wrap every failure in
+// the same exception of their framework, and only the innermost one tells failures apart. Causes of the exception itself begin their
+// line, those of suppressed ones are indented (https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/lang/Throwable.html#printStackTrace()).
+func innermostCause(stack string) (class, message string) {
+	const begin = "\nCaused by: "
+	i := strings.LastIndex(stack, begin)
+	if i < 0 {
+		return "", ""
+	}
+	line, _, _ := strings.Cut(stack[i+len(begin):], "\n")
+	class, message, _ = strings.Cut(firstLine(line), ": ")
+	if !className.MatchString(class) {
+		return "", ""
+	}
+	return class, message
 }
 
 // easyNetQ reads the body of a message of EasyNetQ's error queue, which holds the exception beside the message that failed

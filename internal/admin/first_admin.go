@@ -23,7 +23,7 @@ func (g *Gate) CreateFirstAdmin(ctx context.Context, who Caller, u auth.User) er
 		return &dedup.Error{Kind: dedup.Internal, Public: "Internal error", Err: fmt.Errorf("first admin %q without role or password", u.Name)}
 	}
 	return g.do(ctx, who, action{
-		name: "create_first_admin", target: u.Name, needs: auth.Admin,
+		name: actFirstAdmin, target: u.Name, needs: auth.Admin,
 		run: func(ctx context.Context) (string, error) {
 			return "role admin", g.users.CreateFirstAdmin(ctx, u)
 		},

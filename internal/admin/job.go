@@ -1,6 +1,10 @@
 package admin
 
-import "time"
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
 
 // A JobState is where a job stands.
 type JobState string
@@ -96,6 +100,8 @@ type JobItem struct {
 	Class   Class
 	Outcome string // moved, left, bounced, guarded, returned, rejected, unknown
 	Text    string
+	// Death is the newest death that the message had had when it was taken, without exchange and routing keys; nil for none.
+	Death *dedup.Death
 }
 
 // A CanaryVerdict says whether the first messages went well.

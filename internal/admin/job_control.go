@@ -11,7 +11,7 @@ import (
 
 // PauseJob lets a job stop after what is in hand, so that it can go on. Operators may.
 func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, "pause_job", id, auth.Operator, func(_ context.Context, job Job) error {
+	return d.control(ctx, who, actPause, id, auth.Operator, func(_ context.Context, job Job) error {
 		j := d.liveJob(id)
 		switch {
 		case j != nil && j.ask(pauseIt), job.State == JobPaused:
@@ -25,7 +25,7 @@ func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error
 
 // CancelJob ends a job after what is in hand: every message is at its target or where it was. Operators may.
 func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, "cancel_job", id, auth.Operator, func(ctx context.Context, _ Job) error {
+	return d.control(ctx, who, actCancel, id, auth.Operator, func(ctx context.Context, _ Job) error {
 		if j := d.liveJob(id); j != nil && j.ask(cancelIt) {
 			return nil
 		}
@@ -63,14 +63,14 @@ func (d *DeadLetters) unworked(ctx context.Context, id string) (Job, error) {
 
 // ResumeJob lets a paused job go on. Who may start its plan may.
 func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) error {
-	if err := d.allow(ctx, who, auth.Operator, "resume_job", id); err != nil {
+	if err := d.allow(ctx, who, auth.Operator, actResume, id); err != nil {
 		return err
 	}
 	job, err := d.read(ctx, id)
 	if err != nil {
 		return err
 	}
-	return d.control(ctx, who, "resume_job", id, job.Plan.Needs, func(ctx context.Context, _ Job) error {
+	return d.control(ctx, who, actResume, id, job.Plan.Needs, func(ctx context.Context, _ Job) error {
 		job, err := d.unworked(ctx, id)
 		switch {
 		case err != nil:
@@ -98,6 +98,7 @@ func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, 
 	if job.State.Final() {
 		return conflict("The job has ended: %s", job.State)
 	}
+	act.target = queueTarget(job.Plan.Broker, job.Plan.Source) + "/" + act.target // so that the audit of a queue has it
 	act.run = func(ctx context.Context) (string, error) {
 		return fmt.Sprintf("after %s", job.Counts.words()), do(ctx, job)
 	}

@@ -28,6 +28,8 @@ type fact struct {
 	unselected bool
 	// marker is what the store held when the message was sent; nil for none.
 	marker *dedup.Sighting
+	// death is the newest of the message; nil for none.
+	death  *dedup.Death
 	copies int
 }
 
@@ -226,7 +228,7 @@ const (
 func (d *decider) note(l Letter, marker *dedup.Sighting, unselected bool) {
 	f := d.facts[l.Ref]
 	if f.copies++; f.copies == 1 || f.unselected {
-		f.id, f.class, f.marker, f.unselected = l.ID, l.Prediction.Class, marker, unselected
+		f.id, f.class, f.marker, f.unselected, f.death = l.ID, l.Prediction.Class, marker, unselected, newestDeath(l)
 	}
 	d.facts[l.Ref] = f
 }

@@ -164,7 +164,7 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 		Moved: j.base.Moved + c.Moved, Left: c.Left, Bounced: c.Bounced, Guarded: c.Guarded,
 		Returned: c.Returned, Rejected: c.Rejected, Unknown: c.Unknown, Cleared: j.job.Cleared,
 	}
-	item := JobItem{At: s.At, Ref: s.Ref, ID: f.id, Target: s.Decision.Target, Class: f.class, Outcome: string(s.Outcome), Text: s.Text}
+	item := JobItem{At: s.At, Ref: s.Ref, ID: f.id, Target: s.Decision.Target, Class: f.class, Outcome: string(s.Outcome), Text: s.Text, Death: f.death}
 	if item.Text == "" && s.Outcome == requeue.Left {
 		item.Text = s.Decision.Why
 	}

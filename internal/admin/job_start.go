@@ -172,11 +172,7 @@ func (d *DeadLetters) claim(ctx context.Context, j *liveJob, token string) (stri
 
 // jobEntry turns an entry into that of a job.
 func jobEntry(e Entry, p MovePlan) Entry {
-	e.Action = string(p.Request.Do) + "_dead_letters"
-	if p.Request.Do == RestoreLetters {
-		e.Action = "restore_dead_letters"
-	}
-	e.Target, e.Hash = queueTarget(p.Broker, p.Source), moveHash(p)
+	e.Action, e.Target, e.Hash = MoveAction(p.Request.Do), queueTarget(p.Broker, p.Source), moveHash(p)
 	e.Detail = p.summary() + ", plan " + p.ID
 	return e
 }

@@ -2,11 +2,6 @@ package admin_test
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -100,7 +95,7 @@ func requeuesWhole(t *testing.T, m *morgue) {
 	}
 	of, err := s.ItemsOf(t.Context(), operator, "whole-7")
 	must(t, err)
-	if len(of) != 1 || of[0].Job != job.ID {
+	if len(of) != 1 || of[0].Job != job.ID || of[0].Death == nil || of[0].Death.Reason != dedup.DeathRejected || of[0].Death.Time.IsZero() {
 		t.Errorf("items of whole-7: %+v", of)
 	}
 	s.mu.Lock()
@@ -226,45 +221,6 @@ func startsOnce(t *testing.T, m *morgue) {
 		t.Errorf("the token started another plan: %v", err)
 	}
 	s.final(t, jobs[won])
-	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
-}
-
-func restarts(t *testing.T, m *morgue) {
-	s := m.newScene(t, "restarted", nil)
-	all := ids("restart", 300)
-	s.die(t, all...)
-	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 150}))
-	s.until(t, id, "moving", func(j admin.Job) bool { return j.Moved > 20 })
-	s.close(t)
-	s.open(t)
-	job := s.final(t, id)
-	if job.State != admin.JobDone || job.Moved != 300 || job.Resumed != 1 {
-		t.Fatalf("%s %q %+v, resumed %d", job.State, job.Why, job.Counts, job.Resumed)
-	}
-	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
-}
-
-func losesJournal(t *testing.T, m *morgue) {
-	s := m.newScene(t, "forgotten", nil)
-	all := ids("forget", 200)
-	s.die(t, all...)
-	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 100}))
-	s.until(t, id, "moving", func(j admin.Job) bool { return j.Moved > 20 })
-	s.close(t)
-	for _, f := range []string{"journal.db", "journal.db-wal", "journal.db-shm"} {
-		if err := os.Remove(filepath.Join(s.dir, f)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
-	s.open(t)
-	left := s.depth(t, s.dead.Name)
-	if _, err := s.Job(t.Context(), operator, id); dedup.KindOf(err) != dedup.NotFound {
-		t.Errorf("the job is known: %v", err)
-	}
-	job := s.final(t, s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})))
-	if job.Moved != left {
-		t.Errorf("%d were left, the new job moved %d", left, job.Moved)
-	}
 	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
 }
 
@@ -409,62 +365,6 @@ func movesQuorum(t *testing.T, m *morgue) {
 		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
 	}
 	conserved(t, all, s.drain(t, s.name), s.drain(t, s.dead.Name))
-}
-
-func losesConnections(t *testing.T, m *morgue) {
-	s := m.newScene(t, "cut", nil)
-	all := ids("cut", 300)
-	s.die(t, all...)
-	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 50}))
-	s.until(t, id, "moving", func(j admin.Job) bool { return j.Moved > 20 })
-	closed := 0
-	s.await(t, "the connections", func() bool {
-		var open []struct {
-			Name string `json:"name"`
-			User string `json:"user"`
-		}
-		must(t, m.rabbit.API(t.Context(), http.MethodGet, "/api/connections", nil, &open))
-		for _, c := range open {
-			if c.User == "mover" {
-				must(t, m.rabbit.API(t.Context(), http.MethodDelete, "/api/connections/"+url.PathEscape(c.Name), nil, nil))
-				closed++
-			}
-		}
-		return closed > 0
-	})
-	job := s.final(t, id)
-	if closed == 0 || job.State != admin.JobDone || job.Resumed == 0 {
-		t.Fatalf("%d closed: %s %q %+v, resumed %d", closed, job.State, job.Why, job.Counts, job.Resumed)
-	}
-	moved, left := s.drain(t, s.name), s.drain(t, s.dead.Name)
-	copies := 0
-	for _, id := range all {
-		if moved[id]+left[id] == 0 {
-			t.Errorf("%s is lost", id)
-		}
-		copies += moved[id] + left[id] - 1
-	}
-	if copies > 256*job.Resumed {
-		t.Errorf("%d copies after %d connections", copies, job.Resumed)
-	}
-	if len(left) != 0 {
-		t.Errorf("%d are left", len(left))
-	}
-}
-
-func restartsWatching(t *testing.T, m *morgue) {
-	s := m.newScene(t, "watched", nil)
-	all := ids("watch", 50)
-	s.die(t, all...)
-	s.consume(t, s.marks)
-	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Canary: 5, Rate: -1}))
-	s.until(t, id, "watching", func(j admin.Job) bool { return j.State == admin.JobWatching })
-	s.close(t)
-	s.open(t)
-	job := s.final(t, id)
-	if job.State != admin.JobDone || job.Moved != 50 || job.Canary == nil || job.Canary.Done != 5 {
-		t.Fatalf("%s %q %+v, canary %+v", job.State, job.Why, job.Counts, job.Canary)
-	}
 }
 
 func movesSelection(t *testing.T, m *morgue) {

@@ -26,8 +26,10 @@ type Letter struct {
 	Size int
 	Hash string
 	// Masked is true when values in Body are hidden. Hidden says why there is no Body at all; empty when there is, or it is empty.
-	Masked bool
-	Hidden string
+	// MaskedNames are words of the names of the members of Body whose values are hidden, each once, the first ones.
+	Masked      bool
+	Hidden      string
+	MaskedNames []string
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker     *dedup.Sighting
 	Prediction Prediction
@@ -47,7 +49,8 @@ const (
 	MaxScanBytes = 64 << 20
 )
 
-// ScanLife is how long a scan is kept, in memory alone. A newer scan of the same queue takes its place.
+// ScanLife is how long a scan is kept, in memory alone. A page shows the newest scan of a queue; a few older ones are kept for whoever
+// has their messages open.
 const ScanLife = 15 * time.Minute
 
 // A Scan is what the head of a dead-letter queue held at one moment.
@@ -68,6 +71,9 @@ type Scan struct {
 	// StoreFailed says why no marker could be looked up; empty when they could.
 	StoreFailed string
 	Classes     Tally
+	// NewerBy and NewerAt say who has looked at the queue since, and when; empty and zero for the newest scan.
+	NewerBy string
+	NewerAt time.Time
 }
 
 // A QueueView is a dead-letter queue as its page shows it.
@@ -85,6 +91,8 @@ type QueueView struct {
 	Scan *Scan
 	// Job is the job that is moving its messages now; empty when there is none.
 	Job string
+	// OperatorLimit is the most messages that an operator may requeue with one job.
+	OperatorLimit int
 }
 
 // A GroupKey says what letters are grouped by.
@@ -117,4 +125,13 @@ type Group struct {
 	First   time.Time
 	Last    time.Time
 	Classes Tally
+}
+
+// newestDeath is what is kept of the deaths of a letter once it is moved: the requeued message begins a history of its own.
+func newestDeath(l Letter) *dedup.Death {
+	if len(l.Deaths) == 0 {
+		return nil
+	}
+	d := l.Deaths[0]
+	return &dedup.Death{Queue: d.Queue, Reason: d.Reason, Count: d.Count, Time: d.Time}
 }

@@ -29,6 +29,14 @@ func (l line) letter(dead dedup.DeadLetter) Letter {
 		letter.Target, letter.NoTarget = l.pipeline.Queues[0], ""
 		letter.TargetNote = "it was published to this queue and has no death history; the queue has only one pipeline, and that has only one queue"
 	}
+	return l.aimed(letter)
+}
+
+// aimed sends a letter that does not say where it came from to the queue that somebody chose.
+func (l line) aimed(letter Letter) Letter {
+	if letter.Target == "" && l.chosen != "" {
+		letter.Target, letter.NoTarget, letter.TargetNote = l.chosen, "", "it does not say where it came from; this queue was chosen"
+	}
 	return letter
 }
 

@@ -24,6 +24,8 @@ type line struct {
 	// queue is where messages are taken from: the dead-letter queue, or with parked its parking queue.
 	queue  dedup.QueueRef
 	parked bool
+	// chosen is where somebody sends letters that do not say where they came from; empty when nobody chose.
+	chosen string
 	// sole is true when no other pipeline has the dead-letter queue, and this one has a single source queue.
 	sole bool
 	// fragile are the queues that nothing more may be taken out of.
@@ -76,6 +78,20 @@ func pipelinesOver(snap *dedup.Snapshot, broker string, dead dedup.QueueRef) int
 		}
 	}
 	return n
+}
+
+// sendingTo returns the line with the target that somebody chose.
+func (l line) sendingTo(target string, do Move) (line, error) {
+	switch {
+	case target == "":
+		return l, nil
+	case do != Requeue:
+		return l, invalid("Only a requeue can be sent to a chosen queue")
+	case !slices.Contains(l.pipeline.Queues, target):
+		return l, invalid("Queue " + printable(target, 255) + " is no queue of pipeline " + l.pipeline.Name + ": messages are sent to those alone")
+	}
+	l.chosen = target
+	return l, nil
 }
 
 // parking returns the line of the parking queue.

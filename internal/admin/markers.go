@@ -149,6 +149,10 @@ type AuditQuery struct {
 	Key   string
 	// Operation keeps the entries of one operation or plan; empty keeps all.
 	Operation string
+	// Queue keeps entries on queues of this name, their parking queues, messages and jobs; Pipeline those on the queues, the store and
+	// the acknowledged dead letters of a pipeline. Empty keeps all.
+	Queue    string
+	Pipeline string
 	TrailFilter
 }
 

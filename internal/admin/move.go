@@ -45,6 +45,9 @@ type MoveRequest struct {
 	Rate float64
 	// Edit replaces parts of the one message of Refs; nil for none.
 	Edit *Edit
+	// Target is the queue of the pipeline to which a requeue sends messages that do not say where they came from; without it they stay
+	// where they are.
+	Target string
 }
 
 // DefaultRate is the most messages per second unless another rate is asked for.

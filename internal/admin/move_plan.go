@@ -105,6 +105,9 @@ func (d *DeadLetters) moving(req MoveRequest) (line, error) {
 	if err := d.acting(l); err != nil {
 		return line{}, err
 	}
+	if l, err = l.sendingTo(req.Target, req.Do); err != nil {
+		return line{}, err
+	}
 	if req.Do == RestoreLetters {
 		return l.parking()
 	}
@@ -124,7 +127,7 @@ func (d *DeadLetters) keepPlan(ctx context.Context, who Caller, act action, pl p
 		return unkept("The plan cannot be kept, so nothing can be carried out", err)
 	}
 	e := entryOf(who, act)
-	e.Operation, e.Action, e.Hash = kept.ID, "plan_"+string(kept.Request.Do), moveHash(kept)
+	e.Operation, e.Action, e.Hash = kept.ID, MovePlanAction(kept.Request.Do), moveHash(kept)
 	e.Detail = kept.summary()
 	if err := d.deps.Gate.record(ctx, e, Planned); err != nil {
 		return unkept("The plan cannot be audited, so nothing can be carried out", err)
@@ -164,6 +167,9 @@ func moveHash(p MovePlan) string {
 	writeField(h, fmt.Sprint(p.Request.Canary))
 	writeField(h, fmt.Sprint(p.Request.Rate))
 	writeField(h, fmt.Sprint(p.Most))
+	if p.Request.Target != "" {
+		writeField(h, "to "+p.Request.Target)
+	}
 	if p.Sends != nil {
 		writeField(h, p.Sends.Ref)
 		writeField(h, p.Sends.BodyHash)
@@ -294,7 +300,7 @@ func (pl *planning) selects() error {
 		letter := &pl.scan.raw.Letters[i]
 		if req.Whole || wanted[letter.Ref] > 0 || len(req.Refs) == 0 && f.Matches(pl.scan.masked.Letters[i]) {
 			wanted[letter.Ref]--
-			pl.selected = append(pl.selected, *letter)
+			pl.selected = append(pl.selected, pl.line.aimed(*letter))
 		}
 	}
 	pl.plan.Scanned, pl.plan.ScannedAt = len(pl.scan.raw.Letters), pl.scan.raw.At

@@ -43,7 +43,19 @@ type TrailQuery struct {
 	Below  bool
 	// Operation keeps the entries of one operation; empty keeps all.
 	Operation string
+	// Within keeps the entries that are about any of these; empty keeps all.
+	Within []TrailScope
 	TrailFilter
+}
+
+// A TrailScope is what entries are about; one of its fields is set.
+type TrailScope struct {
+	// Queue is a queue of this name, whatever its broker and vhost, with its parking queue, its messages and its jobs.
+	Queue string
+	// Store is a store with its markers.
+	Store string
+	// Pipeline is the acknowledgement of the dead letters of a pipeline.
+	Pipeline string
 }
 
 // A TrailFilter narrows the audit down; what is empty keeps all.

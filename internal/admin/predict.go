@@ -149,14 +149,15 @@ func free(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, why string) Predicti
 	last := s.GiveUp > 0 && failures >= int64(s.GiveUp)-1
 	switch {
 	case s.Lock:
-		return because(ClassMayRunTwice, lockFree(m, why), "a lock leaves nothing behind, so that it cannot be told whether the work was done")
+		return because(ClassMayRunTwice, "a lock leaves nothing behind, so that it cannot be told whether the work was done", lockFree(m, why))
 	case last && counted:
 		p := because(ClassLastAttempt, why, fmt.Sprintf("it failed %s: consumers give it up at %d, so that one more failure acks it without its work", times(failures), s.GiveUp))
 		return clearable(p, m)
 	case s.DoneTTL > 0 && l.Born.IsZero():
-		return because(ClassMayRunTwice, why, fmt.Sprintf("it does not tell its age: if it is older than %s, a marker of work that was done has ended by now", span(s.DoneTTL)))
+		return because(ClassMayRunTwice, fmt.Sprintf("it does not tell its age: if it is older than %s, a marker of work that was done has ended by now", span(s.DoneTTL)), why)
 	case s.DoneTTL > 0 && l.At.Sub(l.Born) >= s.DoneTTL-endMargin:
-		return because(ClassMayRunTwice, why, fmt.Sprintf("it is %s old then, and markers of done work end after %s: if the work was done, it will be done again", span(l.At.Sub(l.Born)), span(s.DoneTTL)))
+		// The age comes first: messages that run have no marker either.
+		return because(ClassMayRunTwice, fmt.Sprintf("it is %s old then, and a marker of done work lives for %s: if the work was done, it will be done again", span(l.At.Sub(l.Born)), span(s.DoneTTL)), why)
 	case last:
 		return because(ClassLastAttempt, why, "consumers give a message up at its first failure, and ack it without its work")
 	case s.OnFail == "ack" && !s.Transactional:

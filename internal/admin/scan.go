@@ -15,6 +15,8 @@ const (
 	peekTimeout = 30 * time.Second
 	// scanTimeout bounds the look-ups after it.
 	scanTimeout = 30 * time.Second
+	// sampleLag is how old the broker's figures may be when they are read: it takes them every 5 s, and we read them after that.
+	sampleLag = 10 * time.Second
 )
 
 // Queue returns a dead-letter queue of a pipeline as it is now. Operators may.
@@ -45,7 +47,7 @@ func (d *DeadLetters) ParkingQueue(ctx context.Context, who Caller, pipeline, qu
 }
 
 func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
-	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l)}
+	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l), OperatorLimit: d.deps.Config.OperatorLimit}
 	if k := d.scans.newest(l.pipeline.Name, l.queue); k != nil {
 		scan := k.masked
 		v.Scan = &scan
@@ -66,8 +68,17 @@ func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
 	if l.parked {
 		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, d.deps.Now()), figureOf(q.Consumers, d.deps.Now())
 	}
+	v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan)
 	v.fill(l, q, d.WhyNot(l.pipeline.Name))
 	return v
+}
+
+// newerDepth is the depth that a look found, unless the queue was counted later.
+func newerDepth(counted dedup.Figure, scan *Scan) dedup.Figure {
+	if scan == nil || counted.Known() && counted.At.After(scan.At.Add(sampleLag)) {
+		return counted
+	}
+	return dedup.Exact(dedup.Measured, dedup.Count, float64(scan.Ready), scan.At, "the last look at the queue")
 }
 
 func figureOf(n *int64, at time.Time) dedup.Figure {
@@ -98,7 +109,7 @@ func (v *QueueView) fill(l line, q dedup.Queue, whyNot string) {
 // Scan takes messages from the head of a queue, reads them, puts them back, and looks their markers up. It passes the gate,
 // because it changes the queue: what it does is in QueueView.Effects. Operators may.
 func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Scan, error) {
-	act := action{name: "scan_dead_letters", target: printable(req.Queue, maxTarget), needs: auth.Operator}
+	act := action{name: actLook, target: printable(req.Queue, maxTarget), needs: auth.Operator}
 	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
@@ -211,7 +222,11 @@ func (d *DeadLetters) Kept(ctx context.Context, who Caller, scan string) (Scan, 
 	if err != nil {
 		return Scan{}, err
 	}
-	return k.masked, nil
+	s := k.masked
+	if newest := d.scans.newest(s.Pipeline, s.Queue); newest != nil && newest != k {
+		s.NewerBy, s.NewerAt = newest.raw.By, newest.raw.At
+	}
+	return s, nil
 }
 
 func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, name, scan string) (*keptScan, error) {
@@ -220,7 +235,7 @@ func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, nam
 	}
 	k := d.scans.find(scan)
 	if k == nil {
-		return nil, notFound("This look at the queue is not kept any more: it lasts " + span(ScanLife) + ", and a newer one takes its place. Look again")
+		return nil, notFound("This look at the queue is not kept any more: it lasts " + span(ScanLife) + ", and a few newer ones take its place. Look again")
 	}
 	return k, nil
 }
@@ -240,7 +255,7 @@ func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) 
 
 // Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
 func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
-	k, err := d.kept(ctx, who, auth.Admin, "reveal_dead_letter", scan)
+	k, err := d.kept(ctx, who, auth.Admin, actReveal, scan)
 	if err != nil {
 		return Letter{}, err
 	}
@@ -250,7 +265,7 @@ func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) 
 	}
 	letter := k.raw.Letters[i]
 	err = d.deps.Gate.do(ctx, who, action{
-		name: "reveal_dead_letter", target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
+		name: actReveal, target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
 		run: func(context.Context) (string, error) {
 			return fmt.Sprintf("%s, body of %d bytes, sha256 %s", named(letter.ID), letter.Size, letter.Hash), nil
 		},
@@ -274,7 +289,7 @@ func (d *DeadLetters) targetOf(k *keptScan) string {
 
 // Export returns the letters of a scan that match a filter: as they are for admins, masked for operators. It is audited.
 func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter string) ([]Letter, error) {
-	k, err := d.kept(ctx, who, auth.Operator, "export_dead_letters", scan)
+	k, err := d.kept(ctx, who, auth.Operator, actExport, scan)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +309,7 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 		}
 	}
 	err = d.deps.Gate.do(ctx, who, action{
-		name: "export_dead_letters", target: d.targetOf(k), needs: auth.Operator,
+		name: actExport, target: d.targetOf(k), needs: auth.Operator,
 		run: func(context.Context) (string, error) { return plural(len(letters), "message") + " " + how, nil },
 	})
 	if err != nil {

@@ -7,8 +7,12 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// maxKeptBytes bounds what all scans hold together, roughly.
-const maxKeptBytes = 4 * MaxScanBytes
+const (
+	// maxKeptBytes bounds what all scans hold together, roughly.
+	maxKeptBytes = 4 * MaxScanBytes
+	// looksKept is how many scans of one queue are kept: whoever looked before goes on reading what was found then.
+	looksKept = 4
+)
 
 // A keptScan is a scan as it was seen, and the same scan masked.
 type keptScan struct {
@@ -19,7 +23,7 @@ type keptScan struct {
 	gone  *time.Timer
 }
 
-// A scanShelf keeps scans in memory, the newest of each queue, for ScanLife.
+// A scanShelf keeps scans in memory for ScanLife, the newest few of each queue.
 type scanShelf struct {
 	mu    sync.Mutex
 	scans map[string]*keptScan
@@ -30,7 +34,8 @@ type scanShelf struct {
 
 func newScanShelf() *scanShelf { return &scanShelf{scans: map[string]*keptScan{}} }
 
-// keep keeps a scan in place of an older one of its queue, and drops the oldest ones when there is too much.
+// keep keeps a scan. When there are too many of its queue it drops the oldest of them, and when there is too much altogether first
+// what newer scans of the same queue have overtaken.
 func (s *scanShelf) keep(raw, masked Scan) {
 	k := &keptScan{raw: raw, masked: masked, byRef: make(map[string]int, len(raw.Letters))}
 	for i := range raw.Letters {
@@ -42,10 +47,8 @@ func (s *scanShelf) keep(raw, masked Scan) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range append([]string(nil), s.order...) {
-		if old := s.scans[id]; old.raw.Pipeline == raw.Pipeline && old.raw.Queue == raw.Queue {
-			s.drop(id)
-		}
+	if same := s.of(raw.Pipeline, raw.Queue); len(same) >= looksKept {
+		s.drop(same[0])
 	}
 	s.scans[raw.ID] = k
 	s.order = append(s.order, raw.ID)
@@ -58,8 +61,29 @@ func (s *scanShelf) keep(raw, masked Scan) {
 		}
 	})
 	for s.bytes > maxKeptBytes && len(s.order) > 1 {
-		s.drop(s.order[0])
+		s.drop(s.leastMissed())
 	}
+}
+
+// of returns the ids of the scans of a queue, oldest first. The lock is held.
+func (s *scanShelf) of(pipeline string, queue dedup.QueueRef) []string {
+	var ids []string
+	for _, id := range s.order {
+		if k := s.scans[id]; k.raw.Pipeline == pipeline && k.raw.Queue == queue {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// leastMissed returns the oldest scan that a newer one of its queue has overtaken, else the oldest. The lock is held.
+func (s *scanShelf) leastMissed() string {
+	for _, id := range s.order {
+		if k := s.scans[id]; s.newestOf(k.raw.Pipeline, k.raw.Queue) != k {
+			return id
+		}
+	}
+	return s.order[0]
 }
 
 // drop forgets a scan. The lock is held.
@@ -87,10 +111,13 @@ func (s *scanShelf) find(id string) *keptScan {
 func (s *scanShelf) newest(pipeline string, queue dedup.QueueRef) *keptScan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.order) - 1; i >= 0; i-- {
-		if k := s.scans[s.order[i]]; k.raw.Pipeline == pipeline && k.raw.Queue == queue {
-			return k
-		}
+	return s.newestOf(pipeline, queue)
+}
+
+// newestOf is newest with the lock held.
+func (s *scanShelf) newestOf(pipeline string, queue dedup.QueueRef) *keptScan {
+	if ids := s.of(pipeline, queue); len(ids) > 0 {
+		return s.scans[ids[len(ids)-1]]
 	}
 	return nil
 }

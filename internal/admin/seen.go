@@ -36,13 +36,15 @@ func (d *DeadLetters) Seen(ctx context.Context, who Caller, id string) ([]Scan, 
 	return found, nil
 }
 
-// all returns the scans that are kept, masked, the newest first.
+// all returns the newest scan of each queue, masked, the newest first.
 func (s *scanShelf) all() []Scan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	scans := make([]Scan, 0, len(s.order))
 	for i := len(s.order) - 1; i >= 0; i-- {
-		scans = append(scans, s.scans[s.order[i]].masked)
+		if k := s.scans[s.order[i]]; s.newestOf(k.raw.Pipeline, k.raw.Queue) == k {
+			scans = append(scans, k.masked)
+		}
 	}
 	return scans
 }

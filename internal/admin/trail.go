@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
 )
 
 const maxTrail = 500
@@ -47,7 +48,29 @@ func (m *Markers) trailQuery(ctx context.Context, who Caller, q AuditQuery) (Tra
 	if q.Key != "" {
 		t.Target, t.Below = markerTarget(q.Store, q.Key), false
 	}
+	switch {
+	case q.Queue != "":
+		t.Within = []TrailScope{{Queue: printable(q.Queue, maxTarget)}}
+	case q.Pipeline != "":
+		p, ok := m.deps.Snapshots.Snapshot().Pipeline(q.Pipeline)
+		if !ok {
+			return TrailQuery{}, notFound("There is no pipeline " + printable(q.Pipeline, 64))
+		}
+		t.Within = scopesOf(p)
+	}
 	return t, nil
+}
+
+// scopesOf is what belongs to a pipeline in the audit.
+func scopesOf(p *dedup.PipelineStatus) []TrailScope {
+	scopes := []TrailScope{{Pipeline: printable(p.Pipeline.Name, maxTarget)}}
+	if p.Pipeline.Store != "" {
+		scopes = append(scopes, TrailScope{Store: p.Pipeline.Store})
+	}
+	for _, q := range p.DeadLetterQueues {
+		scopes = append(scopes, TrailScope{Queue: printable(q.Name, maxTarget)})
+	}
+	return scopes
 }
 
 // VerifyAudit checks the whole chain of the audit. Operators may.

@@ -247,6 +247,7 @@ func (b *realBroker) totals(t *testing.T, watcher *Client) {
 }
 
 func (b *realBroker) topology(t *testing.T, watcher *Client) {
+	before := time.Now()
 	connection, channel := b.dial(t)
 	defer connection.Close()
 	if err := channel.Qos(7, 0, false); err != nil {
@@ -259,10 +260,16 @@ func (b *realBroker) topology(t *testing.T, watcher *Client) {
 		n := find(t, s.Queues, "orders").Consumers
 		return n != nil && *n == 1
 	})
-	topology, err := watcher.Topology(b.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var topology dedup.Topology
+	eventually(t, "the consumer and its connection are listed", func() bool {
+		var err error
+		if topology, err = watcher.Topology(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		return len(topology.Consumers) > 0 && slices.ContainsFunc(topology.Connections, func(c dedup.Connection) bool {
+			return c.Name == topology.Consumers[0].Connection
+		})
+	})
 	want := dedup.Binding{Vhost: "/", Destination: "a/b", DestinationType: "queue", RoutingKey: "a/b"}
 	if !slices.Contains(topology.Bindings, want) {
 		t.Errorf("no default binding of a/b among %d", len(topology.Bindings))
@@ -274,7 +281,7 @@ func (b *realBroker) topology(t *testing.T, watcher *Client) {
 		t.Errorf("%+v", topology.Consumers)
 	}
 	ours := func(c dedup.Connection) bool { return c.Name == topology.Consumers[0].Connection }
-	if i := slices.IndexFunc(topology.Connections, ours); i < 0 || time.Since(topology.Connections[i].Opened) > 20*time.Second {
+	if i := slices.IndexFunc(topology.Connections, ours); before.Sub(topology.Connections[i].Opened) > 20*time.Second {
 		t.Errorf("the consumer's connection %q, just opened, among %+v", topology.Consumers[0].Connection, topology.Connections)
 	}
 }

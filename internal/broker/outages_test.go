@@ -18,11 +18,13 @@ func TestRunsSurviveTheirBroker(t *testing.T) {
 	t.Run("an alarm of memory pauses a run, and nothing of ours is stuck", b.alarmPauses)
 	t.Run("publishing into an alarm ends within the deadline of a write", b.alarmBoundsWrites)
 	t.Run("the broker's application is stopped and started in mid-run", func(t *testing.T) {
-		extra, result := b.outage(t, func(ctx context.Context) error {
-			if _, err := b.rabbit.Ctl(ctx, "stop_app"); err != nil {
+		extra, result := b.outage(t, func(ctx context.Context, gone func()) error {
+			_, err := b.rabbit.Ctl(ctx, "stop_app")
+			gone()
+			if err != nil {
 				return err
 			}
-			_, err := b.rabbit.Ctl(ctx, "start_app")
+			_, err = b.rabbit.Ctl(ctx, "start_app")
 			return err
 		})
 		if extra > 256*result.Reconnects {
@@ -32,29 +34,34 @@ func TestRunsSurviveTheirBroker(t *testing.T) {
 	t.Run("the broker is killed in mid-run and started again", func(t *testing.T) {
 		// A broker that is killed forgets the acks that its queue has not written yet, of however many messages; these it hands out
 		// again. So nobody can bound the copies, and none may be lost.
-		extra, _ := b.outage(t, func(ctx context.Context) error {
+		extra, _ := b.outage(t, func(ctx context.Context, gone func()) error {
 			b.rabbit.Kill()
+			gone()
 			return b.rabbit.Restart(ctx)
 		})
 		t.Logf("%d copies", extra)
 	})
 }
 
-// outage runs a move while the broker goes away and comes back, and returns how many copies were made.
-func (b *movingBroker) outage(t *testing.T, away func(context.Context) error) (extra int, result requeue.Result) {
+// outage runs a move while the broker goes away, which it is once gone was called, and comes back, and returns how many copies
+// were made.
+func (b *movingBroker) outage(t *testing.T, away func(ctx context.Context, gone func()) error) (extra int, result requeue.Result) {
 	const n = 3000
 	channel := b.admin(t)
 	queue := declare(t, channel, "outage.dead", nil)
 	declare(t, channel, "outage", nil)
 	fill(t, channel, queue.Name, "m", n)
-	over := make(chan error, 1)
+	over, gone := make(chan error, 1), make(chan struct{})
 	to := &counted{next: func(i int) string {
-		if i == n/3 {
-			go func() { over <- away(context.WithoutCancel(t.Context())) }()
+		switch {
+		case i == n/3:
+			go func() { over <- away(context.WithoutCancel(t.Context()), func() { close(gone) }) }()
+		case i > 2*n/3:
+			<-gone // on a busy machine the broker takes its time to go
 		}
 		return "outage"
 	}}
-	// At this rate most of the run is left when the broker goes.
+	// At this rate much of the run is left when the broker goes.
 	result = b.run(t, b.mover, queue, n, to, func(c *requeue.Config) { c.Rate = 400 })
 	must(t, <-over)
 	if result.Stop != requeue.StopLimit && result.Stop != requeue.StopEmpty || result.Reconnects == 0 {

@@ -12,7 +12,7 @@ import (
 // hashIDs finds ids that are made from the body: two messages with equal bodies are then one.
 func hashIDs(p *dedup.Pass, idFrom string) []dedup.Finding {
 	const enough, share = 50, 0.2
-	if p == nil || p.Matched < enough || float64(p.HashIDs) < share*float64(p.Matched) || (idFrom != "md5(body)" && onlyUUIDs(p)) {
+	if p == nil || p.Matched < enough || float64(p.HashIDs) < share*float64(p.Matched) || (!hashesBodies(idFrom) && onlyUUIDs(p)) {
 		return nil
 	}
 	return []dedup.Finding{{
@@ -21,6 +21,12 @@ func hashIDs(p *dedup.Pass, idFrom string) []dedup.Finding {
 		Evidence: fmt.Sprintf("%.0f %% of %s are 32 hex digits, as md5(body) makes them", 100*float64(p.HashIDs)/float64(p.Matched), counted(p.Matched, "id")),
 		Mend:     "Let publishers set message_id, and refuse messages without one.",
 	}}
+}
+
+// hashesBodies reports whether consumers take the hash of the body for the id, if only where there is no other.
+func hashesBodies(idFrom string) bool {
+	source, err := dedup.ParseIDSource(idFrom)
+	return err == nil && source.FromBody() // the configuration admits none that cannot be parsed
 }
 
 var (
@@ -119,9 +125,9 @@ func idsTooLong(p *dedup.Pass, facts *dedup.StoreFacts, idFrom string) []dedup.F
 		Mend: "Widen the id column.",
 	}
 	switch {
-	case idFrom == "md5(body)" && facts.IDLength < md5Length:
+	case hashesBodies(idFrom) && facts.IDLength < md5Length:
 		f.Tier = dedup.Severe
-		f.Text = "The id column is too short for the ids: they are cut to another message's id, or refused at each delivery"
+		f.Text = "The id column is too short for ids that are hashes of the body: they are cut to another message's id, or refused at each delivery"
 		f.Evidence = fmt.Sprintf("the column holds %s, md5(body) has %d", counted(facts.IDLength, "character"), md5Length)
 	case p != nil && p.LongestID >= facts.IDLength && !fixedLength.MatchString(p.LongID):
 		f.Evidence = fmt.Sprintf("the longest id has %s, the column holds %s", counted(p.LongestID, "character"), grouped(facts.IDLength))

@@ -98,6 +98,7 @@ func idCases() []findingCase {
 		{"hash_ids", "fires from 20 % on", hashes(10, 50, "message_id"), dedup.Warning, []string{"20 % of 50 ids"}},
 		{"hash_ids", "fires when one of the listed ids is no UUID", hashes(50, 50, "message_id", uuid, md5), dedup.Warning, nil},
 		{"hash_ids", "fires for UUIDs all the same when ids are made from the body", hashes(50, 50, "md5(body)", uuid), dedup.Warning, nil},
+		{"hash_ids", "fires for UUIDs all the same when ids fall back on the body", hashes(50, 50, "message_id else md5(body)", uuid), dedup.Warning, nil},
 		{"hash_ids", "is silent about UUIDs without dashes", hashes(50, 50, "message_id", uuid), silent, nil},
 		{"hash_ids", "is silent below 20 %", hashes(9, 50, "message_id"), silent, nil},
 		{"hash_ids", "is silent about fewer than 50 ids", hashes(49, 49, "message_id"), silent, nil},
@@ -112,6 +113,7 @@ func idCases() []findingCase {
 
 		{"id_too_long", "fires when the longest fills the column", long(64, "order-"+hostile, 64, "message_id"), dedup.Warning, []string{"64 characters, the column holds 64", "order-<b>"}},
 		{"id_too_long", "fires when md5 does not fit", long(20, "x", 30, "md5(body)"), dedup.Severe, []string{"30 characters, md5(body) has 32"}},
+		{"id_too_long", "fires when md5 does not fit that consumers fall back on", long(20, "x", 30, "message_id else md5(body)"), dedup.Severe, []string{"30 characters, md5(body) has 32"}},
 		{"id_too_long", "is silent about UUIDs that fit exactly", long(36, "f47ac10b-58cc-4372-a567-0e02b2c3d479", 36, "message_id"), silent, nil},
 		{"id_too_long", "is silent below the limit", long(63, "order-7", 64, "message_id"), silent, nil},
 		{"id_too_long", "is silent about a column without a limit", long(4000, "order-7", 0, "message_id"), silent, nil},

@@ -32,6 +32,9 @@ type scene struct {
 	collector *collector.Collector
 }
 
+// TestMain checks at the end that nothing is left running: several of the tests that wait for servers run side by side.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -125,7 +128,7 @@ func (s *scene) figures(name string) (*dedup.PipelineStatus, dedup.WindowFigures
 }
 
 func TestFiguresAgreeWithTheLedgerOfTheSampleShop(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	t.Parallel()
 	t.Run("scene", func(t *testing.T) {
 		s := newScene(t, 2*time.Second)
 		eventually(t, 30*time.Second, "every source was tried and the history is open", func() bool {

@@ -44,6 +44,7 @@ type crew struct {
 var queuesOfTheDead = []string{"rolling", "beyond", "crashed", "stopped", "lost", "purged", "rejected"}
 
 func TestVerdictsAgreeWithWhatBecameOfTheOwners(t *testing.T) {
+	t.Parallel()
 	m := newMorgue(t)
 	began := time.Now()
 	since := func(d time.Duration) func() bool { return func() bool { return time.Since(began) > d } }

@@ -213,7 +213,7 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 	const shortest = 30 * time.Second
 	g := c.past.gain(w, p.arrived)
 	f := dedup.Unknown(dedup.PerHour, "")
-	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour"
+	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"
 	switch {
 	case len(p.targets) == 0:
 		f.Why = p.noDeadLetterQueue()

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -64,6 +65,11 @@ func ParseIDSource(text string) (IDSource, error) {
 		s.places = append(s.places, p)
 	}
 	return s, nil
+}
+
+// FromBody reports whether the id can be the hash of the body: always, or where a message has nothing in the places before.
+func (s IDSource) FromBody() bool {
+	return slices.ContainsFunc(s.places, func(p place) bool { return p.name == fromBody })
 }
 
 // String returns id.from as it was written.

@@ -178,14 +178,18 @@ func insertItems(ctx context.Context, tx *sql.Tx, job string, items []admin.JobI
 		return nil
 	}
 	insert, err := tx.PrepareContext(ctx, `
-		INSERT INTO job_items (job, seq, at, ref, message_id, target, class, outcome, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		INSERT INTO job_items (job, seq, at, ref, message_id, target, class, outcome, text, death) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = insert.Close() }()
 	for _, it := range items {
-		_, err := insert.ExecContext(ctx, job, it.Seq, it.At.UnixMilli(), it.Ref, []byte(it.ID), []byte(it.Target), string(it.Class), it.Outcome, []byte(it.Text))
+		death, err := deathJSON(it.Death)
+		if err != nil {
+			return err
+		}
+		_, err = insert.ExecContext(ctx, job, it.Seq, it.At.UnixMilli(), it.Ref, []byte(it.ID), []byte(it.Target), string(it.Class), it.Outcome, []byte(it.Text), death)
 		if err != nil {
 			return err
 		}
@@ -316,7 +320,7 @@ func (j *Jobs) ItemsOf(ctx context.Context, id string, limit int) ([]admin.JobIt
 }
 
 func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.JobItem, error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text, became FROM job_items "+where, args...)
+	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text, death, became FROM job_items "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read messages of jobs: %w", err)
 	}
@@ -326,7 +330,11 @@ func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.Jo
 		var it admin.JobItem
 		var at int64
 		var id, target, text []byte
-		if err := rows.Scan(&it.Job, &it.Seq, &at, &it.Ref, &id, &target, &it.Class, &it.Outcome, &text, &it.Became); err != nil {
+		var death string
+		if err := rows.Scan(&it.Job, &it.Seq, &at, &it.Ref, &id, &target, &it.Class, &it.Outcome, &text, &death, &it.Became); err != nil {
+			return nil, fmt.Errorf("read messages of jobs: %w", err)
+		}
+		if it.Death, err = parseDeath(death); err != nil {
 			return nil, fmt.Errorf("read messages of jobs: %w", err)
 		}
 		it.At, it.ID, it.Target, it.Text = time.UnixMilli(at).UTC(), string(id), string(target), string(text)

@@ -65,7 +65,7 @@ func TestAJobComesBackAsItWasKept(t *testing.T) {
 	job.Arrived, job.Clears = &arrived, []string{"op"}
 	job.Failures = []admin.JobItem{{Seq: 1, At: job.Started, ID: hostile, Target: hostile, Text: hostile, Outcome: "returned"}}
 	items := []admin.JobItem{
-		{Seq: 1, At: job.Started, Ref: "r1", ID: hostile, Target: hostile, Class: admin.ClassRuns, Outcome: "moved"},
+		{Seq: 1, At: job.Started, Ref: "r1", ID: hostile, Target: hostile, Class: admin.ClassRuns, Outcome: "moved", Death: &dedup.Death{Queue: hostile, Reason: "rejected", Count: 3, Time: job.Started}},
 		{Seq: 2, At: job.Started, Ref: "r2", Target: "orders", Outcome: "left", Text: hostile},
 	}
 	if err := j.SaveJob(t.Context(), job, items); err != nil {
@@ -79,11 +79,11 @@ func TestAJobComesBackAsItWasKept(t *testing.T) {
 		t.Errorf("kept %+v\n got %+v", job, got)
 	}
 	page, err := j.JobItems(t.Context(), "one", 1, 10)
-	if err != nil || len(page) != 1 || page[0].Text != hostile {
+	if err != nil || len(page) != 1 || page[0].Text != hostile || page[0].Death != nil {
 		t.Errorf("%+v %v", page, err)
 	}
 	of, err := j.ItemsOf(t.Context(), hostile, 10)
-	if err != nil || len(of) != 1 || of[0].Job != "one" || of[0].Ref != "r1" {
+	if err != nil || len(of) != 1 || of[0].Job != "one" || of[0].Ref != "r1" || !reflect.DeepEqual(of[0].Death, items[0].Death) {
 		t.Errorf("%+v %v", of, err)
 	}
 	if of, err := j.ItemsOf(t.Context(), "", 10); err != nil || len(of) != 0 {

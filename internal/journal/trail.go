@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
 )
 
 // The expressions of the indexes on the audit; they must be written as there.
@@ -60,6 +62,10 @@ func trailFilter(q admin.TrailQuery) (string, []any) {
 	case q.Target != "":
 		and(targetOf+" = ?", q.Target)
 	}
+	if len(q.Within) > 0 {
+		about, values := trailScopes(q.Within)
+		and(about, values...)
+	}
 	if q.Operation != "" {
 		and(operationOf+" = ?", q.Operation)
 	}
@@ -75,6 +81,41 @@ func trailFilter(q admin.TrailQuery) (string, []any) {
 		and(field("at")+" < ?", trailTime(q.To))
 	}
 	return strings.Join(where, " AND "), args
+}
+
+// trailScopes selects what is about any of some queues, stores and pipelines. The target of a queue is BROKER/VHOST/QUEUE, and more behind
+// a slash where a message or a job is meant; the actions tell it from that of a marker, STORE/KEY, and that of a pipeline.
+func trailScopes(scopes []admin.TrailScope) (string, []any) {
+	parts, args := []string{"0"}, []any{}
+	for _, s := range scopes {
+		switch {
+		case s.Queue != "":
+			parking, err := dedup.ParkingQueue(dedup.QueueRef{Name: s.Queue})
+			if err != nil {
+				parking.Name = s.Queue
+			}
+			parts = append(parts, "(instr('/' || "+targetOf+" || '/', ?) > 0 OR instr('/' || "+targetOf+" || '/', ?) > 0) AND NOT "+actionAbout(admin.AboutMarkers))
+			args = append(args, "/"+s.Queue+"/", "/"+parking.Name+"/")
+		case s.Store != "":
+			parts = append(parts, "("+targetOf+" = ? OR "+targetOf+" > ? AND "+targetOf+" < ?) AND NOT "+actionAbout(admin.AboutLetters, admin.AboutJobs, admin.AboutPipelines))
+			args = append(args, s.Store, s.Store+"/", s.Store+"0")
+		case s.Pipeline != "":
+			parts = append(parts, targetOf+" = ? AND "+actionAbout(admin.AboutPipelines))
+			args = append(args, s.Pipeline)
+		}
+	}
+	return "(" + strings.Join(parts, " OR ") + ")", args
+}
+
+// actionAbout is the condition that an entry is about one of these subjects, which name themselves: no text of a user is in it.
+func actionAbout(subjects ...admin.Subject) string {
+	var names []string
+	for _, k := range admin.ActionKinds() {
+		if slices.Contains(subjects, k.About) {
+			names = append(names, "'"+k.Name+"'")
+		}
+	}
+	return "coalesce(" + field("action") + ", '') IN (" + strings.Join(names, ", ") + ")"
 }
 
 func parseEntry(number int64, text string) admin.Entry {

@@ -80,6 +80,60 @@ func TestAnActionIsListedOnceWithItsOutcomeHoweverManyMarkersItHad(t *testing.T)
 	}
 }
 
+func TestTheAuditIsNarrowedDownToQueuesAndPipelines(t *testing.T) {
+	db, err := journal.Open(t.Context(), t.TempDir(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for i, e := range []admin.Entry{
+		{Action: admin.MoveAction(admin.Requeue), Target: "main///orders.dlq"},
+		{Action: "reveal_dead_letter", Target: "main/shop/orders.dlq/9f86"},
+		{Action: "scan_dead_letters", Target: "orders.dlq"}, // refused before the queue was found
+		{Action: admin.MoveAction(admin.RestoreLetters), Target: "main///dedup.parking.orders.dlq"},
+		{Action: "pause_job", Target: "main///orders.dlq/job/J"},
+		{Action: admin.MoveAction(admin.Requeue), Target: "main///my.orders.dlq"},
+		{Action: admin.MoveAction(admin.Requeue), Target: "main///ORDERS.dlq"},
+		{Action: "acknowledge_dead_letters", Target: "orders"},
+		{Action: "clear_markers", Target: "orders-store"},
+		{Action: "clear_marker", Target: "orders-store/orders.dlq"},
+		{Action: "plan_clear", Target: "orders"}, // a store that is called as the pipeline is
+	} {
+		e.At, e.Phase, e.Operation = time.Now(), admin.Intent, fmt.Sprint(i)
+		if err := db.Audit().Record(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		within []admin.TrailScope
+		want   string
+	}{
+		"a queue with its messages and its parking queue": {[]admin.TrailScope{{Queue: "orders.dlq"}}, "4 3 2 1 0"},
+		"a queue that nothing was done to":                {[]admin.TrailScope{{Queue: "other"}}, ""},
+		"a hostile name":                                  {[]admin.TrailScope{{Queue: `%' OR 1 --`}}, ""},
+		"no queue":                                        {[]admin.TrailScope{{}}, ""},
+		"a pipeline with its queues and its store":        {[]admin.TrailScope{{Pipeline: "orders"}, {Queue: "orders.dlq"}, {Store: "orders-store"}}, "9 8 7 4 3 2 1 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entries, err := db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 20, Within: c.within})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.Operation)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%v, want %s", got, c.want)
+			}
+			acts, err := db.Audit().Acts(t.Context(), admin.TrailQuery{Limit: 20, Within: c.within})
+			if want := len(strings.Fields(strings.Replace(c.want, "9 ", "", 1))); err != nil || len(acts) != want {
+				t.Errorf("%d actions, want %d, %v", len(acts), want, err)
+			}
+		})
+	}
+}
+
 func TestActionsArePagedByTheNumberOfTheirFirstEntry(t *testing.T) {
 	audit := bulkAudit(t, 3)
 	first, err := audit.Acts(t.Context(), admin.TrailQuery{Limit: 2})

@@ -53,6 +53,17 @@ func race(t *testing.T, n, workers int, one func(key string) (dedup.Result, bool
 	return all
 }
 
+// caught checks that the races find out a clear that is wrong. A busy machine may need more of them.
+func caught(t *testing.T, workers int, one func(key string) (dedup.Result, bool)) {
+	t.Helper()
+	for range 5 {
+		if race(t, races/5, workers, one).killed > 0 {
+			return
+		}
+	}
+	t.Error("the races prove nothing: no live marker was deleted")
+}
+
 // byValue is the clear that every operator does by hand: it deletes what has the value that was seen.
 func byValue(ctx context.Context, rdb *redis.Client, seen dedup.Sighting) dedup.Outcome {
 	const script = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
@@ -103,10 +114,7 @@ func TestNoLiveMarkerIsClearedForOneThatExpired(t *testing.T) {
 	})
 	do(t, rdb, "flushall")
 	t.Run("a comparison of values alone is caught", func(t *testing.T) {
-		got := race(t, races/5, 8, expiring(t, rdb, func(seen dedup.Sighting) dedup.Outcome { return byValue(t.Context(), rdb, seen) }))
-		if got.killed == 0 {
-			t.Errorf("the races prove nothing: %+v", got)
-		}
+		caught(t, 8, expiring(t, rdb, func(seen dedup.Sighting) dedup.Outcome { return byValue(t.Context(), rdb, seen) }))
 	})
 }
 
@@ -149,9 +157,7 @@ func TestNoLiveMarkerIsClearedForOneWithoutExpiry(t *testing.T) {
 	t.Run("a clear that does not hold is caught", func(t *testing.T) {
 		hasty := actor(t, server.URL())
 		markers.HoldFor(hasty, 0)
-		if got := race(t, races/5, 12, retaken(t, rdb, hasty, shortHold)); got.killed == 0 {
-			t.Errorf("the races prove nothing: %+v", got)
-		}
+		caught(t, 12, retaken(t, rdb, hasty, shortHold))
 	})
 }
 

@@ -21,8 +21,8 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 	fmt.Fprintf(&out, "# Written by the playground at each start; changes here are lost.\n")
 	fmt.Fprintf(&out, "server: {listen: %q, data_dir: %q}\n", listen, dataDir)
 	fmt.Fprintf(&out, "collector: {interval: 5s}\n")
-	fmt.Fprintf(&out, "brokers:\n  - {name: main, management_url: %q, username: %q, password: %q,\n     act: {amqp_url: %q, username: %q, password: %q}}\n",
-		broker.ManagementURL(), watcher, a.brokerPassword, "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword)
+	fmt.Fprintf(&out, "brokers:\n  - {name: main, management_url: %q, username: %q, password: %q, prometheus_urls: [%q],\n     act: {amqp_url: %q, username: %q, password: %q}}\n",
+		broker.ManagementURL(), watcher, a.brokerPassword, broker.PrometheusURL(), "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword)
 	fmt.Fprintf(&out, "stores:\n")
 	for _, pipeline := range config.Pipelines {
 		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}}\n",

@@ -25,6 +25,9 @@ func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	if act := read.Brokers[0].Act; act.Username != mover || act.Password.Reveal() != "m" || !strings.HasPrefix(act.AMQPURL, "amqp://") {
 		t.Errorf("messages are moved by %s at %s", act.Username, act.AMQPURL)
 	}
+	if urls := read.Brokers[0].PrometheusURLs; len(urls) != 1 || urls[0] != new(servers.RabbitMQ).PrometheusURL() {
+		t.Errorf("deaths by reason are read from %v", urls)
+	}
 	for i, pipeline := range read.Pipelines {
 		want := shop.Pipelines[i]
 		if pipeline.Name != want.Name || pipeline.Queues[0] != want.Name || pipeline.Store != want.Name || pipeline.DiscoverDeadLetters == want.Astray() {

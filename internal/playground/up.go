@@ -113,7 +113,7 @@ func (g *ground) startServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.broker, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: g.folder.file("rabbitmq")})
+	g.broker, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: g.folder.file("rabbitmq"), Prometheus: true})
 	if err != nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func (s *Server) apiLetter(r *request) (response, error) {
 	}
 	scan, err := service.Kept(r.Context(), r.asker(), scanID)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), letterKey{})
+		return nil, scanGone(err)
 	}
 	l, err := service.Letter(r.Context(), r.asker(), scanID, ref)
 	if err != nil {

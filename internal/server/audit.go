@@ -117,9 +117,9 @@ func phaseTier(phase string) string {
 	}
 }
 
-// actionWord turns the word for machines into one for people.
+// actionWord turns the word for machines into those for people.
 func actionWord(action string) string {
-	return templates.Plain(strings.ReplaceAll(action, "_", " "), nameLimit).Short
+	return templates.Plain(admin.KindOf(action).Label, nameLimit).Short
 }
 
 func entries(n int64) string {

@@ -17,14 +17,20 @@ const (
 	viewEntries    = "entries"
 )
 
-// auditActions are the actions that a filter offers.
-func auditActions() []string {
-	var list []string
-	for _, d := range []admin.Deed{admin.ClearMarkers, admin.SetExpiry, admin.RestoreMarkers} {
-		list = append(list, string(d)+"_markers", "plan_"+string(d))
+// auditActions are the actions that a filter offers, by what they are about. Parts of an action are in the view of every entry alone.
+func auditActions(chosen string, whole bool) []templates.ChoiceGroup {
+	var groups []templates.ChoiceGroup
+	for _, k := range admin.ActionKinds() {
+		if k.Step && !whole {
+			continue
+		}
+		if n := len(groups); n == 0 || groups[n-1].Label != string(k.About) {
+			groups = append(groups, templates.ChoiceGroup{Label: string(k.About)})
+		}
+		last := &groups[len(groups)-1]
+		last.Choices = append(last.Choices, templates.Choice{Value: k.Name, Label: k.Label, Chosen: k.Name == chosen})
 	}
-	slices.Sort(list)
-	return append(list, "create_first_admin", "acknowledge_dead_letters", "forget_acknowledged_dead_letters")
+	return groups
 }
 
 // auditOutcomes are the outcomes that a filter offers.
@@ -37,6 +43,7 @@ func auditOutcomes() []string {
 func parseAuditQuery(values url.Values, loc *time.Location) (q admin.AuditQuery, whole bool, err error) {
 	q = admin.AuditQuery{
 		Limit: auditPerPage, Store: values.Get("store"), Key: values.Get("key"), Operation: strings.TrimSpace(values.Get("operation")),
+		Queue: strings.TrimSpace(values.Get("queue")), Pipeline: values.Get("pipeline"),
 		TrailFilter: admin.TrailFilter{Who: strings.TrimSpace(values.Get("who")), Action: values.Get("action"), Phase: values.Get("outcome")},
 	}
 	if s := values.Get("before"); s != "" {
@@ -49,6 +56,10 @@ func parseAuditQuery(values url.Values, loc *time.Location) (q admin.AuditQuery,
 	switch view := values.Get("view"); {
 	case q.Key != "" && q.Store == "":
 		return q, false, badParameter("store", "must be given along with key")
+	case len(q.Queue) > maxRef:
+		return q, false, badParameter("queue", "has at most 255 bytes")
+	case q.Pipeline != "" && !validPipeline.MatchString(q.Pipeline):
+		return q, false, noPipeline(q.Pipeline)
 	case len(q.Operation) > 100 || len(q.Store) > 200 || len(q.Key) > longKey || len(q.Who) > 200 || len(q.Action) > 100:
 		return q, false, badParameter("operation, store, key, who or action", "is too long")
 	case q.Phase != "" && !slices.Contains(auditOutcomes(), q.Phase):
@@ -84,7 +95,7 @@ func auditAddress(base string, q admin.AuditQuery) string { return auditView(bas
 func auditView(base string, q admin.AuditQuery, view string) string {
 	v := url.Values{}
 	for name, value := range map[string]string{
-		"store": q.Store, "key": q.Key, "operation": q.Operation, "who": q.Who, "action": q.Action, "outcome": q.Phase,
+		"store": q.Store, "key": q.Key, "queue": q.Queue, "pipeline": q.Pipeline, "operation": q.Operation, "who": q.Who, "action": q.Action, "outcome": q.Phase,
 		"from": dayOf(q.From, 0), "to": dayOf(q.To, -1), "view": view,
 	} {
 		if value != "" {
@@ -110,19 +121,28 @@ func dayOf(t time.Time, days int) string {
 // auditFilter is the state of the filter form.
 func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFilter {
 	f := templates.AuditFilter{
-		Store: q.Store, Key: q.Key, Operation: q.Operation, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
+		Store: q.Store, Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
 		Clear: auditView(s.cfg.base(), admin.AuditQuery{}, view),
 	}
 	q.Before, q.Limit = 0, 0
 	f.Any = q != admin.AuditQuery{}
-	for _, a := range auditActions() {
-		f.Actions = append(f.Actions, templates.Choice{Value: a, Label: actionWord(a), Chosen: a == q.Action})
-	}
+	f.Actions = auditActions(q.Action, view == viewEntries)
 	for _, o := range auditOutcomes() {
 		f.Outcomes = append(f.Outcomes, templates.Choice{Value: o, Label: outcomeWord(o), Chosen: o == q.Phase})
 	}
-	for i := range s.snapshots.Snapshot().Stores {
-		name := s.snapshots.Snapshot().Stores[i].Name
+	snap := s.snapshots.Snapshot()
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		name := p.Pipeline.Name
+		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Pipeline})
+		for _, queue := range p.DeadLetterQueues {
+			if plain := templates.Plain(queue.Name, maxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
+				f.Queues = append(f.Queues, queue.Name)
+			}
+		}
+	}
+	for i := range snap.Stores {
+		name := snap.Stores[i].Name
 		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Store})
 	}
 	return f

@@ -32,7 +32,7 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 	}
 	scan, err := service.Kept(r.Context(), r.asker(), id)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), letterKey{})
+		return nil, scanGone(err)
 	}
 	rows := [][]string{{"id", "business_key", "class", "why", "marker", "reason", "source", "first_died", "exception", "type", "bytes", "ref"}}
 	for _, l := range scan.Letters {
@@ -178,7 +178,7 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 	}
 	letters, err := service.Export(r.Context(), r.asker(), id, filter.String())
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), letterKey{})
+		return nil, scanGone(err)
 	}
 	return lineStream{name: "dead-letters.ndjson", lines: func(yield func(any) bool) {
 		for _, l := range letters {

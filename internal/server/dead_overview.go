@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ func (s *Server) deadOverview(r *request) (response, error) {
 		p := &snap.Pipelines[i]
 		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, nameLimit), Href: deadAddress(s.cfg.base(), p.Pipeline.Name, "")}
 		switch {
+		case droppedWords(p) != "":
+			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
 		case len(p.DeadLetterQueues) == 0:
 			link.Href = s.cfg.base() + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 			v.Without = append(v.Without, link)
@@ -46,16 +49,35 @@ func (s *Server) deadOverview(r *request) (response, error) {
 	for _, row := range v.Rows {
 		v.Dated, v.Reasoned = v.Dated || row.Oldest != "", v.Reasoned || row.Reasons != ""
 	}
-	if n := len(v.Rows); n > 0 {
-		v.Sum = cmp.Or(deadCount(snap), "0") + " in " + counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
-		if deadCount(snap) == "1" {
-			v.Sum = "1 dead letter, of " + pipelines(n) + "."
-		}
-	}
+	v.Sum = deadSum(v.Rows, snap)
 	return page{component: templates.DeadLetters(v)}, nil
 }
 
-// mostDeadFirst sorts rows by their dead letters; those of which nothing is known come last.
+// deadSum says how many dead letters there are, and of how many pipelines they are dropped instead.
+func deadSum(rows []templates.DeadPipeline, snap *dedup.Snapshot) string {
+	n, lost := 0, 0
+	for _, row := range rows {
+		if len(row.Queues) > 0 {
+			n++
+		}
+		if row.Lost.Short != "" {
+			lost++
+		}
+	}
+	text := ""
+	switch {
+	case n > 0 && deadCount(snap) == "1":
+		text = "1 dead letter, of " + pipelines(n) + "."
+	case n > 0:
+		text = cmp.Or(deadCount(snap), "0") + " in " + counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
+	}
+	if lost > 0 {
+		text = strings.TrimSpace(text + " Those of " + pipelines(lost) + " are lost.")
+	}
+	return text
+}
+
+// mostDeadFirst sorts rows by their dead letters: first those whose messages are lost, and last those of which nothing is known.
 func mostDeadFirst(rows []templates.DeadPipeline, snap *dedup.Snapshot) {
 	depth := map[string]float64{}
 	for i := range snap.Pipelines {
@@ -63,6 +85,9 @@ func mostDeadFirst(rows []templates.DeadPipeline, snap *dedup.Snapshot) {
 		depth[p.Pipeline.Name] = -1
 		if p.DeadLetters.Known() {
 			depth[p.Pipeline.Name] = p.DeadLetters.Value
+		}
+		if droppedWords(p) != "" {
+			depth[p.Pipeline.Name] = math.Inf(1)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b templates.DeadPipeline) int { return cmp.Compare(depth[b.Name.Full], depth[a.Name.Full]) })
@@ -79,7 +104,10 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 	base, name := s.cfg.base(), p.Pipeline.Name
 	row := templates.DeadPipeline{
 		Name: templates.Plain(name, nameLimit), Href: deadAddress(base, name, ""), Depth: figureView(blameless(p.DeadLetters), "unknown", now),
-		Inflow: figureView(blameless(figuresOf(p, time.Hour).DeadLetterInflow), "unknown", now),
+		Inflow: inflowView(blameless(figuresOf(p, time.Hour).DeadLetterInflow), now),
+	}
+	if lost := droppedWords(p); lost != "" {
+		row.Lost = templates.Sentence(lost)
 	}
 	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
 		row.Fresh = templates.Number(max(0, p.DeadLetters.Value-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"

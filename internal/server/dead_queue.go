@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -26,6 +27,7 @@ type deadQueuePage struct {
 	now    time.Time
 	base   string
 	path   string
+	who    auth.Principal
 	// whole may see bodies as they are.
 	whole bool
 }
@@ -35,6 +37,9 @@ func (s *Server) deadQueue(r *request) (response, error) {
 	d, err := s.deadQueuePage(r)
 	if err != nil {
 		return nil, err
+	}
+	if d.q.queue == "" {
+		return page{component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
 	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, nameLimit).Short)
 	frame.Live = live("pipeline:" + d.p.Pipeline.Name)
@@ -58,13 +63,13 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 	}
 	d := deadQueuePage{
 		snap: snap, p: p, q: q, now: time.Now().In(zone(r)), base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
-		whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
+		who: r.Who, whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {
 		d.q.queue = deepest(p)
 	}
 	if d.q.queue == "" {
-		return d, notFound("The pipeline " + name + " has no dead-letter queue: what is rejected there is dropped")
+		return d, nil
 	}
 	d.view = asCounted(p, d.q.queue)
 	switch {
@@ -131,6 +136,9 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 		v.Other, v.OtherWord = parkingAddress(d.base, name, d.q.queue), "Parking queue: what was discarded"
 	}
 	for _, q := range d.p.DeadLetterQueues {
+		if q.QueueRef == d.view.Queue.QueueRef { // which may have been looked at since it was counted
+			q.Depth = d.view.Queue.Depth
+		}
 		v.Queues = append(v.Queues, templates.Tab{
 			Label: templates.Plain(q.Name, nameLimit).Short, Count: figureView(blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
@@ -165,10 +173,42 @@ func (d deadQueuePage) facts() []templates.Fact {
 	}
 	if !d.q.parking {
 		if in := figuresOf(d.p, time.Hour).DeadLetterInflow; in.Known() {
-			add("Coming in", templates.Rate(in.Value)+" per hour, last hour")
+			text := inflowText(in)
+			if in.Covered >= leastRated {
+				text += ", " + lastSpan(in)
+			}
+			add("Coming in", text)
 		}
 	}
 	return facts
+}
+
+// leastRated is how much of the history must be there before arrivals are told as a rate per hour: a burst of two minutes is none.
+const leastRated = 15 * time.Minute
+
+// inflowText tells what came into dead-letter queues: per hour, or with little history how many there were in how long.
+func inflowText(f dedup.Figure) string {
+	if f.Known() && f.Covered < leastRated {
+		return templates.Number(f.N) + " in " + templates.Span(f.Covered)
+	}
+	return figureText(f)
+}
+
+// inflowView is figureView of what came into dead-letter queues.
+func inflowView(f dedup.Figure, now time.Time) templates.Figure {
+	v := figureView(f, "unknown", now)
+	if v.Known {
+		v.Text = inflowText(f)
+	}
+	return v
+}
+
+// lastSpan names the part of a window that has data.
+func lastSpan(f dedup.Figure) string {
+	if short(f) {
+		return "last " + templates.Span(f.Covered)
+	}
+	return "last hour"
 }
 
 // look offers to look at the queue, after what that does to it.
@@ -208,6 +248,7 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 		if d.q.parking {
 			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}
 		}
+		w.Denied = needsAdmin(d.who, "Moving a whole queue")
 	}
 	return w
 }
@@ -246,7 +287,7 @@ func (s *Server) scan(r *request) (response, error) {
 	if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
 		return nil, err
 	}
-	return redirect{back + "#messages"}, nil
+	return redirect{back + "#found"}, nil
 }
 
 // parkingName is the name of the parking queue that belongs to a dead-letter queue.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -225,6 +226,15 @@ func (d deadQueuePage) letterFilter() templates.LetterFilter {
 	}
 }
 
+// targetChoices are the queues that messages without an origin can be sent to; unless one is chosen they stay.
+func targetChoices(p *dedup.PipelineStatus) []templates.Choice {
+	choices := []templates.Choice{{Label: "stay where they are", Chosen: true}}
+	for _, name := range p.Pipeline.Queues {
+		choices = append(choices, templates.Choice{Value: name, Label: "go to " + templates.Plain(name, nameLimit).Short})
+	}
+	return choices
+}
+
 // letterBar offers what can be done with the listed messages.
 func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.LetterBar {
 	b := templates.LetterBar{
@@ -234,6 +244,10 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.Letter
 			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},
 		},
 	}
+	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l admin.Letter) bool { return l.Target == "" }) {
+		b.Targets = targetChoices(d.p)
+	}
+	d.restrict(&b)
 	switch {
 	case d.missing != "":
 		b.Missing = templates.Sentence(d.missing)

@@ -213,15 +213,19 @@ func TestAJobIsPausedResumedAndCancelledByItsForms(t *testing.T) {
 	s := stocked(t, nil)
 	at := s.planMoveOf("admin", s.looked("inventory", inventoryDLQ, "10000"), "requeue-all")
 	job := s.started(at, url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}})
-	for _, step := range []struct{ press, state string }{{"pause", "paused"}, {"resume", "running"}, {"cancel", "cancelled"}} {
-		if res := s.as("operator", "POST", job+"/"+step.press, ""); res.Header.Get("Location") != job {
+	for _, step := range []struct{ who, press, state string }{{"operator", "pause", "paused"}, {"admin", "resume", "running"}, {"operator", "cancel", "cancelled"}} {
+		if res := s.as(step.who, "POST", job+"/"+step.press, ""); res.Header.Get("Location") != job {
 			t.Fatalf("%s: %s: %.200s", step.press, res.Status, s.body(res))
 		}
-		if got := oneLine(s.page("operator", job).Find(".title .chip").First()); got != step.state {
+		page := s.page("operator", job)
+		if got := oneLine(page.Find(".title .chip").First()); got != step.state {
 			t.Errorf("after %s it is %q", step.press, got)
 		}
+		if text := oneLine(page.Find(".controls")); step.press == "pause" && !strings.Contains(text, "Resuming this job needs the role admin") {
+			t.Errorf("an operator is not told that the job needs an admin to go on: %s", text)
+		}
 	}
-	if res := s.as("operator", "POST", job+"/resume", ""); res.StatusCode != http.StatusConflict {
+	if res := s.as("admin", "POST", job+"/resume", ""); res.StatusCode != http.StatusConflict {
 		t.Errorf("what was cancelled is resumed: %s", res.Status)
 	}
 }
@@ -283,12 +287,20 @@ func TestAnIdIsToldOnOneTimeline(t *testing.T) {
 	id := oneLine(doc.Find(".letters .c-id a").First())
 	s.moved(s.started(s.planMoveOf("admin", doc, "requeue-selected", firstRef(doc)), url.Values{"reason": {"to see it"}}))
 	text := oneLine(s.page("operator", "/lookup?id="+id).Find(".timeline"))
-	for _, want := range []string{"A job: moved, to inventory.reserve", "Seen in the dead-letter queue " + inventoryDLQ, "Died in inventory.reserve: rejected"} {
+	for _, want := range []string{"Requeued by a, “to see it”: moved to inventory.reserve", "Seen in the dead-letter queue " + inventoryDLQ, "Died in inventory.reserve: rejected"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the story lacks %q: %s", want, text)
 		}
 	}
-	if strings.Index(text, "A job") > strings.Index(text, "Died in") {
+	if strings.Index(text, "Requeued by") > strings.Index(text, "Died in") {
 		t.Error("the newest does not come first")
+	}
+	if strings.Contains(text, "if requeued") {
+		t.Errorf("what a requeue would do is foretold of a message that was requeued: %s", text)
+	}
+	s.looked("inventory", inventoryDLQ, "100") // the message is not there any more
+	text = oneLine(s.page("operator", "/lookup?id="+id).Find(".timeline"))
+	if n := strings.Count(text, "Died in inventory.reserve: rejected"); n != 1 {
+		t.Errorf("the death is told %d times: %s", n, text)
 	}
 }

@@ -18,6 +18,7 @@ func deathsView(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: figureView(blameless(r.PerHour), "unknown", now)})
 	}
 	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: figureView(blameless(d.Discarded), "unknown", now)})
+	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
 	if !d.Discarded.Known() {
 		v.Why = templates.Sentence(endSentence(capital(d.Discarded.Why))).Short
 	}

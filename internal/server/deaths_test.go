@@ -8,6 +8,12 @@ import (
 	"dedup-dashboard/internal/playground/demo"
 )
 
+func TestDeathsAreToldApartFromWhatArrived(t *testing.T) {
+	if v := deathsView(&dedup.BrokerDeaths{}, noon); !strings.Contains(v.Note, "publish there themselves") {
+		t.Errorf("deaths are told as %q", v.Note)
+	}
+}
+
 func TestDeathsByReasonAreShownAsOfTheWholeBroker(t *testing.T) {
 	snap := demo.Scene("healthy", noon)
 	p := &snap.Pipelines[0]

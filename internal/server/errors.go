@@ -42,6 +42,16 @@ func (e *httpError) Error() string { return e.message }
 // ours reports whether the fault lies here rather than in the request, so that the log has more about it.
 func (e *httpError) ours() bool { return e.status >= http.StatusInternalServerError }
 
+// ledBack is an error whose page leads to somewhere better than the overview.
+type ledBack struct {
+	error
+	href string
+	// word is what the way is called.
+	word string
+}
+
+func (e *ledBack) Unwrap() error { return e.error }
+
 func invalid(message string) error {
 	return &dedup.Error{Kind: dedup.Invalid, Public: message}
 }
@@ -135,7 +145,9 @@ func (s *Server) errorResponse(r *request, k kind, err error) response {
 	message := clean(d.message, 2000)
 	if k == pageKind {
 		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(message)}
-		if r.Method == http.MethodPost && r.Who.Can(viewer) {
+		if to := (*ledBack)(nil); errors.As(err, &to) {
+			view.Back, view.BackWord = to.href, to.word
+		} else if r.Method == http.MethodPost && r.Who.Can(viewer) {
 			view.Back = s.back(r)
 		}
 		if d.ours() {

@@ -66,6 +66,7 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	if v.Missing.Short == "" {
 		v.Controls = jobControls(j, self)
 		s.jobNext(&v, j, self)
+		s.restrictJob(r, &v, j)
 	}
 	v.Arrived = arrivedText(j)
 	deadAgain(&v, j, self)

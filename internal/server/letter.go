@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +28,20 @@ func (s *Server) letter(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, err := s.whereSeen(r, service, key)
+	if err != nil {
+		return nil, err
+	}
+	if found != key {
+		values := found.values()
+		if query.Has("view") {
+			values.Set("view", view)
+		}
+		return redirect{s.cfg.base() + "/dead-letters/message?" + values.Encode()}, nil
+	}
 	l, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), key)
+		return nil, scanGone(err)
 	}
 	return s.letterPage(r, service, key, l, view, false)
 }
@@ -54,20 +64,14 @@ func (s *Server) reveal(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if key, err = s.whereSeen(r, service, key); err != nil {
+		return nil, err
+	}
 	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), key)
+		return nil, scanGone(err)
 	}
 	return s.letterPage(r, service, key, l, view, true)
-}
-
-// scanGone says what to do about a scan that is not kept any more.
-func scanGone(err error, base string, k letterKey) error {
-	if dedup.KindOf(err) != dedup.NotFound {
-		return err
-	}
-	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: endSentence(dedup.PublicText(err)) +
-		" What a look found is kept for " + templates.Span(admin.ScanLife) + ", and until somebody looks again: go back to the queue and look again"}
 }
 
 func payloadView(view string) (string, error) {
@@ -81,7 +85,7 @@ func payloadView(view string) (string, error) {
 func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (response, error) {
 	scan, err := service.Kept(r.Context(), r.asker(), key.scan)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), key)
+		return nil, scanGone(err)
 	}
 	now, base := time.Now().In(zone(r)), s.cfg.base()
 	id := templates.Plain(l.ID, 2*keyLimit)
@@ -91,11 +95,12 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	v := templates.LetterView{
 		Frame: s.frame(r, "Dead letter "+templates.Plain(l.ID, nameLimit).Short), Self: key.address(base), ID: id,
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Meaning: classMeaning(l.Prediction.Class),
-		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now), Headers: headerLines(l),
+		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
 		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), nameLimit)}),
-		Scanned: "as looked at, " + moment(scan.At, now).Text, Payload: payloadOf(l, r.Who, key, base, view, revealed),
-		Act: s.letterAct(r, key, l),
+		Scanned: "as " + templates.Plain(scan.By, nameLimit).Short + " saw it, " + moment(scan.At, now).Text, Payload: payloadOf(l, r.Who, key, base, view, revealed),
+		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, deadAddress(base, key.pipeline, key.queue)),
 	}
+	v.Headers, v.HeaderNote = headerLines(l)
 	if l.Malformed != "" {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + endSentence(l.Malformed))})
 	}
@@ -135,15 +140,15 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 	if l.ID == "" {
 		add("Id", "none: "+templates.Sentence(cmp.Or(l.NoID, "it has none")).Short)
 	} else {
-		add("Id", templates.Plain(l.ID, 2*keyLimit).Short)
+		add("Id", templates.Plain(l.ID, wholeLimit).Short)
 	}
 	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
 		add("Taken from", templates.Plain(p.Pipeline.IDFrom, nameLimit).Short)
 	}
 	if l.Marker != nil {
-		add("Business key", templates.Plain(l.Marker.BusinessKey, keyLimit).Short)
+		add("Business key", templates.Plain(l.Marker.BusinessKey, wholeLimit).Short)
 	}
-	add("Goes back to", templates.Plain(l.Target, keyLimit).Short)
+	add("Goes back to", templates.Plain(l.Target, wholeLimit).Short)
 	add("Because", templates.Sentence(l.TargetNote).Short)
 	if l.Target == "" {
 		add("Goes back to", "nowhere: "+templates.Sentence(cmp.Or(l.NoTarget, "its death history does not say")).Short)
@@ -151,8 +156,8 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 	if l.Requeues > 0 {
 		add("Requeued before", howOften(l.Requeues))
 	}
-	add("Exception", templates.Plain(l.Exception, keyLimit).Short)
-	add("It said", templates.Plain(l.Failure, partLimit).Short)
+	add("Exception", templates.Plain(l.Exception, wholeLimit).Short)
+	add("It said", templates.Plain(l.Failure, wholeLimit).Short)
 	return facts
 }
 
@@ -186,7 +191,7 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, keyLimit).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, wholeLimit).Short})
 		}
 	}
 	add("Content type", l.ContentType)
@@ -218,107 +223,15 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	return facts
 }
 
-// maxHeaders bounds a table of headers.
-const maxHeaders = 200
-
-func headerLines(l admin.Letter) []templates.HeaderLine {
-	var lines []templates.HeaderLine
-	for _, name := range sortedHeaders(l.Headers) {
-		if name == dedup.HeaderDeaths { // the death history stands above
-			continue
-		}
-		if len(lines) == maxHeaders {
-			break
-		}
-		typ, value := headerText(l.Headers[name])
-		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
-	}
-	return lines
-}
-
-func sortedHeaders(headers map[string]any) []string {
-	names := make([]string, 0, len(headers))
-	for name := range headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func headerRule(name string) string {
-	switch {
-	case dedup.OwnHeader(name):
-		return "written anew"
-	case dedup.BrokerHeader(name):
-		return "left out"
-	default:
-		return "kept"
-	}
-}
-
-// headerText writes the value of a header with the name of its AMQP type.
-func headerText(v any) (typ, text string) {
-	switch v := v.(type) {
-	case nil:
-		return "void", ""
-	case string:
-		return "string", v
-	case []byte:
-		return "bytes", string(v)
-	case bool:
-		return "boolean", fmt.Sprint(v)
-	case time.Time:
-		return "timestamp", v.UTC().Format(time.RFC3339)
-	case dedup.Decimal:
-		return "decimal", fmt.Sprintf("%d × 10^-%d", v.Value, v.Scale)
-	case []any:
-		return "list of " + fmt.Sprint(len(v)), nestedText(v)
-	case map[string]any:
-		return "table of " + fmt.Sprint(len(v)), nestedText(v)
-	default:
-		return fmt.Sprintf("%T", v), fmt.Sprint(v)
-	}
-}
-
-// nestedText writes tables and lists in one line.
-func nestedText(v any) string {
-	const most = 2 * partLimit
-	var b strings.Builder
-	var write func(any, int)
-	write = func(v any, depth int) {
-		if b.Len() > most || depth > 8 {
-			return
-		}
-		switch v := v.(type) {
-		case map[string]any:
-			for i, name := range sortedHeaders(v) {
-				if i > 0 {
-					b.WriteString(", ")
-				}
-				b.WriteString(name[:min(len(name), most)] + "=")
-				write(v[name], depth+1)
-			}
-		case []any:
-			for i, x := range v {
-				if i > 0 {
-					b.WriteString("; ")
-				}
-				write(x, depth+1)
-			}
-		default:
-			_, text := headerText(v)
-			b.WriteString(text[:min(len(text), most)])
-		}
-	}
-	write(v, 0)
-	return b.String()
-}
-
 func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.LetterAct {
 	act := templates.LetterAct{
 		Action: s.cfg.base() + "/dead-letters/plan", Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
 	}
+	if p, ok := s.snapshots.Snapshot().Pipeline(key.pipeline); ok && l.Target == "" && !act.Parking {
+		act.Targets = targetChoices(p)
+	}
+	act.NoDiscard, act.NoRestore = needsAdmin(r.Who, "Discarding"), needsAdmin(r.Who, "Restoring")
 	switch {
 	case !r.Who.Can(adminRole):
 		act.NoEdit = "Editing a message needs the role " + adminRole.String() + "."
@@ -351,9 +264,12 @@ func (s *Server) download(r *request) (response, error) {
 	if r.Method == http.MethodHead { // asks for no body, and leaves no entry
 		return attachment{name: "body", typ: "application/octet-stream"}, nil
 	}
+	if key, err = s.whereSeen(r, service, key); err != nil {
+		return nil, err
+	}
 	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
 	if err != nil {
-		return nil, scanGone(err, s.cfg.base(), key)
+		return nil, scanGone(err)
 	}
 	return attachment{name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", typ: "application/octet-stream", body: l.Body}, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,30 +26,33 @@ func (s *Server) editForm(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.editable(r, key)
+	key, l, err := s.editable(r, key)
 	if err != nil {
 		return nil, err
 	}
 	return page{component: templates.Edit(s.editView(r, key, l))}, nil
 }
 
-// editable returns the letter if it can be edited.
-func (s *Server) editable(r *request, key letterKey) (admin.Letter, error) {
+// editable returns the letter if it can be edited, and where it was found.
+func (s *Server) editable(r *request, key letterKey) (letterKey, admin.Letter, error) {
+	var l admin.Letter
 	service, err := s.letters()
 	if err != nil {
-		return admin.Letter{}, err
+		return key, l, err
 	}
 	if why := s.whyNoMoves(r, key.pipeline); why != "" {
-		return admin.Letter{}, &dedup.Error{Kind: dedup.Conflict, Public: why}
+		return key, l, conflict(why)
 	}
-	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
-	if err != nil {
-		return l, scanGone(err, s.cfg.base(), key)
+	if key, err = s.whereSeen(r, service, key); err != nil {
+		return key, l, err
+	}
+	if l, err = service.Reveal(r.Context(), r.asker(), key.scan, key.ref); err != nil {
+		return key, l, scanGone(err)
 	}
 	if len(l.Body) > maxEdit || !comesBack(l.Body) {
-		return l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
+		return key, l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
-	return l, nil
+	return key, l, nil
 }
 
 func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.EditView {
@@ -82,7 +86,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 		v.Headers = append(v.Headers, h)
 	}
 	for i := range spareHeaders {
-		v.Spare = append(v.Spare, i)
+		v.Spare = append(v.Spare, templates.SpareHeader{Number: i})
 	}
 	return v
 }
@@ -114,7 +118,7 @@ func sensitiveHeader(name, idFrom string) bool {
 	if strings.EqualFold("header:"+name, idFrom) {
 		return true
 	}
-	low := strings.ToLower(name)
+	low := strings.ReplaceAll(strings.ToLower(name), "stacktrace", "") // which is no trace to follow
 	for _, word := range []string{"retry", "retries", "attempt", "delay", "trace", "auth", "token", "tenant", "schedule", "idempotency", "__typeid__"} {
 		if strings.Contains(low, word) {
 			return true
@@ -132,7 +136,7 @@ func (s *Server) edit(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.editable(r, key)
+	key, l, err := s.editable(r, key)
 	if err != nil {
 		return nil, err
 	}
@@ -140,28 +144,95 @@ func (s *Server) edit(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := service.PlanMove(r.Context(), r.asker(), admin.MoveRequest{
-		Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit,
-	})
-	if err == nil {
-		return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
-	}
-	if dedup.KindOf(err) != dedup.Invalid {
-		return nil, err
+	wrong := mistakeIn(r.PostForm, edit, l)
+	if wrong.text == "" {
+		var to response
+		if to, err = s.planned(r, admin.MoveRequest{Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit}); err == nil {
+			return to, nil
+		}
+		if dedup.KindOf(err) != dedup.Invalid {
+			return nil, err
+		}
+		wrong.text = endSentence(dedup.PublicText(err))
 	}
 	v := s.editView(r, key, l)
-	v.Body, v.Type, v.Message, v.Error = strings.ToValidUTF8(r.PostForm.Get("body"), "\ufffd"), r.PostForm.Get("content_type"), r.PostForm.Get("message_id"), endSentence(dedup.PublicText(err))
+	refill(&v, r.PostForm, edit)
+	if v.Wrong.Field, v.Wrong.Text, v.Wrong.Ask = wrong.field, wrong.text, wrong.ask; wrong.field == "" {
+		v.Error = wrong.text
+	}
+	return page{http.StatusUnprocessableEntity, templates.Edit(v)}, nil
+}
+
+// refill puts what was typed into a form.
+func refill(v *templates.EditView, form url.Values, edit admin.Edit) {
+	v.Body, v.Type, v.Message = strings.ToValidUTF8(form.Get("body"), "\ufffd"), form.Get("content_type"), form.Get("message_id")
 	for i, h := range v.Headers {
 		name, _ := decodeKey(h.Key)
 		if value, ok := edit.Headers[name]; ok {
 			v.Headers[i].Value = value
 		}
+		v.Headers[i].Remove = slices.Contains(edit.Remove, name)
 	}
-	return page{http.StatusUnprocessableEntity, templates.Edit(v)}, nil
+	for i := range v.Spare {
+		n := strconv.Itoa(i)
+		v.Spare[i].Name, v.Spare[i].Value = form.Get("new-"+n), form.Get("new-value-"+n)
+	}
+}
+
+// An editMistake is what is wrong with an edit, and at which field; the text is empty when nothing is.
+type editMistake struct {
+	field, text string
+	// ask offers to go on all the same.
+	ask bool
+}
+
+// mistakeIn finds the first mistake in what was typed.
+func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
+	if m := headerMistake(form, l); m.text != "" {
+		return m
+	}
+	for _, field := range []string{"content_type", "message_id"} {
+		if len(form.Get(field)) > maxRef {
+			return editMistake{field: field, text: "It has at most 255 bytes."}
+		}
+	}
+	if !e.Changes(l.Message) {
+		return editMistake{text: "Nothing is changed: the message would be sent as it is. Change something, or go back and preview its requeue."}
+	}
+	if doubt := e.Doubt(l.Message); doubt != "" && form.Get("body_as_it_is") != "1" {
+		return editMistake{field: "body", text: endSentence(capital(doubt)), ask: true}
+	}
+	return editMistake{}
+}
+
+// headerMistake finds the first mistake in the names of new headers.
+func headerMistake(form url.Values, l admin.Letter) editMistake {
+	seen := map[string]bool{}
+	for i := range spareHeaders {
+		field := "new-" + strconv.Itoa(i)
+		name := strings.TrimSpace(form.Get(field))
+		_, there := l.Headers[name]
+		why := ""
+		switch {
+		case name == "" && form.Get("new-value-"+strconv.Itoa(i)) != "":
+			why = "The value needs the name of a header."
+		case name == "":
+			continue
+		case len(name) > maxRef:
+			why = "The name of a header has at most 255 bytes."
+		case admin.LockedHeader(name):
+			why = within(name) + " is a header that the broker or this dashboard writes."
+		case there:
+			why = within(name) + " is there already: change its value above."
+		case seen[name]:
+			why = within(name) + " stands here twice."
+		}
+		if why != "" {
+			return editMistake{field: field, text: why}
+		}
+		seen[name] = true
+	}
+	return editMistake{}
 }
 
 // editOf reads what a form changes of a message: only what differs is set.
@@ -197,9 +268,6 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 	for i := range spareHeaders {
 		n := strconv.Itoa(i)
 		if name := strings.TrimSpace(form.Get("new-" + n)); name != "" {
-			if admin.LockedHeader(name) {
-				return e, badParameter("new-"+n, "is a header that the broker or this dashboard writes")
-			}
 			e.Headers[name] = form.Get("new-value-" + n)
 		}
 	}
@@ -222,140 +290,4 @@ func editableType(v any) bool {
 		return true
 	}
 	return false
-}
-
-// diffOf says what an edit changes of a message.
-func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff {
-	d := &templates.EditDiff{ID: idNote(l.ID, p)}
-	add := func(label, was, is string, cleared bool) {
-		if cleared {
-			d.Headers = append(d.Headers, templates.Fact{Label: label, Value: orNothing(was) + " → removed"})
-		} else if is != "" && was != is {
-			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
-		}
-	}
-	add("Content type", l.ContentType, e.ContentType, e.NoContentType)
-	add("Message id", l.MessageID, e.MessageID, e.NoMessageID)
-	for _, name := range e.Remove {
-		_, was := headerText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → removed"})
-	}
-	for _, name := range sortedKeys(e.Headers) {
-		_, was := headerText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(e.Headers[name])})
-	}
-	if e.Body != nil {
-		d.Body, d.Cut = diffLines(string(l.Body), string(e.Body))
-	}
-	return d
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return "“" + templates.Plain(s, keyLimit).Short + "”"
-}
-
-func sortedKeys(m map[string]string) []string {
-	all := make(map[string]any, len(m))
-	for k := range m {
-		all[k] = nil
-	}
-	return sortedHeaders(all)
-}
-
-func idNote(old string, p admin.MovePlan) templates.Problem {
-	id, says := "", p.IDChange
-	if len(p.Letters) == 1 {
-		id = p.Letters[0].ID
-	}
-	if says == "" {
-		says = "its id is " + orNothing(id) + " now, and was " + orNothing(old)
-	}
-	n := templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(says)))}
-	switch {
-	case id == "":
-		n.Tier = dedup.Severe.String()
-	case id != old:
-		n.Tier, n.Mend = dedup.Warning.String(), templates.Sentence("To its consumers it is another message: if the work of the old id was done, it is done a second time.")
-	}
-	return n
-}
-
-const (
-	// diffMost bounds the lines that are compared, diffShown those that are shown.
-	diffMost  = 1500
-	diffShown = 300
-)
-
-// diffLines compares two texts line by line by their longest common subsequence.
-func diffLines(was, is string) ([]templates.DiffLine, string) {
-	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
-	cut := ""
-	if len(a) > diffMost || len(b) > diffMost {
-		a, b, cut = a[:min(len(a), diffMost)], b[:min(len(b), diffMost)], "Only the first "+strconv.Itoa(diffMost)+" lines were compared. "
-	}
-	longest := make([][]int, len(a)+1)
-	for i := range longest {
-		longest[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
-			} else {
-				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			}
-		}
-	}
-	var out []templates.DiffLine
-	line := func(sign, text string) {
-		out = append(out, templates.DiffLine{Sign: sign, Text: templates.Plain(strings.ReplaceAll(text, "\t", "    "), partLimit)})
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			line(" ", a[i])
-			i, j = i+1, j+1
-		case j >= len(b) || i < len(a) && longest[i+1][j] >= longest[i][j+1]:
-			line("-", a[i])
-			i++
-		default:
-			line("+", b[j])
-			j++
-		}
-	}
-	out = nearChanges(out)
-	if len(out) > diffShown {
-		out, cut = out[:diffShown], cut+"The first "+strconv.Itoa(diffShown)+" lines are shown."
-	}
-	return out, cut
-}
-
-// nearChanges keeps three lines around each change.
-func nearChanges(all []templates.DiffLine) []templates.DiffLine {
-	const around = 3
-	keep := make([]bool, len(all))
-	for i, l := range all {
-		if l.Sign != " " {
-			for k := max(0, i-around); k <= min(len(all)-1, i+around); k++ {
-				keep[k] = true
-			}
-		}
-	}
-	var out []templates.DiffLine
-	skipped := false
-	for i, l := range all {
-		if keep[i] {
-			if skipped {
-				out = append(out, templates.DiffLine{Sign: "…"})
-			}
-			out, skipped = append(out, l), false
-		} else {
-			skipped = true
-		}
-	}
-	return out
 }

@@ -82,6 +82,12 @@ func maskedNote(l admin.Letter, revealed bool) string {
 		return "Not shown: " + endSentence(templates.Sentence(l.Hidden).Short)
 	case l.Size == 0:
 		return "The body is empty."
+	case l.Masked && len(l.MaskedNames) > 0:
+		names := make([]string, len(l.MaskedNames))
+		for i, name := range l.MaskedNames {
+			names[i] = templates.Plain(name, keyLimit).Short
+		}
+		return "Masked: " + strings.Join(names, ", ") + ". The values of members that are personal or secret by these names are replaced by ***."
 	case l.Masked:
 		return "Values of members that are personal or secret by their names are replaced by ***."
 	default:

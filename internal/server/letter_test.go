@@ -105,7 +105,7 @@ func TestAnEditShowsWhatItChangesAndKeepsWhatItDoesNot(t *testing.T) {
 		t.Fatalf("%s: %.300s", res.Status, s.body(res))
 	}
 	review := s.page("admin", at)
-	if got := oneLine(review.Find(".diff .added")); !strings.Contains(got, `"country":"AT"`) {
+	if got := oneLine(review.Find(".diff .added")); !strings.Contains(got, `"country": "AT"`) {
 		t.Errorf("added is %q", got)
 	}
 	if got := oneLine(review.Find("section[aria-labelledby=diff-title] .pairs")); got != "corrected-bynothing → “ops”" {
@@ -115,7 +115,7 @@ func TestAnEditShowsWhatItChangesAndKeepsWhatItDoesNot(t *testing.T) {
 		t.Error("an operator reads the body in the review")
 	}
 	values.Set("new-0", "x-death")
-	if res := s.as("admin", "POST", "/dead-letters/edit", values.Encode()); res.StatusCode != http.StatusBadRequest {
+	if res := s.as("admin", "POST", "/dead-letters/edit", values.Encode()); res.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a locked header: %s", res.Status)
 	}
 }

@@ -30,10 +30,22 @@ func (s *Server) lookup(r *request) (response, error) {
 	snap := s.snapshots.Snapshot()
 	found, silent := 0, 0
 	for _, a := range result.Stores {
-		v.Stores = append(v.Stores, s.lookupStore(r, snap, a, now))
+		answer := s.lookupStore(r, snap, a, now)
 		found += len(a.Found)
-		if a.Err != "" {
+		switch {
+		case a.Err != "":
 			silent++
+			v.Stores = append(v.Stores, answer)
+		case len(a.Found) > 0:
+			v.Stores = append(v.Stores, answer)
+		default:
+			v.Nothing = append(v.Nothing, answer)
+		}
+	}
+	if n := len(v.Nothing); n > 0 {
+		v.NothingSum = counted(n, "store") + ": nothing"
+		if len(v.Stores) == 0 { // the heading says so already
+			v.NothingSum = "What each store answered"
 		}
 	}
 	v.Sum = lookupSum(found, silent, len(result.Stores))

@@ -76,10 +76,16 @@ func TestLookupSaysOfEveryStoreWhatItAnswered(t *testing.T) {
 	}
 	var answers []string
 	doc.Find(".store-answer").Each(func(_ int, a *goquery.Selection) { answers = append(answers, oneLine(a)) })
-	for i, want := range []string{"orphan", "no marker", "connection refused"} {
+	for i, want := range []string{"orphan", "connection refused", "no marker"} {
 		if i >= len(answers) || !strings.Contains(answers[i], want) {
 			t.Errorf("answer %d lacks %q: %v", i, want, answers)
 		}
+	}
+	if got := oneLine(doc.Find("details.store-quiet:not([open]) summary")); got != "1 store: nothing" {
+		t.Errorf("the store without the marker is folded as %q", got)
+	}
+	if html := s.body(s.as("viewer", "GET", "/lookup?id=order%3A88000", "")); strings.Index(html, "timeline-title") > strings.Index(html, "found-title") {
+		t.Error("the stores stand before the story")
 	}
 	if got := oneLine(s.page("viewer", "/lookup").Find(".blank strong")); got == "" {
 		t.Error("the empty page says nothing")

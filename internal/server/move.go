@@ -21,6 +21,9 @@ import (
 // messages.
 func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+	if strings.HasPrefix(form.Get("do"), "requeue-") {
+		req.Target = form.Get("target")
+	}
 	if !validPipeline.MatchString(req.Pipeline) {
 		return req, noPipeline(req.Pipeline)
 	}
@@ -46,6 +49,7 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 		var filter admin.Filter
 		filter, err = admin.ParseFilter(form.Get("filter"))
 		req.Filter, req.Whole = filter.String(), filter.Empty()
+	case "first": // the look says which they are
 	case "whole":
 		req.Whole = true
 	default:
@@ -81,6 +85,15 @@ func (s *Server) planMove(r *request) (response, error) {
 	req, err := parseMoveForm(r.PostForm)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasSuffix(r.PostForm.Get("do"), "-first") {
+		service, err := s.letters()
+		if err != nil {
+			return nil, err
+		}
+		if req.Refs, err = s.firstRefs(r, service, req, r.PostForm.Get("filter")); err != nil {
+			return nil, err
+		}
 	}
 	return s.planned(r, req)
 }
@@ -212,6 +225,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
 	}
 	v.Danger = moveDanger(p)
+	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r.Who, p)
 	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
 		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
 	}

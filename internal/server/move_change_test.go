@@ -61,7 +61,7 @@ func TestAChangeOfAPlanKeepsItsEdit(t *testing.T) {
 	s := stocked(t, nil)
 	res := s.as("admin", "POST", s.editedOnce()+"/change", "rate=10")
 	review := s.page("admin", res.Header.Get("Location"))
-	if got := oneLine(review.Find(".diff .added")); !strings.Contains(got, `"country":"AT"`) {
+	if got := oneLine(review.Find(".diff .added")); !strings.Contains(got, `"country": "AT"`) {
 		t.Errorf("%s: added is %q", res.Status, got)
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -33,7 +32,7 @@ func (s *Server) timeline(r *request, term string, result admin.LookupResult, no
 		missing = "Dead letters and jobs of this id are seen by those with the role " + operator.String() + "."
 	default:
 		for _, id := range idsOf(term, result) {
-			more, err := s.letterEntries(r, id, now)
+			more, err := s.letterEntries(r, id, result, now)
 			if err != nil {
 				missing = "Dead letters and jobs cannot be told: " + endSentence(dedup.PublicText(err))
 			}
@@ -86,61 +85,6 @@ func (s *Server) markerEntries(r *request, result admin.LookupResult, now time.T
 				}})
 			}
 		}
-	}
-	return all
-}
-
-// letterEntries are what dead-letter queues and jobs know of one id.
-func (s *Server) letterEntries(r *request, id string, now time.Time) ([]dated, error) {
-	var all []dated
-	scans, err := s.deadLetters.Seen(r.Context(), r.asker(), id)
-	if err != nil {
-		return nil, err
-	}
-	for _, scan := range scans {
-		for _, l := range scan.Letters {
-			all = append(all, s.seenEntries(scan, l, now)...)
-		}
-	}
-	items, err := s.deadLetters.ItemsOf(r.Context(), r.asker(), id)
-	if err != nil {
-		return all, err
-	}
-	for _, i := range items {
-		text := "A job: " + i.Outcome
-		if i.Target != "" {
-			text += ", to " + within(i.Target)
-		}
-		e := templates.TimelineEntry{At: moment(i.At, now), Kind: "job", Tier: outcomeTier(i.Outcome), Text: templates.Sentence(text), More: templates.Sentence(readableTimes(capital(i.Text), now))}
-		if i.Job != "" {
-			e.Href, e.Link = jobAddress(s.cfg.base(), i.Job), "the job"
-		}
-		all = append(all, dated{i.At, e})
-	}
-	return all, nil
-}
-
-// seenEntries are the deaths of a letter, and the look that found it.
-func (s *Server) seenEntries(scan admin.Scan, l admin.Letter, now time.Time) []dated {
-	where := "dead-letter queue "
-	queue := scan.Queue.Name
-	if from, ok := dedup.ParkedFrom(scan.Queue); ok {
-		where, queue = "parking queue of ", from.Name
-	}
-	all := []dated{{scan.At, templates.TimelineEntry{
-		At: moment(scan.At, now), Kind: "dead letter", Tier: classTier(l.Prediction.Class),
-		Text: templates.Sentence("Seen in the " + where + within(queue) + "; if requeued: " + classWord(l.Prediction.Class)), More: templates.Sentence(readableTimes(strings.Join(l.Prediction.Reasons, "; "), now)),
-		Href: letterKey{scan.Pipeline, queue, scan.ID, l.Ref}.address(s.cfg.base()), Link: "the message",
-	}}}
-	for i, d := range l.Deaths {
-		if i == maxHeaders {
-			break
-		}
-		text := "Died in " + within(d.Queue) + ": " + within(deathWord(d.Reason))
-		if d.Count > 1 {
-			text += ", first of " + templates.Number(float64(d.Count)) + " times"
-		}
-		all = append(all, dated{d.Time, templates.TimelineEntry{At: moment(d.Time, now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
 	}
 	return all
 }

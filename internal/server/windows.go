@@ -36,7 +36,7 @@ func measures() []measure {
 		{"Failures", "", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.Failures }},
 		{"Failure rate", "failed / (processed + failed)", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }},
 		{"Gave up", "acked without work: lost", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.GaveUp }},
-		{"Dead-letter inflow", "", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
+		{"Dead-letter inflow", "arrived: died, or published there", 2, func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }},
 	}
 }
 

@@ -74,7 +74,7 @@ for (const [how, options] of Object.entries({ "without JavaScript": { javaScript
     await page.getByRole("link", { name: "Every message of this job" }).click();
     await page.locator(".job-items th a").first().click(); // to the look-up of its id
     await page.getByRole("heading", { name: "What happened to it" }).waitFor();
-    assert.match(await page.locator(".timeline").innerText(), /A job: moved, to inventory\.reserve/);
+    assert.match(await page.locator(".timeline").innerText(), /Requeued by .*: moved to inventory\.reserve/);
     assert.deepEqual(context.faults, []);
     await context.close();
   });
@@ -96,7 +96,7 @@ for (const [how, options] of Object.entries({ "without JavaScript": { javaScript
     await page.getByRole("textbox", { name: "Value of tenant" }).fill("red");
     await page.getByRole("button", { name: "Review the change" }).click();
     await page.getByRole("heading", { level: 1, name: "Review: requeue 1 edited message" }).waitFor();
-    assert.match(await page.locator(".diff .added").innerText(), /"country":"AT"/);
+    assert.match(await page.locator(".diff .added").innerText(), /"country": "AT"/);
     assert.match(await page.locator(".diff .removed").innerText(), /"country":"DE"/);
     assert.match(await page.locator("main").innerText(), /it stays [0-9a-f-]{36}/);
     assert.match(await page.locator(".pairs").first().innerText(), /tenant[\s\S]*→ “red”/);

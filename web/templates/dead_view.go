@@ -33,6 +33,8 @@ type DeadPipeline struct {
 	// Oldest is the age of the oldest that the last look found; empty while nobody has looked.
 	Oldest string
 	Queues []DeadQueueLine
+	// Lost says that messages which die there are lost, and why; empty where they reach a queue.
+	Lost Text
 	// Reasons counts by reason where that is known: "rejected 812, expired 40".
 	Reasons string
 }
@@ -73,6 +75,18 @@ type DeadQueueView struct {
 	Missing Text
 }
 
+// NoDeadQueueView is the page of the dead letters of a pipeline that has no dead-letter queue.
+type NoDeadQueueView struct {
+	Frame   Frame
+	Self    string
+	Crumbs  []Crumb
+	Name    Text
+	Problem Problem
+	Routes  RouteTable
+	// Pipeline leads to the page of the pipeline.
+	Pipeline string
+}
+
 // A LookForm offers to look at the head of a queue.
 type LookForm struct {
 	Action string
@@ -99,6 +113,8 @@ type WholeForm struct {
 	// Buttons are what it offers; none when nothing can be moved, and Missing says why.
 	Buttons []Choice
 	Missing Text
+	// Denied is why the reader may press none of them; empty when they may.
+	Denied string
 }
 
 // A ScanView is what a look found.
@@ -205,10 +221,30 @@ type LetterBar struct {
 	Parking   bool
 	Matching  int
 	Filtered  bool
+	// Targets are the queues to choose from where messages do not say which one they came from.
+	Targets []Choice
+	// NoAll, NoDiscard and NoRestore are why the reader may not do that; empty when they may. First offers the first messages instead of all;
+	// 0 does not.
+	NoAll     string
+	NoDiscard string
+	NoRestore string
+	First     int
 }
 
 // able reports whether the list has controls.
 func (b LetterBar) able() bool { return b.Missing.Short == "" && b.Selective }
+
+// first names the messages that are offered instead of all.
+func (b LetterBar) first() string {
+	switch {
+	case b.First < b.Matching:
+		return "the first " + whole(b.First)
+	case b.First == 1:
+		return "the one looked at"
+	default:
+		return "the " + whole(b.First) + " looked at"
+	}
+}
 
 func (b LetterBar) all() string {
 	switch {

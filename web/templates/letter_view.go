@@ -1,5 +1,11 @@
 package templates
 
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
 // LetterView is the page of one dead letter.
 type LetterView struct {
 	Frame    Frame
@@ -15,12 +21,14 @@ type LetterView struct {
 	Identity []Fact
 	Props    []Fact
 	Headers  []HeaderLine
-	Deaths   []DeathLine
-	Marker   LetterMarker
-	Payload  PayloadView
-	Act      LetterAct
-	Lookup   string
-	Scanned  string
+	// HeaderNote says what of the headers is not shown; empty when all is.
+	HeaderNote string
+	Deaths     []DeathLine
+	Marker     LetterMarker
+	Payload    PayloadView
+	Act        LetterAct
+	Lookup     string
+	Scanned    string
 }
 
 // A HeaderLine is one header with its AMQP type.
@@ -28,6 +36,10 @@ type HeaderLine struct {
 	Name  Text
 	Type  string
 	Value Text
+	// Whole is a long value over several lines, Size how long it is, empty where Value has it all; Cut says how much of it is missing.
+	Whole string
+	Size  string
+	Cut   string
 	// Rule says what a requeue does with it: kept, dropped, added by the broker.
 	Rule string
 }
@@ -89,7 +101,12 @@ type LetterAct struct {
 	// NoEdit says why it cannot be edited.
 	NoEdit  string
 	Parking bool
+	// Targets are the queues to choose from where the message does not say which one it came from.
+	Targets []Choice
 	Target  Text
+	// NoDiscard and NoRestore are why the reader may not do that; empty when they may.
+	NoDiscard string
+	NoRestore string
 }
 
 // EditView is the form that edits one message before it is requeued.
@@ -110,9 +127,36 @@ type EditView struct {
 	IDRule  string
 	Locked  []HeaderLine
 	Headers []EditHeader
-	// Spare are empty pairs for new headers.
-	Spare []int
+	// Spare are pairs for new headers.
+	Spare []SpareHeader
 	Notes []Problem
+	Wrong FieldError
+}
+
+// A FieldError is what is wrong with one field of a form.
+type FieldError struct {
+	// Field is the name of the field, empty where nothing is wrong or the form as a whole is.
+	Field string
+	Text  string
+	// Ask offers to go on all the same.
+	Ask bool
+}
+
+// attributes mark a field that is wrong, and bring the cursor there. Hint is the id of what describes the field anyway.
+func (e FieldError) attributes(field, hint string) templ.Attributes {
+	if e.Field != field {
+		if hint == "" {
+			return nil
+		}
+		return templ.Attributes{"aria-describedby": hint}
+	}
+	return templ.Attributes{"aria-invalid": "true", "aria-describedby": strings.TrimSpace(hint + " " + field + "-error"), "autofocus": true}
+}
+
+// A SpareHeader is a pair of fields for a new header, with what was typed into it.
+type SpareHeader struct {
+	Number      int
+	Name, Value string
 }
 
 // An EditHeader is a header that can be changed.
@@ -127,3 +171,14 @@ type EditHeader struct {
 	Fixed  string
 	Remove bool
 }
+
+func (h SpareHeader) field() string { return "new-" + whole(h.Number) }
+
+func (v ErrorView) backWord() string {
+	if v.BackWord == "" {
+		return "Back to where you were"
+	}
+	return v.BackWord
+}
+
+func (h HeaderLine) long() bool { return h.Size != "" }

@@ -71,9 +71,12 @@ type LookupView struct {
 	Self  string
 	At    Moment
 	// Sum says in one sentence what was found.
-	Sum     string
-	Stores  []LookupStore
-	Missing Text
+	Sum    string
+	Stores []LookupStore
+	// Nothing are the stores that answered and hold no such marker; NothingSum counts them.
+	Nothing    []LookupStore
+	NothingSum string
+	Missing    Text
 	// Timeline is what is known of the id beyond its markers too, the newest first; TimelineMissing says what of it is not known.
 	Timeline        []TimelineEntry
 	TimelineMissing Text

@@ -11,6 +11,9 @@ type MoveView struct {
 	Blocked  bool
 	Classes  []MoveClass
 	Change   string
+	// NoChange is why the reader may not plan again, NoClear why not with the choice to clear markers; empty when they may.
+	NoChange string
+	NoClear  string
 	Canary   string
 	Canaries []Choice
 	Rates    []Choice
@@ -118,6 +121,9 @@ type JobView struct {
 	Missing  Text
 	Retry    string
 	RetryN   int
+	// NoRetry and NoResume are why the reader may not do that; empty when they may.
+	NoRetry  string
+	NoResume string
 	Restore  string
 	RestoreN string
 	Audit    string

@@ -89,6 +89,14 @@ type Choice struct {
 	Value  string
 	Label  string
 	Chosen bool
+	// Off is shown and cannot be chosen.
+	Off bool
+}
+
+// A ChoiceGroup is some options of a select control under a heading.
+type ChoiceGroup struct {
+	Label   string
+	Choices []Choice
 }
 
 // A Column is one column head of the overview.

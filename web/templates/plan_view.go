@@ -176,11 +176,15 @@ type AuditFilter struct {
 	Stores    []Choice
 	Key       string
 	Operation string
-	Who       string
-	From      string
-	To        string
-	Actions   []Choice
-	Outcomes  []Choice
+	Pipelines []Choice
+	Queue     string
+	// Queues are suggested; one that is gone can be typed.
+	Queues   []string
+	Who      string
+	From     string
+	To       string
+	Actions  []ChoiceGroup
+	Outcomes []Choice
 	// View is kept as a hidden field; empty for the default.
 	View  string
 	Any   bool

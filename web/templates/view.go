@@ -65,6 +65,8 @@ type ErrorView struct {
 	Heading   string
 	Message   string
 	RequestID string
+	// BackWord words the way back, where that leads elsewhere than to a form.
+	BackWord string
 	// Back leads to where the form was; empty leads to the overview.
 	Back string
 }

@@ -40,19 +40,6 @@ func Hang() Fault {
 	return func(_ http.ResponseWriter, r *http.Request, _ []byte) { <-r.Context().Done() }
 }
 
-// Delay answers rightly after a time.
-func Delay(d time.Duration) Fault {
-	return func(w http.ResponseWriter, r *http.Request, right []byte) {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			_, _ = w.Write(right)
-		case <-r.Context().Done():
-		}
-	}
-}
-
 // Drip sends the right answer one byte at a time.
 func Drip(pause time.Duration) Fault {
 	return func(w http.ResponseWriter, r *http.Request, right []byte) {

@@ -93,7 +93,7 @@ func veiled(l admin.Letter) admin.Letter {
 	if at := strings.Index(body, `"email":"`); at >= 0 {
 		end := strings.Index(body[at+9:], `"`)
 		if end >= 0 {
-			l.Body, l.Masked = []byte(body[:at+9]+"***"+body[at+9+end:]), true
+			l.Body, l.Masked, l.MaskedNames = []byte(body[:at+9]+"***"+body[at+9+end:]), true, []string{"email"}
 		}
 	}
 	return l

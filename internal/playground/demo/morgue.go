@@ -159,7 +159,7 @@ func parking(queue string) string { return "dedup.parking." + queue }
 func (m *Morgue) view(pipeline, queue, found string) admin.QueueView {
 	at := m.now()
 	v := admin.QueueView{
-		Pipeline: pipeline,
+		Pipeline: pipeline, OperatorLimit: admin.DefaultOperatorLimit,
 		Queue: dedup.DeadLetterQueue{
 			QueueRef: dedup.QueueRef{Vhost: "/", Name: queue}, Type: "classic", Found: found,
 			Depth: dedup.Exact(dedup.Measured, dedup.Count, float64(len(m.queues[queue])), at, "management API"), Consumers: dedup.Exact(dedup.Measured, dedup.Count, 0, at, "management API"),
@@ -273,7 +273,7 @@ func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string)
 	defer m.mu.Unlock()
 	for _, raw := range m.queues[l.Queue.Name] {
 		if raw.Ref == ref {
-			return raw, m.note(ctx, who, "reveal_message", l.Queue.Name+"/"+ref[:12], rand.Text(), "")
+			return raw, m.note(ctx, who, "reveal_dead_letter", l.Queue.Name+"/"+ref[:12], rand.Text(), "")
 		}
 	}
 	return l, missing("The message is not in its queue any more")

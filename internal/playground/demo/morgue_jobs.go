@@ -25,6 +25,8 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 		return "", missing("There is no such plan, or it is over")
 	case p.job != "":
 		return p.job, nil
+	case !who.Can(p.plan.Needs):
+		return "", allow(who, p.plan.Needs)
 	case len(req.Reason) < 3:
 		return "", refuse(dedup.Invalid, "Give a reason of 3 to 500 characters")
 	case p.plan.Confirm != "" && req.Confirm != p.plan.Confirm:
@@ -56,7 +58,7 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 
 func (j *movingJob) entryOf(phase string) admin.Entry {
 	return admin.Entry{
-		Operation: j.ID, Phase: phase, Who: j.By, Role: "admin", Method: "session", Action: string(j.Plan.Request.Do) + "_messages", Target: j.Plan.Source.Name, Reason: j.Reason,
+		Operation: j.ID, Phase: phase, Who: j.By, Role: "admin", Method: "session", Action: admin.MoveAction(j.Plan.Request.Do), Target: j.Plan.Source.Name, Reason: j.Reason,
 		Detail: fmt.Sprintf("%d moved, %d left", j.Moved, j.Left),
 	}
 }
@@ -118,6 +120,9 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 	l := j.rest[0]
 	j.rest = j.rest[1:]
 	item := admin.JobItem{Seq: int64(len(j.items) + 1), At: now, Ref: l.Ref, ID: l.ID, Target: l.Target, Class: l.Prediction.Class, Outcome: "moved"}
+	if len(l.Deaths) > 0 {
+		item.Death = &l.Deaths[0]
+	}
 	source, target := j.Plan.Source.Name, ""
 	switch j.Plan.Request.Do {
 	case admin.Discard:
@@ -282,6 +287,9 @@ func (m *Morgue) PauseJob(_ context.Context, who admin.Caller, id string) error 
 // ResumeJob lets a paused job go on.
 func (m *Morgue) ResumeJob(_ context.Context, who admin.Caller, id string) error {
 	return m.steer(who, id, func(j *movingJob) error {
+		if err := allow(who, j.Plan.Needs); err != nil {
+			return err
+		}
 		if j.State != admin.JobPaused {
 			return refuse(dedup.Conflict, "The job is not paused")
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,11 +54,25 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		p.plan.Scanned, p.plan.ScannedAt = len(s.Letters), s.At
 	}
 	p.fill(req)
+	if s, ok := m.scans[req.Scan]; ok && len(req.Refs) == 0 { // the review counts what the look saw
+		p.plan.Matching = 0
+		for _, l := range s.Letters {
+			if filter.Matches(l) {
+				p.plan.Matching++
+			}
+		}
+	}
 	if req.Edit != nil && len(p.letters) == 1 {
 		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
 	}
+	if p.plan.Needs == auth.Operator && (p.plan.Matching > admin.DefaultOperatorLimit || slices.Contains(slices.Collect(maps.Values(p.plan.Choices)), admin.ClearFirst)) {
+		p.plan.Needs = auth.Admin
+	}
+	if err := allow(who, p.plan.Needs); err != nil {
+		return admin.MovePlan{}, err
+	}
 	m.plans[p.plan.ID] = p
-	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: "plan_" + string(req.Do), Target: source})
+	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: admin.MovePlanAction(req.Do), Target: source})
 }
 
 // choose settles what is done with each class.

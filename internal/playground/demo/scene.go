@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -83,10 +84,7 @@ func many(now time.Time) *dedup.Snapshot {
 func hostile(now time.Time) *dedup.Snapshot {
 	const evil = `"><script>alert(1)</script>` + "\u202egnp.exe\u2066\x00\x1b[31m" + `<img src=x onerror=alert(1)>%2F?#/` + "\xff"
 	s := mixed(now)
-	long := evil
-	for len(long) < 1<<20 {
-		long += evil
-	}
+	long := strings.Repeat(evil, 1<<20/len(evil)+1)
 	for i := range s.Pipelines {
 		p := &s.Pipelines[i]
 		p.Pipeline.Queues = []string{evil, long}

@@ -43,6 +43,8 @@ func StartProcess(cmd *exec.Cmd) (*Process, error) {
 		started <- err
 		if err == nil {
 			p.err = cmd.Wait()
+			// Helpers of the child that outlive it would keep its port or folder. Later the group's number may be another's.
+			p.signalGroup(syscall.SIGKILL)
 		}
 		close(p.done)
 	}()
@@ -68,10 +70,15 @@ func (p *Process) Err() error {
 	}
 }
 
-// Kill ends the child and its process group at once and waits until the child is reaped.
+// Kill ends the child and its process group at once and waits until the child is reaped. It does nothing to a child that
+// was reaped already: its number may belong to another process by then.
 func (p *Process) Kill() {
-	p.signalGroup(syscall.SIGKILL)
-	<-p.done
+	select {
+	case <-p.done:
+	default:
+		p.signalGroup(syscall.SIGKILL)
+		<-p.done
+	}
 }
 
 // Stop asks the child to end with SIGTERM, and kills its process group when ctx ends first. The error says that the
@@ -91,8 +98,6 @@ func (p *Process) stopBy(ctx context.Context, request syscall.Signal) error {
 	}
 	select {
 	case <-p.done:
-		// Helpers of the child that outlive it would keep its port or folder.
-		p.signalGroup(syscall.SIGKILL)
 		return nil
 	case <-ctx.Done():
 		p.Kill()

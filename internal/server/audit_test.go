@@ -1,0 +1,60 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/admin"
+)
+
+func TestTheAuditOffersEveryActionOfTheTableAndNamesItInWords(t *testing.T) {
+	s := stocked(t, nil)
+	offered := func(path string) map[string]string {
+		labels := map[string]string{}
+		for _, o := range s.page("operator", path).Find("select[name=action] option[value!='']").EachIter() {
+			name, _ := o.Attr("value")
+			labels[name] = oneLine(o)
+		}
+		return labels
+	}
+	acts, all := offered("/audit"), offered("/audit?view=entries")
+	for _, k := range admin.ActionKinds() {
+		if all[k.Name] != k.Label {
+			t.Errorf("every entry: %s is offered as %q, want %q", k.Name, all[k.Name], k.Label)
+		}
+		if _, ok := acts[k.Name]; ok == k.Step {
+			t.Errorf("one row for each action: %s is offered: %t", k.Name, ok)
+		}
+	}
+	s.looked("inventory", inventoryDLQ, "100")
+	rows := s.page("operator", "/audit?action=scan_dead_letters").Find(".entries tbody tr")
+	if rows.Length() != 1 || !strings.Contains(oneLine(rows), "look at a queue") {
+		t.Errorf("the look is %q", oneLine(rows))
+	}
+}
+
+func TestTheAuditIsFilteredByQueueAndByPipeline(t *testing.T) {
+	s := stocked(t, nil)
+	doc := s.looked("inventory", inventoryDLQ, "100")
+	s.planMoveOf("operator", doc, "requeue-selected", firstRef(doc))
+	for query, want := range map[string]int{
+		"?queue=" + inventoryDLQ: 2, "?queue=orders.dlq": 0, "?pipeline=inventory": 2, "?pipeline=payments": 0, "?queue=" + inventoryDLQ + "&action=plan_requeue": 1,
+		"?queue=" + url.QueryEscape("%"): 0, "?view=entries&queue=" + inventoryDLQ: 3,
+	} {
+		if got := s.page("operator", "/audit"+query).Find(".entries tbody tr").Length(); got != want {
+			t.Errorf("%s: %d rows, want %d", query, got, want)
+		}
+	}
+	page := s.page("operator", "/audit?pipeline=inventory&queue="+inventoryDLQ)
+	if got, _ := page.Find("input[name=queue]").Attr("value"); got != inventoryDLQ || page.Find("select[name=pipeline] option[selected]").AttrOr("value", "") != "inventory" {
+		t.Errorf("the form does not keep the filter: %q", got)
+	}
+	if n := page.Find("#audit-queues option[value='" + inventoryDLQ + "']").Length(); n != 1 {
+		t.Errorf("the queue is suggested %d times", n)
+	}
+	if res := s.as("operator", "GET", "/audit?pipeline=nothing", ""); res.StatusCode != http.StatusNotFound {
+		t.Errorf("a pipeline that is not there: %s", res.Status)
+	}
+}

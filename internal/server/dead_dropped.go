@@ -1,0 +1,73 @@
+package server
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// droppedWords says that a pipeline is set up to keep its dead letters and yet loses them, and why; empty where it does not. A pipeline
+// without a dead-letter exchange loses them too, but as somebody chose.
+func droppedWords(p *dedup.PipelineStatus) string {
+	for _, r := range p.DeadLetterRoutes {
+		if isDropped(r) {
+			return droppedRoute(r)
+		}
+	}
+	return ""
+}
+
+// isDropped reports whether a way that is set leads nowhere. A stream has no dead letters.
+func isDropped(r dedup.DeadLetterRoute) bool {
+	return r.Role == dedup.RouteMissing && r.Origin != "" && strings.Contains(r.Note, "dead letters are ")
+}
+
+// droppedRoute says what becomes of messages whose way leads nowhere.
+func droppedRoute(r dedup.DeadLetterRoute) string {
+	why, end := droppedWhy(r)
+	return "messages are " + end + ": " + why
+}
+
+// droppedWhy says why a way leads nowhere, and what happens to messages then.
+func droppedWhy(r dedup.DeadLetterRoute) (why, end string) {
+	why, end, _ = strings.Cut(r.Note, ": dead letters are ")
+	switch {
+	case r.Exchange != "" && why == "the exchange does not exist":
+		why = "exchange " + within(r.Exchange) + " is missing"
+	case r.Exchange != "":
+		why += " (exchange " + within(r.Exchange) + ")"
+	}
+	return why, end
+}
+
+// noDeadQueue is the page of a pipeline without a dead-letter queue: what becomes of its dead letters, and what to do.
+func (s *Server) noDeadQueue(r *request, d deadQueuePage) templates.NoDeadQueueView {
+	name := d.p.Pipeline.Name
+	v := templates.NoDeadQueueView{
+		Frame: s.frame(r, "Dead letters of "+templates.Plain(name, nameLimit).Short), Self: d.path, Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(name, nameLimit),
+		Pipeline: d.base + "/pipelines/" + url.PathEscape(name), Routes: routeTable(d.p),
+		Problem: templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("No dead-letter queue of this pipeline is known, so that there is nothing to look at.")},
+	}
+	if why := d.p.DeadLetters.Why; why != "" && !d.p.DeadLetters.Known() {
+		v.Problem.Evidence = templates.Sentence(endSentence(capital(why)))
+	}
+	for _, route := range d.p.DeadLetterRoutes {
+		if route.Role != dedup.RouteMissing {
+			continue
+		}
+		why, end := droppedWhy(route)
+		v.Problem = templates.Problem{
+			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Messages that die in queue " + within(route.Source.Name) + " are " + cmp.Or(end, "dropped") + ": " + endSentence(why) + " There is nothing to look at."),
+			Mend: templates.Sentence("To keep them, give the queue a dead-letter exchange with a queue bound to it."),
+		}
+		if isDropped(route) {
+			v.Problem.Tier = dedup.Severe.String()
+			v.Problem.Mend = templates.Sentence("Declare the exchange and bind a queue to it, or name one that exists. What was dropped before cannot be brought back from here.")
+			break
+		}
+	}
+	return v
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	// wholeLimit is longer than any property or name of the protocol, escapes included: such texts are shown whole.
+	wholeLimit = 2000
+	// maxHeaders bounds a table of headers, shownHeaders the bytes of all their values together: a frame of RabbitMQ has 128 KiB unless configured.
+	maxHeaders   = 200
+	shownHeaders = 256 << 10
+	// deepestHeader is how deep a table in a header is written out.
+	deepestHeader = 32
+)
+
+// headerLines shows the headers of a letter but for the death history, and says what of them is left out. Long values are shown
+// whole, folded up; where there is too much of them the largest are cut.
+func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
+	long := map[int]string{} // values by their line
+	more := 0
+	for _, name := range sortedHeaders(l.Headers) {
+		if name == dedup.HeaderDeaths { // the death history stands above
+			continue
+		}
+		if len(lines) == maxHeaders {
+			more++
+			continue
+		}
+		typ, value := headerText(l.Headers[name])
+		if utf8.RuneCountInString(value) > partLimit || strings.ContainsAny(value, "\r\n") {
+			long[len(lines)] = value
+			value = beginning(value)
+		}
+		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
+	}
+	if unfold(lines, long) {
+		note = "The values of all headers together are shown up to " + templates.Bytes(shownHeaders) + "."
+	}
+	if more > 0 {
+		note = strings.TrimSpace(note + " " + counted(more, "more header") + " " + plural(int64(more), "is", "are") + " not shown.")
+	}
+	return lines, note
+}
+
+// unfold gives lines their long values, the shortest first, and reports whether some had to be cut.
+func unfold(lines []templates.HeaderLine, long map[int]string) (cut bool) {
+	left := shownHeaders
+	order := slices.SortedFunc(maps.Keys(long), func(a, b int) int { return cmp.Or(cmp.Compare(len(long[a]), len(long[b])), cmp.Compare(a, b)) })
+	for _, i := range order {
+		shown := firstBytes(long[i], left)
+		left -= len(shown)
+		lines[i].Whole, lines[i].Size = bodyLines([]byte(shown)), templates.Bytes(float64(len(long[i])))
+		if len(shown) < len(long[i]) {
+			cut = true
+			lines[i].Cut = "The first " + templates.Bytes(float64(len(shown))) + " of " + templates.Bytes(float64(len(long[i]))) + " are shown."
+		}
+	}
+	return cut
+}
+
+// firstBytes cuts a text to n bytes, between two characters.
+func firstBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// beginning is what stands in the place of a long value until it is unfolded.
+func beginning(value string) string {
+	const most = 120
+	line, _, more := strings.Cut(value, "\n")
+	if utf8.RuneCountInString(line) > most {
+		line, more = string([]rune(line)[:most]), true
+	}
+	if more {
+		line = strings.TrimRight(line, "\r") + " …"
+	}
+	return line
+}
+
+func sortedHeaders(headers map[string]any) []string {
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func headerRule(name string) string {
+	switch {
+	case dedup.OwnHeader(name):
+		return "written anew"
+	case dedup.BrokerHeader(name):
+		return "left out"
+	default:
+		return "kept"
+	}
+}
+
+// headerText writes the value of a header with the name of its AMQP type.
+func headerText(v any) (typ, text string) {
+	switch v := v.(type) {
+	case nil:
+		return "void", ""
+	case string:
+		return "string", v
+	case []byte:
+		return "bytes", string(v)
+	case bool:
+		return "boolean", fmt.Sprint(v)
+	case time.Time:
+		return "timestamp", v.UTC().Format(time.RFC3339)
+	case dedup.Decimal:
+		return "decimal", fmt.Sprintf("%d × 10^-%d", v.Value, v.Scale)
+	case []any:
+		return "list of " + fmt.Sprint(len(v)), nestedText(v)
+	case map[string]any:
+		return "table of " + fmt.Sprint(len(v)), nestedText(v)
+	default:
+		return fmt.Sprintf("%T", v), fmt.Sprint(v)
+	}
+}
+
+// nestedText writes tables and lists in one line. What is left out of it is shown as an ellipsis.
+func nestedText(v any) string {
+	var b strings.Builder
+	var write func(any, int)
+	write = func(v any, depth int) {
+		switch {
+		case b.Len() > shownHeaders:
+			return
+		case depth > deepestHeader:
+			b.WriteString("…")
+			return
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			for i, name := range sortedHeaders(v) {
+				if i > 0 {
+					b.WriteString(", ")
+				}
+				b.WriteString(name + "=")
+				write(v[name], depth+1)
+			}
+		case []any:
+			for i, x := range v {
+				if i > 0 {
+					b.WriteString("; ")
+				}
+				write(x, depth+1)
+			}
+		default:
+			_, text := headerText(v)
+			b.WriteString(text)
+		}
+	}
+	write(v, 0)
+	return b.String()
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// scanGone says what to do about a scan that is not kept any more.
+func scanGone(err error) error {
+	if dedup.KindOf(err) != dedup.NotFound {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: endSentence(dedup.PublicText(err)) +
+		" What a look found is kept for " + templates.Span(admin.ScanLife) + ": go back to the queue and look again"}
+}
+
+// whereSeen returns where a letter is to be found: in the look that is named, or when that is gone in the newest one of its queue. Its
+// error leads back to the queue, and says who looked there last.
+func (s *Server) whereSeen(r *request, service deadLetterService, key letterKey) (letterKey, error) {
+	_, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
+	if dedup.KindOf(err) != dedup.NotFound || err == nil {
+		return key, err
+	}
+	back := deadAddress(s.cfg.base(), key.pipeline, key.queue)
+	if from, parked := dedup.ParkedFrom(dedup.QueueRef{Name: key.queue}); parked {
+		back = parkingAddress(s.cfg.base(), key.pipeline, from.Name)
+	}
+	gone := &ledBack{scanGone(err), back, "Back to the queue"}
+	view, failed := service.Queue(r.Context(), r.asker(), key.pipeline, key.queue)
+	if failed != nil || view.Scan == nil || view.Scan.ID == key.scan {
+		return key, gone // why the queue cannot be read is said by its own page
+	}
+	newer := key
+	newer.scan = view.Scan.ID
+	if _, err := service.Letter(r.Context(), r.asker(), newer.scan, newer.ref); err == nil {
+		return newer, nil
+	}
+	now := time.Now().In(zone(r))
+	gone.error = &dedup.Error{Kind: dedup.NotFound, Err: err, Public: "The look that saw this message is not kept any more. " + whoLooked(*view.Scan, now) +
+		" and did not see it: it was moved in between, or stands behind the messages that were looked at"}
+	return key, gone
+}
+
+// whoLooked says who looked at a queue, and when.
+func whoLooked(scan admin.Scan, now time.Time) string {
+	return templates.Plain(scan.By, nameLimit).Short + " looked at the queue at " + moment(scan.At, now).Text
+}
+
+// sinceLooked notes that somebody has looked at the queue since a letter was seen.
+func sinceLooked(scan admin.Scan, now time.Time, queue string) []templates.Problem {
+	if scan.NewerBy == "" && scan.NewerAt.IsZero() {
+		return nil
+	}
+	by, was := templates.Plain(scan.NewerBy, nameLimit).Short, templates.Plain(scan.By, nameLimit).Short
+	return []templates.Problem{{
+		Tier: dedup.TierUnknown.String(), Href: queue, Link: "To the newer look",
+		Text: templates.Sentence(by + " looked at the queue again at " + moment(scan.NewerAt, now).Text + ". This page shows what " + was + " saw at " + moment(scan.At, now).Text + "."),
+	}}
+}

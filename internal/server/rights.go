@@ -1,0 +1,122 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// The words on a control that is shown and cannot be used. The service refuses in any case: this saves the way to a refusal.
+
+// needsAdmin is why an operator cannot use a control: "Discarding needs the role admin."; empty for admins.
+func needsAdmin(who auth.Principal, what string) string {
+	if who.Can(adminRole) {
+		return ""
+	}
+	return what + " needs the role " + adminRole.String() + "."
+}
+
+// restrict takes from an operator what would only be refused, says why, and offers the first messages where their number is the reason.
+func (d deadQueuePage) restrict(b *templates.LetterBar) {
+	b.NoDiscard, b.NoRestore = needsAdmin(d.who, "Discarding"), needsAdmin(d.who, "Restoring")
+	if d.who.Can(adminRole) || b.Parking {
+		return
+	}
+	switch most := d.view.OperatorLimit; {
+	case !b.Filtered:
+		b.NoAll = needsAdmin(d.who, "Requeueing a whole queue")
+	case b.Matching > most:
+		b.NoAll = "Operators requeue at most " + messages(most) + " at once."
+	}
+	if b.NoAll != "" {
+		b.First = min(d.view.OperatorLimit, b.Matching)
+	}
+}
+
+// firstRefs are the first messages of a look that a filter selects, as many as an operator may requeue at once.
+func (s *Server) firstRefs(r *request, service deadLetterService, req admin.MoveRequest, filter string) ([]string, error) {
+	f, err := admin.ParseFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	view, err := service.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue)
+	if err != nil {
+		return nil, err
+	}
+	scan, err := service.Kept(r.Context(), r.asker(), req.Scan)
+	if err != nil {
+		return nil, err
+	}
+	var refs []string
+	for _, l := range scan.Letters {
+		if len(refs) < view.OperatorLimit && f.Matches(l) {
+			refs = append(refs, l.Ref)
+		}
+	}
+	if len(refs) == 0 {
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "No message of this look matches the filter"}
+	}
+	return refs, nil
+}
+
+// allowedChoices marks the choices that only an admin may make, and says why; empty where there are none.
+func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
+	why := ""
+	for i := range classes {
+		for j := range classes[i].Choices {
+			if c := &classes[i].Choices[j]; c.Value == string(admin.ClearFirst) && !who.Can(adminRole) {
+				c.Off, why = true, needsAdmin(who, "Clearing markers first")
+			}
+		}
+	}
+	return why
+}
+
+// mayPlanAgain says why a reader cannot change the choices of a plan; empty when they can.
+func mayPlanAgain(who auth.Principal, p admin.MovePlan) string {
+	if who.Can(p.Needs) {
+		return ""
+	}
+	return "Changing this plan needs the role " + p.Needs.String() + "; you are signed in as " + who.Role.String() + "."
+}
+
+// mayRetry says why a reader cannot plan the n messages of a job again that did not go through; empty when they can.
+func (s *Server) mayRetry(r *request, p admin.MovePlan, n int64) string {
+	req := p.Request
+	switch {
+	case r.Who.Can(adminRole):
+		return ""
+	case req.Do == admin.Discard:
+		return needsAdmin(r.Who, "Discarding")
+	case req.Do == admin.RestoreLetters:
+		return needsAdmin(r.Who, "Restoring")
+	case req.Whole:
+		return needsAdmin(r.Who, "Requeueing a whole queue")
+	case slices.Contains(slices.Collect(maps.Values(req.Choices)), admin.ClearFirst):
+		return needsAdmin(r.Who, "Clearing markers first")
+	}
+	if view, err := s.deadLetters.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
+		return "Operators requeue at most " + messages(view.OperatorLimit) + " at once."
+	}
+	return ""
+}
+
+// restrictJob takes from a reader what would only be refused, and says why.
+func (s *Server) restrictJob(r *request, v *templates.JobView, j admin.Job) {
+	if v.Retry != "" {
+		v.NoRetry = s.mayRetry(r, j.Plan, int64(v.RetryN))
+	}
+	if j.State != admin.JobPaused || r.Who.Can(j.Plan.Needs) {
+		return
+	}
+	for i := range v.Controls {
+		if strings.HasSuffix(v.Controls[i].Value, "/resume") {
+			v.Controls[i].Off, v.NoResume = true, "Resuming this job needs the role "+j.Plan.Needs.String()+", as starting it did."
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// maxStoryJobs is how many jobs a story asks who began them and why.
+const maxStoryJobs = 20
+
+// A story collects what dead-letter queues and jobs know of one message, each thing once.
+type story struct {
+	server *Server
+	r      *request
+	now    time.Time
+	found  admin.LookupResult
+	// items are what jobs did with the message, scans the looks that found it.
+	items  []admin.JobItem
+	scans  []admin.Scan
+	jobs   map[string]admin.Job
+	deaths []dedup.Death
+}
+
+// letterEntries are what dead-letter queues and jobs know of one id.
+func (s *Server) letterEntries(r *request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
+	t := story{server: s, r: r, now: now, found: result, jobs: map[string]admin.Job{}}
+	var err error
+	if t.scans, err = s.deadLetters.Seen(r.Context(), r.asker(), id); err != nil {
+		return nil, err
+	}
+	if t.items, err = s.deadLetters.ItemsOf(r.Context(), r.asker(), id); err != nil {
+		return append(t.looks(), t.died()...), err
+	}
+	slices.SortStableFunc(t.items, func(a, b admin.JobItem) int { return b.At.Compare(a.At) })
+	return slices.Concat(t.looks(), t.moves(), t.died()), nil
+}
+
+// looks are the newest look at each queue that found the message. What a requeue would do is said only while no job has moved it since.
+func (t *story) looks() []dated {
+	var all []dated
+	told := map[string]bool{}
+	slices.SortStableFunc(t.scans, func(a, b admin.Scan) int { return b.At.Compare(a.At) })
+	for _, scan := range t.scans {
+		for _, l := range scan.Letters {
+			for _, d := range l.Deaths[:min(len(l.Deaths), maxHeaders)] {
+				t.death(d)
+			}
+			if place := scan.Queue.Vhost + "\x00" + scan.Queue.Name + "\x00" + l.Ref; !told[place] {
+				told[place] = true
+				all = append(all, t.look(scan, l))
+			}
+		}
+	}
+	return all
+}
+
+func (t *story) look(scan admin.Scan, l admin.Letter) dated {
+	where, queue := "dead-letter queue ", scan.Queue.Name
+	if from, ok := dedup.ParkedFrom(scan.Queue); ok {
+		where, queue = "parking queue of ", from.Name
+	}
+	e := templates.TimelineEntry{
+		At: moment(scan.At, t.now), Kind: "dead letter", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Seen in the " + where + within(queue)),
+		Href: letterKey{scan.Pipeline, queue, scan.ID, l.Ref}.address(t.server.cfg.base()), Link: "the message",
+	}
+	moved := slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return i.Ref == l.Ref && i.Outcome == "moved" && i.At.After(scan.At) })
+	if !moved {
+		e.Tier = classTier(l.Prediction.Class)
+		e.Text = templates.Sentence("Seen in the " + where + within(queue) + "; if requeued: " + classWord(l.Prediction.Class))
+		e.More = templates.Sentence(readableTimes(strings.Join(l.Prediction.Reasons, "; "), t.now))
+	}
+	return dated{scan.At, e}
+}
+
+// moves are what jobs did with the message, in the words of who began them.
+func (t *story) moves() []dated {
+	var all []dated
+	newest := true
+	for _, i := range t.items {
+		if i.Death != nil {
+			t.death(*i.Death)
+		}
+		text := "A job: " + outcomeWords(i)
+		e := templates.TimelineEntry{At: moment(i.At, t.now), Kind: "job", Tier: outcomeTier(i.Outcome), More: templates.Sentence(readableTimes(capital(i.Text), t.now))}
+		job, known := t.job(i.Job)
+		if known {
+			text = doneBy(job, i)
+		}
+		if i.Outcome == "moved" {
+			if newest && known {
+				text += t.since(job, i)
+			}
+			newest = false // what the marker says is not of those before
+		}
+		if i.Job != "" {
+			e.Href, e.Link = jobAddress(t.server.cfg.base(), i.Job), "the job"
+		}
+		e.Text = templates.Sentence(text)
+		all = append(all, dated{i.At, e})
+	}
+	return all
+}
+
+// job returns a job of the story; false where it cannot be read, or there are too many.
+func (t *story) job(id string) (admin.Job, bool) {
+	if job, ok := t.jobs[id]; ok || id == "" || len(t.jobs) == maxStoryJobs {
+		return job, ok && job.ID != ""
+	}
+	job, err := t.server.deadLetters.Job(t.r.Context(), t.r.asker(), id)
+	if err != nil {
+		job = admin.Job{} // the entry is told without its reason; asked for once
+	}
+	t.jobs[id] = job
+	return job, job.ID != ""
+}
+
+// doneBy says what a job did with a message: verb, person, reason.
+func doneBy(job admin.Job, i admin.JobItem) string {
+	verb := moveWord(job.Plan.Request.Do) // what was tried
+	if i.Outcome == "moved" {
+		verb = movedWord(job.Plan.Request.Do)
+	}
+	text := verb + " by " + within(job.By)
+	if job.Reason != "" {
+		text += ", “" + within(job.Reason) + "”"
+	}
+	return text + ": " + outcomeWords(i)
+}
+
+// outcomeWords say what became of a message in a job.
+func outcomeWords(i admin.JobItem) string {
+	switch i.Outcome {
+	case "moved":
+		if i.Target != "" {
+			return "moved to " + within(i.Target)
+		}
+		return "moved"
+	case "left", "guarded":
+		return "left where it was"
+	case "bounced":
+		return "it came back"
+	case "returned":
+		return "it found no queue"
+	case "rejected":
+		return "refused by " + cmp.Or(within(i.Target), "its target")
+	case "unknown":
+		return "no answer came, it may be in both queues"
+	default:
+		return i.Outcome
+	}
+}
+
+// since says what the marker of a requeued message tells of it now: "" when nothing.
+func (t *story) since(job admin.Job, i admin.JobItem) string {
+	if job.Plan.Request.Do != admin.Requeue {
+		return ""
+	}
+	if slices.ContainsFunc(t.deaths, func(d dedup.Death) bool { return diedSince(d, i) }) {
+		return ", then died again"
+	}
+	p, ok := t.server.snapshots.Snapshot().Pipeline(job.Plan.Request.Pipeline)
+	if !ok {
+		return ""
+	}
+	for _, a := range t.found.Stores {
+		for _, j := range a.Found {
+			if a.Store != p.Pipeline.Store || j.ID != i.ID {
+				continue
+			}
+			begun := j.Since.Add(-clockOffset(j.Sighting))
+			switch {
+			case j.Since.IsZero(): // it may have been so before
+				return "; its marker is " + string(j.State) + " now"
+			case begun.Before(i.At.Add(-time.Second)):
+				return "; its marker is " + string(j.State) + " since before that"
+			default:
+				return ", then " + string(j.State)
+			}
+		}
+	}
+	return ""
+}
+
+// diedSince reports whether a death came after a job had moved the message. Deaths are dated by the second.
+func diedSince(d dedup.Death, i admin.JobItem) bool {
+	own := i.Death != nil && i.Death.Queue == d.Queue && i.Death.Reason == d.Reason && i.Death.Time.Equal(d.Time)
+	return !own && i.Outcome == "moved" && !d.Time.Before(i.At.Truncate(time.Second))
+}
+
+// death notes a death, unless it is known: looks, copies and jobs tell of the same.
+func (t *story) death(d dedup.Death) {
+	for i, k := range t.deaths {
+		if k.Queue == d.Queue && k.Reason == d.Reason && k.Time.Equal(d.Time) {
+			t.deaths[i].Count = max(k.Count, d.Count)
+			return
+		}
+	}
+	t.deaths = append(t.deaths, d)
+}
+
+// died are the deaths of the message.
+func (t *story) died() []dated {
+	var all []dated
+	for _, d := range t.deaths {
+		text := "Died in " + within(d.Queue) + ": " + within(deathWord(d.Reason))
+		if d.Count > 1 {
+			text += ", first of " + templates.Number(float64(d.Count)) + " times"
+		}
+		at := d.Time
+		if slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return diedSince(d, i) }) {
+			at = at.Add(time.Second - 1) // after the job of the same second
+		}
+		all = append(all, dated{at, templates.TimelineEntry{At: moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
+	}
+	return all
+}
