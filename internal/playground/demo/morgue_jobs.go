@@ -159,7 +159,7 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 // judge says whether the first messages went well; the caller holds mu.
 func (m *Morgue) judge(j *movingJob, now time.Time) {
 	n := int(j.Moved)
-	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, BackBy: admin.BackByLook, Good: true, Text: fmt.Sprintf("of %d: %d done; none came back", n, n)}
+	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, BackBy: admin.BackByLook, Good: true, Text: fmt.Sprintf("all %d were done within the time, and none came back", n)}
 	j.State = admin.JobRunning
 	if m.BadCanary {
 		j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, BackBy: admin.BackByLook, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
