@@ -35,7 +35,7 @@ func (a *App) deadLetters(
 		Preflight: preflight, Clear: single, Config: cfg.Admin, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
 		Changed: func(topic string) { a.server.Changed(topic) },
 	})
-	a.teardown.add("moves of dead letters", letters.Close)
+	a.teardown.addLonger("moves of dead letters", admin.CloseWithin, letters.Close)
 	a.background("jobs", letters.Run)
 	return letters, nil
 }

@@ -10,19 +10,25 @@ import (
 	"time"
 )
 
-// stepBound is how long one step of stopping may take.
+// stepBound is how long one step of stopping may take, unless it was given longer.
 const stepBound = 5 * time.Second
 
 // teardown is a stack of named steps that stop what was started, last first.
 type teardown struct{ steps []step }
 
 type step struct {
-	name string
-	stop func(context.Context) error
+	name  string
+	bound time.Duration
+	stop  func(context.Context) error
 }
 
 func (t *teardown) add(name string, stop func(context.Context) error) {
-	t.steps = append(t.steps, step{name, stop})
+	t.addLonger(name, stepBound, stop)
+}
+
+// addLonger adds a step that needs a bound of its own.
+func (t *teardown) addLonger(name string, bound time.Duration, stop func(context.Context) error) {
+	t.steps = append(t.steps, step{name, bound, stop})
 }
 
 // run carries out every step, each within its bound, and returns their errors. A step that hangs is left behind, so that
@@ -31,7 +37,7 @@ func (t *teardown) run(log *slog.Logger) error {
 	var errs []error
 	for i := len(t.steps) - 1; i >= 0; i-- {
 		s := t.steps[i]
-		if err := bounded(s.stop); err != nil {
+		if err := bounded(s.bound, s.stop); err != nil {
 			log.Error("stopping went wrong", "step", s.name, "err", err)
 			errs = append(errs, fmt.Errorf("stop %s: %w", s.name, err))
 		}
@@ -40,8 +46,8 @@ func (t *teardown) run(log *slog.Logger) error {
 	return errors.Join(errs...)
 }
 
-func bounded(stop func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stepBound)
+func bounded(bound time.Duration, stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- stop(ctx) }()

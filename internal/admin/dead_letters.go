@@ -105,6 +105,7 @@ type DeadLetters struct {
 	scans     *scanShelf
 	edits     *editShelf
 	fragile   *fragileQueues
+	plans     jobPlans
 	// looks bounds the looks that are under way at once.
 	looks turnstile
 	// queues keeps looks and jobs at one queue apart.
@@ -193,6 +194,10 @@ func (d *DeadLetters) acting(l line) error {
 	}
 	return nil
 }
+
+// CloseWithin is how long Close is to be given: what the engine waits for answers to what it has sent, and time to close its connections
+// and to write down how far each job came. Cut short, the answers are lost, and a copy may be made of each such message.
+const CloseWithin = requeue.DefaultDrain + 10*time.Second
 
 // Close lets jobs end in good order, within the bound of ctx: what is in hand is settled, and a job that is not at its end goes
 // on when the program starts again. It may be called once.

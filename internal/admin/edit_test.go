@@ -45,12 +45,13 @@ func TestAPlanComesWithItsEditForAdminsAloneAndWithoutItAfterARestart(t *testing
 // TestAnEditedJobThatWasPausedLongerThanItsPlanLivedSendsTheEdit lets an hour of the bubble's time go by.
 func TestAnEditedJobThatWasPausedLongerThanItsPlanLivedSendsTheEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		paused := false
+		paused, began := false, make(chan struct{})
 		w := newWard(t, func(deps *admin.DeadLettersDeps) {
 			run := deps.Run
 			deps.Run = func(ctx context.Context, ends requeue.Ends, cfg requeue.Config, decide requeue.Decider, report func(context.Context, []requeue.Settled) error) (requeue.Result, error) {
 				if !paused {
 					paused = true
+					close(began)
 					<-ctx.Done()
 					return requeue.Result{Stop: requeue.StopCancelled}, nil
 				}
@@ -61,6 +62,7 @@ func TestAnEditedJobThatWasPausedLongerThanItsPlanLivedSendsTheEdit(t *testing.T
 		p := w.editPlan(t, admin.Edit{Body: []byte("mended")})
 		id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
 		must(t, err)
+		<-began // a job that is paused earlier never runs
 		must(t, w.PauseJob(t.Context(), ada, id))
 		w.until(t, id, in(admin.JobPaused))
 		time.Sleep(time.Hour)

@@ -47,6 +47,8 @@ type Job struct {
 	Resumed int
 	// Rate is how many messages were looked at per second in the last seconds, whatever became of them.
 	Rate float64
+	// WatchedUntil is when the first messages will have been watched for long enough; zero before they are watched.
+	WatchedUntil time.Time
 	// Canary is the verdict on the first messages; nil without a canary or before it.
 	Canary *CanaryVerdict
 	// Aftermath is what became of the messages, by class and marker; nil before it is known.
@@ -87,12 +89,14 @@ type Counts struct {
 // A JobItem is one message of a job.
 type JobItem struct {
 	// Job is set by ItemsOf alone.
-	Job     string
-	Seq     int64
-	At      time.Time
-	Ref     string
-	ID      string
-	Target  string
+	Job    string
+	Seq    int64
+	At     time.Time
+	Ref    string
+	ID     string
+	Target string
+	// Became says what became of it after it was moved, a word of Fates; empty until it is known, and where it never will be.
+	Became  string
 	Class   Class
 	Outcome string // moved, left, bounced, guarded, returned, rejected, unknown
 	Text    string
@@ -112,6 +116,9 @@ type CanaryVerdict struct {
 	Back       int
 	// Skipped had a marker of done work when they were sent: that it is still there tells nothing.
 	Skipped int
+	// Unknown have no marker that tells. Each message is in one count alone, and one that came back in Back, unless BackBy is the depth of
+	// the queue: then Back is how many messages arrived, whose is not known.
+	Unknown int
 	// BackBy says how messages that came back were looked for, and what could not be seen.
 	BackBy string
 	// Good is true when the rest may follow; Text says why or why not.
@@ -124,7 +131,11 @@ type Aftermath struct {
 	At time.Time
 	// Asked is how many of the moved messages were looked up: those with an id, at most MaxScan.
 	Asked   int
-	Results map[Class]map[string]int // by class: done, failed, processing, none, back, unknown
+	Results map[Class]map[string]int // by class, and by the words of Fates
+	// Back is how many messages of the job were in the dead-letter queue again; nil where it could not be looked at. BackBy says how they
+	// were looked for.
+	Back   *int64
+	BackBy string
 	// RateBefore and RateAfter are the duplicate rate of the pipeline, 0..1; nil when unknown.
 	RateBefore *float64
 	RateAfter  *float64
@@ -143,5 +154,7 @@ type JobSummary struct {
 	Ended    time.Time
 	Limit    int64
 	Extent   Extent
+	// Aftermath is what became of the messages; nil before it is known.
+	Aftermath *Aftermath
 	Counts
 }

@@ -47,6 +47,7 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 // leave takes a decision to send back.
 func (d *decider) leave(decision *requeue.Decision, ref, why string) {
 	*decision = requeue.Decision{Why: why}
+	d.settledAs(d.facts[ref])
 	d.back(ref)
 }
 

@@ -125,10 +125,11 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 	if j.sent, err = d.movedItems(ctx, job.ID); err != nil {
 		return nil, unkept("What the job has moved cannot be read", err)
 	}
-	if len(job.Plan.Request.Refs) > 0 {
-		for _, it := range j.sent {
+	for _, it := range j.sent {
+		if len(job.Plan.Request.Refs) > 0 {
 			j.moved[it.Ref]++
 		}
+		j.went(it.ID, it.Class)
 	}
 	return j, nil
 }

@@ -46,8 +46,10 @@ type decider struct {
 	// The rest is under mu. out counts, by reference, what was decided to be sent and is not settled; sending is their sum.
 	out     map[string]int
 	sending int64
-	sent    int64
-	facts   map[string]fact
+	// under counts likewise, by message id, those whose work will be done.
+	under map[string]int
+	sent  int64
+	facts map[string]fact
 	// failed counts the batches in a row whose markers could not be looked up.
 	failed int
 	enough bool
@@ -60,23 +62,17 @@ func newDecider(j *liveJob, most int64) (*decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decider{job: j, filter: f, most: most, out: map[string]int{}, facts: map[string]fact{}, idle: make(chan struct{}, 1)}
-	if refs := j.plan.Request.Refs; len(refs) > 0 {
-		d.wanted = multiset(refs)
-		j.mu.Lock()
-		for ref, n := range j.moved {
-			d.wanted[ref] -= n
-		}
-		j.mu.Unlock()
-	}
-	return d, nil
+	return &decider{
+		job: j, filter: f, most: most, wanted: j.stillWanted(), out: map[string]int{}, under: map[string]int{}, facts: map[string]fact{},
+		idle: make(chan struct{}, 1),
+	}, nil
 }
 
 // reconnected forgets what was under way: it is in the queue again, and is decided on again.
 func (d *decider) reconnected() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.out, d.sending, d.facts = map[string]int{}, 0, map[string]fact{}
+	d.out, d.sending, d.under, d.facts = map[string]int{}, 0, map[string]int{}, map[string]fact{}
 	d.wake()
 }
 
@@ -96,6 +92,7 @@ func (d *decider) settled(s requeue.Settled) fact {
 		return f
 	}
 	d.back(s.Ref)
+	d.settledAs(f)
 	if s.Outcome == requeue.Moved {
 		d.sent++
 	}
@@ -194,6 +191,7 @@ func (d *decider) Decide(ctx context.Context, dead []dedup.DeadLetter) ([]requeu
 			d.note(letters[i], letters[i].Marker, true)
 			continue
 		}
+		d.foundSent(&letters[i])
 		decisions[i] = d.one(&letters[i])
 		marker := letters[i].Marker
 		if choice, _ := d.choice(&letters[i]); choice == ClearFirst && decisions[i].Target != "" && !d.guarded(&letters[i]) {
@@ -342,6 +340,7 @@ func (d *decider) one(l *Letter) requeue.Decision {
 	}
 	d.out[l.Ref]++
 	d.sending++
+	d.begun(l)
 	decision := requeue.Decision{Target: target}
 	if j.edited != nil && j.edited.ref == l.Ref {
 		decision.Message = &j.edited.message

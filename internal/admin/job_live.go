@@ -61,6 +61,10 @@ type liveJob struct {
 	before map[string]*dedup.Sighting
 	// moved counts what was moved by reference, where single messages are selected.
 	moved map[string]int
+	// ids are those of the messages that were sent; nil while there are none, or where it does not matter.
+	ids *sentIDs
+	// unfound is how many of the messages that were selected one by one the newest run did not come upon.
+	unfound int
 	// marks are moments of the last seconds with the number of messages that were taken.
 	marks []mark
 }
@@ -166,6 +170,9 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 	}
 	if s.Outcome == requeue.Moved && len(j.plan.Request.Refs) > 0 {
 		j.moved[s.Ref]++
+	}
+	if s.Outcome == requeue.Moved {
+		j.went(f.id, f.class)
 	}
 	if f.unselected {
 		return

@@ -35,8 +35,12 @@ type jobJournal interface {
 	BeginJob(ctx context.Context, j Job, token string) (string, error)
 	// SaveJob keeps how far a job came, and its end when it has ended, with what became of messages since.
 	SaveJob(ctx context.Context, j Job, items []JobItem) error
+	// SaveAftermath keeps a job that has ended with what became of its messages, by their numbers; both or neither.
+	SaveAftermath(ctx context.Context, j Job, became map[int64]string) error
 	// Job returns a job with its plan, and whether there is one.
 	Job(ctx context.Context, id string) (Job, bool, error)
+	// JobAlone returns a job with the ID of its plan alone, and whether there is one.
+	JobAlone(ctx context.Context, id string) (Job, bool, error)
 	// Jobs returns summaries, newest first.
 	Jobs(ctx context.Context, limit int) ([]JobSummary, error)
 	// JobByToken returns the plan that this person started with the token, or "".
@@ -49,6 +53,8 @@ type jobJournal interface {
 }
 
 type jobItemJournal interface {
+	// JobItemsThat returns like JobItems, and only those of which one thing became.
+	JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]JobItem, error)
 	// JobItems returns what became of messages of a job with numbers above after, in order.
 	JobItems(ctx context.Context, job string, after int64, limit int) ([]JobItem, error)
 	// TimesRequeued returns how often jobs have requeued messages with these ids, at most MaxScan of them; an id of none is absent.

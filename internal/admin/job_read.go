@@ -3,6 +3,8 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"dedup-dashboard/internal/auth"
 )
@@ -24,11 +26,14 @@ func (d *DeadLetters) Job(ctx context.Context, who Caller, id string) (Job, erro
 
 // read returns a job: of one that this process carries out as it stands, else as the journal has it.
 func (d *DeadLetters) read(ctx context.Context, id string) (Job, error) {
-	known := d.known(id)
-	job, ok, err := d.deps.Journal.Job(ctx, id)
-	switch {
-	case known != nil && known.snapshot().ID != "":
+	if known := d.known(id); known != nil {
 		return known.snapshot(), nil
+	}
+	job, ok, err := d.deps.Journal.JobAlone(ctx, id)
+	if err == nil && ok {
+		job.Plan, err = d.plans.of(ctx, d.deps.Journal, job.Plan.ID)
+	}
+	switch {
 	case err != nil:
 		return Job{}, unkept("The job cannot be read", err)
 	case !ok:
@@ -65,14 +70,54 @@ func (d *DeadLetters) JobItems(ctx context.Context, who Caller, id string, after
 	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return nil, err
 	}
+	return d.items(limit, after, func() ([]JobItem, error) { return d.deps.Journal.JobItems(ctx, id, after, limit) })
+}
+
+// JobItemsThat returns likewise the moved messages of which one thing became, a word of Fates. Operators may.
+func (d *DeadLetters) JobItemsThat(ctx context.Context, who Caller, id, became string, after int64, limit int) ([]JobItem, error) {
+	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Fates(), became) {
+		return nil, invalid("What became of a message is one of " + strings.Join(Fates(), ", "))
+	}
+	return d.items(limit, after, func() ([]JobItem, error) { return d.deps.Journal.JobItemsThat(ctx, id, became, after, limit) })
+}
+
+func (d *DeadLetters) items(limit int, after int64, read func() ([]JobItem, error)) ([]JobItem, error) {
 	if limit < 1 || limit > maxItemPage || after < 0 {
 		return nil, invalid(fmt.Sprintf("A page has 1 to %d messages", maxItemPage))
 	}
-	items, err := d.deps.Journal.JobItems(ctx, id, after, limit)
+	items, err := read()
 	if err != nil {
 		return nil, unkept("The messages of the job cannot be read", err)
 	}
 	return items, nil
+}
+
+// BackOf returns the messages of a job that the newest look at its dead-letter queue found there again, by their references, and that
+// look. It fails as a conflict when there is none such. Operators may.
+func (d *DeadLetters) BackOf(ctx context.Context, who Caller, id string) (scan string, refs []string, err error) {
+	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+		return "", nil, err
+	}
+	job, err := d.read(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	kept := d.scans.newest(job.Plan.Request.Pipeline, job.Plan.Source)
+	if kept == nil {
+		return "", nil, conflict("What a look found of these messages is not kept any more: look at the queue again")
+	}
+	for i := range kept.raw.Letters {
+		if l := &kept.raw.Letters[i]; ranAs(l.Headers) == id {
+			refs = append(refs, l.Ref)
+		}
+	}
+	if len(refs) == 0 {
+		return "", nil, conflict("The newest look at the queue found no message of this job there")
+	}
+	return kept.raw.ID, refs, nil
 }
 
 // ItemsOf returns what jobs did to messages with an id, newest first, each with its job. Operators may.

@@ -79,10 +79,14 @@ func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
 	if j.snapshot().Moved == 0 {
 		return ending{}, false // nothing to watch: the rest says why
 	}
+	patience := d.fresh(j.line).patience(d.deps.Watch)
+	j.mu.Lock()
+	j.job.WatchedUntil = d.deps.Now().Add(patience)
+	j.mu.Unlock()
 	if err := j.become(ctx, JobWatching, ""); err != nil {
 		return ending{JobStopped, journalFailed}, true
 	}
-	verdict, ok := d.watch(ctx, j)
+	verdict, ok := d.watch(ctx, j, patience)
 	if !ok {
 		return j.interrupted(), true
 	}
@@ -139,6 +143,9 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 			most = left
 		}
 	}
+	if len(p.Request.Refs) > 0 { // all that the look has seen are between the first and the last of them, whatever was counted as ready
+		limit = max(limit, int64(p.Scanned)-j.snapshot().Moved)
+	}
 	single := p.Selective
 	if most > 0 && !single { // what is taken cannot be left
 		limit = min(limit, most)
@@ -175,6 +182,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	j.line.fragile.note(j.line.broker.Name, cfg, result)
 	j.mu.Lock()
 	j.job.Resumed += result.Reconnects
+	j.unfound = decider.unfound()
 	j.mu.Unlock()
 	if err == nil && decider.ended() {
 		err = errEnough
@@ -215,12 +223,26 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 // missed says how many of the messages that were ready when the job began it never saw; empty when it saw all.
 func (j *liveJob) missed() string {
 	job := j.snapshot()
+	if len(j.plan.Request.Refs) > 0 {
+		return j.notFound()
+	}
 	c := job.Counts
 	n := job.Limit - c.Moved - c.Left - c.Bounced - c.Guarded - c.Returned - c.Rejected - c.Unknown
 	if n <= 0 || job.Resumed > 0 { // what was moved in the last moment of an earlier run is not counted
 		return ""
 	}
 	return fmt.Sprintf("the queue had no more: %s of %d that were ready when it began had been taken or had expired meanwhile", plural(int(n), "message"), job.Limit)
+}
+
+// notFound says how many of the messages that were selected one by one were not in the queue any more; empty when all were.
+func (j *liveJob) notFound() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := int64(j.unfound) - j.job.Unknown // those without an answer are told apart
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of the selected messages could not be found in the queue any more: taken by somebody else, or expired", n)
 }
 
 // spent reports whether the job has moved as many messages as it may.
@@ -259,7 +281,7 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 	}
 	switch r.Stop {
 	case requeue.StopLimit:
-		return ending{JobDone, ""}
+		return ending{JobDone, j.notFound()}
 	case requeue.StopEmpty:
 		return ending{JobDone, j.missed()}
 	case requeue.StopBounced:

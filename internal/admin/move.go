@@ -99,6 +99,9 @@ type MovePlan struct {
 	MayRepeat int
 	// Choices is what will be done with each class.
 	Choices map[Class]Choice
+	// LeftOut are the references of the messages that were selected one by one and are left out all the same, by their class; each as often
+	// as there are messages. The job does not send them, whatever becomes of their markers meanwhile.
+	LeftOut []string
 	// Letters are the selected messages that were looked at, without bodies, at most MaxMovePlanned.
 	Letters []PlannedLetter
 	// Guards are what speaks against it. One that is Blocking refuses it.

@@ -235,6 +235,7 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 		}
 	}
 	pl.list()
+	pl.freezeLeft()
 	pl.plan.Needs = pl.needs()
 	pl.plan.Most = pl.most(who)
 	if err := pl.park(ctx); err != nil {
@@ -325,6 +326,21 @@ func (pl *planning) freezeRefs() {
 	req.Refs = make([]string, len(pl.selected))
 	for i := range pl.selected {
 		req.Refs[i] = pl.selected[i].Ref
+	}
+}
+
+// freezeLeft keeps which of the messages that were selected one by one are left out by their class: the plan counts them as left, so the
+// job must not move them when their markers have changed, nor, of copies that have one id, another one than was to go.
+func (pl *planning) freezeLeft() {
+	p := &pl.plan
+	if len(p.Request.Refs) == 0 || p.Request.Do != Requeue {
+		return
+	}
+	for i := range pl.selected {
+		letter := &pl.selected[i]
+		if choice, _ := choiceOf(letter.Prediction, p.Choices, p.ClearsDone); choice == LeaveOut {
+			p.LeftOut = append(p.LeftOut, letter.Ref)
+		}
 	}
 }
 

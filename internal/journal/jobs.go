@@ -124,6 +124,28 @@ func insertJob(ctx context.Context, tx *sql.Tx, job admin.Job, token string) err
 
 // SaveJob keeps how far a job came, and its end when it has ended, with what became of messages since; both or neither.
 func (j *Jobs) SaveJob(ctx context.Context, job admin.Job, items []admin.JobItem) error {
+	return j.save(ctx, job, func(tx *sql.Tx) error { return insertItems(ctx, tx, job.ID, items) })
+}
+
+// SaveAftermath keeps a job that has ended with what became of its messages, by their numbers; both or neither.
+func (j *Jobs) SaveAftermath(ctx context.Context, job admin.Job, became map[int64]string) error {
+	return j.save(ctx, job, func(tx *sql.Tx) error {
+		update, err := tx.PrepareContext(ctx, "UPDATE job_items SET became = ? WHERE job = ? AND seq = ?")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = update.Close() }()
+		for seq, word := range became {
+			if _, err := update.ExecContext(ctx, word, job.ID, seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// save keeps a job together with its messages.
+func (j *Jobs) save(ctx context.Context, job admin.Job, messages func(*sql.Tx) error) error {
 	body, err := encodeJob(job)
 	if err != nil {
 		return fmt.Errorf("keep job: %w", err)
@@ -141,7 +163,7 @@ func (j *Jobs) SaveJob(ctx context.Context, job admin.Job, items []admin.JobItem
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
 		return fmt.Errorf("keep job: %d rows: %w", n, errors.Join(err, errNoJob))
 	}
-	if err := insertItems(ctx, tx, job.ID, items); err != nil {
+	if err := messages(tx); err != nil {
 		return fmt.Errorf("keep messages of a job: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -195,6 +217,21 @@ func (j *Jobs) Job(ctx context.Context, id string) (admin.Job, bool, error) {
 	return job, err == nil, err
 }
 
+// JobAlone returns a job with the ID of its plan alone, and whether there is one. What it costs does not grow with the plan.
+func (j *Jobs) JobAlone(ctx context.Context, id string) (admin.Job, bool, error) {
+	var plan, body string
+	err := j.read.QueryRowContext(ctx, "SELECT plan, body FROM jobs WHERE id = ?", id).Scan(&plan, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return admin.Job{}, false, nil
+	}
+	if err != nil {
+		return admin.Job{}, false, fmt.Errorf("read job: %w", err)
+	}
+	job, err := decodeJob(body)
+	job.Plan.ID = plan
+	return job, err == nil, err
+}
+
 // Jobs returns summaries, newest first.
 func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
 	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
@@ -214,7 +251,7 @@ func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) 
 			return nil, err
 		}
 		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
-		s.Started, s.Ended, s.Limit, s.Extent, s.Counts = job.Started, job.Ended, job.Limit, job.Extent, job.Counts
+		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath
 		list = append(list, s)
 	}
 	if err := rows.Err(); err != nil {
@@ -274,6 +311,11 @@ func (j *Jobs) JobItems(ctx context.Context, job string, after int64, limit int)
 	return j.items(ctx, "WHERE job = ? AND seq > ? ORDER BY seq LIMIT ?", job, after, limit)
 }
 
+// JobItemsThat returns likewise those of which one thing became.
+func (j *Jobs) JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]admin.JobItem, error) {
+	return j.items(ctx, "WHERE job = ? AND became = ? AND seq > ? ORDER BY seq LIMIT ?", job, became, after, limit)
+}
+
 // ItemsOf returns what jobs did to messages with an id, newest first.
 func (j *Jobs) ItemsOf(ctx context.Context, id string, limit int) ([]admin.JobItem, error) {
 	return j.items(ctx, "WHERE message_id = ? AND length(message_id) > 0 ORDER BY at DESC, seq DESC LIMIT ?", []byte(id), limit)
@@ -318,7 +360,7 @@ func (j *Jobs) requeued(ctx context.Context, times map[string]int, places string
 }
 
 func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.JobItem, error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text, death FROM job_items "+where, args...)
+	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text, death, became FROM job_items "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read messages of jobs: %w", err)
 	}
@@ -329,7 +371,7 @@ func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.Jo
 		var at int64
 		var id, target, text []byte
 		var death string
-		if err := rows.Scan(&it.Job, &it.Seq, &at, &it.Ref, &id, &target, &it.Class, &it.Outcome, &text, &death); err != nil {
+		if err := rows.Scan(&it.Job, &it.Seq, &at, &it.Ref, &id, &target, &it.Class, &it.Outcome, &text, &death, &it.Became); err != nil {
 			return nil, fmt.Errorf("read messages of jobs: %w", err)
 		}
 		if it.Death, err = parseDeath(death); err != nil {

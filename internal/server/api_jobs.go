@@ -19,7 +19,15 @@ type jobSummaryJSON struct {
 	Started  *time.Time `json:"started"`
 	Ended    *time.Time `json:"ended"`
 	Limit    int64      `json:"limit"`
+	Extent   extentJSON `json:"extent"`
 	Counts   countsJSON `json:"counts"`
+}
+
+// extentJSON is how many messages a job means to move.
+type extentJSON struct {
+	Messages int64 `json:"messages"`
+	AtMost   bool  `json:"at_most"`
+	Picked   bool  `json:"picked"`
 }
 
 type countsJSON struct {
@@ -36,12 +44,14 @@ type countsJSON struct {
 // jobJSON is a job with its verdicts.
 type jobJSON struct {
 	jobSummaryJSON
-	Sentence  string         `json:"sentence"`
-	Why       string         `json:"why"`
-	Resumed   int            `json:"resumed"`
-	Rate      float64        `json:"rate_per_second"`
-	Canary    *canaryJSON    `json:"canary"`
-	Aftermath *aftermathJSON `json:"aftermath"`
+	Sentence string `json:"sentence"`
+	Why      string `json:"why"`
+	Resumed  int    `json:"resumed"`
+	// WatchedUntil is null but for the time in which the canary is watched.
+	WatchedUntil *time.Time     `json:"watched_until"`
+	Rate         float64        `json:"rate_per_second"`
+	Canary       *canaryJSON    `json:"canary"`
+	Aftermath    *aftermathJSON `json:"aftermath"`
 	// Arrived is null while it is not known.
 	Arrived  *int64        `json:"arrived"`
 	Failures []jobItemJSON `json:"failures"`
@@ -55,16 +65,22 @@ type canaryJSON struct {
 	Processing int        `json:"processing"`
 	None       int        `json:"none"`
 	Back       int        `json:"back"`
+	Skipped    int        `json:"done_before"`
+	Unknown    int        `json:"unknown"`
+	BackBy     string     `json:"back_by"`
 	Good       bool       `json:"good"`
 	Text       string     `json:"text"`
 }
 
 type aftermathJSON struct {
-	At         *time.Time                `json:"at"`
-	Asked      int                       `json:"asked"`
-	Results    map[string]map[string]int `json:"results"`
-	RateBefore *float64                  `json:"duplicate_rate_before"`
-	RateAfter  *float64                  `json:"duplicate_rate_after"`
+	At      *time.Time                `json:"at"`
+	Asked   int                       `json:"asked"`
+	Results map[string]map[string]int `json:"results"`
+	// Back is null where the dead-letter queue could not be looked at.
+	Back       *int64   `json:"back"`
+	BackBy     string   `json:"back_by"`
+	RateBefore *float64 `json:"duplicate_rate_before"`
+	RateAfter  *float64 `json:"duplicate_rate_after"`
 }
 
 type jobItemJSON struct {
@@ -76,39 +92,41 @@ type jobItemJSON struct {
 	Class   string     `json:"class"`
 	Outcome string     `json:"outcome"`
 	Text    string     `json:"text"`
+	// Became is empty until it is known.
+	Became string `json:"became"`
 }
 
 func summaryOf(j admin.JobSummary) jobSummaryJSON {
 	return jobSummaryJSON{
-		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), timeOf(j.Started), timeOf(j.Ended), j.Limit, countsJSON(j.Counts),
+		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), timeOf(j.Started), timeOf(j.Ended), j.Limit, extentJSON(j.Extent), countsJSON(j.Counts),
 	}
 }
 
 func jobItemsOf(items []admin.JobItem) []jobItemJSON {
 	out := []jobItemJSON{}
 	for _, i := range items {
-		out = append(out, jobItemJSON{i.Seq, timeOf(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text})
+		out = append(out, jobItemJSON{i.Seq, timeOf(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
 	}
 	return out
 }
 
 func jobOf(j admin.Job) jobJSON {
-	req := j.Plan.Request
 	out := jobJSON{
-		jobSummaryJSON: summaryOf(admin.JobSummary{
-			ID: j.ID, Do: req.Do, Pipeline: req.Pipeline, Queue: req.Queue, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Counts: j.Counts,
-		}),
-		Sentence: moveSentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
+		jobSummaryJSON: summaryOf(summaryOfJob(j)),
+		Sentence:       moveSentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
+	}
+	if j.State == admin.JobWatching {
+		out.WatchedUntil = timeOf(j.WatchedUntil)
 	}
 	if c := j.Canary; c != nil {
-		out.Canary = &canaryJSON{c.Sent, timeOf(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Good, c.Text}
+		out.Canary = &canaryJSON{c.Sent, timeOf(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Skipped, c.Unknown, c.BackBy, c.Good, c.Text}
 	}
 	if a := j.Aftermath; a != nil {
 		results := map[string]map[string]int{}
 		for class, counts := range a.Results {
 			results[string(class)] = counts
 		}
-		out.Aftermath = &aftermathJSON{timeOf(a.At), a.Asked, results, a.RateBefore, a.RateAfter}
+		out.Aftermath = &aftermathJSON{timeOf(a.At), a.Asked, results, a.Back, a.BackBy, a.RateBefore, a.RateAfter}
 	}
 	return out
 }
@@ -143,9 +161,13 @@ func (s *Server) apiJob(r *request) (response, error) {
 	return jsonBody{v: jobOf(j)}, nil
 }
 
-// apiJobItems gives a page of the messages of a job, after the item ?after=.
+// apiJobItems gives a page of the messages of a job, after the item ?after=; with ?became= those of which that became.
 func (s *Server) apiJobItems(r *request) (response, error) {
 	after, err := afterItem(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	became, err := fateOf(r.URL.Query())
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +175,7 @@ func (s *Server) apiJobItems(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := service.JobItems(r.Context(), r.asker(), r.PathValue("id"), after, itemsPerJob)
+	items, err := fatedItems(r, service, r.PathValue("id"), became, after, itemsPerJob)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -182,14 +180,13 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	for _, l := range letters {
-		if err := enc.Encode(exportOf(l)); err != nil {
-			return nil, err
+	return lineStream{name: "dead-letters.ndjson", lines: func(yield func(any) bool) {
+		for _, l := range letters {
+			if !yield(exportOf(l)) {
+				return
+			}
 		}
-	}
-	return attachment{name: "dead-letters.ndjson", typ: ndjsonType, body: out.Bytes()}, nil
+	}}, nil
 }
 
 const ndjsonType = "application/x-ndjson; charset=utf-8"

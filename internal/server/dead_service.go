@@ -38,6 +38,8 @@ type jobReader interface {
 	Job(ctx context.Context, who admin.Caller, id string) (admin.Job, error)
 	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
 	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]admin.JobItem, error)
+	JobItemsThat(ctx context.Context, who admin.Caller, id, became string, after int64, limit int) ([]admin.JobItem, error)
+	BackOf(ctx context.Context, who admin.Caller, id string) (scan string, refs []string, err error)
 }
 
 // tracer follows one message id: through the looks that are kept, and through jobs.

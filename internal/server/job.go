@@ -42,11 +42,11 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(j.Why)),
 		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", nameLimit), Href: base + "/jobs"}),
-		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
+		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
 	}
 	showProgress(&v, j)
-	v.State, v.Tier = stateWord(j.State)
+	v.State, v.Tier = jobOutcome(summaryOfJob(j))
 	v.Heading = jobHeading(j)
 	title := strconv.Itoa(v.Percent) + " % · " + moveWord(j.Plan.Request.Do)
 	if j.State.Final() {
@@ -69,9 +69,11 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 		s.restrictJob(r, &v, j)
 	}
 	v.Arrived = arrivedText(j)
+	deadAgain(&v, j, self)
 	for _, id := range j.Clears {
 		v.Clears = append(v.Clears, s.operationAddress(id))
 	}
+	v.ClearsTitle = counted(len(j.Clears), "step") + " of clearing, which can be undone"
 	for _, item := range j.Failures {
 		v.Failures = append(v.Failures, s.jobItemLine(item, now))
 	}
@@ -210,17 +212,6 @@ func jobNotes(j admin.Job) []templates.Problem {
 	return notes
 }
 
-func arrivedText(j admin.Job) string {
-	switch {
-	case j.Arrived == nil:
-		return ""
-	case *j.Arrived == 0:
-		return "No message came into the dead-letter queue since the job began."
-	default:
-		return messages(*j.Arrived) + " came into the dead-letter queue since the job began; " + plural(*j.Arrived, "it is", "they are") + " no part of it."
-	}
-}
-
 func jobControls(j admin.Job, self string) []templates.Choice {
 	switch {
 	case j.State.Final():
@@ -234,54 +225,66 @@ func jobControls(j admin.Job, self string) []templates.Choice {
 
 func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 	if j.Canary == nil {
+		first := "The first " + messages(j.Plan.Request.Canary)
+		if j.Plan.Request.Canary == 1 {
+			first = "The first message"
+		}
+		were, are, goes := agree(j.Plan.Request.Canary, "was", "were"), agree(j.Plan.Request.Canary, "is", "are"), agree(j.Plan.Request.Canary, "goes", "go")
 		switch {
 		case j.Plan.Request.Canary == 0:
 			return nil
 		case j.State == admin.JobWatching:
-			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The first " + messages(j.Plan.Request.Canary) + " were sent, and are being watched. The rest waits for the verdict.")}
+			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(first + " " + were + " sent, and " + are + " being watched. The rest waits for the verdict."), Left: canaryLeft(j, now)}
 		case j.State.Final():
 			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The job ended before the canary was judged.")}
 		}
-		return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The first " + messages(j.Plan.Request.Canary) + " go ahead, and the rest waits until they are judged.")}
+		return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(first + " " + goes + " ahead, and the rest waits for the verdict.")}
 	}
 	c := j.Canary
 	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: templates.Sentence(endSentence(capital(c.Text)))}
 	if c.Good {
 		v.Tier = dedup.Normal.String()
 	}
+	back := "Dead again"
+	if c.BackBy != admin.BackByLook && c.Back > 0 {
+		back = "Dead letters meanwhile, whose is not known"
+	}
 	for _, f := range []struct {
-		label string
-		n     int
-	}{{"Sent", c.Sent}, {"Done", c.Done}, {"Failed", c.Failed}, {"Processing", c.Processing}, {"No marker", c.None}, {"Back in the dead-letter queue", c.Back}} {
+		label  string
+		n      int
+		always bool
+	}{{"Sent", c.Sent, true}, {"Done", c.Done, true}, {"Failed", c.Failed, true}, {"Processing", c.Processing, false}, {"No new marker", c.None, false},
+		{"Done before", c.Skipped, false}, {"Without a marker that tells", c.Unknown, false}, {back, c.Back, true}} {
+		if f.n == 0 && !f.always {
+			continue
+		}
 		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
 	}
-	v.BackBy = templates.Sentence(endSentence(capital(c.BackBy)))
+	if c.BackBy != "" {
+		v.BackBy = templates.Sentence(endSentence("What came back was told by " + c.BackBy))
+	}
 	v.Facts = append(v.Facts, templates.Fact{Label: "Judged", Value: moment(c.At, now).Text})
 	return v
 }
 
-// results are what can have become of a message, in the order of the page.
-func afterResults() []string {
-	return []string{"done", "failed", "processing", "none", "back", "unknown"}
-}
-
-func afterView(j admin.Job, now time.Time) *templates.AfterView {
+func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 	a := j.Aftermath
 	if a == nil {
 		return nil
 	}
 	v := &templates.AfterView{At: moment(a.At, now), Asked: templates.Number(float64(a.Asked)) + " of " + messages(j.Moved) + " looked up by their ids",
-		Heads: []string{"Done", "Failed", "Processing", "No marker", "Dead again", "Unknown"}}
+		Heads: []string{"Done", "Dead again", "Failed", "Processing", "No marker", "Unknown"}}
 	for _, class := range admin.Classes() {
 		counts := a.Results[class]
 		if len(counts) == 0 {
 			continue
 		}
 		row := templates.AfterLine{Word: classWord(class), Tier: classTier(class)}
-		for _, result := range afterResults() {
+		for _, result := range admin.Fates() {
 			n := counts[result]
 			row.Cells = append(row.Cells, templates.Number(float64(n)))
-			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{"failed", "back"}, result))
+			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{becameFailed, becameBack}, result))
+			row.Hrefs = append(row.Hrefs, fateAddress(self, result))
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -328,7 +331,7 @@ func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
 	}
 	done, of := j.Extent.Progress(j.Limit, j.Counts)
 	l.Done, l.Total = int(done), int(of)
-	l.State, l.Tier = stateWord(j.State)
+	l.State, l.Tier = jobOutcome(j)
 	var parts []string
 	for _, c := range jobCounts(admin.Job{Plan: admin.MovePlan{Request: admin.MoveRequest{Do: j.Do}}, Counts: j.Counts}) {
 		parts = append(parts, templates.Number(float64(c.Count))+" "+c.Word)

@@ -19,6 +19,7 @@ func (s *Server) jobItemLine(item admin.JobItem, now time.Time) templates.JobIte
 	} else {
 		l.Lookup = s.cfg.base() + "/lookup?" + url.Values{"id": {item.ID}}.Encode()
 	}
+	markFate(&l, item)
 	if item.Class != "" {
 		l.Class, l.Tier = classWord(item.Class), classTier(item.Class)
 	}
@@ -31,6 +32,10 @@ func (s *Server) jobItems(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
+	became, err := fateOf(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
@@ -40,14 +45,14 @@ func (s *Server) jobItems(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := service.JobItems(r.Context(), r.asker(), id, after, itemsPerJob)
+	items, err := fatedItems(r, service, id, became, after, itemsPerJob)
 	if err != nil {
 		return nil, err
 	}
 	now, base := time.Now().In(zone(r)), s.cfg.base()
 	self := jobAddress(base, id)
 	v := templates.JobItemsView{
-		Frame: s.frame(r, "Messages of a job"), CSV: self + "/items.csv",
+		Frame: s.frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
 		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), keyLimit), Href: self}),
 		Empty:  templates.Empty{Heading: "No more messages", Text: "The list ends here.", Href: self, Link: "Back to the job"},
 	}
@@ -55,10 +60,20 @@ func (s *Server) jobItems(r *request) (response, error) {
 		v.Rows = append(v.Rows, s.jobItemLine(item, now))
 	}
 	if len(items) == itemsPerJob {
-		v.Next = self + "/items?after=" + strconv.FormatInt(items[len(items)-1].Seq, 10)
+		next := url.Values{"after": {strconv.FormatInt(items[len(items)-1].Seq, 10)}}
+		if became != "" {
+			next.Set("became", became)
+		}
+		v.Next = self + "/items?" + next.Encode()
 	}
 	if after > 0 {
 		v.First = self + "/items"
+	}
+	if became != "" {
+		v.Heading, v.All = "Messages of this job: "+fateWord(became), self+"/items"
+		if after > 0 {
+			v.First = fateAddress(self, became)
+		}
 	}
 	return page{component: templates.JobItems(v)}, nil
 }
@@ -102,10 +117,10 @@ func (s *Server) jobItemsCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := [][]string{{"no", "time", "id", "target", "class", "outcome", "text", "ref"}}
+	rows := [][]string{{"no", "time", "id", "target", "class", "outcome", "text", "ref", "became"}}
 	for _, i := range items {
 		rows = append(rows, []string{
-			strconv.FormatInt(i.Seq, 10), i.At.UTC().Format(time.RFC3339), templates.Escape(i.ID), templates.Escape(i.Target), string(i.Class), templates.Escape(i.Outcome), templates.Escape(i.Text), i.Ref,
+			strconv.FormatInt(i.Seq, 10), i.At.UTC().Format(time.RFC3339), templates.Escape(i.ID), templates.Escape(i.Target), string(i.Class), templates.Escape(i.Outcome), templates.Escape(i.Text), i.Ref, i.Became,
 		})
 	}
 	return csvBody{filename: "job-" + r.PathValue("id") + ".csv", rows: rows}, nil

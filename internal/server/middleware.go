@@ -113,6 +113,11 @@ func (s *Server) observed(c echo.Context, id string, took time.Duration) {
 // writeError answers with an error, unless an answer is under way already. The answer does not end with the request's
 // context: a body that came too slowly ends that, and its sender still waits for an answer.
 func (s *Server) writeError(err error, c echo.Context) {
+	var cut *cutError
+	if errors.As(err, &cut) {
+		s.log.Error("an answer was cut short", "request", c.Get(requestIDKey), "err", cut.err)
+		panic(http.ErrAbortHandler)
+	}
 	var gone *goneError
 	if c.Response().Committed || errors.As(err, &gone) {
 		return

@@ -50,7 +50,7 @@ func moveSentence(p admin.MovePlan) string {
 	}
 	details := moveDetails(p)
 	if p.Request.Canary > 0 {
-		details = append(details, "the first "+templates.Number(float64(p.Request.Canary))+" as a canary")
+		details = append(details, "the first "+agree(p.Request.Canary, "one", templates.Number(float64(p.Request.Canary)))+" as a canary")
 	}
 	if p.Request.Filter != "" {
 		details = append(details, "selected by "+within(p.Request.Filter))

@@ -76,6 +76,7 @@ func (s *Server) routes() []route {
 		{"POST", "/jobs/{id}/resume", operator, pageKind, true, s.resumeJob},
 		{"POST", "/jobs/{id}/cancel", operator, pageKind, true, s.cancelJob},
 		{"POST", "/jobs/{id}/retry", operator, pageKind, true, s.retryJob},
+		{"POST", "/jobs/{id}/again", operator, pageKind, true, s.againJob},
 		{"GET", "/operations", operator, pageKind, false, s.operations},
 		{"GET", "/operations/{id}", operator, pageKind, false, s.operation},
 		{"GET", "/audit", operator, pageKind, false, s.auditPage},

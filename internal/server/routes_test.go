@@ -69,6 +69,7 @@ var wanted = map[string]auth.Role{
 	"POST /jobs/{id}/resume":                              auth.Operator,
 	"POST /jobs/{id}/cancel":                              auth.Operator,
 	"POST /jobs/{id}/retry":                               auth.Operator,
+	"POST /jobs/{id}/again":                               auth.Operator,
 	"GET /api/v1/pipelines/{name}/dead-letters":           auth.Viewer,
 	"POST /api/v1/pipelines/{name}/dead-letters/scan":     auth.Operator,
 	"GET /api/v1/dead-letters/message":                    auth.Operator,

@@ -10,9 +10,9 @@ type MoveView struct {
 	Guards   []Problem
 	Blocked  bool
 	// Fit plans as many messages as there is room for; nil where their number is not in the way.
-	Fit      *FormAgain
-	Classes  []MoveClass
-	Change   string
+	Fit     *FormAgain
+	Classes []MoveClass
+	Change  string
 	// NoChange is why the reader may not plan again, NoClear why not with the choice to clear markers; empty when they may.
 	NoChange string
 	NoClear  string
@@ -117,7 +117,10 @@ type JobView struct {
 	AfterNote string
 	Arrived   string
 	// Clears lead to the operations that cleared markers for it, each of which can be undone.
-	Clears   []string
+	Clears      []string
+	ClearsTitle string
+	// Back is about the messages that are dead again; nil when none is known to be.
+	Back     *BackView
 	Failures []JobItemLine
 	Controls []Choice
 	Missing  Text
@@ -131,6 +134,17 @@ type JobView struct {
 	Audit    string
 	Items    string
 	CSV      string
+}
+
+// A BackView is about the messages of a job that are in their dead-letter queue again.
+type BackView struct {
+	Text Text
+	Note Text
+	// Items leads to their list, in the words See; Again plans them once more, and is empty where that cannot be.
+	Items  string
+	See    string
+	Again  string
+	Button string
 }
 
 // A JobCount counts the messages that went one way.
@@ -147,7 +161,9 @@ type CanaryView struct {
 	BackBy Text
 	Tier   string
 	Text   Text
-	Facts  []Fact
+	// Left is how much longer they are watched; empty when they are not.
+	Left  string
+	Facts []Fact
 }
 
 // An AfterView answers whether it worked.
@@ -165,6 +181,8 @@ type AfterLine struct {
 	Tier  string
 	Cells []string
 	Alarm []bool
+	// Hrefs lead to the messages of all classes of which that became.
+	Hrefs []string
 }
 
 // A JobItemLine is one message of a job.
@@ -190,6 +208,9 @@ type JobItemsView struct {
 	First  string
 	CSV    string
 	Empty  Empty
+	// All leads to all messages of the job where only some are listed; empty where all are.
+	Heading string
+	All     string
 }
 
 // JobsView is the list of recent jobs.

@@ -9,6 +9,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// DefaultDrain is how long answers to what was published are waited for when a run ends. Whoever stops a run must wait for longer.
+const DefaultDrain = 15 * time.Second
+
 // A Config says what a run moves and where it must stop. A zero field means its default.
 type Config struct {
 	// Run names the run, in a header of everything that it publishes. A run that is resumed keeps its name: it then knows the
@@ -62,7 +65,7 @@ type Timing struct {
 	// Linger is how long after a lost connection an empty queue is looked at again: 45 seconds. A broker that has not noticed the end
 	// of a connection holds on to what it had handed out on it; it notices by the heartbeat.
 	Linger time.Duration
-	// Drain is how long answers are waited for when the run ends: 15 seconds.
+	// Drain is how long answers are waited for when the run ends: DefaultDrain by default.
 	Drain time.Duration
 	// MaxFailures is how many publishes to one target may fail in a row: 20.
 	MaxFailures int
@@ -93,7 +96,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Backoff, 500*time.Millisecond)
 	setDefault(&c.MaxBackoff, 30*time.Second)
 	setDefault(&c.Linger, 45*time.Second)
-	setDefault(&c.Drain, 15*time.Second)
+	setDefault(&c.Drain, DefaultDrain)
 	setDefault(&c.MaxFailures, 20)
 	setDefault(&c.MaxFruitless, 5)
 	if c.Waiting == nil {

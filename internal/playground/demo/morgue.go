@@ -24,6 +24,8 @@ type Morgue struct {
 	// Watch is how long the first messages of a job are watched. BadCanary makes them fail.
 	Watch     time.Duration
 	BadCanary bool
+	// DeadAgain is how many messages of a job come back to their dead-letter queue.
+	DeadAgain int
 
 	mu     sync.Mutex
 	now    func() time.Time
@@ -49,6 +51,8 @@ type movingJob struct {
 	last    time.Time
 	watched time.Time
 	credit  float64
+	// gone are the letters that it has moved.
+	gone []admin.Letter
 }
 
 // quorum is the dead-letter queue of the demo that must not be looked at.

@@ -106,7 +106,7 @@ func (m *Morgue) advance(j *movingJob) bool {
 	for ; j.credit >= 1 && len(j.rest) > 0 && j.State != admin.JobWatching; j.credit-- {
 		m.moveOne(j, now)
 		if j.State == admin.JobCanary && (j.Moved >= int64(j.Plan.Request.Canary)) {
-			j.State, j.watched = admin.JobWatching, now
+			j.State, j.watched, j.WatchedUntil = admin.JobWatching, now, now.Add(m.Watch)
 		}
 	}
 	if len(j.rest) == 0 && j.State != admin.JobWatching {
@@ -142,6 +142,7 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 			j.Cleared++
 		}
 		j.Moved++
+		j.gone = append(j.gone, l)
 		m.queues[source] = slices.DeleteFunc(m.queues[source], func(x admin.Letter) bool { return x.Ref == l.Ref })
 		if target != "" {
 			l.Queue.Name = target
@@ -158,10 +159,10 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 // judge says whether the first messages went well; the caller holds mu.
 func (m *Morgue) judge(j *movingJob, now time.Time) {
 	n := int(j.Moved)
-	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, Good: true, Text: fmt.Sprintf("all %d were done within the time, and none came back", n)}
+	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, BackBy: admin.BackByLook, Good: true, Text: fmt.Sprintf("all %d were done within the time, and none came back", n)}
 	j.State = admin.JobRunning
 	if m.BadCanary {
-		j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
+		j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, BackBy: admin.BackByLook, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
 		m.end(j, admin.JobStopped, "the canary failed: "+j.Canary.Text)
 	}
 }
@@ -169,12 +170,14 @@ func (m *Morgue) judge(j *movingJob, now time.Time) {
 // end brings a job to an end; the caller holds mu.
 func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
 	j.State, j.Why, j.Ended, j.Rate = state, why, m.now(), 0
-	arrived := int64(3)
+	arrived := int64(3 + min(m.DeadAgain, len(j.gone)))
 	before, after := 0.1718, 0.0123
 	j.Arrived = &arrived
 	if j.Plan.Request.Do == admin.Requeue {
 		j.Aftermath = &admin.Aftermath{At: m.now(), Results: map[admin.Class]map[string]int{}, RateBefore: &before, RateAfter: &after}
-		for _, i := range j.items {
+		again := m.dieAgain(j)
+		for n := range j.items {
+			i := &j.items[n]
 			if i.Outcome != "moved" {
 				continue
 			}
@@ -185,6 +188,10 @@ func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
 			if i.Class == admin.ClassLastAttempt {
 				result = "failed"
 			}
+			if again[i.Ref] {
+				result = "back"
+			}
+			i.Became = result
 			j.Aftermath.Results[i.Class][result]++
 			j.Aftermath.Asked++
 		}
@@ -228,7 +235,7 @@ func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.J
 	for _, j := range slices.Backward(m.jobs) {
 		if len(list) < limit {
 			list = append(list, admin.JobSummary{
-				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts,
+				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath,
 			})
 		}
 	}

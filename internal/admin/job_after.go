@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// What can have become of a message that a job moved.
+const (
+	becameDone       = "done"
+	becameFailed     = "failed"
+	becameProcessing = "processing"
+	becameNone       = "none" // it has no marker
+	becameBack       = "back" // it is in the dead-letter queue again
+	becameUnknown    = "unknown"
+)
+
+// Fates returns the words for what can have become of a message that a job moved, in the order in which pages show them.
+func Fates() []string {
+	return []string{becameDone, becameBack, becameFailed, becameProcessing, becameNone, becameUnknown}
+}
+
+// Total counts the messages of every class of which one thing became, a word of Fates. Of no aftermath it is 0.
+func (a *Aftermath) Total(became string) int64 {
+	if a == nil {
+		return 0
+	}
+	n := int64(0)
+	for _, counts := range a.Results {
+		n += int64(counts[became])
+	}
+	if became == becameBack && a.Back != nil {
+		n = max(n, *a.Back) // some may not be among those that are told of one by one
+	}
+	return n
+}
+
+// judgeLater finds out, some time after a job has ended, what became of its messages.
+func (d *DeadLetters) judgeLater(id string) {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.running.Add(1)
+	d.mu.Unlock()
+	go func() {
+		defer d.running.Done()
+		if err := d.judgeJob(d.life, id); err != nil && d.life.Err() == nil {
+			d.deps.Log.Error("what became of the messages of a job could not be found out", "job", id, "err", err)
+		}
+	}()
+}
+
+// discovered finds the line of a job that may have ended in an earlier run of the program: after a start it takes a few rounds until
+// the dead-letter queues are known.
+func (d *DeadLetters) discovered(ctx context.Context, req MoveRequest) (line, error) {
+	const rounds = 60
+	for i := 0; ; i++ {
+		l, err := d.moving(req)
+		if err == nil || i == rounds {
+			return l, err
+		}
+		wait := time.NewTimer(firstRound)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return line{}, ctx.Err()
+		}
+	}
+}
+
+// judgeJob waits until consumers have had their time, and keeps what became of the messages of a job.
+func (d *DeadLetters) judgeJob(ctx context.Context, id string) error {
+	job, ok, err := d.deps.Journal.Job(ctx, id)
+	if err != nil || !ok || job.Aftermath != nil || job.Moved == 0 || job.Plan.Request.Do != Requeue || !job.State.Final() {
+		return err
+	}
+	l, err := d.discovered(ctx, job.Plan.Request)
+	if err != nil {
+		return err
+	}
+	wait := time.NewTimer(max(0, job.Ended.Add(l.patience(d.deps.Watch)).Sub(d.deps.Now())))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	j := &liveJob{letters: d, line: l, plan: job.Plan, job: job}
+	after, became, arrived, err := d.aftermath(ctx, j)
+	if err != nil {
+		return err
+	}
+	job.Aftermath = after
+	if arrived != nil {
+		job.Arrived = arrived
+	}
+	writeCtx, cancel := writing(ctx)
+	defer cancel()
+	if err := d.deps.Journal.SaveAftermath(writeCtx, job, became); err != nil {
+		return err
+	}
+	d.deps.Changed("job:" + id)
+	return nil
+}
+
+// aftermath says what became of the messages that a job moved, in all and by the number of each.
+func (d *DeadLetters) aftermath(ctx context.Context, j *liveJob) (*Aftermath, map[int64]string, *int64, error) {
+	items, err := d.movedItems(ctx, j.job.ID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	markers, err := d.found(ctx, j.line, items)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	b := d.cameBack(ctx, j)
+	after := &Aftermath{
+		At: d.deps.Now(), Results: map[Class]map[string]int{}, BackBy: b.by, RateBefore: j.job.RateBefore, RateAfter: d.rateNow(j.plan.Request.Pipeline),
+	}
+	if b.by == BackByLook {
+		n := int64(b.n)
+		after.Back = &n
+	}
+	each, again := map[int64]string{}, b.of(items)
+	for i, it := range items {
+		became := j.became(it, markers[it.ID])
+		if again[i] {
+			became = becameBack
+		}
+		if became == "" {
+			continue
+		}
+		each[it.Seq] = became
+		after.Asked++
+		if after.Results[it.Class] == nil {
+			after.Results[it.Class] = map[string]int{}
+		}
+		after.Results[it.Class][became]++
+	}
+	return after, each, b.arrived, nil
+}
+
+// became says what became of a message by its marker; empty where it has no id to find one by.
+func (j *liveJob) became(it JobItem, marker *dedup.Sighting) string {
+	switch {
+	case it.ID == "":
+		return ""
+	case !j.tells():
+		return becameUnknown
+	case marker == nil:
+		return becameNone
+	}
+	return j.line.told(*marker)
+}
+
+// movedItems returns the moved messages of a job that are told of one by one.
+func (d *DeadLetters) movedItems(ctx context.Context, id string) ([]JobItem, error) {
+	var moved []JobItem
+	var after int64
+	for {
+		page, err := d.deps.Journal.JobItems(ctx, id, after, maxItemPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range page {
+			if it.Outcome == "moved" {
+				moved = append(moved, it)
+			}
+		}
+		if len(page) < maxItemPage {
+			return moved, nil
+		}
+		after = page[len(page)-1].Seq
+	}
+}

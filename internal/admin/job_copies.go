@@ -1,0 +1,109 @@
+package admin
+
+import (
+	"hash/maphash"
+)
+
+// sentIDs remembers, by 8 bytes each, the ids of the messages that a job has sent to be worked on: a second message with such an id finds
+// another marker than was foretold. If two ids should have one hash, a message is left where it is. Of what an earlier run of the program
+// has sent, those are known that the journal tells of: the first MaxJobItems.
+type sentIDs struct {
+	seed maphash.Seed
+	ids  map[uint64]struct{}
+}
+
+func newSentIDs() *sentIDs {
+	return &sentIDs{seed: maphash.MakeSeed(), ids: map[uint64]struct{}{}}
+}
+
+func (s *sentIDs) add(id string)      { s.ids[maphash.String(s.seed, id)] = struct{}{} }
+func (s *sentIDs) has(id string) bool { _, sent := s.ids[maphash.String(s.seed, id)]; return sent }
+
+// onceEach reports whether of several messages with one id a job sends one alone: those whose class is not known are left, and that of
+// the second depends on what becomes of the first.
+func (j *liveJob) onceEach() bool {
+	st := j.line.store
+	return j.plan.Request.Do == Requeue && j.plan.Choices[ClassUnknown] != KeepAsIs && st != nil && !st.Scheme.Lock
+}
+
+// does reports whether the work of a message of a class is done when the job sends it, so that its marker changes.
+func (j *liveJob) does(class Class) bool {
+	switch class {
+	case ClassRuns, ClassLastAttempt, ClassMayRunTwice:
+		return true
+	}
+	return j.plan.Choices[class] == ClearFirst
+}
+
+// went notes that a message was sent. The lock is held, or nobody else has the job yet.
+func (j *liveJob) went(id string, class Class) {
+	if id == "" || !j.does(class) || !j.onceEach() {
+		return
+	}
+	if j.ids == nil {
+		j.ids = newSentIDs()
+	}
+	j.ids.add(id)
+}
+
+// hasSent reports whether the job has sent another message with an id.
+func (j *liveJob) hasSent(id string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ids != nil && j.ids.has(id)
+}
+
+// foundSent foretells a selected message anew when another with its id was sent by this job, or is about to be; the lock is held.
+func (d *decider) foundSent(l *Letter) {
+	if l.ID == "" || !d.job.onceEach() || d.under[l.ID] == 0 && !d.job.hasSent(l.ID) {
+		return
+	}
+	l.Prediction = because(ClassUnknown, anotherSent)
+}
+
+const anotherSent = "this job has sent another message with its id: what becomes of this one depends on what became of that one"
+
+// begun and settledAs count the messages with an id that were decided to be sent and are not settled; the lock is held.
+func (d *decider) begun(l *Letter) {
+	if l.ID != "" && d.job.does(l.Prediction.Class) {
+		d.under[l.ID]++
+	}
+}
+
+func (d *decider) settledAs(f fact) {
+	switch n := d.under[f.id]; {
+	case n > 1:
+		d.under[f.id] = n - 1
+	case n == 1:
+		delete(d.under, f.id)
+	}
+}
+
+// stillWanted counts the references that a plan by single messages sends and that were not sent yet. What the plan has left out stays, also
+// where it would be sent by what is known by now; of messages that are equal in everything as many are sent as were to be.
+func (j *liveJob) stillWanted() map[string]int {
+	if len(j.plan.Request.Refs) == 0 {
+		return nil
+	}
+	wanted := multiset(j.plan.Request.Refs)
+	for _, ref := range j.plan.LeftOut {
+		wanted[ref]--
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for ref, n := range j.moved {
+		wanted[ref] -= n
+	}
+	return wanted
+}
+
+// unfound counts the selected messages that the run has not come upon.
+func (d *decider) unfound() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	for _, left := range d.wanted {
+		n += max(0, left)
+	}
+	return n
+}

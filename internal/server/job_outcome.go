@@ -1,0 +1,214 @@
+package server
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// The words of admin.Fates that pages look for.
+const (
+	becameBack   = "back"
+	becameFailed = "failed"
+)
+
+// fateWord is what became of a message after it was moved, as pages say it.
+func fateWord(became string) string {
+	switch became {
+	case becameBack:
+		return "dead again"
+	case "none":
+		return "no marker"
+	default:
+		return became
+	}
+}
+
+// jobOutcome is how a job stands in words, with its tier: green only where nothing came back or failed as far as it is known, and no
+// colour before it can be known.
+func jobOutcome(j admin.JobSummary) (word, tier string) {
+	word, tier = stateWord(j.State)
+	back, failed := j.Aftermath.Total(becameBack), j.Aftermath.Total(becameFailed)
+	switch {
+	case !j.State.Final():
+		return word, tier
+	case back > 0:
+		word += ", " + templates.Number(float64(back)) + " dead again"
+	case failed > 0:
+		word += ", " + templates.Number(float64(failed)) + " failed"
+	}
+	switch {
+	case j.State != admin.JobDone:
+	case back > 0 || failed > 0:
+		tier = dedup.Severe.String()
+	case wentWrong(j.Counts) > 0:
+		tier = dedup.Warning.String()
+	case j.Do == admin.Requeue && j.Moved > 0 && j.Aftermath == nil:
+		tier = dedup.TierUnknown.String()
+	}
+	return word, tier
+}
+
+// summaryOfJob is a job as it stands in a list.
+func summaryOfJob(j admin.Job) admin.JobSummary {
+	req := j.Plan.Request
+	return admin.JobSummary{
+		ID: j.ID, Do: req.Do, Pipeline: req.Pipeline, Queue: req.Queue, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended,
+		Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath,
+	}
+}
+
+// fateAddress leads to the messages of a job of which one thing became.
+func fateAddress(self, became string) string {
+	return self + "/items?" + url.Values{"became": {became}}.Encode()
+}
+
+// deadAgain offers the messages of a job that are in the dead-letter queue again.
+func deadAgain(v *templates.JobView, j admin.Job, self string) {
+	n := j.Aftermath.Total(becameBack)
+	if n == 0 {
+		return
+	}
+	v.Back = &templates.BackView{
+		Text:  templates.Sentence(messages(n) + " reached " + plural(n, "its queue, and is", "their queues, and are") + " dead again."),
+		Items: fateAddress(self, becameBack), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
+	}
+	if j.Aftermath.Total(becameBack) > listedBack(j) {
+		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(admin.MaxJobItems) + " messages that can be told by their ids.")
+	}
+	if v.Missing.Short == "" {
+		v.Back.Again = self + "/again"
+		v.Back.Button = "Preview requeueing " + plural(n, "it", "the "+templates.Number(float64(n))) + " again"
+	}
+}
+
+// listedBack counts the messages that came back and are told of one by one.
+func listedBack(j admin.Job) int64 {
+	n := 0
+	for _, counts := range j.Aftermath.Results {
+		n += counts[becameBack]
+	}
+	return int64(n)
+}
+
+// arrivedText says what came into the dead-letter queue since the job began, and how much of it are messages of the job.
+func arrivedText(j admin.Job) string {
+	if j.Arrived == nil {
+		return ""
+	}
+	n := *j.Arrived
+	came := messages(n) + " came into the dead-letter queue since the job began"
+	switch back := returnedOf(j); {
+	case n == 0:
+		return "No message came into the dead-letter queue since the job began."
+	case back == nil:
+		return came + "; whether " + plural(n, "it is of this job", "any of them are of this job") + " could not be seen."
+	case *back >= n:
+		return came + ": " + plural(n, "a message of this job that is dead again.", "messages of this job that are dead again.")
+	case *back == 0:
+		return came + "; " + plural(n, "it is", "they are") + " no part of it."
+	default:
+		other := n - *back
+		return came + ": " + templates.Number(float64(*back)) + " of this job that " + plural(*back, "is", "are") + " dead again, and " +
+			templates.Number(float64(other)) + " that " + plural(other, "is", "are") + " no part of it."
+	}
+}
+
+// returnedOf is how many messages of a job were seen in its dead-letter queue again; nil where that was not looked at.
+func returnedOf(j admin.Job) *int64 {
+	switch {
+	case j.Aftermath != nil:
+		return j.Aftermath.Back
+	case j.Canary != nil && j.Canary.BackBy == admin.BackByLook:
+		back := int64(j.Canary.Back)
+		return &back
+	}
+	return nil
+}
+
+// againJob plans the messages of a job that are dead again, and no others. It looks at their queue when no look has found them yet.
+func (s *Server) againJob(r *request) (response, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, err
+	}
+	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if j.Plan.Request.Do != admin.Requeue || !j.State.Final() {
+		return nil, conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
+	}
+	req := j.Plan.Request
+	scan, refs, err := service.BackOf(r.Context(), r.asker(), j.ID)
+	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(becameBack) {
+		if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
+			return nil, err
+		}
+		scan, refs, err = service.BackOf(r.Context(), r.asker(), j.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	req.Filter, req.Whole, req.Scan, req.Refs, req.Edit = "", false, scan, refs, nil
+	if req.Canary >= len(refs) {
+		req.Canary = 0
+	}
+	return s.planned(r, req)
+}
+
+// markFate puts what became of a message after it was moved in place of that it was moved.
+func markFate(l *templates.JobItemLine, item admin.JobItem) {
+	if item.Became == "" {
+		return
+	}
+	l.Outcome = fateWord(item.Became)
+	switch item.Became {
+	case becameBack, becameFailed:
+		l.Grade = dedup.Severe.String()
+	case "done":
+		l.Grade = dedup.Normal.String()
+	default:
+		l.Grade = dedup.TierUnknown.String()
+	}
+	if item.Text == "" {
+		l.Text = templates.Sentence(map[string]string{
+			becameBack: "Reached its queue, and is in the dead-letter queue again", becameFailed: "Reached its queue; its marker says that the work failed",
+			"done": "Reached its queue; its marker says that the work is done", "processing": "Reached its queue; its marker says that the work is under way or stuck",
+			"none": "Reached its queue; it has no marker", "unknown": "Reached its queue; its marker does not tell",
+		}[item.Became])
+	}
+}
+
+// fateOf reads which messages of a job are asked for: those of which one thing became, or all for "".
+func fateOf(values url.Values) (string, error) {
+	became := values.Get("became")
+	if became != "" && !slices.Contains(admin.Fates(), became) {
+		return "", badParameter("became", "must be what became of a message")
+	}
+	return became, nil
+}
+
+// fatedItems returns a page of the messages of a job, or of those of which one thing became.
+func fatedItems(r *request, service jobReader, id, became string, after int64, limit int) ([]admin.JobItem, error) {
+	if became == "" {
+		return service.JobItems(r.Context(), r.asker(), id, after, limit)
+	}
+	return service.JobItemsThat(r.Context(), r.asker(), id, became, after, limit)
+}
+
+// canaryLeft says how much longer the first messages are watched; empty when they are not.
+func canaryLeft(j admin.Job, now time.Time) string {
+	left := j.WatchedUntil.Sub(now)
+	if j.State != admin.JobWatching || j.WatchedUntil.IsZero() {
+		return ""
+	}
+	if left < time.Second {
+		return "The verdict is due."
+	}
+	return "Watched for " + templates.Span(left) + " more, unless one fails before."
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// A narrow is a client that notes the longest piece that was written to it, and how much in all.
+type narrow struct {
+	*httptest.ResponseRecorder
+	longest, all int
+	full         int // how much it takes before it is gone; 0 for all
+}
+
+func (n *narrow) SetWriteDeadline(time.Time) error { return nil }
+
+func (n *narrow) Write(b []byte) (int, error) {
+	n.longest, n.all = max(n.longest, len(b)), n.all+len(b)
+	if n.full > 0 && n.all > n.full {
+		return 0, errors.New("connection reset")
+	}
+	return len(b), nil
+}
+
+// manyLines yields so many lines of a length, and counts how many were made.
+func manyLines(n, length int, made *int) iter.Seq[any] {
+	text := strings.Repeat("x", length)
+	return func(yield func(any) bool) {
+		for range n {
+			*made++
+			if !yield(text) {
+				return
+			}
+		}
+	}
+}
+
+// serveStream answers with a stream as a handler of the dashboard does.
+func serveStream(t *testing.T, stream lineStream) *httptest.Server {
+	t.Helper()
+	s := stocked(t, nil)
+	e := echo.New()
+	e.Use(s.observe)
+	e.GET("/", func(c echo.Context) error { return stream.write(c.Response(), s.newRequest(c)) })
+	srv := httptest.NewServer(e)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
+	made := 0
+	whole := serveStream(t, lineStream{name: "a.ndjson", lines: manyLines(1000, 1000, &made)})
+	res, err := whole.Client().Get(whole.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if n := bytes.Count(body, []byte("\n")); err != nil || n != 1000 || !json.Valid(body[:bytes.IndexByte(body, '\n')]) {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	broken := serveStream(t, lineStream{name: "a.ndjson", lines: func(yield func(any) bool) {
+		_ = yield(strings.Repeat("x", 3*streamBuffer)) && yield(func() {}) // which no JSON can hold
+	}})
+	res, err = broken.Client().Get(broken.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err = io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusOK || err == nil {
+		t.Errorf("%s with %d bytes, read without an error", res.Status, len(body))
+	}
+}
+
+func TestAStreamHoldsLittleAndEndsWithItsClient(t *testing.T) {
+	for name, c := range map[string]struct{ full, most int }{"one that reads all": {0, 5000}, "one that goes": {1 << 20, 200}} {
+		made := 0
+		client := &narrow{ResponseRecorder: httptest.NewRecorder(), full: c.full}
+		err := lineStream{name: "a.ndjson", lines: manyLines(5000, 10_000, &made)}.write(client, nil)
+		var gone *goneError
+		if client.longest > streamBuffer || made > c.most || errors.As(err, &gone) != (c.full > 0) {
+			t.Errorf("%s: %d lines were made, up to %d bytes held, %v", name, made, client.longest, err)
+		}
+	}
+}
