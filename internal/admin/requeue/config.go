@@ -73,10 +73,12 @@ type Timing struct {
 	MaxFruitless int
 }
 
-// The bounds of a window, and of how many messages are decided on at once.
+// MaxWindow is the most messages of a run that are taken and neither acked nor kept, and so the copies that one crash can make.
+const MaxWindow = 256
+
 const (
-	maxWindow = 256
-	maxBatch  = 64
+	// maxBatch is how many messages are decided on at once.
+	maxBatch = 64
 	// ahead is how much time a slow run may need for what is sent ahead to it: the broker counts from the moment of sending, and takes
 	// a message away after 30 minutes.
 	ahead = 10 * time.Minute
@@ -86,7 +88,7 @@ const (
 
 // withDefaults returns the configuration with every zero field set, or says what is wrong with it.
 func (c Config) withDefaults() (Config, error) {
-	setDefault(&c.Window, maxWindow)
+	setDefault(&c.Window, MaxWindow)
 	setDefault(&c.MaxHeld, 10_000)
 	setDefault(&c.MaxHeldBytes, 64<<20)
 	setDefault(&c.MaxRequeues, 3)
@@ -106,10 +108,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.Reconnected = func() {}
 	}
 	if c.Rate > 0 {
-		c.Window = min(c.Window, max(2, int(min(maxWindow, math.Ceil(c.Rate*ahead.Seconds())))))
+		c.Window = min(c.Window, max(2, int(min(MaxWindow, math.Ceil(c.Rate*ahead.Seconds())))))
 	}
 	if c.MeanBytes > 0 {
-		c.Window = min(c.Window, int(max(1, min(maxWindow, maxMotionBytes/c.MeanBytes))))
+		c.Window = min(c.Window, int(max(1, min(MaxWindow, maxMotionBytes/c.MeanBytes))))
 	}
 	if c.DeliveryLimit > 0 {
 		c.Single = true
@@ -127,7 +129,7 @@ func (c Config) validate() error {
 	}
 	check(c.Run != "" && len(c.Run) <= 255, "a run needs a name of 1 to 255 bytes")
 	check(c.Queue.Name != "", "a run needs a queue to take messages from")
-	check(c.Window >= 1 && c.Window <= maxWindow, "the window is %d, and must be 1 to %d", c.Window, maxWindow)
+	check(c.Window >= 1 && c.Window <= MaxWindow, "the window is %d, and must be 1 to %d", c.Window, MaxWindow)
 	check(c.Rate >= 0 && !math.IsInf(c.Rate, 0), "the rate is %g, and must be 0 or more", c.Rate)
 	check(c.MaxHeld > 0 && c.MaxHeldBytes > 0, "the bounds of what is held must be more than 0")
 	check(min(c.MaxBlocked, c.MaxAge, c.MaxAway, c.Backoff, c.MaxBackoff, c.Linger, c.Drain) > 0, "no time may be negative")

@@ -30,8 +30,9 @@ const (
 	workQueue     = "work"
 )
 
-// measureRequeue compares the requeue engine with RabbitMQ's shovel plugin and with a loop that moves one message after the other,
-// each on the same number of equal dead letters in the same broker, in turns.
+// measureRequeue compares the requeue engine with RabbitMQ's shovel plugin, with a bare client and with a loop that moves one message
+// after the other, each on equal dead letters in the same broker, in turns. Why the shovel is the faster:
+// docs/decisions/0007-requeue-speed.md.
 func measureRequeue(ctx context.Context, b *bench) error {
 	b.note("starting a RabbitMQ with its shovel plugin")
 	server, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{
@@ -46,7 +47,7 @@ func measureRequeue(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer race.close()
-	var engine, shovel, loop []float64
+	var engine, bare, shovel, loop []float64
 	for round := range requeueRounds {
 		b.note("requeue round %d of %d", round+1, requeueRounds)
 		for _, one := range []struct {
@@ -54,7 +55,7 @@ func measureRequeue(ctx context.Context, b *bench) error {
 			letters int
 			move    func(context.Context, int) error
 			rates   *[]float64
-		}{{"engine", deadLetters, race.engine, &engine}, {"shovel", deadLetters, race.shovel, &shovel}, {"loop", loopLetters, race.loop, &loop}} {
+		}{{"engine", deadLetters, race.engine, &engine}, {"bare client", deadLetters, race.bare, &bare}, {"shovel", deadLetters, race.shovel, &shovel}, {"loop", loopLetters, race.loop, &loop}} {
 			rate, err := race.run(ctx, one.letters, one.move)
 			if err != nil {
 				return fmt.Errorf("%s: %w", one.name, err)
@@ -63,12 +64,15 @@ func measureRequeue(ctx context.Context, b *bench) error {
 			*one.rates = append(*one.rates, rate)
 		}
 	}
-	ours, theirs, single := middle(engine), middle(shovel), middle(loop)
+	ours, most, theirs, single := middle(engine), middle(bare), middle(shovel), middle(loop)
 	b.table.add("requeue: the engine, 100,000 × 512 B, median of 3", ours, "msg/s", target{})
+	b.table.add("requeue: a bare client with the same window", most, "msg/s", target{})
 	b.table.add("requeue: the shovel plugin, on-confirm, prefetch 1000", theirs, "msg/s", target{})
 	b.table.add("requeue: a get-publish-confirm-ack loop of 5,000", single, "msg/s", target{})
 	b.table.add("requeue: engine / shovel", ours/theirs, "ratio", target{atLeast: 1})
 	b.table.add("requeue: engine / loop", ours/single, "ratio", target{atLeast: 8})
+	b.table.add("requeue: shovel / loop", theirs/single, "ratio", target{})
+	b.table.add("requeue: engine / bare client", ours/most, "ratio", target{atLeast: 0.8})
 	return nil
 }
 
