@@ -71,7 +71,7 @@ func isMaskWord(w string) bool {
 
 // within returns the ends of names that are hidden inside the value of a member, when those are hidden where the member stands.
 func (m masker) within(name string, in []string) []string {
-	parts := nameParts(name)
+	parts := append(nameParts(name), folded(name)) // an object may be named by two words: ship_to
 	for _, w := range m.inside {
 		if slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, w.object) || strings.HasSuffix(p, w.object) }) {
 			in = append(slices.Clip(in), w.members...)

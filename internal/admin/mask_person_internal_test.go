@@ -34,6 +34,16 @@ func TestTheListOfWordsOfTheConfigurationCountsForPersonsToo(t *testing.T) {
 	if got, _ := m.json([]byte(in)); string(got) != `{"customer":{"name":"Ada"},"driver":{"name":"***","token":"***"}}` {
 		t.Errorf("%s", got)
 	}
+	m = newMasker([]string{"ship_to.name"})
+	for in, want := range map[string]string{
+		`{"ship_to":{"name":"Ada"}}`:                   `{"ship_to":{"name":"***"}}`,
+		`{"shipTo":{"lines":[{"last_name":"Byron"}]}}`: `{"shipTo":{"lines":[{"last_name":"***"}]}}`,
+		`{"ship_to_name":"Ada","to":{"name":"Ada"}}`:   `{"ship_to_name":"***","to":{"name":"Ada"}}`,
+	} {
+		if got, _ := m.json([]byte(in)); string(got) != want {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
 	for _, word := range []string{"customer.", ".name", "."} {
 		if err := (DeadLettersConfig{Mask: []string{word}}).Validate(); err == nil {
 			t.Errorf("%q is taken for a word", word)

@@ -97,7 +97,7 @@ for (const [how, options] of Object.entries({ "without JavaScript": { javaScript
     await page.getByRole("button", { name: "Review the change" }).click();
     await page.getByRole("heading", { level: 1, name: "Review: requeue 1 edited message" }).waitFor();
     assert.match(await page.locator(".diff .added").innerText(), /"country": "AT"/);
-    assert.match(await page.locator(".diff .removed").innerText(), /"country":"DE"/);
+    assert.match(await page.locator(".diff .removed").innerText(), /"country": "DE"/);
     assert.match(await page.locator("main").innerText(), /it stays [0-9a-f-]{36}/);
     assert.match(await page.locator(".pairs").first().innerText(), /tenant[\s\S]*→ “red”/);
     await start(page, "Requeue 1 edited message", "the country was wrong");
