@@ -95,7 +95,7 @@ func requeuesWhole(t *testing.T, m *morgue) {
 	}
 	of, err := s.ItemsOf(t.Context(), operator, "whole-7")
 	must(t, err)
-	if len(of) != 1 || of[0].Job != job.ID || of[0].Death == nil || of[0].Death.Reason != dedup.DeathRejected || of[0].Death.Time.IsZero() {
+	if len(of) != 1 || of[0].Job != job.ID || of[0].Death == nil || of[0].Death.Reason != dedup.DeathExpired || of[0].Death.Time.IsZero() {
 		t.Errorf("items of whole-7: %+v", of)
 	}
 	s.mu.Lock()
