@@ -251,7 +251,7 @@ func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) 
 			return nil, err
 		}
 		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
-		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath
+		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath, s.Arrived = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath, job.Arrived
 		list = append(list, s)
 	}
 	if err := rows.Err(); err != nil {

@@ -235,7 +235,7 @@ func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.J
 	for _, j := range slices.Backward(m.jobs) {
 		if len(list) < limit {
 			list = append(list, admin.JobSummary{
-				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath,
+				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived,
 			})
 		}
 	}
