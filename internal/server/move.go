@@ -51,7 +51,7 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 		filter, err = admin.ParseFilter(form.Get("filter"))
 		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "first": // the look says which they are
-	case "whole":
+	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
 		req.Whole = true
 	default:
 		return req, badParameter("do", "must be one of the buttons of the page")
@@ -108,6 +108,17 @@ func (s *Server) planMove(r *request) (response, error) {
 		if req.Refs, err = s.firstRefs(r, service, req, r.PostForm.Get("filter")); err != nil {
 			return nil, err
 		}
+	}
+	if r.PostForm.Get("do") == "requeue-head" && req.Most == 0 {
+		service, err := s.letters()
+		if err != nil {
+			return nil, err
+		}
+		view, err := service.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue)
+		if err != nil {
+			return nil, err
+		}
+		req.Most = int64(view.OperatorLimit)
 	}
 	return s.planned(r, req)
 }

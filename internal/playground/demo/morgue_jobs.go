@@ -43,6 +43,9 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 	if !p.plan.Request.Whole {
 		j.Limit = int64(len(p.letters))
 	}
+	if most := p.plan.Most; most > 0 {
+		j.rest = j.rest[:min(int64(len(j.rest)), most)]
+	}
 	j.Extent = admin.ExtentOf(p.plan, p.plan.Ready)
 	if p.plan.Request.Canary > 0 {
 		j.State = admin.JobCanary
