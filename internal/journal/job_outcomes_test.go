@@ -49,6 +49,12 @@ func TestWhatBecameOfMessagesIsKeptWithTheEndOfTheirJob(t *testing.T) {
 	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Aftermath, job.Aftermath) || !reflect.DeepEqual(list[0].Arrived, job.Arrived) {
 		t.Errorf("%+v %v", list, err)
 	}
+	if one, ok, err := j.JobSummary(t.Context(), "one"); err != nil || !ok || !reflect.DeepEqual(one, list[0]) {
+		t.Errorf("%+v %v", one, err)
+	}
+	if _, ok, err := j.JobSummary(t.Context(), "two"); ok || err != nil {
+		t.Errorf("a job that there is not: %v %v", ok, err)
+	}
 	alone, ok, err := j.JobAlone(t.Context(), "one")
 	if err != nil || !ok || alone.Plan.ID != "plan-one" || !reflect.DeepEqual(alone.Aftermath, job.Aftermath) {
 		t.Errorf("%+v %v", alone, err)

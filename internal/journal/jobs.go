@@ -234,7 +234,20 @@ func (j *Jobs) JobAlone(ctx context.Context, id string) (admin.Job, bool, error)
 
 // Jobs returns summaries, newest first.
 func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
+	return j.summaries(ctx, "ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
+}
+
+// JobSummary returns a job as it stands in a list, and whether there is one. What it costs does not grow with the plan.
+func (j *Jobs) JobSummary(ctx context.Context, id string) (admin.JobSummary, bool, error) {
+	list, err := j.summaries(ctx, "WHERE id = ?", id)
+	if err != nil || len(list) == 0 {
+		return admin.JobSummary{}, false, err
+	}
+	return list[0], true, nil
+}
+
+func (j *Jobs) summaries(ctx context.Context, where string, args ...any) ([]admin.JobSummary, error) {
+	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
