@@ -48,7 +48,9 @@ func TestTheDepthOfAQueueIsThatOfALookUntilItIsCountedLater(t *testing.T) {
 
 func TestTheDepthThatALookFoundIsNotShownForLongInPlaceOfAnUnknownOne(t *testing.T) {
 	var late atomic.Int64 // in nanoseconds
-	w := newWard(t, func(d *admin.DeadLettersDeps) { d.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) } })
+	w := newWard(t, func(d *admin.DeadLettersDeps) {
+		d.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	})
 	w.die("a")
 	w.look(t)
 	w.counted(dedup.Unknown(dedup.Count, "the broker does not answer"))

@@ -83,7 +83,7 @@ func TestAStoryReadsNoPlan(t *testing.T) {
 	id := oneLine(doc.Find(".letters .c-id a").First())
 	s.moved(s.started(s.planMoveOf("admin", doc, "requeue-selected", firstRef(doc)), url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}}))
 	s.deadLetters = planless{s.deadLetters}
-	if text := oneLine(s.page("operator", "/lookup?id="+id).Find("main")); !strings.Contains(text, "Requeued by admin, “the gateway is back”") {
+	if text := oneLine(s.page("operator", "/lookup?id="+id).Find("main")); !strings.Contains(text, "Requeued by a, “the gateway is back”") {
 		t.Errorf("the story is %.600s", text)
 	}
 }
