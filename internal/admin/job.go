@@ -156,5 +156,7 @@ type JobSummary struct {
 	Extent   Extent
 	// Aftermath is what became of the messages; nil before it is known.
 	Aftermath *Aftermath
+	// Arrived is how many messages came into the dead-letter queue since the job began; nil while unknown.
+	Arrived *int64
 	Counts
 }

@@ -41,6 +41,8 @@ type jobJournal interface {
 	Job(ctx context.Context, id string) (Job, bool, error)
 	// JobAlone returns a job with the ID of its plan alone, and whether there is one.
 	JobAlone(ctx context.Context, id string) (Job, bool, error)
+	// JobSummary returns a job as it stands in a list, and whether there is one.
+	JobSummary(ctx context.Context, id string) (JobSummary, bool, error)
 	// Jobs returns summaries, newest first.
 	Jobs(ctx context.Context, limit int) ([]JobSummary, error)
 	// JobByToken returns the plan that this person started with the token, or "".

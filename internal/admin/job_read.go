@@ -57,12 +57,33 @@ func (d *DeadLetters) Jobs(ctx context.Context, who Caller, limit int) ([]JobSum
 		return nil, unkept("The jobs cannot be read", err)
 	}
 	for i := range list {
-		if j := d.known(list[i].ID); j != nil {
-			job := j.snapshot()
-			list[i].State, list[i].Counts, list[i].Ended = job.State, job.Counts, job.Ended
-		}
+		d.asItStands(&list[i])
 	}
 	return list, nil
+}
+
+// JobSummary returns a job as it stands in a list. It reads no plan, so that many may be asked for at once. Operators may.
+func (d *DeadLetters) JobSummary(ctx context.Context, who Caller, id string) (JobSummary, error) {
+	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+		return JobSummary{}, err
+	}
+	s, ok, err := d.deps.Journal.JobSummary(ctx, id)
+	switch {
+	case err != nil:
+		return JobSummary{}, unkept("The job cannot be read", err)
+	case !ok:
+		return JobSummary{}, notFound("There is no such job")
+	}
+	d.asItStands(&s)
+	return s, nil
+}
+
+// asItStands puts what this process knows of a job that it carries out into its summary.
+func (d *DeadLetters) asItStands(s *JobSummary) {
+	if j := d.known(s.ID); j != nil {
+		job := j.snapshot()
+		s.State, s.Counts, s.Ended = job.State, job.Counts, job.Ended
+	}
 }
 
 // JobItems returns what became of messages of a job with numbers above after, in order. Operators may.

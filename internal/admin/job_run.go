@@ -315,6 +315,7 @@ func alsoSaid(err error) string {
 
 // finish keeps and audits the end of a job. It has happened: what cannot be written is tried again by Run.
 func (d *DeadLetters) finish(j *liveJob, end ending) {
+	d.scans.outdate(j.plan.Source.Vhost, j.plan.Source.Name, j.plan.Request.Queue, j.plan.Parking)
 	j.mu.Lock()
 	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, d.deps.Now(), 0
 	j.mu.Unlock()

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -134,4 +135,13 @@ func newestDeath(l Letter) *dedup.Death {
 	}
 	d := l.Deaths[0]
 	return &dedup.Death{Queue: d.Queue, Reason: d.Reason, Count: d.Count, Time: d.Time}
+}
+
+// Goes reports whether a requeue moves a letter unless somebody chooses otherwise: to its own queue, or to target where it does not say
+// which that is; "" for none.
+func (l Letter) Goes(target string) bool {
+	if l.Target == "" {
+		l.Target = target
+	}
+	return l.Target != "" && stays(&l) == "" && !slices.Contains(unsafeClasses(), l.Prediction.Class)
 }

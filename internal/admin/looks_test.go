@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,10 +11,15 @@ import (
 
 // sampled says what the newest round counted in the dead-letter queue.
 func (w *ward) sampled(depth float64, at time.Time) {
+	w.counted(dedup.Exact(dedup.Measured, dedup.Count, depth, at, "management API"))
+}
+
+// counted is what the newest round tells of the depth of the dead-letter queue.
+func (w *ward) counted(depth dedup.Figure) {
 	snap := *w.round.Snapshot()
 	p := snap.Pipelines[0]
 	q := p.DeadLetterQueues[0]
-	q.Depth = dedup.Exact(dedup.Measured, dedup.Count, depth, at, "management API")
+	q.Depth = depth
 	p.DeadLetterQueues = []dedup.DeadLetterQueue{q}
 	snap.Pipelines = []dedup.PipelineStatus{p}
 	w.round.set(&snap)
@@ -37,6 +43,55 @@ func TestTheDepthOfAQueueIsThatOfALookUntilItIsCountedLater(t *testing.T) {
 		if got := view.Queue.Depth; !got.Known() || got.Value != c.want {
 			t.Errorf("%s: %v of %s", name, got.Value, got.Source)
 		}
+	}
+}
+
+func TestTheDepthThatALookFoundIsNotShownForLongInPlaceOfAnUnknownOne(t *testing.T) {
+	var late atomic.Int64 // in nanoseconds
+	w := newWard(t, func(d *admin.DeadLettersDeps) {
+		d.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	})
+	w.die("a")
+	w.look(t)
+	w.counted(dedup.Unknown(dedup.Count, "the broker does not answer"))
+	for name, c := range map[string]struct {
+		late  time.Duration
+		known bool
+	}{"at once": {0, true}, "a minute later": {time.Minute, false}} {
+		late.Store(int64(c.late))
+		view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
+		must(t, err)
+		if got := view.Queue.Depth; got.Known() != c.known || !c.known && got.Why != "the broker does not answer" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestTheDepthThatALookFoundIsNotShownOnceAJobHasMovedMessages(t *testing.T) {
+	w := newWard(t)
+	w.die("a", "b")
+	scan := w.look(t)
+	w.sampled(0, scan.At.Add(time.Second))
+	depth := func() float64 {
+		view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
+		must(t, err)
+		return view.Queue.Depth.Value
+	}
+	if depth() != 2 {
+		t.Fatalf("before the job there are %v", depth())
+	}
+	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref, scan.Letters[1].Ref}})
+	must(t, err)
+	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+	must(t, err)
+	w.until(t, id, in(admin.JobDone))
+	if depth() != 0 {
+		t.Errorf("after the job there are still %v", depth())
+	}
+	scan = w.look(t)
+	w.sampled(7, scan.At.Add(-time.Minute))
+	if got := depth(); got != float64(scan.Ready) {
+		t.Errorf("a new look found %d, and shown are %v", scan.Ready, got)
 	}
 }
 

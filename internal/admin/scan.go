@@ -68,14 +68,21 @@ func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
 	if l.parked {
 		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, d.deps.Now()), figureOf(q.Consumers, d.deps.Now())
 	}
-	v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan)
+	if v.Job == "" && !d.scans.outdated(l.pipeline.Name, l.queue) {
+		v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan, d.deps.Now())
+	}
 	v.fill(l, q, d.WhyNot(l.pipeline.Name))
 	return v
 }
 
-// newerDepth is the depth that a look found, unless the queue was counted later.
-func newerDepth(counted dedup.Figure, scan *Scan) dedup.Figure {
-	if scan == nil || counted.Known() && counted.At.After(scan.At.Add(sampleLag)) {
+// newerDepth is the depth that a look found, unless the queue was counted later, or should have been: then it is not known any more.
+func newerDepth(counted dedup.Figure, scan *Scan, now time.Time) dedup.Figure {
+	switch {
+	case scan == nil:
+		return counted
+	case counted.Known() && counted.At.After(scan.At.Add(sampleLag)):
+		return counted
+	case !counted.Known() && now.After(scan.At.Add(sampleLag)):
 		return counted
 	}
 	return dedup.Exact(dedup.Measured, dedup.Count, float64(scan.Ready), scan.At, "the last look at the queue")

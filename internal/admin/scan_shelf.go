@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type keptScan struct {
 	// byRef finds the first letter with a reference.
 	byRef map[string]int
 	gone  *time.Timer
+	// outdated is true once a job has moved messages into its queue or out of it.
+	outdated bool
 }
 
 // A scanShelf keeps scans in memory for ScanLife, the newest few of each queue.
@@ -120,6 +123,25 @@ func (s *scanShelf) newestOf(pipeline string, queue dedup.QueueRef) *keptScan {
 		return s.scans[ids[len(ids)-1]]
 	}
 	return nil
+}
+
+// outdate notes that the number of messages in some queues of a virtual host is not that of the scans any more.
+func (s *scanShelf) outdate(vhost string, queues ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.scans {
+		if k.raw.Queue.Vhost == vhost && slices.Contains(queues, k.raw.Queue.Name) {
+			k.outdated = true
+		}
+	}
+}
+
+// outdated reports whether a job has moved messages of a queue since its newest scan.
+func (s *scanShelf) outdated(pipeline string, queue dedup.QueueRef) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.newestOf(pipeline, queue)
+	return k != nil && k.outdated
 }
 
 // clear forgets everything.

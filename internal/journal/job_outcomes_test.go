@@ -32,6 +32,8 @@ func TestWhatBecameOfMessagesIsKeptWithTheEndOfTheirJob(t *testing.T) {
 	}
 	back := int64(2)
 	job.Aftermath = &admin.Aftermath{At: job.Started, Asked: 3, Back: &back, BackBy: admin.BackByLook, Results: map[admin.Class]map[string]int{admin.ClassRuns: {"back": 2, "done": 1}}}
+	arrived := int64(3)
+	job.Arrived = &arrived
 	if err := j.SaveAftermath(t.Context(), job, map[int64]string{1: "back", 2: "done", 4: "back"}); err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +46,14 @@ func TestWhatBecameOfMessagesIsKeptWithTheEndOfTheirJob(t *testing.T) {
 		t.Errorf("%+v %v", all, err)
 	}
 	list, err := j.Jobs(t.Context(), 10)
-	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Aftermath, job.Aftermath) {
+	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Aftermath, job.Aftermath) || !reflect.DeepEqual(list[0].Arrived, job.Arrived) {
 		t.Errorf("%+v %v", list, err)
+	}
+	if one, ok, err := j.JobSummary(t.Context(), "one"); err != nil || !ok || !reflect.DeepEqual(one, list[0]) {
+		t.Errorf("%+v %v", one, err)
+	}
+	if _, ok, err := j.JobSummary(t.Context(), "two"); ok || err != nil {
+		t.Errorf("a job that there is not: %v %v", ok, err)
 	}
 	alone, ok, err := j.JobAlone(t.Context(), "one")
 	if err != nil || !ok || alone.Plan.ID != "plan-one" || !reflect.DeepEqual(alone.Aftermath, job.Aftermath) {

@@ -232,34 +232,6 @@ func (j *Jobs) JobAlone(ctx context.Context, id string) (admin.Job, bool, error)
 	return job, err == nil, err
 }
 
-// Jobs returns summaries, newest first.
-func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var list []admin.JobSummary
-	for rows.Next() {
-		var s admin.JobSummary
-		var queue, body string
-		if err := rows.Scan(&s.Do, &s.Pipeline, &queue, &body); err != nil {
-			return nil, fmt.Errorf("read jobs: %w", err)
-		}
-		job, err := decodeJob(body)
-		if err != nil {
-			return nil, err
-		}
-		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
-		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath
-		list = append(list, s)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	return list, nil
-}
-
 // JobByToken returns the plan that this person started with the token, or "".
 func (j *Jobs) JobByToken(ctx context.Context, by, token string) (string, error) {
 	return j.one(ctx, "SELECT plan FROM jobs WHERE started_by = ? AND token = ? AND token <> ''", by, token)

@@ -23,11 +23,20 @@ type moveRequestJSON struct {
 	Rate     float64           `json:"rate_per_second"`
 	// Most is the most messages to move; 0 for all that are selected.
 	Most int64 `json:"most"`
+	// Target is the queue of the pipeline to which a requeue sends messages that do not say where they came from; without it they stay.
+	Target string `json:"target"`
 }
 
 func (m moveRequestJSON) request() (admin.MoveRequest, error) {
 	req := admin.MoveRequest{
 		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: m.Filter, Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate, Most: m.Most,
+		Target: m.Target,
+	}
+	switch {
+	case req.Target != "" && req.Do != admin.Requeue:
+		return req, badParameter("target", "is of a requeue alone")
+	case len(req.Target) > maxRef:
+		return req, badParameter("target", "must be a queue, with at most 255 bytes")
 	}
 	if !slices.Contains([]admin.Move{admin.Requeue, admin.Discard, admin.RestoreLetters}, req.Do) {
 		return req, badParameter("do", "must be requeue, discard or restore_letters")
@@ -46,16 +55,18 @@ func (m moveRequestJSON) request() (admin.MoveRequest, error) {
 
 // moveJSON is the plan of a move.
 type moveJSON struct {
-	ID        string            `json:"id"`
-	Made      *time.Time        `json:"made"`
-	Until     *time.Time        `json:"until"`
-	By        string            `json:"by"`
-	Do        string            `json:"do"`
-	Sentence  string            `json:"sentence"`
-	Pipeline  string            `json:"pipeline"`
-	Broker    string            `json:"broker"`
-	Source    string            `json:"source"`
-	Parking   string            `json:"parking"`
+	ID       string     `json:"id"`
+	Made     *time.Time `json:"made"`
+	Until    *time.Time `json:"until"`
+	By       string     `json:"by"`
+	Do       string     `json:"do"`
+	Sentence string     `json:"sentence"`
+	Pipeline string     `json:"pipeline"`
+	Broker   string     `json:"broker"`
+	Source   string     `json:"source"`
+	Parking  string     `json:"parking"`
+	// Target is where those go that do not say where they came from; empty where they stay.
+	Target    string            `json:"target"`
 	Ready     int64             `json:"ready"`
 	Scanned   int               `json:"scanned"`
 	ScannedAt *time.Time        `json:"scanned_at"`
@@ -106,7 +117,7 @@ type plannedLetterJSON struct {
 func moveOf(p admin.MovePlan) moveJSON {
 	j := moveJSON{
 		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
-		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
+		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
 		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
 		Nowhere: p.Nowhere, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
 	}

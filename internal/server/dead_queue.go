@@ -248,7 +248,9 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 		if d.q.parking {
 			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}
 		}
-		w.Denied = needsAdmin(d.who, "Moving a whole queue")
+		if w.Denied = needsAdmin(d.who, "Moving a whole queue"); w.Denied != "" && !d.q.parking && d.view.OperatorLimit > 0 {
+			w.First, w.FirstWord = "requeue-head", "Preview requeue of the first "+templates.Number(float64(d.view.OperatorLimit))
+		}
 	}
 	return w
 }

@@ -30,7 +30,7 @@ func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
 	d.groups(&v, scan)
 	matching := d.matching(scan)
 	d.rows(&v, scan, matching)
-	v.Act = d.letterBar(scan, len(matching))
+	v.Act = d.letterBar(scan, matching)
 	return v
 }
 
@@ -236,10 +236,10 @@ func targetChoices(p *dedup.PipelineStatus) []templates.Choice {
 }
 
 // letterBar offers what can be done with the listed messages.
-func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.LetterBar {
+func (d deadQueuePage) letterBar(scan admin.Scan, matching []admin.Letter) templates.LetterBar {
 	b := templates.LetterBar{
-		Action: d.base + "/dead-letters/plan", Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && matching > 0, Parking: d.q.parking,
-		Matching: matching, Filtered: d.q.text != "",
+		Action: d.base + "/dead-letters/plan", Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && len(matching) > 0, Parking: d.q.parking,
+		Matching: len(matching), Filtered: d.q.text != "",
 		Hidden: []templates.Fact{
 			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},
 		},
@@ -247,7 +247,7 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching int) templates.Letter
 	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l admin.Letter) bool { return l.Target == "" }) {
 		b.Targets = targetChoices(d.p)
 	}
-	d.restrict(&b)
+	d.restrict(&b, matching)
 	switch {
 	case d.missing != "":
 		b.Missing = templates.Sentence(d.missing)

@@ -46,6 +46,7 @@ type jobReader interface {
 type tracer interface {
 	Seen(ctx context.Context, who admin.Caller, id string) ([]admin.Scan, error)
 	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]admin.JobItem, error)
+	JobSummary(ctx context.Context, who admin.Caller, id string) (admin.JobSummary, error)
 }
 
 // jobSteerer holds jobs up, lets them go on and ends them.

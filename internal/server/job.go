@@ -69,7 +69,7 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 		s.restrictJob(r, &v, j)
 	}
 	v.Arrived = arrivedText(j)
-	deadAgain(&v, j, self)
+	s.deadAgain(r, &v, j, self)
 	for _, id := range j.Clears {
 		v.Clears = append(v.Clears, s.operationAddress(id))
 	}

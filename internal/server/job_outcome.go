@@ -12,8 +12,10 @@ import (
 
 // The words of admin.Fates that pages look for.
 const (
-	becameBack   = "back"
-	becameFailed = "failed"
+	becameDone       = "done"
+	becameBack       = "back"
+	becameFailed     = "failed"
+	becameProcessing = "processing"
 )
 
 // fateWord is what became of a message after it was moved, as pages say it.
@@ -28,8 +30,8 @@ func fateWord(became string) string {
 	}
 }
 
-// jobOutcome is how a job stands in words, with its tier: green only where nothing came back or failed as far as it is known, and no
-// colour before it can be known.
+// jobOutcome is how a job stands in words, with its tier: green only where it is known that work was done and that nothing came back or
+// failed, and no colour while that is not known.
 func jobOutcome(j admin.JobSummary) (word, tier string) {
 	word, tier = stateWord(j.State)
 	back, failed := j.Aftermath.Total(becameBack), j.Aftermath.Total(becameFailed)
@@ -47,10 +49,25 @@ func jobOutcome(j admin.JobSummary) (word, tier string) {
 		tier = dedup.Severe.String()
 	case wentWrong(j.Counts) > 0:
 		tier = dedup.Warning.String()
-	case j.Do == admin.Requeue && j.Moved > 0 && j.Aftermath == nil:
-		tier = dedup.TierUnknown.String()
+	case j.Do == admin.Requeue && j.Moved > 0:
+		tier = knownTier(j).String()
 	}
 	return word, tier
+}
+
+// knownTier is the tier of a requeue that is done and of which nothing is known to have come back or failed. That nothing came back is
+// known from a look at the dead-letter queue, or because nothing at all came into it.
+func knownTier(j admin.JobSummary) dedup.Tier {
+	a := j.Aftermath
+	switch {
+	case a.Total(becameProcessing) > 0: // under way or stuck, long after a consumer should have ended
+		return dedup.Warning
+	case a == nil || a.Total(becameDone) == 0:
+		return dedup.TierUnknown
+	case a.Back == nil && (j.Arrived == nil || *j.Arrived > 0):
+		return dedup.TierUnknown
+	}
+	return dedup.Normal
 }
 
 // summaryOfJob is a job as it stands in a list.
@@ -58,7 +75,7 @@ func summaryOfJob(j admin.Job) admin.JobSummary {
 	req := j.Plan.Request
 	return admin.JobSummary{
 		ID: j.ID, Do: req.Do, Pipeline: req.Pipeline, Queue: req.Queue, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended,
-		Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath,
+		Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived,
 	}
 }
 
@@ -67,8 +84,8 @@ func fateAddress(self, became string) string {
 	return self + "/items?" + url.Values{"became": {became}}.Encode()
 }
 
-// deadAgain offers the messages of a job that are in the dead-letter queue again.
-func deadAgain(v *templates.JobView, j admin.Job, self string) {
+// deadAgain offers the messages of a job that are in the dead-letter queue again, to those who may requeue them.
+func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self string) {
 	n := j.Aftermath.Total(becameBack)
 	if n == 0 {
 		return
@@ -83,6 +100,9 @@ func deadAgain(v *templates.JobView, j admin.Job, self string) {
 	if v.Missing.Short == "" {
 		v.Back.Again = self + "/again"
 		v.Back.Button = "Preview requeueing " + plural(n, "it", "the "+templates.Number(float64(n))) + " again"
+		picked := j.Plan
+		picked.Request.Whole = false // whatever the job moved, these are named
+		v.Back.No = s.mayRetry(r, picked, n)
 	}
 }
 
@@ -158,7 +178,7 @@ func (s *Server) againJob(r *request) (response, error) {
 	if req.Canary >= len(refs) {
 		req.Canary = 0
 	}
-	return s.planned(r, req)
+	return s.plannedOnce(r, req)
 }
 
 // markFate puts what became of a message after it was moved in place of that it was moved.
@@ -170,7 +190,7 @@ func markFate(l *templates.JobItemLine, item admin.JobItem) {
 	switch item.Became {
 	case becameBack, becameFailed:
 		l.Grade = dedup.Severe.String()
-	case "done":
+	case becameDone:
 		l.Grade = dedup.Normal.String()
 	default:
 		l.Grade = dedup.TierUnknown.String()
@@ -178,7 +198,7 @@ func markFate(l *templates.JobItemLine, item admin.JobItem) {
 	if item.Text == "" {
 		l.Text = templates.Sentence(map[string]string{
 			becameBack: "Reached its queue, and is in the dead-letter queue again", becameFailed: "Reached its queue; its marker says that the work failed",
-			"done": "Reached its queue; its marker says that the work is done", "processing": "Reached its queue; its marker says that the work is under way or stuck",
+			becameDone: "Reached its queue; its marker says that the work is done", becameProcessing: "Reached its queue; its marker says that the work is under way or stuck",
 			"none": "Reached its queue; it has no marker", "unknown": "Reached its queue; its marker does not tell",
 		}[item.Became])
 	}

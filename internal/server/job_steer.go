@@ -47,7 +47,7 @@ func (s *Server) retryJob(r *request) (response, error) {
 		return nil, conflict("The message of this job was edited, and the edit is not kept: make the edit again")
 	}
 	if req.Whole {
-		return s.planned(r, req)
+		return s.plannedOnce(r, req)
 	}
 	items, err := everyItem(r, service, j.ID)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Server) retryJob(r *request) (response, error) {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "What a look found of these messages is not kept any more: look at the queue again, then retry"}
 	}
 	req.Scan = view.Scan.ID
-	return s.planned(r, req)
+	return s.plannedOnce(r, req)
 }
 
 // failedRefs are the messages of a job that did not go through, each once. A job may take a message several times: the last counts.

@@ -27,7 +27,7 @@ const (
 // headerLines shows the headers of a letter but for the death history, and says what of them is left out. Long values are shown
 // whole, folded up; where there is too much of them the largest are cut.
 func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
-	long := map[int]string{} // values by their line
+	long := map[int]longValue{} // by their line
 	more := 0
 	for _, name := range sortedHeaders(l.Headers) {
 		if name == dedup.HeaderDeaths { // the death history stands above
@@ -39,7 +39,7 @@ func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
 		}
 		typ, value := headerText(l.Headers[name])
 		if utf8.RuneCountInString(value) > partLimit || strings.ContainsAny(value, "\r\n") {
-			long[len(lines)] = value
+			long[len(lines)] = longValue{value, max(len(value), nestedSize(l.Headers[name]))}
 			value = beginning(value)
 		}
 		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
@@ -53,29 +53,39 @@ func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
 	return lines, note
 }
 
+// A longValue is the value of a header that is shown folded up. Of a table or list the text may be the beginning alone; size is the bytes
+// of all of it.
+type longValue struct {
+	text string
+	size int
+}
+
 // unfold gives lines their long values, the shortest first, and reports whether some had to be cut.
-func unfold(lines []templates.HeaderLine, long map[int]string) (cut bool) {
+func unfold(lines []templates.HeaderLine, long map[int]longValue) (cut bool) {
 	left := shownHeaders
-	order := slices.SortedFunc(maps.Keys(long), func(a, b int) int { return cmp.Or(cmp.Compare(len(long[a]), len(long[b])), cmp.Compare(a, b)) })
+	order := slices.SortedFunc(maps.Keys(long), func(a, b int) int { return cmp.Or(cmp.Compare(long[a].size, long[b].size), cmp.Compare(a, b)) })
 	for _, i := range order {
-		shown := firstBytes(long[i], left)
+		shown := firstBytes(long[i].text, left)
 		left -= len(shown)
-		lines[i].Whole, lines[i].Size = bodyLines([]byte(shown)), templates.Bytes(float64(len(long[i])))
-		if len(shown) < len(long[i]) {
+		size := templates.Bytes(float64(long[i].size))
+		lines[i].Whole, lines[i].Size = bodyLines([]byte(shown)), size
+		if len(shown) < long[i].size {
 			cut = true
-			lines[i].Cut = "The first " + templates.Bytes(float64(len(shown))) + " of " + templates.Bytes(float64(len(long[i]))) + " are shown."
+			lines[i].Cut = "The first " + templates.Bytes(float64(len(shown))) + " of " + size + " are shown."
 		}
 	}
 	return cut
 }
 
-// firstBytes cuts a text to n bytes, between two characters.
+// firstBytes cuts a text to n bytes, between two characters where it has any.
 func firstBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
+		if utf8.RuneStart(s[i]) {
+			return s[:i]
+		}
 	}
 	return s[:n]
 }
@@ -137,39 +147,59 @@ func headerText(v any) (typ, text string) {
 	}
 }
 
-// nestedText writes tables and lists in one line. What is left out of it is shown as an ellipsis.
+// nestedText writes tables and lists in one line, up to shownHeaders bytes. What is left out of it is shown as an ellipsis.
 func nestedText(v any) string {
+	text, size := nested(v)
+	if len(text) < size {
+		text += "…"
+	}
+	return text
+}
+
+// nestedSize is how many bytes a table or list has when it is written out; 0 for any other value.
+func nestedSize(v any) int {
+	switch v.(type) {
+	case map[string]any, []any:
+		_, size := nested(v)
+		return size
+	}
+	return 0
+}
+
+// nested writes the first shownHeaders bytes of a table or list, and counts all of them.
+func nested(v any) (text string, size int) {
 	var b strings.Builder
+	put := func(s string) {
+		b.WriteString(firstBytes(s, max(0, min(len(s), shownHeaders-size))))
+		size += len(s)
+	}
 	var write func(any, int)
 	write = func(v any, depth int) {
-		switch {
-		case b.Len() > shownHeaders:
-			return
-		case depth > deepestHeader:
-			b.WriteString("…")
+		if depth > deepestHeader {
+			put("…")
 			return
 		}
 		switch v := v.(type) {
 		case map[string]any:
 			for i, name := range sortedHeaders(v) {
 				if i > 0 {
-					b.WriteString(", ")
+					put(", ")
 				}
-				b.WriteString(name + "=")
+				put(name + "=")
 				write(v[name], depth+1)
 			}
 		case []any:
 			for i, x := range v {
 				if i > 0 {
-					b.WriteString("; ")
+					put("; ")
 				}
 				write(x, depth+1)
 			}
 		default:
 			_, text := headerText(v)
-			b.WriteString(text)
+			put(text)
 		}
 	}
 	write(v, 0)
-	return b.String()
+	return b.String(), size
 }

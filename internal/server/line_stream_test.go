@@ -46,7 +46,7 @@ func manyLines(n, length int, made *int) iter.Seq[any] {
 }
 
 // serveStream answers with a stream as a handler of the dashboard does.
-func serveStream(t *testing.T, stream lineStream) *httptest.Server {
+func serveStream(t *testing.T, stream lineStream) (*httptest.Server, *site) {
 	t.Helper()
 	s := stocked(t, nil)
 	e := echo.New()
@@ -54,12 +54,12 @@ func serveStream(t *testing.T, stream lineStream) *httptest.Server {
 	e.GET("/", func(c echo.Context) error { return stream.write(c.Response(), s.newRequest(c)) })
 	srv := httptest.NewServer(e)
 	t.Cleanup(srv.Close)
-	return srv
+	return srv, s
 }
 
 func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	made := 0
-	whole := serveStream(t, lineStream{name: "a.ndjson", lines: manyLines(1000, 1000, &made)})
+	whole, _ := serveStream(t, lineStream{name: "a.ndjson", lines: manyLines(1000, 1000, &made)})
 	res, err := whole.Client().Get(whole.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	if n := bytes.Count(body, []byte("\n")); err != nil || n != 1000 || !json.Valid(body[:bytes.IndexByte(body, '\n')]) {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	broken := serveStream(t, lineStream{name: "a.ndjson", lines: func(yield func(any) bool) {
+	broken, s := serveStream(t, lineStream{name: "a.ndjson", lines: func(yield func(any) bool) {
 		_ = yield(strings.Repeat("x", 3*streamBuffer)) && yield(func() {}) // which no JSON can hold
 	}})
 	res, err = broken.Client().Get(broken.URL)
@@ -80,6 +80,10 @@ func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusOK || err == nil {
 		t.Errorf("%s with %d bytes, read without an error", res.Status, len(body))
+	}
+	broken.Close() // after which the request has been observed
+	if text := s.body(s.do("GET", "/metrics", "", "Authorization", "Bearer "+viewerToken)); !strings.Contains(text, `_count{code="500",method="GET",route="/"} 1`) {
+		t.Error("the answer that was cut is in no metric")
 	}
 }
 

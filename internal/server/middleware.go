@@ -81,14 +81,16 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		c.Response().Header().Set("X-Request-Id", id)
 		start := time.Now()
 		defer func() {
-			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
-					panic(p)
-				}
+			p := recover()
+			cut := p == http.ErrAbortHandler
+			if p != nil && !cut {
 				s.log.Error("panic in a handler", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				s.writeError(fmt.Errorf("panic: %v", p), c)
 			}
-			s.observed(c, id, time.Since(start))
+			s.observed(c, id, time.Since(start), cut)
+			if cut {
+				panic(p) // closes the connection
+			}
 		}()
 		if err := next(c); err != nil {
 			s.writeError(err, c)
@@ -97,12 +99,16 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-func (s *Server) observed(c echo.Context, id string, took time.Duration) {
+// observed tells the log and the metrics of a request. An answer that was cut short has failed, whatever status was sent before.
+func (s *Server) observed(c echo.Context, id string, took time.Duration, cut bool) {
 	path := strings.TrimPrefix(c.Path(), s.cfg.base())
 	if path == "" {
 		path = "none"
 	}
 	status := c.Response().Status
+	if cut {
+		status = http.StatusInternalServerError
+	}
 	if path != "/events" {
 		s.metrics.observe(path, c.Request().Method, status, took)
 	}

@@ -51,7 +51,7 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 		filter, err = admin.ParseFilter(form.Get("filter"))
 		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "first": // the look says which they are
-	case "whole":
+	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
 		req.Whole = true
 	default:
 		return req, badParameter("do", "must be one of the buttons of the page")
@@ -62,12 +62,17 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 	if err != nil {
 		return req, err
 	}
-	most, err := wholeNumber(form, "most", 0, 0, math.MaxInt32)
-	req.Most = int64(most)
 	if req.Do == admin.Requeue {
 		req.Canary = admin.PresetCanary
 	}
+	req.Most, err = mostOf(form, 0)
 	return req, err
+}
+
+// mostOf reads how many messages a form bounds a move to, 0 for no bound.
+func mostOf(form url.Values, otherwise int64) (int64, error) {
+	n, err := wholeNumber(form, "most", int(otherwise), 0, math.MaxInt32)
+	return int64(n), err
 }
 
 // selectedRefs are the messages that were ticked.
@@ -104,9 +109,37 @@ func (s *Server) planMove(r *request) (response, error) {
 			return nil, err
 		}
 	}
+	if r.PostForm.Get("do") == "requeue-head" && req.Most == 0 {
+		service, err := s.letters()
+		if err != nil {
+			return nil, err
+		}
+		view, err := service.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue)
+		if err != nil {
+			return nil, err
+		}
+		req.Most = int64(view.OperatorLimit)
+	}
 	return s.planned(r, req)
 }
 
+// plannedOnce plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
+// queue alone: where the messages are named, no other can take their place.
+func (s *Server) plannedOnce(r *request, req admin.MoveRequest) (response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	if !req.Whole {
+		req.Most = 0
+	}
+	var err error
+	if req.Most, err = mostOf(r.PostForm, req.Most); err != nil {
+		return nil, err
+	}
+	return s.planned(r, req)
+}
+
+// planned makes a plan and leads to its review, or offers that of fewer messages.
 func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 	service, err := s.letters()
 	if err != nil {
@@ -128,7 +161,7 @@ func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
 	d := describe(many)
 	view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
 	again := templates.FormAgain{Action: r.URL.Path, Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
-	for _, name := range []string{"pipeline", "queue", "scan", "filter", "do", "sel"} {
+	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {
 		for _, value := range r.PostForm[name] {
 			again.Fields = append(again.Fields, templates.FormField{Name: name, Value: value})
 		}
@@ -195,12 +228,11 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	if err != nil {
 		return req, err
 	}
-	most, err := wholeNumber(form, "most", int(req.Most), 0, math.MaxInt32)
-	if err != nil {
+	if req.Most, err = mostOf(form, req.Most); err != nil {
 		return req, err
 	}
 	rate, err := wholeNumber(form, "rate", int(req.Rate), -1, 100_000)
-	req.Canary, req.Rate, req.Most = canary, float64(rate), int64(most)
+	req.Canary, req.Rate = canary, float64(rate)
 	return req, err
 }
 

@@ -191,6 +191,7 @@ func TestARefusedMoveOffersAsManyAsFit(t *testing.T) {
 	form := hiddenFields(look.Find("form.act"))
 	form.Set("do", "requeue-selected")
 	form.Set("sel", firstRef(look))
+	form.Set("target", "inventory.reserve")
 	res = s.as("operator", "POST", "/dead-letters/plan", form.Encode())
 	if res.StatusCode != http.StatusForbidden {
 		t.Errorf("the plan: %s", res.Status)
@@ -199,7 +200,7 @@ func TestARefusedMoveOffersAsManyAsFit(t *testing.T) {
 	if res := s.again(s.parsed(res)); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("the refusal's button: %s", res.Status)
 	}
-	if last := asked[len(asked)-1]; last.Most != 120 || !slices.Equal(last.Refs, before.Refs) || last.Scan != before.Scan || last.Queue != before.Queue {
+	if last := asked[len(asked)-1]; last.Most != 120 || last.Target != "inventory.reserve" || !slices.Equal(last.Refs, before.Refs) || last.Scan != before.Scan || last.Queue != before.Queue {
 		t.Errorf("asked for %+v", last)
 	}
 	res = s.as("operator", "POST", "/api/v1/moves/plan", `{"do":"requeue","pipeline":"inventory","queue":"`+inventoryDLQ+`","whole":true}`, "Content-Type", "application/json")

@@ -22,7 +22,7 @@ func needsAdmin(who auth.Principal, what string) string {
 }
 
 // restrict takes from an operator what would only be refused, says why, and offers the first messages where their number is the reason.
-func (d deadQueuePage) restrict(b *templates.LetterBar) {
+func (d deadQueuePage) restrict(b *templates.LetterBar, matching []admin.Letter) {
 	b.NoDiscard, b.NoRestore = needsAdmin(d.who, "Discarding"), needsAdmin(d.who, "Restoring")
 	if d.who.Can(adminRole) || b.Parking {
 		return
@@ -34,11 +34,11 @@ func (d deadQueuePage) restrict(b *templates.LetterBar) {
 		b.NoAll = "Operators requeue at most " + messages(most) + " at once."
 	}
 	if b.NoAll != "" {
-		b.First = min(d.view.OperatorLimit, b.Matching)
+		b.First = len(firstOf(matching, d.view.OperatorLimit, ""))
 	}
 }
 
-// firstRefs are the first messages of a look that a filter selects, as many as an operator may requeue at once.
+// firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
 func (s *Server) firstRefs(r *request, service deadLetterService, req admin.MoveRequest, filter string) ([]string, error) {
 	f, err := admin.ParseFilter(filter)
 	if err != nil {
@@ -52,16 +52,30 @@ func (s *Server) firstRefs(r *request, service deadLetterService, req admin.Move
 	if err != nil {
 		return nil, err
 	}
+	matching := slices.DeleteFunc(slices.Clone(scan.Letters), func(l admin.Letter) bool { return !f.Matches(l) })
 	var refs []string
-	for _, l := range scan.Letters {
-		if len(refs) < view.OperatorLimit && f.Matches(l) {
-			refs = append(refs, l.Ref)
-		}
+	for _, l := range firstOf(matching, view.OperatorLimit, req.Target) {
+		refs = append(refs, l.Ref)
 	}
 	if len(refs) == 0 {
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "No message of this look matches the filter"}
 	}
 	return refs, nil
+}
+
+// firstOf are the first letters that a requeue moves unless somebody chooses otherwise. Where it moves none they are the first of all: the
+// review says why.
+func firstOf(letters []admin.Letter, most int, target string) []admin.Letter {
+	var some []admin.Letter
+	for _, l := range letters {
+		if len(some) < most && l.Goes(target) {
+			some = append(some, l)
+		}
+	}
+	if len(some) == 0 {
+		some = letters[:min(len(letters), most)]
+	}
+	return some
 }
 
 // allowedChoices marks the choices that only an admin may make, and says why; empty where there are none.

@@ -23,13 +23,13 @@ type story struct {
 	// items are what jobs did with the message, scans the looks that found it.
 	items  []admin.JobItem
 	scans  []admin.Scan
-	jobs   map[string]admin.Job
+	jobs   map[string]admin.JobSummary
 	deaths []dedup.Death
 }
 
 // letterEntries are what dead-letter queues and jobs know of one id.
 func (s *Server) letterEntries(r *request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
-	t := story{server: s, r: r, now: now, found: result, jobs: map[string]admin.Job{}}
+	t := story{server: s, r: r, now: now, found: result, jobs: map[string]admin.JobSummary{}}
 	var err error
 	if t.scans, err = s.deadLetters.Seen(r.Context(), r.asker(), id); err != nil {
 		return nil, err
@@ -108,23 +108,23 @@ func (t *story) moves() []dated {
 }
 
 // job returns a job of the story; false where it cannot be read, or there are too many.
-func (t *story) job(id string) (admin.Job, bool) {
+func (t *story) job(id string) (admin.JobSummary, bool) {
 	if job, ok := t.jobs[id]; ok || id == "" || len(t.jobs) == maxStoryJobs {
 		return job, ok && job.ID != ""
 	}
-	job, err := t.server.deadLetters.Job(t.r.Context(), t.r.asker(), id)
+	job, err := t.server.deadLetters.JobSummary(t.r.Context(), t.r.asker(), id)
 	if err != nil {
-		job = admin.Job{} // the entry is told without its reason; asked for once
+		job = admin.JobSummary{} // the entry is told without its reason; asked for once
 	}
 	t.jobs[id] = job
 	return job, job.ID != ""
 }
 
 // doneBy says what a job did with a message: verb, person, reason.
-func doneBy(job admin.Job, i admin.JobItem) string {
-	verb := moveWord(job.Plan.Request.Do) // what was tried
+func doneBy(job admin.JobSummary, i admin.JobItem) string {
+	verb := moveWord(job.Do) // what was tried
 	if i.Outcome == "moved" {
-		verb = movedWord(job.Plan.Request.Do)
+		verb = movedWord(job.Do)
 	}
 	text := verb + " by " + within(job.By)
 	if job.Reason != "" {
@@ -157,14 +157,14 @@ func outcomeWords(i admin.JobItem) string {
 }
 
 // since says what the marker of a requeued message tells of it now: "" when nothing.
-func (t *story) since(job admin.Job, i admin.JobItem) string {
-	if job.Plan.Request.Do != admin.Requeue {
+func (t *story) since(job admin.JobSummary, i admin.JobItem) string {
+	if job.Do != admin.Requeue {
 		return ""
 	}
 	if slices.ContainsFunc(t.deaths, func(d dedup.Death) bool { return diedSince(d, i) }) {
 		return ", then died again"
 	}
-	p, ok := t.server.snapshots.Snapshot().Pipeline(job.Plan.Request.Pipeline)
+	p, ok := t.server.snapshots.Snapshot().Pipeline(job.Pipeline)
 	if !ok {
 		return ""
 	}

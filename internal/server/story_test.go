@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,7 @@ func TestADeathIsToldOnceWhoeverTellsOfIt(t *testing.T) {
 
 func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
 	sent := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-	job := admin.Job{ID: "J", By: "anna", Reason: "fix deployed", Plan: admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Pipeline: "orders"}}}
+	job := admin.JobSummary{ID: "J", By: "anna", Reason: "fix deployed", Do: admin.Requeue, Pipeline: "orders"}
 	snaps := &fakeSnapshots{}
 	snaps.snap.Store(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{{Pipeline: dedup.Pipeline{Name: "orders", Store: "orders"}}}})
 	marker := func(state dedup.State, since time.Time) admin.LookupResult {
@@ -55,8 +57,8 @@ func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := job
-			job.Plan.Request.Do = c.do
-			s := story{server: &Server{snapshots: snaps}, now: sent.Add(time.Hour), found: c.found, jobs: map[string]admin.Job{"J": job},
+			job.Do = c.do
+			s := story{server: &Server{snapshots: snaps}, now: sent.Add(time.Hour), found: c.found, jobs: map[string]admin.JobSummary{"J": job},
 				items: []admin.JobItem{{Job: "J", ID: "m-1", Ref: "r", At: sent.Add(300 * time.Millisecond), Target: "orders", Outcome: c.outcome}}}
 			if name == "dead again" { // within the second: a death is dated by the second
 				s.death(dedup.Death{Queue: "orders", Reason: dedup.DeathRejected, Time: sent})
@@ -65,5 +67,23 @@ func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// planless is a service whose jobs cannot be read with their plans.
+type planless struct{ deadLetterService }
+
+func (planless) Job(context.Context, admin.Caller, string) (admin.Job, error) {
+	panic("a story reads a plan")
+}
+
+func TestAStoryReadsNoPlan(t *testing.T) {
+	s := stocked(t, nil)
+	doc := s.looked("inventory", inventoryDLQ, "100")
+	id := oneLine(doc.Find(".letters .c-id a").First())
+	s.moved(s.started(s.planMoveOf("admin", doc, "requeue-selected", firstRef(doc)), url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}}))
+	s.deadLetters = planless{s.deadLetters}
+	if text := oneLine(s.page("operator", "/lookup?id="+id).Find("main")); !strings.Contains(text, "Requeued by a, “the gateway is back”") {
+		t.Errorf("the story is %.600s", text)
 	}
 }

@@ -113,8 +113,10 @@ type WholeForm struct {
 	// Buttons are what it offers; none when nothing can be moved, and Missing says why.
 	Buttons []Choice
 	Missing Text
-	// Denied is why the reader may press none of them; empty when they may.
-	Denied string
+	// Denied is why the reader may press none of them; empty when they may. First offers the first messages then, in the words FirstWord.
+	Denied    string
+	First     string
+	FirstWord string
 }
 
 // A ScanView is what a look found.

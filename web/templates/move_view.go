@@ -145,6 +145,8 @@ type BackView struct {
 	See    string
 	Again  string
 	Button string
+	// No is why the reader may not plan them once more; empty when they may.
+	No string
 }
 
 // A JobCount counts the messages that went one way.

@@ -43,6 +43,9 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 	if !p.plan.Request.Whole {
 		j.Limit = int64(len(p.letters))
 	}
+	if most := p.plan.Most; most > 0 {
+		j.rest = j.rest[:min(int64(len(j.rest)), most)]
+	}
 	j.Extent = admin.ExtentOf(p.plan, p.plan.Ready)
 	if p.plan.Request.Canary > 0 {
 		j.State = admin.JobCanary
@@ -234,12 +237,28 @@ func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.J
 	var list []admin.JobSummary
 	for _, j := range slices.Backward(m.jobs) {
 		if len(list) < limit {
-			list = append(list, admin.JobSummary{
-				ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath,
-			})
+			list = append(list, j.summary())
 		}
 	}
 	return list, nil
+}
+
+// summary is the job as it stands in a list.
+func (j *movingJob) summary() admin.JobSummary {
+	return admin.JobSummary{
+		ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived,
+	}
+}
+
+// JobSummary returns a job as it stands in a list.
+func (m *Morgue) JobSummary(_ context.Context, who admin.Caller, id string) (admin.JobSummary, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j, err := m.find(who, id)
+	if err != nil {
+		return admin.JobSummary{}, err
+	}
+	return j.summary(), nil
 }
 
 // JobItems returns the messages of a job behind a number.

@@ -41,7 +41,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 			return admin.MovePlan{}, refuse(dedup.Invalid, "Choices and first messages belong to a requeue only")
 		}
 		p.plan.Parking, p.plan.Confirm, p.plan.Needs = parking(req.Queue), source, auth.Admin
-	} else if p.plan.Needs = auth.Operator; req.Whole || req.Edit != nil {
+	} else if p.plan.Needs = auth.Operator; req.Edit != nil || req.Whole && (req.Most == 0 || req.Most > admin.DefaultOperatorLimit) {
 		p.plan.Needs = auth.Admin
 	}
 	for _, l := range m.queues[source] {

@@ -1,0 +1,49 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// Jobs returns summaries, newest first.
+func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
+	return j.summaries(ctx, "ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
+}
+
+// JobSummary returns a job as it stands in a list, and whether there is one. What it costs does not grow with the plan.
+func (j *Jobs) JobSummary(ctx context.Context, id string) (admin.JobSummary, bool, error) {
+	list, err := j.summaries(ctx, "WHERE id = ?", id)
+	if err != nil || len(list) == 0 {
+		return admin.JobSummary{}, false, err
+	}
+	return list[0], true, nil
+}
+
+func (j *Jobs) summaries(ctx context.Context, where string, args ...any) ([]admin.JobSummary, error) {
+	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs "+where, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var list []admin.JobSummary
+	for rows.Next() {
+		var s admin.JobSummary
+		var queue, body string
+		if err := rows.Scan(&s.Do, &s.Pipeline, &queue, &body); err != nil {
+			return nil, fmt.Errorf("read jobs: %w", err)
+		}
+		job, err := decodeJob(body)
+		if err != nil {
+			return nil, err
+		}
+		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
+		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath, s.Arrived = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath, job.Arrived
+		list = append(list, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	return list, nil
+}

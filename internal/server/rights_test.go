@@ -1,0 +1,87 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
+	letter := func(ref, target string, class admin.Class, requeues int) admin.Letter {
+		return admin.Letter{DeadLetter: dedup.DeadLetter{Ref: ref}, Target: target, NoTarget: "it has no history", Requeues: requeues, Prediction: admin.Prediction{Class: class}}
+	}
+	worn, homeless := letter("worn", "orders", admin.ClassRuns, 3), letter("homeless", "", admin.ClassRuns, 0)
+	swallowed, runs, skipped := letter("swallowed", "orders", admin.ClassSwallowed, 0), letter("runs", "orders", admin.ClassRuns, 2), letter("skipped", "orders", admin.ClassSkipped, 0)
+	all := []admin.Letter{worn, homeless, swallowed, runs, skipped, runs}
+	for name, c := range map[string]struct {
+		letters []admin.Letter
+		most    int
+		target  string
+		want    string
+	}{
+		"those that stay take no place":                  {all, 2, "", "runs skipped"},
+		"those without a queue go where they are sent":   {all, 2, "orders", "homeless runs"},
+		"fewer than asked for":                           {all, 100, "", "runs skipped runs"},
+		"none would go: the review of the first says so": {[]admin.Letter{worn, swallowed, worn}, 2, "", "worn swallowed"},
+		"there is none":                                  {nil, 2, "", ""},
+	} {
+		var got []string
+		for _, l := range firstOf(c.letters, c.most, c.target) {
+			got = append(got, l.Ref)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestTheFirstMessagesOfAnOperatorAllGo(t *testing.T) {
+	s := stocked(t, nil)
+	var asked []admin.MoveRequest
+	s.deadLetters = roomFor{s.deadLetters, 120, false, false, &asked}
+	s.planMoveOf("operator", s.looked("inventory", inventoryDLQ, "1000"), "requeue-first")
+	scan, err := s.morgue.Kept(t.Context(), admin.Caller{Principal: auth.Principal{Name: "o", Role: auth.Operator}}, asked[0].Scan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goes := map[string]bool{}
+	for _, l := range scan.Letters {
+		goes[l.Ref] = l.Goes("")
+	}
+	for _, ref := range asked[0].Refs {
+		if !goes[ref] {
+			t.Errorf("%s is among them and stays", ref)
+		}
+	}
+	if len(asked[0].Refs) != admin.DefaultOperatorLimit {
+		t.Errorf("%d are asked for", len(asked[0].Refs))
+	}
+}
+
+func TestAnOperatorIsOfferedTheHeadOfAQueueThatMovesAsAWhole(t *testing.T) {
+	s := stocked(t, nil)
+	var asked []admin.MoveRequest
+	s.deadLetters = roomFor{s.deadLetters, 120, false, false, &asked}
+	const at = "/pipelines/payments/dead-letters"
+	form := s.page("operator", at).Find("section[aria-labelledby=whole-title] form")
+	if form.Find("button[value=requeue-whole][disabled]").Length() != 1 || oneLine(form.Find("button[value=requeue-head]:not([disabled])")) != "Preview requeue of the first 100" {
+		t.Fatalf("offered is %q", oneLine(form))
+	}
+	values := hiddenFields(form)
+	values.Set("do", "requeue-head")
+	res := s.as("operator", "POST", form.AttrOr("action", ""), values.Encode())
+	if res.StatusCode != http.StatusSeeOther || !asked[0].Whole || asked[0].Most != admin.DefaultOperatorLimit {
+		t.Errorf("%s, asked for %+v", res.Status, asked)
+	}
+	if n := s.page("admin", at).Find("button[value=requeue-head]").Length(); n != 0 {
+		t.Error("an admin, who may move the whole, is offered the head")
+	}
+	if _, err := parseMoveForm(url.Values{"pipeline": {"payments"}, "queue": {"payments.dlq"}, "do": {"requeue-tail"}}); err == nil {
+		t.Error("a button that there is not is taken")
+	}
+}
