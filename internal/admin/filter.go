@@ -258,7 +258,7 @@ func (t term) finish() (term, error) {
 		t.at, t.value = at, ""
 	case fieldClass:
 		if !t.prefix && !slices.Contains(Classes(), Class(t.value)) && t.value != "" {
-			return term{}, invalid(fmt.Sprintf("There is no class %q; use runs, last_attempt, may_run_twice, skipped, swallowed, blocks or unknown", clipWord(t.value)))
+			return term{}, invalid(fmt.Sprintf("There is no class %q; use runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks or unknown", clipWord(t.value)))
 		}
 	case fieldBody:
 		if t.value == "" || t.prefix {

@@ -189,10 +189,16 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 			j.remember(f)
 		}
 	}
-	if s.Outcome != requeue.Moved && s.Outcome != requeue.Left {
+	if s.Outcome != requeue.Moved && (s.Outcome != requeue.Left || j.refused(f, item.Text)) {
 		j.job.Failures = slices.Insert(j.job.Failures, 0, item)
 		j.job.Failures = j.job.Failures[:min(len(j.job.Failures), maxFailures)]
 	}
+}
+
+// refused reports whether a message that is left was to be sent by what the plan says of its class.
+func (j *liveJob) refused(f fact, why string) bool {
+	choice, planned := j.plan.Choices[f.class]
+	return planned && choice != LeaveOut && why != notSelected && why != afterFirst && why != beyondMost
 }
 
 // remember keeps the marker that one of the first messages had when it was sent; the lock is held.

@@ -52,9 +52,11 @@ func (pl *planning) beyondOperator(err error) error {
 		return err
 	}
 	pl.plan.Most = 0
-	return &TooMany{Fits: limit, Err: &dedup.Error{Kind: dedup.Forbidden, Err: err, Public: fmt.Sprintf(
-		"%s are more than the %d that an operator may requeue at once. Take %d at most, or ask an admin",
-		plural(int(pl.plan.upTo(pl.plan.Ready)), "message"), limit, limit)}}
+	why := "A whole queue without a bound needs an admin: it may be more by the time it is moved"
+	if n := pl.plan.upTo(pl.plan.Ready); n > limit {
+		why = fmt.Sprintf("%d messages are more than the %d that an operator may requeue at once", n, limit)
+	}
+	return &TooMany{Fits: limit, Err: &dedup.Error{Kind: dedup.Forbidden, Err: err, Public: fmt.Sprintf("%s. Take %d at most, or ask an admin", why, limit)}}
 }
 
 // roomless says that not all of some messages have room.

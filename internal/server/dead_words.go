@@ -65,7 +65,7 @@ func classMeaning(c admin.Class) string {
 	case admin.ClassBlocks:
 		return "The consumer returns it again and again until its marker ends."
 	default:
-		return "The store could not be asked, or holds what cannot be decoded."
+		return "It cannot be told: the store could not be asked, holds what cannot be decoded, or another message has the same id and goes first."
 	}
 }
 
@@ -153,7 +153,7 @@ func effectOf(do admin.Move, class admin.Class, choice admin.Choice, repeats boo
 	case admin.ClassRuns:
 		return "Is sent, and runs."
 	case admin.ClassLastAttempt:
-		return "Is sent, and runs for the last time: a failure loses it."
+		return "Is sent, and runs for the last time: after one more failure its consumer gives it up."
 	case admin.ClassMayRunTwice:
 		return "Is sent, and runs, perhaps a second time."
 	case admin.ClassSkipped:

@@ -15,7 +15,7 @@ func deathsView(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 		return v
 	}
 	for _, r := range d.Reasons {
-		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: figureView(blameless(r.PerHour), "unknown", now)})
+		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: inflowView(blameless(r.PerHour), now)})
 	}
 	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: figureView(blameless(d.Discarded), "unknown", now)})
 	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
@@ -49,7 +49,7 @@ func deathsFact(d *dedup.BrokerDeaths) string {
 			return "unknown"
 		}
 		if r.PerHour.Value > 0 {
-			parts = append(parts, strings.ToLower(reasonWord(r.Reason))+" "+figureText(r.PerHour))
+			parts = append(parts, strings.ToLower(reasonWord(r.Reason))+" "+inflowText(r.PerHour))
 		}
 	}
 	if len(parts) == 0 {

@@ -73,7 +73,7 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	for _, id := range j.Clears {
 		v.Clears = append(v.Clears, s.operationAddress(id))
 	}
-	v.ClearsTitle = counted(len(j.Clears), "step") + " of clearing, which can be undone"
+	v.ClearsTitle = counted(len(j.Clears), "step") + " of clearing"
 	for _, item := range j.Failures {
 		v.Failures = append(v.Failures, s.jobItemLine(item, now))
 	}
@@ -82,7 +82,10 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 
 func showProgress(v *templates.JobView, j admin.Job) {
 	done, of := j.Extent.Progress(j.Limit, j.Counts)
-	v.Done, v.Total = int(done), int(of)
+	v.Done, v.Total, v.Unit = int(done), int(of), "looked at"
+	if j.Extent.Picked {
+		v.Unit = "tried"
+	}
 	switch {
 	case j.State == admin.JobDone:
 		v.Percent = 100
@@ -156,7 +159,7 @@ func jobCounts(j admin.Job) []templates.JobCount {
 		always        bool
 	}{
 		{"moved", "confirmed " + where, dedup.Normal, c.Moved, true},
-		{"left", "left where they are, by choice", dedup.TierUnknown, c.Left, false},
+		{"left", "looked at, not sent, and where they were; the list says why", dedup.TierUnknown, c.Left, false},
 		{"bounced", "came back during the run, and stay", dedup.Warning, c.Bounced, false},
 		{"guarded", "requeued too often before, and stay", dedup.Warning, c.Guarded, false},
 		{"returned", "no queue took them, and they stay", dedup.Warning, c.Returned, false},

@@ -248,6 +248,11 @@ func wholeNumber(form url.Values, name string, otherwise, least, most int) (int,
 	return n, nil
 }
 
+// unstarted leads to the review: whoever loads the address of a start again, which a refused one leaves in the browser, means that.
+func (s *Server) unstarted(r *request) (response, error) {
+	return redirect{moveAddress(s.cfg.base(), r.PathValue("id"))}, nil
+}
+
 // move answers the review page. A plan that was started leads to its job.
 func (s *Server) move(r *request) (response, error) {
 	service, err := s.letters()

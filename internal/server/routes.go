@@ -68,6 +68,7 @@ func (s *Server) routes() []route {
 		{"GET", "/moves/{id}/keys.csv", operator, pageKind, false, s.moveKeysCSV},
 		{"POST", "/moves/{id}/change", operator, pageKind, true, s.changeMove},
 		{"POST", "/moves/{id}/start", operator, pageKind, true, s.startMove},
+		{"GET", "/moves/{id}/start", operator, pageKind, false, s.unstarted},
 		{"GET", "/jobs", operator, pageKind, false, s.jobs},
 		{"GET", "/jobs/{id}", operator, pageKind, false, s.job},
 		{"GET", "/jobs/{id}/items", operator, pageKind, false, s.jobItems},

@@ -61,6 +61,7 @@ var wanted = map[string]auth.Role{
 	"GET /moves/{id}/keys.csv":                            auth.Operator,
 	"POST /moves/{id}/change":                             auth.Operator,
 	"POST /moves/{id}/start":                              auth.Operator,
+	"GET /moves/{id}/start":                               auth.Operator,
 	"GET /jobs":                                           auth.Operator,
 	"GET /jobs/{id}":                                      auth.Operator,
 	"GET /jobs/{id}/items":                                auth.Operator,

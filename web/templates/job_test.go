@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheStepsOfClearingOfAJobAreFoldedIntoOneLine(t *testing.T) {
-	v := JobView{Self: "/jobs/J", Clears: []string{"/operations/a", "/operations/b", "/operations/c"}, ClearsTitle: "3 steps of clearing, which can be undone"}
+	v := JobView{Self: "/jobs/J", Clears: []string{"/operations/a", "/operations/b", "/operations/c"}, ClearsTitle: "3 steps of clearing"}
 	var html bytes.Buffer
 	if err := Job(v).Render(t.Context(), &html); err != nil {
 		t.Fatal(err)

@@ -233,7 +233,7 @@ func timeline(v LookupView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(v.Timeline) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"hint\">Nothing is known: no marker, no dead letter in the looks that are kept, no job and no action.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"hint\">Nothing that you may see: no marker, no dead letter in the looks that are kept, no job and no action.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -105,14 +105,16 @@ type JobView struct {
 	Running  bool
 	Done     int
 	Total    int
-	Percent  int
-	Speed    string
-	Quarter  string
-	Counts   []JobCount
-	Facts    []Fact
-	Notes    []Problem
-	Canary   *CanaryView
-	After    *AfterView
+	// Unit says what Done and Total count: messages "looked at", or "tried".
+	Unit    string
+	Percent int
+	Speed   string
+	Quarter string
+	Counts  []JobCount
+	Facts   []Fact
+	Notes   []Problem
+	Canary  *CanaryView
+	After   *AfterView
 	// AfterNote says when it will be known whether it worked; empty when it is, or never will be.
 	AfterNote string
 	Arrived   string

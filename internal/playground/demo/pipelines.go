@@ -197,7 +197,14 @@ func deaths(now time.Time) *dedup.BrokerDeaths {
 	d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 0, now, "Prometheus plugin of the broker")}
 	for i, reason := range dedup.DeathReasons() {
 		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason,
-			PerHour: dedup.Exact(dedup.Measured, dedup.PerHour, float64(12-4*i), now, "Prometheus plugin of the broker")})
+			PerHour: deathsPerHour(float64(12-4*i), now)})
 	}
 	return d
+}
+
+// deathsPerHour is what died in a whole hour.
+func deathsPerHour(n float64, now time.Time) dedup.Figure {
+	f := dedup.Exact(dedup.Measured, dedup.PerHour, n, now, "Prometheus plugin of the broker")
+	f.N, f.Covered, f.Window = n, time.Hour, time.Hour
+	return f
 }
