@@ -129,7 +129,9 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 		if len(job.Plan.Request.Refs) > 0 {
 			j.moved[it.Ref]++
 		}
-		j.went(it.ID, it.Class)
+		if j.does(it.Class) {
+			j.went(it.ID)
+		}
 	}
 	return j, nil
 }

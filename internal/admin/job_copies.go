@@ -35,15 +35,23 @@ func (j *liveJob) does(class Class) bool {
 	return j.plan.Choices[class] == ClearFirst
 }
 
-// went notes that a message was sent. The lock is held, or nobody else has the job yet.
-func (j *liveJob) went(id string, class Class) {
-	if id == "" || !j.does(class) || !j.onceEach() {
+// went notes that a message was sent whose work is to be done. The lock is held, or nobody else has the job yet.
+func (j *liveJob) went(id string) {
+	if id == "" || !j.onceEach() {
 		return
 	}
 	if j.ids == nil {
 		j.ids = newSentIDs()
 	}
 	j.ids.add(id)
+}
+
+// sentAlso is went for a message that is settled. It comes before the decider gives its lock away: a copy that is decided on next is
+// either under way or known to be sent.
+func (j *liveJob) sentAlso(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.went(id)
 }
 
 // hasSent reports whether the job has sent another message with an id.
@@ -63,20 +71,22 @@ func (d *decider) foundSent(l *Letter) {
 
 const anotherSent = "this job has sent another message with its id: what becomes of this one depends on what became of that one"
 
-// begun and settledAs count the messages with an id that were decided to be sent and are not settled; the lock is held.
+// begun and settledAs count the messages with an id that were decided to be sent and are not settled; the lock is held. settledAs reports
+// whether the message was counted: whether its work was to be done.
 func (d *decider) begun(l *Letter) {
 	if l.ID != "" && d.job.does(l.Prediction.Class) {
 		d.under[l.ID]++
 	}
 }
 
-func (d *decider) settledAs(f fact) {
-	switch n := d.under[f.id]; {
-	case n > 1:
+func (d *decider) settledAs(f fact) bool {
+	n := d.under[f.id]
+	if n > 1 {
 		d.under[f.id] = n - 1
-	case n == 1:
+	} else {
 		delete(d.under, f.id)
 	}
+	return n > 0
 }
 
 // stillWanted counts the references that a plan by single messages sends and that were not sent yet. What the plan has left out stays, also

@@ -92,9 +92,12 @@ func (d *decider) settled(s requeue.Settled) fact {
 		return f
 	}
 	d.back(s.Ref)
-	d.settledAs(f)
+	works := d.settledAs(f)
 	if s.Outcome == requeue.Moved {
 		d.sent++
+		if works {
+			d.job.sentAlso(f.id)
+		}
 	}
 	if s.Outcome != requeue.Unknown { // one of unknown outcome is taken again
 		d.handled(s.Ref)

@@ -171,9 +171,6 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 	if s.Outcome == requeue.Moved && len(j.plan.Request.Refs) > 0 {
 		j.moved[s.Ref]++
 	}
-	if s.Outcome == requeue.Moved {
-		j.went(f.id, f.class)
-	}
 	if f.unselected {
 		return
 	}

@@ -91,6 +91,7 @@ func (r *runner) run(ctx context.Context) {
 			r.stop(p.end, "", nil)
 		}
 		if r.result.Stop != "" && p.ackLost && len(p.acked) > 0 {
+			r.result.Uncertain = true
 			r.result.Text += fmt.Sprintf("; the connection ended with the run: up to %d of the messages that moved may be in the queue as well", min(len(p.acked), p.Window))
 		}
 	}
@@ -129,6 +130,8 @@ func (r *runner) doubt(refs []string) {
 
 // afterLoss gets ready for the next connection, or stops the run when none lasts.
 func (r *runner) afterLoss(p *pass) {
+	r.reporter.catchUp() // before anybody forgets, when the connection is replaced, what was known of these messages
+	r.result.Uncertain = true
 	r.losses++
 	r.window = 1
 	// A broker that lives has read all acks but those of a window, or would not have handed out more.
@@ -163,6 +166,7 @@ func (r *runner) open(ctx context.Context) (Source, Sink) {
 			}
 			if r.losses > 0 {
 				r.result.Reconnects++
+				r.result.Uncertain = false
 				r.Reconnected()
 			}
 			return source, sink
