@@ -2,11 +2,14 @@ package admin
 
 import (
 	"hash/maphash"
+
+	"dedup-dashboard/internal/admin/requeue"
 )
 
 // sentIDs remembers, by 8 bytes each, the ids of the messages that a job has sent to be worked on: a second message with such an id finds
 // another marker than was foretold. If two ids should have one hash, a message is left where it is. Of what an earlier run of the program
-// has sent, those are known that the journal tells of: the first MaxJobItems.
+// has sent, those are known that the journal tells of: the first MaxJobItems. What was sent before a connection was lost, or a program
+// died, is forgotten: such a message may come again itself, and must not be left for being its own copy.
 type sentIDs struct {
 	seed maphash.Seed
 	ids  map[uint64]struct{}
@@ -52,6 +55,33 @@ func (j *liveJob) sentAlso(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.went(id)
+}
+
+// forgetSent forgets which messages were sent, because their acks may be lost.
+func (j *liveJob) forgetSent() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ids, j.job.Doubtful = nil, j.job.Items
+}
+
+// recall notes what earlier runs of the program have sent; nobody else has the job yet.
+func (j *liveJob) recall(sent []JobItem) {
+	if j.job.State != JobPaused && !j.job.Rested { // the program died
+		j.job.Doubtful = j.job.Items
+		for _, it := range sent[max(0, len(sent)-requeue.MaxWindow):] {
+			j.doubtful = append(j.doubtful, it.Ref)
+		}
+	}
+	j.job.Rested = false
+	j.sent = sent
+	for _, it := range sent {
+		if len(j.plan.Request.Refs) > 0 {
+			j.moved[it.Ref]++
+		}
+		if it.Seq > j.job.Doubtful && j.does(it.Class) {
+			j.went(it.ID)
+		}
+	}
 }
 
 // hasSent reports whether the job has sent another message with an id.

@@ -32,6 +32,7 @@ func Run(ctx context.Context, ends Ends, cfg Config, decide Decider, report func
 		doubtful: map[string]int{},
 		window:   firstWindow,
 	}
+	r.doubt(cfg.Doubtful)
 	r.run(ctx)
 	if err := r.reporter.close(); err != nil && r.err == nil {
 		r.result.Stop, r.result.Text, r.err = StopReport, StopReport.Text(), err
