@@ -30,12 +30,15 @@ func (j *liveJob) onceEach() bool {
 }
 
 // does reports whether the work of a message of a class is done when the job sends it, so that its marker changes.
-func (j *liveJob) does(class Class) bool {
+func (j *liveJob) does(class Class) bool { return j.plan.does(class) }
+
+// does reports the same of a plan.
+func (p *MovePlan) does(class Class) bool {
 	switch class {
 	case ClassRuns, ClassLastAttempt, ClassMayRunTwice:
 		return true
 	}
-	return j.plan.Choices[class] == ClearFirst
+	return classChoice(p.Choices, class) == ClearFirst
 }
 
 // went notes that a message was sent whose work is to be done. The lock is held, or nobody else has the job yet.
@@ -91,12 +94,16 @@ func (j *liveJob) hasSent(id string) bool {
 	return j.ids != nil && j.ids.has(id)
 }
 
-// foundSent foretells a selected message anew when another with its id was sent by this job, or is about to be; the lock is held.
+// foundSent foretells a selected message anew when another with its id was sent by this job, or is about to be, and only then: one that
+// stays where it is stands in nobody's way. The lock is held.
 func (d *decider) foundSent(l *Letter) {
-	if l.ID == "" || !d.job.onceEach() || d.under[l.ID] == 0 && !d.job.hasSent(l.ID) {
-		return
+	switch {
+	case l.ID == "" || !d.job.onceEach():
+	case d.under[l.ID] > 0 || d.job.hasSent(l.ID):
+		l.Prediction = because(ClassUnknown, anotherSent)
+	case l.Alone != nil:
+		l.Prediction = *l.Alone
 	}
-	l.Prediction = because(ClassUnknown, anotherSent)
 }
 
 const anotherSent = "this job has sent another message with its id: what becomes of this one depends on what became of that one"

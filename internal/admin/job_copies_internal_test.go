@@ -51,3 +51,14 @@ func TestACopyFollowsAMessageThatItsTargetDidNotTake(t *testing.T) {
 		t.Error("nothing was sent, and the copy is left")
 	}
 }
+
+func TestAPlanFromBeforeDoesWithPerhapsSwallowedMessagesWhatItDoesWithSwallowedOnes(t *testing.T) {
+	old := MovePlan{Choices: map[Class]Choice{ClassSwallowed: ClearFirst}, Classes: Tally{ClassPerhapsSwallowed: 3}}
+	if !old.does(ClassPerhapsSwallowed) {
+		t.Error("two messages with one id would be sent")
+	}
+	old.Choices[ClassSwallowed] = LeaveOut
+	if old.does(ClassPerhapsSwallowed) || old.Going() != 0 {
+		t.Errorf("%d are going of those that are left out", old.Going())
+	}
+}

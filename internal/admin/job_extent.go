@@ -36,7 +36,7 @@ func (p MovePlan) strict() bool { return p.Most > 0 && p.Needs == auth.Operator 
 func (p MovePlan) Going() int {
 	n := 0
 	for class, count := range p.Classes {
-		if p.Choices[class] != LeaveOut {
+		if classChoice(p.Choices, class) != LeaveOut {
 			n += count
 		}
 	}
