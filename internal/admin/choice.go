@@ -23,13 +23,20 @@ func chosen(asked map[Class]Choice, selective bool) map[Class]Choice {
 	return choices
 }
 
+// classChoice returns what is done with a class. A plan that was made before perhaps swallowed messages were told from swallowed ones does
+// with them what it does with those.
+func classChoice(choices map[Class]Choice, class Class) Choice {
+	choice, known := choices[class]
+	if !known && class == ClassPerhapsSwallowed {
+		choice = choices[ClassSwallowed]
+	}
+	return choice
+}
+
 // choiceOf returns what is done with one letter, and why it is left out. done is true for a plan that
 // clears the marker of done work, MovePlan.ClearsDone.
 func choiceOf(p Prediction, choices map[Class]Choice, done bool) (Choice, string) {
-	choice, known := choices[p.Class]
-	if !known && p.Class == ClassPerhapsSwallowed { // a plan of before this class was told from that one
-		choice = choices[ClassSwallowed]
-	}
+	choice := classChoice(choices, p.Class)
 	switch {
 	case choice == LeaveOut:
 		return LeaveOut, "left out by choice: " + string(p.Class)

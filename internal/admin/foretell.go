@@ -32,13 +32,13 @@ func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at
 		d.deps.Log.Error("messages could not be predicted", "pipeline", l.pipeline.Name, "err", err)
 		failed = words(err)
 		for i := range letters {
-			letters[i].Marker, letters[i].Prediction = nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
+			letters[i].Marker, letters[i].Alone, letters[i].Prediction = nil, nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
 		}
 		return failed
 	}
 	for i := range letters {
 		x := &r.Letters[i]
-		letters[i].ID, letters[i].NoID, letters[i].Prediction = x.ID, x.NoID, x.Prediction
+		letters[i].ID, letters[i].NoID, letters[i].Prediction, letters[i].Alone = x.ID, x.NoID, x.Prediction, x.Alone
 		if letters[i].Marker = nil; x.Marker != nil {
 			letters[i].Marker = withoutValue(*x.Marker)
 		}

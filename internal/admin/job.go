@@ -59,6 +59,11 @@ type Job struct {
 	Failures []JobItem
 	// Items is how many messages JobItems tells of: the first MaxJobItems.
 	Items int64
+	// Rested is true while no program works on it because the last one stopped in order: it is certain what was sent.
+	Rested bool
+	// Doubtful is the number of its last message whose ack may have been lost with a connection or a program: of those up to it nobody
+	// knows whether they are in the dead-letter queue again. 0 for none.
+	Doubtful int64
 	// Clears are the operations that cleared markers for it, oldest first, at most 100; each can be undone by itself.
 	Clears []string
 	// RateBefore is the duplicate rate of the pipeline when it began, 0..1; nil when unknown.

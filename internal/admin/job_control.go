@@ -122,15 +122,11 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 			j.edited = &edited
 		}
 	}
-	if j.sent, err = d.movedItems(ctx, job.ID); err != nil {
+	sent, err := d.movedItems(ctx, job.ID)
+	if err != nil {
 		return nil, unkept("What the job has moved cannot be read", err)
 	}
-	for _, it := range j.sent {
-		if len(job.Plan.Request.Refs) > 0 {
-			j.moved[it.Ref]++
-		}
-		j.went(it.ID, it.Class)
-	}
+	j.recall(sent)
 	return j, nil
 }
 

@@ -2,11 +2,14 @@ package admin
 
 import (
 	"hash/maphash"
+
+	"dedup-dashboard/internal/admin/requeue"
 )
 
 // sentIDs remembers, by 8 bytes each, the ids of the messages that a job has sent to be worked on: a second message with such an id finds
 // another marker than was foretold. If two ids should have one hash, a message is left where it is. Of what an earlier run of the program
-// has sent, those are known that the journal tells of: the first MaxJobItems.
+// has sent, those are known that the journal tells of: the first MaxJobItems. What was sent before a connection was lost, or a program
+// died, is forgotten: such a message may come again itself, and must not be left for being its own copy.
 type sentIDs struct {
 	seed maphash.Seed
 	ids  map[uint64]struct{}
@@ -27,23 +30,61 @@ func (j *liveJob) onceEach() bool {
 }
 
 // does reports whether the work of a message of a class is done when the job sends it, so that its marker changes.
-func (j *liveJob) does(class Class) bool {
+func (j *liveJob) does(class Class) bool { return j.plan.does(class) }
+
+// does reports the same of a plan.
+func (p *MovePlan) does(class Class) bool {
 	switch class {
 	case ClassRuns, ClassLastAttempt, ClassMayRunTwice:
 		return true
 	}
-	return j.plan.Choices[class] == ClearFirst
+	return classChoice(p.Choices, class) == ClearFirst
 }
 
-// went notes that a message was sent. The lock is held, or nobody else has the job yet.
-func (j *liveJob) went(id string, class Class) {
-	if id == "" || !j.does(class) || !j.onceEach() {
+// went notes that a message was sent whose work is to be done. The lock is held, or nobody else has the job yet.
+func (j *liveJob) went(id string) {
+	if id == "" || !j.onceEach() {
 		return
 	}
 	if j.ids == nil {
 		j.ids = newSentIDs()
 	}
 	j.ids.add(id)
+}
+
+// sentAlso is went for a message that is settled. It comes before the decider gives its lock away: a copy that is decided on next is
+// either under way or known to be sent.
+func (j *liveJob) sentAlso(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.went(id)
+}
+
+// forgetSent forgets which messages were sent, because their acks may be lost.
+func (j *liveJob) forgetSent() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ids, j.job.Doubtful = nil, j.job.Items
+}
+
+// recall notes what earlier runs of the program have sent; nobody else has the job yet.
+func (j *liveJob) recall(sent []JobItem) {
+	if j.job.State != JobPaused && !j.job.Rested { // the program died
+		j.job.Doubtful = j.job.Items
+		for _, it := range sent[max(0, len(sent)-requeue.MaxWindow):] {
+			j.doubtful = append(j.doubtful, it.Ref)
+		}
+	}
+	j.job.Rested = false
+	j.sent = sent
+	for _, it := range sent {
+		if len(j.plan.Request.Refs) > 0 {
+			j.moved[it.Ref]++
+		}
+		if it.Seq > j.job.Doubtful && j.does(it.Class) {
+			j.went(it.ID)
+		}
+	}
 }
 
 // hasSent reports whether the job has sent another message with an id.
@@ -53,30 +94,36 @@ func (j *liveJob) hasSent(id string) bool {
 	return j.ids != nil && j.ids.has(id)
 }
 
-// foundSent foretells a selected message anew when another with its id was sent by this job, or is about to be; the lock is held.
+// foundSent foretells a selected message anew when another with its id was sent by this job, or is about to be, and only then: one that
+// stays where it is stands in nobody's way. The lock is held.
 func (d *decider) foundSent(l *Letter) {
-	if l.ID == "" || !d.job.onceEach() || d.under[l.ID] == 0 && !d.job.hasSent(l.ID) {
-		return
+	switch {
+	case l.ID == "" || !d.job.onceEach():
+	case d.under[l.ID] > 0 || d.job.hasSent(l.ID):
+		l.Prediction = because(ClassUnknown, anotherSent)
+	case l.Alone != nil:
+		l.Prediction = *l.Alone
 	}
-	l.Prediction = because(ClassUnknown, anotherSent)
 }
 
 const anotherSent = "this job has sent another message with its id: what becomes of this one depends on what became of that one"
 
-// begun and settledAs count the messages with an id that were decided to be sent and are not settled; the lock is held.
+// begun and settledAs count the messages with an id that were decided to be sent and are not settled; the lock is held. settledAs reports
+// whether the message was counted: whether its work was to be done.
 func (d *decider) begun(l *Letter) {
 	if l.ID != "" && d.job.does(l.Prediction.Class) {
 		d.under[l.ID]++
 	}
 }
 
-func (d *decider) settledAs(f fact) {
-	switch n := d.under[f.id]; {
-	case n > 1:
+func (d *decider) settledAs(f fact) bool {
+	n := d.under[f.id]
+	if n > 1 {
 		d.under[f.id] = n - 1
-	case n == 1:
+	} else {
 		delete(d.under, f.id)
 	}
+	return n > 0
 }
 
 // stillWanted counts the references that a plan by single messages sends and that were not sent yet. What the plan has left out stays, also

@@ -68,8 +68,9 @@ func newDecider(j *liveJob, most int64) (*decider, error) {
 	}, nil
 }
 
-// reconnected forgets what was under way: it is in the queue again, and is decided on again.
+// reconnected forgets what was under way: it is in the queue again, and is decided on again. So may be what was sent.
 func (d *decider) reconnected() {
+	d.job.forgetSent()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out, d.sending, d.under, d.facts = map[string]int{}, 0, map[string]int{}, map[string]fact{}
@@ -92,9 +93,12 @@ func (d *decider) settled(s requeue.Settled) fact {
 		return f
 	}
 	d.back(s.Ref)
-	d.settledAs(f)
+	works := d.settledAs(f)
 	if s.Outcome == requeue.Moved {
 		d.sent++
+		if works {
+			d.job.sentAlso(f.id)
+		}
 	}
 	if s.Outcome != requeue.Unknown { // one of unknown outcome is taken again
 		d.handled(s.Ref)

@@ -1,5 +1,7 @@
 package admin
 
+import "dedup-dashboard/internal/auth"
+
 // An Extent is how many messages a job is about.
 type Extent struct {
 	// Messages is how many it means to move.
@@ -26,11 +28,15 @@ func ExtentOf(p MovePlan, ready int64) Extent {
 	return e
 }
 
+// strict reports whether the most messages of a plan must not be passed by a single one: its count must be exact when the job goes on. Of a
+// plan that needs an admin the bound was a wish, and what the last moment before a crash moved may come on top of it.
+func (p MovePlan) strict() bool { return p.Most > 0 && p.Needs == auth.Operator }
+
 // Going counts the selected messages that were looked at and are not left out.
 func (p MovePlan) Going() int {
 	n := 0
 	for class, count := range p.Classes {
-		if p.Choices[class] != LeaveOut {
+		if classChoice(p.Choices, class) != LeaveOut {
 			n += count
 		}
 	}

@@ -63,6 +63,8 @@ type liveJob struct {
 	moved map[string]int
 	// ids are those of the messages that were sent; nil while there are none, or where it does not matter.
 	ids *sentIDs
+	// doubtful are the references of the messages that were moved right before the program died; the next run is told of them.
+	doubtful []string
 	// unfound is how many of the messages that were selected one by one the newest run did not come upon.
 	unfound int
 	// marks are moments of the last seconds with the number of messages that were taken.
@@ -170,9 +172,6 @@ func (j *liveJob) count(s requeue.Settled, f fact) {
 	}
 	if s.Outcome == requeue.Moved && len(j.plan.Request.Refs) > 0 {
 		j.moved[s.Ref]++
-	}
-	if s.Outcome == requeue.Moved {
-		j.went(f.id, f.class)
 	}
 	if f.unselected {
 		return

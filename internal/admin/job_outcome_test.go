@@ -91,11 +91,16 @@ func TestWhatCameBackOfAJobCanBePlannedAlone(t *testing.T) {
 		t.Errorf("a viewer: %v", err)
 	}
 	w.die("later")
+	w.clock.advance(time.Second)
+	w.until(t, w.begin(t, admin.MoveRequest{Scan: id, Refs: []string{scan.Letters[2].Ref}}), in(admin.JobDone))
+	if _, _, err := w.BackOf(t.Context(), operator, job.ID); dedup.KindOf(err) != dedup.Conflict {
+		t.Errorf("with a look from before another job: %v", err)
+	}
 	w.mu.Lock()
 	w.markers = map[string]dedup.State{}
 	w.mu.Unlock()
 	again := w.until(t, w.begin(t, admin.MoveRequest{Scan: id, Refs: refs}), in(admin.JobDone))
-	if left := w.holds(deadQueue.Name); again.Moved != 2 || !slices.Equal(left, []string{"newcomer", "later"}) {
+	if left := w.holds(deadQueue.Name); again.Moved != 2 || !slices.Equal(left, []string{"later"}) {
 		t.Errorf("%+v, left %q", again.Counts, left)
 	}
 }

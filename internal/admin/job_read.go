@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"dedup-dashboard/internal/auth"
 )
@@ -117,7 +118,7 @@ func (d *DeadLetters) items(limit int, after int64, read func() ([]JobItem, erro
 }
 
 // BackOf returns the messages of a job that the newest look at its dead-letter queue found there again, by their references, and that
-// look. It fails as a conflict when there is none such. Operators may.
+// look. It fails as a conflict when there is none such, and when a job of the queue has ended since that look. Operators may.
 func (d *DeadLetters) BackOf(ctx context.Context, who Caller, id string) (scan string, refs []string, err error) {
 	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return "", nil, err
@@ -130,6 +131,11 @@ func (d *DeadLetters) BackOf(ctx context.Context, who Caller, id string) (scan s
 	if kept == nil {
 		return "", nil, conflict("What a look found of these messages is not kept any more: look at the queue again")
 	}
+	if moved, err := d.movedSince(ctx, job.Plan, kept.raw.At); err != nil {
+		return "", nil, unkept("The jobs cannot be read", err)
+	} else if moved {
+		return "", nil, conflict("A job has ended since the newest look at the queue: look again")
+	}
 	for i := range kept.raw.Letters {
 		if l := &kept.raw.Letters[i]; ranAs(l.Headers) == id {
 			refs = append(refs, l.Ref)
@@ -139,6 +145,17 @@ func (d *DeadLetters) BackOf(ctx context.Context, who Caller, id string) (scan s
 		return "", nil, conflict("The newest look at the queue found no message of this job there")
 	}
 	return kept.raw.ID, refs, nil
+}
+
+// recentJobs is among how many jobs, the newest, is looked for one that has ended since a look: a look is kept for minutes.
+const recentJobs = 50
+
+// movedSince reports whether a job over the queue of a plan has ended since.
+func (d *DeadLetters) movedSince(ctx context.Context, p MovePlan, since time.Time) (bool, error) {
+	jobs, err := d.deps.Journal.Jobs(ctx, recentJobs)
+	return slices.ContainsFunc(jobs, func(j JobSummary) bool {
+		return j.Pipeline == p.Request.Pipeline && j.Queue == p.Request.Queue && j.Ended.After(since)
+	}), err
 }
 
 // ItemsOf returns what jobs did to messages with an id, newest first, each with its job. Operators may.

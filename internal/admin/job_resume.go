@@ -140,7 +140,7 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 		}
 		return fmt.Errorf("%w: %w", errNotSeen, err)
 	}
-	if job.Plan.Most > 0 {
+	if job.Plan.strict() {
 		return d.abandon(ctx, job, fmt.Sprintf("it may move %d messages at most, and how many it had moved at its last moment is not known. Look again and select again", job.Plan.Most))
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)

@@ -19,12 +19,14 @@ type ending struct {
 // carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.
 func (d *DeadLetters) carryOut(j *liveJob) {
 	end := d.work(j)
-	if end.state == "" && j.plan.Most > 0 {
-		// Its count is exact now. A job with a limit that was under way when the program died does not go on: its count is not.
-		end = ending{JobPaused, "the program was stopped; a job with a limit does not go on by itself"}
+	if end.state == "" && j.plan.strict() {
+		end = ending{JobPaused, "the program was stopped; a job with the limit of an operator does not go on by itself"}
 	}
 	switch {
 	case end.state == "":
+		j.mu.Lock()
+		j.job.Rested = true
+		j.mu.Unlock()
 		if err := j.save(context.Background()); err != nil {
 			d.deps.Log.Error("the progress of a job could not be kept; it goes on with what is in the queue", "job", j.job.ID, "err", err)
 		}
@@ -156,11 +158,13 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	}
 	j.mu.Lock()
 	j.base = Counts{Moved: j.job.Moved}
+	doubtful := j.doubtful
+	j.doubtful = nil
 	state := j.job.State
 	j.mu.Unlock()
 	cfg := requeue.Config{
 		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single, MaxRequeues: guardedAt,
-		Waiting:     func(why string) { j.waiting(state, why) },
+		Doubtful: doubtful, Waiting: func(why string) { j.waiting(state, why) },
 		Reconnected: decider.reconnected,
 	}
 	if p.Request.Do != Requeue {
@@ -180,6 +184,9 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 		return j.took(ctx, settled, decider.settled)
 	})
 	j.line.fragile.note(j.line.broker.Name, cfg, result)
+	if result.Uncertain {
+		j.forgetSent()
+	}
 	j.mu.Lock()
 	j.job.Resumed += result.Reconnects
 	j.unfound = decider.unfound()

@@ -14,7 +14,7 @@ func (d *decider) Undecide(letters []dedup.DeadLetter, decisions []requeue.Decis
 		if decisions[i].Target == "" { // done with when it was decided on
 			continue
 		}
-		d.forget(letters[i].Ref)
+		d.settledAs(d.forget(letters[i].Ref)) // else, asked again, it would be taken for a copy of itself
 		d.back(letters[i].Ref)
 	}
 	d.wake()

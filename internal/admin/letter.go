@@ -34,6 +34,8 @@ type Letter struct {
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker     *dedup.Sighting
 	Prediction Prediction
+	// Alone is what would become of it if it alone were requeued, where another of the look with its id stands before it; nil elsewhere.
+	Alone *Prediction
 }
 
 // A ScanRequest asks for a look at the head of a dead-letter queue. Looking has side effects: the page that offers it says so.

@@ -117,7 +117,7 @@ type MovePlan struct {
 	// Most is the most messages that it moves: as many as were asked for, or as an operator may; 0 for no such bound.
 	Most int64
 	// UpTo is the most messages that the job may move: those that were looked at and are selected, and of a filter or a whole queue
-	// all that were not looked at, for any of them may be selected; never more than Most.
+	// all that were not looked at, for any of them may be selected; never more than Most. What is left out of single messages is not in it.
 	UpTo int64
 	// Selective is true when messages are taken one by one, so that others can be left where they are.
 	Selective bool

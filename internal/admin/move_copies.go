@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -23,12 +24,12 @@ func (pl *planning) copyGuards(ctx context.Context) []Guard {
 	ids := make([]string, 0, len(going))
 	for id, letters := range going {
 		ids = append(ids, id)
-		if len(letters) > 1 {
-			twins += len(letters)
+		if n := len(letters); n > 1 && slices.ContainsFunc(letters, func(l *Letter) bool { return l.Prediction.Class != ClassSkipped }) {
+			twins += n
 		}
 	}
 	if twins > 0 {
-		guards = append(guards, warn("%d of these messages share their id with another of them: the work of one may be done once for each copy of it. Select one of each alone", twins))
+		guards = append(guards, warn("%d of these messages share their id with another of them: the work of one may be done once for each copy of it. Leave out what is unknown, or select one of each alone", twins))
 	}
 	return append(append(guards, pl.sentBefore(ctx, ids, going)...), pl.doneSince(ctx, ids, going)...)
 }

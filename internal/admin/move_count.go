@@ -11,12 +11,31 @@ func (pl *planning) list() {
 	p := &pl.plan
 	p.Matching = len(pl.selected)
 	p.ClearsDone = pl.clearsDone()
+	works := map[string]bool{}
 	for i := range pl.selected {
+		pl.amongCopies(&pl.selected[i], works)
 		planned := pl.planned(&pl.selected[i])
+		if planned.Choice != LeaveOut && p.does(planned.Prediction.Class) {
+			works[planned.ID] = true
+		}
 		p.count(planned)
 		if len(p.Letters) < MaxMovePlanned {
 			p.Letters = append(p.Letters, planned)
 		}
+	}
+}
+
+// amongCopies foretells a letter by the selected ones before it alone, as the job does: works has the ids of those that go to be worked on.
+func (pl *planning) amongCopies(l *Letter, works map[string]bool) {
+	st := pl.line.store
+	if pl.plan.Request.Do != Requeue || l.ID == "" || st == nil || st.Scheme.Lock {
+		return
+	}
+	if l.Alone != nil {
+		l.Prediction, l.Alone = *l.Alone, nil
+	}
+	if works[l.ID] {
+		l.Prediction = because(ClassUnknown, anotherBefore)
 	}
 }
 

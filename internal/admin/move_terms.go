@@ -112,6 +112,11 @@ func (pl *planning) confirm() string {
 func (p MovePlan) upTo(ready int64) int64 {
 	n := int64(p.Matching - p.Nowhere - p.Worn)
 	switch {
+	case len(p.Request.Refs) > 0: // what is left out stays, whatever becomes of its marker
+		n = 0
+		for _, goes := range p.Targets {
+			n += int64(goes)
+		}
 	case p.Request.Whole:
 		n = max(0, ready-int64(p.Nowhere+p.Worn))
 	case p.Request.Filter != "":

@@ -79,6 +79,9 @@ type Predicted struct {
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker *dedup.Sighting
 	Prediction
+	// Alone is what would become of it if it alone were requeued, where another of the messages before it has its id and changes their
+	// marker; nil elsewhere.
+	Alone *Prediction
 }
 
 // A Preflight is the prediction for several messages.
@@ -126,12 +129,15 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 		if other := first[x.ID]; other == nil {
 			first[x.ID] = x
 		} else if x.ID != "" && other.writes(scheme) {
-			x.Prediction = because(ClassUnknown, "another of these messages, before it, has the same id: what becomes of this one depends on what becomes of that one")
+			alone := x.Prediction
+			x.Alone, x.Prediction = &alone, because(ClassUnknown, anotherBefore)
 		}
 		r.Classes[x.Class]++
 	}
 	return r, nil
 }
+
+const anotherBefore = "another of these messages, before it, has the same id: what becomes of this one depends on what becomes of that one"
 
 // writes reports whether a message changes the marker of its id when it is sent again, so that a copy of it finds another one.
 func (x *Predicted) writes(s dedup.Scheme) bool {

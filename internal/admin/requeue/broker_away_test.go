@@ -146,11 +146,36 @@ func TestALostBrokerIsTriedLessAndLessOften(t *testing.T) {
 	})
 }
 
+// TestAllThatWasSettledIsReportedBeforeAConnectionIsReplaced: whoever decides forgets then what was under way.
+func TestAllThatWasSettledIsReportedBeforeAConnectionIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(50, fault{at: 60, kind: "restart", lasts: time.Second})
+		takeDown := tr.report
+		tr.report = func(ctx context.Context, settled []requeue.Settled) error {
+			time.Sleep(3 * time.Second) // longer than the broker is away
+			return takeDown(ctx, settled)
+		}
+		var replaced time.Time
+		known := 0
+		tr.cfg.Reconnected = func() { replaced, known = time.Now(), len(tr.settled) }
+		if result := tr.mustStop(t, requeue.StopLimit); result.Reconnects != 1 || known == 0 || result.Uncertain {
+			t.Fatalf("%+v, %d were known", result, known)
+		}
+		for _, s := range tr.settled[known:] {
+			if s.At.Before(replaced) {
+				t.Errorf("message %d was %s before the connection was replaced, and reported after it", s.Seq, s.Outcome)
+			}
+		}
+	})
+}
+
 func TestABrokerThatStaysAwayStopsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(50, fault{at: 60, kind: "restart", lasts: time.Hour})
 		start := time.Now()
-		tr.mustStop(t, requeue.StopConnection)
+		if result := tr.mustStop(t, requeue.StopConnection); !result.Uncertain {
+			t.Errorf("acks may have been lost, and the result does not tell: %+v", result)
+		}
 		if took := time.Since(start); took < 5*time.Minute || took > 6*time.Minute {
 			t.Errorf("gave up after %s", took)
 		}

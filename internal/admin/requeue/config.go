@@ -46,7 +46,11 @@ type Config struct {
 	MeanBytes int64
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
-	// Reconnected is told that a lost connection was replaced: what had not moved is taken and decided on again. It must return at once.
+	// Doubtful are the references of messages that an earlier run moved last, and whose acks may be lost: one like them that comes again is
+	// taken above Limit, and counted as repeated.
+	Doubtful []string
+	// Reconnected is told that a lost connection was replaced: what had not moved is taken and decided on again, and so is what had moved
+	// if its ack was lost. All that was settled before is reported by then. It must return at once.
 	Reconnected func()
 	Timing
 }

@@ -17,26 +17,34 @@ const (
 // while the next fills.
 type reporter struct {
 	filling []Settled
-	reports chan []Settled
+	reports chan part
 	// failed has the error of the first report that failed; none is made after it.
 	failed chan error
 	done   chan struct{}
 }
 
+// A part is what is reported together. taken, if any, is closed once it was taken down, or cannot be.
+type part struct {
+	settled []Settled
+	taken   chan struct{}
+}
+
 // startReporter calls report from a goroutine of its own until it is closed. Reports outlive the end of ctx.
 func startReporter(ctx context.Context, report func(context.Context, []Settled) error) *reporter {
-	r := &reporter{reports: make(chan []Settled, 1), failed: make(chan error, 1), done: make(chan struct{})}
+	r := &reporter{reports: make(chan part, 1), failed: make(chan error, 1), done: make(chan struct{})}
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		defer close(r.done)
 		broken := false
-		for settled := range r.reports {
-			if broken {
-				continue
+		for p := range r.reports {
+			if !broken && len(p.settled) > 0 {
+				if err := reportOnce(ctx, report, p.settled); err != nil {
+					broken = true
+					r.failed <- err
+				}
 			}
-			if err := reportOnce(ctx, report, settled); err != nil {
-				broken = true
-				r.failed <- err
+			if p.taken != nil {
+				close(p.taken)
 			}
 		}
 	}()
@@ -56,9 +64,17 @@ func reportOnce(ctx context.Context, report func(context.Context, []Settled) err
 func (r *reporter) add(s Settled) {
 	r.filling = append(r.filling, s)
 	if len(r.filling) >= reportEvery {
-		r.reports <- r.filling
+		r.reports <- part{settled: r.filling}
 		r.filling = nil
 	}
+}
+
+// catchUp hands on what there is and waits until all is taken down. A report that fails is told by failed.
+func (r *reporter) catchUp() {
+	taken := make(chan struct{})
+	r.reports <- part{r.filling, taken}
+	r.filling = nil
+	<-taken
 }
 
 // flush hands on what there is, unless a report is waiting already.
@@ -67,7 +83,7 @@ func (r *reporter) flush() {
 		return
 	}
 	select {
-	case r.reports <- r.filling:
+	case r.reports <- part{settled: r.filling}:
 		r.filling = nil
 	default:
 	}
@@ -76,7 +92,7 @@ func (r *reporter) flush() {
 // close hands on the rest, waits until all is reported, and returns the error of the report that failed if that is not known yet.
 func (r *reporter) close() error {
 	if len(r.filling) > 0 {
-		r.reports <- r.filling
+		r.reports <- part{settled: r.filling}
 	}
 	close(r.reports)
 	<-r.done

@@ -32,6 +32,7 @@ func Run(ctx context.Context, ends Ends, cfg Config, decide Decider, report func
 		doubtful: map[string]int{},
 		window:   firstWindow,
 	}
+	r.doubt(cfg.Doubtful)
 	r.run(ctx)
 	if err := r.reporter.close(); err != nil && r.err == nil {
 		r.result.Stop, r.result.Text, r.err = StopReport, StopReport.Text(), err
@@ -91,6 +92,7 @@ func (r *runner) run(ctx context.Context) {
 			r.stop(p.end, "", nil)
 		}
 		if r.result.Stop != "" && p.ackLost && len(p.acked) > 0 {
+			r.result.Uncertain = true
 			r.result.Text += fmt.Sprintf("; the connection ended with the run: up to %d of the messages that moved may be in the queue as well", min(len(p.acked), p.Window))
 		}
 	}
@@ -129,6 +131,8 @@ func (r *runner) doubt(refs []string) {
 
 // afterLoss gets ready for the next connection, or stops the run when none lasts.
 func (r *runner) afterLoss(p *pass) {
+	r.reporter.catchUp() // before anybody forgets, when the connection is replaced, what was known of these messages
+	r.result.Uncertain = true
 	r.losses++
 	r.window = 1
 	// A broker that lives has read all acks but those of a window, or would not have handed out more.
@@ -163,6 +167,7 @@ func (r *runner) open(ctx context.Context) (Source, Sink) {
 			}
 			if r.losses > 0 {
 				r.result.Reconnects++
+				r.result.Uncertain = false
 				r.Reconnected()
 			}
 			return source, sink

@@ -91,4 +91,6 @@ type Result struct {
 	Text string
 	// Reconnects is how often it lost a connection and went on. Each may have made a window of copies at most.
 	Reconnects int
+	// Uncertain is true when a connection ended with the run: messages that moved last may be in the queue as well.
+	Uncertain bool
 }
