@@ -25,10 +25,19 @@ func (d *DeadLetters) Job(ctx context.Context, who Caller, id string) (Job, erro
 	return d.read(ctx, id)
 }
 
+// owes reports whether the end of a job could not be written yet.
+func (d *DeadLetters) owes(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.owed[id] != nil
+}
+
 // read returns a job: of one that this process carries out as it stands, else as the journal has it.
 func (d *DeadLetters) read(ctx context.Context, id string) (Job, error) {
 	if known := d.known(id); known != nil {
-		return known.snapshot(), nil
+		if job := known.snapshot(); !job.State.Final() || d.owes(id) {
+			return job, nil
+		} // it has ended for others once that is written: until then its queue is not free
 	}
 	job, ok, err := d.deps.Journal.JobAlone(ctx, id)
 	if err == nil && ok {
