@@ -19,7 +19,7 @@ func TestDeathsByReasonAreShownAsOfTheWholeBroker(t *testing.T) {
 	p := &snap.Pipelines[0]
 	_, doc := pipelinePage(t, snap, p.Pipeline.Name, "", demo.History{})
 	text := strings.Join(strings.Fields(doc.Find("#deaths").Closest("section").Text()), " ")
-	for _, want := range []string{"per hour, of the whole broker", "Rejected12/h", "Expired8/h", "Queue full4/h", "Delivery limit0/h", "Discarded in the last hour0"} {
+	for _, want := range []string{"on the whole broker", "Rejected12/h", "Expired8/h", "Queue full4/h", "Delivery limit0/h", "Discarded in the last hour0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}

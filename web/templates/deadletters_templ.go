@@ -257,7 +257,7 @@ func deadTable(v DeadLettersView) templ.Component {
 			templ_7745c5c3_Var9 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<table class=\"rows dead-list\" role=\"table\"><caption class=\"vh\">Pipelines with dead letters, worst first</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Pipeline</th><th role=\"columnheader\" scope=\"col\">Dead-letter queues</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Dead letters</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Coming in, per hour</th>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<table class=\"rows dead-list\" role=\"table\"><caption class=\"vh\">Pipelines with dead letters, worst first</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Pipeline</th><th role=\"columnheader\" scope=\"col\">Dead-letter queues</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Dead letters</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Coming in</th>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -449,7 +449,7 @@ func deadTable(v DeadLettersView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</td><td role=\"cell\" class=\"num\" data-label=\"Coming in, per hour\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</td><td role=\"cell\" class=\"num\" data-label=\"Coming in\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

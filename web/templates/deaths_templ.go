@@ -31,7 +31,7 @@ func deathSection(d Deaths) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(d.Reasons) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section aria-labelledby=\"deaths-title\"><h3 id=\"deaths-title\">Why messages die <small>per hour, of the whole broker</small></h3><dl id=\"deaths\" class=\"facts\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section aria-labelledby=\"deaths-title\"><h3 id=\"deaths-title\">Why messages die <small>on the whole broker</small></h3><dl id=\"deaths\" class=\"facts\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
