@@ -13,12 +13,11 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 		return unknownWindow(w, c.past.failure)
 	}
 	rep := c.reportedFigures(p, v, w)
-	out := dedup.WindowFigures{
-		Window: w, Messages: rep.Messages, Duplicates: rep.Duplicates, DuplicateRate: rep.Rate,
-		CrossCheck:   dedup.Unknown(dedup.Ratio, "no second source"),
-		InFlightHits: rep.InFlight, Failures: rep.Failures, FailureRate: rep.FailureRate,
-		GaveUp: gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w),
-	}
+	out := unknownWindow(w, "no source of this pipeline tells")
+	out.Messages, out.Duplicates, out.DuplicateRate = rep.Messages, rep.Duplicates, rep.Rate
+	out.CrossCheck = dedup.Unknown(dedup.Ratio, "no second source")
+	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
+	out.GaveUp = gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w)
 	c.latencies(&out, p, v)
 	if v.brokerDown != "" {
 		withoutBroker(&out, v.brokerDown)
@@ -66,6 +65,8 @@ func unknownWindow(w time.Duration, why string) dedup.WindowFigures {
 		AckMean: seconds, AckP50: seconds, AckP95: seconds, AckP99: seconds,
 		WorkMean: seconds, WorkP50: seconds, WorkP95: seconds, WorkP99: seconds,
 		DeadLetterInflow: unknown(dedup.PerHour),
+		ProducerSent:     count, Redelivered: count, Swallowed: count, Looping: count, DoubleEffects: count, Lost: count,
+		MeanRetries: count, AckTimeouts: unknown(dedup.PerHour), ConsumerRestarts: unknown(dedup.PerHour),
 	}
 }
 

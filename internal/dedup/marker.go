@@ -87,6 +87,8 @@ type Scheme struct {
 	GiveUp int
 	// States are the states that markers of the scheme can show, in the order of States().
 	States []State
+	// InsertFirst is true where each delivery tries exactly one insert before its work, so that a hit burns an id.
+	InsertFirst bool
 	// Lock is true for a lock without a marker: it stops two deliveries at once, not one after the other.
 	Lock bool
 	// Blind says why "0 stuck" proves nothing in this scheme; empty when a stuck marker shows.
@@ -101,6 +103,10 @@ type StoreStats struct {
 	Health   StoreHealth
 	// Facts is what the store's own layout says; nil where there is nothing to say or it could not be read.
 	Facts *StoreFacts
+	// Events are what the store's notifications told; nil where nobody asked for them or the kind has none.
+	Events *StoreEvents
+	// Inserts are what the rows of a table tell of their inserts; nil where the kind has none.
+	Inserts *InsertStats
 	// Waits are the lock waits on a table of markers or business rows; nil where they cannot be seen.
 	Waits *LockWaits
 }

@@ -80,6 +80,8 @@ type PipelineStatus struct {
 	Ready     Figure
 	Unacked   Figure
 	Consumers Figure
+	// OldestWaiting is the age of the oldest message in the source queues, where publishers set the timestamp property.
+	OldestWaiting Figure
 	// DeadLetters is the depth over all dead-letter queues.
 	DeadLetters      Figure
 	DeadLetterQueues []DeadLetterQueue
@@ -120,6 +122,23 @@ type WindowFigures struct {
 	DuplicateRate Figure
 	// CrossCheck is the next valid source of the duplicate rate; unknown when there is none.
 	CrossCheck Figure
+	// Estimates are what each source says of the duplicate rate, best first, those that refuse included.
+	Estimates []Estimate
+	// ProducerSent and Redelivered split the duplicates by where they come from: a second message, or the same one again.
+	ProducerSent Figure
+	Redelivered  Figure
+	// Swallowed are deliveries that were acked although their work was not done; Looping are redeliveries of messages that
+	// cannot proceed; DoubleEffects are messages whose work was done twice. None of them is a duplicate.
+	Swallowed     Figure
+	Looping       Figure
+	DoubleEffects Figure
+	// Lost are messages that left without their work: given up, failed and acked, or dropped for want of a dead-letter exchange.
+	Lost Figure
+	// MeanRetries is the mean number of failures of the messages that have failed and are not done.
+	MeanRetries Figure
+	// AckTimeouts and ConsumerRestarts are per hour.
+	AckTimeouts      Figure
+	ConsumerRestarts Figure
 	// Redeliveries is redeliveries / deliveries of the broker: a loop signal, never a duplicate rate.
 	Redeliveries     Figure
 	InFlightHits     Figure

@@ -245,6 +245,22 @@ type windowJSON struct {
 	WorkP95          figureJSON `json:"work_p95"`
 	WorkP99          figureJSON `json:"work_p99"`
 	DeadLetterInflow figureJSON `json:"dead_letter_inflow"`
+	ProducerSent     figureJSON `json:"producer_sent"`
+	Redelivered      figureJSON `json:"redelivered"`
+	Swallowed        figureJSON `json:"swallowed"`
+	Looping          figureJSON `json:"looping"`
+	DoubleEffects    figureJSON `json:"double_effects"`
+	Lost             figureJSON `json:"lost"`
+	MeanRetries      figureJSON `json:"mean_retries"`
+	AckTimeouts      figureJSON `json:"ack_timeouts"`
+	ConsumerRestarts figureJSON `json:"consumer_restarts"`
+	// Estimates are what each source says of the duplicate rate, best first.
+	Estimates []estimateJSON `json:"estimates"`
+}
+
+type estimateJSON struct {
+	Method string     `json:"method"`
+	Rate   figureJSON `json:"rate"`
 }
 
 type deadLetterQueueJSON struct {
@@ -334,11 +350,16 @@ func limitsOf(l dedup.Limits) limitsJSON {
 }
 
 func windowOf(w dedup.WindowFigures, f func(dedup.Figure) figureJSON) windowJSON {
+	estimates := make([]estimateJSON, 0, len(w.Estimates))
+	for _, e := range w.Estimates {
+		estimates = append(estimates, estimateJSON{string(e.Method), f(e.Rate)})
+	}
 	return windowJSON{
 		Window: w.Window.Seconds(), Messages: f(w.Messages), Duplicates: f(w.Duplicates), DuplicateRate: f(w.DuplicateRate),
 		CrossCheck: f(w.CrossCheck), Redeliveries: f(w.Redeliveries), InFlightHits: f(w.InFlightHits), Failures: f(w.Failures),
 		FailureRate: f(w.FailureRate), GaveUp: f(w.GaveUp), AckMean: f(w.AckMean), AckP50: f(w.AckP50), AckP95: f(w.AckP95),
 		AckP99: f(w.AckP99), WorkMean: f(w.WorkMean), WorkP50: f(w.WorkP50), WorkP95: f(w.WorkP95), WorkP99: f(w.WorkP99),
-		DeadLetterInflow: f(w.DeadLetterInflow),
+		DeadLetterInflow: f(w.DeadLetterInflow), Estimates: estimates,
+		ProducerSent: f(w.ProducerSent), Redelivered: f(w.Redelivered), Swallowed: f(w.Swallowed), Looping: f(w.Looping), DoubleEffects: f(w.DoubleEffects), Lost: f(w.Lost), MeanRetries: f(w.MeanRetries), AckTimeouts: f(w.AckTimeouts), ConsumerRestarts: f(w.ConsumerRestarts),
 	}
 }

@@ -136,6 +136,7 @@ func (sp spec) window(w time.Duration, now time.Time) dedup.WindowFigures {
 		InFlightHits: put(dedup.Measured, dedup.Count, math.Round(n*0.0007), n, "reported counters"),
 		CrossCheck:   none(dedup.Ratio, "no other source is valid for this pipeline"),
 	}
+	sp.explain(&f, put, n)
 	f.DeadLetterInflow = put(dedup.Derived, dedup.PerHour, sp.dead/6, 0, "depth and settlements of the dead-letter queues")
 	if sp.quality == dedup.QualityUnknown {
 		f.Duplicates, f.DuplicateRate = none(dedup.Count, why), none(dedup.Ratio, why)
@@ -145,6 +146,18 @@ func (sp spec) window(w time.Duration, now time.Time) dedup.WindowFigures {
 	}
 	sp.latencies(&f, put, n, why)
 	return f
+}
+
+// explain splits the duplicates and counts their neighbours.
+func (sp spec) explain(f *dedup.WindowFigures, put func(dedup.Quality, dedup.Unit, float64, float64, string) dedup.Figure, n float64) {
+	hits := math.Round(sp.low * n)
+	sent := math.Round(hits * 0.6)
+	events := func(v float64) dedup.Figure { return put(dedup.Measured, dedup.Count, v, n, "store events") }
+	f.ProducerSent, f.Redelivered = events(sent), events(hits-sent)
+	f.Swallowed, f.Looping, f.DoubleEffects, f.Lost = events(0), events(math.Round(n*sp.redelivered*0.1)), events(0), events(0)
+	f.MeanRetries = put(dedup.Measured, dedup.Count, 1.2, math.Round(n*0.002), "retry counters")
+	f.AckTimeouts = put(dedup.Measured, dedup.PerHour, 0, 0, "log exchange of the broker")
+	f.ConsumerRestarts = put(dedup.Derived, dedup.PerHour, 0, 0, "consumer list of the broker")
 }
 
 func (sp spec) rates(f *dedup.WindowFigures, put func(dedup.Quality, dedup.Unit, float64, float64, string) dedup.Figure, n float64) {

@@ -1,0 +1,28 @@
+package dedup
+
+// Method names a source of the duplicate rate. Its text is stable: the API, docs/accuracy.md and tests use it.
+type Method string
+
+// The sources of the duplicate rate by rank, best first; the redelivery ratio and touched markers are never a rate.
+const (
+	// MethodReported are the counters that consumers report.
+	MethodReported Method = "reported"
+	// MethodIDGap are the ids that failed inserts burned: AUTO_INCREMENT or a sequence against the rows.
+	MethodIDGap Method = "id_gap"
+	// MethodStoreEvents are keyspace notifications together with command statistics.
+	MethodStoreEvents Method = "store_events"
+	// MethodResidual is the residual interval: acks of the broker less first completions of the store.
+	MethodResidual Method = "residual"
+)
+
+// Methods returns every source of the duplicate rate, best first.
+func Methods() []Method {
+	return []Method{MethodReported, MethodIDGap, MethodStoreEvents, MethodResidual}
+}
+
+// An Estimate is what one source says of a duplicate rate, shown or not. The Why of an unknown figure is the refusal,
+// worded for people.
+type Estimate struct {
+	Method Method
+	Rate   Figure
+}

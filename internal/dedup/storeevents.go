@@ -1,0 +1,64 @@
+package dedup
+
+import "time"
+
+// StoreEvents are what the notifications of a store told about its markers, with the command statistics of the same
+// moment. Counts are cumulative within one Epoch and cannot be compared across two.
+type StoreEvents struct {
+	// At is when the counts were taken, by our clock.
+	At time.Time
+	// Listening is whether the subscription stands and has proved to deliver; Why says why not, and what to do.
+	Listening bool
+	Why       string
+	// Epoch rises with each gap: a lost subscription, notifications switched off, an overflow, a failover. Since is when it
+	// began, by our clock; everything since is counted.
+	Epoch int64
+	Since time.Time
+	// Claims are markers that were born by a consumer that begins its work, Completions the first completions, Failures the
+	// claims that were deleted, Expired the claims that expired, Evicted the markers that the store threw out.
+	Claims      int64
+	Completions int64
+	Failures    int64
+	Expired     int64
+	Evicted     int64
+	// GaveUp are failures at which the retry counter reached the scheme's limit: the delivery was acked without its work.
+	GaveUp int64
+	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice.
+	Again int64
+	// AgainIDs are ids of those, the newest first, at most 50.
+	AgainIDs []string
+	// InFlight are the claims that are open.
+	InFlight int64
+	// Asked counts the calls of Command since the server counts, of everybody: the command that a delivery of the scheme sends
+	// exactly once, SETNX, GET or SET. Nil where the scheme has none, or the server does not tell. Our own calls are left out.
+	Asked   *int64
+	Command string
+	// NoExpiry are claims that were born without an expiry, the oldest first, at most MaxListed.
+	NoExpiry []Marker
+	// Work is the distribution of the times from claim to completion.
+	Work Sketch
+}
+
+// InsertStats are what the rows of a table tell of the inserts that made them. Counts are cumulative within one Epoch.
+type InsertStats struct {
+	// At is the time up to which inserts are counted, by our clock; it lies a settling time back, so that work in progress
+	// has ended.
+	At    time.Time
+	Epoch int64
+	Since time.Time
+	// Why says why inserts cannot be counted, and what to do; empty when they can.
+	Why string
+	// IDs are the ids that inserts were given, Rows those of which a row is there. Each failed insert burned one.
+	IDs  int64
+	Rows int64
+	// Done are the rows whose work was done, Undone those that failed or never ended, as of the settling time.
+	Done   int64
+	Undone int64
+	// WorkSum is the sum over Timed done rows of the time from their beginning to their end.
+	WorkSum time.Duration
+	Timed   int64
+	// Resolution is that of the time columns: 1 s for a plain DATETIME, under which only a mean is unbiased.
+	Resolution time.Duration
+	// Lower is true where failed work deletes its row, so that the ids without a row are an upper bound of the hits.
+	Lower bool
+}
