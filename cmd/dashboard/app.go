@@ -92,6 +92,14 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
+	for name, scrape := range cfg.Scrapes {
+		reporter, err := markers.OpenScrape(name, scrape)
+		if err != nil {
+			return nil, unusable("%w", err)
+		}
+		a.teardown.add(name, func(context.Context) error { return reporter.Close() })
+		deps.Reporters = append(deps.Reporters, reporter)
+	}
 	observer, err := collector.New(cfg.Collector, deps)
 	if err != nil {
 		return nil, unusable("collector: %w", err)

@@ -41,6 +41,10 @@ pipelines:
   - {name: main, management_url: "http://127.0.0.1:15672", username: watcher, password: hunter2}`, "", "brokers: is missing"},
 		{"a span without a unit", minimal, "pipelines:", "collector: {interval: 5}\npipelines:", "collector.interval: must be a span of time"},
 		{"a reported store that does not exist", minimal, "store: orders}", "store: orders, reported: {store: nowhere}}", `pipelines[0].reported.store: no store is called "nowhere"`},
+		{"counters in a store and at an endpoint", minimal, "store: orders}", "store: orders, reported: {store: orders, prometheus: {url: 'http://a/metrics'}}}", `pipelines[0].reported: names a store and Prometheus`},
+		{"an endpoint that is no address", minimal, "store: orders}", "store: orders, reported: {prometheus: {url: [orders-1:9102]}}}", `pipelines[0].reported.prometheus.url[0]: must be http:// or https://`},
+		{"an endpoint that stands twice", minimal, "store: orders}", "store: orders, reported: {prometheus: {url: ['http://a/metrics', 'http://a/metrics']}}}", `pipelines[0].reported.prometheus.url[1]: stands twice`},
+		{"no endpoint", minimal, "store: orders}", "store: orders, reported: {prometheus: {metric: a}}}", `pipelines[0].reported.prometheus.url: is missing`},
 		{"a store that does not exist", minimal, "store: orders}", "store: nowhere}", `pipelines[0].store: no store is called "nowhere"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
