@@ -27,6 +27,7 @@ var idGapProofs = [...]struct{ preset, server string }{
 	{"sql-status-code", "MariaDB"},
 	{"sql-status-name", "MariaDB"},
 	{"sql-status-code", "PostgreSQL"},
+	{"sql-status-name", "PostgreSQL"},
 }
 
 // An idGapSample is what the id gap is computed from: two counts of inserts in one epoch.

@@ -46,13 +46,13 @@ func (d postgresDialect) autoID(ctx context.Context, conn *sql.Conn, l *sqlLayou
 func (d postgresDialect) insertRefusal(sequence, account string, increment, cache, users int64, readable bool) string {
 	switch {
 	case increment != 1:
-		return "sequence " + printable(sequence) + " has INCREMENT " + strconv.FormatInt(increment, 10) + ": ids leave gaps by themselves. ALTER SEQUENCE … INCREMENT 1"
+		return "sequence " + sequence + " has INCREMENT " + strconv.FormatInt(increment, 10) + ": ids leave gaps by themselves. ALTER SEQUENCE … INCREMENT 1"
 	case cache > 1:
-		return "sequence " + printable(sequence) + " has CACHE " + strconv.FormatInt(cache, 10) + ": each session takes ids ahead of its need, and those that it does not use look like failed inserts. ALTER SEQUENCE … CACHE 1"
+		return "sequence " + sequence + " has CACHE " + strconv.FormatInt(cache, 10) + ": each session takes ids ahead of its need, and those that it does not use look like failed inserts. ALTER SEQUENCE … CACHE 1"
 	case users > 1:
-		return "sequence " + printable(sequence) + " gives the ids of several columns: those of others look like failed inserts"
+		return "sequence " + sequence + " gives the ids of several columns: those of others look like failed inserts"
 	case !readable:
-		return "the account may not read the sequence: GRANT SELECT ON SEQUENCE " + printable(sequence) + " TO " + printable(d.quote(account)) + ";"
+		return "the account may not read the sequence: GRANT SELECT ON SEQUENCE " + sequence + " TO " + d.quote(account) + ";"
 	}
 	return ""
 }

@@ -22,6 +22,8 @@ const (
 	countingFor = time.Second
 	// factsFor is how long what is known of an id column is trusted.
 	factsFor = time.Minute
+	// mostInsertFailures is how many readings in a row may fail before the count is refused.
+	mostInsertFailures = 3
 	// mostStatuses bounds the groups that one query returns.
 	mostStatuses = 1000
 )
@@ -58,6 +60,8 @@ type insertReader struct {
 	counter insertCounter
 	facts   autoID
 	factsAt time.Time
+	// failures counts the readings in a row that failed.
+	failures int
 	layout  *sqlLayout
 }
 
@@ -113,12 +117,20 @@ func (s *sqlStore) readInserts(ctx context.Context, runID string, replica bool) 
 	}
 	defer conn.Close()
 	if err := s.countInserts(ctx, conn, layout, runID); err != nil {
-		r.factsAt = time.Time{}
-		if refused := s.dialect.refusal(err); refused.denied || refused.absent || errors.Is(err, errNoNumber) {
-			r.counter.refuse("ids cannot be counted: " + s.insertWords(err))
-		} else if ctx.Err() == nil {
-			s.log.Debug("inserts were not counted this time", "err", s.explain.explain(err))
-		}
+		s.insertsFailed(err)
+		return
+	}
+	r.failures = 0
+}
+
+// insertsFailed takes note of a reading that failed. One that the server is bound to repeat refuses the count at once.
+func (s *sqlStore) insertsFailed(err error) {
+	r := s.inserts
+	r.factsAt = time.Time{}
+	r.failures++
+	refused := s.dialect.refusal(err)
+	if r.failures >= mostInsertFailures || refused.denied || refused.absent || errors.Is(err, errNoNumber) {
+		r.counter.refuse("ids cannot be counted: " + s.insertWords(err))
 	}
 }
 
@@ -228,7 +240,7 @@ func (s *sqlStore) tallyIDs(ctx context.Context, conn *sql.Conn, l *sqlLayout, c
 
 // tallyQuery selects per status: rows, the sum of their times in seconds, and how many have one.
 func (l *sqlLayout) tallyQuery(d insertDialect, column sqlColumn, span insertRange) string {
-	status, took := "''", "NULL"
+	status, took := "''", d.seconds("NULL")
 	if l.status != nil {
 		status = beginning(l.dialect, *l.status, mostStatus)
 	}
