@@ -62,7 +62,7 @@ type insertReader struct {
 	factsAt time.Time
 	// failures counts the readings in a row that failed.
 	failures int
-	layout  *sqlLayout
+	layout   *sqlLayout
 }
 
 // newInsertReader returns nil for business rows, which no delivery inserts.
