@@ -50,10 +50,10 @@ type EffectCheck struct {
 	AtLeast bool
 	// Baseline counts those of Keys that were there at the first run, or may have been.
 	Baseline int64
-	// Fresh counts the keys that were found new in the last 24 hours, those that are gone again included; FreshIDs names some.
-	Fresh    int64
-	FreshIDs []string
-	NullRows int64
+	// Fresh counts the keys that were found new in the last 24 hours, those that are gone again included; FreshKeys names some.
+	Fresh     int64
+	FreshKeys []string
+	NullRows  int64
 	// SingleRows counts rows whose count is below 2: the query lists what is no double effect.
 	SingleRows int64
 }
@@ -68,8 +68,10 @@ type EffectRecord struct {
 	Checks []time.Time
 	CutAt  time.Time
 	Took   time.Duration
-	// Known are the keys that were found, Gone those of them that the newest run did not find, by ID.
+	// Known are the keys that were found, the Listed first of them by the newest run, in its order. Gone are those, by ID, that
+	// a whole answer lacked; the others may be behind a cut.
 	Known      []EffectKey
+	Listed     int
 	Gone       []string
 	NullRows   int64
 	SingleRows int64
