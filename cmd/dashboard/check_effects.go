@@ -8,7 +8,6 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/web/templates"
 )
 
 // checkEffects runs the effect check of a pipeline once and reports what it finds. Its error says that the check cannot run:
@@ -41,7 +40,7 @@ func checkEffects(ctx context.Context, w io.Writer, cfg markers.EffectConfig) er
 	}
 	const shown = 5
 	for _, k := range r.Keys[:min(len(r.Keys), shown)] {
-		fmt.Fprintf(w, "  FINDING double_effect: %s, %d times\n", templates.Plain(k.Key, 80).Short, k.Count)
+		fmt.Fprintf(w, "  FINDING double_effect: %s, %d times\n", shortQuote(k.Key), k.Count)
 	}
 	if more := len(r.Keys) - shown; more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
