@@ -201,6 +201,25 @@ func TestWhereIdleTimesTellNothingThatIsSaid(t *testing.T) {
 	}
 }
 
+func TestAnAccountWithTheDocumentedRightsMayAskForIdleTimes(t *testing.T) {
+	b := newTouchBench(t, "redis-text-status")
+	b.put("hit", 20, "done", time.Hour, time.Minute)
+	rules := strings.Fields("acl setuser watcher on >pw resetkeys resetchannels -@all +ping +select +info +time +dbsize +scan +pexpiretime +getrange +object|idletime +object|refcount %R~msg:* %R~retry:*")
+	args := make([]any, len(rules))
+	for i, r := range rules {
+		args[i] = r
+	}
+	if err := b.rdb.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	old := b.rdb
+	b.rdb = redis.NewClient(&redis.Options{Addr: b.server.Addr(), Username: "watcher", Password: "pw", DisableIdentity: true})
+	t.Cleanup(func() { _, _ = old.Close(), b.rdb.Close() })
+	if got := b.pass(week); got.Touched != 20 || got.Why != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestOtherSchemesTellNothingByIdleTimes(t *testing.T) {
 	b := newTouchBench(t, "redis-flag")
 	b.put("hit", 20, "1", time.Hour, time.Minute)
