@@ -36,6 +36,8 @@ type Config struct {
 	Pipelines []dedup.Pipeline
 	// Scrapes are where consumers publish counters themselves, by the name in Pipeline.ReportedStore.
 	Scrapes map[string]markers.ScrapeConfig
+	// Effects are the checks for double effects, of the pipelines that have one.
+	Effects []markers.EffectConfig
 	Auth    auth.Config
 	Admin   admin.DeadLettersConfig
 }
@@ -134,6 +136,7 @@ func (f *file) build(c *report) *Config {
 	cfg.Stores = f.Stores
 	cfg.Pipelines = f.buildPipelines(c)
 	cfg.Scrapes = f.scrapes()
+	cfg.Effects = f.buildEffectChecks(c)
 	c.addErr("auth", f.Auth.Validate())
 	c.addErr("admin", f.Admin.Validate())
 	return cfg

@@ -45,6 +45,16 @@ pipelines:
 		{"an endpoint that is no address", minimal, "store: orders}", "store: orders, reported: {prometheus: {url: [orders-1:9102]}}}", `pipelines[0].reported.prometheus.url[0]: must be http:// or https://`},
 		{"an endpoint that stands twice", minimal, "store: orders}", "store: orders, reported: {prometheus: {url: ['http://a/metrics', 'http://a/metrics']}}}", `pipelines[0].reported.prometheus.url[1]: stands twice`},
 		{"no endpoint", minimal, "store: orders}", "store: orders, reported: {prometheus: {metric: a}}}", `pipelines[0].reported.prometheus.url: is missing`},
+		{"an effect check that is several statements", sqlStore, "store: payments}", "store: payments, effect_check: {store: payments, query: 'SELECT a FROM b; DROP TABLE b'}}", "pipelines[0].effect_check.query: must be one statement"},
+		{"an effect check that writes", sqlStore, "store: payments}", "store: payments, effect_check: {store: payments, query: DELETE FROM orders}}", "pipelines[0].effect_check.query: must begin with SELECT or WITH"},
+		{"an effect check without a query", sqlStore, "store: payments}", "store: payments, effect_check: {store: payments}}", "pipelines[0].effect_check.query: is missing"},
+		{"an effect check without a connection", sqlStore, "store: payments}", "store: payments, effect_check: {query: SELECT a FROM b}}", "pipelines[0].effect_check.sql: is missing"},
+		{"an effect check of a Redis store", minimal, "store: orders}", "store: orders, effect_check: {store: orders, query: SELECT a FROM b}}", `pipelines[0].effect_check.store: "orders" keeps no table`},
+		{"an effect check of no store", sqlStore, "store: payments}", "store: payments, effect_check: {store: nowhere, query: SELECT a FROM b}}", `pipelines[0].effect_check.store: no store is called "nowhere"`},
+		{"an effect check of two connections", sqlStore, "store: payments}", `store: payments, effect_check: {store: payments, sql: {driver: mysql, dsn: "u:p@tcp(h:1)/s"}, query: SELECT a FROM b}}`, "pipelines[0].effect_check.store: stands beside sql"},
+		{"an effect check that never rests", sqlStore, "store: payments}", "store: payments, effect_check: {store: payments, query: SELECT a FROM b, every: 5s, timeout: 2s}}", "pipelines[0].effect_check.every: 5s is outside 1m to 24h"},
+		{"an effect check with an unset variable", sqlStore, "store: payments}", "store: payments, effect_check: {sql: {driver: mysql, dsn: {env: SURELY_NOT_SET}}, query: SELECT a FROM b}}", "pipelines[0].effect_check.sql.dsn: environment variable SURELY_NOT_SET is not set"},
+		{"an effect check with a key that is misspelt", sqlStore, "store: payments}", "store: payments, effect_check: {store: payments, query: SELECT a FROM b, evry: 5m}}", "pipelines[0].effect_check.evry: unknown key; did you mean every?"},
 		{"a store that does not exist", minimal, "store: orders}", "store: nowhere}", `pipelines[0].store: no store is called "nowhere"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,6 +23,8 @@ type pipeline struct {
 	MaxProcessing    Duration          `yaml:"max_processing"`
 	Labels           map[string]string `yaml:"labels"`
 	Limits           limits            `yaml:"limits"`
+
+	EffectCheck *markers.EffectConfig `yaml:"effect_check"`
 }
 
 // reported says where the counters are that the consumers report.
@@ -197,6 +199,50 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 			c.add(path+".labels", "%q is not a label; use lower case letters, digits and . _ -", label)
 		}
 	}
+}
+
+// buildEffectChecks gives each effect check its connection.
+func (f *file) buildEffectChecks(c *report) []markers.EffectConfig {
+	var built []markers.EffectConfig
+	for i, p := range f.Pipelines {
+		if p.EffectCheck == nil {
+			continue
+		}
+		path := c.entry("pipelines", i, p.Name) + ".effect_check"
+		check := p.EffectCheck.WithDefaults()
+		check.Pipeline = p.Name
+		if check.Store != "" && !f.effectStore(c, path, &check) {
+			continue
+		}
+		c.addErr(path, check.Validate())
+		built = append(built, check)
+	}
+	return built
+}
+
+// effectStore takes over the connection of the store that an effect check names, and reports whether it has one.
+func (f *file) effectStore(c *report, path string, check *markers.EffectConfig) bool {
+	if within("stores", c.unread) {
+		return false
+	}
+	if check.SQL.Driver != "" || !check.SQL.DSN.IsZero() {
+		c.add(path+".store", "stands beside sql; keep one of them: the connection of a store, or one of the check's own")
+		return false
+	}
+	for _, s := range f.Stores {
+		if s.Name != check.Store {
+			continue
+		}
+		if s.SQL.Driver == "" {
+			c.add(path+".store", "%q keeps no table; name a store of kind sql-table, or write sql: {driver, dsn}", check.Store)
+			return false
+		}
+		check.SQL = s.SQL
+		// What is wrong with the connection is said at the store.
+		return !s.SQL.DSN.IsZero() && s.SQL.DSN.Err() == nil
+	}
+	c.add(path+".store", "no store is called %q; name one of the section stores, or write sql: {driver, dsn}", check.Store)
+	return false
 }
 
 // over lays the limits that are set over others.
