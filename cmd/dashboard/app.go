@@ -80,7 +80,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		return nil, err
 	}
 
-	brokers, err := openBrokers(cfg.Brokers)
+	brokers, err := a.openBrokers(cfg.Brokers)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,8 @@ func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth
 	return first, nil
 }
 
-func openBrokers(configured []broker.Config) ([]collector.Broker, error) {
+// openBrokers opens the watching side of every broker. Those with an account for the log listen to it in the background.
+func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, error) {
 	var brokers []collector.Broker
 	for _, b := range configured {
 		client, err := broker.New(b)
@@ -140,6 +141,7 @@ func openBrokers(configured []broker.Config) ([]collector.Broker, error) {
 			return nil, unusable("broker %s: %w", b.Name, err)
 		}
 		brokers = append(brokers, client)
+		a.background("log of "+b.Name, func(ctx context.Context) error { return client.Listen(ctx, a.log) })
 	}
 	return brokers, nil
 }

@@ -94,6 +94,7 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
+		p.followConsumers()
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
 		}

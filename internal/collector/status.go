@@ -34,8 +34,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 // status computes everything that is shown of one pipeline.
 func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
-	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity,
-		OldestWaiting: dedup.Unknown(dedup.Seconds, "no source of this pipeline tells")}
+	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
 	for _, w := range dedup.Windows() {
 		st.Windows = append(st.Windows, c.window(p, v, w))
 	}
