@@ -45,7 +45,7 @@ func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedu
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
 	st.Baseline = c.acknowledged.of(ctx, p, st.DeadLetters, c.log)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
-	st.Events = p.allEvents()
+	st.Events = p.allEvents(c.marks.of(p.Name))
 	for _, s := range p.sources() {
 		h := s.status(now)
 		st.Sources = append(st.Sources, h.Name)
@@ -67,11 +67,11 @@ func (p *pipeline) sources() []*source {
 	return out
 }
 
-func (p *pipeline) allEvents() []dedup.Event {
+func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
 	if p.store == nil {
-		return mergeEvents(&p.events, &p.broker.events)
+		return mergeEvents(&p.events, &p.broker.events, marks)
 	}
-	return mergeEvents(&p.events, &p.broker.events, &p.store.events)
+	return mergeEvents(&p.events, &p.broker.events, &p.store.events, marks)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.
