@@ -10,6 +10,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// betterMeter says how to learn how many counts were lost.
+const betterMeter = "List the Prometheus endpoint of every node in brokers[].prometheus_urls: its counters tell how many were lost."
+
 // metersBack bounds the readings that one end of a span is looked for among.
 const metersBack = 240
 

@@ -187,7 +187,9 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 		if c.past.gain(w, p.broker.closures).Delta > 0 {
 			exact := false
 			f.Why, exact = p.broker.loss.words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
-			f.AtLeast = !exact
+			if f.AtLeast = !exact; !p.broker.loss.asked {
+				f.Better = betterMeter
+			}
 		}
 	}
 	return f
