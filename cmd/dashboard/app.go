@@ -80,7 +80,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		return nil, err
 	}
 
-	brokers, err := openBrokers(cfg.Brokers)
+	brokers, err := a.openBrokers(cfg.Brokers)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
@@ -120,6 +120,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
+		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Sessions:  db.Sessions(), Log: log, Version: version(),
 	})
 	if err != nil {
@@ -144,7 +145,8 @@ func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth
 	return first, nil
 }
 
-func openBrokers(configured []broker.Config) ([]collector.Broker, error) {
+// openBrokers opens the watching side of every broker. Those with an account for the log listen to it in the background.
+func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, error) {
 	var brokers []collector.Broker
 	for _, b := range configured {
 		client, err := broker.New(b)
@@ -152,6 +154,7 @@ func openBrokers(configured []broker.Config) ([]collector.Broker, error) {
 			return nil, unusable("broker %s: %w", b.Name, err)
 		}
 		brokers = append(brokers, client)
+		a.background("log of "+b.Name, func(ctx context.Context) error { return client.Listen(ctx, a.log) })
 	}
 	return brokers, nil
 }

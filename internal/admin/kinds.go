@@ -35,6 +35,7 @@ const (
 	actFirstAdmin  = "create_first_admin"
 	actAcknowledge = "acknowledge_dead_letters"
 	actForget      = "forget_acknowledged_dead_letters"
+	actMark        = "add_mark"
 	actLook        = "scan_dead_letters"
 	actReveal      = "reveal_dead_letter"
 	actExport      = "export_dead_letters"
@@ -57,6 +58,7 @@ func ActionKinds() []ActionKind {
 	return slices.Concat(letterKinds(), jobKinds(), markerKinds(), []ActionKind{
 		{Name: actAcknowledge, Label: "acknowledge dead letters", About: AboutPipelines},
 		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
+		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
 	}, readingKinds())
 }

@@ -37,6 +37,8 @@ type Client struct {
 	http     *http.Client
 	// prometheus are the endpoints of the nodes; empty when none is configured.
 	prometheus []*url.URL
+	// listener follows the log; nil where no account is configured for it.
+	listener *logListener
 	// turn holds one token; whoever has it may use what follows.
 	turn   chan struct{}
 	memory memory
@@ -71,9 +73,13 @@ func New(config Config) (*Client, error) {
 		}
 		prometheus = append(prometheus, u)
 	}
+	listener, err := newLogListener(config, nil)
+	if err != nil {
+		return nil, err
+	}
 	return &Client{
-		prometheus: prometheus,
-		name:       config.Name, root: root, user: config.Username, password: config.Password,
+		prometheus: prometheus, listener: listener,
+		name: config.Name, root: root, user: config.Username, password: config.Password,
 		timeout: config.timeout(), limit: maxBody, turn: make(chan struct{}, 1),
 		http: &http.Client{
 			Transport:     transport,

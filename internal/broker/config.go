@@ -39,9 +39,11 @@ type Config struct {
 	PrometheusURLs []string `yaml:"prometheus_urls"`
 	// Act is the account for moving messages. Without it the controls of this broker are absent. Watching never uses it.
 	Act Act `yaml:"act"`
+	// Log is the account for listening to the broker's log, which tells of ack timeouts. Without it these are not known.
+	Log Act `yaml:"log"`
 }
 
-// Act says how to reach the broker by AMQP with an account that may move dead letters.
+// Act says how to reach the broker by AMQP with an account of its own: to move dead letters, or to listen to the log.
 type Act struct {
 	// AMQPURL has a scheme, a host and perhaps a port, as in amqps://rabbit.example:5671/. The vhost is that of the pipeline.
 	AMQPURL  string        `yaml:"amqp_url"`
@@ -49,17 +51,17 @@ type Act struct {
 	Password secret.Secret `yaml:"password"`
 }
 
-// validate returns what is wrong with an act block that is there.
-func (a Act) validate() error {
+// validate returns what is wrong with a block that is there.
+func (a Act) validate(block string) error {
 	if a == (Act{}) {
 		return nil
 	}
 	u, err := url.Parse(a.AMQPURL)
 	if err != nil || (u.Scheme != "amqp" && u.Scheme != "amqps") || u.Hostname() == "" || u.User != nil {
-		return errors.New("act.amqp_url: must be amqp:// or amqps:// with a host and without a user, e.g. amqp://127.0.0.1:5672/")
+		return errors.New(block + ".amqp_url: must be amqp:// or amqps:// with a host and without a user, e.g. amqp://127.0.0.1:5672/")
 	}
 	if a.Username == "" || a.Password.IsZero() && a.Password.Err() == nil {
-		return errors.New("act.username: an acting account needs username and password")
+		return errors.New(block + ".username: the account needs username and password")
 	}
 	return nil
 }
@@ -87,7 +89,7 @@ func (c Config) Validate() error {
 	if _, err := c.roots(); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
-	problems = append(problems, c.validatePrometheus(), c.Act.validate())
+	problems = append(problems, c.validatePrometheus(), c.Act.validate("act"), c.Log.validate("log"))
 	return errors.Join(problems...)
 }
 

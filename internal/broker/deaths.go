@@ -28,7 +28,8 @@ const (
 	maxDeathLines = 64 << 10
 	// maxMetricLine bounds a line.
 	maxMetricLine = 64 << 10
-	deathsPrefix  = "rabbitmq_global_messages_dead_lettered_"
+	globalPrefix  = "rabbitmq_global_messages_"
+	deathsPrefix  = globalPrefix + "dead_lettered_"
 	deathsSuffix  = "_total"
 )
 
@@ -65,29 +66,35 @@ func (c Config) validatePrometheus() error {
 	return errors.Join(problems...)
 }
 
-// deaths reads how many messages died on each node, all nodes at once. It is nil where no endpoint is configured. A node that
-// does not answer says why, and fails nothing else.
-func (c *Client) deaths(ctx context.Context) []dedup.NodeDeaths {
+// scrape reads what each node counts by itself, all nodes at once: how many messages died, and its message totals. Both are nil
+// where no endpoint is configured. A node that does not answer says why, and fails nothing else.
+func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTotals) {
 	if len(c.prometheus) == 0 {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(c.timeout, deathsTimeout))
 	defer cancel()
-	all := make([]dedup.NodeDeaths, len(c.prometheus))
+	deaths, totals := make([]dedup.NodeDeaths, len(c.prometheus)), make([]dedup.NodeTotals, len(c.prometheus))
 	var reading sync.WaitGroup
 	for i, root := range c.prometheus {
 		reading.Go(func() {
-			all[i] = dedup.NodeDeaths{URL: root.String()}
-			counts, err := c.nodeDeaths(ctx, root)
+			deaths[i], totals[i] = dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
+			lines, err := c.nodeCounters(ctx, root)
 			if err != nil {
-				all[i].Err = deathsWords(ctx, err)
+				deaths[i].Err = deathsWords(ctx, err)
+				totals[i].Err = deaths[i].Err
 				return
 			}
-			all[i].Counts = counts
+			if deaths[i].Counts, err = readDeaths(bytes.NewReader(lines)); err != nil {
+				deaths[i].Err = deathsWords(ctx, err)
+			}
+			if err := readTotals(bytes.NewReader(lines), &totals[i]); err != nil {
+				totals[i].Err = err.Error()
+			}
 		})
 	}
 	reading.Wait()
-	return all
+	return deaths, totals
 }
 
 func deathsWords(ctx context.Context, err error) string {
@@ -102,8 +109,8 @@ func deathsWords(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// nodeDeaths reads one node. The endpoint asks for no account, and none is sent.
-func (c *Client) nodeDeaths(ctx context.Context, root *url.URL) (map[dedup.DeathKey]int64, error) {
+// nodeCounters reads the message counters of one node. The endpoint asks for no account, and none is sent.
+func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, root.JoinPath("metrics").String(), nil)
 	if err != nil {
 		return nil, err
@@ -118,30 +125,44 @@ func (c *Client) nodeDeaths(ctx context.Context, root *url.URL) (map[dedup.Death
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return readDeaths(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit})
+	return pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, globalPrefix)
 }
 
-// readDeaths picks the counters of dead-lettered messages out of a Prometheus exposition, and sums them over queue types. Lines of
-// other metrics are passed over unread. RabbitMQ has these counters since 3.10, each from the start of the node.
-func readDeaths(body io.Reader) (map[dedup.DeathKey]int64, error) {
+// pickLines picks the lines of metrics with a prefix out of a Prometheus exposition. Lines of other metrics are passed over unread.
+func pickLines(body io.Reader, prefix string) ([]byte, error) {
 	var lines bytes.Buffer
 	scan := bufio.NewScanner(body)
 	scan.Buffer(make([]byte, 0, 4<<10), maxMetricLine)
 	for scan.Scan() {
-		if !bytes.HasPrefix(scan.Bytes(), []byte(deathsPrefix)) {
+		if !bytes.HasPrefix(scan.Bytes(), []byte(prefix)) {
 			continue
 		}
 		lines.Write(scan.Bytes())
 		lines.WriteByte('\n')
 		if lines.Len() > maxDeathLines {
-			return nil, errors.New("the answer has too many counters of dead letters")
+			return nil, errors.New("the answer has too many counters of messages")
 		}
 	}
 	if err := scan.Err(); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
+	return lines.Bytes(), nil
+}
+
+// families parses the picked lines of an exposition.
+func families(body io.Reader, prefix string) (map[string]*dto.MetricFamily, error) {
+	lines, err := pickLines(body, prefix)
+	if err != nil {
+		return nil, err
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(&lines)
+	return parser.TextToMetricFamilies(bytes.NewReader(lines))
+}
+
+// readDeaths reads the counters of dead-lettered messages out of a Prometheus exposition, and sums them over queue types.
+// RabbitMQ has these counters since 3.10, each from the start of the node.
+func readDeaths(body io.Reader) (map[dedup.DeathKey]int64, error) {
+	families, err := families(body, deathsPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("the counters of dead letters cannot be read: %w", err)
 	}

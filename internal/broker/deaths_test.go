@@ -104,6 +104,11 @@ func TestEachNodeTellsItsOwnDeathsOrWhyNot(t *testing.T) {
 	if d := sample.Deaths[0]; d.URL != up.URL || d.Err != "" || d.Counts[key("rejected", "at_most_once")] != 12 {
 		t.Errorf("%+v", d)
 	}
+	for i, want := range []string{"no counter rabbitmq_global_messages_acknowledged_total", "404", "no answer within"} {
+		if n := sample.Totals[i]; !strings.Contains(n.Err, want) || n.Acked != 0 || n.URL != sample.Deaths[i].URL {
+			t.Errorf("totals of node %d: %+v, want %q", i, n, want)
+		}
+	}
 	if d := sample.Deaths[1]; d.Counts != nil || !strings.Contains(d.Err, "404") || !strings.Contains(d.Err, "rabbitmq_prometheus") {
 		t.Errorf("%+v", d)
 	}

@@ -48,7 +48,8 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		QueuesTotal:    overview.Objects.is.Queues.value,
 		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
 	}
-	sample.Deaths = c.deaths(ctx)
+	sample.Deaths, sample.Totals = c.scrape(ctx)
+	sample.Log = c.listener.reading()
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list
 	}

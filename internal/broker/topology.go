@@ -37,6 +37,7 @@ type bindingRow struct {
 type consumerRow struct {
 	Queue       object[consumerQueue]   `json:"queue"`
 	Channel     object[consumerChannel] `json:"channel_details"`
+	Tag         word                    `json:"consumer_tag"`
 	Prefetch    number                  `json:"prefetch_count"`
 	AckRequired flag                    `json:"ack_required"`
 }
@@ -111,7 +112,7 @@ const (
 	exchangeColumns = "vhost,name,type,arguments,policy"
 	policyColumns   = "vhost,name,definition"
 	bindingColumns  = "vhost,source,destination,destination_type,routing_key"
-	consumerColumns = "queue,channel_details,prefetch_count,ack_required"
+	consumerColumns = "queue,channel_details,consumer_tag,prefetch_count,ack_required"
 )
 
 // withholdsConsumers reports whether a broker refused to list consumers, which it does with 400 while statistics are
@@ -152,7 +153,7 @@ func (b *bindingRow) binding() dedup.Binding {
 func (r *consumerRow) consumer() dedup.Consumer {
 	consumer := dedup.Consumer{
 		Queue:   dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
-		Channel: string(r.Channel.is.Name), Connection: string(r.Channel.is.Connection), AckRequired: bool(r.AckRequired),
+		Channel: string(r.Channel.is.Name), Connection: string(r.Channel.is.Connection), Tag: string(r.Tag), AckRequired: bool(r.AckRequired),
 	}
 	if r.Prefetch.value != nil {
 		consumer.Prefetch = *r.Prefetch.value

@@ -34,7 +34,7 @@ func TestTopologyComesWithConsumersOrWithoutKnowingThem(t *testing.T) {
 			}
 			continue
 		}
-		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Connection: "127.0.0.1:40000 -> 127.0.0.1:40000", Prefetch: 3, AckRequired: true}}
+		want := []dedup.Consumer{{Queue: dedup.QueueRef{Vhost: "/", Name: "orders"}, Channel: "127.0.0.1:40000 -> 127.0.0.1:40000 (1)", Connection: "127.0.0.1:40000 -> 127.0.0.1:40000", Tag: "scene", Prefetch: 3, AckRequired: true}}
 		if diff := cmp.Diff(want, topology.Consumers); diff != "" {
 			t.Errorf("%s: %s", version, diff)
 		}

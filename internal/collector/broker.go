@@ -72,6 +72,8 @@ type brokerWatch struct {
 	closed    counter
 	closures  *tally
 	deaths    deaths
+	timeouts  ackTimeouts
+	loss      lossMeter
 	// closed channels are told of in bursts.
 	burst  burst
 	alarms map[string]bool
@@ -151,6 +153,8 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.countClosures(&sample.BrokerSample)
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
+		b.noteTimeouts(&sample.BrokerSample)
+		b.loss.absorb(&sample, b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
@@ -280,11 +284,12 @@ func (b *brokerWatch) deathFigures(p *past, now time.Time) *dedup.BrokerDeaths {
 func (b *brokerWatch) store(into batch) {
 	into.tallies(b.closures)
 	b.deaths.store(into)
+	b.timeouts.store(into)
 }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name())}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: newLossMeter()}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: patience, read: b.readSample, turned: turned}

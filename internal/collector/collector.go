@@ -78,8 +78,10 @@ type Deps struct {
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
 	Effects []EffectChecker
 	Records EffectRecords
-	Series  *series.DB
-	Log     *slog.Logger
+	// Marks keeps what people and deployments say happened; nil where nobody can say it.
+	Marks  Marks
+	Series *series.DB
+	Log    *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
 	Changed func(topic string)
 }
@@ -106,6 +108,7 @@ type Collector struct {
 	number       uint64
 	up           map[string]bool
 	acknowledged acknowledged
+	marks        marked
 	// outages are those of each source that was ever down.
 	outages map[string]*outageLog
 	misses  map[string]uint64
@@ -135,7 +138,7 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c.acknowledged.keeper = deps.Baselines
+	c.acknowledged.keeper, c.marks.keeper = deps.Baselines, deps.Marks
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }

@@ -125,6 +125,12 @@ func (p *pipeline) vanishing() bool {
 // keepBroker adds what is stored of the pipeline's queues.
 func (p *pipeline) keepBroker(into batch) {
 	into.tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
+	if p.broker.timeouts.asked && p.broker.timeouts.why == "" {
+		into.tallies(p.timeouts)
+	}
+	if p.restarts.known {
+		into.tallies(p.restarted)
+	}
 	sums := p.depths()
 	into.figure(series.QueueReady, sums.ready, "pipeline", p.Name)
 	into.figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)

@@ -24,6 +24,8 @@ type pipeline struct {
 	partner string
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *tally
+	timeouts, restarted                                          *tally
+	restarts                                                     restarts
 
 	outcomes        map[string]*tally
 	ack, work       histogram
@@ -142,6 +144,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
+		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
 		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*counter),
 		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
 		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
@@ -216,6 +219,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Unborn = unborn == len(p.refs)
 	p.noteConsumers(consumers, consumersKnown, s.At)
 	p.noteDesertion(s)
+	p.countTimeouts(s.At)
 	if dropped {
 		p.gaps++
 		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")

@@ -56,6 +56,8 @@ type residualSample struct {
 	DisturbedWhy string
 	// Prefetch is the most deliveries that one channel may hold unacked; 0 when there is no bound.
 	Prefetch int64
+	// Meter tells how many acks the broker lost from its counts; empty where that is not known.
+	Meter meterReel
 	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
 	Vanishing bool
 }
@@ -79,7 +81,7 @@ func residual(s residualSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
-	acks, why := ackBounds(from, to)
+	acks, why := ackBounds(s.Meter, from, to)
 	if why != "" {
 		f.Why = why
 		return f
@@ -192,23 +194,31 @@ func (s residualSample) untilAbout(t time.Time, to cut) string {
 }
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
-// closed channels its count is only a lower bound; the balance of messages then gives the upper one.
-func ackBounds(from, to cut) (acks [2]float64, why string) {
+// closed channels its count is only a lower bound; the loss meter and the balance of messages then give the upper one.
+func ackBounds(meter meterReel, from, to cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
 	if noneClosed(from, to.After) {
 		return acks, ""
 	}
+	_, lost, metered := meter.lost(from.Before.Began, to.After.Began)
+	most := math.Inf(1)
+	if metered {
+		most = acks[1] + lost
+	}
 	if !from.Balanced || !to.Balanced {
+		if metered {
+			return [2]float64{acks[0], most}, ""
+		}
 		return acks, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
 	}
 	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
-	if low > acks[1] {
+	if low > acks[1] && (!metered || low > most) {
 		return acks, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
 	}
 	if high < acks[0] {
 		return acks, "the balance of messages does not close: more acks than messages that left the queue"
 	}
-	return [2]float64{max(acks[0], low), high}, ""
+	return [2]float64{max(acks[0], low), min(high, most)}, ""
 }
 
 // noneClosed reports whether no channel was closed between a cut and a later reading, so that no counts were lost.
@@ -248,7 +258,7 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		if lost, ok := lostAcks(s.Frames, from, &f, later); ok && !s.Vanishing {
+		if lost, ok := lostAcks(s, from, &f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
 		bounded := s.Prefetch > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
@@ -268,16 +278,21 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 // lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
 // the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
 // the depth.
-func lostAcks(r reel, from cut, f, later *frame) (float64, bool) {
+func lostAcks(s residualSample, from cut, f, later *frame) (float64, bool) {
 	if noneClosed(from, later) {
 		return 0, true
 	}
-	before, ok := r.before(f.DepthFrom)
+	_, lost, metered := s.Meter.lost(from.Before.Began, later.Began)
+	before, ok := s.Frames.before(f.DepthFrom)
 	if !ok || !from.Balanced || !f.Whole || !before.Whole {
-		return 0, false
+		return lost, metered
 	}
 	left := later.Publishes - f.Depth - before.Dead - from.BalanceLow
-	return max(0, left-max(0, before.Acks-from.AcksHigh)), true
+	balanced := max(0, left-max(0, before.Acks-from.AcksHigh))
+	if metered {
+		return min(balanced, lost), true
+	}
+	return balanced, true
 }
 
 // joinReasons puts the reasons of several refusals into one sentence.

@@ -40,6 +40,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.past.append(ctx, c, now, stored)
 	c.past.refresh(ctx, c, now)
 	c.acknowledged.read(ctx, c.log)
+	c.marks.read(ctx, now, c.log)
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
 	for _, src := range c.sources {
@@ -94,6 +95,7 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
+		p.followConsumers()
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
 		}

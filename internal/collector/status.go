@@ -34,8 +34,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 // status computes everything that is shown of one pipeline.
 func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
-	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity,
-		OldestWaiting: dedup.Unknown(dedup.Seconds, "no source of this pipeline tells")}
+	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
 	for _, w := range dedup.Windows() {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
@@ -47,7 +46,7 @@ func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedu
 	st.Baseline = c.acknowledged.of(ctx, p, st.DeadLetters, c.log)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	p.showEffects(&st, now)
-	st.Events = p.allEvents()
+	st.Events = p.allEvents(c.marks.of(p.Name))
 	for _, s := range p.sources() {
 		h := s.status(now)
 		st.Sources = append(st.Sources, h.Name)
@@ -69,8 +68,8 @@ func (p *pipeline) sources() []*source {
 	return out
 }
 
-func (p *pipeline) allEvents() []dedup.Event {
-	logs := []*eventLog{&p.events, &p.broker.events}
+func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
+	logs := []*eventLog{&p.events, &p.broker.events, marks}
 	if p.store != nil {
 		logs = append(logs, &p.store.events)
 	}

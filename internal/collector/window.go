@@ -18,6 +18,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out.CrossCheck = dedup.Unknown(dedup.Ratio, "no second source")
 	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
 	out.GaveUp = gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w)
+	out.MeanRetries = meanRetries(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w)
 	c.latencies(&out, p, v)
 	c.idGapBeside(&out, p, v)
 	if v.brokerDown != "" {
@@ -30,6 +31,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	}
 	out.Redeliveries = c.redeliveryRatio(p, w)
 	out.DeadLetterInflow = c.deadLetterInflow(p, w)
+	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
 	return out
 }
 
@@ -78,6 +80,7 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 	unknown := unknownWindow(out.Window, why)
 	out.Messages, out.Duplicates, out.DuplicateRate = unknown.Messages, unknown.Duplicates, unknown.DuplicateRate
 	out.Redeliveries, out.DeadLetterInflow = unknown.Redeliveries, unknown.DeadLetterInflow
+	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
 }
 
@@ -140,7 +143,7 @@ func (c *Collector) residualFigure(p *pipeline, v view, w time.Duration) dedup.F
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Pass: v.stats.Pass,
 		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
 		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
-		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(),
+		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Meter: p.broker.loss.frames, Vanishing: p.vanishing(),
 	})
 }
 
@@ -183,8 +186,11 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
 		f.Covered, f.At = acks.Covered, acks.At
 		if c.past.gain(w, p.broker.closures).Delta > 0 {
-			f.AtLeast = true
-			f.Why = "at least: channels were closed in the window, and the broker may have lost their last counts"
+			exact := false
+			f.Why, exact = p.broker.loss.words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
+			if f.AtLeast = !exact; !p.broker.loss.asked {
+				f.Better = betterMeter
+			}
 		}
 	}
 	return f

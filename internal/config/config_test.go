@@ -165,7 +165,7 @@ const example = "../../config.example.yaml"
 // exampleEnvironment sets what the example refers to.
 func exampleEnvironment(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"RABBITMQ_PASSWORD", "RABBITMQ_MOVER_PASSWORD"} {
+	for _, name := range []string{"RABBITMQ_PASSWORD", "RABBITMQ_MOVER_PASSWORD", "RABBITMQ_LOG_PASSWORD"} {
 		t.Setenv(name, "x")
 	}
 	t.Setenv("ORDERS_REDIS_ADMIN", "redis://admin:x@127.0.0.1:6379/0")

@@ -179,8 +179,9 @@ type Pass struct {
 	GaveUpMarkers []Marker
 	// UndatedGaveUp are given-up messages whose time cannot be known: their retry counter has no expiry.
 	UndatedGaveUp int64
-	// Retrying counts retry counters below the limit.
+	// Retrying counts retry counters below the limit. RetrySum is the sum of all retry counters, those of given-up messages too.
 	Retrying int64
+	RetrySum int64
 	// Touched tells of done markers that were asked for again; nil where the scheme does not allow to tell.
 	Touched *Touched
 }

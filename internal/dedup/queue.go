@@ -88,6 +88,10 @@ type BrokerSample struct {
 	ChannelsClosed *int64
 	// Deaths are the counters of dead letters of each node; nil where the broker is not asked for them.
 	Deaths []NodeDeaths
+	// Totals are the message counters of each node; nil where the broker is not asked for them.
+	Totals []NodeTotals
+	// Log is what the broker's log told of ack timeouts; nil where nobody listens to it.
+	Log *BrokerLog
 	// Problems are what is wrong though the reading succeeded: hidden queues, statistics disabled, a lagging collector.
 	Problems []Problem
 }
@@ -148,6 +152,7 @@ type Consumer struct {
 	Queue       QueueRef
 	Channel     string
 	Connection  string
+	Tag         string
 	Prefetch    int64
 	AckRequired bool
 }

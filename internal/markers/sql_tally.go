@@ -133,6 +133,9 @@ func (t *sqlTally) attempted(r sqlRow, state dedup.State, since time.Time) {
 		return
 	}
 	n, err := strconv.ParseInt(string(r.attempts), 10, 64)
+	if err == nil {
+		t.pass.RetrySum += min(max(n, 0), maxRetryCount)
+	}
 	switch {
 	case err != nil || n <= 0:
 	case n < limit:

@@ -13,6 +13,8 @@ const (
 	maxUndecodable = 20
 	// maxSampleKey bounds the names that a sample keeps; a longer key is described instead.
 	maxSampleKey = 1024
+	// maxRetryCount bounds what one retry counter adds to a sum: a broken one must not drown the others.
+	maxRetryCount = 1_000_000
 	// maxAttempts bounds the retry counters that a pass remembers, to say how often a processing message failed.
 	maxAttempts = 20_000
 )
@@ -178,6 +180,7 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 	if t.full = t.full || len(t.attempts) >= maxAttempts; !t.full {
 		t.attempts[id] = n
 	}
+	t.pass.RetrySum += min(max(n, 0), maxRetryCount)
 	if n < int64(rule.GiveUp) {
 		t.pass.Retrying++
 		return

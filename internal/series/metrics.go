@@ -21,6 +21,11 @@ const (
 	BrokerChannelsClosed = "dedup_broker_channels_closed_total"
 	// Labels broker, reason, strategy: messages that died in any queue of the broker.
 	BrokerDeadLettered = "dedup_broker_dead_lettered_total"
+	// Labels broker, named: "any" for all ack timeouts of the broker, "no" for those without a queue.
+	BrokerAckTimeouts = "dedup_broker_ack_timeouts_total"
+	// Label pipeline: ack timeouts of its source queues, and consumers of theirs that were replaced.
+	AckTimeouts      = "dedup_ack_timeouts_total"
+	ConsumerRestarts = "dedup_consumer_restarts_total"
 
 	// Label pipeline: gauges over its source queues.
 	QueueReady     = "dedup_queue_ready_messages"

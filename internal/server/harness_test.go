@@ -129,6 +129,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	s.Server, err = New(cfg, Deps{
 		DeadLetters: s.morgue,
 		Baselines:   admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
+		Marks:       admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Snapshots:   s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
 		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
 	})

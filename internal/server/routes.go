@@ -105,6 +105,8 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/markers/plan", adminRole, apiKind, true, s.apiPlan},
 		{"POST", "/api/v1/plans/{id}/execute", adminRole, apiKind, true, s.apiExecute},
 		{"GET", "/api/v1/operations/{id}", operator, apiKind, false, s.apiOperation},
+		{"GET", "/api/v1/marks", viewer, apiKind, false, s.apiMarks},
+		{"POST", "/api/v1/marks", operator, apiKind, true, s.apiAddMark},
 		{"GET", "/api/v1/audit", operator, apiKind, false, s.apiAudit},
 		{"GET", "/api/v1/pipelines/{name}/dead-letters", viewer, apiKind, false, s.apiDeadLetters},
 		{"POST", "/api/v1/pipelines/{name}/dead-letters/scan", operator, apiKind, true, s.apiScan},

@@ -43,6 +43,8 @@ var wanted = map[string]auth.Role{
 	"POST /api/v1/plans/{id}/execute":                     auth.Admin,
 	"GET /api/v1/operations/{id}":                         auth.Operator,
 	"GET /api/v1/audit":                                   auth.Operator,
+	"GET /api/v1/marks":                                   auth.Viewer,
+	"POST /api/v1/marks":                                  auth.Operator,
 	"GET /api/v1/pipelines":                               auth.Viewer,
 	"GET /api/v1/pipelines/{name}":                        auth.Viewer,
 	"GET /metrics":                                        auth.Viewer,

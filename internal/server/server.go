@@ -57,8 +57,10 @@ type Deps struct {
 	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
-	Log       *slog.Logger
-	Version   string
+	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
+	Marks   markService
+	Log     *slog.Logger
+	Version string
 }
 
 // Server is the web server. It is safe for concurrent use.
@@ -84,6 +86,7 @@ type Server struct {
 	judgeMarker markerJudge
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
+	marks     markService
 	handler   http.Handler
 	http      *http.Server
 }
@@ -111,7 +114,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)

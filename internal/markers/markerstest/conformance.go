@@ -74,6 +74,9 @@ func conformCrowd(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme
 	if pass.GaveUp.Total() != int64(mix.GaveUp) || pass.Retrying != int64(mix.Retrying) {
 		t.Errorf("gave up %d, retrying %d; want %d, %d", pass.GaveUp.Total(), pass.Retrying, mix.GaveUp, mix.Retrying)
 	}
+	if want := int64(5*mix.GaveUp + mix.Retrying); pass.RetrySum != want {
+		t.Errorf("the retry counters sum up to %d, not %d", pass.RetrySum, want)
+	}
 	if len(pass.OldestProcessing) != 360 || !pass.OldestProcessing[0].Expires.IsZero() {
 		t.Errorf("%d oldest, first %+v", len(pass.OldestProcessing), pass.OldestProcessing[0])
 	}

@@ -107,7 +107,6 @@ func (r *RabbitMQ) environment() []string {
 		"RABBITMQ_GENERATED_CONFIG_DIR=" + r.path("generated"),
 		"RABBITMQ_SCHEMA_DIR=" + r.path("schema"),
 		"RABBITMQ_LOG_BASE=" + r.path("log"),
-		"RABBITMQ_LOGS=-",
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
 		// Makes the start script replace itself by the Erlang machine, so that our process id is the broker's.
 		"RUNNING_UNDER_SYSTEMD=true",

@@ -74,6 +74,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 	srv, err = server.New(cfg, server.Deps{
 		DeadLetters: st.morgue,
 		Snapshots:   st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
+		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}),
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
 		Sessions:  db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})

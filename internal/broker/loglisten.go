@@ -1,0 +1,203 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// logExchange is where RabbitMQ publishes its log if log.exchange is set: in the default virtual host, by its level. It is
+	// internal, so that no client can publish to it.
+	logExchange = "amq.rabbitmq.log"
+	logVhost    = "/"
+	logLevel    = "warning"
+	// The bounds of the queue that the log waits in: when we do not read, its oldest lines go, and the broker is not filled.
+	maxLogLines = 1000
+	maxLogBytes = 1 << 20
+	// logPrefetch is how many lines are on their way to us at once.
+	logPrefetch = 100
+	// maxLogQueues bounds the queues that are counted by name; those of others count as not named.
+	maxLogQueues = 1000
+	// Between two attempts to listen; each failure doubles it.
+	logRetry    = time.Second
+	logRetryMax = time.Minute
+)
+
+// A logListener follows the log of one broker.
+type logListener struct {
+	mover *Mover
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	state dedup.BrokerLog
+}
+
+// newLogListener returns nil where no account is configured for the log.
+func newLogListener(config Config, log *slog.Logger) (*logListener, error) {
+	if config.Log == (Act{}) {
+		return nil, nil
+	}
+	account := config
+	account.Act = config.Log
+	account.Log = Act{} // the mover watches with a client, which is not to listen too
+	mover, err := OpenMover(account, log)
+	if err != nil {
+		return nil, err
+	}
+	l := &logListener{mover: mover, log: mover.log}
+	l.state = dedup.BrokerLog{Why: "the broker's log has not been listened to yet", Named: make(map[dedup.QueueRef]int64)}
+	return l, nil
+}
+
+// Listen follows the broker's log until ctx ends; it connects anew when it must. Without an account for the log it returns at
+// once. Samples tell what it heard.
+func (c *Client) Listen(ctx context.Context, log *slog.Logger) error {
+	if c.listener == nil {
+		return nil
+	}
+	if log != nil {
+		c.listener.log = log
+	}
+	return c.listener.run(ctx)
+}
+
+// run listens again and again.
+func (l *logListener) run(ctx context.Context) error {
+	wait, said := logRetry, ""
+	for {
+		began := time.Now()
+		err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > logRetryMax {
+			wait = logRetry
+		}
+		if why := l.stop(err); why != said {
+			said = why
+			l.log.Warn("the broker's log is not followed; ack timeouts are unknown until it is", "broker", l.mover.name, "err", why)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		wait = min(2*wait, logRetryMax)
+	}
+}
+
+// listen follows the log over one connection. Its queue is the connection's own, and ends with it.
+func (l *logListener) listen(ctx context.Context) error {
+	link, done, err := l.mover.openBriefly(ctx, logVhost, "log", "listen to the broker's log")
+	if err != nil {
+		return err
+	}
+	defer done()
+	lines, err := subscribeLog(link.channel)
+	if err != nil {
+		return link.fail(orEnd(ctx, err))
+	}
+	l.start()
+	for line := range lines {
+		if queue, ok := ackTimeout(line.Body); ok {
+			l.count(queue)
+		}
+		if err := line.Ack(false); err != nil {
+			return link.fail(orEnd(ctx, err))
+		}
+	}
+	return link.fail(orEnd(ctx, errEnded))
+}
+
+func subscribeLog(channel *amqp.Channel) (<-chan amqp.Delivery, error) {
+	const durable, autoDelete, exclusive, noWait = false, true, true, false
+	bounds := amqp.Table{"x-max-length": maxLogLines, "x-max-length-bytes": maxLogBytes, "x-overflow": "drop-head"}
+	q, err := channel.QueueDeclare("", durable, autoDelete, exclusive, noWait, bounds)
+	if err != nil {
+		return nil, err
+	}
+	if err := channel.QueueBind(q.Name, logLevel, logExchange, noWait, nil); err != nil {
+		return nil, err
+	}
+	if err := channel.Qos(logPrefetch, 0, false); err != nil {
+		return nil, err
+	}
+	const autoAck, noLocal = false, false
+	return channel.Consume(q.Name, "dedup-dashboard-log", autoAck, exclusive, noLocal, noWait, nil)
+}
+
+func (l *logListener) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Listening, l.state.Why, l.state.Better = true, "", ""
+	l.state.Epoch++
+	l.state.Since = time.Now()
+}
+
+// stop notes why the log is not followed any more, and returns it.
+func (l *logListener) stop(err error) string {
+	why, better := logWords(err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Listening, l.state.Why, l.state.Better = false, why, better
+	return why
+}
+
+func (l *logListener) count(queue dedup.QueueRef) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.state.Named[queue]
+	if queue == (dedup.QueueRef{}) || !known && len(l.state.Named) >= maxLogQueues {
+		l.state.Unnamed++
+		return
+	}
+	l.state.Named[queue]++
+}
+
+// reading returns a copy of what was heard; nil where nobody listens.
+func (l *logListener) reading() *dedup.BrokerLog {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	state := l.state
+	state.Named = maps.Clone(state.Named)
+	return &state
+}
+
+// logWords says why the log cannot be followed, and what to do. The words of an account that acts do not fit one that listens.
+func logWords(err error) (why, better string) {
+	var e *Error
+	if !errors.As(err, &e) {
+		return "the broker's log cannot be followed: " + err.Error(), ""
+	}
+	var reply *amqp.Error
+	if errors.As(e.Err, &reply) && reply.Code == amqp.NotFound {
+		return "not observable on this broker: it does not publish its log", LogExchangeMend
+	}
+	if e.Kind == NoPermission {
+		return "the account of the broker's log lacks a permission: " + e.Text, LogAccountMend
+	}
+	return "the broker's log cannot be followed: " + logBlock.Replace(e.Text), logBlock.Replace(e.Mend)
+}
+
+// logBlock names the block of the configuration that the log's account stands in.
+var logBlock = strings.NewReplacer("act.amqp_url", "log.amqp_url", "act.username", "log.username", "act.password", "log.password")
+
+// What makes the log observable.
+const (
+	LogExchangeMend = "Set log.exchange = true and log.exchange.level = warning in rabbitmq.conf, and restart the node."
+	LogAccountMend  = `Give the account in brokers[].log these permissions in the virtual host /: configure ^amq\.gen-, write ^amq\.gen-, read ^(amq\.gen-.*|amq\.rabbitmq\.log)$`
+)

@@ -1,0 +1,197 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+)
+
+const (
+	timeoutSource  = "log of the broker"
+	timeoutFormula = "consumers that held a delivery for longer than consumer_timeout, per hour"
+	// shortestRate is how much of a window must have data before a rate per hour is shown.
+	shortestRate = 30 * time.Second
+)
+
+// Where RabbitMQ publishes its log, and how to make it do so.
+const (
+	logExchangeVhost = "/"
+	logExchangeName  = "amq.rabbitmq.log"
+	betterExchange   = "Set log.exchange = true and log.exchange.level = warning in rabbitmq.conf, restart the node, and give brokers[].log an account (docs/figures.md)."
+	betterLogAccount = "Give brokers[].log an account that may read the broker's log (docs/figures.md)."
+)
+
+// ackTimeouts follow what the log of one broker tells of ack timeouts.
+type ackTimeouts struct {
+	// asked: somebody listens. why says why the log is not followed now, better what to do.
+	asked       bool
+	why, better string
+	first       time.Time
+	epoch       int64
+	// gapAt is when lines were last missed, or may have been.
+	gapAt time.Time
+	named map[dedup.QueueRef]int64
+	count int64
+	// gained are the timeouts of each queue since the reading before.
+	gained       map[dedup.QueueRef]int64
+	all, unnamed *tally
+}
+
+func newAckTimeouts(b *book, broker string) ackTimeouts {
+	return ackTimeouts{
+		all:     b.tally(series.BrokerAckTimeouts, "broker", broker, "named", "any"),
+		unnamed: b.tally(series.BrokerAckTimeouts, "broker", broker, "named", "no"),
+	}
+}
+
+// absorb takes a sample. Counts go on over a gap: what was heard was heard.
+func (a *ackTimeouts) absorb(s *dedup.BrokerSample) (gained int64) {
+	a.asked, a.gained = s.Log != nil, nil
+	if !a.asked {
+		return 0
+	}
+	l := s.Log
+	if a.first.IsZero() {
+		a.first = s.At
+	}
+	a.why, a.better = l.Why, l.Better
+	switch {
+	case !l.Listening && (a.epoch > 0 || s.At.Sub(a.first) > time.Minute):
+		a.gapAt = s.At
+	case l.Epoch > a.epoch && a.epoch > 0:
+		a.gapAt = l.Since
+	}
+	a.epoch = max(a.epoch, l.Epoch)
+	a.gained = make(map[dedup.QueueRef]int64)
+	for ref, n := range l.Named {
+		if more := n - a.named[ref]; more > 0 {
+			a.gained[ref] = more
+			gained += more
+		}
+	}
+	unnamed := max(0, l.Unnamed-a.count)
+	a.named, a.count = l.Named, l.Unnamed
+	gained += unnamed
+	a.unnamed.total += float64(unnamed)
+	a.all.total += float64(gained)
+	if l.Listening {
+		a.unnamed.open, a.all.open = true, true
+	}
+	return gained
+}
+
+// store adds the counters, while the log is followed.
+func (a *ackTimeouts) store(into batch) {
+	if a.asked && a.why == "" {
+		into.tallies(a.all, a.unnamed)
+	}
+}
+
+// countTimeouts adds what the newest reading told of the pipeline's queues.
+func (p *pipeline) countTimeouts(at time.Time) {
+	a := &p.broker.timeouts
+	if !a.asked {
+		return
+	}
+	p.timeouts.open = p.timeouts.open || a.all.open
+	for _, ref := range p.refs {
+		n := a.gained[ref]
+		if n == 0 {
+			continue
+		}
+		p.timeouts.total += float64(n)
+		p.events.add(at, "ack_timeout", fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
+	}
+}
+
+// noteTimeouts tells of timeouts whose queue the log does not name.
+func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
+	was := b.timeouts.unnamed.total
+	b.timeouts.absorb(s)
+	if n := int64(b.timeouts.unnamed.total - was); n > 0 {
+		b.events.add(s.At, "ack_timeout", fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
+	}
+}
+
+// A timeoutSample is what the figure of ack timeouts is computed from.
+type timeoutSample struct {
+	Now    time.Time
+	Window time.Duration
+	// Why says why nothing can be told now, Better what to do; both empty when it can.
+	Why, Better string
+	// Own are the timeouts of the pipeline's queues, All those of the broker, Unnamed those of them without a queue.
+	Own, All, Unnamed gain
+	// Named: this broker names queues. Logged: it writes every timeout.
+	Named, Logged bool
+	// Gap is when lines were last missed.
+	Gap time.Time
+}
+
+// ackTimeoutFigure computes the ack timeouts per hour.
+func ackTimeoutFigure(s timeoutSample) dedup.Figure {
+	f := dedup.Unknown(dedup.PerHour, s.Why)
+	f.Window, f.Source, f.Formula, f.Better = s.Window, timeoutSource, timeoutFormula, s.Better
+	if s.Why != "" {
+		return f
+	}
+	of, everywhere := s.Own, !s.Named
+	if everywhere {
+		of = s.All
+	}
+	if !of.Known || of.Covered < shortestRate {
+		f.Why = "the history holds too little of this window yet"
+		return f
+	}
+	gap := !s.Gap.IsZero() && s.Now.Sub(s.Gap) < s.Window
+	switch {
+	case of.Delta == 0 && gap:
+		f.Why = "the broker's log was not followed without a gap in this window" + untilAbout(s.Gap.Add(s.Window), s.Now)
+		return f
+	case of.Delta == 0 && !s.Logged:
+		f.Why = "not observable on this broker: from RabbitMQ 4.3 on classic queues have no ack timeout, and quorum queues cancel the consumer without a line in the log"
+		return f
+	case of.Delta == 0 && s.Named && s.Unnamed.Delta > 0:
+		f.Why = fmt.Sprintf("the log does not name the queue of %s in this window", counted(whole(s.Unnamed.Delta), "ack timeout"))
+		return f
+	}
+	v := of.Delta / of.Covered.Hours()
+	f.Quality, f.Value, f.Low, f.High, f.N, f.Covered, f.At = dedup.Measured, v, v, v, of.Delta, of.Covered, of.At
+	if everywhere && of.Delta > 0 {
+		f.Quality, f.Why = dedup.Derived, "of the whole broker: RabbitMQ names the queue of an ack timeout from 3.13 on"
+	}
+	switch {
+	case gap:
+		f.AtLeast, f.Why = true, joinReasons("at least: the broker's log was not followed without a gap", f.Why)
+	case !s.Logged:
+		f.AtLeast, f.Why = true, "at least: from RabbitMQ 4.3 on most ack timeouts leave no line in the log"
+	case s.Named && s.Unnamed.Delta > 0:
+		f.AtLeast, f.Why = true, fmt.Sprintf("at least: the log does not name the queue of %s more", counted(whole(s.Unnamed.Delta), "ack timeout"))
+	}
+	return f
+}
+
+func (c *Collector) ackTimeouts(p *pipeline, v view, w time.Duration) dedup.Figure {
+	a := &p.broker.timeouts
+	sample, _ := p.broker.sample.get()
+	s := timeoutSample{
+		Now: v.now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
+		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Why: a.why, Better: a.better,
+	}
+	if !a.asked {
+		s.Why, s.Better = p.broker.noLog()
+	}
+	return ackTimeoutFigure(s)
+}
+
+// noLog says why nobody listens to the broker's log, and what to do about it.
+func (b *brokerWatch) noLog() (why, better string) {
+	if b.index == nil {
+		return "not observable: nobody listens to the broker's log", betterLogAccount
+	}
+	if _, ok := b.index.exchanges[exchangeRef{logExchangeVhost, logExchangeName}]; !ok {
+		return "not observable on this broker: it does not publish its log, or the watching account may not see the virtual host / of it", betterExchange
+	}
+	return "not observable yet: the broker publishes its log, and nobody listens to it", betterLogAccount
+}

@@ -1,0 +1,130 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func known(delta float64) gain {
+	return gain{Delta: delta, Covered: 15 * time.Minute, At: time.Unix(1000, 0), Known: true}
+}
+
+func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	few := timeoutSample{Now: now, Window: 15 * time.Minute, Own: known(0), All: known(0), Unnamed: known(0), Named: true, Logged: true}
+	for _, tt := range []struct {
+		name    string
+		change  func(*timeoutSample)
+		quality dedup.Quality
+		value   float64
+		atLeast bool
+		words   string
+	}{
+		{"none, where every timeout is logged", func(*timeoutSample) {}, dedup.Measured, 0, false, ""},
+		{"three of the pipeline's queues", func(s *timeoutSample) { s.Own, s.All = known(3), known(5) }, dedup.Measured, 12, false, ""},
+		{"of the whole broker up to 3.12", func(s *timeoutSample) { s.Named, s.All, s.Unnamed = false, known(2), known(2) }, dedup.Derived, 8, false, "of the whole broker"},
+		{"none of the whole broker is none of the pipeline", func(s *timeoutSample) { s.Named = false }, dedup.Measured, 0, false, ""},
+		{"some whose queue cannot be told", func(s *timeoutSample) { s.Unnamed, s.All = known(1), known(1) }, dedup.QualityUnknown, 0, false, "does not name the queue of 1 ack timeout"},
+		{"some of ours, and some that cannot be told", func(s *timeoutSample) { s.Own, s.Unnamed = known(1), known(2) }, dedup.Measured, 4, true, "does not name the queue of 2 ack timeouts more"},
+		{"none, with a gap", func(s *timeoutSample) { s.Gap = now.Add(-time.Minute) }, dedup.QualityUnknown, 0, false, "without a gap in this window (until about"},
+		{"some, with a gap", func(s *timeoutSample) { s.Gap, s.Own = now.Add(-time.Minute), known(1) }, dedup.Measured, 4, true, "at least: the broker's log was not followed"},
+		{"a gap before the window", func(s *timeoutSample) { s.Gap = now.Add(-16 * time.Minute) }, dedup.Measured, 0, false, ""},
+		{"none from 4.3 on", func(s *timeoutSample) { s.Logged = false }, dedup.QualityUnknown, 0, false, "not observable on this broker: from RabbitMQ 4.3 on"},
+		{"one from 4.3 on", func(s *timeoutSample) { s.Logged, s.Own = false, known(1) }, dedup.Measured, 4, true, "at least: from RabbitMQ 4.3 on"},
+		{"a log that is not followed", func(s *timeoutSample) { s.Why, s.Better = "no exchange", "make one" }, dedup.QualityUnknown, 0, false, "no exchange"},
+		{"too little time", func(s *timeoutSample) { s.Own.Covered = 20 * time.Second }, dedup.QualityUnknown, 0, false, "too little"},
+	} {
+		s := few
+		tt.change(&s)
+		f := ackTimeoutFigure(s)
+		if f.Quality != tt.quality || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) || f.Unit != dedup.PerHour || f.Better != s.Better {
+			t.Errorf("%s: %+v", tt.name, f)
+		}
+	}
+}
+
+func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
+	orders := dedup.QueueRef{Vhost: "/", Name: "orders"}
+	a := newAckTimeouts(newBook(), "main")
+	at := time.Unix(1_800_000_000, 0)
+	read := func(l *dedup.BrokerLog) int64 {
+		at = at.Add(15 * time.Second)
+		return a.absorb(&dedup.BrokerSample{At: at, Log: l})
+	}
+	heard := func(epoch, named, unnamed int64) *dedup.BrokerLog {
+		return &dedup.BrokerLog{Listening: true, Epoch: epoch, Since: at, Named: map[dedup.QueueRef]int64{orders: named}, Unnamed: unnamed}
+	}
+	if read(nil) != 0 || a.asked || a.all.open {
+		t.Errorf("without a log: %+v", a)
+	}
+	if n := read(&dedup.BrokerLog{Why: "not yet"}); n != 0 || !a.gapAt.IsZero() || a.all.open {
+		t.Errorf("before it listens: %d, %+v", n, a)
+	}
+	if n := read(heard(1, 0, 0)); n != 0 || !a.gapAt.IsZero() || !a.all.open {
+		t.Errorf("the first time: %d, %+v", n, a)
+	}
+	if n := read(heard(1, 2, 1)); n != 3 || a.gained[orders] != 2 || a.unnamed.total != 1 {
+		t.Errorf("three timeouts: %d, %+v", n, a)
+	}
+	if n := read(heard(1, 2, 1)); n != 0 || a.gained[orders] != 0 {
+		t.Errorf("no more: %d", n)
+	}
+	gone := heard(1, 3, 1)
+	gone.Listening, gone.Why = false, "lost"
+	if n := read(gone); n != 1 || !a.gapAt.Equal(at) || a.why != "lost" {
+		t.Errorf("what came before the end: %d, %+v", n, a)
+	}
+	since := at
+	if n := read(heard(3, 3, 1)); n != 0 || a.gapAt.Before(since) || a.why != "" || a.all.total != 4 {
+		t.Errorf("after the gap: %d, %+v", n, a)
+	}
+	stored := batch{}
+	if a.store(stored); len(stored) != 2 {
+		t.Errorf("stored %v", stored)
+	}
+}
+
+func TestAnAckTimeoutReachesThePageOfItsPipeline(t *testing.T) {
+	log := dedup.BrokerLog{Listening: true, Epoch: 1, Named: map[dedup.QueueRef]int64{}}
+	duringFrom(t, func(b *testBench) { b.broker.sample.Info.Version, b.broker.sample.Log = "3.13.7", &log }, func(t *testing.T, b *testBench) {
+		pass(2 * time.Minute)
+		more := log
+		more.Named = map[dedup.QueueRef]int64{{Vhost: "/", Name: "orders"}: 2}
+		b.broker.set(func(f *fakeSource) { f.sample.Log = &more })
+		pass(2 * time.Minute)
+		f := b.pipeline(t, "orders").Windows[0].AckTimeouts
+		if f.Quality != dedup.Measured || f.N != 2 || f.Value < 25 || f.Value > 45 {
+			t.Errorf("%+v", f)
+		}
+		if other := b.pipeline(t, "emails").Windows[0].AckTimeouts; other.Quality != dedup.Measured || other.Value != 0 {
+			t.Errorf("of another pipeline: %+v", other)
+		}
+		if !hasEvent(b.pipeline(t, "orders"), "ack_timeout", "2 consumers of queue orders") || hasEvent(b.pipeline(t, "emails"), "ack_timeout", "") {
+			t.Errorf("%+v", b.pipeline(t, "orders").Events)
+		}
+		b.broker.set(func(f *fakeSource) { f.sample.Log = nil })
+		pass(time.Minute)
+		if f := b.pipeline(t, "orders").Windows[0].AckTimeouts; f.Known() || !strings.Contains(f.Why, "not observable on this broker") || !strings.Contains(f.Better, "log.exchange = true") {
+			t.Errorf("without a log: %+v", f)
+		}
+		b.broker.set(func(f *fakeSource) {
+			f.topology.Exchanges = []dedup.Exchange{{Vhost: "/", Name: "amq.rabbitmq.log", Type: "topic"}}
+		})
+		pass(4 * time.Minute)
+		if f := b.pipeline(t, "orders").Windows[0].AckTimeouts; f.Known() || !strings.Contains(f.Why, "nobody listens") || !strings.Contains(f.Better, "brokers[].log") {
+			t.Errorf("with a log that nobody listens to: %+v", f)
+		}
+	})
+}
+
+func hasEvent(p *dedup.PipelineStatus, kind, text string) bool {
+	for _, e := range p.Events {
+		if e.Kind == kind && strings.Contains(e.Text, text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,191 @@
+package collector_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/series"
+)
+
+// A deathbed is a dashboard's observing half on a real broker whose channels time out after two seconds, and which drops the
+// counts of dead channels every second, before it collects them every five.
+type deathbed struct {
+	rabbit    *servers.RabbitMQ
+	collector *collector.Collector
+	acked     int
+}
+
+func newDeathbed(t *testing.T) *deathbed {
+	t.Helper()
+	ctx := t.Context()
+	dir, log := filepath.Join(t.TempDir(), "rabbitmq"), slog.New(slog.DiscardHandler)
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "advanced.config"), []byte("[{rabbit, [{channel_tick_interval, 500}, {core_metrics_gc_interval, 1000}]}].\n"), 0o600))
+	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: dir, Prometheus: true, Config: []string{"log.exchange = true", "log.exchange.level = warning", "consumer_timeout = 2000"}})
+	must(t, err)
+	t.Cleanup(rabbit.Kill)
+	must(t, rabbit.PutUser(ctx, "logreader", "right", ""))
+	must(t, rabbit.PutPermissions(ctx, "/", "logreader", servers.Permissions{Configure: `^amq\.gen-`, Write: `^amq\.gen-`, Read: `^(amq\.gen-.*|amq\.rabbitmq\.log)$`}))
+	must(t, rabbit.API(ctx, http.MethodPut, "/api/queues/%2F/orders", map[string]any{"durable": true}, nil))
+	history, err := series.Open(series.Config{Dir: filepath.Join(t.TempDir(), "series"), Retention: 24 * time.Hour, MaxBytes: 1 << 28, Interval: 2 * time.Second}, log)
+	must(t, err)
+	t.Cleanup(func() { must(t, history.Close()) })
+	user, password := rabbit.Admin()
+	client, err := broker.New(broker.Config{Name: "main", ManagementURL: rabbit.ManagementURL(), Username: user, Password: secret.New(password),
+		PrometheusURLs: []string{rabbit.PrometheusURL()}, Log: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "logreader", Password: secret.New("right")}})
+	must(t, err)
+	t.Cleanup(client.Close)
+	d := &deathbed{rabbit: rabbit}
+	d.collector, err = collector.New(collector.Config{Interval: 2 * time.Second}, collector.Deps{Brokers: []collector.Broker{client}, Series: history, Log: log,
+		Pipelines: []dedup.Pipeline{{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Limits: dedup.DefaultLimits()}}})
+	must(t, err)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 2)
+	go func() { done <- d.collector.Run(running) }()
+	go func() { done <- client.Listen(running, log) }()
+	t.Cleanup(func() { stop(); <-done; <-done })
+	return d
+}
+
+func (d *deathbed) figures() (*dedup.PipelineStatus, dedup.WindowFigures) {
+	p, ok := d.collector.Snapshot().Pipeline("orders")
+	if !ok || len(p.Windows) < 2 {
+		return &dedup.PipelineStatus{}, dedup.WindowFigures{}
+	}
+	return p, p.Windows[1]
+}
+
+// consume publishes n messages and consumes and acks them on a connection of its own, which lives on.
+func (d *deathbed) consume(t *testing.T, n int) *amqp.Connection {
+	t.Helper()
+	connection, err := amqp.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
+	must(t, err)
+	channel, err := connection.Channel()
+	must(t, err)
+	deliveries, err := channel.Consume("orders", "worker", false, false, false, false, nil)
+	must(t, err)
+	for range n {
+		must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{}))
+	}
+	for range n {
+		select {
+		case delivery := <-deliveries:
+			must(t, delivery.Ack(false))
+			d.acked++
+		case <-time.After(30 * time.Second):
+			t.Fatal("no delivery came")
+		}
+	}
+	return connection
+}
+
+// rest waits until the collector has read the broker for a while.
+func (d *deathbed) rest(t *testing.T, rounds uint64) {
+	t.Helper()
+	now := d.collector.Snapshot().Round
+	eventually(t, 2*time.Minute, "the broker was watched at rest", func() bool { return d.collector.Snapshot().Round > now+rounds })
+}
+
+func TestARealBrokerTellsOfTimeoutsRestartsAndLostCounts(t *testing.T) {
+	t.Parallel()
+	d := newDeathbed(t)
+	eventually(t, 90*time.Second, "ack timeouts and restarts are told, and there are none", func() bool {
+		_, w := d.figures()
+		return w.AckTimeouts.Known() && w.AckTimeouts.N == 0 && w.ConsumerRestarts.Known() && w.ConsumerRestarts.N == 0
+	})
+	d.rest(t, 8) // the window is to begin at rest
+	first := d.consume(t, 40)
+	d.rest(t, 4)
+	must(t, first.Close())
+	const restarts = 3
+	for range restarts {
+		next := d.consume(t, 40)
+		eventually(t, time.Minute, "the consumer is listed", func() bool { p, _ := d.figures(); return p.Consumers.Value == 1 })
+		must(t, next.Close())
+		eventually(t, time.Minute, "the consumer is gone", func() bool { p, _ := d.figures(); return p.Consumers.Known() && p.Consumers.Value == 0 })
+	}
+	last := d.consume(t, 40)
+	defer last.Close()
+	d.rest(t, 12)
+	t.Run("consumers that were replaced are counted, at least", func(t *testing.T) {
+		_, w := d.figures()
+		t.Logf("%v restarts of %d shown: %s", w.ConsumerRestarts.N, restarts+1, w.ConsumerRestarts.Why)
+		if f := w.ConsumerRestarts; f.N < 1 || f.N > restarts+1 || !f.AtLeast || f.Quality != dedup.Derived {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("the counts that were lost are as many as the consumers know", func(t *testing.T) {
+		_, w := d.figures()
+		f := w.Messages
+		lost := d.acked - int(f.Value)
+		t.Logf("acked %d, shown %v: %s", d.acked, f.Value, f.Why)
+		switch {
+		case lost < 0:
+			t.Errorf("%d acks, %+v shown", d.acked, f)
+		case lost == 0 && (f.AtLeast || !strings.Contains(f.Why, "prove that no count of an ack was lost")):
+			t.Errorf("none was lost: %+v", f)
+		case lost > 0 && (!f.AtLeast || !strings.Contains(f.Why, "lost the counts of "+grouped(lost)+" to "+grouped(lost)+" acks")):
+			t.Errorf("%d were lost: %+v", lost, f)
+		}
+	})
+	t.Run("a timeout is heard, of the whole broker on 3.10", func(t *testing.T) { d.timeout(t) })
+	t.Run("the oldest message is dated by its publisher", func(t *testing.T) { d.oldest(t) })
+}
+
+func grouped(n int) string { return strconv.Itoa(n) } // below 1,000
+
+func (d *deathbed) timeout(t *testing.T) {
+	connection, err := amqp.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
+	must(t, err)
+	defer connection.Close()
+	channel, err := connection.Channel()
+	must(t, err)
+	must(t, d.rabbit.API(t.Context(), http.MethodPut, "/api/queues/%2F/slow", map[string]any{"durable": true}, nil))
+	must(t, channel.PublishWithContext(t.Context(), "", "slow", false, false, amqp.Publishing{}))
+	_, err = channel.Consume("slow", "", false, false, false, false, nil)
+	must(t, err)
+	eventually(t, time.Minute, "the timeout is shown", func() bool {
+		_, w := d.figures()
+		return w.AckTimeouts.N == 1 && w.AckTimeouts.Quality == dedup.Derived && strings.Contains(w.AckTimeouts.Why, "of the whole broker")
+	})
+	p, _ := d.figures()
+	told := false
+	for _, e := range p.Events {
+		told = told || e.Kind == "ack_timeout" && strings.Contains(e.Text, "does not name the queue")
+	}
+	if !told {
+		t.Errorf("%+v", p.Events)
+	}
+}
+
+func (d *deathbed) oldest(t *testing.T) {
+	if p, _ := d.figures(); p.OldestWaiting.Known() || p.OldestWaiting.Why != "no message waits" {
+		t.Errorf("with empty queues: %+v", p.OldestWaiting)
+	}
+	connection, err := amqp.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
+	must(t, err)
+	defer connection.Close()
+	channel, err := connection.Channel()
+	must(t, err)
+	must(t, d.rabbit.API(t.Context(), http.MethodDelete, "/api/queues/%2F/orders", nil, nil))
+	must(t, d.rabbit.API(t.Context(), http.MethodPut, "/api/queues/%2F/orders", map[string]any{"durable": true}, nil))
+	must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Timestamp: time.Now().Add(-time.Hour)}))
+	eventually(t, time.Minute, "the age of the message is shown", func() bool {
+		p, _ := d.figures()
+		return p.OldestWaiting.Known() && p.OldestWaiting.Value >= 3599 && p.OldestWaiting.Value < 3700
+	})
+}

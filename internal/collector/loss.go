@@ -1,0 +1,242 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// betterMeter says how to learn how many counts were lost.
+const betterMeter = "List the Prometheus endpoint of every node in brokers[].prometheus_urls: its counters tell how many were lost."
+
+// metersBack bounds the readings that one end of a span is looked for among.
+const metersBack = 240
+
+// A meterFrame is one reading of the loss meter. Counters are ours and cumulative since the dashboard started.
+type meterFrame struct {
+	Began, Ended time.Time
+	// Acked are the acks of all nodes together, from their global counters: exact up to the reading. Counted are those of all
+	// queues: as old as counterLag, and without what the broker lost.
+	Acked, Counted float64
+	// Gaps counts the times at which either may have missed acks otherwise; Gone the queues whose last counts went with them.
+	Gaps, Gone float64
+}
+
+// excess is by how much the nodes have counted more acks than the queues.
+func (f *meterFrame) excess() float64 { return f.Acked - f.Counted }
+
+// A lossMeter tells how many acks a broker lost from the counts of its queues when channels died: its nodes keep global
+// counters that lose none. It needs the counters of every node and the list of all queues.
+type lossMeter struct {
+	nodes  map[string]*counter
+	queues map[dedup.QueueRef]*meteredQueue
+	frames meterReel
+	// asked: the nodes are asked. why says why the newest reading gives no frame.
+	asked                      bool
+	why                        string
+	acked, counted, gaps, gone float64
+	// complete: the list of queues before hid none.
+	complete bool
+}
+
+type meteredQueue struct {
+	node string
+	acks counter
+}
+
+func newLossMeter() lossMeter {
+	return lossMeter{nodes: make(map[string]*counter), queues: make(map[dedup.QueueRef]*meteredQueue)}
+}
+
+// absorb takes a sample; moved says that another node answered than before.
+func (m *lossMeter) absorb(s *brokerReading, moved bool) {
+	m.asked, m.why = len(s.Totals) > 0, ""
+	if !m.asked {
+		return
+	}
+	m.countNodes(s)
+	if m.why == "" && !s.counting() {
+		m.why = "the broker gives no counters of its queues"
+	}
+	if m.why != "" {
+		// What the queues count meanwhile comes with the next reading, as what the nodes count does.
+		return
+	}
+	m.countQueues(s, moved)
+	f := meterFrame{Began: s.At, Ended: s.At.Add(s.Took), Acked: m.acked, Counted: m.counted, Gaps: m.gaps, Gone: m.gone}
+	m.frames = m.frames.add(f)
+}
+
+func (m *lossMeter) countNodes(s *brokerReading) {
+	for _, n := range s.Totals {
+		if n.Err != "" {
+			m.why = fmt.Sprintf("node %s cannot be read: %s", name(n.URL), plain(n.Err, 200))
+			continue
+		}
+		if m.nodes[n.URL] == nil {
+			m.nodes[n.URL] = &counter{}
+			m.gaps++ // it may have counted before
+		}
+		st := m.nodes[n.URL].observe(&n.Acked)
+		m.acked += float64(st.Delta)
+		if st.Dropped {
+			m.gaps++
+		}
+	}
+	if nodes := len(s.State.Nodes); m.why == "" && nodes > len(s.Totals) {
+		m.why = fmt.Sprintf("prometheus_urls lists %d of %d nodes, and each tells of itself alone", len(s.Totals), nodes)
+	}
+}
+
+func (m *lossMeter) countQueues(s *brokerReading, moved bool) {
+	complete := s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
+	if !complete {
+		m.gone++ // what hidden queues ack is not counted
+	}
+	listed := make(map[dedup.QueueRef]bool, len(s.Queues))
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		listed[q.QueueRef] = true
+		of, known := m.queues[q.QueueRef]
+		if !known {
+			of = &meteredQueue{}
+			m.queues[q.QueueRef] = of
+			if len(m.frames) > 0 {
+				if m.complete {
+					of.acks.observe(nil) // it was born since, and its counter at 0
+				} else {
+					m.gaps++
+				}
+			}
+		}
+		if of.node != "" && q.Node != "" && of.node != q.Node && of.acks.state == counterCounting {
+			of.acks.lose()
+		}
+		of.node = q.Node
+		observe := of.acks.observe
+		if moved {
+			observe = of.acks.observeElsewhere
+		}
+		st := observe(q.Counters.Ack)
+		m.counted += float64(st.Delta)
+		if st.Dropped {
+			m.gaps++
+		}
+	}
+	for ref := range m.queues {
+		if !listed[ref] {
+			delete(m.queues, ref)
+			m.gone++
+		}
+	}
+	m.complete = complete
+}
+
+// A meterReel is the frames of a meter in time order.
+type meterReel []meterFrame
+
+// add appends a frame, and thins out what is old as a tape does.
+func (r meterReel) add(f meterFrame) meterReel {
+	if n := len(r); n > 0 && !f.Began.After(r[n-1].Began) {
+		r = r[:0] // the clock was set back
+	}
+	r = append(r, f)
+	if len(r)%64 != 0 {
+		return r
+	}
+	var last time.Time
+	return slices.DeleteFunc(r, func(old meterFrame) bool {
+		age := f.Began.Sub(old.Began)
+		drop := age > tapeTotal || age > tapeFull && old.Began.Sub(last) < tapeStep
+		if !drop {
+			last = old.Began
+		}
+		return drop
+	})
+}
+
+// lost bounds the acks of the whole broker that it lost from the counts of its queues between two times; it is not ok where
+// the meter did not run. The bounds follow from what a reading at p proves of the counts lost by then, L:
+//
+//	L(begin of p) <= acked - counted at p, as queues lag behind their nodes;
+//	L(end of p) >= acked at p - counted at the first reading counterLag later, when the queues have caught up.
+//
+// L never falls, so that each end may be bounded by the best of many readings: one at rest makes it exact.
+func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
+	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(from) }) // frames before i had ended by from
+	j := sort.Search(len(r), func(j int) bool { return !r[j].Began.Before(to) }) // frames from j on began at to or later
+	if i == 0 || j == len(r) {
+		return 0, 0, false
+	}
+	first := max(0, i-metersBack)
+	for first < i && r[first].Gaps != r[j].Gaps { // spans end at a gap
+		first++
+	}
+	last := min(len(r), j+metersBack)
+	for last > j && r[last-1].Gaps != r[j].Gaps {
+		last--
+	}
+	if first == i {
+		return 0, 0, false
+	}
+	started, caughtUp := r.least(first, i)
+	ended := r.most(j, last)
+	if !caughtUp {
+		return 0, 0, false
+	}
+	high = max(0, ended-started)
+	if r[last-1].Gone != r[first].Gone {
+		return 0, high, true
+	}
+	k := sort.Search(len(r), func(k int) bool { return r[k].Ended.After(to) })
+	sure, caughtUp := r.least(first, k)
+	if !caughtUp {
+		return 0, high, true
+	}
+	return min(high, max(0, sure-r.most(i, last))), high, true
+}
+
+// least is the best lower bound on the counts lost by the end of the frames from i up to k.
+func (r meterReel) least(i, k int) (float64, bool) {
+	best := math.Inf(-1)
+	for ; i < k; i++ {
+		later := sort.Search(len(r), func(n int) bool { return !r[n].Began.Before(r[i].Ended.Add(counterLag)) })
+		if later < len(r) && r[later].Gaps == r[i].Gaps {
+			best = max(best, r[i].Acked-r[later].Counted)
+		}
+	}
+	return best, !math.IsInf(best, -1)
+}
+
+// most is the best upper bound on the counts lost by the begin of frame j, out of the frames from j up to k.
+func (r meterReel) most(j, k int) float64 {
+	best := math.Inf(1)
+	for ; j < k; j++ {
+		best = min(best, r[j].excess())
+	}
+	return best
+}
+
+// words says what the meter knows of the acks that were lost up to a reading, for a figure that counts acks at least.
+func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
+	const closed = "channels were closed in the window, and the broker may have lost their last counts"
+	if !m.asked {
+		return "at least: " + closed, false
+	}
+	low, high, ok := m.frames.lost(from, to)
+	switch {
+	case !ok && m.why != "":
+		return "at least: " + closed + "; how many is not known: " + m.why, false
+	case !ok:
+		return "at least: " + closed + "; how many is not known yet", false
+	case high < 0.5:
+		return "channels were closed in the window, and the broker's nodes prove that no count of an ack was lost", true
+	case low >= 0.5:
+		return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of %s to %s, of all its queues", grouped(whole(low)), counted(whole(high), "ack")), false
+	}
+	return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of at most %s, of all its queues", counted(whole(high), "ack")), false
+}

@@ -1,0 +1,279 @@
+package collector
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A lossyBroker acks in two queues. Its nodes count each ack at once, its queues in ticks of 5 s, and what a channel that
+// died had not told by then is lost.
+type lossyBroker struct {
+	at      time.Time
+	node    int64
+	counted [2]int64
+	pending [2]int64
+	lost    int64
+	// waiting are the acks that are not counted yet, lostOf those that never will be, by the second of the ack.
+	waiting [2]map[int64]int64
+	lostOf  map[int64]int64
+}
+
+func (b *lossyBroker) ack(queue int, n int64) {
+	b.node += n
+	b.pending[queue] += n
+	b.waiting[queue][b.at.Unix()] += n
+}
+
+// die loses what has not been counted of a queue.
+func (b *lossyBroker) die(queue int) {
+	b.lost += b.pending[queue]
+	for second, n := range b.waiting[queue] {
+		b.lostOf[second] += n
+	}
+	clear(b.waiting[queue])
+	b.pending[queue] = 0
+}
+
+func (b *lossyBroker) pass(d time.Duration) {
+	for until := b.at.Add(d); b.at.Before(until); {
+		b.at = b.at.Add(time.Second)
+		if b.at.Unix()%5 == 0 {
+			for i, n := range b.pending {
+				b.counted[i], b.pending[i] = b.counted[i]+n, 0
+				clear(b.waiting[i])
+			}
+		}
+	}
+}
+
+// sample is the broker as it is read now; change may spoil the reading.
+func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *brokerReading {
+	s := dedup.BrokerSample{
+		At: b.at, Took: 100 * time.Millisecond, Info: dedup.BrokerInfo{RatesMode: "basic"}, QueuesTotal: ptr(2), ChannelsClosed: ptr(0),
+		State: dedup.BrokerState{Nodes: []dedup.Node{{Name: "n1", Running: true}}}, Totals: []dedup.NodeTotals{{URL: "http://n1", Acked: b.node}},
+		Queues: []dedup.Queue{
+			queue("orders", func(q *dedup.Queue) { q.Counters.Ack = ptr(b.counted[0]) }), queue("emails", func(q *dedup.Queue) { q.Counters.Ack = ptr(b.counted[1]) }),
+		},
+	}
+	if change != nil {
+		change(&s)
+	}
+	return &brokerReading{BrokerSample: s}
+}
+
+func newLossyBroker() *lossyBroker {
+	return &lossyBroker{at: time.Unix(1_800_000_000, 0), node: 1000, counted: [2]int64{300, 200}, waiting: [2]map[int64]int64{{}, {}}, lostOf: map[int64]int64{}}
+}
+
+func TestTheMeterIsExactBetweenTwoRests(t *testing.T) {
+	for _, deaths := range []int{0, 3} {
+		b, m := newLossyBroker(), newLossMeter()
+		read := func(n int) {
+			for range n {
+				m.absorb(b.sample(nil), false)
+				b.pass(5 * time.Second)
+			}
+		}
+		read(4)
+		from := b.at
+		read(2)
+		for i := range 20 {
+			b.ack(i%2, 100)
+			b.pass(2 * time.Second)
+			b.ack(0, 7)
+			if i < deaths {
+				b.die(0)
+			}
+			m.absorb(b.sample(nil), false)
+			b.pass(3 * time.Second)
+		}
+		b.pass(5 * time.Second)
+		to := b.at
+		read(4)
+		low, high, ok := m.frames.lost(from, to)
+		if !ok || low != float64(b.lost) || high != float64(b.lost) || (deaths == 0) != (b.lost == 0) {
+			t.Errorf("%d deaths lost %d: %v..%v, %v", deaths, b.lost, low, high, ok)
+		}
+		words, exact := m.words(from, to)
+		if exact != (deaths == 0) || deaths > 0 && !strings.Contains(words, "lost the counts of") || !strings.Contains(words, "channels were closed") {
+			t.Errorf("%d deaths: %q, %v", deaths, words, exact)
+		}
+	}
+}
+
+func TestTheMeterHoldsTheTruthInAnyTraffic(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		interval := time.Duration(rapid.SampledFrom([]int{2, 5, 15}).Draw(t, "interval")) * time.Second
+		b, m := newLossyBroker(), newLossMeter()
+		due := b.at
+		for range rapid.IntRange(60, 300).Draw(t, "seconds") {
+			if random.IntN(3) > 0 {
+				b.ack(random.IntN(2), int64(random.IntN(200)))
+			}
+			if random.IntN(10) == 0 {
+				b.die(random.IntN(2))
+			}
+			if !b.at.Before(due) {
+				m.absorb(b.sample(nil), false)
+				due = b.at.Add(interval)
+			}
+			b.pass(time.Second)
+		}
+		first := time.Unix(1_800_000_000, 0)
+		total := b.at.Sub(first)
+		from := first.Add(time.Duration(random.Int64N(int64(total / 2)))).Truncate(time.Second)
+		to := from.Add(time.Duration(random.Int64N(int64(total / 2)))).Truncate(time.Second)
+		low, high, ok := m.frames.lost(from, to)
+		truth := 0.0 // of the acks in between, whenever their channel died
+		for second, n := range b.lostOf {
+			if second > from.Unix() && second <= to.Unix() {
+				truth += float64(n)
+			}
+		}
+		if ok && (truth < low-1e-9 || truth > high+1e-9 || low > high) {
+			t.Fatalf("lost %v between %s and %s: %v..%v", truth, from, to, low, high)
+		}
+	})
+}
+
+func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
+	renamed := func(s *dedup.BrokerSample) {
+		s.Totals[0] = dedup.NodeTotals{URL: "http://n1", Err: "it has no counter rabbitmq_global_messages_acknowledged_total"}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(i int, s *dedup.BrokerSample)
+		ok     bool
+		words  string
+	}{
+		{"a metric that was renamed", func(i int, s *dedup.BrokerSample) { renamed(s) }, false, "has no counter rabbitmq_global"},
+		{"renamed in mid-run: nothing is said of the time since", func(i int, s *dedup.BrokerSample) {
+			if i > 4 {
+				renamed(s)
+			}
+		}, false, "has no counter rabbitmq_global"},
+		{"a node that is not listed", func(_ int, s *dedup.BrokerSample) {
+			s.State.Nodes = append(s.State.Nodes, dedup.Node{Name: "n2", Running: true})
+		}, false, "lists 1 of 2 nodes"},
+		{"statistics that are disabled", func(_ int, s *dedup.BrokerSample) { s.Info.StatsDisabled = true }, false, "gives no counters"},
+		{"rates_mode none", func(_ int, s *dedup.BrokerSample) { s.Info.RatesMode = "none" }, false, "gives no counters"},
+		{"nobody asks", func(_ int, s *dedup.BrokerSample) { s.Totals = nil }, false, "may have lost"},
+		{"a node that restarts resets its counters in part", func(i int, s *dedup.BrokerSample) {
+			if i > 6 {
+				s.Totals[0].Acked -= 900
+				*s.Queues[0].Counters.Ack -= 300
+			}
+		}, false, "is not known yet"},
+		{"a node that does not answer for a while", func(i int, s *dedup.BrokerSample) {
+			if i == 5 || i == 6 {
+				s.Totals[0].Err = "no answer within 2s"
+			}
+		}, true, "no count of an ack was lost"},
+	} {
+		b, m := newLossyBroker(), newLossMeter()
+		from := b.at.Add(10 * time.Second)
+		for i := range 14 {
+			m.absorb(b.sample(func(s *dedup.BrokerSample) { tt.change(i, s) }), false)
+			if i > 3 && i < 10 {
+				b.ack(0, 50)
+			}
+			b.pass(5 * time.Second)
+		}
+		to := b.at.Add(-5 * time.Second)
+		_, _, ok := m.frames.lost(from, to)
+		words, exact := m.words(from, to)
+		if ok != tt.ok || exact != tt.ok || !strings.Contains(words, tt.words) {
+			t.Errorf("%s: %v, %q", tt.name, ok, words)
+		}
+	}
+}
+
+func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
+	b, m := newLossyBroker(), newLossMeter()
+	from := b.at.Add(25 * time.Second)
+	for i := range 16 {
+		if i == 6 {
+			b.ack(1, 500)
+		}
+		m.absorb(b.sample(func(s *dedup.BrokerSample) {
+			if i >= 6 {
+				s.Queues, s.QueuesTotal = s.Queues[:1], ptr(1) // deleted with its last counts
+			}
+		}), false)
+		b.pass(5 * time.Second)
+	}
+	low, high, ok := m.frames.lost(from, b.at.Add(-10*time.Second))
+	if !ok || low != 0 || high != 500 {
+		t.Errorf("%v..%v, %v", low, high, ok)
+	}
+}
+
+func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
+	b, m := newLossyBroker(), newLossMeter()
+	var frames []frame
+	closures := 0.0
+	for i := range 20 {
+		s := b.sample(nil)
+		m.absorb(s, false)
+		frames = append(frames, frame{Began: s.At, Ended: s.At.Add(s.Took), Acks: float64(b.counted[0]), Closures: closures})
+		if i > 6 && i < 12 {
+			b.ack(0, 40)
+			closures++
+		}
+		b.pass(5 * time.Second)
+	}
+	end := func(i, j int) cut {
+		return cut{At: frames[i].Ended, AcksLow: frames[i].Acks, AcksHigh: frames[j].Acks, Before: &frames[i], After: &frames[j]}
+	}
+	from, to := end(3, 5), end(14, 16)
+	if _, why := ackBounds(nil, from, to); !strings.Contains(why, "balance of messages cannot be struck") {
+		t.Errorf("without a meter: %q", why)
+	}
+	acks, why := ackBounds(m.frames, from, to)
+	if why != "" || acks != [2]float64{200, 200} {
+		t.Errorf("%v, %q; want exactly the 200 that were acked", acks, why)
+	}
+	lost, ok := lostAcks(residualSample{Frames: frames, Meter: m.frames}, from, &frames[15], &frames[17])
+	if !ok || lost != 0 || math.IsNaN(lost) {
+		t.Errorf("%v, %v", lost, ok)
+	}
+}
+
+func TestMessagesAreExactWhereTheMeterProvesIt(t *testing.T) {
+	acked := func(b *testBench, n, node, closed int64) {
+		b.broker.set(func(f *fakeSource) {
+			queues := append([]dedup.Queue(nil), f.sample.Queues...)
+			queues[0].Counters.Ack = ptr(n)
+			f.sample.Queues, f.sample.Totals, f.sample.ChannelsClosed = queues, []dedup.NodeTotals{{URL: "http://n1", Acked: node}}, ptr(closed)
+		})
+	}
+	for _, tt := range []struct {
+		name    string
+		lost    int64
+		atLeast bool
+		words   string
+	}{
+		{"none was lost", 0, false, "prove that no count of an ack was lost"},
+		{"some were lost", 30, true, "lost the counts of 30 to 30 acks"},
+	} {
+		duringFrom(t, func(b *testBench) { acked(b, 0, 5000, 0) }, func(t *testing.T, b *testBench) {
+			b.other.set(func(f *fakeSource) { f.stats.Pass = nil })
+			pass(2 * time.Minute)
+			acked(b, 470, 5470+tt.lost, 3)
+			pass(2 * time.Minute)
+			f := b.pipeline(t, "emails").Windows[0].Messages
+			orders := b.pipeline(t, "orders").Windows[0].Messages
+			if orders.Value != 470 || orders.AtLeast != tt.atLeast || !strings.Contains(orders.Why, tt.words) {
+				t.Errorf("%s: %+v; emails %+v", tt.name, orders, f)
+			}
+		})
+	}
+}

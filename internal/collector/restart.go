@@ -1,0 +1,158 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	restartSource  = "consumers listed by the broker"
+	restartFormula = "consumers that ended and whose place another one took, per hour"
+	// replacedWithin is how soon another consumer must come for the one that ended to count as restarted, and not as taken away.
+	replacedWithin = 10 * time.Minute
+	// maxGone bounds the ended consumers of a queue that may still be replaced.
+	maxGone = 1000
+)
+
+// A consumerID tells one consumer from its successor: a channel's name holds the ports of its connection.
+type consumerID struct{ channel, tag string }
+
+// restarts follow the consumers of a pipeline's queues from one topology to the next.
+type restarts struct {
+	// version is that of the topology that was read last.
+	version uint64
+	// known: the newest topology told the consumers of every queue.
+	known bool
+	seen  map[dedup.QueueRef]map[consumerID]bool
+	// gone is when consumers ended that nobody has replaced yet, oldest first.
+	gone  map[dedup.QueueRef][]time.Time
+	burst burst
+}
+
+// take compares the consumers with those of the topology before, and returns how many were replaced. Consumers that are not
+// told, or not by name (rabbitmq-server issue 2684), say nothing: the last ones that were told stand.
+func (r *restarts) take(refs []dedup.QueueRef, t *dedup.Topology) (replaced int64) {
+	if r.known = t.Consumers != nil; !r.known {
+		return 0
+	}
+	if r.seen == nil {
+		r.seen, r.gone = make(map[dedup.QueueRef]map[consumerID]bool), make(map[dedup.QueueRef][]time.Time)
+	}
+	now := make(map[dedup.QueueRef]map[consumerID]bool)
+	nameless := make(map[dedup.QueueRef]bool)
+	for _, c := range t.Consumers {
+		if now[c.Queue] == nil {
+			now[c.Queue] = make(map[consumerID]bool)
+		}
+		now[c.Queue][consumerID{c.Channel, c.Tag}] = true
+		nameless[c.Queue] = nameless[c.Queue] || c.Channel == ""
+	}
+	for _, ref := range refs {
+		if nameless[ref] {
+			continue
+		}
+		was, told := r.seen[ref]
+		r.seen[ref] = now[ref]
+		if told {
+			replaced += r.compare(ref, was, now[ref], t.At)
+		}
+	}
+	return replaced
+}
+
+// compare counts the consumers of a queue that took the place of one that ended not long ago.
+func (r *restarts) compare(ref dedup.QueueRef, was, is map[consumerID]bool, at time.Time) (replaced int64) {
+	gone := r.gone[ref]
+	for len(gone) > 0 && (at.Sub(gone[0]) > replacedWithin || gone[0].After(at)) {
+		gone = gone[1:]
+	}
+	for id := range was {
+		if !is[id] && len(gone) < maxGone {
+			gone = append(gone, at)
+		}
+	}
+	for id := range is {
+		if !was[id] && len(gone) > 0 {
+			gone = gone[1:]
+			replaced++
+		}
+	}
+	r.gone[ref] = gone
+	return replaced
+}
+
+// followConsumers takes the newest topology, if there is one.
+func (p *pipeline) followConsumers() {
+	t, version := p.broker.topology.get()
+	if version == p.restarts.version || t.topology.At.IsZero() {
+		return
+	}
+	p.restarts.version = version
+	if t.err != "" { // the topology is an old one
+		p.restarts.known = false
+		return
+	}
+	n := p.restarts.take(p.refs, &t.topology)
+	p.restarted.open = p.restarted.open || p.restarts.known
+	p.restarted.total += float64(n)
+	p.noteRestarts(n, t.topology.At)
+}
+
+// noteRestarts tells of restarts: of the first at once, and of those of the next minutes together when these are over.
+func (p *pipeline) noteRestarts(n int64, at time.Time) {
+	const kind = "consumer_restart"
+	r := &p.restarts
+	if more, from, last := r.burst.close(at); more > 0 {
+		p.events.add(last, kind, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
+	}
+	if n > 0 && r.burst.add(n, at) {
+		p.events.add(at, kind, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
+	}
+}
+
+// A restartSample is what the figure of consumer restarts is computed from.
+type restartSample struct {
+	Window time.Duration
+	// Why says why they cannot be told; empty when they can.
+	Why       string
+	Restarted gain
+	// Closed are the channels that were closed in the whole broker; Blind is true where it does not count them.
+	Closed gain
+	Blind  bool
+}
+
+// restartFigure computes the consumer restarts per hour.
+func restartFigure(s restartSample) dedup.Figure {
+	f := dedup.Unknown(dedup.PerHour, s.Why)
+	f.Window, f.Source, f.Formula = s.Window, restartSource, restartFormula
+	switch {
+	case s.Why != "":
+	case !s.Restarted.Known || s.Restarted.Covered < shortestRate:
+		f.Why = "the history holds too little of this window yet"
+	default:
+		v := s.Restarted.Delta / s.Restarted.Covered.Hours()
+		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, v, v, v, s.Restarted.Delta
+		f.Covered, f.At = s.Restarted.Covered, s.Restarted.At
+		// While no channel is closed no consumer can come back as another one.
+		if s.Blind || !s.Closed.Known || s.Closed.Delta > 0 {
+			f.AtLeast, f.Why = true, "at least: consumers are listed every few minutes and when channels were closed; of one that restarts several times in between, one restart is seen"
+		}
+	}
+	return f
+}
+
+func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
+	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.state != counterCounting}
+	t, _ := p.broker.topology.get()
+	switch {
+	case t.err != "":
+		s.Why = "consumers cannot be listed: " + t.err
+	case t.topology.At.IsZero():
+		s.Why = "consumers have not been listed yet"
+	case !p.restarts.known:
+		s.Why = "the broker does not list consumers: its statistics are disabled, or the watching account may not see them"
+	}
+	return restartFigure(s)
+}

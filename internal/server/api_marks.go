@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+// markService keeps what people and deployments say happened; *admin.Marks is one. Its errors are *dedup.Error.
+type markService interface {
+	Add(ctx context.Context, who admin.Caller, mark dedup.Mark) (dedup.Mark, error)
+	List(ctx context.Context) ([]dedup.Mark, error)
+}
+
+// marking returns what keeps marks.
+func (s *Server) marking() (markService, error) {
+	if s.marks == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of marks"}
+	}
+	return s.marks, nil
+}
+
+// markJSON is a mark. Pipeline is null for one of all pipelines.
+type markJSON struct {
+	At       *time.Time `json:"at"`
+	Pipeline *string    `json:"pipeline"`
+	Text     string     `json:"text"`
+	By       string     `json:"by"`
+	Made     *time.Time `json:"made_at"`
+}
+
+func markOf(m dedup.Mark) markJSON {
+	j := markJSON{At: timeOf(m.At), Text: m.Text, By: m.By, Made: timeOf(m.Made)}
+	if m.Pipeline != "" {
+		j.Pipeline = &m.Pipeline
+	}
+	return j
+}
+
+// addMarkJSON asks to keep a mark. Without a time it is of now, without a pipeline of all.
+type addMarkJSON struct {
+	Text     string     `json:"text"`
+	Pipeline string     `json:"pipeline"`
+	At       *time.Time `json:"at"`
+}
+
+func (s *Server) apiAddMark(r *request) (response, error) {
+	service, err := s.marking()
+	if err != nil {
+		return nil, err
+	}
+	var body addMarkJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	asked := dedup.Mark{Text: body.Text, Pipeline: body.Pipeline}
+	if body.At != nil {
+		asked.At = *body.At
+	}
+	mark, err := service.Add(r.Context(), r.asker(), asked)
+	if err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusCreated, markOf(mark)}, nil
+}
+
+// apiMarks lists the newest marks, oldest first: of one pipeline, those of all pipelines among them, where the query names it.
+func (s *Server) apiMarks(r *request) (response, error) {
+	service, err := s.marking()
+	if err != nil {
+		return nil, err
+	}
+	all, err := service.List(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	pipeline := r.URL.Query().Get("pipeline")
+	body := struct {
+		Marks []markJSON `json:"marks"`
+	}{[]markJSON{}}
+	for _, m := range all {
+		if pipeline == "" || m.Pipeline == "" || m.Pipeline == pipeline {
+			body.Marks = append(body.Marks, markOf(m))
+		}
+	}
+	return jsonBody{v: body}, nil
+}
