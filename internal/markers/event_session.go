@@ -452,7 +452,7 @@ func (s *eventSession) deaf(now commandStats, at time.Time) string {
 			s.anew("notifications were switched on", at)
 		}
 		if s.off = off; off {
-			return fmt.Sprintf("notifications are off on the server (notify-keyspace-events is %q): CONFIG SET notify-keyspace-events K$gxe, and write it into redis.conf", printable(s.flags))
+			return offWords(s.flags)
 		}
 		return ""
 	}
@@ -473,6 +473,11 @@ func (s *eventSession) deaf(now commandStats, at time.Time) string {
 		return "whether notifications are on cannot be told until one arrives: grant +config|get to let the dashboard see it"
 	}
 	return ""
+}
+
+// offWords says that a setting does not suffice, and what to do.
+func offWords(flags string) string {
+	return "notifications are off on the server (notify-keyspace-events is \"" + printable(flags) + "\"): CONFIG SET notify-keyspace-events K$gxe, and write it into redis.conf"
 }
 
 // endless returns the claims without an expiry, the oldest first.
