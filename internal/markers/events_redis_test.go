@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -129,7 +130,7 @@ func (c *crowd) work(ctx context.Context, id string) error {
 // run handles every delivery, several messages at once and those of one message in turn.
 func (c *crowd) run(t *testing.T, fates map[string][]error) {
 	t.Helper()
-	c.script = fates
+	c.script = maps.Clone(fates)
 	consumer := c.consumer(c.work)
 	ids := make(chan string)
 	var all sync.WaitGroup
