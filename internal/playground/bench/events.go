@@ -24,9 +24,10 @@ const (
 	offeredWrites = 5000
 	// eventWriters write at the same time, each over a connection of its own.
 	eventWriters = 8
-	// eventTurn is how long the writers go on with and without us, eventTurns how often in turns.
-	eventTurn  = 10 * time.Second
-	eventTurns = 3
+	// eventTurn is how long the writers go on with and without us, eventTurns how often in turns: many short ones, so that
+	// other work on the machine weighs on both of a pair.
+	eventTurn  = 4 * time.Second
+	eventTurns = 9
 	// followMode is the mode of the child that follows a store's notifications, as the dashboard does.
 	followMode = "follow events"
 )
@@ -169,10 +170,13 @@ func (r *eventRace) tell(t *table) {
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	bare, followed := middle(r.bare), middle(r.followed)
-	t.add("events: markers written per second, least of all turns", slices.Min(r.rates), "1/s", target{atLeast: 0.98 * offeredWrites})
-	t.add("events:   p99 of a write without notifications and without us", bare, "ms", target{})
-	t.add("events:   added to that p99 with both", followed-bare, "ms", target{atMost: 0.5})
+	grown := make([]float64, len(r.bare))
+	for i := range grown {
+		grown[i] = r.followed[i] - r.bare[i]
+	}
+	t.add("events: markers written per second, median of all turns", middle(r.rates), "1/s", target{atLeast: 0.98 * offeredWrites})
+	t.add("events:   p99 of a write without notifications and without us", middle(r.bare), "ms", target{})
+	t.add("events:   added to that p99 with both, median of the pairs", middle(grown), "ms", target{atMost: 0.5})
 	t.add("events:   of a core that our process takes", middle(r.cores), "cores", target{atMost: 0.3})
 	t.add("events:   peak memory of our process", slices.Max(r.peaks), "MiB", target{atMost: 80})
 	t.add("events:   of a core that the server takes without", middle(r.idle), "cores", target{})
