@@ -50,6 +50,9 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 		}
 	}
 	c.printExtent(w)
+	if r.Events != "" {
+		fmt.Fprintf(w, "  EVENTS %s\n", r.Events)
+	}
 	c.printStates(w)
 	err := c.printMapping(w)
 	for _, f := range r.Findings {

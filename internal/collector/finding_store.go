@@ -83,6 +83,26 @@ func evictionPossible(store string, h dedup.StoreHealth, s dedup.Scheme) []dedup
 	}}
 }
 
+// storeBusy finds a server that works much while its notifications are followed: they cost a saturated server about half of
+// what it can do. It is single-threaded, so that one core is all there is.
+func storeBusy(store string, s dedup.StoreStats) []dedup.Finding {
+	const hint, much = 0.25, 0.5
+	if s.Events == nil || s.Health.CPU == nil || *s.Health.CPU <= hint {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "store_cpu", Tier: dedup.Normal,
+		Text:     fmt.Sprintf("The server of store %s uses %.0f %% of a core while its notifications are followed", name(store), 100**s.Health.CPU),
+		Evidence: "used_cpu_sys and used_cpu_user since the reading before; notifications about halve what a saturated server can do",
+		Mend:     "Watch it. Above 50 %, write events: false for this store and set notify-keyspace-events to \"\", or keep markers on a server of their own.",
+	}
+	if *s.Health.CPU > much {
+		f.Tier = dedup.Warning
+		f.Mend = "Write events: false for this store and set notify-keyspace-events to \"\", or keep markers on a server of their own."
+	}
+	return []dedup.Finding{f}
+}
+
 // purgeNotRunning finds rows that have expired and are still there. Those of a day are what a nightly purge leaves.
 func purgeNotRunning(store string, p *dedup.Pass, g growth) []dedup.Finding {
 	const few = 100

@@ -27,7 +27,15 @@ func storeCases() []findingCase {
 	waits := func(n int64, longest, oldest time.Duration) []dedup.Finding {
 		return lockWaits(hostile, &dedup.LockWaits{Waiters: n, Longest: longest, LongestTransaction: oldest, Holders: []string{"app from 10.0.0.7" + hostile}}, time.Minute)
 	}
+	busy := func(cores float64, events *dedup.StoreEvents) []dedup.Finding {
+		return storeBusy(hostile, dedup.StoreStats{Health: dedup.StoreHealth{CPU: &cores}, Events: events})
+	}
 	return []findingCase{
+		{"store_cpu", "is a warning above half a core", busy(0.51, &dedup.StoreEvents{}), dedup.Warning, []string{"uses 51 % of a core"}},
+		{"store_cpu", "is a hint below", busy(0.5, &dedup.StoreEvents{}), dedup.Normal, []string{"uses 50 % of a core"}},
+		{"store_cpu", "is silent where little is used", busy(0.25, &dedup.StoreEvents{}), silent, nil},
+		{"store_cpu", "is silent without events", busy(0.9, nil), silent, nil},
+		{"store_cpu", "is silent while it is not known", storeBusy("s", dedup.StoreStats{Events: &dedup.StoreEvents{}}), silent, nil},
 		{"markers_evicted", "wakes somebody for keys that were just evicted", evicted(0, 24*time.Hour), dedup.Severe, []string{"The server of store", "last seen at 12:00 UTC"}},
 		{"markers_evicted", "wakes somebody for an hour", evicted(time.Hour, time.Minute), dedup.Severe, []string{"last seen at 11:00 UTC"}},
 		{"markers_evicted", "is a warning for as long as done markers live", evicted(13*time.Hour, 14*time.Hour), dedup.Warning, []string{"last seen at 3 Mar 23:00 UTC"}},

@@ -74,6 +74,7 @@ func (p *pipeline) markerFindings(v view) []dedup.Finding {
 		evicted = evictionPossible(p.Store, v.stats.Health, v.scheme)
 	}
 	out = append(out, evicted...)
+	out = append(out, storeBusy(p.Store, v.stats)...)
 	out = append(out, purgeNotRunning(p.Store, pass, p.store.growth)...)
 	out = append(out, passLate(p.Store, v.stats, v.now)...)
 	out = append(out, nullIDs(p.Store, facts)...)

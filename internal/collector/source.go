@@ -31,6 +31,8 @@ type source struct {
 	pace func(took time.Duration) time.Duration
 	// turned is called without locks held when the first attempt ended and whenever OK changed.
 	turned func()
+	// stirred, if set, asks for a reading out of turn, which turned follows: it is what was worth it.
+	stirred <-chan struct{}
 
 	mu     sync.Mutex
 	health dedup.SourceHealth
@@ -54,7 +56,7 @@ func (s *source) phase(span time.Duration) time.Duration {
 func (s *source) run(ctx context.Context) {
 	next := time.Now().Add(s.phase(min(s.interval/4, time.Second)))
 	gap := s.interval/2 + s.phase(s.interval/2)
-	for waitUntil(ctx, next) {
+	for s.await(ctx, next) {
 		took := s.attempt(ctx)
 		if s.pace != nil {
 			gap = max(gap, s.pace(took))
@@ -63,6 +65,25 @@ func (s *source) run(ctx context.Context) {
 		gap = s.interval
 		for at := time.Now(); !next.After(at); next = next.Add(s.interval) {
 			s.miss()
+		}
+	}
+}
+
+// await sleeps until t, reads out of turn when it is asked to, and reports false when ctx ended first.
+func (s *source) await(ctx context.Context, t time.Time) bool {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return ctx.Err() == nil
+		case <-s.stirred:
+			s.attempt(ctx)
+			if s.turned != nil {
+				s.turned()
+			}
 		}
 	}
 }

@@ -56,7 +56,15 @@ func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
 			}
 			return err
 		}}
+	if stirring, ok := s.(stirrer); ok {
+		w.src.stirred = stirring.Stirred()
+	}
 	return w
+}
+
+// A stirrer is a store that says when Stats holds what should be seen before the next reading in turn.
+type stirrer interface {
+	Stirred() <-chan struct{}
 }
 
 // absorb takes new statistics, if there are any.

@@ -233,6 +233,8 @@ type StoreHealth struct {
 	MemoryMax      *int64
 	EvictionPolicy string
 	EvictedKeys    *int64
+	// CPU is how many cores the server has used since the reading before: 0.5 is half of one; nil after the first reading.
+	CPU *float64
 }
 
 // A Timeline counts events by the second.

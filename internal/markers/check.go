@@ -34,6 +34,8 @@ type Report struct {
 	Missing []string
 	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
 	Blind string
+	// Events says whether the store's notifications can be followed; empty where that was not asked for.
+	Events string
 	// Findings are hazards of the server or of the mapping.
 	Findings []dedup.Finding
 }
@@ -47,6 +49,15 @@ func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
 	missing, err := s.missingGrants(ctx)
 	if err != nil {
 		return r, s.explain.explain(err)
+	}
+	if s.events != nil {
+		var refused string
+		if r.Events, refused, err = s.events.check(ctx); err != nil {
+			return r, s.explain.explain(err)
+		}
+		if refused != "" {
+			missing = append(missing, refused)
+		}
 	}
 	if r.Missing = missing; len(missing) > 0 {
 		return r, nil

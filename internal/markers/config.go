@@ -61,8 +61,13 @@ type Config struct {
 	// OnFailed is what a consumer does with a delivery whose marker is failed: ack, nack, or run, which takes the marker again.
 	// Empty means the same as OnInFlight: a consumer that finds a marker of any kind leaves it.
 	OnFailed string `yaml:"on_failed"`
-	Sweep    Sweep  `yaml:"sweep"`
-	Act      Act    `yaml:"act"`
+	// Events is true where the store's notifications are to be followed (Redis keyspace notifications, K$gxe). Ask is the
+	// command that consumers send exactly once for each delivery to ask whether they may work, as SETNX; empty where there is
+	// none or it is not known.
+	Events bool   `yaml:"events"`
+	Ask    string `yaml:"ask"`
+	Sweep  Sweep  `yaml:"sweep"`
+	Act    Act    `yaml:"act"`
 	// Yields are the keys that a more specific store of the same database takes. Resolve fills them.
 	Yields []Yield `yaml:"-"`
 }

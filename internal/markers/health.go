@@ -58,6 +58,50 @@ func (i info) health() dedup.StoreHealth {
 	return h
 }
 
+// processorTime is what the server has used of the processor since its start, nil where it does not say.
+func (i info) processorTime() *time.Duration {
+	var sum time.Duration
+	for _, field := range []string{"used_cpu_sys", "used_cpu_user"} {
+		seconds, err := strconv.ParseFloat(i[field], 64)
+		if err != nil {
+			return nil
+		}
+		sum += time.Duration(seconds * float64(time.Second))
+	}
+	return &sum
+}
+
+// cpuMeter turns the processor time of a server into a share of one core.
+type cpuMeter struct {
+	mu    sync.Mutex
+	runID string
+	used  time.Duration
+	at    time.Time
+}
+
+// leastMetered is the shortest time over which a share is taken: the server rounds what it says.
+const leastMetered = 100 * time.Millisecond
+
+// since returns the cores that a server has used since the last call, nil where that is not known.
+func (m *cpuMeter) since(runID string, used *time.Duration, now time.Time) *float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if used == nil {
+		return nil
+	}
+	passed, same := now.Sub(m.at), runID == m.runID && *used >= m.used && !m.at.IsZero()
+	if same && passed < leastMetered {
+		return nil
+	}
+	before := m.used
+	m.runID, m.used, m.at = runID, *used, now
+	if !same {
+		return nil
+	}
+	cores := float64(*used-before) / float64(passed)
+	return &cores
+}
+
 // identity is what must not change during a pass: the process, its role, and the number of times that it was emptied.
 type identity struct {
 	runID   string

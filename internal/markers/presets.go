@@ -63,6 +63,8 @@ func redisTextStatus() Config {
 		Retry:  Retry{Match: "retry:*", GiveUp: 5, TTL: 24 * time.Hour},
 		// The failed SETNX of a redelivery is nacked with requeue: it loops while the marker lives.
 		OnInFlight: "nack", OnFail: "delete",
+		// Each delivery begins with one SETNX of its marker.
+		Ask:   "SETNX",
 		Sweep: defaultSweep(),
 	}
 }
@@ -79,6 +81,8 @@ func redisJSONStatus() Config {
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
 		// Consumers decode the bare word processing as JSON, fail, and nack with requeue.
 		OnInFlight: "nack", OnFail: "delete",
+		// Each delivery begins with one GET of its marker.
+		Ask:   "GET",
 		Sweep: defaultSweep(),
 	}
 }
@@ -94,6 +98,7 @@ func redisPresence() Config {
 		Mark:   "before",
 		// A delivery that finds the key is acked, whatever became of the one before; nothing deletes the key.
 		OnInFlight: "ack", OnFail: "keep",
+		Ask:   "SETNX",
 		Sweep: defaultSweep(),
 	}
 }
@@ -109,7 +114,9 @@ func redisFlag() Config {
 		TTL:    TTL{Done: 24 * time.Hour},
 		// Nothing marks a message in flight, so nothing can be hit; a failure leaves no marker.
 		OnFail: "delete",
-		Sweep:  defaultSweep(),
+		// Each delivery begins with hasKey, which is EXISTS.
+		Ask:   "EXISTS",
+		Sweep: defaultSweep(),
 	}
 }
 
@@ -124,6 +131,7 @@ func redisTimestamp() Config {
 		TTL:    TTL{Done: 24 * time.Hour},
 		// A delivery that finds the key is acked, even when the one before it crashed.
 		OnInFlight: "ack", OnFail: "delete",
+		Ask:   "SET",
 		Sweep: defaultSweep(),
 	}
 }

@@ -48,6 +48,9 @@ type redisStore struct {
 	explain explainer
 	pings   latencies
 	own     *ownReads
+	// events follows the store's notifications; nil where nobody asked for them.
+	events *listener
+	cpu    cpuMeter
 
 	mu       sync.Mutex
 	last     *dedup.Pass
@@ -72,7 +75,11 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 		e.patterns = append(e.patterns, aclPattern(p.raw.text))
 	}
 	e.patterns = append(e.patterns, aclPattern(reportedPrefix+"*"))
-	return &redisStore{layout: l, rdb: rdb, log: log, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}, nil
+	s := &redisStore{layout: l, rdb: rdb, log: log, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
+	if c.Events {
+		s.events = newListener(l, rdb, log, e)
+	}
+	return s, nil
 }
 
 func (s *redisStore) Name() string         { return s.layout.cfg.Name }
@@ -89,8 +96,29 @@ func (s *redisStore) Pass(ctx context.Context) (dedup.Pass, error) {
 	return w.tally.pass, nil
 }
 
-// Run walks over the store until ctx ends. A walk that loses its connection goes on where it stood.
+// Run walks over the store, and follows its notifications where that is configured, until ctx ends.
 func (s *redisStore) Run(ctx context.Context) {
+	if s.events == nil {
+		s.walkOn(ctx)
+		return
+	}
+	var listening sync.WaitGroup
+	listening.Go(func() { s.events.run(ctx) })
+	s.walkOn(ctx)
+	listening.Wait()
+}
+
+// Stirred receives when there is something in Stats that should be seen before the next reading in turn; nil where that
+// never happens.
+func (s *redisStore) Stirred() <-chan struct{} {
+	if s.events == nil {
+		return nil
+	}
+	return s.events.stir
+}
+
+// walkOn walks over the store until ctx ends. A walk that loses its connection goes on where it stood.
+func (s *redisStore) walkOn(ctx context.Context) {
 	var w *walk
 	retry := leastRetry
 	brokenAt := time.Time{}
@@ -176,12 +204,18 @@ func (s *redisStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health}
+	if s.events != nil {
+		stats.Events = s.events.figures()
+	}
 	if err != nil {
 		return stats, s.explain.explain(err)
 	}
 	if s.runID != "" && health.RunID != s.runID {
 		// The walk has not noticed yet that this is another server.
 		stats.Pass = nil
+	}
+	if stats.Events != nil {
+		stats.Pass = withBorn(stats.Pass, stats.Events.NoExpiry)
 	}
 	// The server answers, so a lost connection or a timeout of the walk is past. What it refuses, it still refuses.
 	var known *dedup.Error
@@ -203,7 +237,9 @@ func (s *redisStore) health(ctx context.Context) (dedup.StoreHealth, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return dedup.StoreHealth{At: started}, err
 	}
-	h := parseInfo(text.Val()).health()
+	said := parseInfo(text.Val())
+	h := said.health()
+	h.CPU = s.cpu.since(h.RunID, said.processorTime(), started)
 	keys := size.Val()
 	h.At, h.Keys, h.LatencyP99 = started, &keys, s.pings.p99()
 	return h, nil

@@ -18,7 +18,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	validation "github.com/prometheus/common/model"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -153,7 +153,7 @@ func (c ScrapeConfig) parse(body io.Reader) (scraped, error) {
 	if err := scan.Err(); err != nil {
 		return nil, fmt.Errorf("the answer cannot be read: %w", err)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
+	parser := expfmt.NewTextParser(validation.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(&lines)
 	if err != nil {
 		return nil, fmt.Errorf("the answer is not in the text format of Prometheus: %w", err)

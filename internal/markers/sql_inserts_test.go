@@ -46,7 +46,7 @@ func insertStats(t *testing.T, store markers.Store, wrong func(dedup.InsertStats
 	return last
 }
 
-func counting(s dedup.InsertStats) string {
+func insertsCount(s dedup.InsertStats) string {
 	if s.Why != "" || s.Since.IsZero() {
 		return "not counted"
 	}
@@ -88,7 +88,7 @@ func TestFailedInsertsAreCountedAlsoAtTheEndOfTheTable(t *testing.T) {
 		}
 		dsn := db.User(t, grants...)
 		store := openTable(t, db, "sql-status-code", func(c *markers.Config) { soonSettled(c); c.SQL.DSN = secret.New(dsn) })
-		insertStats(t, store, counting)
+		insertStats(t, store, insertsCount)
 		for i := range 6 {
 			db.Exec(t, fmt.Sprintf("INSERT INTO message_dedup (message_id, status, created_at, updated_at) VALUES ('m-%d', %d, '2026-01-01 10:00:00', '2026-01-01 10:00:0%d')", i, i%3, i))
 		}
@@ -116,7 +116,7 @@ func TestAnotherTableUnderTheSameNameBeginsAnEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, db *markerstest.Database) {
 		db.Exec(t, plainTables[db.Driver], "INSERT INTO message_dedup (message_id, status) VALUES ('a', 1), ('b', 1), ('c', 1)")
 		store := openTable(t, db, "sql-status-code", soonSettled)
-		before := insertStats(t, store, counting)
+		before := insertStats(t, store, insertsCount)
 		db.Exec(t, by(db, "TRUNCATE TABLE message_dedup", "TRUNCATE TABLE message_dedup RESTART IDENTITY"))
 		insertStats(t, store, func(s dedup.InsertStats) string {
 			if s.Epoch != before.Epoch+1 || s.IDs != 0 {
@@ -175,12 +175,12 @@ func TestSettingsOfTheServerRefuseTheCount(t *testing.T) {
 	db := sqlServers.Database(t, "mysql")
 	db.Exec(t, plainTables[db.Driver])
 	store := openTable(t, db, "sql-status-code", soonSettled)
-	first := insertStats(t, store, counting)
+	first := insertStats(t, store, insertsCount)
 	t.Cleanup(func() { _, _ = db.Admin.Exec("SET GLOBAL read_only = OFF") })
 	db.Exec(t, "SET GLOBAL read_only = ON")
 	insertStats(t, store, saying("reads a replica", "primary"))
 	db.Exec(t, "SET GLOBAL read_only = OFF")
-	if s := insertStats(t, store, counting); s.Epoch <= first.Epoch {
+	if s := insertStats(t, store, insertsCount); s.Epoch <= first.Epoch {
 		t.Errorf("after a refusal the epoch is %d, before it was %d", s.Epoch, first.Epoch)
 	}
 	t.Cleanup(func() { _, _ = db.Admin.Exec("SET GLOBAL auto_increment_increment = 1") })
@@ -232,7 +232,7 @@ func TestRowsThatAreDeletedOrComeLateSpoilTheCount(t *testing.T) {
 		db.Exec(t, plainTables[db.Driver])
 		open := func() (markers.Store, dedup.InsertStats) {
 			store := openTable(t, db, "sql-status-code", soonSettled)
-			return store, insertStats(t, store, counting)
+			return store, insertStats(t, store, insertsCount)
 		}
 		store, first := open()
 		db.Exec(t, "INSERT INTO message_dedup (message_id, status) VALUES ('a', 1), ('b', 1), ('c', 1)")
@@ -285,7 +285,7 @@ func TestARestartOfTheServerBeginsAnEpochAndTheCountGoesOn(t *testing.T) {
 			cfg := sqlConfig("sql-status-code")
 			cfg.SQL, cfg.InsertSettle = markers.SQL{Driver: driver, DSN: secret.New(server.AdminDSN("shop"))}, time.Second
 			store := markerstest.OpenStore(t, cfg)
-			before := insertStats(t, store, counting)
+			before := insertStats(t, store, insertsCount)
 			burn := func(n int) {
 				for range n {
 					if server.Exec(t.Context(), "shop", "INSERT INTO message_dedup (message_id) VALUES ('m-1')") == nil {

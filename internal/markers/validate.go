@@ -39,9 +39,11 @@ func (c Config) Validate() error {
 		problems.redisKind(c)
 	case kindSQLTable:
 		problems.sqlTable(c)
+		problems.events(c)
 		return errors.Join(problems...)
 	}
 	problems.rules(c)
+	problems.events(c)
 	problems.sweep(c.Sweep)
 	return errors.Join(problems...)
 }
@@ -221,6 +223,28 @@ func (p *problems) rules(c Config) {
 	}
 	if c.TTL.Done > 0 && c.TTL.Done <= c.TTL.Processing {
 		p.add("ttl.done", "is %s and not above ttl.processing (%s): done markers are told apart by their longer life", c.TTL.Done, c.TTL.Processing)
+	}
+}
+
+// events checks what following a store's notifications needs.
+func (p *problems) events(c Config) {
+	if c.Ask != "" && c.Kind != kindRedisString {
+		p.add("ask", "is for kind %s: leave it out", kindRedisString)
+	} else if c.Ask != "" {
+		p.oneOf("ask", c.Ask, askCommands...)
+	}
+	if !c.Events {
+		return
+	}
+	switch {
+	case c.Kind == kindRedisLock:
+		p.add("events", "say nothing of a lock: one that ends after its work and one that ends after a crash give the same notifications; leave it out")
+	case c.Kind != kindRedisString:
+		p.add("events", "are notifications of Redis, for kind %s: leave it out", kindRedisString)
+	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Failed]) > 0:
+		p.add("events", "cannot tell a failure from a completion where both write a value over the claim: leave it out")
+	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Done]) == 0:
+		p.add("events", "cannot tell a failure from a completion where both delete the claim: leave it out")
 	}
 }
 

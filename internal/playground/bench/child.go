@@ -25,6 +25,7 @@ func runChild(ctx context.Context, mode string, args []string) int {
 	part, ok := map[string]func(context.Context, []string) error{
 		"write history": writeHistory,
 		"open history":  openHistory,
+		followMode:      followEvents,
 	}[mode]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "bench: no child %q\n", mode)

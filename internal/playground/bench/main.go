@@ -26,6 +26,7 @@ func groups() []group {
 	return []group{
 		{"history", measureHistory},
 		{"markers", measureMarkers},
+		{"events", measureEvents},
 		{"rows", measureRows},
 		{"stuck", measureStuck},
 		{"preflight", measurePreflight},

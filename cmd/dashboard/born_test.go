@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/markers/markerstest"
+)
+
+const bornToken = "a-token-of-a-viewer-0123456789012345678901234567"
+
+// TestAMarkerBornWithoutExpiryIsOnThePageWithinFiveSeconds runs the whole program at its default interval of 15 s, with store
+// events on, and asks for the list of processing markers and for that of markers without an expiry.
+func TestAMarkerBornWithoutExpiryIsOnThePageWithinFiveSeconds(t *testing.T) {
+	server, rdb := markerstest.StartRedis(t, "--notify-keyspace-events", "K$gxe")
+	path := filepath.Join(t.TempDir(), "dashboard.yaml")
+	text := fmt.Sprintf(`
+server: {listen: "127.0.0.1:0", data_dir: %q}
+brokers:
+  - {name: main, management_url: "http://127.0.0.1:%d", username: watcher, password: p}
+stores:
+  - {name: orders, preset: redis-text-status, redis: {url: %q}, events: true, sweep: {every: 1h}}
+pipelines:
+  - {name: orders, queues: [orders], store: orders}
+auth: {tokens: [{name: v, role: viewer, token: %q}]}
+`, t.TempDir(), freePort(t), server.URL(), bornToken)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, log output
+	app, err := New(t.Context(), cfg, newLog(&log), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var g errgroup.Group
+	g.Go(func() error { return app.Run(ctx) })
+	defer func() {
+		stop()
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	list := func(state string) string {
+		return bornGet(t, "http://"+app.Addr().String()+"/api/v1/pipelines/orders/markers?state="+state)
+	}
+	await(t, "complete pass on the page", func() bool {
+		return strings.Contains(strings.ReplaceAll(list("processing"), " ", ""), `"total":0`)
+	})
+	await(t, "listening", func() bool { return strings.Contains(log.String(), "store events are counted") })
+	born := time.Now()
+	if err := rdb.SetNX(t.Context(), "msg:born-stuck", "processing", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{"processing", "no-expiry"} {
+		await(t, "marker in the list "+state, func() bool { return strings.Contains(list(state), "born-stuck") })
+	}
+	took := time.Since(born)
+	t.Logf("it was on both pages after %s", took)
+	if took > 5*time.Second {
+		t.Errorf("the marker was on the pages after %s", took)
+	}
+}
+
+func bornGet(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+bornToken)
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

@@ -1,0 +1,90 @@
+package markers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// infoCommand asks for all that a reading needs in one command, and so at one instant. Servers before 7.0 take one section at
+// a time.
+func infoCommand(hello wireValue) []string {
+	version, _ := hello.field("version")
+	major, _, _ := strings.Cut(version.text, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 7 {
+		return []string{"INFO", "all"}
+	}
+	return []string{"INFO", "server", "replication", "cluster", "stats", "commandstats"}
+}
+
+// lifeOf judges a claim by what is left of its life, which tells a completion without its value being read. Asking for it is
+// no use in the eyes of eviction.
+func (s *eventSession) lifeOf(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		c, open := s.book.stillOpen(d)
+		if err := v.failed(); err != nil || !open {
+			return err
+		}
+		left, err := strconv.ParseInt(v.text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: a life of %q", errWire, printable(v.text))
+		}
+		id := s.l.layout.idOf(d.key)
+		switch {
+		case left == gone:
+			return s.book.answer(d, id, foundGone, at)
+		case s.l.rules.way == wayBefore && left == noExpiry:
+			return s.book.answer(d, id, foundEndless, at)
+		case s.l.rules.way == wayBefore:
+			return s.book.answer(d, id, foundClaim, at)
+		case s.l.layout.tells(left, 0):
+			return s.book.answer(d, id, foundDone, at)
+		case left >= 0 && s.l.layout.lifeTells != "":
+			return s.book.answer(d, id, foundClaim, at)
+		}
+		c.expires = left != noExpiry
+		s.values = append(s.values, d)
+		return nil
+	}
+}
+
+// valueOf judges a claim by its value.
+func (s *eventSession) valueOf(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		c, open := s.book.stillOpen(d)
+		err := v.failed()
+		if err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE") || !open {
+			return err
+		}
+		id := s.l.layout.idOf(d.key)
+		state := s.l.layout.decode(fetched{value: v.text}).state
+		switch {
+		case err != nil:
+			return s.book.answer(d, id, foundOdd, at)
+		case v.text == "":
+			return s.book.answer(d, id, foundGone, at)
+		case state == dedup.Done:
+			return s.book.answer(d, id, foundDone, at)
+		case state != dedup.Processing:
+			return s.book.answer(d, id, foundOdd, at)
+		case c.expires:
+			return s.book.answer(d, id, foundClaim, at)
+		}
+		return s.book.answer(d, id, foundEndless, at)
+	}
+}
+
+// counted takes the value of a retry counter.
+func (s *eventSession) counted(key string, book *eventBook) func(wireValue, time.Time) error {
+	return func(v wireValue, _ time.Time) error {
+		if err := v.failed(); err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE") {
+			return err
+		}
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		book.retries.read(key, n, err == nil && v.failed() == nil)
+		return nil
+	}
+}

@@ -1,0 +1,128 @@
+package markers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestClaimsBornWithoutExpiryAreListedBesideThoseOfThePass(t *testing.T) {
+	at := func(minute int) time.Time { return bookDay.Add(time.Duration(minute) * time.Minute) }
+	marker := func(key string, minute int, expires time.Time) dedup.Marker {
+		return dedup.Marker{Key: key, ID: key, State: dedup.Processing, FirstSeen: at(minute), Expires: expires}
+	}
+	var never time.Time
+	pass := &dedup.Pass{
+		Matched: 3, States: map[dedup.State]int64{dedup.Processing: 3}, NoExpiry: map[dedup.State]int64{dedup.Processing: 1},
+		OldestProcessing: []dedup.Marker{marker("known", 10, never), marker("again", 10, at(60)), marker("other", 10, at(60))},
+		Permanent:        []dedup.Marker{marker("known", 10, never)},
+	}
+	before := fmt.Sprintf("%+v", pass)
+	got := withBorn(pass, []dedup.Marker{marker("known", 5, never), marker("again", 11, never), marker("new", 12, never), {TooLong: "xxx", State: dedup.Processing}})
+	if after := fmt.Sprintf("%+v", pass); after != before {
+		t.Errorf("the pass was changed:\n%s\n%s", before, after)
+	}
+	want := &dedup.Pass{
+		Matched: 4, States: map[dedup.State]int64{dedup.Processing: 4}, NoExpiry: map[dedup.State]int64{dedup.Processing: 3},
+		OldestProcessing: []dedup.Marker{marker("known", 5, never), marker("again", 11, never), marker("new", 12, never), marker("other", 10, at(60))},
+		Permanent:        []dedup.Marker{marker("known", 5, never), marker("again", 11, never), marker("new", 12, never)},
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(dedup.Timeline{})); d != "" {
+		t.Errorf("pass (-want +got):\n%s", d)
+	}
+	if withBorn(nil, []dedup.Marker{marker("new", 1, never)}) != nil || withBorn(pass, nil) != pass {
+		t.Error("a pass is made of nothing, or copied for nothing")
+	}
+	full := &dedup.Pass{States: map[dedup.State]int64{dedup.Processing: 5000}, NoExpiry: map[dedup.State]int64{dedup.Processing: 5000}}
+	for i := range dedup.MaxListed {
+		full.OldestProcessing = append(full.OldestProcessing, marker(fmt.Sprint(i), i, never))
+	}
+	full.Permanent = full.OldestProcessing
+	got = withBorn(full, []dedup.Marker{marker("new", 1, never)})
+	if got.States[dedup.Processing] != 5000 || len(got.Permanent) != dedup.MaxListed || len(got.OldestProcessing) != dedup.MaxListed {
+		t.Errorf("a full list: %v, %d, %d", got.States, len(got.Permanent), len(got.OldestProcessing))
+	}
+}
+
+func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
+	base := info{"run_id": "a", "role": "master", "cmdstat_setnx": "calls=100,usec=1,usec_per_call=0.01,rejected_calls=7,failed_calls=3",
+		"cmdstat_info": "calls=10,usec=1", "total_commands_processed": "1000", "cmdstat_config|set": "calls=1,usec=1", "cmdstat_config|resetstat": "calls=1,usec=1"}
+	before := commandsOf(base, "SETNX")
+	if before.asked != 100 || !before.told {
+		t.Errorf("asked %d: failed calls were executed, rejected ones were not", before.asked)
+	}
+	for name, c := range map[string]struct {
+		changes info
+		breaks  bool
+	}{
+		"more calls":                    {info{"cmdstat_setnx": "calls=101,usec=1"}, false},
+		"the calls of another command":  {info{"cmdstat_get": "calls=5,usec=1"}, false},
+		"fewer calls":                   {info{"cmdstat_setnx": "calls=99,usec=1"}, true},
+		"a reset and many calls since":  {info{"cmdstat_setnx": "calls=5000,usec=1", "cmdstat_info": "calls=2,usec=1"}, true},
+		"a second reset":                {info{"cmdstat_config|resetstat": "calls=2,usec=1"}, true},
+		"fewer commands":                {info{"total_commands_processed": "999"}, true},
+		"another process":               {info{"run_id": "b"}, true},
+		"another role":                  {info{"role": "slave"}, true},
+		"a changed setting":             {info{"cmdstat_config|set": "calls=2,usec=1"}, true},
+		"an emptied database":           {info{"cmdstat_flushdb": "calls=1,usec=1"}, true},
+		"numbers that are none at all":  {info{"cmdstat_setnx": "calls=x", "total_commands_processed": ""}, true},
+		"a longer and unrelated answer": {info{"x": "y"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := info{}
+			for k, v := range base {
+				now[k] = v
+			}
+			for k, v := range c.changes {
+				now[k] = v
+			}
+			if why := before.breaks(commandsOf(now, "SETNX")); (why != "") != c.breaks {
+				t.Errorf("because %q", why)
+			}
+		})
+	}
+	for flags, want := range map[string]bool{"K$gxe": true, "AK": true, "AKE": true, "AE": false, "": false, "K$g": false, "Kgx": false, "g$xK": true} {
+		if notifies(flags) != want {
+			t.Errorf("notify-keyspace-events %q: %v", flags, !want)
+		}
+	}
+	for name, i := range map[string]info{"Cluster": {"cluster_enabled": "1"}, "Sentinel": {"redis_mode": "sentinel"}, "replica": {"role": "slave"}} {
+		if why := commandsOf(i, "").refuses(); why == "" {
+			t.Errorf("a %s is not refused", name)
+		}
+	}
+}
+
+func TestProcessorTimeBecomesCores(t *testing.T) {
+	var m cpuMeter
+	seconds := func(s float64) *time.Duration {
+		d := time.Duration(s * float64(time.Second))
+		return &d
+	}
+	for i, c := range []struct {
+		runID string
+		used  *time.Duration
+		after time.Duration
+		want  float64 // below zero where it is not known
+	}{
+		{"a", seconds(10), 0, -1},
+		{"a", seconds(15), 10 * time.Second, 0.5},
+		{"a", seconds(15), 10 * time.Millisecond, -1},
+		{"a", nil, time.Second, -1},
+		{"b", seconds(1), 5 * time.Second, -1},
+		{"b", seconds(2), 10 * time.Second, 0.1},
+	} {
+		bookDay := bookDay.Add(time.Duration(i) * time.Hour)
+		if i > 0 {
+			bookDay = m.at.Add(c.after)
+		}
+		got := m.since(c.runID, c.used, bookDay)
+		if (got != nil) != (c.want >= 0) || got != nil && (*got-c.want > 1e-9 || c.want-*got > 1e-9) {
+			t.Errorf("reading %d: %v, want %v", i, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package markers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// sessionTick is how often a session looks for what it must ask, syncEvery how often it asks for the server's counts.
+	sessionTick = 50 * time.Millisecond
+	syncEvery   = time.Second
+	// mostAsked bounds the questions of one tick: the server serves others in between.
+	mostAsked = 500
+	// silentFor is how long the server may owe an answer.
+	silentFor = 3 * answerTimeout
+	// manyWrites without one notification say that notifications are off, where the server does not let us ask.
+	manyWrites = 50
+)
+
+// eventSession is one connection in RESP3, on which notifications and the answers to our own commands come in the order in
+// which the server made them: what an answer says holds exactly behind the notifications that came before it. A goroutine
+// reads, another one asks.
+type eventSession struct {
+	l      *listener
+	conn   net.Conn
+	r      *bufio.Reader
+	prefix string
+
+	mu   sync.Mutex
+	book *eventBook
+	// owed are what to do with the answers to come, in the order of their commands.
+	owed   []owed
+	synced time.Time
+	asking bool // the server's counts are asked for
+	before commandStats
+	// values are the claims whose values must be read, for they have no expiry to tell what they are.
+	values []doubt
+	// flags is the setting of notifications; flagsTold and flagsDenied say whether the server tells it. off is true while it
+	// does not suffice.
+	flags                       string
+	flagsTold, flagsDenied, off bool
+	// heard counts the notifications since the last reading, quietSince the writes of everybody when the last one came. quiet
+	// is true when too many came since.
+	heard      int64
+	quietSince int64
+	quiet      bool
+	// info is the command that asks for all that a reading needs at one instant.
+	info []string
+}
+
+// owed is an answer that the server owes us.
+type owed struct {
+	since time.Time
+	take  func(v wireValue, at time.Time) error
+}
+
+// openEventSession connects and subscribes.
+func openEventSession(ctx context.Context, l *listener) (*eventSession, error) {
+	options := l.rdb.Options()
+	dialing, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	conn, err := options.Dialer(dialing, options.Network, options.Addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &eventSession{l: l, conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if err := s.greet(); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// greet signs in and subscribes.
+func (s *eventSession) greet() error {
+	options := s.l.rdb.Options()
+	if err := s.conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+		return err
+	}
+	hello := []string{"HELLO", "3"}
+	if options.Password != "" {
+		user := options.Username
+		if user == "" {
+			user = "default"
+		}
+		hello = append(hello, "AUTH", user, options.Password)
+	}
+	v, err := s.ask(hello...)
+	if err != nil {
+		return err
+	}
+	if err := v.failed(); err != nil {
+		return helloError(err)
+	}
+	s.info = infoCommand(v)
+	// Servers before 7.2 do not know it: there a reading counts as use.
+	if _, err := s.ask("CLIENT", "NO-TOUCH", "ON"); err != nil {
+		return err
+	}
+	if options.DB != 0 {
+		if v, err = s.ask("SELECT", strconv.Itoa(options.DB)); err == nil {
+			err = v.failed()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.subscribe()
+}
+
+// helloError words the refusal of HELLO 3.
+func helloError(err error) error {
+	if strings.HasPrefix(err.Error(), "ERR unknown command") || strings.HasPrefix(err.Error(), "NOPROTO") {
+		return &dedup.Error{Kind: dedup.Unavailable, Err: err,
+			Public: "the server does not know HELLO 3: store events need Redis 6 or later, reached without a proxy in between"}
+	}
+	return err
+}
+
+func (s *eventSession) ask(words ...string) (wireValue, error) {
+	if _, err := s.conn.Write(appendCommand(nil, words...)); err != nil {
+		return wireValue{}, err
+	}
+	return readWire(s.r)
+}
+
+// subscribe asks for the notifications and waits until all are promised. What comes before that is not counted.
+func (s *eventSession) subscribe() error {
+	prefix, patterns := s.l.channels()
+	s.prefix = prefix
+	if _, err := s.conn.Write(appendCommand(nil, append([]string{"PSUBSCRIBE"}, patterns...)...)); err != nil {
+		return err
+	}
+	for promised := 0; promised < len(patterns); {
+		v, err := readWire(s.r)
+		if err != nil {
+			return err
+		}
+		if err := v.failed(); err != nil {
+			return s.refused(err, patterns)
+		}
+		if v.kind == '>' && len(v.items) > 0 && v.items[0].text == "psubscribe" {
+			promised++
+		}
+	}
+	return nil
+}
+
+// refused names the rule that an account lacks for listening.
+func (s *eventSession) refused(err error, patterns []string) error {
+	if !strings.HasPrefix(err.Error(), "NOPERM") {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Unavailable, Err: err, Public: "the account may not listen to the store's notifications (NOPERM): grant it with ACL SETUSER " +
+		s.user() + " " + listenGrant(patterns)}
+}
+
+func (s *eventSession) user() string {
+	if user := s.l.rdb.Options().Username; user != "" {
+		return user
+	}
+	return "default"
+}
+
+// listenGrant is the ACL rule that listening needs beside those of watching.
+func listenGrant(patterns []string) string {
+	grant := "+psubscribe +pttl"
+	for _, p := range patterns {
+		grant += " &" + strings.TrimPrefix(aclPattern(p), "%R~")
+	}
+	return grant
+}
+
+// follow counts until the connection ends or ctx does.
+func (s *eventSession) follow(ctx context.Context) error {
+	if err := s.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	s.book = s.l.begin(time.Now(), 0)
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	asked := make(chan error, 1)
+	asking.Go(func() {
+		err := s.keepAsking(ctx)
+		_ = s.conn.Close() // ends the reading
+		asked <- err
+	})
+	err := s.read()
+	cancel()
+	asking.Wait()
+	if fault := <-asked; fault != nil {
+		// Why we hung up says more than that the connection is closed.
+		err = fault
+	}
+	return err
+}
+
+// read takes what comes until the connection ends.
+func (s *eventSession) read() error {
+	for {
+		v, err := readWire(s.r)
+		if err != nil {
+			return err
+		}
+		if err := s.take(v, time.Now()); err != nil {
+			return err
+		}
+	}
+}
+
+// take handles one push or answer.
+func (s *eventSession) take(v wireValue, at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.kind == '>' {
+		key, event, ok := v.notification(s.prefix)
+		if !ok {
+			return nil
+		}
+		return s.settle(s.notified(key, event, at), at)
+	}
+	if len(s.owed) == 0 {
+		return fmt.Errorf("%w: an answer that nobody asked for", errWire)
+	}
+	next := s.owed[0]
+	s.owed = s.owed[1:]
+	return s.settle(next.take(v, at), at)
+}
+
+func (s *eventSession) notified(key, event string, at time.Time) error {
+	switch class, id := s.l.layout.known(key); {
+	case class == markerKey:
+		s.heard++
+		return s.book.event(key, id, event, at)
+	case class == retryKey && s.l.rules.giveUp > 0:
+		s.heard++
+		return s.book.retries.event(key, event)
+	}
+	return nil
+}
+
+// settle begins an epoch where the book cannot go on, and passes other errors through.
+func (s *eventSession) settle(err error, at time.Time) error {
+	if errors.Is(err, errOverflow) || errors.Is(err, errMissed) {
+		s.anew(err.Error(), at)
+		return nil
+	}
+	return err
+}
+
+// anew begins an epoch. The caller holds the lock.
+func (s *eventSession) anew(why string, at time.Time) {
+	s.l.gap(why)
+	s.book = s.l.begin(at, s.book.number)
+	s.heard, s.quiet = 0, false
+	s.quietSince = s.before.writes
+}
+
+// keepAsking asks what is due until ctx ends, or until the server owes an answer for too long.
+func (s *eventSession) keepAsking(ctx context.Context) error {
+	tick := time.NewTicker(sessionTick)
+	defer tick.Stop()
+	for {
+		commands, err := s.questions(time.Now())
+		if err != nil {
+			return err
+		}
+		if len(commands) > 0 {
+			_ = s.conn.SetWriteDeadline(time.Now().Add(answerTimeout))
+			if _, err := s.conn.Write(commands); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// questions returns the commands that are due and notes what is owed for them.
+func (s *eventSession) questions(now time.Time) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.owed) > 0 && now.Sub(s.owed[0].since) > silentFor {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Redis at " + s.l.explain.addr + " did not answer on the connection of its notifications for " + silentFor.String()}
+	}
+	var out []byte
+	send := func(take func(wireValue, time.Time) error, words ...string) {
+		out = appendCommand(out, words...)
+		s.owed = append(s.owed, owed{now, take})
+	}
+	for _, d := range s.book.doubts(now, mostAsked) {
+		send(s.lifeOf(d), "PTTL", d.key)
+	}
+	for _, d := range s.values {
+		send(s.valueOf(d), "GETRANGE", d.key, "0", strconv.Itoa(valueBytes-1))
+	}
+	s.values = nil
+	for _, key := range s.book.retries.ask(mostAsked) {
+		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(longestCounter-1))
+	}
+	if !s.asking && now.Sub(s.synced) >= syncEvery {
+		s.asking, s.synced = true, now
+		if !s.flagsDenied {
+			send(s.setting, "CONFIG", "GET", "notify-keyspace-events")
+		}
+		send(s.sync, s.info...)
+	}
+	return out, nil
+}

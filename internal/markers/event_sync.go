@@ -1,0 +1,105 @@
+package markers
+
+import (
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// setting takes the setting of notifications, where the account may read it.
+func (s *eventSession) setting(v wireValue, _ time.Time) error {
+	s.flagsTold, s.flagsDenied = false, v.failed() != nil
+	if flags, ok := v.field("notify-keyspace-events"); ok && v.failed() == nil {
+		s.flags, s.flagsTold = flags.text, true
+	}
+	return nil
+}
+
+// sync takes the server's counts, to which the book's belong at this moment, and publishes both.
+func (s *eventSession) sync(v wireValue, at time.Time) error {
+	s.asking = false
+	if err := v.failed(); err != nil {
+		return err
+	}
+	now := commandsOf(parseInfo(v.text), s.l.layout.cfg.Ask)
+	if why := now.refuses(); why != "" {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: why}
+	}
+	if s.before.identity.runID != "" {
+		if why := s.before.breaks(now); why != "" {
+			s.before = now
+			s.anew(why, at)
+		}
+	} else {
+		s.quietSince = now.writes
+	}
+	why := s.deaf(now, at)
+	s.before = now
+	f := s.book.figures()
+	f.At, f.Listening, f.Why = at, why == "", why
+	if s.l.layout.cfg.Ask != "" && now.told {
+		f.Asked = &now.asked
+	}
+	f.NoExpiry = s.endless()
+	stir := s.book.changed
+	s.book.changed = false
+	s.l.publish(f, stir)
+	return nil
+}
+
+// deaf says why nothing can be counted although the subscription stands. When it can be again, an epoch begins.
+func (s *eventSession) deaf(now commandStats, at time.Time) string {
+	if s.flagsTold {
+		off := !notifies(s.flags)
+		if !off && s.off {
+			s.anew("notifications were switched on", at)
+		}
+		if s.off = off; off {
+			return offWords(s.flags)
+		}
+		return ""
+	}
+	if s.heard > 0 {
+		if s.quiet {
+			s.anew("notifications came again", at)
+			s.heard++
+		}
+		s.quietSince = now.writes
+	}
+	heard := s.heard
+	s.heard = 0
+	switch {
+	case now.writes-s.quietSince >= manyWrites:
+		s.quiet = true
+		return "the server runs commands that write and sends no notification: they are off, or all of them are for keys of others. Set notify-keyspace-events to K$gxe, and grant +config|get to let the dashboard see it"
+	case heard == 0 && s.book.events == 0:
+		return "whether notifications are on cannot be told until one arrives: grant +config|get to let the dashboard see it"
+	}
+	return ""
+}
+
+// offWords says that a setting does not suffice, and what to do.
+func offWords(flags string) string {
+	return "notifications are off on the server (notify-keyspace-events is \"" + printable(flags) + "\"): CONFIG SET notify-keyspace-events K$gxe, and write it into redis.conf"
+}
+
+// endless returns the claims without an expiry, the oldest first.
+func (s *eventSession) endless() []dedup.Marker {
+	list := make([]dedup.Marker, 0, len(s.book.endless))
+	for key, born := range s.book.endless {
+		m := s.l.layout.named(dedup.Marker{Store: s.l.layout.cfg.Name, State: s.l.rules.claimed(), FirstSeen: born}, key)
+		m.Detail = "born without an expiry"
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b dedup.Marker) int { return a.FirstSeen.Compare(b.FirstSeen) })
+	return list[:min(len(list), dedup.MaxListed)]
+}
+
+// claimed is the state of a marker that was just claimed.
+func (r eventRules) claimed() dedup.State {
+	if r.way == wayBefore {
+		return dedup.Present
+	}
+	return dedup.Processing
+}

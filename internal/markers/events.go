@@ -1,0 +1,142 @@
+package markers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// leastRelisten and mostRelisten bound the wait after a lost subscription.
+	leastRelisten = 250 * time.Millisecond
+	mostRelisten  = 10 * time.Second
+	// stirApart is the least time between two calls for a reading out of turn.
+	stirApart = time.Second
+)
+
+// neverListened is why there are no events before the first subscription.
+const neverListened = "the subscription to the store's notifications does not stand yet"
+
+// listener follows the notifications of one store over a connection of its own, again and again. What it knows it publishes
+// once a second; a gap of any kind begins a new epoch.
+type listener struct {
+	layout  *layout
+	rules   eventRules
+	rdb     *redis.Client
+	log     *slog.Logger
+	explain explainer
+	// stir asks for a reading out of turn: something new needs to be seen.
+	stir chan struct{}
+
+	mu        sync.Mutex
+	published dedup.StoreEvents
+	epoch     int64
+	// stirring is true while a reading out of turn is due, stirred when the last one was asked for.
+	stirring bool
+	stirred  time.Time
+}
+
+func newListener(l *layout, rdb *redis.Client, log *slog.Logger, e explainer) *listener {
+	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1),
+		published: dedup.StoreEvents{Why: neverListened}}
+}
+
+// figures returns what is known; its slices and its sketch must not be changed.
+func (l *listener) figures() *dedup.StoreEvents {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.published
+	return &f
+}
+
+// run listens until ctx ends.
+func (l *listener) run(ctx context.Context) {
+	wait := leastRelisten
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > mostRelisten {
+			wait = leastRelisten
+		}
+		l.lost(err)
+		_ = sleep(ctx, wait)
+		wait = min(2*wait, mostRelisten)
+	}
+}
+
+// listen opens a session and follows it to its end, which has a reason.
+func (l *listener) listen(ctx context.Context) error {
+	s, err := openEventSession(ctx, l)
+	if err != nil {
+		return err
+	}
+	return s.follow(ctx)
+}
+
+// begin starts an epoch and returns an empty book for it.
+func (l *listener) begin(at time.Time, number uint64) *eventBook {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch++
+	return newEventBook(l.rules, at, number)
+}
+
+// lost ends an epoch because the subscription is gone.
+func (l *listener) lost(err error) {
+	why := dedup.PublicText(l.explain.explain(err))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.published.Listening || l.published.Why != why {
+		l.log.Warn("store events are interrupted", "err", err)
+	}
+	l.epoch++
+	now := time.Now()
+	l.published = dedup.StoreEvents{At: now, Since: now, Epoch: l.epoch, Why: why, Command: l.layout.cfg.Ask}
+}
+
+// publish makes figures those that are shown.
+func (l *listener) publish(f dedup.StoreEvents, stir bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.Epoch, f.Command = l.epoch, l.layout.cfg.Ask
+	if f.Listening != l.published.Listening {
+		if f.Listening {
+			l.log.Info("store events are counted", "epoch", f.Epoch)
+		} else if f.Why != l.published.Why {
+			l.log.Warn("store events cannot be counted", "because", f.Why)
+		}
+	}
+	l.published = f
+	if l.stirring = l.stirring || stir; l.stirring && time.Since(l.stirred) >= stirApart {
+		l.stirring, l.stirred = false, time.Now()
+		select {
+		case l.stir <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// gap notes why counts begin anew.
+func (l *listener) gap(why string) {
+	l.log.Warn("store events have a gap: they are counted anew", "because", why)
+}
+
+// channels returns the patterns to subscribe to and the beginning that all their channels have.
+func (l *listener) channels() (prefix string, patterns []string) {
+	c := l.layout.cfg
+	prefix = fmt.Sprintf("__keyspace@%d__:", l.rdb.Options().DB)
+	patterns = []string{prefix + c.raw(c.Match)}
+	if l.rules.giveUp > 0 {
+		patterns = append(patterns, prefix+c.raw(c.Retry.Match))
+	}
+	return prefix, patterns
+}
