@@ -43,7 +43,7 @@ type eventSample struct {
 type eventCut struct {
 	cut
 	storeReading
-	// Slipped bounds the claims between the two counts of the reading, Failing the failures whose delivery may not be
+	// Slipped bounds the calls between the two counts of the reading, Failing the failures whose delivery may not be
 	// settled yet.
 	Slipped, Failing float64
 }
@@ -99,8 +99,8 @@ func eventRefusal(s eventSample) string {
 		return "a lock keeps no marker of what is done, so its events do not tell of duplicates"
 	case s.Scheme.Mark != "before":
 		return "consumers of this scheme mark only after the work: a call that finds nothing does not show in the events"
-	case s.Scheme.OnFail == "keep" && s.Scheme.OnInFlight != "ack":
-		return "consumers of this scheme keep the markers of failed work, whose hits the events do not tell from duplicates"
+	case s.Scheme.OnFail != "delete" && s.Scheme.OnInFlight != "ack":
+		return "consumers of this scheme ack or keep failed work, whose hits the events do not tell from duplicates"
 	case n == 0:
 		return "store events have told nothing yet"
 	case !s.Readings[n-1].AskedKnown:
@@ -185,7 +185,7 @@ func (s eventSample) cutAt(i int) (eventCut, bool) {
 	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+settleDelay))
 	c.At = r.At
 	return eventCut{cut: c, storeReading: r,
-		Slipped: s.around(i, s.Slip, func(r storeReading) float64 { return r.Claims }),
+		Slipped: s.around(i, s.Slip, func(r storeReading) float64 { return r.Asked }),
 		Failing: s.around(i, giveUpDelay, func(r storeReading) float64 { return r.Failures }),
 	}, ok
 }

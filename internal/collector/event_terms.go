@@ -24,8 +24,8 @@ type eventTerms struct {
 	Separate [2]float64
 	// Duplicates are the hits on done work.
 	Duplicates [2]float64
-	// Alone is the least share of the calls that deliveries of the pipeline account for.
-	Alone float64
+	// Strange bounds the calls that others made.
+	Strange float64
 }
 
 // settled are the messages other than duplicates that were acked.
@@ -40,7 +40,8 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 		Acks: [2]float64{0, math.Inf(1)}, Repeats: math.Inf(1), Separate: [2]float64{math.Inf(-1), math.Inf(1)},
 	}
 	slip := from.Slipped + to.Slipped
-	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip), t.Asked - t.Claims + slip}
+	t.Strange = s.strange(t.Asked, from, to)
+	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip-t.Strange), t.Asked - t.Claims + slip}
 	t.Returned = [2]float64{s.returnedLeast(t, from, to), s.returnedMost(t, from, to)}
 	if acks, why := ackBounds(from.cut, to.cut); why == "" {
 		t.Acks = acks
@@ -61,7 +62,6 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	// What both ways say of the duplicates says of the hits which of them came back.
 	t.Returned[0] = max(t.Returned[0], t.Hits[0]-t.Duplicates[1])
 	t.Returned[1] = min(t.Returned[1], t.Hits[1]-t.Duplicates[0])
-	t.Alone = s.alone(t.Asked, from, to)
 	return t
 }
 
@@ -121,18 +121,23 @@ func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
 }
 
 // deliveries bounds the deliveries between the cuts whose consumer called the store between them. A consumer may hold a
-// delivery for long before it calls.
+// delivery for long before it calls, and may reject it without a call.
 func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	waiting := func(c eventCut) float64 { return max(c.Before.Unacked, c.After.Unacked) }
 	closed := (to.After.Closures - from.Before.Closures) * float64(s.Prefetch)
-	low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed)
+	last := &s.Frames[len(s.Frames)-1]
+	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
+		last = f
+	}
+	rejected := max(0, last.Dead-from.Before.Dead)
+	low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed-rejected)
 	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
 }
 
 // strangers names a count that does not fit the broker's: then others use the command too, or consumers do not use it.
 func (s eventSample) strangers(t eventTerms, from, to eventCut) string {
-	// lostMost is more than the share of its counts that a broker was ever seen to lose by channels that died.
-	const lostMost = 0.10
+	// lostMost is four times the largest share of its counts that a broker was seen to lose by channels that died.
+	const lostMost = 0.25
 	low, high := s.deliveries(from, to)
 	allowed, closed := from.Slipped+to.Slipped, !noneClosed(from.cut, to.After)
 	if closed {
@@ -153,21 +158,28 @@ func (s eventSample) strangers(t eventTerms, from, to eventCut) string {
 	return ""
 }
 
-// alone is the least share of the calls that were surely made for deliveries of the pipeline: the larger of that between the
-// cuts and that over all that is known, as who calls at other times is likely to have called then too.
-func (s eventSample) alone(asked float64, from, to eventCut) float64 {
-	share := func(from eventCut) float64 {
-		low, _ := s.deliveries(from, to)
-		if n := to.Asked - from.Asked; n > 0 {
-			return min(1, low/n)
+// strange bounds the calls that were not made for deliveries of the pipeline: by the deliveries between the cuts, or by their
+// share since an earlier time, because who calls at other times calls now too.
+func (s eventSample) strange(asked float64, from, to eventCut) float64 {
+	// tried is how many earlier times are looked at.
+	const tried = 24
+	low, _ := s.deliveries(from, to)
+	best := max(0, asked-low)
+	for k := range tried {
+		i := k * len(s.Readings) / tried
+		if best == 0 || !s.Readings[i].At.Before(from.storeReading.At) {
+			break
 		}
-		return 1
-	}
-	best := share(from)
-	for i := range min(len(s.Readings), 4) {
-		if c, ok := s.cutAt(i); ok && c.After.Gaps == to.Before.Gaps {
-			return max(best, share(c))
+		c, ok := s.cutAt(i)
+		n := to.Asked - c.Asked
+		if !ok || n <= 0 || c.Before.Gaps != to.After.Gaps {
+			continue
 		}
+		low, _ := s.deliveries(c, to)
+		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
+		pace := max(asked/n, to.storeReading.At.Sub(from.storeReading.At).Seconds()/to.storeReading.At.Sub(c.storeReading.At).Seconds())
+		likely := max(0, n-low) * pace
+		best = min(best, likely+4*math.Sqrt(likely))
 	}
 	return best
 }
@@ -182,12 +194,12 @@ func (s eventSample) judge(f dedup.Figure, t eventTerms) dedup.Figure {
 	}
 	f.Low, f.High = share(t.Duplicates[0]), share(t.Duplicates[1])
 	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.settled()
-	s.grade(&f, t.Alone)
+	s.grade(&f)
 	return f
 }
 
-// grade gives an interval the quality that its width, its scheme and the certainty that nobody else called allow.
-func (s eventSample) grade(f *dedup.Figure, alone float64) {
+// grade gives an interval the quality that its width and its scheme allow.
+func (s eventSample) grade(f *dedup.Figure) {
 	const rounding = 1e-12
 	width := f.High - f.Low
 	switch {
@@ -197,8 +209,6 @@ func (s eventSample) grade(f *dedup.Figure, alone float64) {
 		f.Quality = dedup.Derived
 	case !proven(dedup.MethodStoreEvents, s.Scheme):
 		f.Quality, f.Why = dedup.Derived, "derived: this scheme was not proved against a known truth"
-	case 1-alone > measuredWidest:
-		f.Quality, f.Why = dedup.Derived, fmt.Sprintf("derived: up to %.1f %% of the %s calls may be of others", 100*(1-alone), s.Command)
 	default:
 		f.Quality = dedup.Measured
 	}
