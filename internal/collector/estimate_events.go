@@ -34,9 +34,9 @@ type eventSample struct {
 	// Vanishing is true when messages can leave a source queue by a time to live or a length limit, Limited when they can
 	// because they were returned too often.
 	Vanishing, Limited bool
-	// LossKnown: another source tells that the broker lost at most LostRedeliveries counts of redeliveries of closed channels.
-	LossKnown        bool
-	LostRedeliveries float64
+	// LossKnown: another source tells that the broker lost at most LostAcks and LostRedeliveries counts of closed channels.
+	LossKnown                  bool
+	LostAcks, LostRedeliveries float64
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.

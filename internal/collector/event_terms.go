@@ -43,7 +43,7 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	t.Strange = s.strange(t.Asked, from, to)
 	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip-t.Strange), t.Asked - t.Claims + slip}
 	t.Returned = [2]float64{s.returnedLeast(t, from, to), s.returnedMost(t, from, to)}
-	if acks, why := ackBounds(from.cut, to.cut); why == "" {
+	if acks, ok := s.acks(from.cut, to.cut); ok {
 		t.Acks = acks
 	}
 	if b, why := repeats(s.bounds(), from.cut, to.cut); why == "" {
@@ -63,6 +63,22 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	t.Returned[0] = max(t.Returned[0], t.Hits[0]-t.Duplicates[1])
 	t.Returned[1] = min(t.Returned[1], t.Hits[1]-t.Duplicates[0])
 	return t
+}
+
+// acks bounds the true acks between the cuts. Where closed channels took counts along, the meter of lost counts gives them
+// back, or the balance of messages stands in for them: it counts what left the queues, however it was counted.
+func (s eventSample) acks(from, to cut) ([2]float64, bool) {
+	counted := [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
+	switch {
+	case noneClosed(from, to.After):
+		return counted, true
+	case s.LossKnown:
+		return [2]float64{counted[0], counted[1] + s.LostAcks}, true
+	case !from.Balanced || !to.Balanced:
+		return counted, false
+	}
+	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
+	return [2]float64{max(counted[0], low), high}, high >= counted[0]
 }
 
 // returnedMost bounds the hits on work in flight from above: each was redelivered, or is still in the queue, or was
