@@ -34,9 +34,8 @@ type eventSample struct {
 	// Vanishing is true when messages can leave a source queue by a time to live or a length limit, Limited when they can
 	// because they were returned too often.
 	Vanishing, Limited bool
-	// LossKnown: another source tells that the broker lost at most LostAcks and LostRedeliveries counts of closed channels.
-	LossKnown                  bool
-	LostAcks, LostRedeliveries float64
+	// LostAcks bounds the acks between two times whose counts the broker lost; nil where nothing meters them.
+	LostAcks func(from, to time.Time) (low, high float64, ok bool)
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.

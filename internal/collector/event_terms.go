@@ -69,16 +69,21 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 // back, or the balance of messages stands in for them: it counts what left the queues, however it was counted.
 func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	counted := [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
-	switch {
-	case noneClosed(from, to.After):
+	if noneClosed(from, to.After) {
 		return counted, true
-	case s.LossKnown:
-		return [2]float64{counted[0], counted[1] + s.LostAcks}, true
-	case !from.Balanced || !to.Balanced:
-		return counted, false
 	}
-	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
-	return [2]float64{max(counted[0], low), high}, high >= counted[0]
+	bounds, told := [2]float64{counted[0], math.Inf(1)}, false
+	if s.LostAcks != nil {
+		// What was lost may all be of other queues, or all of these.
+		if _, high, ok := s.LostAcks(from.Before.Began, to.After.Began); ok {
+			bounds[1], told = counted[1]+high, true
+		}
+	}
+	if from.Balanced && to.Balanced {
+		bounds[0], told = max(bounds[0], to.BalanceLow-from.BalanceHigh), true
+		bounds[1] = min(bounds[1], to.BalanceHigh-from.BalanceLow)
+	}
+	return bounds, told && bounds[0] <= bounds[1]
 }
 
 // returnedMost bounds the hits on work in flight from above: each was redelivered, or is still in the queue, or was
@@ -96,20 +101,17 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		var lost, buried float64
 		if !noneClosed(from.cut, later) {
-			if !s.LossKnown {
-				continue
-			}
-			lost = s.LostRedeliveries
+			continue
 		}
+		var buried float64
 		if s.Limited {
 			if !f.Whole || !from.Before.Whole {
 				continue
 			}
 			buried = max(0, f.Dead-from.Before.Dead)
 		}
-		best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost+buried-failed)
+		best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+buried-failed)
 	}
 	return max(0, best)
 }

@@ -27,14 +27,24 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 	x.origins(out)
 	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
 	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)
-	if x.events.Told {
-		t := x.events.Terms
-		if x.scheme.OnInFlight != "ack" && !out.Messages.Known() && x.events.Rate.Known() {
-			out.Messages = x.between(out, dedup.Count, t.Duplicates[0]+t.settled(), t.Duplicates[1]+t.settled(), "d + U + G; duplicates, completions and messages given up")
+	x.counts(out)
+}
+
+// counts fills in the duplicates, and the messages, behind the rate that was chosen.
+func (x explanation) counts(out *dedup.WindowFigures) {
+	const settled = "d + U + G; duplicates, completions and messages given up"
+	t, nacks := x.events.Terms, x.events.Told && x.scheme.OnInFlight != "ack"
+	switch {
+	case out.DuplicateRate.Source == eventSource && out.DuplicateRate.Known():
+		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
+		if nacks {
+			out.Messages = x.between(out, dedup.Count, t.Duplicates[0]+t.settled(), t.Duplicates[1]+t.settled(), settled)
 		}
-		if !out.InFlightHits.Known() {
-			out.InFlightHits = out.Looping
-		}
+	case out.DuplicateRate.Source == residualSource && out.DuplicateRate.Known():
+		out.Duplicates.High = max(out.Duplicates.Low, x.residual.Separate[1]+x.residual.Repeats)
+	}
+	if nacks && !out.InFlightHits.Known() {
+		out.InFlightHits = out.Looping
 	}
 }
 

@@ -106,7 +106,7 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) report
 func duplicatesOf(rate dedup.Figure) dedup.Figure {
 	f := rate
 	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, rate.Hits, max(rate.Hits, rate.High*rate.N)
-	f.Formula = "A - U - F up to A - U - F + B"
+	f.Formula = "the duplicates of the rate: " + rate.Formula
 	return f
 }
 
