@@ -131,7 +131,7 @@ func TestStoreEventsHoldTheTruth(t *testing.T) {
 func TestStoreEventsAreExactAtRest(t *testing.T) {
 	for seed := range uint64(10) {
 		shop := runSim(simTraffic{seed: seed, rate: 40, length: 4 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 40 * time.Second,
-			resend: 0.03, fail: 0.03, interval: 5 * time.Second, passAt: time.Minute, channels: 4, live: 1, looks: seed%2 == 1})
+			resend: 0.03, fail: 0.03, interval: 5 * time.Second, passAt: time.Minute, channels: 4, live: 1, overlap: seed%2 == 1})
 		r := fromEvents(shop.hear(simEars{interval: 5 * time.Second, skew: 30 * time.Millisecond}, 15*time.Minute))
 		truth := shop.told(r.Rate)
 		if want := truth.duplicates / truth.settled; r.Rate.Quality != dedup.Measured || r.Rate.Low != want || r.Rate.High != want {

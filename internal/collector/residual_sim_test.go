@@ -28,6 +28,7 @@ type simTraffic struct {
 	live                                                     float64 // share of the readings with live depths
 	looks                                                    bool    // consumers read before they claim, as in redis-json-status
 	strange                                                  float64 // calls of others per second
+	overlap                                                  bool    // what is sent again comes while the first is worked on
 }
 
 // simEvent is one thing that happens at a time.
@@ -110,7 +111,11 @@ func runSim(t simTraffic) *simShop {
 		heap.Push(&s.events, simEvent{at, func() {
 			s.publish(msg)
 			if again {
-				s.later(time.Second+s.upTo(3*time.Second), func() { s.publish(msg) })
+				delay := time.Second + s.upTo(3*time.Second)
+				if s.overlap {
+					delay /= 50
+				}
+				s.later(delay, func() { s.publish(msg) })
 			}
 		}})
 	}
@@ -332,6 +337,7 @@ func drawTraffic(t *rapid.T) simTraffic {
 		offset:      time.Duration(rapid.IntRange(-100_000, 100_000).Draw(t, "offset ms")) * time.Millisecond,
 		offsetError: time.Duration(rapid.IntRange(-50, 50).Draw(t, "offset error ms")) * time.Millisecond,
 		channels:    rapid.IntRange(1, 6).Draw(t, "channels"),
+		overlap:     rapid.Bool().Draw(t, "overlap"),
 		looks:       rapid.Bool().Draw(t, "looks"),
 		live:        rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
 	}
