@@ -145,13 +145,28 @@ func judgeRate(f dedup.Figure, l dedup.Limits) judgement {
 	return j
 }
 
-// disputed reports whether two rates that both could be judged exclude each other: their intervals do not meet.
+// disputed reports whether two rates that both could be judged exclude each other: their intervals do not meet, and lie
+// further apart than the messages explain that only one of them saw.
 func disputed(a, b dedup.Figure, l dedup.Limits) bool {
 	if !b.Known() || b.Quality == dedup.Estimated || !finite(b.Low, b.High, b.Value, b.N) || b.N < l.MinMessages {
 		return false
 	}
-	below := func(x, y dedup.Figure) bool { return !x.AtLeast && x.High < y.Low }
+	margin := chance(a, b)
+	below := func(x, y dedup.Figure) bool { return !x.AtLeast && x.High+margin < y.Low }
 	return below(a, b) || below(b, a)
+}
+
+// chance bounds, by three standard deviations, how far two true rates can lie apart because their spans end or begin at
+// different times. It is 0 for spans that are the same or not known.
+func chance(a, b dedup.Figure) float64 {
+	covered := min(a.Covered, b.Covered)
+	if covered <= 0 || a.At.IsZero() || b.At.IsZero() {
+		return 0
+	}
+	apart := a.At.Sub(b.At).Abs() + a.At.Add(-a.Covered).Sub(b.At.Add(-b.Covered)).Abs()
+	alone := min(1, apart.Seconds()/covered.Seconds())
+	p := min(max(a.High, b.High), 0.5)
+	return 3 * math.Sqrt(alone*p*(1-p)/min(a.N, b.N))
 }
 
 // judgeDisputed judges the lower of two rates that exclude each other: a wrong alarm costs trust, and the dispute itself

@@ -370,6 +370,27 @@ func TestOfTwoDisputedRatesTheLowerValidOneIsJudged(t *testing.T) {
 	}
 }
 
+func TestRatesOverOtherSpansAreDisputedOnlyBeyondChance(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	at := func(f dedup.Figure, ago time.Duration) dedup.Figure {
+		f.At, f.Covered = now.Add(-ago), 15*time.Minute
+		return f
+	}
+	for _, tt := range []struct {
+		name     string
+		a, b     dedup.Figure
+		disputed bool
+	}{
+		{"the same span, a hair apart", at(rate(dedup.Measured, 0.0150, 0.0150, 10_000), 0), at(rate(dedup.Measured, 0.0151, 0.0152, 10_000), 0), true},
+		{"half a minute later, a hair apart", at(rate(dedup.Measured, 0.0150, 0.0150, 10_000), 0), at(rate(dedup.Measured, 0.0151, 0.0152, 10_000), 30*time.Second), false},
+		{"half a minute later, a point apart", at(rate(dedup.Measured, 0.0150, 0.0150, 10_000), 0), at(rate(dedup.Measured, 0.0250, 0.0252, 10_000), 30*time.Second), true},
+	} {
+		if got := disputed(tt.a, tt.b, dedup.DefaultLimits()); got != tt.disputed {
+			t.Errorf("%s: disputed %v", tt.name, got)
+		}
+	}
+}
+
 func from(source string, f dedup.Figure) dedup.Figure {
 	f.Source = source
 	return f

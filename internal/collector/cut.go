@@ -76,18 +76,24 @@ func cutAt(s residualSample, t time.Time) (cut, bool) {
 		store = whole.Add(time.Second)
 	}
 	at := store.Add(-offset)
-	early, late := at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay)
-	before, ok := s.Frames.before(early)
+	c, ok := cutBetween(s.Frames, at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay))
+	c.At, c.Store = at, store
+	return c, ok
+}
+
+// cutBetween bounds what had happened at a time that lies between two others.
+func cutBetween(r reel, early, late time.Time) (cut, bool) {
+	before, ok := r.before(early)
 	if !ok {
 		return cut{}, false
 	}
-	after, ok := s.Frames.after(late.Add(counterLag))
+	after, ok := r.after(late.Add(counterLag))
 	if !ok {
 		return cut{}, false
 	}
-	c := cut{At: at, Store: store, AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
-	low, okLow := balanceLow(s.Frames, early)
-	high, okHigh := balanceHigh(s.Frames, late)
+	c := cut{AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
+	low, okLow := balanceLow(r, early)
+	high, okHigh := balanceHigh(r, late)
 	if okLow && okHigh {
 		c.BalanceLow, c.BalanceHigh, c.Balanced = low, high, true
 	}

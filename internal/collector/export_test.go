@@ -17,6 +17,6 @@ func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, server string, w 
 		watch.inserts.add(s)
 	}
 	stats, _ := watch.stats.get()
-	r, _ := (&Collector{}).idGapFigures(&pipeline{store: watch}, view{now: time.Now(), scheme: scheme, stats: stats}, w)
+	r := (&Collector{}).idGapFigures(&pipeline{store: watch}, view{now: time.Now(), scheme: scheme, stats: stats}, w)
 	return r.Rate, r.Duplicates, r.Swallowed, r.Lost, r.Work
 }

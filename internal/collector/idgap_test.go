@@ -186,26 +186,31 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	p.store.inserts.add(&s.To)
 	v := view{now: gapNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	c := &Collector{}
-	out := unknownWindow(time.Hour, "consumers report no counters")
-	c.idGapBeside(&out, p, v)
-	if len(out.Estimates) != 1 || out.Estimates[0].Method != dedup.MethodIDGap || out.DuplicateRate.Value != 0.015 || out.Duplicates.Value != 150 || out.Messages.Value != 10_000 || !out.WorkMean.Known() {
+	window := func(reported reportedResult) dedup.WindowFigures {
+		gap := c.idGapFigures(p, v, time.Hour)
+		out := unknownWindow(time.Hour, "no source of this pipeline tells")
+		out.Messages, out.Duplicates = reported.Messages, reported.Duplicates
+		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: reported.Rate}, {Method: dedup.MethodIDGap, Rate: gap.Rate}}
+		choose(&out)
+		c.explain(&out, p, explanation{view: v, gap: gap, reported: reported})
+		return out
+	}
+	silent := unreported(time.Hour, "consumers report no counters")
+	if out := window(silent); out.DuplicateRate.Value != 0.015 || out.Duplicates.Value != 150 || out.Messages.Value != 10_000 || !out.WorkMean.Known() {
 		t.Errorf("nothing reported: %+v", out)
 	}
-	out = unknownWindow(time.Hour, "")
-	out.DuplicateRate = dedup.Exact(dedup.Measured, dedup.Ratio, 0.02, gapNow, reportedSource)
-	c.idGapBeside(&out, p, v)
-	if out.DuplicateRate.Value != 0.02 || len(out.Estimates) != 1 || out.Messages.Known() {
+	telling := silent
+	telling.Rate = dedup.Exact(dedup.Measured, dedup.Ratio, 0.02, gapNow, reportedSource)
+	if out := window(telling); out.DuplicateRate.Value != 0.02 || out.CrossCheck.Value != 0.015 || out.Messages.Known() {
 		t.Errorf("what is reported gave way: %+v", out.DuplicateRate)
 	}
 	p.partner = "invoices"
-	out = unknownWindow(time.Hour, "consumers report no counters")
-	c.idGapBeside(&out, p, v)
+	out := window(silent)
 	if why := out.DuplicateRate.Why; out.DuplicateRate.Known() || !strings.Contains(why, "consumers report no counters; ") || !strings.Contains(why, "shared with pipeline invoices") {
 		t.Errorf("shared: %q", why)
 	}
 	p.store = &storeWatch{}
-	out = unknownWindow(time.Hour, "consumers report no counters")
-	if c.idGapBeside(&out, p, v); len(out.Estimates) != 0 || out.DuplicateRate.Why != "consumers report no counters" {
-		t.Errorf("a store without inserts: %+v", out.Estimates)
+	if out := window(silent); out.DuplicateRate.Why != "consumers report no counters" {
+		t.Errorf("a store without inserts: %+v", out.DuplicateRate)
 	}
 }

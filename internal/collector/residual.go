@@ -62,51 +62,63 @@ type residualSample struct {
 	Vanishing bool
 }
 
-// residual computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
+// A residualResult is the residual interval, and the bounds that it was made of: Separate are the acks less the completions and
+// the messages given up, Repeats the completions whose ack was lost. Told is false when there are none.
+type residualResult struct {
+	Rate     dedup.Figure
+	Told     bool
+	Separate [2]float64
+	Repeats  float64
+}
+
+// residual computes the residual interval of the duplicate rate.
+func residual(s residualSample) dedup.Figure { return residualOf(s).Rate }
+
+// residualOf computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
 // when it cannot vouch for the bounds; see docs/figures.md.
-func residual(s residualSample) dedup.Figure {
+func residualOf(s residualSample) residualResult {
 	f := dedup.Figure{Unit: dedup.Ratio, Source: residualSource, Formula: residualFormula, Window: s.Window, Better: betterReport}
 	if why := residualRefusal(s); why != "" {
 		f.Why = why
-		return f
+		return residualResult{Rate: f}
 	}
 	from, to, why := residualEnds(s)
 	if why != "" {
 		f.Why = why
-		return f
+		return residualResult{Rate: f}
 	}
 	f.Covered = min(to.At.Sub(from.At), s.Window)
 	f.At = to.At
 	if why := spanRefusal(s, from, to); why != "" {
 		f.Why = why
-		return f
+		return residualResult{Rate: f}
 	}
 	acks, why := ackBounds(s.Meter, from, to)
 	if why != "" {
 		f.Why = why
-		return f
+		return residualResult{Rate: f}
 	}
 	switch {
 	case acks[1] == 0:
 		f.Why = "no message was acked in the window"
-		return f
+		return residualResult{Rate: f}
 	case acks[0] == 0:
 		f.Why = "too few messages were acked in the window to tell"
-		return f
+		return residualResult{Rate: f}
 	}
 	done, given := completions(s, from, to), giveUps(s, from, to)
 	high := acks[1] - done[0] - given[0]
 	low := acks[0] - done[1] - given[1]
 	if high < -3*math.Sqrt(acks[1]) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
-		return f
+		return residualResult{Rate: f}
 	}
 	b, why := repeats(s, from, to)
 	if why != "" {
 		f.Why = why
-		return f
+		return residualResult{Rate: f}
 	}
-	return interval(f, low, high+b, acks)
+	return residualResult{Rate: interval(f, low, high+b, acks), Told: true, Separate: [2]float64{low, high}, Repeats: b}
 }
 
 // interval turns bounds on the duplicates and on the acks into bounds on the rate, and judges its width.

@@ -26,6 +26,9 @@ type simTraffic struct {
 	offset, offsetError                                      time.Duration
 	channels                                                 int
 	live                                                     float64 // share of the readings with live depths
+	looks                                                    bool    // consumers read before they claim, as in redis-json-status
+	strange                                                  float64 // calls of others per second
+	overlap                                                  bool    // what is sent again comes while the first is worked on
 }
 
 // simEvent is one thing that happens at a time.
@@ -66,11 +69,15 @@ type simShop struct {
 	gaveUp  map[int]time.Duration
 	done    []time.Duration
 
-	publishes, acks, redeliveries, closures []simCount
-	depth, unacked, dead                    []simStep
+	publishes, acks, redeliveries, closures, deliveries []simCount
+	depth, unacked, dead                                []simStep
 
 	// truth: settlements that the scheme acks, and the duplicates among them, by the time of the decision.
 	settled, duplicates []time.Duration
+
+	// What the store sees: calls, claims, failures, messages given up; returned are the hits on work in flight, repeated
+	// the completions whose ack was lost.
+	asked, claimed, failed, givenUp, returned, repeated []time.Duration
 }
 
 type simStep struct {
@@ -104,7 +111,11 @@ func runSim(t simTraffic) *simShop {
 		heap.Push(&s.events, simEvent{at, func() {
 			s.publish(msg)
 			if again {
-				s.later(time.Second+s.upTo(3*time.Second), func() { s.publish(msg) })
+				delay := time.Second + s.upTo(3*time.Second)
+				if s.overlap {
+					delay /= 50
+				}
+				s.later(delay, func() { s.publish(msg) })
 			}
 		}})
 	}
@@ -128,27 +139,43 @@ func (s *simShop) publish(msg int) {
 
 func (s *simShop) deliver(msg int, again bool) {
 	channel := s.r.IntN(s.channels)
+	s.count(&s.deliveries, channel)
 	if again {
 		s.count(&s.redeliveries, channel)
 	}
 	s.move(&s.unacked, 1)
+	if s.state[msg] == "" && s.chance(s.reject) {
+		s.move(&s.depth, -1)
+		s.move(&s.unacked, -1)
+		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
+		return
+	}
+	s.asked = append(s.asked, s.now)
 	switch {
 	case s.state[msg] == "done":
 		s.settle(msg, channel, true)
 	case s.state[msg] == "processing":
+		s.returned = append(s.returned, s.now)
 		s.requeue(msg, 300*time.Millisecond)
-	case s.chance(s.reject):
-		s.move(&s.depth, -1)
-		s.move(&s.unacked, -1)
-		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
+	case s.looks:
+		s.later(s.upTo(10*time.Millisecond), func() { s.claim(msg, channel) })
 	default:
-		s.state[msg] = "processing"
-		if s.chance(s.stuckShare) {
-			s.close(msg, channel)
-			return
-		}
-		s.later(s.upTo(200*time.Millisecond), func() { s.finish(msg, channel) })
+		s.claim(msg, channel)
 	}
+}
+
+func (s *simShop) claim(msg, channel int) {
+	if s.state[msg] != "" { // lost a race: such a consumer takes it for a duplicate
+		s.settle(msg, channel, true)
+		return
+	}
+	s.state[msg] = "processing"
+	s.claimed = append(s.claimed, s.now)
+	if s.chance(s.stuckShare) {
+		s.close(msg, channel)
+		return
+	}
+	s.later(s.upTo(200*time.Millisecond), func() { s.finish(msg, channel) })
 }
 
 func (s *simShop) finish(msg, channel int) {
@@ -158,8 +185,10 @@ func (s *simShop) finish(msg, channel int) {
 		s.close(msg, channel)
 	case s.chance(s.fail) || (s.poison > 0 && msg%int(1/s.poison) == 0):
 		s.state[msg] = ""
+		s.failed = append(s.failed, s.now)
 		if s.retries[msg]++; s.retries[msg] == 5 {
 			s.gaveUp[msg] = s.now
+			s.givenUp = append(s.givenUp, s.now)
 			s.retries[msg] = -1 << 30 // resent copies of such a message are left out of the simulation
 			s.settle(msg, channel, false)
 			s.state[msg] = "processing"
@@ -170,6 +199,7 @@ func (s *simShop) finish(msg, channel int) {
 		s.state[msg] = "done"
 		s.done = append(s.done, s.now)
 		if s.chance(s.lostAck) {
+			s.repeated = append(s.repeated, s.now)
 			s.close(msg, channel)
 			return
 		}
@@ -199,7 +229,7 @@ func (s *simShop) requeue(msg int, delay time.Duration) {
 // close ends a channel that holds this message: the broker loses counts that it has not shown yet, and redelivers.
 func (s *simShop) close(msg, channel int) {
 	s.count(&s.closures, channel)
-	for _, list := range []*[]simCount{&s.acks, &s.redeliveries} {
+	for _, list := range []*[]simCount{&s.acks, &s.redeliveries, &s.deliveries} {
 		for i := len(*list) - 1; i >= 0 && s.now-(*list)[i].at < counterLag; i-- {
 			if c := &(*list)[i]; c.channel == channel && c.shown > s.now && s.chance(s.losesCounts) {
 				c.lost = true
@@ -231,7 +261,7 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 		return steps[i-1].delta
 	}
 	shown := map[*[]simCount][]time.Duration{}
-	for _, list := range []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.closures} {
+	for _, list := range []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.closures, &s.deliveries} {
 		for _, c := range *list {
 			if !c.lost {
 				shown[list] = append(shown[list], c.shown)
@@ -247,7 +277,7 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 		f := frame{
 			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond), DepthFrom: epoch.Add(at - depthLag), Whole: true,
 			Acks: total(&s.acks, at), Redeliveries: total(&s.redeliveries, at), Publishes: total(&s.publishes, at),
-			Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
+			Deliveries: total(&s.deliveries, at), Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
 		}
 		taken := func() time.Duration { return at - s.upTo(depthLag) }
 		if s.chance(s.live) {
@@ -307,6 +337,8 @@ func drawTraffic(t *rapid.T) simTraffic {
 		offset:      time.Duration(rapid.IntRange(-100_000, 100_000).Draw(t, "offset ms")) * time.Millisecond,
 		offsetError: time.Duration(rapid.IntRange(-50, 50).Draw(t, "offset error ms")) * time.Millisecond,
 		channels:    rapid.IntRange(1, 6).Draw(t, "channels"),
+		overlap:     rapid.Bool().Draw(t, "overlap"),
+		looks:       rapid.Bool().Draw(t, "looks"),
 		live:        rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
 	}
 }

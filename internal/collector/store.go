@@ -38,7 +38,9 @@ type storeWatch struct {
 	disturbed    time.Time
 	disturbedWhy string
 	evictedAt    time.Time
-	pipelines    []string
+	// tape is what the store's events told.
+	tape      storeTape
+	pipelines []string
 	// users are the pipelines that keep their markers here, shores the queues of theirs by broker.
 	users  []*pipeline
 	shores []*storeShore
@@ -99,6 +101,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	}
 	w.notePass(stats.Pass)
 	w.inserts.add(stats.Inserts)
+	w.tape.add(stats.Events)
 }
 
 // recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"fmt"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,18 +13,26 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	}
 	rep := c.reportedFigures(p, v, w)
 	out := unknownWindow(w, "no source of this pipeline tells")
-	out.Messages, out.Duplicates, out.DuplicateRate = rep.Messages, rep.Duplicates, rep.Rate
-	out.CrossCheck = dedup.Unknown(dedup.Ratio, "no second source")
+	out.Messages, out.Duplicates = rep.Messages, rep.Duplicates
 	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
 	out.GaveUp = gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w)
 	out.MeanRetries = meanRetries(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w)
 	c.latencies(&out, p, v)
-	c.idGapBeside(&out, p, v)
+	gap := c.idGapFigures(p, v, w)
+	events := c.eventEstimate(p, v, w)
+	res := c.residualEstimate(p, v, w)
+	out.Estimates = []dedup.Estimate{
+		{Method: dedup.MethodReported, Rate: rep.Rate},
+		{Method: dedup.MethodIDGap, Rate: gap.Rate},
+		{Method: dedup.MethodStoreEvents, Rate: events.Rate},
+		{Method: dedup.MethodResidual, Rate: res.Rate},
+	}
+	choose(&out)
+	c.explain(&out, p, explanation{view: v, gap: gap, events: events, residual: res, reported: rep})
 	if v.brokerDown != "" {
 		withoutBroker(&out, v.brokerDown)
 		return out
 	}
-	c.residualBeside(&out, p, v)
 	if !out.Messages.Known() {
 		out.Messages = c.ackedMessages(p, w)
 	}
@@ -99,52 +106,12 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) report
 	return reported(s)
 }
 
-// residualBeside computes the residual interval, and makes it the rate or its cross-check.
-func (c *Collector) residualBeside(out *dedup.WindowFigures, p *pipeline, v view) {
-	res := c.residualFigure(p, v, out.Window)
-	switch {
-	case out.DuplicateRate.Known():
-		out.CrossCheck = res
-		return
-	case res.Known():
-		out.DuplicateRate = res
-		out.Duplicates = duplicatesOf(res)
-		return
-	}
-	why := joinReasons(out.DuplicateRate.Why, res.Why)
-	res.Why = why
-	out.DuplicateRate = res
-	out.Duplicates = dedup.Unknown(dedup.Count, res.Why)
-	out.Duplicates.Window = out.Window
-}
-
 // duplicatesOf turns the interval of a rate into the interval of a count.
 func duplicatesOf(rate dedup.Figure) dedup.Figure {
 	f := rate
 	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, rate.Hits, max(rate.Hits, rate.High*rate.N)
-	f.Formula = "A - U - F up to A - U - F + B"
+	f.Formula = "the duplicates of the rate: " + rate.Formula
 	return f
-}
-
-func (c *Collector) residualFigure(p *pipeline, v view, w time.Duration) dedup.Figure {
-	why := v.storeDown
-	if why == "" && p.partner != "" {
-		why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
-	}
-	if why == "" && !p.acks.open {
-		why = c.noCounters(p)
-	}
-	if why != "" {
-		f := dedup.Unknown(dedup.Ratio, why)
-		f.Window, f.Source, f.Formula, f.Better = w, residualSource, residualFormula, betterReport
-		return f
-	}
-	return residual(residualSample{
-		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Pass: v.stats.Pass,
-		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
-		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
-		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Meter: p.broker.loss.frames, Vanishing: p.vanishing(),
-	})
 }
 
 // clockError bounds the error of a clock offset that was taken as the middle of one round trip.
@@ -243,6 +210,9 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
 		ack.Mean = little(littleSample{Window: out.Window, Frames: p.frames.frames})
+	}
+	if !work.Mean.Known() {
+		work = c.eventWork(p, v, out.Window, work)
 	}
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = ack.Mean, ack.P50, ack.P95, ack.P99
 	out.WorkMean, out.WorkP50, out.WorkP95, out.WorkP99 = work.Mean, work.P50, work.P95, work.P99

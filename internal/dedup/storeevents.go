@@ -21,6 +21,8 @@ type StoreEvents struct {
 	Failures    int64
 	Expired     int64
 	Evicted     int64
+	// Cleared are those of Failures that our own clears of stuck markers made: no delivery failed.
+	Cleared int64
 	// GaveUp are failures at which the retry counter reached the scheme's limit: the delivery was acked without its work.
 	GaveUp int64
 	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice.

@@ -1,0 +1,144 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// choose makes the best valid estimate the duplicate rate and the next valid one its cross-check. Where none is valid the
+// rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
+func choose(out *dedup.WindowFigures) {
+	valid := func(e dedup.Estimate) bool { return e.Rate.Known() && e.Rate.Quality != dedup.Estimated }
+	best := -1
+	var rest []dedup.Estimate
+	for i, e := range out.Estimates {
+		if best < 0 && valid(e) {
+			best = i
+			continue
+		}
+		rest = append(rest, e)
+	}
+	if best < 0 {
+		out.DuplicateRate = cannotTell(out.Window, out.Estimates)
+		out.Duplicates = dedup.Unknown(dedup.Count, out.DuplicateRate.Why)
+		out.Duplicates.Window = out.Window
+		out.CrossCheck = dedup.Unknown(dedup.Ratio, "no second source")
+		out.CrossCheck.Window = out.Window
+		return
+	}
+	out.DuplicateRate = out.Estimates[best].Rate
+	if out.Estimates[best].Method != dedup.MethodReported {
+		out.Duplicates = duplicatesOf(out.DuplicateRate)
+	}
+	for _, e := range rest {
+		if valid(e) {
+			out.CrossCheck = e.Rate
+			return
+		}
+	}
+	out.CrossCheck = cannotTell(out.Window, rest)
+}
+
+// cannotTell is the figure of estimates of which none is valid: the reasons of those that could be had, and the narrowest
+// interval that one of them still gives.
+func cannotTell(window time.Duration, all []dedup.Estimate) dedup.Figure {
+	f := dedup.Unknown(dedup.Ratio, "")
+	f.Window = window
+	found := false
+	var reasons []string
+	for _, e := range all {
+		if r := e.Rate; r.N > 0 && r.Low < r.High && (!found || r.High-r.Low < f.High-f.Low) {
+			f, found = r, true
+		}
+		if e.Rate.Better != "" {
+			reasons = append(reasons, e.Rate.Why)
+		}
+	}
+	if n := len(all); !found && n > 0 {
+		last := all[n-1].Rate
+		f.Source, f.Formula, f.Covered, f.At, f.N = last.Source, last.Formula, last.Covered, last.At, last.N
+		f.Better = betterOf(all)
+	}
+	f.Quality, f.Why = dedup.QualityUnknown, joinReasons(reasons...)
+	return f
+}
+
+// betterOf is the advice of the best source that has one.
+func betterOf(all []dedup.Estimate) string {
+	for _, e := range all {
+		if e.Rate.Better != "" {
+			return e.Rate.Better
+		}
+	}
+	return ""
+}
+
+// refusedRate is a rate that a source refuses before it looks at its samples. Without advice on how to get it, the source is
+// none for this pipeline at all, and its refusal is told in the list of the sources alone.
+func refusedRate(window time.Duration, source, formula, why, better string) dedup.Figure {
+	f := dedup.Unknown(dedup.Ratio, why)
+	f.Window, f.Source, f.Formula, f.Better = window, source, formula, better
+	return f
+}
+
+// eventEstimate estimates the rate from the events of the pipeline's store.
+func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventResult {
+	refuse := func(why, better string) eventResult {
+		return eventResult{Rate: refusedRate(w, eventSource, eventFormula, why, better)}
+	}
+	e := v.stats.Events
+	switch {
+	case p.store == nil || v.storeDown != "":
+		return refuse(v.storeDown, "")
+	case v.scheme.Kind != "redis-string":
+		return refuse("only Redis keys give store events", "")
+	case e == nil:
+		return refuse("store events are off", betterEvents)
+	case !e.Listening:
+		return refuse(joinReasons("store events do not come", e.Why), betterEvents)
+	case v.brokerDown != "":
+		return refuse(v.brokerDown, betterReport)
+	case p.partner != "":
+		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport)
+	case !p.acks.open:
+		return refuse(c.noCounters(p), betterReport)
+	}
+	return fromEvents(eventSample{
+		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Readings: p.store.tape.epoch(), Broke: p.store.tape.broke,
+		Command: e.Command, Slip: max(askSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
+		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Meter: p.broker.loss.frames,
+	})
+}
+
+// residualEstimate estimates the rate from the acks of the broker and the last complete pass over the store.
+func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) residualResult {
+	why := joinReasons(v.brokerDown, v.storeDown)
+	if why == "" && p.partner != "" {
+		why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
+	}
+	if why == "" && !p.acks.open {
+		why = c.noCounters(p)
+	}
+	if why != "" {
+		return residualResult{Rate: refusedRate(w, residualSource, residualFormula, why, betterReport)}
+	}
+	return residualOf(residualSample{
+		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Pass: v.stats.Pass,
+		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
+		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
+		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Meter: p.broker.loss.frames, Vanishing: p.vanishing(),
+	})
+}
+
+// limitsReturns reports whether a source queue may dead-letter or drop a message for having come back too often: a delivery
+// limit, which quorum queues have by default from RabbitMQ 4.0 on.
+func (p *pipeline) limitsReturns() bool {
+	for _, ref := range p.refs {
+		if q := p.broker.queues[ref]; q != nil && q.Type == "quorum" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,105 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
+	rate := func(q dedup.Quality, source string, low, high float64) dedup.Figure {
+		return dedup.Figure{Quality: q, Unit: dedup.Ratio, Value: low, Low: low, High: high, N: 1000, Hits: 1000 * low, Source: source}
+	}
+	no := func(why, better string) dedup.Figure {
+		f := dedup.Unknown(dedup.Ratio, why)
+		f.Better = better
+		return f
+	}
+	wide := rate(dedup.QualityUnknown, "wide", 0.01, 0.06)
+	wide.Why, wide.Better = "the interval is too wide", "report"
+	wider := rate(dedup.QualityUnknown, "wider", 0, 0.2)
+	wider.Why, wider.Better = "wider still", "report"
+	events, res := rate(dedup.Measured, "events", 0.02, 0.021), rate(dedup.Derived, "residual", 0.01, 0.025)
+	guess := rate(dedup.Estimated, "guess", 0.5, 0.5)
+	tests := map[string]struct {
+		estimates   []dedup.Figure // by rank
+		rate, cross string         // source, or the reason when unknown
+		duplicates  float64
+	}{
+		"all are valid":                     {[]dedup.Figure{rate(dedup.Measured, "reported", 0.015, 0.015), no("no table", ""), events, res}, "reported", "events", 0},
+		"nobody reports":                    {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), events, res}, "events", "residual", 20},
+		"only the residual is narrow":       {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("events are off", "on"), res}, "residual", "nobody reports; events are off", 10},
+		"an estimate is neither":            {[]dedup.Figure{guess, no("no table", ""), no("events are off", "on"), res}, "residual", "events are off", 10},
+		"none is valid, the narrower stays": {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), wider, wide}, "nobody reports; wider still; the interval is too wide", "no second source", 0},
+		"none says anything":                {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("events are off", "on"), no("no pass", "report")}, "nobody reports; events are off; no pass", "no second source", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := unknownWindow(15*time.Minute, "nothing")
+			for i, m := range dedup.Methods() {
+				out.Estimates = append(out.Estimates, dedup.Estimate{Method: m, Rate: tt.estimates[i]})
+			}
+			choose(&out)
+			for what, f := range map[string][2]string{
+				"rate":        {word(out.DuplicateRate), tt.rate},
+				"cross-check": {word(out.CrossCheck), tt.cross},
+			} {
+				if f[0] != f[1] {
+					t.Errorf("%s: %q, want %q", what, f[0], f[1])
+				}
+			}
+			if out.Duplicates.Value != tt.duplicates {
+				t.Errorf("%v duplicates, want %v", out.Duplicates.Value, tt.duplicates)
+			}
+			if strings.HasPrefix(name, "none is valid") && (out.DuplicateRate.Low != 0.01 || out.DuplicateRate.High != 0.06) {
+				t.Errorf("the interval shown is %v", out.DuplicateRate)
+			}
+		})
+	}
+}
+
+func word(f dedup.Figure) string {
+	if f.Known() {
+		return f.Source
+	}
+	return f.Why
+}
+
+// TestEachRefusalOfStoreEventsIsShown provokes the refusals that come before any arithmetic and reads them off the snapshot.
+func TestEachRefusalOfStoreEventsIsShown(t *testing.T) {
+	tests := map[string]struct {
+		events *dedup.StoreEvents
+		kind   string
+		why    string
+	}{
+		"events are off":          {nil, "redis-string", "store events are off"},
+		"events that do not come": {&dedup.StoreEvents{Why: "no event came although SETNX was called"}, "redis-string", "store events do not come; no event came although SETNX was called"},
+		"a table":                 {nil, "sql-table", "only Redis keys give store events"},
+		"events that just began":  {&dedup.StoreEvents{Listening: true, At: time.Now(), Epoch: 1, Command: "SETNX"}, "redis-string", "read only once"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, testInterval)
+			p := b.pipelines[0]
+			p.acks.open = true
+			asked := int64(5)
+			if tt.events != nil {
+				tt.events.Asked = &asked
+				p.store.tape.add(tt.events)
+			}
+			p.frames.frames = []frame{{}, {}}
+			v := view{now: time.Now(), scheme: dedup.Scheme{Kind: tt.kind, Mark: "before", OnInFlight: "nack", OnFail: "delete"}, stats: dedup.StoreStats{Events: tt.events}}
+			p.partner = ""
+			r := b.eventEstimate(p, v, 15*time.Minute)
+			if r.Rate.Known() || !strings.Contains(r.Rate.Why, tt.why) {
+				t.Errorf("got %+v, want %q", r.Rate, tt.why)
+			}
+			p.partner = "emails"
+			if shared := b.eventEstimate(p, v, 15*time.Minute); tt.kind == "redis-string" && tt.events != nil && tt.events.Listening && !strings.Contains(shared.Rate.Why, "the store is shared with pipeline emails") {
+				t.Errorf("of a shared store: %+v", shared.Rate)
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	eventSource  = "store events"
+	eventFormula = "d / (d + U + G); d = calls - claims - returned, within A - U - G and A - U - G + B; U completions, G given up"
+	betterEvents = "Set events: true for the store, and notify-keyspace-events K$gxe in Redis (docs/stores.md)."
+	// askSlip is how far apart the count of the calls and that of the claims of one reading may be taken, beside the store's
+	// latency: a consumer that looks before it claims has called already.
+	askSlip = 50 * time.Millisecond
+)
+
+// An eventSample is everything that the estimate from store events is computed from.
+type eventSample struct {
+	Window, Interval time.Duration
+	Frames           reel
+	Scheme           dedup.Scheme
+	// Readings are those of the newest epoch; Broke is when that began, if another one came before it.
+	Readings []storeReading
+	Broke    time.Time
+	Command  string
+	// Slip bounds how far apart the counts of one reading were taken.
+	Slip         time.Duration
+	Disturbed    time.Time
+	DisturbedWhy string
+	// Prefetch is the most deliveries that one channel may hold unacked; 0 when there is no bound.
+	Prefetch int64
+	// Vanishing is true when messages can leave a source queue by a time to live or a length limit, Limited when they can
+	// because they were returned too often.
+	Vanishing, Limited bool
+	// Meter bounds the acks whose counts the broker lost.
+	Meter meterReel
+}
+
+// An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.
+type eventCut struct {
+	cut
+	storeReading
+	// Slipped bounds the calls between the two counts of the reading, Failing the failures whose delivery may not be
+	// settled yet.
+	Slipped, Failing float64
+}
+
+// An eventResult is the estimate, and the bounds that it was made of. Told is false when there are none.
+type eventResult struct {
+	Rate  dedup.Figure
+	Told  bool
+	Terms eventTerms
+}
+
+// fromEvents estimates the duplicate rate from the events of the store and the calls of the scheme's command. It returns an
+// unknown figure with one plain sentence when it cannot vouch for the bounds; see docs/figures.md.
+func fromEvents(s eventSample) eventResult {
+	f := dedup.Figure{Unit: dedup.Ratio, Source: eventSource, Formula: eventFormula, Window: s.Window, Better: betterReport}
+	refuse := func(why string) eventResult {
+		f.Why = why
+		return eventResult{Rate: f}
+	}
+	if why := eventRefusal(s); why != "" {
+		return refuse(why)
+	}
+	from, to, why := eventEnds(s)
+	if why != "" {
+		return refuse(why)
+	}
+	f.Covered, f.At = min(to.storeReading.At.Sub(from.storeReading.At), s.Window), to.storeReading.At
+	if why := s.spanRefusal(from, to); why != "" {
+		return refuse(why)
+	}
+	t := s.terms(from, to)
+	if why := s.strangers(t, from, to); why != "" {
+		return refuse(why)
+	}
+	if s.Scheme.OnInFlight == "ack" {
+		return answered(s, f, t)
+	}
+	if t.Duplicates[0] > t.Duplicates[1] {
+		return refuse(fmt.Sprintf("the events of the store and the counts of the broker exclude each other: at least %s by the one, at most %s by the other",
+			counted(whole(t.Duplicates[0]), "duplicate"), grouped(whole(t.Duplicates[1]))))
+	}
+	if t.Duplicates[1]+t.settled() == 0 {
+		return refuse("no message was settled in the window")
+	}
+	return eventResult{Rate: s.judge(f, t), Told: true, Terms: t}
+}
+
+// eventRefusal names the reason for which no window can be judged.
+func eventRefusal(s eventSample) string {
+	n := len(s.Readings)
+	switch {
+	case s.Scheme.Lock:
+		return "a lock keeps no marker of what is done, so its events do not tell of duplicates"
+	case s.Scheme.Mark != "before":
+		return "consumers of this scheme mark only after the work: a call that finds nothing does not show in the events"
+	case s.Scheme.OnFail != "delete" && s.Scheme.OnInFlight != "ack":
+		return "consumers of this scheme ack or keep failed work, whose hits the events do not tell from duplicates"
+	case n == 0:
+		return "store events have told nothing yet"
+	case !s.Readings[n-1].AskedKnown:
+		return "the store does not tell how often its consumers asked it"
+	case !s.Broke.IsZero() && s.Broke.After(s.Readings[n-1].At.Add(-s.Window)):
+		return "events of the store were missed in the window" + untilAbout(s.Broke.Add(s.Window), s.Readings[n-1].At)
+	case n < 2:
+		return "the store's events were read only once yet"
+	case len(s.Frames) < 2:
+		return "the broker was not read often enough yet"
+	}
+	return ""
+}
+
+// bounds returns the sample as the functions of the residual interval read it.
+func (s eventSample) bounds() residualSample {
+	return residualSample{Window: s.Window, Interval: s.Interval, Frames: s.Frames, Scheme: s.Scheme, ClockError: s.Slip,
+		Prefetch: s.Prefetch, Meter: s.Meter, Vanishing: s.Vanishing, Disturbed: s.Disturbed, DisturbedWhy: s.DisturbedWhy}
+}
+
+// spanRefusal names what happened between the cuts that spoils the arithmetic.
+func (s eventSample) spanRefusal(from, to eventCut) string {
+	if why := spanRefusal(s.bounds(), from.cut, to.cut); why != "" {
+		return why
+	}
+	if to.Evicted > from.Evicted {
+		return "the store evicted markers in the window"
+	}
+	return ""
+}
+
+// eventEnds chooses the ends of the window among the readings of the store: near the newest time that the broker can vouch
+// for, and one window earlier, each where the doubt is least within a tenth of the window.
+func eventEnds(s eventSample) (from, to eventCut, why string) {
+	const seldom = "the broker was not read often enough since the store's events began to come"
+	first, last := s.Readings[0].At, s.Readings[len(s.Readings)-1].At
+	if s.Frames[0].Ended.After(first) {
+		first = s.Frames[0].Ended
+	}
+	slack := min(s.Window, max(0, last.Sub(first))) / 10
+	to, ok := s.calmest(last.Add(-slack-2*counterLag-2*depthLag-4*s.Interval), last, true)
+	if !ok {
+		return from, to, seldom
+	}
+	start := to.storeReading.At.Add(-s.Window)
+	if start.Before(first) {
+		start = first
+	}
+	there := to.storeReading.At.Sub(start)
+	from, ok = s.calmest(start, start.Add(min(there/10+depthLag+counterLag, there/2)), false)
+	if !ok || !from.storeReading.At.Before(to.storeReading.At) {
+		return from, to, seldom
+	}
+	return from, to, ""
+}
+
+// calmest returns the cut of least doubt among the readings between two times; of equals the latest, or the earliest.
+func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
+	var best eventCut
+	var least float64
+	found := false
+	for i := range s.Readings {
+		at := s.Readings[i].At
+		if at.Before(from) || at.After(to) {
+			continue
+		}
+		c, ok := s.cutAt(i)
+		if !ok || (late && !c.watch(s.bounds())) {
+			continue
+		}
+		doubt := c.doubt() + c.After.Redeliveries - c.Before.Redeliveries + c.Slipped + c.Failing
+		if !found || doubt < least || (late && doubt == least) {
+			best, least, found = c, doubt, true
+		}
+	}
+	return best, found
+}
+
+// cutAt bounds what had happened when the reading was taken.
+func (s eventSample) cutAt(i int) (eventCut, bool) {
+	r := s.Readings[i]
+	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+settleDelay))
+	c.At = r.At
+	return eventCut{cut: c, storeReading: r,
+		Slipped: s.around(i, s.Slip, func(r storeReading) float64 { return r.Asked }),
+		Failing: s.around(i, giveUpDelay, func(r storeReading) float64 { return r.Failures }),
+	}, ok
+}
+
+// around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else twice
+// what its pace between the neighbouring readings makes, and one.
+func (s eventSample) around(i int, within time.Duration, count func(storeReading) float64) float64 {
+	before, after := s.Readings[max(0, i-1)], s.Readings[min(len(s.Readings)-1, i+1)]
+	gained := count(after) - count(before)
+	elapsed := after.At.Sub(before.At)
+	if gained <= 0 || elapsed <= 0 {
+		return 0
+	}
+	return min(gained, 1+2*gained*within.Seconds()/elapsed.Seconds())
+}

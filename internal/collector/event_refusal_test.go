@@ -1,0 +1,107 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// calmEars is a shop at rest at both ends whose events are listened to, judged over 15 minutes.
+func calmEars() eventSample {
+	shop := runSim(simTraffic{seed: 5, rate: 30, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: time.Minute, resend: 0.03, fail: 0.01,
+		interval: 5 * time.Second, passAt: time.Minute, channels: 3, live: 1})
+	return shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+}
+
+// lateReadings changes the later half of the readings of the store.
+func lateReadings(s *eventSample, change func(*storeReading)) {
+	for i := len(s.Readings) / 2; i < len(s.Readings); i++ {
+		change(&s.Readings[i])
+	}
+}
+
+// lateFrames changes the later half of the readings of the broker.
+func lateFrames(s *eventSample, change func(*frame)) {
+	for i := len(s.Frames) / 2; i < len(s.Frames); i++ {
+		change(&s.Frames[i])
+	}
+}
+
+func TestStoreEventsRefuseInPlainWords(t *testing.T) {
+	tests := map[string]struct {
+		change func(*eventSample)
+		why    string // empty: known
+	}{
+		"a calm shop is judged":       {func(*eventSample) {}, ""},
+		"a lock":                      {func(s *eventSample) { s.Scheme.Lock = true }, "a lock keeps no marker"},
+		"marked after the work":       {func(s *eventSample) { s.Scheme.Mark = "after" }, "mark only after the work"},
+		"failed markers that stay":    {func(s *eventSample) { s.Scheme.OnFail = "keep" }, "ack or keep failed work"},
+		"nothing told yet":            {func(s *eventSample) { s.Readings = nil }, "told nothing yet"},
+		"one reading":                 {func(s *eventSample) { s.Readings = s.Readings[:1] }, "read only once"},
+		"no command statistics":       {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.AskedKnown = false }) }, "does not tell how often its consumers asked"},
+		"a broker that was read once": {func(s *eventSample) { s.Frames = s.Frames[:1] }, "was not read often enough"},
+		"a broker that stopped to be read": {func(s *eventSample) {
+			s.Frames = s.Frames[:3]
+		}, "was not read often enough since the store's events began"},
+		"a gap in the window": {func(s *eventSample) {
+			s.Broke = s.Readings[len(s.Readings)-1].At.Add(-5 * time.Minute)
+		}, "events of the store were missed in the window (until about 08:15 UTC)"},
+		"an eviction that the events tell": {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.Evicted = 4 }) }, "evicted markers"},
+		"a store that lost markers": {func(s *eventSample) {
+			s.Disturbed, s.DisturbedWhy = s.Readings[len(s.Readings)/2].At, "the store was restarted in the window and may have lost markers"
+		}, "may have lost markers (until about"},
+		"a reset of the broker's counters": {func(s *eventSample) { lateFrames(s, func(f *frame) { f.Gaps = 1 }) }, "counters were reset"},
+		"automatic acks":                   {func(s *eventSample) { lateFrames(s, func(f *frame) { f.AutoAcks = 9 }) }, "automatic acks"},
+		"others use the command": {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.Asked += 5000 }) },
+			"messages: others use the command too"},
+		"consumers that do not ask": {func(s *eventSample) { lateFrames(s, func(f *frame) { f.Deliveries += 3000 }) },
+			"some consumers do not ask this store"},
+		"markers that others write": {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.Claims += 9000 }) },
+			"something else writes the markers"},
+		"acks that nobody can explain": {func(s *eventSample) { lateFrames(s, func(f *frame) { f.Acks += 3000 }) },
+			"exclude each other"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := calmEars()
+			tt.change(&s)
+			r := fromEvents(s)
+			if r.Rate.Known() != (tt.why == "") || !strings.Contains(r.Rate.Why, tt.why) {
+				t.Errorf("got %+v, want %q", r.Rate, tt.why)
+			}
+			if !r.Rate.Known() && r.Rate.Better == "" {
+				t.Error("a refusal that does not say what would help")
+			}
+		})
+	}
+}
+
+func TestStoreEventsAreMeasuredOnlyWhereTheyWereProved(t *testing.T) {
+	tests := map[string]struct {
+		change  func(*eventSample)
+		quality dedup.Quality
+		why     string
+	}{
+		"redis-text-status":             {func(*eventSample) {}, dedup.Measured, ""},
+		"redis-json-status":             {func(s *eventSample) { s.Scheme.Preset = "redis-json-status" }, dedup.Measured, ""},
+		"a scheme of one's own":         {func(s *eventSample) { s.Scheme.Preset = "" }, dedup.Derived, "was not proved"},
+		"a preset with another on_fail": {func(s *eventSample) { s.Scheme.OnFail = "ack" }, dedup.QualityUnknown, "ack or keep failed work"},
+		"consumers that ack what they meet, at most two in a hundred": {func(s *eventSample) {
+			s.Scheme.OnInFlight = "ack"
+			lateReadings(s, func(r *storeReading) { r.Asked -= 150 })
+			lateFrames(s, func(f *frame) { f.Deliveries -= 150 })
+		}, dedup.Derived, "may be lost messages"},
+		"consumers that ack what they meet": {func(s *eventSample) { s.Scheme.OnInFlight = "ack" }, dedup.QualityUnknown, "at most 2.87 %"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := calmEars()
+			tt.change(&s)
+			if f := fromEvents(s).Rate; f.Quality != tt.quality || !strings.Contains(f.Why, tt.why) {
+				t.Errorf("got %+v, want %s because %q", f, tt.quality, tt.why)
+			}
+		})
+	}
+}

@@ -1,0 +1,253 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// eventTerms are what the estimate from store events is made of, over the time between its cuts. Pairs are bounds.
+type eventTerms struct {
+	// Asked are the calls of the scheme's command, Hits those that met a marker.
+	Asked float64
+	Hits  [2]float64
+	// Completions, Failures, GaveUp and Again are those of the events.
+	Claims, Completions, Failures, GaveUp, Again float64
+	// Returned are the hits on work in flight, whose deliveries come back.
+	Returned [2]float64
+	// Acks are those of the broker. Repeats bounds the completions whose ack was lost. Where they cannot be told, the first
+	// are 0 and +Inf, the second is +Inf.
+	Acks    [2]float64
+	Repeats float64
+	// Separate are the duplicates that are separate messages of the broker: acks less completions and messages given up.
+	Separate [2]float64
+	// Duplicates are the hits on done work.
+	Duplicates [2]float64
+	// Strange bounds the calls that others made.
+	Strange float64
+}
+
+// settled are the messages other than duplicates that were acked.
+func (t eventTerms) settled() float64 { return t.Completions + t.GaveUp }
+
+// terms bounds every term. Two ways lead to the duplicates, and both hold: hits less those that came back, and acks less
+// completions, to which a completion whose ack was lost adds its hit later.
+func (s eventSample) terms(from, to eventCut) eventTerms {
+	t := eventTerms{
+		Asked: to.Asked - from.Asked, Claims: to.Claims - from.Claims, Completions: to.Completions - from.Completions,
+		Failures: to.Failures - from.Failures, GaveUp: to.GaveUp - from.GaveUp, Again: to.Again - from.Again,
+		Acks: [2]float64{0, math.Inf(1)}, Repeats: math.Inf(1), Separate: [2]float64{math.Inf(-1), math.Inf(1)},
+	}
+	slip := from.Slipped + to.Slipped
+	t.Strange = s.strange(t.Asked, from, to)
+	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip-t.Strange), t.Asked - t.Claims + slip}
+	t.Returned = [2]float64{s.returnedLeast(t, from, to), s.returnedMost(t, from, to)}
+	if acks, ok := s.acks(from.cut, to.cut); ok {
+		t.Acks = acks
+	}
+	if b, why := repeats(s.bounds(), from.cut, to.cut); why == "" {
+		t.Repeats = b
+	}
+	failing := from.Failing + to.Failing
+	given := [2]float64{max(0, t.GaveUp-failing), t.GaveUp + failing}
+	if s.Scheme.GiveUp == 0 {
+		given = [2]float64{}
+	}
+	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - given[1], t.Acks[1] - t.Completions - t.Again - given[0]}
+	t.Duplicates = [2]float64{
+		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
+		min(t.Hits[1]-t.Returned[0], t.Separate[1]+t.Repeats),
+	}
+	// What both ways say of the duplicates says of the hits which of them came back.
+	t.Returned[0] = max(t.Returned[0], t.Hits[0]-t.Duplicates[1])
+	t.Returned[1] = min(t.Returned[1], t.Hits[1]-t.Duplicates[0])
+	return t
+}
+
+// acks bounds the true acks between the cuts. Where closed channels took counts along, the meter of lost counts gives them
+// back, or the balance of messages stands in for them: it counts what left the queues, however it was counted.
+func (s eventSample) acks(from, to cut) ([2]float64, bool) {
+	counted := [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
+	if noneClosed(from, to.After) {
+		return counted, true
+	}
+	bounds, told := [2]float64{counted[0], math.Inf(1)}, false
+	// What was lost may all be of other queues, or all of these.
+	if _, high, ok := s.Meter.lost(from.Before.Began, to.After.Began); ok {
+		bounds[1], told = counted[1]+high, true
+	}
+	if from.Balanced && to.Balanced {
+		bounds[0], told = max(bounds[0], to.BalanceLow-from.BalanceHigh), true
+		bounds[1] = min(bounds[1], to.BalanceHigh-from.BalanceLow)
+	}
+	return bounds, told && bounds[0] <= bounds[1]
+}
+
+// returnedMost bounds the hits on work in flight from above: each was redelivered, or is still in the queue, or was
+// dead-lettered for having come back too often. It is +Inf where nothing bounds them: a channel that dies takes the counts of
+// its redeliveries along.
+func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
+	best := math.Inf(1)
+	if s.Vanishing {
+		return best
+	}
+	failed := max(0, t.Failures-t.GaveUp-from.Failing-to.Failing)
+	settled := to.storeReading.At.Add(s.Slip + settleDelay)
+	for _, f := range s.Frames.span(settled, s.Frames[len(s.Frames)-1].Began) {
+		later, ok := s.Frames.after(f.Ended.Add(counterLag))
+		if !ok || f.Blind || f.DepthFrom.Before(settled) {
+			continue
+		}
+		if !noneClosed(from.cut, later) {
+			continue
+		}
+		var buried float64
+		if s.Limited {
+			if !f.Whole || !from.Before.Whole {
+				continue
+			}
+			buried = max(0, f.Dead-from.Before.Dead)
+		}
+		best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+buried-failed)
+	}
+	return max(0, best)
+}
+
+// returnedLeast bounds them from below: a redelivery that neither a failure nor a closed channel nor a delivery without a call
+// explains came after a hit on work in flight. It begins to count redeliveries where few messages wait, as these may have been
+// returned before.
+func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
+	blind := from.Before.ClosuresBlind || to.After.ClosuresBlind
+	if s.Prefetch <= 0 || blind || to.After.Gets != from.Before.Gets {
+		return 0
+	}
+	unasked := max(0, to.After.Deliveries-from.Before.Deliveries-t.Asked)
+	explained := t.Failures + from.Failing + to.Failing + unasked + (to.After.Closures-from.Before.Closures)*float64(s.Prefetch)
+	var best float64
+	begun := from.storeReading.At
+	for _, f := range s.Frames.span(begun, begun.Add(to.storeReading.At.Sub(begun)/10)) {
+		later, ok := s.Frames.after(f.Ended.Add(counterLag))
+		if !ok || f.Blind || f.DepthFrom.Before(begun) {
+			continue
+		}
+		best = max(best, to.Before.Redeliveries-later.Redeliveries-f.Depth-explained)
+	}
+	return best
+}
+
+// deliveries bounds the deliveries between the cuts whose consumer called the store between them. A consumer may hold a
+// delivery for long before it calls, and may reject it without a call.
+func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
+	waiting := func(c eventCut) float64 { return max(c.Before.Unacked, c.After.Unacked) }
+	closed := (to.After.Closures - from.Before.Closures) * float64(s.Prefetch)
+	last := &s.Frames[len(s.Frames)-1]
+	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
+		last = f
+	}
+	rejected := max(0, last.Dead-from.Before.Dead)
+	low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed-rejected)
+	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
+}
+
+// strangers names a count that does not fit the broker's: then others use the command too, or consumers do not use it.
+func (s eventSample) strangers(t eventTerms, from, to eventCut) string {
+	// lostMost is four times the largest share of its counts that a broker was seen to lose by channels that died.
+	const lostMost = 0.25
+	low, high := s.deliveries(from, to)
+	allowed, closed := from.Slipped+to.Slipped, !noneClosed(from.cut, to.After)
+	if closed {
+		allowed += lostMost * t.Asked
+	}
+	unbounded := closed && s.Prefetch <= 0
+	switch {
+	case t.Hits[1] < 0:
+		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else writes the markers",
+			counted(whole(t.Claims), "claim"), s.Command, grouped(whole(t.Asked)))
+	case t.Asked > high+allowed:
+		return fmt.Sprintf("%s was called %s times while the broker delivered %s: others use the command too",
+			s.Command, grouped(whole(t.Asked)), counted(whole(high), "message"))
+	case low > t.Asked+allowed && !unbounded:
+		return fmt.Sprintf("the broker delivered %s while %s was called %s times: some consumers do not ask this store",
+			counted(whole(low), "message"), s.Command, grouped(whole(t.Asked)))
+	}
+	return ""
+}
+
+// strange bounds the calls that were not made for deliveries of the pipeline: by the deliveries between the cuts, or by their
+// share since an earlier time, because who calls at other times calls now too.
+func (s eventSample) strange(asked float64, from, to eventCut) float64 {
+	// tried is how many earlier times are looked at.
+	const tried = 24
+	low, _ := s.deliveries(from, to)
+	best := max(0, asked-low)
+	for k := range tried {
+		i := k * len(s.Readings) / tried
+		if best == 0 || !s.Readings[i].At.Before(from.storeReading.At) {
+			break
+		}
+		c, ok := s.cutAt(i)
+		n := to.Asked - c.Asked
+		if !ok || n <= 0 || c.Before.Gaps != to.After.Gaps {
+			continue
+		}
+		low, _ := s.deliveries(c, to)
+		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
+		pace := max(asked/n, to.storeReading.At.Sub(from.storeReading.At).Seconds()/to.storeReading.At.Sub(c.storeReading.At).Seconds())
+		likely := max(0, n-low) * pace
+		best = min(best, likely+4*math.Sqrt(likely))
+	}
+	return best
+}
+
+// judge turns the bounds into the interval of the rate, and gives it the quality that it has.
+func (s eventSample) judge(f dedup.Figure, t eventTerms) dedup.Figure {
+	share := func(d float64) float64 {
+		if d+t.settled() == 0 {
+			return 0
+		}
+		return d / (d + t.settled())
+	}
+	f.Low, f.High = share(t.Duplicates[0]), share(t.Duplicates[1])
+	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.settled()
+	s.grade(&f)
+	return f
+}
+
+// grade gives an interval the quality that its width and its scheme allow.
+func (s eventSample) grade(f *dedup.Figure) {
+	const rounding = 1e-12
+	width := f.High - f.Low
+	switch {
+	case width > residualWidest:
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+	case width > measuredWidest+rounding:
+		f.Quality = dedup.Derived
+	case !proven(dedup.MethodStoreEvents, s.Scheme):
+		f.Quality, f.Why = dedup.Derived, "derived: this scheme was not proved against a known truth"
+	default:
+		f.Quality = dedup.Measured
+	}
+}
+
+// answered is the estimate for consumers that ack whatever they meet: hits are duplicates and lost messages alike, so that
+// they bound the duplicates from above only.
+func answered(s eventSample, f dedup.Figure, t eventTerms) eventResult {
+	f.Formula = "at most hits / acks; hits = calls - claims"
+	hits := max(0, t.Hits[1])
+	switch {
+	case math.IsInf(t.Acks[1], 1):
+		f.Why = "consumers of this scheme ack what they meet, and the broker's acks cannot be told"
+		return eventResult{Rate: f}
+	case t.Acks[0] == 0:
+		f.Why = "no message was acked in the window"
+		return eventResult{Rate: f}
+	}
+	f.High, f.N = min(1, hits/t.Acks[0]), t.Acks[0]
+	t.Duplicates, t.Returned = [2]float64{0, hits}, [2]float64{}
+	f.Why = fmt.Sprintf("at most %.2f %%: consumers ack what is in flight too, so that some of %s may be lost messages", 100*f.High, counted(whole(hits), "hit"))
+	if f.High <= residualWidest {
+		f.Quality = dedup.Derived
+	}
+	return eventResult{Rate: f, Told: true, Terms: t}
+}

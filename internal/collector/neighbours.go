@@ -1,0 +1,221 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// An explanation is what the neighbours of the duplicates are told from.
+type explanation struct {
+	view
+	gap      idGapResult
+	events   eventResult
+	residual residualResult
+	reported reportedResult
+	// span is what the store's events told; spanKnown is false when they told nothing.
+	span      storeSpan
+	spanKnown bool
+}
+
+// explain fills in where the duplicates come from, and what is counted apart from them.
+func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation) {
+	if e := x.stats.Events; p.store != nil && x.storeDown == "" && e != nil && e.Listening {
+		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
+	}
+	x.failures(out)
+	x.origins(out)
+	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
+	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)
+	x.inserts(out)
+	x.counts(out)
+}
+
+// inserts fills in what the rows of a table tell and nobody reports.
+func (x explanation) inserts(out *dedup.WindowFigures) {
+	if x.gap.Swallowed.Known() && !x.reported.InFlight.Known() {
+		out.Swallowed = x.gap.Swallowed
+	}
+	if x.gap.Lost.Known() && !x.reported.Failures.Known() {
+		out.Lost = x.gap.Lost
+	}
+	if x.gap.Work.Known() && !out.WorkMean.Known() {
+		out.WorkMean = x.gap.Work
+	}
+}
+
+// counts fills in the duplicates, and the messages, behind the rate that was chosen.
+func (x explanation) counts(out *dedup.WindowFigures) {
+	const settled = "d + U + G; duplicates, completions and messages given up"
+	t, nacks := x.events.Terms, x.events.Told && x.scheme.OnInFlight != "ack"
+	switch {
+	case out.DuplicateRate.Source == idGapSource && out.DuplicateRate.Known():
+		out.Duplicates, out.Messages = x.gap.Duplicates, x.gap.Messages
+	case out.DuplicateRate.Source == eventSource && out.DuplicateRate.Known():
+		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
+		if nacks {
+			out.Messages = x.between(out, dedup.Count, t.Duplicates[0]+t.settled(), t.Duplicates[1]+t.settled(), settled)
+		}
+	case out.DuplicateRate.Source == residualSource && out.DuplicateRate.Known():
+		out.Duplicates.High = max(out.Duplicates.Low, x.residual.Separate[1]+x.residual.Repeats)
+	}
+	if nacks && !out.InFlightHits.Known() {
+		out.InFlightHits = out.Looping
+	}
+}
+
+// between is an interval from the bounds of the store-events estimate.
+func (x explanation) between(out *dedup.WindowFigures, u dedup.Unit, low, high float64, formula string) dedup.Figure {
+	rate := x.events.Rate
+	f := dedup.Figure{Quality: dedup.Derived, Unit: u, Source: eventSource, Formula: formula, Window: out.Window, Covered: rate.Covered, At: rate.At}
+	f.Low = max(0, low)
+	f.High = max(f.Low, high)
+	f.Value, f.N, f.Hits = f.Low, x.events.Terms.Asked, f.Low
+	if f.Low == f.High {
+		f.Quality = eventQuality(x.scheme)
+	}
+	return f
+}
+
+func unknownCount(out *dedup.WindowFigures, why, better string) dedup.Figure {
+	f := dedup.Unknown(dedup.Count, why)
+	f.Window, f.Better = out.Window, better
+	return f
+}
+
+// better is how to learn more of the neighbours.
+func (x explanation) better() string {
+	if x.scheme.Kind == "redis-string" && x.stats.Events == nil {
+		return betterEvents
+	}
+	return betterReport
+}
+
+// failures fills in the failures and their rate from the store's events where nobody reports them.
+func (x explanation) failures(out *dedup.WindowFigures) {
+	if out.Failures.Known() || !x.spanKnown || x.scheme.OnFail != "delete" || x.scheme.Mark != "before" {
+		return
+	}
+	failed, done := x.span.To.Failures-x.span.From.Failures, x.span.To.Completions-x.span.From.Completions
+	q := eventQuality(x.scheme)
+	out.Failures = x.span.figure(q, dedup.Count, failed, failed+done, eventSource, "claims that consumers deleted")
+	if failed+done == 0 {
+		out.FailureRate.Why, out.FailureRate.Source = "no attempts in the window", eventSource
+		return
+	}
+	if x.scheme.OnInFlight == "ack" {
+		return // such a scheme shows no completions
+	}
+	out.FailureRate = x.span.figure(q, dedup.Ratio, failed/(failed+done), failed+done, eventSource, "failures / (completions + failures)")
+	out.FailureRate.Hits = failed
+}
+
+// origins splits the duplicates: those that are messages of their own, as a producer that sends again makes them, and those
+// that are one message delivered again after a lost ack.
+func (x explanation) origins(out *dedup.WindowFigures) {
+	const (
+		sentFormula  = "A - U - G; acks less first completions and messages given up"
+		againFormula = "duplicates less those sent again, at most the completions whose ack can have been lost"
+	)
+	var separate [2]float64
+	var again [2]float64
+	rate, source := x.residual.Rate, residualSource
+	switch t := x.events.Terms; {
+	case x.events.Told && x.scheme.OnInFlight != "ack" && !math.IsInf(t.Separate[1], 1):
+		rate, source = x.events.Rate, eventSource
+		separate = [2]float64{max(0, t.Separate[0], t.Duplicates[0]-t.Repeats), min(t.Separate[1], t.Duplicates[1])}
+		again = [2]float64{t.Duplicates[0] - separate[1], min(t.Repeats, t.Duplicates[1]-separate[0])}
+	case x.residual.Told:
+		separate, again = x.residual.Separate, [2]float64{0, x.residual.Repeats}
+	default:
+		why := joinReasons("acks and completions cannot be compared", rate.Why)
+		out.ProducerSent, out.Redelivered = unknownCount(out, why, x.better()), unknownCount(out, why, x.better())
+		return
+	}
+	count := func(low, high float64, formula string) dedup.Figure {
+		f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Source: source, Formula: formula, Window: out.Window, Covered: rate.Covered, At: rate.At, N: rate.N}
+		f.Low = max(0, low)
+		f.High = max(f.Low, high)
+		f.Value, f.Hits = f.Low, f.Low
+		return f
+	}
+	out.ProducerSent = count(separate[0], separate[1], sentFormula)
+	out.Redelivered = count(again[0], again[1], againFormula)
+}
+
+// looping counts the deliveries that met work in flight and were returned.
+func (x explanation) looping(out *dedup.WindowFigures) dedup.Figure {
+	switch t := x.events.Terms; {
+	case x.scheme.OnInFlight == "ack":
+		return unknownCount(out, "consumers of this scheme ack what is in flight, so that nothing goes round", "")
+	case x.reported.InFlight.Known():
+		f := x.reported.InFlight
+		f.Formula = "duplicate_in_flight, as consumers report it: they return these deliveries"
+		return f
+	case x.events.Told && !math.IsInf(t.Returned[1], 1):
+		return x.between(out, dedup.Count, t.Returned[0], t.Returned[1], "hits less duplicates; the hits on work in flight, whose deliveries come back")
+	}
+	return unknownCount(out, joinReasons("hits on work in flight are not counted", x.events.Rate.Why), x.better())
+}
+
+// swallowed counts the deliveries that were acked although their work was not done.
+func (x explanation) swallowed(out *dedup.WindowFigures) dedup.Figure {
+	race := x.scheme.Preset == "redis-json-status"
+	switch {
+	case x.scheme.Kind == "":
+		return unknownCount(out, "the pipeline has no store whose rules would tell", "")
+	case x.scheme.OnInFlight == "ack" && x.reported.InFlight.Known():
+		f := x.reported.InFlight
+		f.Formula = "duplicate_in_flight, as consumers report it: they ack these deliveries"
+		return f
+	case x.scheme.OnInFlight == "ack" && x.events.Told:
+		f := x.between(out, dedup.Count, 0, x.events.Terms.Duplicates[1], "0 up to the hits; consumers ack what they meet, done or not")
+		f.Why = "at most: hits on done work are no losses, and nothing tells them apart"
+		return f
+	case x.scheme.OnInFlight == "ack":
+		return unknownCount(out, joinReasons("consumers ack what is in flight, and nothing counts it", x.events.Rate.Why), x.better())
+	case x.scheme.OnInFlight == "nack" && !race && x.scheme.OnFailed != "ack":
+		f := dedup.Exact(dedup.Derived, dedup.Count, 0, x.now, "rules of the scheme")
+		f.Window, f.Covered, f.Formula = out.Window, out.Window, "consumers return what they find in flight, so that they ack nothing whose work is not done"
+		return f
+	case race && x.events.Told:
+		f := x.between(out, dedup.Count, 0, x.events.Terms.Duplicates[1], "0 up to the duplicates; two that look at once and claim one after the other look the same")
+		f.Why = "at most: a consumer that finds nothing and then loses the claim acks its delivery, which looks like a duplicate"
+		return f
+	}
+	return unknownCount(out, joinReasons("hits on work that was not done are not counted", x.events.Rate.Why), x.better())
+}
+
+// doubleEffects counts completions of work that had been done, as far as the store shows them.
+func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
+	if !x.spanKnown {
+		return unknownCount(out, "a store shows double work only while its events are listened to; an effect check shows what it did", x.better())
+	}
+	v := x.span.To.Again - x.span.From.Again
+	f := x.span.figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "completions of markers that were complete, or whose claim had ended")
+	f.AtLeast = true
+	f.Why = "at least: work that was done twice without a second completion does not show"
+	return f
+}
+
+// lost counts messages that left without their work.
+func (x explanation) lost(out *dedup.WindowFigures) dedup.Figure {
+	const note = "at least: messages dropped for want of a dead-letter exchange are no part of it"
+	switch {
+	case x.scheme.OnFail == "ack" && x.scheme.GiveUp == 0 && x.reported.Failures.Known():
+		f := x.reported.Failures
+		f.Formula, f.AtLeast, f.Why = "failed, as consumers report it: they ack these messages", true, note
+		return f
+	case x.scheme.GiveUp > 0 && x.spanKnown:
+		v := x.span.To.GaveUp - x.span.From.GaveUp
+		f := x.span.figure(eventQuality(x.scheme), dedup.Count, v, x.span.To.Completions-x.span.From.Completions+v, eventSource, fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
+		f.AtLeast, f.Why = true, note
+		return f
+	case x.scheme.GiveUp > 0 && out.GaveUp.Known():
+		f := out.GaveUp
+		f.Formula, f.AtLeast, f.Why = "messages given up, and acked", true, joinReasons(f.Why, note)
+		return f
+	}
+	return unknownCount(out, "nothing counts the messages that leave without their work in this scheme", x.better())
+}

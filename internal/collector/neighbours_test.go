@@ -1,0 +1,98 @@
+package collector
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// explainedShop is a shop at rest with its neighbours explained, as a window of it shows them.
+func explainedShop(t *testing.T, traffic simTraffic, change func(*eventSample)) (*simShop, dedup.WindowFigures, eventResult) {
+	t.Helper()
+	traffic.rate, traffic.length, traffic.quietBefore, traffic.quietAfter = 30, 4*time.Minute, time.Minute, time.Minute
+	traffic.interval, traffic.passAt, traffic.channels, traffic.live = 5*time.Second, time.Minute, 3, 1
+	shop := runSim(traffic)
+	s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+	change(&s)
+	r := fromEvents(s)
+	if !r.Told {
+		t.Fatalf("nothing told: %s", r.Rate.Why)
+	}
+	out := unknownWindow(15*time.Minute, "nobody tells")
+	x := explanation{view: view{now: r.Rate.At, scheme: s.Scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, events: r}
+	x.span, x.spanKnown = spanOf(s.Readings, 15*time.Minute)
+	x.failures(&out)
+	x.origins(&out)
+	out.Looping, out.Swallowed = x.looping(&out), x.swallowed(&out)
+	out.DoubleEffects, out.Lost = x.doubleEffects(&out), x.lost(&out)
+	return shop, out, r
+}
+
+func holds(f dedup.Figure, truth float64) bool {
+	return f.Known() && f.Low <= truth+1e-9 && truth <= f.High+1e-9
+}
+
+func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
+	none := func(*eventSample) {}
+	for name, traffic := range map[string]simTraffic{
+		"resends alone":                  {seed: 1, resend: 0.03},
+		"resends, failures, give-ups":    {seed: 2, resend: 0.03, fail: 0.05, poison: 0.005},
+		"lost acks, no counts are lost":  {seed: 3, resend: 0.02, lostAck: 0.01},
+		"lost acks and lost counts":      {seed: 4, resend: 0.02, lostAck: 0.01, losesCounts: 1},
+		"a loop":                         {seed: 5, resend: 0.02, stuckShare: 0.001},
+		"everything, looked at first":    {seed: 6, resend: 0.02, lostAck: 0.005, fail: 0.03, stuckShare: 0.0005, looks: true},
+		"crashes whose markers ran out":  {seed: 7, resend: 0.02, crash: 0.01},
+		"nothing but fresh messages yet": {seed: 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shop, out, r := explainedShop(t, traffic, none)
+			truth := shop.told(r.Rate)
+			again := within(shop.repeated, 0, shop.now)
+			sent := truth.duplicates - again
+			for what, pair := range map[string]struct {
+				f     dedup.Figure
+				truth float64
+			}{
+				"producer-sent": {out.ProducerSent, sent}, "redelivered": {out.Redelivered, again}, "looping": {out.Looping, truth.returned},
+				"failures": {out.Failures, float64(len(shop.failed))}, "lost": {out.Lost, float64(len(shop.givenUp))}, "swallowed": {out.Swallowed, 0},
+				"double effects": {out.DoubleEffects, 0},
+			} {
+				if !holds(pair.f, pair.truth) {
+					t.Errorf("%s: truth %v is outside %s [%v, %v]: %s; %+v", what, pair.truth, pair.f.Quality, pair.f.Low, pair.f.High, pair.f.Why, r.Terms)
+				}
+				if pair.f.Source == "" || pair.f.Formula == "" || pair.f.Window == 0 || pair.f.At.IsZero() {
+					t.Errorf("%s does not say where it comes from: %+v", what, pair.f)
+				}
+			}
+			if rate := float64(len(shop.failed)) / float64(len(shop.failed)+len(shop.done)); math.Abs(out.FailureRate.Value-rate) > 1e-9 {
+				t.Errorf("failure rate %+v, want %v", out.FailureRate, rate)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
+	scheme := dedup.Scheme{Preset: "redis-timestamp", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "delete"}
+	x := explanation{view: view{scheme: scheme}, reported: unreported(time.Hour, "consumers report no counters")}
+	x.events.Rate.Why, x.residual.Rate.Why = "store events are off", "no complete pass over the store yet"
+	out := unknownWindow(time.Hour, "nobody tells")
+	x.origins(&out)
+	for what, pair := range map[string]struct {
+		f           dedup.Figure
+		why, better string
+	}{
+		"producer-sent":         {out.ProducerSent, "no complete pass", "events: true"},
+		"redelivered":           {out.Redelivered, "no complete pass", "events: true"},
+		"looping where acked":   {x.looping(&out), "nothing goes round", ""},
+		"swallowed":             {x.swallowed(&out), "store events are off", "events: true"},
+		"double effects":        {x.doubleEffects(&out), "while its events are listened to", "events: true"},
+		"lost without give-ups": {x.lost(&out), "leave without their work", "events: true"},
+	} {
+		if pair.f.Known() || !strings.Contains(pair.f.Why, pair.why) || !strings.Contains(pair.f.Better, pair.better) {
+			t.Errorf("%s: %+v, want it to say %q and %q", what, pair.f, pair.why, pair.better)
+		}
+	}
+}
