@@ -1,0 +1,70 @@
+package truth
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Print writes every figure beside its truth, and then every miss.
+func (r Result) Print(w io.Writer) {
+	for i, o := range r.Outcomes {
+		if i == 0 || o.Seed != r.Outcomes[i-1].Seed {
+			fmt.Fprintf(w, "\nseed %d\n", o.Seed)
+		}
+		o.print(w)
+	}
+	fmt.Fprintln(w)
+	for _, m := range r.Misses() {
+		fmt.Fprintln(w, "miss:", m)
+	}
+	for _, f := range r.Failures() {
+		fmt.Fprintln(w, "FAILED:", f)
+	}
+	fmt.Fprintf(w, "%d cases, %d seeds, %d messages each, took %s: %s\n", len(r.Options.Cases), r.Options.Seeds, r.Options.Messages,
+		r.Took.Round(time.Second), r.Servers)
+}
+
+func (o Outcome) print(w io.Writer) {
+	t := o.Truth
+	fmt.Fprintf(w, "%s (%s): %s; %d messages, %d duplicates, %d early, %d swallowed, %d looping, %d double effects, %d failures, %d gave up, %d lost acks, %d crashes; %d figures in mid-run, %d false\n",
+		o.Case.Name, o.Case.Scheme, o.Verdict(), t.Acked, t.Duplicates, t.Early, t.Swallowed, t.Looping, t.DoubleEffects, t.Failures, t.GaveUp, t.LostAcks,
+		t.Crashes, o.Looked, len(o.Violations))
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, row := range o.Rows {
+		f := row.Figure
+		if row.Refused {
+			fmt.Fprintf(table, "  %s\ttruth %s\trefused\t\t\t\t%s\n", row.Name, span(row.Low, row.High), f.Why)
+			continue
+		}
+		fmt.Fprintf(table, "  %s\ttruth %s\t[%s, %s]\twidth %s\toff %s\t%s\t%s %s\n", row.Name, span(row.Low, row.High), points(f.Low), points(f.High),
+			points(f.High-f.Low), points(row.Miss), f.Quality, row.Verdict, f.Why)
+	}
+	for _, g := range o.Timings {
+		if !g.Figure.Known() {
+			fmt.Fprintf(table, "  %s\ttruth %s\tunknown\t\t\t\t%s\n", g.Name, millis(g.Truth.Seconds()), g.Figure.Why)
+			continue
+		}
+		fmt.Fprintf(table, "  %s\ttruth %s\t%s\t\toff %+.1f %%\t%s\t%s, %s\n", g.Name, millis(g.Truth.Seconds()), millis(g.Figure.Value), 100*g.Error,
+			g.Figure.Quality, g.Figure.Source, within(g.OK))
+	}
+	table.Flush()
+}
+
+func within(ok bool) string {
+	if ok {
+		return "within its limit"
+	}
+	return "MISS"
+}
+
+func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
+
+// span writes the bounds of a truth, as one number where they agree.
+func span(low, high float64) string {
+	if points(low) == points(high) {
+		return points(low)
+	}
+	return points(low) + ".." + points(high)
+}

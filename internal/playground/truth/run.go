@@ -1,0 +1,110 @@
+package truth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Options say what is run.
+type Options struct {
+	Cases []Case
+	// Seeds are run one after the other, all cases of a seed side by side.
+	Seeds    int
+	Messages int
+	// Over is the time that the messages of a case are spread over.
+	Over time.Duration
+	// Interval is the time between two rounds of the observer.
+	Interval time.Duration
+	// Notes says what is under way; Log is the observer's.
+	Notes io.Writer
+	Log   *slog.Logger
+	// Falsify, when not nil, changes what is shown before it is judged: to see that the judge can fail.
+	Falsify func(*dedup.Snapshot) *dedup.Snapshot
+}
+
+// A Result is everything that a run found.
+type Result struct {
+	Options  Options
+	Servers  string
+	Began    time.Time
+	Took     time.Duration
+	Outcomes []Outcome
+}
+
+// Run starts private servers, runs every case under every seed, and stops the servers.
+func Run(ctx context.Context, o Options) (_ Result, err error) {
+	r := Result{Options: o, Began: time.Now()}
+	dir, err := os.MkdirTemp("", "dedup-truth-")
+	if err != nil {
+		return r, fmt.Errorf("make a folder for the servers: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	// The account of PostgreSQL passes through.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return r, fmt.Errorf("open the folder of the servers: %w", err)
+	}
+	fmt.Fprintln(o.Notes, "... starting the servers")
+	s, err := openSite(ctx, dir, o.Cases)
+	if err != nil {
+		return r, err
+	}
+	defer s.close()
+	if r.Servers, err = s.versions(ctx); err != nil {
+		return r, fmt.Errorf("ask the servers for their versions: %w", err)
+	}
+	for seed := range o.Seeds {
+		outcomes, err := s.round(ctx, o, uint64(seed+1))
+		r.Outcomes = append(r.Outcomes, outcomes...)
+		r.Took = time.Since(r.Began)
+		if err != nil {
+			return r, fmt.Errorf("seed %d: %w", seed+1, err)
+		}
+		fmt.Fprintf(o.Notes, "... seed %d of %d is done after %s\n", seed+1, o.Seeds, r.Took.Round(time.Second))
+	}
+	return r, nil
+}
+
+// round runs all cases under one seed.
+func (s *site) round(ctx context.Context, o Options, seed uint64) (_ []Outcome, err error) {
+	var lanes []*lane
+	defer func() {
+		for _, l := range lanes {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	for _, c := range o.Cases {
+		l := &lane{c: c, seed: seed, messages: o.Messages, over: o.Over, tally: newTally()}
+		lanes = append(lanes, l)
+		if l.bed, err = s.openBed(ctx, c, seed); err != nil {
+			return nil, err
+		}
+		if err = l.connect(s.rabbit.AMQPURL(s.rabbit.Admin())); err != nil {
+			return nil, err
+		}
+	}
+	observer, err := s.observe(ctx, fmt.Sprint(seed), o.Interval, o.Log, lanes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, observer.close()) }()
+	r := &race{lanes: lanes, seen: observer, notes: o.Notes, interval: o.Interval}
+	if err := r.run(ctx); err != nil {
+		return nil, err
+	}
+	last := observer.Snapshot()
+	if o.Falsify != nil {
+		last = o.Falsify(last)
+	}
+	var outcomes []Outcome
+	for _, l := range lanes {
+		outcomes = append(outcomes, l.outcome(last))
+	}
+	return outcomes, nil
+}

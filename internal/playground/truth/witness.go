@@ -1,0 +1,91 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A witness writes down ten times a second what truly happened in one case, and every duplicate rate that was shown of it
+// meanwhile, so that each can be held against the truth of its own span.
+type witness struct {
+	notes []note
+	shown []dedup.Figure
+}
+
+// A note is what was counted between two times.
+type note struct {
+	began, ended time.Time
+	counts       Counts
+}
+
+// acksFollow is by how much the counts can lie behind what the store already shows, or the other way around.
+const acksFollow = time.Second
+
+// look takes a note.
+func (w *witness) look(t *tally) {
+	began := time.Now()
+	counts := t.read()
+	w.notes = append(w.notes, note{began, time.Now(), counts})
+}
+
+// take writes down what a snapshot shows of a pipeline. An interval that is too wide to be a figure must be true all the same.
+func (w *witness) take(p *dedup.PipelineStatus) {
+	for _, figures := range p.Windows {
+		if claims(figures.DuplicateRate) {
+			w.shown = append(w.shown, figures.DuplicateRate)
+		}
+	}
+}
+
+// claims says whether a figure says anything that could be false.
+func claims(f dedup.Figure) bool { return f.Known() || f.N > 0 && f.High > f.Low }
+
+// known returns what had certainly, and what had possibly, been counted by a time.
+func (w *witness) known(at time.Time) (least, most Counts) {
+	most = w.notes[len(w.notes)-1].counts
+	for i := len(w.notes) - 1; i >= 0; i-- {
+		n := w.notes[i]
+		if !n.began.Before(at.Add(acksFollow)) {
+			most = n.counts
+		}
+		if !n.ended.After(at.Add(-acksFollow)) {
+			return n.counts, most
+		}
+	}
+	return Counts{}, most
+}
+
+// bounds returns the least and the largest rate that can be the truth of a span; at rest they are the bounds of Counts.Rate.
+func (w *witness) bounds(from, to time.Time) (low, high float64) {
+	fromLeast, fromMost := w.known(from)
+	toLeast, toMost := w.known(to)
+	span := func(a, b int64) float64 { return math.Max(0, float64(a-b)) }
+	if all := span(toMost.Acked+toMost.LostAcks, fromLeast.Acked+fromLeast.LostAcks); all > 0 {
+		low = span(toLeast.Duplicates, fromMost.Duplicates) / all
+	}
+	if fewest := span(toLeast.Acked, fromMost.Acked); fewest > 0 {
+		return low, math.Min(1, span(toMost.Duplicates+toMost.Early, fromLeast.Duplicates+fromLeast.Early)/fewest)
+	}
+	return low, 1
+}
+
+// of returns the truth of the span that a figure covers.
+func (w *witness) of(f dedup.Figure) (low, high float64) { return w.bounds(f.At.Add(-f.Covered), f.At) }
+
+// violations says which of the rates that were shown are false.
+func (w *witness) violations() (wrong []string) {
+	for _, f := range w.shown {
+		low, high := w.of(f)
+		if v := judge(low, high, f); v.Verdict == Wrong {
+			wrong = append(wrong, fmt.Sprintf("at %s over %s [%s, %s] %% %s of %.0f messages was shown by %s, the truth is in [%s, %s] %%",
+				f.At.Format(time.TimeOnly), f.Covered.Round(time.Second), points(f.Low), points(f.High), f.Quality, f.N, f.Source, points(low), points(high)))
+		}
+	}
+	return wrong
+}
+
+// points writes a ratio as a number of percentage points.
+func points(ratio float64) string { return fmt.Sprintf("%.3f", 100*ratio) }
