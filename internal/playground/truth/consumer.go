@@ -62,9 +62,8 @@ func (c *consumer) session(ctx context.Context) error {
 	// What is held back is returned by the channel's end.
 	ctx, cancel := context.WithCancel(ctx)
 	var returning sync.WaitGroup
-	defer returning.Wait()
 	defer channel.Close()
-	defer cancel()
+	defer func() { cancel(); returning.Wait() }() // nothing may be sent on a channel that is being closed
 	if err := channel.Qos(c.prefetch, 0, false); err != nil {
 		return fmt.Errorf("set the prefetch: %w", err)
 	}
@@ -143,8 +142,7 @@ func (c *consumer) ack(a arrival, id string, ran bool) error {
 // giveBack returns a delivery after a while, and does not hold up the others meanwhile.
 func (c *consumer) giveBack(ctx context.Context, a arrival, ran bool, returning *sync.WaitGroup) {
 	returning.Go(func() {
-		wait(ctx, backoff)
-		if a.Nack(false, true) != nil {
+		if !wait(ctx, backoff) || a.Nack(false, true) != nil {
 			c.die(a) // the channel's end returns it
 			return
 		}

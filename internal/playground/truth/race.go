@@ -12,11 +12,12 @@ import (
 
 // The bounds of waiting. A run that exceeds one of them fails, save the last.
 const (
-	// quietBefore is how many rounds the observer sees before the first message: every counter has been seen at 0.
-	quietBefore = 3
+	// quietBefore is how long the observer watches before the first message: every counter has been seen at 0.
+	quietBefore = 20 * time.Second
 	drainWithin = 5 * time.Minute
-	// countsSettle is how old the newest counters and depths of the broker can be.
-	countsSettle = 18 * time.Second
+	// countsSettle is how old the newest counters and depths of the broker can be, and acks follow markers. What the store tells must
+	// be from after that, and two rounds more must have been made of it.
+	countsSettle = 20 * time.Second
 	// readWithin is how long the observer may take to read everything, after which what it shows is judged as it is.
 	readWithin = 2 * time.Minute
 )
@@ -32,9 +33,9 @@ type race struct {
 
 // run starts the traffic once the observer watches, and returns when it has read everything.
 func (r *race) run(ctx context.Context) error {
-	if err := r.until(ctx, time.Minute, "the observer watches", func() bool {
-		s := r.seen.Snapshot()
-		return s.Round >= quietBefore && allTried(s)
+	watching := time.Now()
+	if err := r.until(ctx, 3*quietBefore, "the observer watches", func() bool {
+		return allTried(r.seen.Snapshot()) && time.Since(watching) > quietBefore
 	}); err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func allTried(s *dedup.Snapshot) bool {
 // its events and inserts tell, the broker's newest counters, and of each source that claims anything the whole traffic.
 func (l *lane) isRead(s *dedup.Snapshot) bool {
 	p, ok := s.Pipeline(l.c.Name)
-	if !ok || len(p.Windows) <= shownWindow || s.At.Before(l.rest.Add(countsSettle)) {
+	if !ok || len(p.Windows) <= shownWindow || s.At.Before(l.rest.Add(2*countsSettle+2*s.Interval)) {
 		return false
 	}
 	for _, st := range s.Stores {
@@ -145,7 +146,7 @@ func (l *lane) isRead(s *dedup.Snapshot) bool {
 }
 
 func (l *lane) storeRead(s dedup.StoreStats) bool {
-	if s.Pass == nil || s.Pass.Started.Before(l.rest) {
+	if s.Pass == nil || s.Pass.Started.Before(l.rest.Add(countsSettle)) {
 		return false
 	}
 	if e := s.Events; e != nil && e.Listening && e.At.Before(l.rest) {
