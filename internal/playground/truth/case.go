@@ -4,6 +4,7 @@ package truth
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -77,6 +78,8 @@ type Case struct {
 	Knobs  Knobs
 	// Must is true for the cases whose figure must be good for the bench to pass.
 	Must bool
+	// Reports makes the consumers count their outcomes in the store, as docs/consumers.md asks.
+	Reports bool
 	// SharesServer puts the store on a Redis server that others use too, with the same commands.
 	SharesServer bool
 	// StoreOf names the case in whose store this one keeps its markers; empty for a store of its own. Such a case is only there
@@ -107,19 +110,16 @@ func Select(names []string) ([]Case, error) {
 	if len(names) == 0 {
 		return Cases(), nil
 	}
-	wanted := map[string]bool{}
-	for _, n := range names {
-		wanted[n] = true
-	}
 	var chosen []Case
 	for _, c := range Cases() {
-		if wanted[c.Name] || c.Companion() && wanted[c.StoreOf] {
+		if slices.Contains(names, c.Name) || c.Companion() && slices.Contains(names, c.StoreOf) {
 			chosen = append(chosen, c)
-			delete(wanted, c.Name)
 		}
 	}
-	for n := range wanted {
-		return nil, fmt.Errorf("there is no case %q", n)
+	for _, n := range names {
+		if !slices.ContainsFunc(chosen, func(c Case) bool { return c.Name == n }) {
+			return nil, fmt.Errorf("there is no case %q", n)
+		}
 	}
 	return chosen, nil
 }

@@ -16,6 +16,8 @@ func Cases() []Case {
 			Knobs: Knobs{Resend: 0.015, Endless: 1, Prefetch: 1, Channels: 6, Work: Constant, Median: 10 * ms}},
 		{Name: "r3-gives-up", Scheme: R3, Must: true,
 			Knobs: Knobs{Resend: 0.02, AlwaysFail: 0.01, Prefetch: 10, Channels: 4, Work: LogNormal, Median: 10 * ms}},
+		{Name: "r3-reported", Scheme: R3, Must: true, Reports: true,
+			Knobs: Knobs{Resend: 0.03, LostAck: 0.003, Fail: 0.01, FailTimes: 1, Prefetch: 10, Channels: 4, Work: LogNormal, Median: 10 * ms}},
 		{Name: "r1-resends", Scheme: R1, Must: true,
 			Knobs: Knobs{Resend: 0.04, LostAck: 0.003, Prefetch: 1, Channels: 16, Work: Bimodal, Median: 5 * ms}},
 		{Name: "r1-crashes", Scheme: R1, Must: true,

@@ -26,6 +26,8 @@ type consumer struct {
 	scheme     schemes.Consumer
 	fate       fate
 	tally      *tally
+	// report counts an outcome for the dashboard; it may be nil.
+	report func(ctx context.Context, outcome string) error
 }
 
 // An arrival is a delivery with the time at which it reached the consumer.
@@ -114,29 +116,41 @@ func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGr
 		return err
 	case settlement == schemes.Requeued:
 		c.giveBack(ctx, a, ran, returning)
-		return nil
+		return c.reports(ctx, map[bool]string{true: "failed", false: "duplicate_in_flight"}[ran])
 	case settlement == schemes.Rejected:
 		return c.sent(a, a.Reject(false), false, func(n *Counts) { n.Rejected++ })
 	}
-	return c.ack(a, id, ran)
+	return c.ack(ctx, a, id, ran)
 }
 
-func (c *consumer) ack(a arrival, id string, ran bool) error {
+// ack acks a delivery: it met a marker, its work was done, or it failed and must not come back.
+func (c *consumer) ack(ctx context.Context, a arrival, id string, ran bool) error {
 	if !ran {
 		c.tally.hit(id)
-		return c.sent(a, a.Ack(false), true, func(n *Counts) { n.Acked++ })
+		return errors.Join(c.sent(a, a.Ack(false), true, func(n *Counts) { n.Acked++ }), c.reports(ctx, "duplicate_done"))
 	}
-	failed := !c.tally.done(id)
+	failed, outcome := !c.tally.done(id), "processed"
+	if failed {
+		outcome = "failed"
+	}
 	if !failed && c.tally.losesAck(id, c.fate.losesAck(id)) {
 		c.die(a)
 		return errClosesChannel
 	}
-	return c.sent(a, a.Ack(false), true, func(n *Counts) {
+	return errors.Join(c.sent(a, a.Ack(false), true, func(n *Counts) {
 		n.Acked++
 		if failed && c.fate.c.requeues() {
 			n.GaveUp++
 		}
-	})
+	}), c.reports(ctx, outcome))
+}
+
+// reports counts an outcome where the case asks for it.
+func (c *consumer) reports(ctx context.Context, outcome string) error {
+	if c.report == nil {
+		return nil
+	}
+	return c.report(context.WithoutCancel(ctx), outcome)
 }
 
 // giveBack returns a delivery after a while, and does not hold up the others meanwhile.

@@ -52,3 +52,9 @@ func (e *Expected) add(f fate, id string) {
 		e.Duplicates++
 	}
 }
+
+// expected are the counts of a run that follow from the knobs. A hit on work under way that was done later is a duplicate.
+func (c Counts) expected() Expected {
+	return Expected{Published: c.Published, Completions: c.Completions, Duplicates: c.Duplicates + c.Early, Swallowed: c.Swallowed,
+		Failures: c.Failures, GaveUp: c.GaveUp, Crashes: c.Crashes, LostAcks: c.LostAcks}
+}

@@ -77,7 +77,8 @@ func (l *lane) start(ctx context.Context) {
 	work := l.bed.consumer(worker{f, l.tally})
 	l.expected = Expect(l.c, l.seed, l.messages)
 	for range l.c.Knobs.Channels {
-		c := &consumer{queue: l.queue(), prefetch: l.c.Knobs.Prefetch, connection: l.connection, scheme: work, fate: f, tally: l.tally}
+		c := &consumer{queue: l.queue(), prefetch: l.c.Knobs.Prefetch, connection: l.connection, scheme: work, fate: f, tally: l.tally,
+			report: l.bed.report}
 		l.running.Go(func() { l.note(c.run(ctx)) })
 	}
 	p := &producer{queue: l.queue(), connection: l.connection, fate: f, tally: l.tally, messages: l.messages, over: l.over}

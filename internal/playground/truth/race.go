@@ -10,32 +10,26 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// The bounds of waiting. A run that exceeds one of them fails, save the last.
+// The bounds of waiting: a run that exceeds the first fails, and what is shown at the end of the second is judged as it is.
 const (
-	// quietBefore is how long the observer watches before the first message: every counter has been seen at 0.
-	quietBefore = 20 * time.Second
 	drainWithin = 5 * time.Minute
-	// countsSettle is how old the newest counters and depths of the broker can be, and acks follow markers. What the store tells must
-	// be from after that, and two rounds more must have been made of it.
-	countsSettle = 20 * time.Second
-	// readWithin is how long the observer may take to read everything, after which what it shows is judged as it is.
-	readWithin = 2 * time.Minute
+	readWithin  = 2 * time.Minute
 )
 
 // A race is all cases of a seed, side by side, under one observer.
 type race struct {
-	lanes    []*lane
-	seen     Snapshots
-	notes    io.Writer
-	interval time.Duration
-	round    uint64
+	lanes   []*lane
+	seen    Snapshots
+	notes   io.Writer
+	options Options
+	round   uint64
 }
 
 // run starts the traffic once the observer watches, and returns when it has read everything.
 func (r *race) run(ctx context.Context) error {
 	watching := time.Now()
-	if err := r.until(ctx, 3*quietBefore, "the observer watches", func() bool {
-		return allTried(r.seen.Snapshot()) && time.Since(watching) > quietBefore
+	if err := r.until(ctx, r.options.Quiet+time.Minute, "the observer watches", func() bool {
+		return allTried(r.seen.Snapshot()) && time.Since(watching) > r.options.Quiet
 	}); err != nil {
 		return err
 	}
@@ -57,7 +51,7 @@ func (r *race) run(ctx context.Context) error {
 		return fmt.Errorf("%w; left over: %s", err, r.left())
 	}
 	fmt.Fprintf(r.notes, "... all messages were worked off after %s\n", time.Since(began).Round(time.Second))
-	waiting, patience := time.Now(), readWithin+4*r.interval
+	waiting, patience := time.Now(), readWithin+r.options.Settle+4*r.options.Interval
 	return r.until(ctx, 2*patience, "the observer has read everything", func() bool {
 		return r.read() || time.Since(waiting) > patience
 	})
@@ -108,7 +102,7 @@ func (r *race) left() string {
 func (r *race) read() bool {
 	s := r.seen.Snapshot()
 	for _, l := range r.lanes {
-		if !l.isRead(s) {
+		if !l.isRead(s, r.options.Settle) {
 			return false
 		}
 	}
@@ -124,15 +118,15 @@ func allTried(s *dedup.Snapshot) bool {
 	return len(s.Sources) > 0
 }
 
-// isRead says whether a snapshot holds everything that happened in the case: a complete pass over the store that began later, what
-// its events and inserts tell, the broker's newest counters, and of each source that claims anything the whole traffic.
-func (l *lane) isRead(s *dedup.Snapshot) bool {
+// isRead says whether a snapshot holds everything that happened in the case: a complete pass over the store that began later by half
+// of the time that the broker's counters may take, what its events and inserts tell, the broker's newest counters, and of each source that claims anything the whole traffic.
+func (l *lane) isRead(s *dedup.Snapshot, settle time.Duration) bool {
 	p, ok := s.Pipeline(l.c.Name)
-	if !ok || len(p.Windows) <= shownWindow || s.At.Before(l.rest.Add(2*countsSettle+2*s.Interval)) {
+	if !ok || len(p.Windows) <= shownWindow || s.At.Before(l.rest.Add(settle+2*s.Interval)) {
 		return false
 	}
 	for _, st := range s.Stores {
-		if st.Name == p.Pipeline.Store && !l.storeRead(st.Stats) {
+		if st.Name == p.Pipeline.Store && !l.storeRead(st.Stats, settle) {
 			return false
 		}
 	}
@@ -145,8 +139,8 @@ func (l *lane) isRead(s *dedup.Snapshot) bool {
 	return true
 }
 
-func (l *lane) storeRead(s dedup.StoreStats) bool {
-	if s.Pass == nil || s.Pass.Started.Before(l.rest.Add(countsSettle)) {
+func (l *lane) storeRead(s dedup.StoreStats, settle time.Duration) bool {
+	if s.Pass == nil || s.Pass.Started.Before(l.rest.Add(settle/2)) {
 		return false
 	}
 	if e := s.Events; e != nil && e.Listening && e.At.Before(l.rest) {

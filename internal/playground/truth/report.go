@@ -31,6 +31,9 @@ func (o Outcome) print(w io.Writer) {
 	fmt.Fprintf(w, "%s (%s): %s; %d messages, %d duplicates, %d early, %d swallowed, %d looping, %d double effects, %d failures, %d gave up, %d lost acks, %d crashes; %d figures in mid-run, %d false\n",
 		o.Case.Name, o.Case.Scheme, o.Verdict(), t.Acked, t.Duplicates, t.Early, t.Swallowed, t.Looping, t.DoubleEffects, t.Failures, t.GaveUp, t.LostAcks,
 		t.Crashes, o.Looked, len(o.Violations))
+	if want, got := o.Expected, o.Truth.expected(); want != got {
+		fmt.Fprintf(w, "  two deliveries raced: %+v, without races it were %+v\n", got, want)
+	}
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, row := range o.Rows {
 		f := row.Figure

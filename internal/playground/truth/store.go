@@ -19,7 +19,9 @@ import (
 type bed struct {
 	config   markers.Config
 	consumer func(worker) schemes.Consumer
-	close    func() error
+	// report counts an outcome for the dashboard; nil where the consumers of the case report nothing.
+	report func(ctx context.Context, outcome string) error
+	close  func() error
 }
 
 // presets are the descriptions under which the dashboard knows the schemes.
@@ -54,7 +56,13 @@ func (s *site) openRedis(ctx context.Context, c Case, config markers.Config) (*b
 			return nil, fmt.Errorf("empty the store of %s: %w", c.Name, err)
 		}
 	}
-	return &bed{config: config, close: client.Close, consumer: func(w worker) schemes.Consumer {
+	b := &bed{config: config, close: client.Close}
+	if c.Reports {
+		b.report = func(ctx context.Context, outcome string) error {
+			return client.HIncrBy(ctx, "dedupstats:"+c.Name, outcome, 1).Err()
+		}
+	}
+	b.consumer = func(w worker) schemes.Consumer {
 		switch c.Scheme {
 		case R1:
 			return schemes.R1{Redis: client, Work: w.work, TTL: c.Knobs.ClaimTTL}
@@ -64,7 +72,8 @@ func (s *site) openRedis(ctx context.Context, c Case, config markers.Config) (*b
 			return schemes.R5{Redis: client, Work: w.work}
 		}
 		return schemes.R6{Redis: client, Work: w.work}
-	}}, nil
+	}
+	return b, nil
 }
 
 // tables make the tables of the schemes, as their users do.

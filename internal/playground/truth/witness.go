@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -31,11 +32,18 @@ func (w *witness) look(t *tally) {
 	w.notes = append(w.notes, note{began, time.Now(), counts})
 }
 
-// take writes down what a snapshot shows of a pipeline. An interval that is too wide to be a figure must be true all the same.
+// take writes down what a snapshot shows of a pipeline, and what each source says that is not shown. An interval that is too wide
+// to be a figure must be true all the same.
 func (w *witness) take(p *dedup.PipelineStatus) {
+	recent := w.shown[max(0, len(w.shown)-8*len(p.Windows)):]
 	for _, figures := range p.Windows {
-		if claims(figures.DuplicateRate) {
-			w.shown = append(w.shown, figures.DuplicateRate)
+		for _, e := range append(estimates(figures), dedup.Estimate{Rate: figures.DuplicateRate}) {
+			f := e.Rate
+			f.Window, f.Why, f.Better = 0, "", "" // several windows often show the same span
+			if claims(f) && !slices.Contains(recent, f) {
+				w.shown = append(w.shown, f)
+				recent = append(recent, f)
+			}
 		}
 	}
 }
