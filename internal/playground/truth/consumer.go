@@ -43,6 +43,12 @@ func (a arrival) id() string {
 	return bodyID(a.Body)
 }
 
+// copy numbers the messages that the producer sent with one id.
+func (a arrival) copy() int64 {
+	n, _ := a.Headers[copyHeader].(int64)
+	return n
+}
+
 // run consumes until ctx ends. An error is none that the knobs ask for.
 func (c *consumer) run(ctx context.Context) error {
 	for {
@@ -126,10 +132,10 @@ func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGr
 // ack acks a delivery: it met a marker, its work was done, or it failed and must not come back.
 func (c *consumer) ack(ctx context.Context, a arrival, id string, ran bool) error {
 	if !ran {
-		c.tally.hit(id)
+		c.tally.hit(id, a.copy())
 		return errors.Join(c.sent(a, a.Ack(false), true, func(n *Counts) { n.Acked++ }), c.reports(ctx, "duplicate_done"))
 	}
-	failed, outcome := !c.tally.done(id), "processed"
+	failed, outcome := !c.tally.worked(id, a.copy()), "processed"
 	if failed {
 		outcome = "failed"
 	}

@@ -28,6 +28,8 @@ type Outcome struct {
 	// Rows begin with what is shown.
 	Rows    []Row
 	Timings []Timing
+	// Tallies are the counts beside the rate.
+	Tallies []Tally
 	// Looked counts the rates that were shown in mid-run, Violations those of them that were false.
 	Looked     int
 	Violations []string
@@ -69,6 +71,7 @@ func (l *lane) outcome(s *dedup.Snapshot) Outcome {
 		add(string(e.Method), e.Rate)
 	}
 	o.Timings = timings(figures, o.Latencies)
+	o.Tallies = l.witness.tallies(figures)
 	return o
 }
 

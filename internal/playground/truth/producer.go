@@ -57,7 +57,7 @@ func (p *producer) run(ctx context.Context) error {
 		if !wait(ctx, time.Until(began.Add(d.at))) {
 			return ctx.Err()
 		}
-		confirm, err := channel.PublishWithDeferredConfirm("", p.queue, true, false, p.message(d.n))
+		confirm, err := channel.PublishWithDeferredConfirm("", p.queue, true, false, p.message(d))
 		if err != nil {
 			return fmt.Errorf("producer of %s: publish: %w", p.queue, err)
 		}
@@ -77,10 +77,17 @@ func (p *producer) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *producer) message(n int) amqp.Publishing {
-	m := amqp.Publishing{DeliveryMode: amqp.Persistent, Timestamp: time.Now(), ContentType: "application/json", Body: p.fate.body(n)}
+// copyHeader numbers the copies of a message for the truth: no consumer decides by it.
+const copyHeader = "x-truth-copy"
+
+func (p *producer) message(d due) amqp.Publishing {
+	copy := int64(0)
+	if d.again {
+		copy = 1
+	}
+	m := amqp.Publishing{Headers: amqp.Table{copyHeader: copy}, DeliveryMode: amqp.Persistent, Timestamp: time.Now(), ContentType: "application/json", Body: p.fate.body(d.n)}
 	if !p.fate.c.Knobs.NoID {
-		m.MessageId = p.fate.name(n)
+		m.MessageId = p.fate.name(d.n)
 	}
 	return m
 }

@@ -53,11 +53,14 @@ func (o Outcome) print(w io.Writer) {
 			g.Figure.Quality, g.Figure.Source, within(g.OK))
 	}
 	table.Flush()
+	for _, t := range o.Tallies {
+		fmt.Fprintf(w, "  %s: %s\n", t, within(t.OK))
+	}
 }
 
 func within(ok bool) string {
 	if ok {
-		return "within its limit"
+		return "ok"
 	}
 	return "MISS"
 }

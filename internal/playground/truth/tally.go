@@ -17,11 +17,14 @@ type Counts struct {
 	// Duplicates were acked without work because the work was done. Early ones were acked while it was under way, and it was done
 	// later. Swallowed ones were acked although the work was not done.
 	Duplicates, Early, Swallowed int64
+	// Redelivered are the duplicates that were the same message of the broker once more; the others were sent by the producer.
+	Redelivered int64
 	// Looping are deliveries that met a marker in flight and were returned.
 	Looping int64
-	// Failures are failed attempts; GaveUp those after which the message was acked because of their number.
-	Failures, GaveUp  int64
-	LostAcks, Crashes int64
+	// Failures are failed attempts; GaveUp those after which the message was acked because of their number. Lost are the messages
+	// that were acked after a failure, each once.
+	Failures, GaveUp, Lost int64
+	LostAcks, Crashes      int64
 }
 
 // Settled are the copies of messages that have left the queue.
@@ -54,6 +57,9 @@ type history struct {
 	failures int
 	done     bool
 	ackLost  bool
+	lost     bool
+	// doneBy is the copy at whose delivery the work was done; -1 while that is not known.
+	doneBy int64
 	// early counts the hits that were acked while nobody had done the work yet.
 	early int64
 }
@@ -63,7 +69,7 @@ func newTally() *tally { return &tally{messages: map[string]*history{}} }
 func (t *tally) of(id string) *history {
 	h := t.messages[id]
 	if h == nil {
-		h = &history{}
+		h = &history{doneBy: -1}
 		t.messages[id] = h
 	}
 	return h
@@ -124,11 +130,20 @@ func (t *tally) completed(id string, took time.Duration) {
 	t.counts.Early += h.early
 }
 
-// done says whether the work of a message was done.
-func (t *tally) done(id string) bool {
+// worked says whether the work of a message was done, when a delivery of a copy comes back from it. One that was not was lost: its
+// failure is acked.
+func (t *tally) worked(id string, copy int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.of(id).done
+	h := t.of(id)
+	if h.done && h.doneBy < 0 {
+		h.doneBy = copy
+	}
+	if !h.done && !h.lost {
+		h.lost = true
+		t.counts.Lost++
+	}
+	return h.done
 }
 
 // losesAck decides once whether the ack of a completed message is lost.
@@ -144,13 +159,16 @@ func (t *tally) losesAck(id string, wanted bool) bool {
 	return true
 }
 
-// hit counts a delivery that was acked without work.
-func (t *tally) hit(id string) {
+// hit counts a delivery of a copy that was acked without work.
+func (t *tally) hit(id string, copy int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.of(id)
 	if h.done {
 		t.counts.Duplicates++
+		if h.doneBy == copy {
+			t.counts.Redelivered++
+		}
 		return
 	}
 	h.early++

@@ -24,6 +24,11 @@ func (r Result) Misses() []string {
 			}
 			all = append(all, where+": "+v)
 		}
+		for _, t := range o.Tallies {
+			if !t.OK {
+				all = append(all, fmt.Sprintf("%s: %s", where, t))
+			}
+		}
 		for _, g := range o.Timings {
 			if g.Figure.Known() && !g.OK {
 				all = append(all, fmt.Sprintf("%s, %s: %s instead of %s, off by %+.1f %%", where, g.Name, millis(g.Figure.Value), millis(g.Truth.Seconds()), 100*g.Error))

@@ -80,6 +80,13 @@ func (w *witness) bounds(from, to time.Time) (low, high float64) {
 	return low, 1
 }
 
+// count returns the least and the largest number that something can have risen by in the span that a figure covers.
+func (w *witness) count(f dedup.Figure, of func(Counts) int64) (low, high float64) {
+	fromLeast, fromMost := w.known(f.At.Add(-f.Covered))
+	toLeast, toMost := w.known(f.At)
+	return math.Max(0, float64(of(toLeast)-of(fromMost))), float64(of(toMost) - of(fromLeast))
+}
+
 // of returns the truth of the span that a figure covers.
 func (w *witness) of(f dedup.Figure) (low, high float64) { return w.bounds(f.At.Add(-f.Covered), f.At) }
 
