@@ -119,7 +119,7 @@ func allTried(s *dedup.Snapshot) bool {
 }
 
 // isRead says whether a snapshot holds everything that happened in the case: a complete pass over the store that began later by half
-// of the time that the broker's counters may take, what its events and inserts tell, the broker's newest counters, and of each source that claims anything the whole traffic.
+// of the time that the broker's counters may take, what its events and inserts tell, the broker's newest counters, and of each source that claims anything something later.
 func (l *lane) isRead(s *dedup.Snapshot, settle time.Duration) bool {
 	p, ok := s.Pipeline(l.c.Name)
 	if !ok || len(p.Windows) <= shownWindow || s.At.Before(l.rest.Add(settle+2*s.Interval)) {
@@ -132,7 +132,7 @@ func (l *lane) isRead(s *dedup.Snapshot, settle time.Duration) bool {
 	}
 	figures := p.Windows[shownWindow]
 	for _, e := range append(estimates(figures), dedup.Estimate{Rate: figures.DuplicateRate}) {
-		if f := e.Rate; claims(f) && (f.At.Before(l.rest) || f.At.Add(-f.Covered).After(l.began)) {
+		if f := e.Rate; claims(f) && f.At.Before(l.rest) {
 			return false
 		}
 	}

@@ -7,14 +7,8 @@ import (
 	"time"
 )
 
-// Print writes every figure beside its truth, and then every miss.
+// Print writes every miss, and whether the run passes.
 func (r Result) Print(w io.Writer) {
-	for i, o := range r.Outcomes {
-		if i == 0 || o.Seed != r.Outcomes[i-1].Seed {
-			fmt.Fprintf(w, "\nseed %d\n", o.Seed)
-		}
-		o.print(w)
-	}
 	fmt.Fprintln(w)
 	for _, m := range r.Misses() {
 		fmt.Fprintln(w, "miss:", m)
@@ -26,10 +20,11 @@ func (r Result) Print(w io.Writer) {
 		r.Took.Round(time.Second), r.Servers)
 }
 
-func (o Outcome) print(w io.Writer) {
+// Print writes every figure of one case beside its truth.
+func (o Outcome) Print(w io.Writer) {
 	t := o.Truth
-	fmt.Fprintf(w, "%s (%s): %s; %d messages, %d duplicates, %d early, %d swallowed, %d looping, %d double effects, %d failures, %d gave up, %d lost acks, %d crashes; %d figures in mid-run, %d false\n",
-		o.Case.Name, o.Case.Scheme, o.Verdict(), t.Acked, t.Duplicates, t.Early, t.Swallowed, t.Looping, t.DoubleEffects, t.Failures, t.GaveUp, t.LostAcks,
+	fmt.Fprintf(w, "\nseed %d, %s (%s): %s; %d messages, %d duplicates, %d early, %d swallowed, %d looping, %d double effects, %d failures, %d gave up, %d lost acks, %d crashes; %d figures in mid-run, %d false\n",
+		o.Seed, o.Case.Name, o.Case.Scheme, o.Verdict(), t.Acked, t.Duplicates, t.Early, t.Swallowed, t.Looping, t.DoubleEffects, t.Failures, t.GaveUp, t.LostAcks,
 		t.Crashes, o.Looked, len(o.Violations))
 	if want, got := o.Expected, o.Truth.expected(); want != got {
 		fmt.Fprintf(w, "  two deliveries raced: %+v, without races it were %+v\n", got, want)

@@ -29,6 +29,8 @@ type Options struct {
 	// Notes says what is under way; Log is the observer's.
 	Notes io.Writer
 	Log   *slog.Logger
+	// Each, when not nil, is called with every outcome once its seed has ended.
+	Each func(Outcome)
 	// Falsify, when not nil, changes what is shown before it is judged: to see that the judge can fail.
 	Falsify func(*dedup.Snapshot) *dedup.Snapshot
 }
@@ -67,6 +69,11 @@ func Run(ctx context.Context, o Options) (_ Result, err error) {
 	for seed := range o.Seeds {
 		outcomes, err := s.round(ctx, o, uint64(seed+1))
 		r.Outcomes = append(r.Outcomes, outcomes...)
+		for _, done := range outcomes {
+			if o.Each != nil {
+				o.Each(done)
+			}
+		}
 		r.Took = time.Since(r.Began)
 		if err != nil {
 			return r, fmt.Errorf("seed %d: %w", seed+1, err)

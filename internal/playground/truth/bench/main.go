@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) int {
 		fmt.Fprintln(notes, "truth:", err)
 		return 2
 	}
+	o.Each = func(one truth.Outcome) { one.Print(out) }
 	result, err := truth.Run(ctx, o)
 	result.Print(out)
 	if err != nil {
