@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 // staged returns a case that has come to rest with 300 duplicates of 10,000 messages, and the snapshot of it.
 func staged(shown dedup.Figure, all ...dedup.Estimate) (*lane, *dedup.Snapshot) {
 	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	l := &lane{c: Case{Name: "staged", Scheme: R3, Must: true}, tally: newTally(), began: began}
+	l := &lane{c: Case{Name: "staged", Scheme: R3, Must: true}, tally: newTally()}
 	for i, n := range []Counts{{}, {Acked: 10_000, Duplicates: 300}} {
 		at := began.Add(time.Duration(i) * time.Minute)
 		l.witness.notes = append(l.witness.notes, note{at, at, n})
@@ -99,7 +99,7 @@ func TestARunFails(t *testing.T) {
 
 func TestWhatWasShownInMidRunIsJudgedByItsOwnSpan(t *testing.T) {
 	l, _ := staged(dedup.Exact(dedup.Measured, dedup.Ratio, 0.03, time.Time{}, "events"))
-	began := l.began
+	began := l.witness.notes[0].began
 	half := note{began.Add(30 * time.Second), began.Add(30 * time.Second), Counts{Acked: 5_000, Duplicates: 0}}
 	l.witness.notes = []note{l.witness.notes[0], half, l.witness.notes[1]}
 	early := dedup.Exact(dedup.Measured, dedup.Ratio, 0, began.Add(45*time.Second), "events")

@@ -28,9 +28,9 @@ type lane struct {
 	mu         sync.Mutex
 	failures   []error
 	expected   Expected
-	// began and rest bound the traffic.
-	began, rest time.Time
-	witness     witness
+	// rest is when everything was worked off; zero before that.
+	rest    time.Time
+	witness witness
 }
 
 // queue is a name of the case and the seed: nothing that the broker still knows of an earlier one belongs to it.
@@ -72,7 +72,6 @@ func (l *lane) connect(url string) error {
 // start lets the producer and the consumers work until stop is called.
 func (l *lane) start(ctx context.Context) {
 	ctx, l.stop = context.WithCancel(ctx)
-	l.began = time.Now()
 	f := fate{l.seed, l.c}
 	work := l.bed.consumer(worker{f, l.tally})
 	l.expected = Expect(l.c, l.seed, l.messages)
