@@ -113,6 +113,7 @@ func (c *consumer) abandon(arrivals <-chan arrival) {
 func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGroup) error {
 	id := a.id()
 	c.tally.update(func(n *Counts) { n.Deliveries++ })
+	began := time.Now()
 	settlement, ran, err := c.scheme.Handle(ctx, id)
 	switch {
 	case errors.Is(err, schemes.ErrDied):
@@ -126,16 +127,16 @@ func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGr
 	case settlement == schemes.Rejected:
 		return c.sent(a, a.Reject(false), false, func(n *Counts) { n.Rejected++ })
 	}
-	return c.ack(ctx, a, id, ran)
+	return c.ack(ctx, a, id, ran, time.Since(began))
 }
 
 // ack acks a delivery: it met a marker, its work was done, or it failed and must not come back.
-func (c *consumer) ack(ctx context.Context, a arrival, id string, ran bool) error {
+func (c *consumer) ack(ctx context.Context, a arrival, id string, ran bool, took time.Duration) error {
 	if !ran {
 		c.tally.hit(id, a.copy())
 		return errors.Join(c.sent(a, a.Ack(false), true, func(n *Counts) { n.Acked++ }), c.reports(ctx, "duplicate_done"))
 	}
-	failed, outcome := !c.tally.worked(id, a.copy()), "processed"
+	failed, outcome := !c.tally.worked(id, a.copy(), took), "processed"
 	if failed {
 		outcome = "failed"
 	}

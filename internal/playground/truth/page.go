@@ -114,15 +114,12 @@ func (s caseOutcomes) rates(b *strings.Builder) {
 func (s caseOutcomes) times(b *strings.Builder) {
 	fmt.Fprintf(b, "| %s |", s.c.Name)
 	for i := range s.runs[0].Timings {
-		var truths, off []float64
-		why := ""
+		var lows, highs, off []float64
 		for _, o := range s.runs {
 			t := o.Timings[i]
-			truths = append(truths, t.Truth.Seconds())
+			lows, highs = append(lows, t.Low.Seconds()), append(highs, t.High.Seconds())
 			if t.Figure.Known() {
 				off = append(off, t.Error)
-			} else if why == "" {
-				why = t.Figure.Why
 			}
 		}
 		shown := "not shown"
@@ -130,7 +127,8 @@ func (s caseOutcomes) times(b *strings.Builder) {
 			worst := slices.MaxFunc(off, func(a, b float64) int { return int(math.Copysign(1, math.Abs(a)-math.Abs(b))) })
 			shown = fmt.Sprintf("%+.1f %% (%d of %d)", 100*worst, len(off), len(s.runs))
 		}
-		fmt.Fprintf(b, " %s | %s |", millis(median(truths)), shown)
+		middle := Timing{Low: time.Duration(median(lows) * 1e9), High: time.Duration(median(highs) * 1e9)}
+		fmt.Fprintf(b, " %s | %s |", middle.truth(), shown)
 	}
 	b.WriteString("\n")
 }

@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -41,10 +42,10 @@ func (o Outcome) Print(w io.Writer) {
 	}
 	for _, g := range o.Timings {
 		if !g.Figure.Known() {
-			fmt.Fprintf(table, "  %s\ttruth %s\tunknown\t\t\t\t%s\n", g.Name, millis(g.Truth.Seconds()), g.Figure.Why)
+			fmt.Fprintf(table, "  %s\ttruth %s\tunknown\t\t\t\t%s\n", g.Name, g.truth(), g.Figure.Why)
 			continue
 		}
-		fmt.Fprintf(table, "  %s\ttruth %s\t%s\t\toff %+.1f %%\t%s\t%s, %s\n", g.Name, millis(g.Truth.Seconds()), millis(g.Figure.Value), 100*g.Error,
+		fmt.Fprintf(table, "  %s\ttruth %s\t%s\t\toff %+.1f %%\t%s\t%s, %s\n", g.Name, g.truth(), millis(g.Figure.Value), 100*g.Error,
 			g.Figure.Quality, g.Figure.Source, within(g.OK))
 	}
 	table.Flush()
@@ -61,6 +62,15 @@ func within(ok bool) string {
 }
 
 func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
+
+// truth writes the bounds of a latency, as one number where they agree.
+func (t Timing) truth() string {
+	low, high := millis(t.Low.Seconds()), millis(t.High.Seconds())
+	if low == high {
+		return low
+	}
+	return strings.TrimSuffix(low, " ms") + ".." + high
+}
 
 // span writes the bounds of a truth, as one number where they agree.
 func span(low, high float64) string {

@@ -51,7 +51,12 @@ func (s *site) openRedis(ctx context.Context, c Case, config markers.Config) (*b
 		config.TTL.Processing = c.Knobs.ClaimTTL
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: c.Knobs.Channels + 2})
-	for _, command := range [][]any{{"FLUSHALL"}, {"CONFIG", "RESETSTAT"}} {
+	commands := [][]any{{"FLUSHALL"}, {"CONFIG", "RESETSTAT"}}
+	if c.Reports {
+		// Consumers that have reported before: the dashboard sees each counter at 0 before the first message.
+		commands = append(commands, []any{"HSET", "dedupstats:" + c.Name, "processed", 0, "duplicate_done", 0, "duplicate_in_flight", 0, "failed", 0})
+	}
+	for _, command := range commands {
 		if err := client.Do(ctx, command...).Err(); err != nil {
 			return nil, fmt.Errorf("empty the store of %s: %w", c.Name, err)
 		}

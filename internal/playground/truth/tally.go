@@ -47,6 +47,7 @@ type tally struct {
 	counts   Counts
 	messages map[string]*history
 	work     durations
+	handled  durations // the same with the commands to the store around it
 	held     durations // from arrival to the end of the delivery, of all deliveries
 	acks     durations // the same of acked ones
 }
@@ -130,14 +131,17 @@ func (t *tally) completed(id string, took time.Duration) {
 	t.counts.Early += h.early
 }
 
-// worked says whether the work of a message was done, when a delivery of a copy comes back from it. One that was not was lost: its
-// failure is acked.
-func (t *tally) worked(id string, copy int64) bool {
+// worked says whether the work of a message was done, when a delivery of a copy has been handled and did it. Work that was not was
+// lost: its failure is acked.
+func (t *tally) worked(id string, copy int64, took time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.of(id)
 	if h.done && h.doneBy < 0 {
 		h.doneBy = copy
+	}
+	if h.done {
+		t.handled.add(took)
 	}
 	if !h.done && !h.lost {
 		h.lost = true
@@ -187,13 +191,13 @@ func (t *tally) ended(held time.Duration, acked bool) {
 
 // Latencies are the exact distributions of one case.
 type Latencies struct {
-	// Work is the time that completed work took, Held the time from arrival to settlement of all deliveries, Acked the same of
+	// Work is the time that completed work took, Handled the same with the commands to the store around it, Held the time from arrival to settlement of all deliveries, Acked the same of
 	// those that were acked.
-	Work, Held, Acked Distribution
+	Work, Handled, Held, Acked Distribution
 }
 
 func (t *tally) latencies() Latencies {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Latencies{t.work.distribution(), t.held.distribution(), t.acks.distribution()}
+	return Latencies{t.work.distribution(), t.handled.distribution(), t.held.distribution(), t.acks.distribution()}
 }
