@@ -74,8 +74,8 @@ func (r Result) sentence() string {
 			wrong += len(o.Violations)
 		}
 	}
-	text := fmt.Sprintf("%s good, %d cannot tell, %d wrong, by the worst seed of each. %s shown while messages flowed were held against the truth of their own spans: %d false.",
-		amount(count[Good], "case"), count[CannotTell], count[Wrong], amount(looked, "rate"), wrong)
+	text := fmt.Sprintf("%s good, %d cannot tell, %d wrong, by the worst seed of each. Rates that any source gave in mid-run, held against the truth of their own spans: %d, of which %d false.",
+		amount(count[Good], "case"), count[CannotTell], count[Wrong], looked, wrong)
 	if failures := r.Failures(); len(failures) > 0 {
 		return text + " The run does **not** pass: " + cell(strings.Join(failures, "; "), 2000) + "."
 	}

@@ -85,7 +85,8 @@ func (p *producer) message(d due) amqp.Publishing {
 	if d.again {
 		copy = 1
 	}
-	m := amqp.Publishing{Headers: amqp.Table{copyHeader: copy}, DeliveryMode: amqp.Persistent, Timestamp: time.Now(), ContentType: "application/json", Body: p.fate.body(d.n)}
+	m := amqp.Publishing{Headers: amqp.Table{copyHeader: copy}, DeliveryMode: amqp.Persistent, Timestamp: time.Now(),
+		ContentType: "application/json", Body: p.fate.body(d.n)}
 	if !p.fate.c.Knobs.NoID {
 		m.MessageId = p.fate.name(d.n)
 	}

@@ -118,8 +118,9 @@ func allTried(s *dedup.Snapshot) bool {
 	return len(s.Sources) > 0
 }
 
-// isRead says whether a snapshot holds everything that happened in the case: a complete pass over the store that began later by half
-// of the time that the broker's counters may take, what its events and inserts tell, the broker's newest counters, and of each source that claims anything something later.
+// isRead says whether a snapshot holds everything that happened in the case: what the store tells by a complete pass, events and
+// inserts, from half the settling time after it; the broker's counters from all of it; and of each source that claims anything
+// something later.
 func (l *lane) isRead(s *dedup.Snapshot, settle time.Duration) bool {
 	p, ok := s.Pipeline(l.c.Name)
 	if !ok || len(p.Windows) <= shownWindow || s.At.Before(l.rest.Add(settle+2*s.Interval)) {

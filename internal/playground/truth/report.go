@@ -24,9 +24,9 @@ func (r Result) Print(w io.Writer) {
 // Print writes every figure of one case beside its truth.
 func (o Outcome) Print(w io.Writer) {
 	t := o.Truth
-	fmt.Fprintf(w, "\nseed %d, %s (%s): %s; %d messages, %d duplicates, %d early, %d swallowed, %d looping, %d double effects, %d failures, %d gave up, %d lost acks, %d crashes; %d figures in mid-run, %d false\n",
-		o.Seed, o.Case.Name, o.Case.Scheme, o.Verdict(), t.Acked, t.Duplicates, t.Early, t.Swallowed, t.Looping, t.DoubleEffects, t.Failures, t.GaveUp, t.LostAcks,
-		t.Crashes, o.Looked, len(o.Violations))
+	fmt.Fprintf(w, "\nseed %d, %s (%s): %s; %d figures in mid-run, %d false\n", o.Seed, o.Case.Name, o.Case.Scheme, o.Verdict(), o.Looked, len(o.Violations))
+	fmt.Fprintf(w, "  truth: %d messages, %d duplicates, %d early, %d swallowed, %d looping, %d double effects, %d failures, %d gave up, %d lost acks, %d crashes\n",
+		t.Acked, t.Duplicates, t.Early, t.Swallowed, t.Looping, t.DoubleEffects, t.Failures, t.GaveUp, t.LostAcks, t.Crashes)
 	if want, got := o.Expected, o.Truth.expected(); want != got {
 		fmt.Fprintf(w, "  two deliveries raced: %+v, without races it were %+v\n", got, want)
 	}
