@@ -74,6 +74,9 @@ type Timing struct {
 	// figure is unknown.
 	Error float64
 	OK    bool
+	// Loose is true where the ends of the truth differ by more than the limit, as on a machine that is too busy: then it proves
+	// nothing that a figure lies between them.
+	Loose bool
 }
 
 func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) Timing {
@@ -88,6 +91,7 @@ func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) 
 		t.Error = f.Value/high.Seconds() - 1
 	}
 	t.OK = math.Abs(t.Error) <= limit
+	t.Loose = t.OK && high.Seconds() > (1+2*limit)*low.Seconds()
 	return t
 }
 

@@ -108,6 +108,13 @@ func TestWhatWasShownInMidRunIsJudgedByItsOwnSpan(t *testing.T) {
 	if got := l.witness.violations(); len(got) != 0 {
 		t.Errorf("no duplicate had come by then: %q", got)
 	}
+	early.At = began.Add(65 * time.Second)
+	early.Source, l.witness.lag = reportedSource, 15*time.Second
+	l.witness.shown = []dedup.Figure{early}
+	if got := l.witness.violations(); len(got) != 0 {
+		t.Errorf("what consumers report may be as old as its reading: %q", got)
+	}
+	l.witness.lag = 0
 	early.At = began.Add(70 * time.Second)
 	l.witness.shown = []dedup.Figure{early}
 	if got := l.witness.violations(); len(got) != 1 {
@@ -125,6 +132,10 @@ func TestTimings(t *testing.T) {
 		if got := timings(w, truth)[i]; got.OK != want {
 			t.Errorf("%+v: within its limit %v, want %v", got, got.OK, want)
 		}
+	}
+	truth.Handled.P95 = 170 * time.Millisecond
+	if got := timings(w, truth)[0]; !got.OK || !got.Loose {
+		t.Errorf("a truth between 100 and 170 ms proves nothing: %+v", got)
 	}
 	w.AckP50 = seconds(0.03)
 	if got := timings(w, truth)[2]; got.OK {

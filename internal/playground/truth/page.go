@@ -115,9 +115,11 @@ func (s caseOutcomes) times(b *strings.Builder) {
 	fmt.Fprintf(b, "| %s |", s.c.Name)
 	for i := range s.runs[0].Timings {
 		var lows, highs, off []float64
+		loose := false
 		for _, o := range s.runs {
 			t := o.Timings[i]
 			lows, highs = append(lows, t.Low.Seconds()), append(highs, t.High.Seconds())
+			loose = loose || t.Loose
 			if t.Figure.Known() {
 				off = append(off, t.Error)
 			}
@@ -126,6 +128,9 @@ func (s caseOutcomes) times(b *strings.Builder) {
 		if len(off) > 0 {
 			worst := slices.MaxFunc(off, func(a, b float64) int { return int(math.Copysign(1, math.Abs(a)-math.Abs(b))) })
 			shown = fmt.Sprintf("%+.1f %% (%d of %d)", 100*worst, len(off), len(s.runs))
+		}
+		if loose {
+			shown += ", proves nothing: busy machine"
 		}
 		middle := Timing{Low: time.Duration(median(lows) * 1e9), High: time.Duration(median(highs) * 1e9)}
 		fmt.Fprintf(b, " %s | %s |", middle.truth(), shown)

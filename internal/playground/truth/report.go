@@ -46,7 +46,7 @@ func (o Outcome) Print(w io.Writer) {
 			continue
 		}
 		fmt.Fprintf(table, "  %s\ttruth %s\t%s\t\toff %+.1f %%\t%s\t%s, %s\n", g.Name, g.truth(), millis(g.Figure.Value), 100*g.Error,
-			g.Figure.Quality, g.Figure.Source, within(g.OK))
+			g.Figure.Quality, g.Figure.Source, g.word())
 	}
 	table.Flush()
 	for _, t := range o.Tallies {
@@ -59,6 +59,14 @@ func within(ok bool) string {
 		return "ok"
 	}
 	return "MISS"
+}
+
+// word says whether a latency is within its limit.
+func (t Timing) word() string {
+	if t.Loose {
+		return "between the ends of a truth that proves nothing: the machine is too busy"
+	}
+	return within(t.OK)
 }
 
 func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }

@@ -83,6 +83,9 @@ func Run(ctx context.Context, o Options) (_ Result, err error) {
 	return r, nil
 }
 
+// staleAfter is after how many intervals the observer calls a source stale.
+const staleAfter = 3
+
 // round runs all cases under one seed.
 func (s *site) round(ctx context.Context, o Options, seed uint64) (_ []Outcome, err error) {
 	var lanes []*lane
@@ -92,7 +95,7 @@ func (s *site) round(ctx context.Context, o Options, seed uint64) (_ []Outcome, 
 		}
 	}()
 	for _, c := range o.Cases {
-		l := &lane{c: c, seed: seed, messages: o.Messages, over: o.Over, tally: newTally()}
+		l := &lane{c: c, seed: seed, messages: o.Messages, over: o.Over, tally: newTally(), witness: witness{lag: staleAfter * o.Interval}}
 		lanes = append(lanes, l)
 		if l.bed, err = s.openBed(ctx, c, seed); err != nil {
 			return nil, err

@@ -12,6 +12,8 @@ import (
 // A witness writes down ten times a second what truly happened in one case, and every duplicate rate that was shown of it
 // meanwhile, so that each can be held against the truth of its own span.
 type witness struct {
+	// lag is how old a reading of reported counters can be when it is shown.
+	lag   time.Duration
 	notes []note
 	shown []dedup.Figure
 }
@@ -51,15 +53,26 @@ func (w *witness) take(p *dedup.PipelineStatus) {
 // claims says whether a figure says anything that could be false.
 func claims(f dedup.Figure) bool { return f.Known() || f.N > 0 && f.High > f.Low }
 
-// known returns what had certainly, and what had possibly, been counted by a time.
-func (w *witness) known(at time.Time) (least, most Counts) {
+// reportedSource is the source of figures that consumers report: they are those of the last reading, whatever their time.
+const reportedSource = "reported counters"
+
+// grace is how far the counts of a figure can lie behind its time.
+func (w *witness) grace(f dedup.Figure) time.Duration {
+	if f.Source == reportedSource {
+		return acksFollow + w.lag
+	}
+	return acksFollow
+}
+
+// known returns what had certainly, and what had possibly, been counted by a time, of which a figure may lie so far behind.
+func (w *witness) known(at time.Time, behind time.Duration) (least, most Counts) {
 	most = w.notes[len(w.notes)-1].counts
 	for i := len(w.notes) - 1; i >= 0; i-- {
 		n := w.notes[i]
 		if !n.began.Before(at.Add(acksFollow)) {
 			most = n.counts
 		}
-		if !n.ended.After(at.Add(-acksFollow)) {
+		if !n.ended.After(at.Add(-behind)) {
 			return n.counts, most
 		}
 	}
@@ -67,9 +80,9 @@ func (w *witness) known(at time.Time) (least, most Counts) {
 }
 
 // bounds returns the least and the largest rate that can be the truth of a span; at rest they are the bounds of Counts.Rate.
-func (w *witness) bounds(from, to time.Time) (low, high float64) {
-	fromLeast, fromMost := w.known(from)
-	toLeast, toMost := w.known(to)
+func (w *witness) bounds(from, to time.Time, behind time.Duration) (low, high float64) {
+	fromLeast, fromMost := w.known(from, behind)
+	toLeast, toMost := w.known(to, behind)
 	span := func(a, b int64) float64 { return math.Max(0, float64(a-b)) }
 	if all := span(toMost.Acked+toMost.LostAcks, fromLeast.Acked+fromLeast.LostAcks); all > 0 {
 		low = span(toLeast.Duplicates, fromMost.Duplicates) / all
@@ -82,13 +95,13 @@ func (w *witness) bounds(from, to time.Time) (low, high float64) {
 
 // count returns the least and the largest number that something can have risen by in the span that a figure covers.
 func (w *witness) count(f dedup.Figure, of func(Counts) int64) (low, high float64) {
-	fromLeast, fromMost := w.known(f.At.Add(-f.Covered))
-	toLeast, toMost := w.known(f.At)
+	fromLeast, fromMost := w.known(f.At.Add(-f.Covered), w.grace(f))
+	toLeast, toMost := w.known(f.At, w.grace(f))
 	return math.Max(0, float64(of(toLeast)-of(fromMost))), float64(of(toMost) - of(fromLeast))
 }
 
 // of returns the truth of the span that a figure covers.
-func (w *witness) of(f dedup.Figure) (low, high float64) { return w.bounds(f.At.Add(-f.Covered), f.At) }
+func (w *witness) of(f dedup.Figure) (low, high float64) { return w.bounds(f.At.Add(-f.Covered), f.At, w.grace(f)) }
 
 // violations says which of the rates that were shown are false.
 func (w *witness) violations() (wrong []string) {
