@@ -101,7 +101,9 @@ func (w *witness) count(f dedup.Figure, of func(Counts) int64) (low, high float6
 }
 
 // of returns the truth of the span that a figure covers.
-func (w *witness) of(f dedup.Figure) (low, high float64) { return w.bounds(f.At.Add(-f.Covered), f.At, w.grace(f)) }
+func (w *witness) of(f dedup.Figure) (low, high float64) {
+	return w.bounds(f.At.Add(-f.Covered), f.At, w.grace(f))
+}
 
 // violations says which of the rates that were shown are false.
 func (w *witness) violations() (wrong []string) {
