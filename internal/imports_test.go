@@ -57,8 +57,8 @@ var homes = map[string][]string{
 	"github.com/rabbitmq/amqp091-go":      {"internal/broker"},
 	"github.com/prometheus/prometheus":    {"internal/series"},
 	// Only their text format is read, never a registry.
-	"github.com/prometheus/common":       {"internal/broker"},
-	"github.com/prometheus/client_model": {"internal/broker"},
+	"github.com/prometheus/common":       {"internal/broker", "internal/markers"},
+	"github.com/prometheus/client_model": {"internal/broker", "internal/markers"},
 	"go.yaml.in/yaml":                    {"internal/config"},
 	"golang.org/x/crypto":                {"internal/auth"},
 }

@@ -88,9 +88,21 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Series: history, Baselines: db.Baselines(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	effects, err := a.openEffectChecks(cfg.Effects)
+	if err != nil {
+		return nil, err
+	}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
+	}
+	for name, scrape := range cfg.Scrapes {
+		reporter, err := markers.OpenScrape(name, scrape)
+		if err != nil {
+			return nil, unusable("%w", err)
+		}
+		a.teardown.add(name, func(context.Context) error { return reporter.Close() })
+		deps.Reporters = append(deps.Reporters, reporter)
 	}
 	observer, err := collector.New(cfg.Collector, deps)
 	if err != nil {
@@ -160,6 +172,20 @@ func (a *App) openStores(configured []markers.Config) (watched []markers.Store, 
 		watched, acting = append(watched, store), append(acting, single)
 	}
 	return watched, acting, nil
+}
+
+// openEffectChecks opens the checks for double effects.
+func (a *App) openEffectChecks(configured []markers.EffectConfig) ([]collector.EffectChecker, error) {
+	var checks []collector.EffectChecker
+	for _, cfg := range configured {
+		check, err := markers.OpenEffectCheck(cfg)
+		if err != nil {
+			return nil, unusable("%w", err)
+		}
+		a.teardown.add("effect check of "+cfg.Pipeline, func(context.Context) error { return check.Close() })
+		checks = append(checks, check)
+	}
+	return checks, nil
 }
 
 // Addr returns the bound address.

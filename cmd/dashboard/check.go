@@ -69,7 +69,13 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 		}
 		fail("store", s.Name, printStore(io.out, s, report))
 	}
+	for _, e := range cfg.Effects {
+		fail("effect check of", e.Pipeline, checkEffects(ctx, io.out, e))
+	}
 	for _, p := range cfg.Pipelines {
+		if scrape, ok := cfg.Scrapes[p.ReportedStore]; ok {
+			fail("counters of", p.Name, checkScrape(ctx, io.out, p, scrape))
+		}
 		report, readable := brokers[p.Broker]
 		if !readable {
 			fmt.Fprintf(io.out, "\npipeline %s: not checked, its broker %s is not readable\n", p.Name, p.Broker)

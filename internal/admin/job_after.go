@@ -9,17 +9,17 @@ import (
 
 // What can have become of a message that a job moved.
 const (
-	becameDone       = "done"
-	becameFailed     = "failed"
-	becameProcessing = "processing"
-	becameNone       = "none" // it has no marker
-	becameBack       = "back" // it is in the dead-letter queue again
-	becameUnknown    = "unknown"
+	BecameDone       = "done"
+	BecameFailed     = "failed"
+	BecameProcessing = "processing"
+	BecameNone       = "none" // it has no marker
+	BecameBack       = "back" // it is in the dead-letter queue again
+	BecameUnknown    = "unknown"
 )
 
 // Fates returns the words for what can have become of a message that a job moved, in the order in which pages show them.
 func Fates() []string {
-	return []string{becameDone, becameBack, becameFailed, becameProcessing, becameNone, becameUnknown}
+	return []string{BecameDone, BecameBack, BecameFailed, BecameProcessing, BecameNone, BecameUnknown}
 }
 
 // Total counts the messages of every class of which one thing became, a word of Fates. Of no aftermath it is 0.
@@ -31,7 +31,7 @@ func (a *Aftermath) Total(became string) int64 {
 	for _, counts := range a.Results {
 		n += int64(counts[became])
 	}
-	if became == becameBack && a.Back != nil {
+	if became == BecameBack && a.Back != nil {
 		n = max(n, *a.Back) // some may not be among those that are told of one by one
 	}
 	return n
@@ -130,7 +130,7 @@ func (d *DeadLetters) aftermath(ctx context.Context, j *liveJob) (*Aftermath, ma
 	for i, it := range items {
 		became := j.became(it, markers[it.ID])
 		if again[i] {
-			became = becameBack
+			became = BecameBack
 		}
 		if became == "" {
 			continue
@@ -151,9 +151,9 @@ func (j *liveJob) became(it JobItem, marker *dedup.Sighting) string {
 	case it.ID == "":
 		return ""
 	case !j.tells():
-		return becameUnknown
+		return BecameUnknown
 	case marker == nil:
-		return becameNone
+		return BecameNone
 	}
 	return j.line.told(*marker)
 }

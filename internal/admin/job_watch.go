@@ -69,11 +69,11 @@ func (d *DeadLetters) judgeFirst(ctx context.Context, j *liveJob, b back) Canary
 // count counts what the marker of one message tells.
 func (v *CanaryVerdict) count(told string) {
 	switch told {
-	case becameDone:
+	case BecameDone:
 		v.Done++
-	case becameFailed:
+	case BecameFailed:
 		v.Failed++
-	case becameProcessing:
+	case BecameProcessing:
 		v.Processing++
 	default:
 		v.Unknown++
@@ -167,13 +167,13 @@ func sameMarker(a, b dedup.Sighting) bool {
 func (l line) told(s dedup.Sighting) string {
 	switch l.stateOf(s) {
 	case dedup.Done:
-		return becameDone
+		return BecameDone
 	case dedup.Failed:
-		return becameFailed
+		return BecameFailed
 	case dedup.Processing:
-		return becameProcessing
+		return BecameProcessing
 	}
-	return becameUnknown // one that is written before the work and has no state, or one that cannot be decoded
+	return BecameUnknown // one that is written before the work and has no state, or one that cannot be decoded
 }
 
 // stateOf returns the state of a marker: one without a state counts as done where the scheme writes it after the work.

@@ -30,7 +30,7 @@ type ActionKind struct {
 	Step bool
 }
 
-// The names of actions that are written as they stand here; the others are made by moveAction, planAction and the deeds on markers.
+// The names of actions that are written as they stand here; the others are made by MoveAction, MovePlanAction and the deeds on markers.
 const (
 	actFirstAdmin  = "create_first_admin"
 	actAcknowledge = "acknowledge_dead_letters"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,8 +75,11 @@ type Deps struct {
 	Pipelines []dedup.Pipeline
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
 	Baselines Baselines
-	Series    *series.DB
-	Log       *slog.Logger
+	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
+	Effects []EffectChecker
+	Records EffectRecords
+	Series  *series.DB
+	Log     *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
 	Changed func(topic string)
 }
@@ -90,6 +94,7 @@ type Collector struct {
 	brokers   []*brokerWatch
 	stores    []*storeWatch
 	reports   []*reportWatch
+	effects   []*effectWatch
 	pipelines []*pipeline
 	sources   []*source
 	wake      chan struct{}
@@ -175,9 +180,26 @@ func (c *Collector) wire(deps Deps) error {
 		}
 		c.pipelines = append(c.pipelines, p)
 	}
+	if err := c.wireEffects(deps); err != nil {
+		return err
+	}
 	c.pair()
 	for _, s := range c.sources {
 		c.missed(s, 0)
+	}
+	return nil
+}
+
+// wireEffects gives each pipeline its effect check.
+func (c *Collector) wireEffects(deps Deps) error {
+	for _, check := range deps.Effects {
+		i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == check.Pipeline() })
+		if i < 0 {
+			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
+		}
+		w := newEffectWatch(check, deps.Records, c.log, c.wakeUp)
+		c.pipelines[i].effects = w
+		c.effects = append(c.effects, w)
 	}
 	return nil
 }
@@ -214,6 +236,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	for _, b := range c.brokers {
 		running.Go(func() { b.watchTopology(ctx) })
+	}
+	for _, e := range c.effects {
+		running.Go(func() { e.run(ctx) })
 	}
 	c.rounds(ctx)
 	running.Wait()

@@ -1,4 +1,22 @@
 package collector
 
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
 // TopicMatches is topicMatches, for tests against a real broker.
 func TopicMatches(pattern, key string) bool { return topicMatches(pattern, key) }
+
+// IDGap is what the last window of these readings of a store tells.
+func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, server string, w time.Duration) (rate, duplicates, swallowed, lost, work dedup.Figure) {
+	watch := &storeWatch{}
+	watch.stats.set(dedup.StoreStats{Health: dedup.StoreHealth{Version: server}})
+	for _, s := range readings {
+		watch.inserts.add(s)
+	}
+	stats, _ := watch.stats.get()
+	r, _ := (&Collector{}).idGapFigures(&pipeline{store: watch}, view{now: time.Now(), scheme: scheme, stats: stats}, w)
+	return r.Rate, r.Duplicates, r.Swallowed, r.Lost, r.Work
+}

@@ -37,7 +37,7 @@ func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedu
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity,
 		OldestWaiting: dedup.Unknown(dedup.Seconds, "no source of this pipeline tells")}
 	for _, w := range dedup.Windows() {
-		st.Windows = append(st.Windows, c.window(p, v, w))
+		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
 	p.showQueues(&st, v)
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
@@ -46,6 +46,7 @@ func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedu
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
 	st.Baseline = c.acknowledged.of(ctx, p, st.DeadLetters, c.log)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
+	p.showEffects(&st, now)
 	st.Events = p.allEvents()
 	for _, s := range p.sources() {
 		h := s.status(now)
@@ -69,10 +70,14 @@ func (p *pipeline) sources() []*source {
 }
 
 func (p *pipeline) allEvents() []dedup.Event {
-	if p.store == nil {
-		return mergeEvents(&p.events, &p.broker.events)
+	logs := []*eventLog{&p.events, &p.broker.events}
+	if p.store != nil {
+		logs = append(logs, &p.store.events)
 	}
-	return mergeEvents(&p.events, &p.broker.events, &p.store.events)
+	if p.effects != nil {
+		logs = append(logs, p.effects.told())
+	}
+	return mergeEvents(logs...)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.

@@ -26,6 +26,7 @@ type storeWatch struct {
 	absorbed uint64
 	earlier  []passNote
 	growth   growth
+	inserts  insertTape
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
@@ -89,6 +90,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		}
 	}
 	w.notePass(stats.Pass)
+	w.inserts.add(stats.Inserts)
 }
 
 // recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a

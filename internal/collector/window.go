@@ -19,6 +19,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
 	out.GaveUp = gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w)
 	c.latencies(&out, p, v)
+	c.idGapBeside(&out, p, v)
 	if v.brokerDown != "" {
 		withoutBroker(&out, v.brokerDown)
 		return out

@@ -34,8 +34,12 @@ type Config struct {
 	Brokers   []broker.Config
 	Stores    []markers.Config
 	Pipelines []dedup.Pipeline
-	Auth      auth.Config
-	Admin     admin.DeadLettersConfig
+	// Scrapes are where consumers publish counters themselves, by the name in Pipeline.ReportedStore.
+	Scrapes map[string]markers.ScrapeConfig
+	// Effects are the checks for double effects, of the pipelines that have one.
+	Effects []markers.EffectConfig
+	Auth    auth.Config
+	Admin   admin.DeadLettersConfig
 }
 
 // file is the shape of the YAML. Sections that belong to one package decode into its Config; those that cross packages
@@ -131,6 +135,8 @@ func (f *file) build(c *report) *Config {
 	f.checkStores(c)
 	cfg.Stores = f.Stores
 	cfg.Pipelines = f.buildPipelines(c)
+	cfg.Scrapes = f.scrapes()
+	cfg.Effects = f.buildEffectChecks(c)
 	c.addErr("auth", f.Auth.Validate())
 	c.addErr("admin", f.Admin.Validate())
 	return cfg

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
 )
 
 // pipeline is one entry of the section `pipelines`.
@@ -22,11 +23,14 @@ type pipeline struct {
 	MaxProcessing    Duration          `yaml:"max_processing"`
 	Labels           map[string]string `yaml:"labels"`
 	Limits           limits            `yaml:"limits"`
+
+	EffectCheck *markers.EffectConfig `yaml:"effect_check"`
 }
 
 // reported says where the counters are that the consumers report.
 type reported struct {
-	Store string `yaml:"store"`
+	Store      string                `yaml:"store"`
+	Prometheus *markers.ScrapeConfig `yaml:"prometheus"`
 }
 
 // identity says where a message's id comes from.
@@ -119,18 +123,48 @@ func (f *file) buildPipeline(c *report, path string, p pipeline, base dedup.Limi
 	if p.Broker == "" && len(f.Brokers) == 1 {
 		p.Broker = f.Brokers[0].Name
 	}
-	if p.Reported.Store == "" {
+	if p.Reported.Store == "" && p.Reported.Prometheus == nil {
 		p.Reported.Store = p.Store
 	}
 	f.checkPipeline(c, path, p)
+	from := p.Reported.Store
+	if p.Reported.Prometheus != nil {
+		from = ScrapeName(p.Name)
+	}
 	l := p.Limits.over(base)
 	c.checkLimits(path+".limits", l)
 	return dedup.Pipeline{
 		Name: p.Name, Broker: p.Broker, Vhost: p.Vhost, Queues: p.Queues, Store: p.Store,
 		DeadLetterQueues: p.DeadLetterQueues.queues, DiscoverDeadLetters: p.DeadLetterQueues.auto || p.DeadLetterQueues.queues == nil,
-		ReportedStore: p.Reported.Store, IDFrom: p.ID.From, MaxProcessing: time.Duration(p.MaxProcessing),
+		ReportedStore: from, IDFrom: p.ID.From, MaxProcessing: time.Duration(p.MaxProcessing),
 		Labels: p.Labels, Limits: l,
 	}
+}
+
+// ScrapeName names the source of the counters that the consumers of a pipeline publish themselves. No store can have it.
+func ScrapeName(pipeline string) string { return "Prometheus of " + pipeline }
+
+// checkReported records what is wrong with the place of the reported counters.
+func (f *file) checkReported(c *report, path string, p pipeline, stores bool) {
+	switch r := p.Reported; {
+	case r.Prometheus != nil && r.Store != "":
+		c.add(path+".reported", "names a store and Prometheus; consumers count in one of them: leave the other out")
+	case r.Prometheus != nil:
+		c.addErr(path+".reported.prometheus", r.Prometheus.Validate())
+	case stores && r.Store != "" && r.Store != p.Store && !slices.Contains(c.names("stores"), r.Store):
+		c.add(path+".reported.store", "no store is called %q; name one of the section stores", r.Store)
+	}
+}
+
+// scrapes are the endpoints of the consumers by the name of their source.
+func (f *file) scrapes() map[string]markers.ScrapeConfig {
+	all := map[string]markers.ScrapeConfig{}
+	for _, p := range f.Pipelines {
+		if p.Reported.Prometheus != nil {
+			all[ScrapeName(p.Name)] = *p.Reported.Prometheus
+		}
+	}
+	return all
 }
 
 func (f *file) checkPipeline(c *report, path string, p pipeline) {
@@ -146,9 +180,7 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 	if stores && p.Store != "" && !slices.Contains(c.names("stores"), p.Store) {
 		c.add(path+".store", "no store is called %q; name one of the section stores, or leave it out for a scheme without markers", p.Store)
 	}
-	if stores && p.Reported.Store != "" && p.Reported.Store != p.Store && !slices.Contains(c.names("stores"), p.Reported.Store) {
-		c.add(path+".reported.store", "no store is called %q; name one of the section stores", p.Reported.Store)
-	}
+	f.checkReported(c, path, p, stores)
 	if len(p.Queues) == 0 {
 		c.add(path+".queues", "must name at least one queue that the consumers read")
 	}
@@ -167,6 +199,50 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 			c.add(path+".labels", "%q is not a label; use lower case letters, digits and . _ -", label)
 		}
 	}
+}
+
+// buildEffectChecks gives each effect check its connection.
+func (f *file) buildEffectChecks(c *report) []markers.EffectConfig {
+	var built []markers.EffectConfig
+	for i, p := range f.Pipelines {
+		if p.EffectCheck == nil {
+			continue
+		}
+		path := c.entry("pipelines", i, p.Name) + ".effect_check"
+		check := p.EffectCheck.WithDefaults()
+		check.Pipeline = p.Name
+		if check.Store != "" && !f.effectStore(c, path, &check) {
+			continue
+		}
+		c.addErr(path, check.Validate())
+		built = append(built, check)
+	}
+	return built
+}
+
+// effectStore takes over the connection of the store that an effect check names, and reports whether it has one.
+func (f *file) effectStore(c *report, path string, check *markers.EffectConfig) bool {
+	if within("stores", c.unread) {
+		return false
+	}
+	if check.SQL.Driver != "" || !check.SQL.DSN.IsZero() {
+		c.add(path+".store", "stands beside sql; keep one of them: the connection of a store, or one of the check's own")
+		return false
+	}
+	for _, s := range f.Stores {
+		if s.Name != check.Store {
+			continue
+		}
+		if s.SQL.Driver == "" {
+			c.add(path+".store", "%q keeps no table; name a store of kind sql-table, or write sql: {driver, dsn}", check.Store)
+			return false
+		}
+		check.SQL = s.SQL
+		// What is wrong with the connection is said at the store.
+		return !s.SQL.DSN.IsZero() && s.SQL.DSN.Err() == nil
+	}
+	c.add(path+".store", "no store is called %q; name one of the section stores, or write sql: {driver, dsn}", check.Store)
+	return false
 }
 
 // over lays the limits that are set over others.

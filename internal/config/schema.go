@@ -26,6 +26,9 @@ func typeAt(path string) reflect.Type {
 			return nil
 		}
 	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	return t
 }
 

@@ -18,7 +18,7 @@ type Harm uint8
 
 // The harms, the worst first.
 const (
-	// HarmLost: messages are or will be lost.
+	// HarmLost: messages are or will be lost, or their work was done twice.
 	HarmLost Harm = iota
 	// HarmBlocked: messages do not get on.
 	HarmBlocked
@@ -32,7 +32,7 @@ const (
 func (f Finding) Harm() Harm {
 	switch f.Kind {
 	case "messages_given_up", "failed_and_acked", "dead_letter_exchange_missing", "dead_letter_route_missing",
-		"dead_letter_key_alone", "dead_letters_discarded", "dead_letter_cycle_cut", "dead_letter_stream", "dead_letter_queue_drops":
+		"dead_letter_key_alone", "dead_letters_discarded", "dead_letter_cycle_cut", "dead_letter_stream", "dead_letter_queue_drops", "double_effects":
 		return HarmLost
 	case "head_blocked", "no_consumers", "looping", "backlog_growing", "queue_missing":
 		return HarmBlocked
@@ -45,7 +45,7 @@ func (f Finding) Harm() Harm {
 // An Event is something that happened at one time, drawn under the charts.
 type Event struct {
 	At   time.Time
-	Kind string // consumer_restart, channels_closed, broker_restart, store_restart, source_down, source_up, alarm, counter_reset
+	Kind string // consumer_restart, channels_closed, broker_restart, store_restart, source_down, source_up, alarm, counter_reset, double_effect
 	Text string
 }
 

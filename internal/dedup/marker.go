@@ -181,6 +181,18 @@ type Pass struct {
 	UndatedGaveUp int64
 	// Retrying counts retry counters below the limit.
 	Retrying int64
+	// Touched tells of done markers that were asked for again; nil where the scheme does not allow to tell.
+	Touched *Touched
+}
+
+// Touched says how many of a sample of done markers were asked for again later than 3 s after they were done: each was met
+// by at least one more delivery. It is a lower bound, since a marker that is met sooner does not show.
+type Touched struct {
+	// Sampled counts the markers that were looked at, each done for at least 10 minutes; Touched those of them.
+	Sampled int64
+	Touched int64
+	// Why says why nothing can be told, in words for people; empty when the counts hold.
+	Why string
 }
 
 // MaxListed bounds each list of markers that a pass keeps.

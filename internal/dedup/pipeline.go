@@ -18,7 +18,8 @@ type Pipeline struct {
 	// DeadLetterQueues lists pinned dead-letter queues; DiscoverDeadLetters asks to find them from the topology.
 	DeadLetterQueues    []string
 	DiscoverDeadLetters bool
-	// ReportedStore names the Redis store whose hash dedupstats:{pipeline} holds the counters that consumers report.
+	// ReportedStore names the source of the counters that consumers report: the Redis store whose hash dedupstats:{pipeline} holds
+	// them, or the endpoints at which they publish them. Empty where they report none.
 	ReportedStore string
 	// IDFrom says where a message's id comes from: message_id, header:NAME, json:PATH or md5(body). ParseIDSource reads it.
 	IDFrom string

@@ -103,6 +103,8 @@ type PipelineStatus struct {
 	// PassAge is the age of the last complete pass, Coverage the share of the pass under way.
 	PassAge  Figure
 	Coverage Figure
+	// Effects are the double effects that the pipeline's effect check found; nil where none is configured.
+	Effects *EffectCheck
 	// Spark is the duplicate rate of the last hour, at most 60 points.
 	Spark []Point
 	// LastActivity is when a message was last seen to move; zero when none was.

@@ -54,6 +54,8 @@ type InsertStats struct {
 	// Done are the rows whose work was done, Undone those that failed or never ended, as of the settling time.
 	Done   int64
 	Undone int64
+	// Failed are those of Undone whose row says that the work failed.
+	Failed int64
 	// WorkSum is the sum over Timed done rows of the time from their beginning to their end.
 	WorkSum time.Duration
 	Timed   int64

@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -28,6 +29,11 @@ type Config struct {
 	Retakes string `yaml:"retakes"`
 	// Transactional says that marker and work are written in one transaction: a marker in flight never shows.
 	Transactional bool `yaml:"transactional"`
+	// InsertFirst says that a consumer begins each delivery with exactly one INSERT of its row, before anything else, so that a
+	// delivery that meets a row burns an id of Columns.AutoIncrement. InsertSettle is how long after an INSERT its row is
+	// counted: twice the longest that honest work takes, at least.
+	InsertFirst  bool          `yaml:"insert_first"`
+	InsertSettle time.Duration `yaml:"insert_settle"`
 	// Terminal and Transitions declare the statuses of a business row: Transitions names for each status those that may
 	// follow it. A row whose status is not terminal counts as stuck once it is older than StuckAfter.
 	Terminal    []string            `yaml:"terminal"`
@@ -184,6 +190,7 @@ func (c Config) withDefaults() Config {
 	d := defaultSweep()
 	if c.Kind == kindSQLTable {
 		d = sqlSweep()
+		c.InsertSettle = cmp.Or(c.InsertSettle, defaultInsertSettle)
 	}
 	if c.Sweep.Duty == 0 {
 		c.Sweep.Duty = d.Duty

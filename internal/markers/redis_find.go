@@ -29,7 +29,7 @@ func (s *redisStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting,
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	r := &redisFind{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch()}
+	r := &redisFind{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), own: s.own}
 	defer r.conn.Close()
 	for part := range slices.Chunk(f.unique, findAtOnce) {
 		if err := r.part(ctx, part, f); err != nil {
@@ -55,6 +55,7 @@ type redisFind struct {
 	layout *layout
 	conn   *redis.Conn
 	expiry *expiryBatch
+	own    *ownReads
 	server string
 }
 
@@ -111,6 +112,7 @@ func (r *redisFind) put(ctx context.Context, pipe redis.Pipeliner, id string) *s
 	s.key, isMarker = r.layout.keyOf(id)
 	s.retryKey, isCounter = r.layout.retryKeyOf(id)
 	if isMarker {
+		r.own.add(s.key)
 		s.value = r.layout.reads.command(ctx, item{key: s.key})
 		s.expiry = redis.NewIntCmd(ctx, r.expiry.command, s.key)
 		_ = pipe.Process(ctx, s.value)

@@ -44,6 +44,7 @@ func (s *redisStore) Look(ctx context.Context, keys []string) ([]*dedup.Sighting
 	defer cancel()
 	l := &look{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), budget: mostBytes}
 	defer l.conn.Close()
+	s.own.add(keys...)
 	var all []*dedup.Sighting
 	for len(keys) > 0 {
 		n := min(len(keys), mostAtOnce)

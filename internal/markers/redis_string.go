@@ -47,6 +47,7 @@ type redisStore struct {
 	log     *slog.Logger
 	explain explainer
 	pings   latencies
+	own     *ownReads
 
 	mu       sync.Mutex
 	last     *dedup.Pass
@@ -71,7 +72,7 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 		e.patterns = append(e.patterns, aclPattern(p.raw.text))
 	}
 	e.patterns = append(e.patterns, aclPattern(reportedPrefix+"*"))
-	return &redisStore{layout: l, rdb: rdb, log: log, explain: e}, nil
+	return &redisStore{layout: l, rdb: rdb, log: log, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}, nil
 }
 
 func (s *redisStore) Name() string         { return s.layout.cfg.Name }
@@ -81,6 +82,7 @@ func (s *redisStore) Close() error         { return s.rdb.Close() }
 // Pass walks over the store once.
 func (s *redisStore) Pass(ctx context.Context) (dedup.Pass, error) {
 	w := newWalk(s.layout, &s.pings)
+	w.touch.own = s.own
 	if err := w.run(ctx, s.rdb); err != nil {
 		return dedup.Pass{}, s.explain.explain(err)
 	}
@@ -99,7 +101,7 @@ func (s *redisStore) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > staleWalk {
 			w = newWalk(s.layout, &s.pings)
-			w.progressed = walking
+			w.progressed, w.touch.own = walking, s.own
 			brokenAt = time.Time{}
 		}
 		err := w.run(ctx, s.rdb)

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
@@ -53,7 +52,8 @@ type Columns struct {
 	Expires  string `yaml:"expires"`
 	Owner    string `yaml:"owner"`
 	Attempts string `yaml:"attempts"`
-	// AutoIncrement is the column whose AUTO_INCREMENT or sequence value every insert takes, failed ones too.
+	// AutoIncrement is the column whose AUTO_INCREMENT or sequence value every insert takes, failed ones too; empty where there
+	// is none, or where inserts are not to be counted by it.
 	AutoIncrement string `yaml:"auto_increment"`
 }
 
@@ -126,7 +126,7 @@ func (c Config) sqlScheme() dedup.Scheme {
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
 		Transactional: c.Transactional, Business: c.machine() || c.Preset == presetStateMachine,
-		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp,
+		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp, InsertFirst: c.InsertFirst,
 	}
 	shown := map[dedup.State]bool{}
 	for _, state := range c.sqlStates() {
@@ -182,6 +182,7 @@ func (p *problems) sqlTable(c Config) {
 	p.sqlNames(c)
 	p.sqlStatuses(c)
 	p.sqlRules(c)
+	p.sqlInserts(c)
 	p.sqlForeign(c)
 }
 
@@ -391,9 +392,4 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// sqlSweep is what a walk over a table may cost by default.
-func sqlSweep() Sweep {
-	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, Count: 5000, Every: 10 * time.Second}
 }

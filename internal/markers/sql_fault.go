@@ -187,3 +187,16 @@ func (postgresDialect) refusal(err error) refusal {
 	}
 	return r
 }
+
+// refusalText is what the server itself said.
+func refusalText(err error) string {
+	var my *mysql.MySQLError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &my):
+		return printable(my.Message)
+	case errors.As(err, &pg):
+		return printable(pg.Message)
+	}
+	return printable(err.Error())
+}

@@ -33,7 +33,7 @@ func sqlStatusCode() Config {
 			Created: "created_at", Updated: "updated_at", AutoIncrement: "id",
 		},
 		States: map[dedup.State][]string{dedup.Processing: {"0"}, dedup.Done: {"1"}, dedup.Failed: {"2"}},
-		Mark:   "before", OnInFlight: "ack", OnFail: "ack", Sweep: sqlSweep(),
+		Mark:   "before", OnInFlight: "ack", OnFail: "ack", InsertFirst: true, Sweep: sqlSweep(),
 	}
 }
 
@@ -46,7 +46,7 @@ func sqlStatusName() Config {
 			ID: ColumnList{"message_id"}, BusinessKey: "biz_id", Status: "status", Created: "create_time", AutoIncrement: "id",
 		},
 		States: map[dedup.State][]string{dedup.Processing: {"PROCESSING"}, dedup.Done: {"SUCCESS"}, dedup.Failed: {"FAILED"}},
-		Mark:   "before", OnInFlight: "ack", OnFail: "keep", Sweep: sqlSweep(),
+		Mark:   "before", OnInFlight: "ack", OnFail: "keep", InsertFirst: true, Sweep: sqlSweep(),
 	}
 }
 
@@ -71,4 +71,9 @@ func sqlStateMachine() Config {
 		// A delivery that comes too late finds the row beyond its step: it fails and is requeued.
 		Mark: "after", OnInFlight: "nack", OnFail: "keep", Sweep: sqlSweep(),
 	}
+}
+
+// sqlSweep is what a walk over a table may cost by default.
+func sqlSweep() Sweep {
+	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, Count: 5000, Every: 10 * time.Second}
 }

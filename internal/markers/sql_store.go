@@ -31,6 +31,7 @@ type sqlStore struct {
 	log     *slog.Logger
 	explain sqlExplainer
 	pings   latencies
+	inserts *insertReader
 
 	mu       sync.Mutex
 	last     *dedup.Pass
@@ -62,7 +63,7 @@ func openSQLTable(c Config, log *slog.Logger) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: sql.dsn: %w", c.Name, err)
 	}
-	return &sqlStore{cfg: c, dialect: d, db: db, log: log, explain: sqlExplainer{d, at}}, nil
+	return &sqlStore{cfg: c, dialect: d, db: db, log: log, explain: sqlExplainer{d, at}, inserts: newInsertReader(c)}, nil
 }
 
 func (s *sqlStore) Name() string         { return s.cfg.Name }
@@ -239,9 +240,12 @@ func (s *sqlStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	if err == nil {
 		waits, err = s.lockWaits(ctx)
 	}
+	if err == nil {
+		s.readInserts(ctx, health.RunID, server.replica)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health, Facts: s.facts(), Waits: waits}
+	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health, Facts: s.facts(), Inserts: s.inserts.latest(), Waits: waits}
 	if err != nil {
 		return stats, s.explain.explain(err)
 	}

@@ -58,10 +58,11 @@ type walk struct {
 	expiries *expiryBatch
 	probedAt time.Time
 	worked   work
+	touch    *touch
 }
 
 func newWalk(l *layout, pings *latencies) *walk {
-	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch()}
+	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch(), touch: newTouch(l)}
 }
 
 // run walks from where the walk stands to its end. All of it goes over two connections whose server is identified, so
@@ -82,6 +83,9 @@ func (w *walk) run(ctx context.Context, rdb *redis.Client) error {
 		}
 	}
 	if err := w.lookAgain(ctx); err != nil {
+		return err
+	}
+	if err := w.sampled(ctx); err != nil {
 		return err
 	}
 	return w.end(ctx)
@@ -237,6 +241,8 @@ func (w *walk) expire(ctx context.Context, n int) error {
 		}
 		if id := w.layout.idOf(w.pending[i]); !w.tally.byLife(id, e.at, e.now) {
 			w.reads = append(w.reads, item{key: w.pending[i], id: id})
+		} else {
+			w.touch.offer(w.pending[i], e)
 		}
 	}
 	w.pending = append(w.pending[:0], w.pending[n:]...)

@@ -150,11 +150,7 @@ func (s *Server) apiJobs(r *request) (response, error) {
 
 // apiJob gives one job.
 func (s *Server) apiJob(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	_, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}

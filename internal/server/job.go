@@ -19,14 +19,20 @@ const (
 	afterLooked = 10 * time.Minute
 )
 
+// jobAsked returns the job that the address names, with the service that keeps it.
+func (s *Server) jobAsked(r *request) (deadLetterService, admin.Job, error) {
+	service, err := s.letters()
+	if err != nil {
+		return nil, admin.Job{}, err
+	}
+	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	return service, j, err
+}
+
 // job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
 // itself again.
 func (s *Server) job(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	_, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +292,7 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 		for _, result := range admin.Fates() {
 			n := counts[result]
 			row.Cells = append(row.Cells, templates.Number(float64(n)))
-			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{becameFailed, becameBack}, result))
+			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{admin.BecameFailed, admin.BecameBack}, result))
 			row.Hrefs = append(row.Hrefs, fateAddress(self, result))
 		}
 		v.Rows = append(v.Rows, row)

@@ -36,21 +36,16 @@ func (s *Server) jobItems(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.letters()
+	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	id := r.PathValue("id")
-	j, err := service.Job(r.Context(), r.asker(), id)
-	if err != nil {
-		return nil, err
-	}
-	items, err := fatedItems(r, service, id, became, after, itemsPerJob)
+	items, err := fatedItems(r, service, j.ID, became, after, itemsPerJob)
 	if err != nil {
 		return nil, err
 	}
 	now, base := time.Now().In(zone(r)), s.cfg.base()
-	self := jobAddress(base, id)
+	self := jobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
 		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), keyLimit), Href: self}),

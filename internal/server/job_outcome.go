@@ -10,20 +10,12 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// The words of admin.Fates that pages look for.
-const (
-	becameDone       = "done"
-	becameBack       = "back"
-	becameFailed     = "failed"
-	becameProcessing = "processing"
-)
-
 // fateWord is what became of a message after it was moved, as pages say it.
 func fateWord(became string) string {
 	switch became {
-	case becameBack:
+	case admin.BecameBack:
 		return "dead again"
-	case "none":
+	case admin.BecameNone:
 		return "no marker"
 	default:
 		return became
@@ -34,7 +26,7 @@ func fateWord(became string) string {
 // failed, and no colour while that is not known.
 func jobOutcome(j admin.JobSummary) (word, tier string) {
 	word, tier = stateWord(j.State)
-	back, failed := j.Aftermath.Total(becameBack), j.Aftermath.Total(becameFailed)
+	back, failed := j.Aftermath.Total(admin.BecameBack), j.Aftermath.Total(admin.BecameFailed)
 	switch {
 	case !j.State.Final():
 		return word, tier
@@ -60,9 +52,9 @@ func jobOutcome(j admin.JobSummary) (word, tier string) {
 func knownTier(j admin.JobSummary) dedup.Tier {
 	a := j.Aftermath
 	switch {
-	case a.Total(becameProcessing) > 0: // under way or stuck, long after a consumer should have ended
+	case a.Total(admin.BecameProcessing) > 0: // under way or stuck, long after a consumer should have ended
 		return dedup.Warning
-	case a == nil || a.Total(becameDone) == 0:
+	case a == nil || a.Total(admin.BecameDone) == 0:
 		return dedup.TierUnknown
 	case a.Back == nil && (j.Arrived == nil || *j.Arrived > 0):
 		return dedup.TierUnknown
@@ -86,15 +78,15 @@ func fateAddress(self, became string) string {
 
 // deadAgain offers the messages of a job that are in the dead-letter queue again, to those who may requeue them.
 func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self string) {
-	n := j.Aftermath.Total(becameBack)
+	n := j.Aftermath.Total(admin.BecameBack)
 	if n == 0 {
 		return
 	}
 	v.Back = &templates.BackView{
 		Text:  templates.Sentence(messages(n) + " reached " + plural(n, "its queue, and is", "their queues, and are") + " dead again."),
-		Items: fateAddress(self, becameBack), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
+		Items: fateAddress(self, admin.BecameBack), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
 	}
-	if j.Aftermath.Total(becameBack) > listedBack(j) {
+	if j.Aftermath.Total(admin.BecameBack) > listedBack(j) {
 		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(admin.MaxJobItems) + " messages that can be told by their ids.")
 	}
 	if v.Missing.Short == "" {
@@ -110,7 +102,7 @@ func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self s
 func listedBack(j admin.Job) int64 {
 	n := 0
 	for _, counts := range j.Aftermath.Results {
-		n += counts[becameBack]
+		n += counts[admin.BecameBack]
 	}
 	return int64(n)
 }
@@ -152,11 +144,7 @@ func returnedOf(j admin.Job) *int64 {
 
 // againJob plans the messages of a job that are dead again, and no others. It looks at their queue when no look has found them yet.
 func (s *Server) againJob(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +153,7 @@ func (s *Server) againJob(r *request) (response, error) {
 	}
 	req := j.Plan.Request
 	scan, refs, err := service.BackOf(r.Context(), r.asker(), j.ID)
-	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(becameBack) {
+	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(admin.BecameBack) {
 		if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
 			return nil, err
 		}
@@ -188,17 +176,17 @@ func markFate(l *templates.JobItemLine, item admin.JobItem) {
 	}
 	l.Outcome = fateWord(item.Became)
 	switch item.Became {
-	case becameBack, becameFailed:
+	case admin.BecameBack, admin.BecameFailed:
 		l.Grade = dedup.Severe.String()
-	case becameDone:
+	case admin.BecameDone:
 		l.Grade = dedup.Normal.String()
 	default:
 		l.Grade = dedup.TierUnknown.String()
 	}
 	if item.Text == "" {
 		l.Text = templates.Sentence(map[string]string{
-			becameBack: "Reached its queue, and is in the dead-letter queue again", becameFailed: "Reached its queue; its marker says that the work failed",
-			becameDone: "Reached its queue; its marker says that the work is done", becameProcessing: "Reached its queue; its marker says that the work is under way or stuck",
+			admin.BecameBack: "Reached its queue, and is in the dead-letter queue again", admin.BecameFailed: "Reached its queue; its marker says that the work failed",
+			admin.BecameDone: "Reached its queue; its marker says that the work is done", admin.BecameProcessing: "Reached its queue; its marker says that the work is under way or stuck",
 			"none": "Reached its queue; it has no marker", "unknown": "Reached its queue; its marker does not tell",
 		}[item.Became])
 	}

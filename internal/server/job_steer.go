@@ -34,11 +34,7 @@ func (s *Server) steered(r *request, how string) error {
 
 // retryJob plans the messages of a job that did not go through once more.
 func (s *Server) retryJob(r *request) (response, error) {
-	service, err := s.letters()
-	if err != nil {
-		return nil, err
-	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +28,7 @@ func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff 
 		_, was := headerText(l.Headers[name])
 		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → removed"})
 	}
-	for _, name := range sortedKeys(e.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		_, was := headerText(l.Headers[name])
 		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → “" + templates.Plain(e.Headers[name], keyLimit).Short + "”"})
 	}
@@ -56,14 +58,6 @@ func orNothing(s string) string {
 		return "nothing"
 	}
 	return "“" + templates.Plain(s, keyLimit).Short + "”"
-}
-
-func sortedKeys(m map[string]string) []string {
-	all := make(map[string]any, len(m))
-	for k := range m {
-		all[k] = nil
-	}
-	return sortedHeaders(all)
 }
 
 func idNote(old string, p admin.MovePlan) templates.Problem {

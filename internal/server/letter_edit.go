@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -68,7 +69,7 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 	if l.ID == "" {
 		v.ID = templates.Plain("a message without an id", nameLimit)
 	}
-	for i, name := range sortedHeaders(l.Headers) {
+	for i, name := range slices.Sorted(maps.Keys(l.Headers)) {
 		typ, value := headerText(l.Headers[name])
 		if i >= maxHeaders {
 			break

@@ -29,7 +29,7 @@ const (
 func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
 	long := map[int]longValue{} // by their line
 	more := 0
-	for _, name := range sortedHeaders(l.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(l.Headers)) {
 		if name == dedup.HeaderDeaths { // the death history stands above
 			continue
 		}
@@ -103,15 +103,6 @@ func beginning(value string) string {
 	return line
 }
 
-func sortedHeaders(headers map[string]any) []string {
-	names := make([]string, 0, len(headers))
-	for name := range headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 func headerRule(name string) string {
 	switch {
 	case dedup.OwnHeader(name):
@@ -181,7 +172,7 @@ func nested(v any) (text string, size int) {
 		}
 		switch v := v.(type) {
 		case map[string]any:
-			for i, name := range sortedHeaders(v) {
+			for i, name := range slices.Sorted(maps.Keys(v)) {
 				if i > 0 {
 					put(", ")
 				}

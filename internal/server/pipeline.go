@@ -40,6 +40,9 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 		if list := listOfFinding(f.Kind); list != "" && p.Pipeline.Store != "" {
 			view.Href, view.Link = path+"/markers?state="+list, "See these markers"
 		}
+		if f.Kind == "double_effects" {
+			view.Href, view.Link = path+"/effects", "See these keys"
+		}
 		if f.Tier > dedup.Normal {
 			v.Findings = append(v.Findings, view)
 		} else {
@@ -49,6 +52,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
+	v.Effects = effectsSection(p, path, 0, effectsShown, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)

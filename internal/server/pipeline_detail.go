@@ -75,6 +75,7 @@ func eventWord(kind string) string {
 	words := map[string]string{
 		"consumer_restart": "consumers", "broker_restart": "broker restart", "store_restart": "store restart",
 		"source_down": "source lost", "source_up": "source back", "alarm": "alarm", "counter_reset": "counter reset",
+		"double_effect": "double effect",
 	}
 	if w, ok := words[kind]; ok {
 		return w

@@ -48,6 +48,8 @@ func (s *Server) routes() []route {
 		{"GET", "/pipelines/{name}/chart.csv", viewer, pageKind, false, s.chartCSV},
 		{"GET", "/pipelines/{name}/markers", viewer, pageKind, false, s.markersOf},
 		{"GET", "/pipelines/{name}/markers.csv", viewer, pageKind, false, s.markersCSV},
+		{"GET", "/pipelines/{name}/effects", viewer, pageKind, false, s.effects},
+		{"GET", "/pipelines/{name}/effects.csv", viewer, pageKind, false, s.effectsCSV},
 		{"GET", "/markers/one", viewer, pageKind, false, s.oneMarker},
 		{"GET", "/lookup", viewer, pageKind, false, s.lookup},
 		{"POST", "/markers/plan", adminRole, pageKind, true, s.makePlan},
@@ -98,6 +100,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/v1/pipelines/{name}", viewer, apiKind, false, s.apiPipeline},
 
 		{"GET", "/api/v1/pipelines/{name}/markers", viewer, apiKind, false, s.apiMarkers},
+		{"GET", "/api/v1/pipelines/{name}/effects", viewer, apiKind, false, s.apiEffects},
 		{"GET", "/api/v1/lookup", viewer, apiKind, false, s.apiLookup},
 		{"POST", "/api/v1/markers/plan", adminRole, apiKind, true, s.apiPlan},
 		{"POST", "/api/v1/plans/{id}/execute", adminRole, apiKind, true, s.apiExecute},

@@ -43,6 +43,7 @@ type PipelineView struct {
 	// MarkersHref leads to the markers, MarkersLink says how many are stuck.
 	MarkersHref string
 	MarkersLink string
+	Effects     EffectsView
 	Queues      []DeadLetterRow
 	QueuesNote  string
 	Deaths      Deaths

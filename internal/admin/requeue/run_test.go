@@ -323,6 +323,25 @@ func TestAConfigurationIsCheckedBeforeAnythingIsTouched(t *testing.T) {
 
 // takingEnds looks at how a source is opened.
 // inUseSource finds out after some messages that another consumer has its queue.
+func TestWhatAnEarlierRunMayHaveMovedIsTakenAboveTheLimitAndCountedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(5)
+		dead := tr.m.queues["dead"]
+		for _, msg := range dead.ready[:2] { // the crash took their acks along
+			msg.again = true
+			tr.cfg.Doubtful = append(tr.cfg.Doubtful, dedup.MessageRef(tr.cfg.Queue, msg.counted()))
+		}
+		// One that comes again, and was in doubt nowhere, is a message like any other; so is one in doubt that never left.
+		dead.ready[2].again = true
+		tr.cfg.Doubtful = append(tr.cfg.Doubtful, dedup.MessageRef(tr.cfg.Queue, dead.ready[3].counted()))
+		tr.cfg.Limit = 3
+		result := tr.mustStop(t, requeue.StopLimit)
+		if result.Moved != 3 || result.Repeated != 2 || tr.depth("dead") != 0 {
+			t.Errorf("moved %d, %d of them again, %d left; want 3, 2 and 0", result.Moved, result.Repeated, tr.depth("dead"))
+		}
+	})
+}
+
 func TestNothingToMoveOpensNothing(t *testing.T) {
 	cfg := newTrial(0).cfg
 	result, err := requeue.Run(t.Context(), nil, cfg, decider{}, nil)

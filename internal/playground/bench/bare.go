@@ -65,6 +65,10 @@ func (r *requeueRace) send(deliveries <-chan amqp.Delivery, letters int, flying 
 
 // ackConfirmed acks what its target has confirmed, some at once.
 func ackConfirmed(source *amqp.Channel, flying <-chan flight) error {
+	defer func() { // after an error the sender must not wait for a reader that has gone
+		for range flying {
+		}
+	}()
 	var last uint64
 	waiting := 0
 	ack := func() error {

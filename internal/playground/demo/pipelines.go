@@ -84,6 +84,7 @@ func (sp spec) status(now time.Time) dedup.PipelineStatus {
 	p.DeadLetterRoutes = routes(sp.queues[0])
 	p.BrokerDeaths = deaths(now)
 	sp.markers(&p, at, now)
+	p.Effects = sp.effects(now)
 	for i := range 60 {
 		t := now.Add(time.Duration(i-59) * time.Minute)
 		if v := rateAt(sp, t); !math.IsNaN(v) && sp.quality != dedup.QualityUnknown {

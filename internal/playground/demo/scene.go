@@ -92,6 +92,7 @@ func hostile(now time.Time) *dedup.Snapshot {
 		p.Pipeline.Labels = map[string]string{evil: evil}
 		p.Findings = append(p.Findings, dedup.Finding{Kind: evil, Tier: dedup.Warning, Text: evil, Evidence: long, Mend: evil})
 		p.Events = append(p.Events, dedup.Event{At: now.Add(-time.Minute), Kind: evil, Text: long})
+		p.Effects = &dedup.EffectCheck{At: now, Since: now, LastTry: now, Total: 2, Err: long, FreshKeys: []string{evil}, Keys: []dedup.EffectKey{effectKey(evil, 2, now), effectKey(long[:256], 3, time.Time{})}}
 		p.DeadLetterQueues = append(p.DeadLetterQueues, dedup.DeadLetterQueue{QueueRef: dedup.QueueRef{Vhost: evil, Name: long}, Type: evil, Found: evil})
 		for _, role := range []dedup.RouteRole{dedup.RouteMissing, dedup.RouteStream, dedup.RouteRole(evil)} {
 			p.DeadLetterRoutes = append(p.DeadLetterRoutes, dedup.DeadLetterRoute{Source: dedup.QueueRef{Vhost: evil, Name: evil}, Exchange: long, RoutingKey: evil,

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+)
+
+// checkScrape reads the counters that the consumers of a pipeline publish, and reports which outcomes are there.
+func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg markers.ScrapeConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, checkBound)
+	defer cancel()
+	fmt.Fprintf(w, "\ncounters of the consumers of %s\n", p.Name)
+	scrape, err := markers.OpenScrape(config.ScrapeName(p.Name), cfg)
+	if err != nil {
+		return err
+	}
+	defer scrape.Close()
+	got, err := scrape.Reported(ctx, p.Name)
+	if err != nil {
+		fmt.Fprintf(w, "  NOT READABLE: %v\n", err)
+		return errNotReadable
+	}
+	if !got.Present {
+		fmt.Fprintln(w, "  NOTE nothing is reported yet: no series has the metric and the labels of the configuration")
+		return nil
+	}
+	for _, outcome := range dedup.ReportedOutcomes() {
+		if _, ok := got.Outcomes[outcome]; ok {
+			fmt.Fprintf(w, "  %s is counted\n", outcome)
+		}
+	}
+	for _, latency := range []struct {
+		name   string
+		counts dedup.LatencyCounts
+	}{{"ack latency", got.Ack}, {"processing time", got.Work}} {
+		if latency.counts.Buckets != nil {
+			fmt.Fprintf(w, "  %s is reported as a distribution\n", latency.name)
+		}
+	}
+	return nil
+}

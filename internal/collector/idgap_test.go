@@ -1,0 +1,211 @@
+package collector
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+var gapNow = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+
+func statusScheme() dedup.Scheme {
+	return dedup.Scheme{Preset: "sql-status-code", Mark: "before", OnInFlight: "ack", OnFail: "ack", OnFailed: "ack", InsertFirst: true}
+}
+
+// gapSample is an hour of inserts that end a minute ago.
+func gapSample(change func(*idGapSample)) idGapSample {
+	s := idGapSample{Window: time.Hour, Scheme: statusScheme(), Server: "MariaDB 10.11.19", Now: gapNow,
+		From: dedup.InsertStats{At: gapNow.Add(-61 * time.Minute), Epoch: 1, IDs: 100, Rows: 90, Done: 90},
+		To: dedup.InsertStats{At: gapNow.Add(-time.Minute), Epoch: 1, IDs: 10_100, Rows: 9_940, Done: 9_940, Timed: 9_850,
+			WorkSum: 985 * time.Second, Resolution: time.Second}}
+	s.Reach = s.From
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func TestTheIDGapCountsBurnedIDs(t *testing.T) {
+	undone := func(failed, stuck int64) func(*idGapSample) {
+		return func(s *idGapSample) {
+			s.To.Done -= failed + stuck
+			s.To.Undone, s.To.Failed = failed+stuck, failed
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		change          func(*idGapSample)
+		low, high, of   float64
+		quality         dedup.Quality
+		swallowed, lost float64
+		why             string
+	}{
+		{"exactly where all work was done", nil, 150, 150, 10_000, dedup.Measured, 0, 0, ""},
+		{"as derived where nobody proved it", func(s *idGapSample) { s.Server = "MySQL 8.0.40" }, 150, 150, 10_000, dedup.Derived, 0, 0, ""},
+		// r = 150 / 9850; 100 · r = 1.52, and 3 · √(1.52 + 1) = 4.76 on top.
+		{"less those that met failed rows", undone(100, 0), 143.713, 150, 10_000, dedup.Measured, 6.287, 100, ""},
+		{"less those that met what was abandoned", undone(0, 20), 126.269, 150, 9_980, dedup.Derived, 23.731, 0, ""},
+		{"not where too much was abandoned", undone(0, 300), 0, 150, 9_700, dedup.Derived, 150, 0, ""},
+		{"and rows that were left undone just before the window", func(s *idGapSample) { s.From.Undone, s.To.Undone = 20, 20; s.From.Done -= 20; s.To.Done -= 20 },
+			126.269, 150, 10_000, dedup.Derived, 23.731, 0, ""},
+		{"at most where failures leave no row", func(s *idGapSample) { s.To.Lower, s.Scheme.OnFail = true, "delete" }, 0, 150, 10_000, dedup.Derived, 0, 0, "at most"},
+		{"and cannot tell where the bounds are wide", func(s *idGapSample) { s.To.Lower = true; s.To.Rows -= 400 }, 0, 550, 10_000, dedup.QualityUnknown, 0, 0, "at most 5.50 %"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := idGap(gapSample(c.change))
+			near := func(what string, got, want float64) {
+				if math.Abs(got-want) > 0.01 {
+					t.Errorf("%s %g, want %g", what, got, want)
+				}
+			}
+			near("low", r.Rate.Low*c.of, c.low)
+			near("high", r.Rate.High*c.of, c.high)
+			near("swallowed", r.Swallowed.High, c.swallowed)
+			near("lost", r.Lost.Value, c.lost)
+			if r.Rate.Quality != c.quality || !strings.Contains(r.Rate.Why, c.why) || r.Rate.Covered != time.Hour || !r.Rate.At.Equal(gapNow.Add(-time.Minute)) {
+				t.Errorf("rate %+v", r.Rate)
+			}
+		})
+	}
+}
+
+func TestTheIDGapIsRefusedInWords(t *testing.T) {
+	for words, change := range map[string]func(*idGapSample){
+		"rows were deleted":                  func(s *idGapSample) { s.Why = "rows were deleted in the window" },
+		"do not begin each delivery":         func(s *idGapSample) { s.Scheme.InsertFirst = false },
+		"each return burns an id":            func(s *idGapSample) { s.Scheme.OnInFlight = "nack" },
+		"do not ack deliveries that meet":    func(s *idGapSample) { s.Scheme.OnFailed = "run" },
+		"not counted for long enough":        func(s *idGapSample) { s.From = s.To },
+		"could not be counted since":         func(s *idGapSample) { s.Now = s.To.At.Add(2 * time.Hour) },
+		"inserted with ids of their own":     func(s *idGapSample) { s.To.Rows += 1000 },
+		"nothing was inserted in the window": func(s *idGapSample) { s.To.IDs, s.To.Rows = s.From.IDs, s.From.Rows },
+		"no message was acked":               func(s *idGapSample) { s.To.Done, s.To.IDs = s.From.Done, s.From.IDs+s.To.Rows-s.From.Rows },
+	} {
+		r := idGap(gapSample(change))
+		if r.Rate.Known() || r.Messages.Known() || r.Duplicates.Known() || r.Swallowed.Known() || r.Work.Known() || !strings.Contains(r.Rate.Why, words) || r.Rate.Better == "" {
+			t.Errorf("want %q: %+v", words, r.Rate)
+		}
+	}
+}
+
+func TestTheMeanOfTheTimesInTheRowsSaysItsError(t *testing.T) {
+	f := idGap(gapSample(nil)).Work
+	// 0.1 s in whole seconds: one row in ten shows a second.
+	if f.Value != 0.1 || math.Abs(f.Error-math.Sqrt(0.1*0.9/9850)) > 1e-9 || f.Quality != dedup.Derived || !strings.Contains(f.Why, "whole seconds") {
+		t.Errorf("mean %+v", f)
+	}
+	for words, change := range map[string]func(*idGapSample){
+		"one resolution":   func(s *idGapSample) { s.To.Resolution = 0 },
+		"no row became":    func(s *idGapSample) { s.To.Timed = 0 },
+		"nothing sets the": func(s *idGapSample) { s.To.WorkSum = 0 },
+	} {
+		if f := idGap(gapSample(change)).Work; f.Known() || !strings.Contains(f.Why, words) {
+			t.Errorf("want %q: %+v", words, f)
+		}
+	}
+}
+
+// Whatever consumers of a scheme that acks what it finds do, the interval holds the truth, as long as undone messages are sent
+// again no more often than others and an abandoned one comes back at most once.
+func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := gapSample(nil)
+		s.From, s.Reach = dedup.InsertStats{At: s.From.At, Epoch: 1}, dedup.InsertStats{At: s.From.At, Epoch: 1}
+		to := dedup.InsertStats{At: s.To.At, Epoch: 1}
+		s.Scheme.OnFail = rapid.SampledFrom([]string{"ack", "keep"}).Draw(t, "on_fail")
+		share := rapid.Float64Range(0, 0.3).Draw(t, "resent")
+		to.Done = rapid.Int64Range(1, 20_000).Draw(t, "done")
+		to.Failed = rapid.Int64Range(0, 300).Draw(t, "failed")
+		stuck := rapid.Int64Range(0, 100).Draw(t, "stuck")
+		to.Undone = to.Failed + stuck
+		to.Rows = to.Done + to.Undone
+		duplicates := int64(math.Ceil(share * float64(to.Done)))
+		returned := stuck
+		if s.Scheme.OnFail == "keep" {
+			returned += to.Failed
+		}
+		swallowed := rapid.Int64Range(0, returned).Draw(t, "came back") + int64(share*float64(to.Undone))
+		to.IDs = to.Rows + duplicates + swallowed
+		s.To = to
+		messages := to.Done + duplicates + swallowed
+		if s.Scheme.OnFail == "ack" {
+			messages += to.Failed
+		}
+		r, truth := idGap(s), float64(duplicates)/float64(messages)
+		if truth < r.Rate.Low-1e-12 || truth > r.Rate.High+1e-12 || float64(swallowed) > r.Swallowed.High+1e-9 {
+			t.Fatalf("truth %g, %d swallowed; interval [%g, %g], swallowed up to %g", truth, swallowed, r.Rate.Low, r.Rate.High, r.Swallowed.High)
+		}
+		if to.Undone == 0 && (r.Rate.Low != r.Rate.High || r.Rate.Quality != dedup.Measured) {
+			t.Fatalf("nothing was left undone: %+v", r.Rate)
+		}
+		if width := r.Rate.High - r.Rate.Low; r.Rate.Quality == dedup.Measured && width > measuredWidth || r.Rate.Known() && width > residualWidest {
+			t.Fatalf("a width of %g is %s", width, r.Rate.Quality)
+		}
+	})
+}
+
+func TestATapeOfInsertsHoldsOneEpochAndThinsOut(t *testing.T) {
+	tape := insertTape{}
+	add := func(at time.Time, epoch int64, why string) {
+		tape.add(&dedup.InsertStats{At: at, Epoch: epoch, Why: why, IDs: int64(at.Sub(gapNow) / time.Second)})
+	}
+	for i := range 12_000 {
+		add(gapNow.Add(time.Duration(i)*15*time.Second), 1, "")
+	}
+	if n := len(tape.readings); n < 1700 || n > 2100 {
+		t.Errorf("%d readings are kept", n)
+	}
+	end := tape.newest().At
+	for _, ago := range []time.Duration{5 * time.Minute, time.Hour, 24 * time.Hour} {
+		if got := end.Sub(tape.at(end.Add(-ago)).At) - ago; got < 0 || got > tapeStep+15*time.Second {
+			t.Errorf("the reading of %s ago is off by %s", ago, got)
+		}
+	}
+	add(end, 1, "")
+	n := len(tape.readings)
+	if add(end.Add(time.Second), 2, ""); n < 2 || len(tape.readings) != 1 {
+		t.Errorf("after a new epoch %d readings of %d are left", len(tape.readings), n)
+	}
+	if add(end.Add(2*time.Second), 2, "rows were deleted"); len(tape.readings) != 0 || tape.why == "" {
+		t.Errorf("after a refusal: %+v", tape)
+	}
+	if tape.add(nil); !tape.told {
+		t.Error("what was told is forgotten")
+	}
+}
+
+func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
+	s := gapSample(nil)
+	p := &pipeline{store: &storeWatch{}}
+	p.store.inserts.add(&s.From)
+	p.store.inserts.add(&s.To)
+	v := view{now: gapNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
+	c := &Collector{}
+	out := unknownWindow(time.Hour, "consumers report no counters")
+	c.idGapBeside(&out, p, v)
+	if len(out.Estimates) != 1 || out.Estimates[0].Method != dedup.MethodIDGap || out.DuplicateRate.Value != 0.015 || out.Duplicates.Value != 150 || out.Messages.Value != 10_000 || !out.WorkMean.Known() {
+		t.Errorf("nothing reported: %+v", out)
+	}
+	out = unknownWindow(time.Hour, "")
+	out.DuplicateRate = dedup.Exact(dedup.Measured, dedup.Ratio, 0.02, gapNow, reportedSource)
+	c.idGapBeside(&out, p, v)
+	if out.DuplicateRate.Value != 0.02 || len(out.Estimates) != 1 || out.Messages.Known() {
+		t.Errorf("what is reported gave way: %+v", out.DuplicateRate)
+	}
+	p.partner = "invoices"
+	out = unknownWindow(time.Hour, "consumers report no counters")
+	c.idGapBeside(&out, p, v)
+	if why := out.DuplicateRate.Why; out.DuplicateRate.Known() || !strings.Contains(why, "consumers report no counters; ") || !strings.Contains(why, "shared with pipeline invoices") {
+		t.Errorf("shared: %q", why)
+	}
+	p.store = &storeWatch{}
+	out = unknownWindow(time.Hour, "consumers report no counters")
+	if c.idGapBeside(&out, p, v); len(out.Estimates) != 0 || out.DuplicateRate.Why != "consumers report no counters" {
+		t.Errorf("a store without inserts: %+v", out.Estimates)
+	}
+}

@@ -1,0 +1,68 @@
+package collector
+
+import (
+	"sort"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// An insertTape is what a store told of its inserts, in time order, newest last, of one epoch.
+type insertTape struct {
+	readings []dedup.InsertStats
+	// why is the newest refusal; empty when inserts are counted.
+	why string
+	// told is whether the store ever said anything of inserts.
+	told bool
+}
+
+// add takes a reading. One of another epoch begins the tape anew: nothing can be said about spans across two.
+func (t *insertTape) add(s *dedup.InsertStats) {
+	if s == nil {
+		return
+	}
+	t.told, t.why = true, s.Why
+	if s.Why != "" {
+		t.readings = nil
+		return
+	}
+	if n := len(t.readings); n > 0 {
+		last := t.readings[n-1]
+		if s.Epoch == last.Epoch && s.At.Equal(last.At) {
+			return
+		}
+		if s.Epoch != last.Epoch || s.At.Before(last.At) {
+			t.readings = nil
+		}
+	}
+	t.readings = append(t.readings, *s)
+	t.thin(s.At)
+}
+
+// thin drops what is too old, and of what is older than tapeFull all but one reading a minute. It works once in a while.
+func (t *insertTape) thin(now time.Time) {
+	n := len(t.readings)
+	if n < 64 || n%64 != 0 {
+		return
+	}
+	kept := t.readings[:0]
+	var last time.Time
+	for _, s := range t.readings {
+		age := now.Sub(s.At)
+		if age > tapeTotal || age > tapeFull && s.At.Sub(last) < tapeStep {
+			continue
+		}
+		kept = append(kept, s)
+		last = s.At
+	}
+	t.readings = kept
+}
+
+// newest returns the last reading; it must only be called when there is one.
+func (t *insertTape) newest() dedup.InsertStats { return t.readings[len(t.readings)-1] }
+
+// at returns the latest reading that is not later than a time, else the oldest.
+func (t *insertTape) at(moment time.Time) dedup.InsertStats {
+	i := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(moment) })
+	return t.readings[max(i-1, 0)]
+}

@@ -1,0 +1,193 @@
+package markers_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+)
+
+// consumerMetrics is an endpoint of a consumer whose answer can be changed.
+type consumerMetrics struct {
+	*httptest.Server
+	text atomic.Value
+}
+
+func newConsumerMetrics(t *testing.T, text string) *consumerMetrics {
+	t.Helper()
+	c := &consumerMetrics{}
+	c.text.Store(text)
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if text := c.text.Load().(string); text != "" {
+			io.WriteString(w, text)
+			return
+		}
+		http.Error(w, "away", http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// outcomes writes an exposition with two outcomes of the pipeline orders, and some of another that must not count.
+func outcomes(processed, duplicates int) string {
+	return fmt.Sprintf(`# HELP dedup_outcomes_total What became of deliveries.
+# TYPE dedup_outcomes_total counter
+dedup_outcomes_total{pipeline="orders",outcome="processed"} %d
+dedup_outcomes_total{pipeline="orders",outcome="duplicate_done"} %d
+dedup_outcomes_total{pipeline="orders",outcome="of our own"} 77
+dedup_outcomes_total{pipeline="payments",outcome="processed"} 1e6
+go_goroutines 12
+`, processed, duplicates)
+}
+
+func openScrape(t *testing.T, cfg markers.ScrapeConfig, at ...*consumerMetrics) *markers.Scrape {
+	t.Helper()
+	for _, c := range at {
+		cfg.URLs = append(cfg.URLs, c.URL+"/metrics")
+	}
+	if cfg.Labels == nil {
+		cfg.Labels = map[string]string{"pipeline": "orders"}
+	}
+	s, err := markers.OpenScrape("Prometheus of orders", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func mustReport(t *testing.T, s *markers.Scrape) dedup.Reported {
+	t.Helper()
+	r, err := s.Reported(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func wantOutcomes(t *testing.T, r dedup.Reported, processed, duplicates int64) {
+	t.Helper()
+	if !r.Present || len(r.Outcomes) != 2 || r.Outcomes["processed"] != processed || r.Outcomes["duplicate_done"] != duplicates {
+		t.Errorf("present %v, outcomes %v; want %d processed and %d duplicates", r.Present, r.Outcomes, processed, duplicates)
+	}
+}
+
+func TestOutcomesOfSeveralProcessesAreAddedUpFromTheFirstReadingOn(t *testing.T) {
+	one, two := newConsumerMetrics(t, outcomes(1000, 20)), newConsumerMetrics(t, outcomes(500, 5))
+	s := openScrape(t, markers.ScrapeConfig{}, one, two)
+	wantOutcomes(t, mustReport(t, s), 0, 0)
+	one.text.Store(outcomes(1100, 22))
+	two.text.Store(outcomes(550, 5))
+	wantOutcomes(t, mustReport(t, s), 150, 2)
+}
+
+func TestAProcessThatBeginsAnewLosesNothingOfWhatItCounted(t *testing.T) {
+	one, two := newConsumerMetrics(t, outcomes(1000, 20)), newConsumerMetrics(t, outcomes(10, 0))
+	s := openScrape(t, markers.ScrapeConfig{}, one, two)
+	mustReport(t, s)
+	one.text.Store(outcomes(1100, 30))
+	mustReport(t, s)
+	one.text.Store(outcomes(7, 1)) // since its start
+	two.text.Store(outcomes(12, 0))
+	wantOutcomes(t, mustReport(t, s), 109, 11)
+}
+
+func TestAnOutcomeThatIsCountedForTheFirstTimeWasBornAtZero(t *testing.T) {
+	one := newConsumerMetrics(t, "dedup_outcomes_total{pipeline=\"orders\",outcome=\"processed\"} 4\n")
+	s := openScrape(t, markers.ScrapeConfig{}, one)
+	mustReport(t, s)
+	one.text.Store(outcomes(4, 3))
+	wantOutcomes(t, mustReport(t, s), 0, 3)
+}
+
+func TestACounterThatCannotBeReadFailsTheReadingInWords(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"a process that does not answer", "", "it answers 503 Service Unavailable"},
+		{"a metric that was renamed", strings.ReplaceAll(outcomes(1, 1), "dedup_outcomes_total", "outcomes"), "it has no metric dedup_outcomes_total any more; see whether it was renamed"},
+		{"labels that were renamed", strings.ReplaceAll(outcomes(1, 1), "pipeline=", "queue="), "see whether it was renamed"},
+		{"text that is none of Prometheus", "dedup_outcomes_total{pipeline=\"orders\" 12\n", "not in the text format of Prometheus"},
+		{"a line without an end", "dedup_outcomes_total{pipeline=\"" + strings.Repeat("x", 1<<20), "cannot be read"},
+		{"endless series", strings.Repeat("dedup_outcomes_total{pipeline=\"orders\",outcome=\"processed\"} 1\n", 10_000), "narrow them by labels"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one, two := newConsumerMetrics(t, outcomes(1, 0)), newConsumerMetrics(t, outcomes(1, 0))
+			s := openScrape(t, markers.ScrapeConfig{}, one, two)
+			mustReport(t, s)
+			two.text.Store(tt.text)
+			_, err := s.Reported(t.Context(), "orders")
+			if err == nil || !strings.Contains(err.Error(), tt.want) || dedup.KindOf(err) != dedup.Unavailable {
+				t.Fatalf("error %v; want %q", err, tt.want)
+			}
+			two.text.Store(outcomes(5, 2))
+			wantOutcomes(t, mustReport(t, s), 4, 2)
+		})
+	}
+}
+
+func TestWhatNobodyReportsYetIsNotZero(t *testing.T) {
+	s := openScrape(t, markers.ScrapeConfig{}, newConsumerMetrics(t, "go_goroutines 12\n"))
+	if r := mustReport(t, s); r.Present || len(r.Outcomes) > 0 || r.Ack.Buckets != nil {
+		t.Errorf("it reports %+v", r)
+	}
+}
+
+func TestHistogramsWithOurBucketsAreLatencies(t *testing.T) {
+	const text = `# TYPE ack histogram
+ack_bucket{pipeline="orders",le="0.005"} %[1]d
+ack_bucket{pipeline="orders",le="0.01"} %[1]d
+ack_bucket{pipeline="orders",le="0.025"} %[1]d
+ack_bucket{pipeline="orders",le="0.05"} %[1]d
+ack_bucket{pipeline="orders",le="0.1"} %[1]d
+ack_bucket{pipeline="orders",le="0.25"} %[2]d
+ack_bucket{pipeline="orders",le="0.5"} %[2]d
+ack_bucket{pipeline="orders",le="1"} %[2]d
+ack_bucket{pipeline="orders",le="2.5"} %[2]d
+ack_bucket{pipeline="orders",le="5"} %[2]d
+ack_bucket{pipeline="orders",le="10"} %[2]d
+ack_bucket{pipeline="orders",le="+Inf"} %[2]d
+ack_sum{pipeline="orders"} %[3]g
+ack_count{pipeline="orders"} %[2]d
+# TYPE work histogram
+work_bucket{pipeline="orders",le="1"} 5
+work_bucket{pipeline="orders",le="+Inf"} 5
+work_sum{pipeline="orders"} 1
+work_count{pipeline="orders"} 5
+`
+	one := newConsumerMetrics(t, fmt.Sprintf(text, 10, 12, 0.5))
+	s := openScrape(t, markers.ScrapeConfig{AckMetric: "ack", WorkMetric: "work"}, one)
+	mustReport(t, s)
+	one.text.Store(fmt.Sprintf(text, 14, 19, 1.25))
+	r := mustReport(t, s)
+	if len(r.Ack.Buckets) != len(dedup.LatencyBounds()) || r.Ack.Buckets[0] != 4 || r.Ack.Buckets[5] != 3 || r.Ack.Sum != 750_000 {
+		t.Errorf("ack latencies %+v", r.Ack)
+	}
+	if r.Work.Buckets != nil {
+		t.Errorf("a histogram with other buckets was taken: %+v", r.Work)
+	}
+}
+
+func TestAnAddressIsNeverRepeatedWithItsQuery(t *testing.T) {
+	one := newConsumerMetrics(t, "")
+	s, err := markers.OpenScrape("Prometheus of orders", markers.ScrapeConfig{URLs: []string{one.URL + "/metrics?token=hunter2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Reported(t.Context(), "orders")
+	one.Close()
+	_, gone := s.Reported(t.Context(), "orders")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, late := s.Reported(ended, "orders")
+	for _, err := range []error{err, gone, late} {
+		if err == nil || strings.Contains(fmt.Sprint(err), "hunter2") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
