@@ -3,10 +3,10 @@
 GO ?= go
 # make run CONFIG=my.yaml runs the dashboard alone, on your own systems.
 CONFIG ?=
-# Further arguments of the playground, as in make run ARGS='-set orders.resend=0.05'.
+# Further arguments of run and truth, as in make run ARGS='-set orders.resend=0.05' and make truth ARGS='-seeds 1'.
 ARGS ?=
 
-.PHONY: run test bench build web generate check-format clean help
+.PHONY: run test bench truth build web generate check-format clean help
 
 run: ## try it: sample shop, private servers and dashboard; with CONFIG=FILE the dashboard alone
 ifeq ($(CONFIG),)
@@ -27,6 +27,10 @@ test: ## check format, generated code and rules, then run all tests on real serv
 bench: ## measure the figures of the product and compare each with its target
 	@scripts/setup bench
 	@scripts/bench
+
+truth: ## compare the figures of the product with what real consumers count, in under an hour, and write the table of docs/accuracy.md
+	@scripts/setup bench
+	@scripts/truth -out docs/accuracy.md $(ARGS)
 
 build: ## build bin/dashboard and bin/playground
 	@echo "==> Building bin/dashboard and bin/playground"

@@ -11,6 +11,8 @@ import (
 type D3 struct {
 	Table
 	Work Work
+	// DeleteFailed makes a failure delete its row and return its message, as some consumers of this scheme do.
+	DeleteFailed bool
 }
 
 // Handle inserts PROCESSING, works, and updates, each in a transaction of its own.
@@ -26,6 +28,8 @@ func (c D3) Handle(ctx context.Context, id string) (Settlement, bool, error) {
 	switch err := c.Work(ctx, id); {
 	case errors.Is(err, ErrDied):
 		return "", true, err
+	case err != nil && c.DeleteFailed:
+		return Requeued, true, c.exec(ctx, c.DB, "DELETE FROM consumed_messages WHERE message_id = ?", id)
 	case err != nil:
 		settled, status = Rejected, "FAILED"
 	}

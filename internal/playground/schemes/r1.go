@@ -15,6 +15,8 @@ import (
 type R1 struct {
 	Redis *redis.Client
 	Work  Work
+	// TTL is how long a marker stays processing; zero means 300 s.
+	TTL time.Duration
 }
 
 // Handle reads, claims with SET NX EX, works, and writes the result; a failure deletes the marker.
@@ -31,7 +33,7 @@ func (c R1) Handle(ctx context.Context, id string) (Settlement, bool, error) {
 	case !errors.Is(err, redis.Nil):
 		return "", false, fmt.Errorf("read %s: %w", key, err)
 	}
-	first, err := c.Redis.SetNX(ctx, key, "processing", processingTTL).Result()
+	first, err := c.Redis.SetNX(ctx, key, "processing", orDefault(c.TTL)).Result()
 	if err != nil {
 		return "", false, fmt.Errorf("claim %s: %w", key, err)
 	}

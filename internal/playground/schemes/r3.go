@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,6 +18,10 @@ const retryLimit = 5
 type R3 struct {
 	Redis *redis.Client
 	Work  Work
+	// TTL is how long a marker stays processing; zero means 300 s.
+	TTL time.Duration
+	// Claimed is called between SETNX and EXPIRE, where a consumer that dies leaves a marker for ever. It may be nil.
+	Claimed Work
 }
 
 // Handle claims with SETNX and EXPIRE, works, and writes done; a failure deletes the marker and counts.
@@ -29,7 +34,12 @@ func (c R3) Handle(ctx context.Context, id string) (Settlement, bool, error) {
 	if !first {
 		return c.found(ctx, key)
 	}
-	if err := c.Redis.Expire(ctx, key, processingTTL).Err(); err != nil {
+	if c.Claimed != nil {
+		if err := c.Claimed(ctx, id); err != nil {
+			return "", false, err
+		}
+	}
+	if err := c.Redis.Expire(ctx, key, orDefault(c.TTL)).Err(); err != nil {
 		return "", false, fmt.Errorf("limit %s: %w", key, err)
 	}
 	switch err := c.Work(ctx, id); {

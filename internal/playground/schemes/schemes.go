@@ -39,3 +39,11 @@ const (
 	processingTTL = 300 * time.Second
 	doneTTL       = 86400 * time.Second
 )
+
+// orDefault is the life of a processing marker: 300 s unless it was set.
+func orDefault(ttl time.Duration) time.Duration {
+	if ttl == 0 {
+		return processingTTL
+	}
+	return ttl
+}

@@ -1,0 +1,111 @@
+package truth
+
+import (
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A Verdict is what a figure is worth, now that the truth is known.
+type Verdict string
+
+// The verdicts, best first.
+const (
+	// Good is a figure that is off by at most tolerance, or an interval of at most widest that holds the truth.
+	Good Verdict = "good"
+	// CannotTell is a refusal, or a wider interval that holds the truth.
+	CannotTell Verdict = "cannot tell"
+	// Wrong is a figure that says measured and is off by more, or an interval that misses the truth.
+	Wrong Verdict = "wrong"
+)
+
+// The limits of a good figure.
+const (
+	tolerance = 0.001
+	widest    = 0.02
+	rounding  = 1e-9
+)
+
+// A Judgement is a verdict on one duplicate rate.
+type Judgement struct {
+	Verdict Verdict
+	// Miss is how far the figure lies from the truth: 0 for an interval that holds it.
+	Miss float64
+	// Refused is true for a figure that claims nothing at all.
+	Refused bool
+}
+
+// judge holds a duplicate rate against the truth of its span, which is known to lie in [low, high].
+func judge(low, high float64, f dedup.Figure) Judgement {
+	if !claims(f) {
+		return Judgement{Verdict: CannotTell, Refused: true}
+	}
+	miss := math.Max(0, f.Low-high)
+	if !f.AtLeast {
+		miss = math.Max(miss, low-f.High)
+	}
+	allowed := rounding
+	if f.Quality == dedup.Measured || f.Low == f.High {
+		allowed = tolerance
+	}
+	v := Judgement{Verdict: Good, Miss: miss}
+	switch {
+	case math.IsNaN(miss) || miss > allowed+rounding:
+		v.Verdict = Wrong
+	case !f.Known() || f.AtLeast || f.Quality == dedup.Estimated || f.Width() > widest+rounding:
+		v.Verdict = CannotTell
+	}
+	return v
+}
+
+// The limits of latencies: relative errors.
+const (
+	workTolerance = 0.05
+	ackTolerance  = 0.15
+)
+
+// A Timing is one latency figure held against the truth, which lies between two times.
+type Timing struct {
+	Name      string
+	Low, High time.Duration
+	Figure    dedup.Figure
+	// Error is relative to the nearer end of the truth, and OK says whether it is within the limit. Both mean nothing where the
+	// figure is unknown.
+	Error float64
+	OK    bool
+	// Loose is true where the ends of the truth differ by more than the limit, as on a machine that is too busy: then it proves
+	// nothing that a figure lies between them.
+	Loose bool
+}
+
+func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) Timing {
+	t := Timing{Name: name, Low: low, High: high, Figure: f}
+	if !f.Known() || low <= 0 {
+		return t
+	}
+	switch {
+	case f.Value < low.Seconds():
+		t.Error = f.Value/low.Seconds() - 1
+	case f.Value > high.Seconds():
+		t.Error = f.Value/high.Seconds() - 1
+	}
+	t.OK = math.Abs(t.Error) <= limit
+	t.Loose = t.OK && high.Seconds() > (1+2*limit)*low.Seconds()
+	return t
+}
+
+// timings holds the latency figures of a window against the truth. The processing time that a store can show is that from the
+// claim to the mark: longer than the work alone, and shorter than all that the consumer does for the message. A reported ack
+// latency is that of acked deliveries; what follows from the number of unacked messages is the time that any delivery is held.
+func timings(w dedup.WindowFigures, l Latencies) []Timing {
+	ack := l.Held.Mean
+	if w.AckP50.Known() {
+		ack = l.Acked.Mean
+	}
+	return []Timing{
+		timed("work p95", l.Work.P95, l.Handled.P95, w.WorkP95, workTolerance),
+		timed("work mean", l.Work.Mean, l.Handled.Mean, w.WorkMean, workTolerance),
+		timed("ack mean", ack, ack, w.AckMean, ackTolerance),
+	}
+}

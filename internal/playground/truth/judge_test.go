@@ -1,0 +1,144 @@
+package truth
+
+import (
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestJudge(t *testing.T) {
+	figure := func(q dedup.Quality, low, high float64) dedup.Figure {
+		return dedup.Figure{Quality: q, Unit: dedup.Ratio, Value: low, Low: low, High: high, N: 10_000}
+	}
+	atLeast := figure(dedup.Derived, 0.02, 0.02)
+	atLeast.AtLeast = true
+	falseAtLeast := figure(dedup.Derived, 0.04, 0.04)
+	falseAtLeast.AtLeast = true
+	for _, c := range []struct {
+		name   string
+		figure dedup.Figure
+		want   Verdict
+	}{
+		{"the truth itself is good", figure(dedup.Measured, 0.03, 0.03), Good},
+		{"a measured figure may be off by a tenth of a point", figure(dedup.Measured, 0.031, 0.031), Good},
+		{"a measured figure that is off by more is wrong", figure(dedup.Measured, 0.0311, 0.0311), Wrong},
+		{"a measured figure that is off by more below is wrong", figure(dedup.Measured, 0.0289, 0.0289), Wrong},
+		{"a measured interval that is off by more is wrong", figure(dedup.Measured, 0.0311, 0.0325), Wrong},
+		{"a derived point may be off by a tenth of a point", figure(dedup.Derived, 0.0309, 0.0309), Good},
+		{"an interval of two points that holds the truth is good", figure(dedup.Derived, 0.02, 0.04), Good},
+		{"an interval whose end is the truth is good", figure(dedup.Derived, 0.03, 0.04), Good},
+		{"a wider one cannot tell", figure(dedup.Derived, 0.0199, 0.04), CannotTell},
+		{"an interval that misses the truth by a hair is wrong", figure(dedup.Derived, 0.03001, 0.04), Wrong},
+		{"a wide interval that misses the truth is wrong", figure(dedup.Derived, 0.04, 0.5), Wrong},
+		{"an interval that is shown though it is no figure cannot tell", figure(dedup.QualityUnknown, 0, 0.5), CannotTell},
+		{"and is wrong when it misses the truth", figure(dedup.QualityUnknown, 0.04, 0.5), Wrong},
+		{"a refusal cannot tell", dedup.Unknown(dedup.Ratio, "no counters"), CannotTell},
+		{"an estimate never is good", figure(dedup.Estimated, 0.03, 0.03), CannotTell},
+		{"a lower bound below the truth cannot tell", atLeast, CannotTell},
+		{"a lower bound above it is wrong", falseAtLeast, Wrong},
+	} {
+		if got := judge(0.03, 0.03, c.figure); got.Verdict != c.want {
+			t.Errorf("%s: got %+v, want %s", c.name, got, c.want)
+		}
+	}
+	if got := judge(0.029, 0.03, figure(dedup.Derived, 0.02, 0.0295)); got.Verdict != Good || got.Miss != 0 {
+		t.Errorf("an interval that meets the bounds of the truth: %+v", got)
+	}
+}
+
+// staged returns a case that has come to rest with 300 duplicates of 10,000 messages, and the snapshot of it.
+func staged(shown dedup.Figure, all ...dedup.Estimate) (*lane, *dedup.Snapshot) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	l := &lane{c: Case{Name: "staged", Scheme: R3, Must: true}, tally: newTally()}
+	for i, n := range []Counts{{}, {Acked: 10_000, Duplicates: 300}} {
+		at := began.Add(time.Duration(i) * time.Minute)
+		l.witness.notes = append(l.witness.notes, note{at, at, n})
+		l.tally.counts = n
+	}
+	place := func(f dedup.Figure) dedup.Figure {
+		f.At, f.Covered, f.N = began.Add(2*time.Minute), 4*time.Minute, 10_000
+		return f
+	}
+	w := dedup.WindowFigures{DuplicateRate: place(shown)}
+	for _, e := range all {
+		w.Estimates = append(w.Estimates, dedup.Estimate{Method: e.Method, Rate: place(e.Rate)})
+	}
+	p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "staged"}, Windows: []dedup.WindowFigures{w, w, w, w}}
+	l.witness.take(&p)
+	return l, &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}
+}
+
+func TestARunFails(t *testing.T) {
+	exact := dedup.Exact(dedup.Measured, dedup.Ratio, 0.03, time.Time{}, "events")
+	off := dedup.Exact(dedup.Measured, dedup.Ratio, 0.032, time.Time{}, "events")
+	wide := dedup.Figure{Quality: dedup.Derived, Low: 0, High: 0.04}
+	for _, c := range []struct {
+		name  string
+		shown dedup.Figure
+		other dedup.Figure
+		want  Verdict
+		fails int
+	}{
+		{"not when the figure is the truth", exact, exact, Good, 0},
+		{"when a figure is wrong that is not shown", exact, off, Wrong, 1},
+		{"when the figure that is shown is wrong", off, exact, Wrong, 1},
+		{"when a scheme is not told that must be, and too many are not", wide, exact, CannotTell, 2},
+	} {
+		l, snapshot := staged(c.shown, dedup.Estimate{Method: dedup.MethodStoreEvents, Rate: c.other})
+		o := l.outcome(snapshot)
+		if o.Verdict() != c.want {
+			t.Errorf("%s: verdict %s, want %s", c.name, o.Verdict(), c.want)
+		}
+		r := Result{Options: Options{Cases: []Case{l.c}}, Outcomes: []Outcome{o}}
+		if got := r.Failures(); len(got) != c.fails {
+			t.Errorf("%s: failures %q, want %d", c.name, got, c.fails)
+		}
+	}
+}
+
+func TestWhatWasShownInMidRunIsJudgedByItsOwnSpan(t *testing.T) {
+	l, _ := staged(dedup.Exact(dedup.Measured, dedup.Ratio, 0.03, time.Time{}, "events"))
+	began := l.witness.notes[0].began
+	half := note{began.Add(30 * time.Second), began.Add(30 * time.Second), Counts{Acked: 5_000, Duplicates: 0}}
+	l.witness.notes = []note{l.witness.notes[0], half, l.witness.notes[1]}
+	early := dedup.Exact(dedup.Measured, dedup.Ratio, 0, began.Add(45*time.Second), "events")
+	early.Covered, early.N = 3*time.Minute, 5_000
+	l.witness.shown = []dedup.Figure{early}
+	if got := l.witness.violations(); len(got) != 0 {
+		t.Errorf("no duplicate had come by then: %q", got)
+	}
+	early.At = began.Add(65 * time.Second)
+	early.Source, l.witness.lag = reportedSource, 15*time.Second
+	l.witness.shown = []dedup.Figure{early}
+	if got := l.witness.violations(); len(got) != 0 {
+		t.Errorf("what consumers report may be as old as its reading: %q", got)
+	}
+	l.witness.lag = 0
+	early.At = began.Add(70 * time.Second)
+	l.witness.shown = []dedup.Figure{early}
+	if got := l.witness.violations(); len(got) != 1 {
+		t.Errorf("all 300 had come by then: %q", got)
+	}
+}
+
+func TestTimings(t *testing.T) {
+	truth := Latencies{Work: Distribution{Mean: 20 * time.Millisecond, P95: 100 * time.Millisecond},
+		Handled: Distribution{Mean: 25 * time.Millisecond, P95: 110 * time.Millisecond},
+		Held:    Distribution{Mean: 50 * time.Millisecond}, Acked: Distribution{Mean: 40 * time.Millisecond}}
+	seconds := func(v float64) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Seconds, v, time.Time{}, "s") }
+	w := dedup.WindowFigures{WorkP95: seconds(0.116), WorkMean: seconds(0.0195), AckMean: seconds(0.056)}
+	for i, want := range []bool{false, true, true} {
+		if got := timings(w, truth)[i]; got.OK != want {
+			t.Errorf("%+v: within its limit %v, want %v", got, got.OK, want)
+		}
+	}
+	truth.Handled.P95 = 170 * time.Millisecond
+	if got := timings(w, truth)[0]; !got.OK || !got.Loose {
+		t.Errorf("a truth between 100 and 170 ms proves nothing: %+v", got)
+	}
+	w.AckP50 = seconds(0.03)
+	if got := timings(w, truth)[2]; got.OK {
+		t.Errorf("a reported latency is that of acks, which took 40 ms: %+v", got)
+	}
+}

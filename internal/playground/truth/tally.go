@@ -1,0 +1,203 @@
+package truth
+
+import (
+	"sync"
+	"time"
+)
+
+// Counts are what the producer and the consumers of one case counted themselves.
+type Counts struct {
+	Published  int64
+	Resent     int64
+	Deliveries int64
+	// Acked, Requeued and Rejected are settlements that were sent; Died are deliveries whose channel was closed on purpose.
+	Acked, Requeued, Rejected, Died int64
+	// Completions are messages whose work was done, each once; DoubleEffects are further times that it was.
+	Completions, DoubleEffects int64
+	// Duplicates were acked without work because the work was done. Early ones were acked while it was under way, and it was done
+	// later. Swallowed ones were acked although the work was not done.
+	Duplicates, Early, Swallowed int64
+	// Redelivered are the duplicates that were the same message of the broker once more; the others were sent by the producer.
+	Redelivered int64
+	// Looping are deliveries that met a marker in flight and were returned.
+	Looping int64
+	// Failures are failed attempts; GaveUp those after which the message was acked because of their number. Lost are the messages
+	// that were acked after a failure, each once.
+	Failures, GaveUp, Lost int64
+	LostAcks, Crashes      int64
+}
+
+// Settled are the copies of messages that have left the queue.
+func (c Counts) Settled() int64 { return c.Acked + c.Rejected }
+
+// Rate returns the bounds of the true duplicate rate. They differ by what is a matter of words: whether a completion whose ack was
+// lost counts among the messages that were acked, and whether an early hit was a duplicate.
+func (c Counts) Rate() (low, high float64) {
+	if c.Acked == 0 {
+		return 0, 0
+	}
+	low = float64(c.Duplicates) / float64(c.Acked+c.LostAcks)
+	high = float64(c.Duplicates+c.Early) / float64(c.Acked)
+	return low, high
+}
+
+// A tally is the truth of one case, under construction.
+type tally struct {
+	mu       sync.Mutex
+	counts   Counts
+	messages map[string]*history
+	work     durations
+	handled  durations // the same with the commands to the store around it
+	held     durations // from arrival to the end of the delivery, of all deliveries
+	acks     durations // the same of acked ones
+}
+
+// history is what happened to one message.
+type history struct {
+	died     bool
+	failures int
+	done     bool
+	ackLost  bool
+	lost     bool
+	// doneBy is the copy at whose delivery the work was done; -1 while that is not known.
+	doneBy int64
+	// early counts the hits that were acked while nobody had done the work yet.
+	early int64
+}
+
+func newTally() *tally { return &tally{messages: map[string]*history{}} }
+
+func (t *tally) of(id string) *history {
+	h := t.messages[id]
+	if h == nil {
+		h = &history{doneBy: -1}
+		t.messages[id] = h
+	}
+	return h
+}
+
+func (t *tally) update(change func(*Counts)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.counts)
+}
+
+// read returns the counts as they are. Hits on work that has not been done count as swallowed until it is.
+func (t *tally) read() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts
+}
+
+// dies decides once whether the attempt at a message is cut short.
+func (t *tally) dies(id string, wanted bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(id)
+	if !wanted || h.died {
+		return false
+	}
+	h.died = true
+	t.counts.Crashes++
+	return true
+}
+
+// fails decides whether an attempt fails, of a message of which so many do.
+func (t *tally) fails(id string, wanted int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(id)
+	if h.failures >= wanted {
+		return false
+	}
+	h.failures++
+	t.counts.Failures++
+	return true
+}
+
+// completed counts work that was done.
+func (t *tally) completed(id string, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.work.add(took)
+	h := t.of(id)
+	if h.done {
+		t.counts.DoubleEffects++
+		return
+	}
+	h.done = true
+	t.counts.Completions++
+	t.counts.Swallowed -= h.early
+	t.counts.Early += h.early
+}
+
+// worked says whether the work of a message was done, when a delivery of a copy has been handled and did it. Work that was not was
+// lost: its failure is acked.
+func (t *tally) worked(id string, copy int64, took time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(id)
+	if h.done && h.doneBy < 0 {
+		h.doneBy = copy
+	}
+	if h.done {
+		t.handled.add(took)
+	}
+	if !h.done && !h.lost {
+		h.lost = true
+		t.counts.Lost++
+	}
+	return h.done
+}
+
+// losesAck decides once whether the ack of a completed message is lost.
+func (t *tally) losesAck(id string, wanted bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(id)
+	if !wanted || h.ackLost {
+		return false
+	}
+	h.ackLost = true
+	t.counts.LostAcks++
+	return true
+}
+
+// hit counts a delivery of a copy that was acked without work.
+func (t *tally) hit(id string, copy int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(id)
+	if h.done {
+		t.counts.Duplicates++
+		if h.doneBy == copy {
+			t.counts.Redelivered++
+		}
+		return
+	}
+	h.early++
+	t.counts.Swallowed++
+}
+
+// ended notes how long a delivery was held, and whether it was acked.
+func (t *tally) ended(held time.Duration, acked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held.add(held)
+	if acked {
+		t.acks.add(held)
+	}
+}
+
+// Latencies are the exact distributions of one case.
+type Latencies struct {
+	// Work is the time that completed work took, Handled the same with the commands to the store around it, Held the time from arrival to settlement of all deliveries, Acked the same of
+	// those that were acked.
+	Work, Handled, Held, Acked Distribution
+}
+
+func (t *tally) latencies() Latencies {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Latencies{t.work.distribution(), t.handled.distribution(), t.held.distribution(), t.acks.distribution()}
+}

@@ -1,0 +1,121 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A witness writes down ten times a second what truly happened in one case, and every duplicate rate that was shown of it
+// meanwhile, so that each can be held against the truth of its own span.
+type witness struct {
+	// lag is how old a reading of reported counters can be when it is shown.
+	lag   time.Duration
+	notes []note
+	shown []dedup.Figure
+}
+
+// A note is what was counted between two times.
+type note struct {
+	began, ended time.Time
+	counts       Counts
+}
+
+// acksFollow is by how much the counts can lie behind what the store already shows, or the other way around.
+const acksFollow = time.Second
+
+// look takes a note.
+func (w *witness) look(t *tally) {
+	began := time.Now()
+	counts := t.read()
+	w.notes = append(w.notes, note{began, time.Now(), counts})
+}
+
+// take writes down what a snapshot shows of a pipeline, and what each source says that is not shown. An interval that is too wide
+// to be a figure must be true all the same.
+func (w *witness) take(p *dedup.PipelineStatus) {
+	recent := w.shown[max(0, len(w.shown)-8*len(p.Windows)):]
+	for _, figures := range p.Windows {
+		for _, e := range append(estimates(figures), dedup.Estimate{Rate: figures.DuplicateRate}) {
+			f := e.Rate
+			f.Window, f.Why, f.Better = 0, "", "" // several windows often show the same span
+			if claims(f) && !slices.Contains(recent, f) {
+				w.shown = append(w.shown, f)
+				recent = append(recent, f)
+			}
+		}
+	}
+}
+
+// claims says whether a figure says anything that could be false.
+func claims(f dedup.Figure) bool { return f.Known() || f.N > 0 && f.High > f.Low }
+
+// reportedSource is the source of figures that consumers report: they are those of the last reading, whatever their time.
+const reportedSource = "reported counters"
+
+// grace is how far the counts of a figure can lie behind its time.
+func (w *witness) grace(f dedup.Figure) time.Duration {
+	if f.Source == reportedSource {
+		return acksFollow + w.lag
+	}
+	return acksFollow
+}
+
+// known returns what had certainly, and what had possibly, been counted by a time, of which a figure may lie so far behind.
+func (w *witness) known(at time.Time, behind time.Duration) (least, most Counts) {
+	most = w.notes[len(w.notes)-1].counts
+	for i := len(w.notes) - 1; i >= 0; i-- {
+		n := w.notes[i]
+		if !n.began.Before(at.Add(acksFollow)) {
+			most = n.counts
+		}
+		if !n.ended.After(at.Add(-behind)) {
+			return n.counts, most
+		}
+	}
+	return Counts{}, most
+}
+
+// bounds returns the least and the largest rate that can be the truth of a span; at rest they are the bounds of Counts.Rate.
+func (w *witness) bounds(from, to time.Time, behind time.Duration) (low, high float64) {
+	fromLeast, fromMost := w.known(from, behind)
+	toLeast, toMost := w.known(to, behind)
+	span := func(a, b int64) float64 { return math.Max(0, float64(a-b)) }
+	if all := span(toMost.Acked+toMost.LostAcks, fromLeast.Acked+fromLeast.LostAcks); all > 0 {
+		low = span(toLeast.Duplicates, fromMost.Duplicates) / all
+	}
+	if fewest := span(toLeast.Acked, fromMost.Acked); fewest > 0 {
+		return low, math.Min(1, span(toMost.Duplicates+toMost.Early, fromLeast.Duplicates+fromLeast.Early)/fewest)
+	}
+	return low, 1
+}
+
+// count returns the least and the largest number that something can have risen by in the span that a figure covers.
+func (w *witness) count(f dedup.Figure, of func(Counts) int64) (low, high float64) {
+	fromLeast, fromMost := w.known(f.At.Add(-f.Covered), w.grace(f))
+	toLeast, toMost := w.known(f.At, w.grace(f))
+	return math.Max(0, float64(of(toLeast)-of(fromMost))), float64(of(toMost) - of(fromLeast))
+}
+
+// of returns the truth of the span that a figure covers.
+func (w *witness) of(f dedup.Figure) (low, high float64) {
+	return w.bounds(f.At.Add(-f.Covered), f.At, w.grace(f))
+}
+
+// violations says which of the rates that were shown are false.
+func (w *witness) violations() (wrong []string) {
+	for _, f := range w.shown {
+		low, high := w.of(f)
+		if v := judge(low, high, f); v.Verdict == Wrong {
+			wrong = append(wrong, fmt.Sprintf("at %s over %s [%s, %s] %% %s of %.0f messages was shown by %s, the truth is in [%s, %s] %%",
+				f.At.Format(time.TimeOnly), f.Covered.Round(time.Second), points(f.Low), points(f.High), f.Quality, f.N, f.Source, points(low), points(high)))
+		}
+	}
+	return wrong
+}
+
+// points writes a ratio as a number of percentage points.
+func points(ratio float64) string { return fmt.Sprintf("%.3f", 100*ratio) }
