@@ -135,7 +135,7 @@ func describe(config *markers.Config, scheme Scheme) {
 }
 
 // listen switches the store's events on.
-func listen(*markers.Config) {}
+func listen(config *markers.Config) { config.Events = true }
 
 func redisVersion(ctx context.Context, addr string) (string, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
