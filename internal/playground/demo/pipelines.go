@@ -34,6 +34,9 @@ type spec struct {
 	down     string
 	cannot   string
 	findings []dedup.Finding
+	// rose is how long ago the rate rose from an eighth; zero when it did not. change puts the status in the state that it is to show.
+	rose   time.Duration
+	change func(*dedup.PipelineStatus, time.Time)
 }
 
 func mixedSpecs() []spec {
@@ -86,11 +89,14 @@ func (sp spec) status(now time.Time) dedup.PipelineStatus {
 	sp.markers(&p, at, now)
 	for i := range 60 {
 		t := now.Add(time.Duration(i-59) * time.Minute)
-		if v := rateAt(sp, t); !math.IsNaN(v) && sp.quality != dedup.QualityUnknown {
+		if v := sp.rateAt(t, now); !math.IsNaN(v) && sp.quality != dedup.QualityUnknown {
 			p.Spark = append(p.Spark, dedup.Point{At: t, Value: v})
 		}
 	}
 	p.Events = []dedup.Event{{At: now.Add(-38 * time.Minute), Kind: "consumer_restart", Text: "2 of 4 consumers of " + sp.queues[0] + " reconnected"}}
+	if sp.change != nil {
+		sp.change(&p, now)
+	}
 	return p
 }
 
@@ -145,6 +151,7 @@ func (sp spec) window(w time.Duration, now time.Time) dedup.WindowFigures {
 		sp.rates(&f, put, n)
 	}
 	sp.latencies(&f, put, n, why)
+	f.Estimates = sp.estimates(&f)
 	return f
 }
 
