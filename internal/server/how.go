@@ -61,7 +61,10 @@ func usesOf(p judged, w *dedup.WindowFigures) [][]string {
 		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return e.Rate.Known() && same(e, f) })
 	}
 	rate, check := is(w.DuplicateRate), is(w.CrossCheck)
-	shown := is(shownRate(p, w))
+	shown := rate
+	if f := p.verdict.Judged; f.Window == w.Window && is(f) >= 0 {
+		shown = is(f)
+	}
 	uses := make([][]string, len(w.Estimates))
 	for i, e := range w.Estimates {
 		switch {

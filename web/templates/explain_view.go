@@ -1,5 +1,7 @@
 package templates
 
+import "strings"
+
 // How tells how a duplicate rate was found: what each source says of it, best first.
 type How struct {
 	// Line is the whole in one sentence, which opens to the rows; empty when no source has spoken yet.
@@ -57,3 +59,20 @@ type Neighbour struct {
 	Href string
 	Link string
 }
+
+// reportSnippet counts what became of a delivery; docs/consumers.md has all of the contract.
+func reportSnippet(pipeline string) string {
+	return strings.Join([]string{
+		`def report(stats, outcome):`,
+		`    """Counts what became of a delivery."""`,
+		`    try:`,
+		`        stats.hincrby("dedupstats:` + Plain(pipeline, 80).Short + `", outcome, 1)`,
+		`    except Exception:`,
+		`        log.exception("not counted")  # never fail the message for it`,
+	}, "\n")
+}
+
+const listenSnippet = `redis-cli CONFIG SET notify-keyspace-events 'K$gxe'   # and in redis.conf, so that it lasts
+
+stores:
+  - {name: orders, events: true}   # beside the other keys of your store`
