@@ -88,7 +88,7 @@ func howRow(p judged, e dedup.Estimate, uses []string, now time.Time) templates.
 	source, counts := methodWords(e.Method)
 	f := blameless(e.Rate)
 	row := templates.HowRow{
-		Source: source, Counts: counts, Figure: figureView(f, useRefused, now), Age: since(f.At, now), Uses: uses,
+		Source: source, Counts: counts, Figure: pipelineFigure(p.PipelineStatus, f, useRefused, now), Age: since(f.At, now), Uses: uses,
 	}
 	if f.N > 0 {
 		row.N = templates.Number(f.N)

@@ -14,15 +14,9 @@ import (
 // whyDuplicates explains the duplicates of the judged window: where they come from, and what is none of them.
 func whyDuplicates(p judged, path string, now time.Time) templates.DuplicatesWhy {
 	w := judgedWindow(p)
-	view := func(f dedup.Figure) templates.Figure {
-		v := figureView(blameless(f), "unknown", now)
-		if !v.Known {
-			v.Note = shortWhy(p.PipelineStatus, v.Note)
-		}
-		return v
-	}
+	view := func(f dedup.Figure) templates.Figure { return pipelineFigure(p.PipelineStatus, f, "unknown", now) }
 	v := templates.DuplicatesWhy{Window: templates.Window(w.Window)}
-	origins(&v, w, view)
+	origins(&v, p.PipelineStatus, w, view)
 	v.Hits = []templates.Neighbour{
 		{Label: "Done hits", Meaning: "met a marker that is done: the duplicates", Figure: view(w.Duplicates)},
 		{Label: "In-flight hits", Meaning: "met a marker that is processing: no duplicates", Figure: view(w.InFlightHits)},
@@ -78,7 +72,7 @@ func hasFinding(p *dedup.PipelineStatus, kind string) bool {
 }
 
 // origins fills the bar: what is certainly producer-sent, what is certainly redelivered, and between them what may be either.
-func origins(v *templates.DuplicatesWhy, w *dedup.WindowFigures, view func(dedup.Figure) templates.Figure) {
+func origins(v *templates.DuplicatesWhy, p *dedup.PipelineStatus, w *dedup.WindowFigures, view func(dedup.Figure) templates.Figure) {
 	d, sent, again := w.Duplicates, blameless(w.ProducerSent), blameless(w.Redelivered)
 	v.Origins = []templates.Origin{
 		{Label: "Producer-sent", Class: "sent", Figure: view(sent)},
@@ -86,13 +80,13 @@ func origins(v *templates.DuplicatesWhy, w *dedup.WindowFigures, view func(dedup
 	}
 	switch {
 	case !d.Known():
-		v.Missing = statement("the duplicates are not known, so that they cannot be split: " + blameless(d).Why)
+		v.Missing = statement("the duplicates are not known, so that they cannot be split: " + shortWhy(p, blameless(d).Why))
 		return
 	case d.High <= 0:
 		v.Missing = statement("there were no duplicates in this window")
 		return
 	case !sent.Known() && !again.Known():
-		v.Missing = statement("whether they were sent twice or redelivered cannot be told: " + sent.Why)
+		v.Missing = statement("whether they were sent twice or redelivered cannot be told: " + shortWhy(p, sent.Why))
 		return
 	}
 	left, right := certain(sent, d.High), certain(again, d.High)

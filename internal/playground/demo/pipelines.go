@@ -161,7 +161,7 @@ func (sp spec) explain(f *dedup.WindowFigures, put func(dedup.Quality, dedup.Uni
 	sent := math.Round(hits * 0.6)
 	events := func(v float64) dedup.Figure { return put(dedup.Measured, dedup.Count, v, n, "store events") }
 	f.ProducerSent, f.Redelivered = events(sent), events(hits-sent)
-	f.Swallowed, f.Looping, f.DoubleEffects, f.Lost = events(0), events(math.Round(n*sp.redelivered*0.1)), events(0), events(0)
+	f.Swallowed, f.Looping, f.DoubleEffects, f.Lost = events(0), events(0), events(0), events(0)
 	f.MeanRetries = put(dedup.Measured, dedup.Count, 1.2, math.Round(n*0.002), "retry counters")
 	f.AckTimeouts = put(dedup.Measured, dedup.PerHour, 0, 0, "log exchange of the broker")
 	f.ConsumerRestarts = put(dedup.Derived, dedup.PerHour, 0, 0, "consumer list of the broker")

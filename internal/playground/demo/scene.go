@@ -162,7 +162,8 @@ func blind(p *dedup.PipelineStatus, noStore, noReport string) {
 		for j, why := range []string{noReport, noIDs, noStore, noStore} {
 			w.Estimates[j].Rate = refused(why, "")
 		}
-		for _, f := range []*dedup.Figure{&w.InFlightHits, &w.Failures, &w.FailureRate, &w.GaveUp, &w.AckP50, &w.AckP95, &w.AckP99, &w.WorkMean, &w.WorkP95} {
+		for _, f := range []*dedup.Figure{&w.InFlightHits, &w.Failures, &w.FailureRate, &w.GaveUp, &w.AckP50, &w.AckP95, &w.AckP99, &w.WorkMean, &w.WorkP95,
+			&w.ProducerSent, &w.Redelivered, &w.Swallowed, &w.Looping, &w.DoubleEffects, &w.Lost, &w.MeanRetries} {
 			*f = dedup.Unknown(f.Unit, noReport)
 			f.Better = "Let the consumers report counters (docs/consumers.md)."
 		}
