@@ -43,9 +43,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	if p.verdict.Tier != dedup.Normal {
 		row.Why = statement(why(p, now))
 	}
-	if row.Why.Short != "" { // it stands below what is wrong
-		row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
-	}
+	row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
 	if !row.Duplicates.Known {
 		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
 	}

@@ -484,7 +484,7 @@ func trackLine(e TrackEvent) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if e.Until.RFC != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<span class=\"faint\">to</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<span class=\"faint until\">to</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -84,7 +84,7 @@ func allSources(p *dedup.PipelineStatus, now time.Time) {
 	for i := range p.Windows {
 		w := &p.Windows[i]
 		e := w.Estimates
-		e[1].Rate = rated(w.Messages, dedup.Measured, 0.0618, 0.0618, "ids without a row", "(Δid − rows) / Δid")
+		e[1].Rate = rated(w.Messages, dedup.Measured, 0.0614, 0.0624, "ids without a row", "(Δid − rows) / Δid")
 		e[2].Rate = rated(w.Messages, dedup.Measured, 0.0612, 0.0629, "store events", "A − U − F to min(X, A − U − F + B)")
 		w.CrossCheck = e[1].Rate
 		split(w, 0.82, 0.95)
@@ -96,7 +96,7 @@ func allSources(p *dedup.PipelineStatus, now time.Time) {
 	}
 	p.Events = append(p.Events,
 		dedup.Event{At: ago(31 * time.Minute), Kind: "alarm", Text: "Broker main: memory alarm on rabbit@b"}, dedup.Event{At: ago(26 * time.Minute), Kind: "counter_reset", Text: "The counters that consumers report were reset"},
-		dedup.Event{At: ago(22 * time.Minute), Kind: "eviction", Text: "Store orders threw out 14 markers"}, dedup.Event{At: ago(18 * time.Minute), Kind: "node_down", Text: "rabbit@b went down"},
+		dedup.Event{At: ago(22 * time.Minute), Kind: "eviction", Text: "Store orders threw out 14 markers"}, dedup.Event{At: ago(18 * time.Minute), Kind: "node_down", Text: "Node rabbit@b went down"},
 		dedup.Event{At: ago(9 * time.Minute), Kind: "ack_timeout", Text: "A delivery of all-sources was not acked within 30 m"}, dedup.Event{At: ago(4 * time.Minute), Kind: "job", Text: "Requeue of 120 messages of all-sources.dlq"},
 		dedup.Event{At: ago(2 * time.Minute), Kind: "source_down", Text: "Store orders did not answer for 20 s"})
 }
