@@ -27,7 +27,11 @@ func causeText(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string, now t
 	if !ok {
 		return templates.Text{}
 	}
-	return templates.Sentence(c.Sentence(now.Location()))
+	said := c.Sentence(now.Location())
+	if c.Kind == alerts.CauseUnexplained {
+		said = "none was seen. " + said
+	}
+	return templates.Sentence(said)
 }
 
 // causeJSON is the likely cause in the API: an inference, with the events that it rests on.
