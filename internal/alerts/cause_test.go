@@ -131,6 +131,8 @@ func causeCases() []causeCase {
 		{name: "redeliveries that nothing explains are said to be unexplained",
 			rate: 0.06, again: [2]float64{0.7, 0.9}, watched: true, kind: CauseRedeliveries,
 			say: "70–90 % of the duplicates are redeliveries: consumers lose acks. No event explains it; no consumer restart, no ack timeout in 15 m."},
+		{name: "a split that leaves it open where most of them come from names no origin",
+			rate: 0.06, again: [2]float64{0.2, 0.7}, kind: CauseUnexplained, say: "No event explains the duplicates."},
 		{name: "without a split and without an event nothing is claimed",
 			rate: 0.06, kind: CauseUnexplained, say: "No event explains the duplicates."},
 		{name: "a message that loops on a stuck marker is a loop and no duplicate",
