@@ -24,7 +24,7 @@ func (s *Server) apiPipelines(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, now := s.snapshots.Snapshot(), time.Now()
+	snap, now := s.withJobs(r, s.snapshots.Snapshot()), time.Now()
 	body := pipelinesJSON{Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}}
 	verdicts := s.verdictsAt(snap, now)
 	rank := map[string]int{}
@@ -109,7 +109,7 @@ func (f pipelineFilter) admits(p pipelineJSON) bool {
 
 // apiPipeline gives everything known of one pipeline.
 func (s *Server) apiPipeline(r *request) (response, error) {
-	snap, now := s.snapshots.Snapshot(), time.Now()
+	snap, now := s.withJobs(r, s.snapshots.Snapshot()), time.Now()
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {

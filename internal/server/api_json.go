@@ -151,15 +151,17 @@ type pipelineJSON struct {
 	Tier         string            `json:"tier"`
 	PossibleTier string            `json:"possible_tier"`
 	Why          string            `json:"why"`
-	Risk         string            `json:"risk"`
-	RiskDriver   string            `json:"risk_driver"`
-	Duplicates   judgedJSON        `json:"duplicate_rate"`
-	Latency      judgedJSON        `json:"ack_latency"`
-	DeadLetters  figureJSON        `json:"dead_letters"`
-	Ready        figureJSON        `json:"ready"`
-	Unacked      figureJSON        `json:"unacked"`
-	Consumers    figureJSON        `json:"consumers"`
-	LastActivity *time.Time        `json:"last_activity"`
+	// Cause is the likely cause of the duplicates, null when there is nothing to explain.
+	Cause        *causeJSON `json:"cause"`
+	Risk         string     `json:"risk"`
+	RiskDriver   string     `json:"risk_driver"`
+	Duplicates   judgedJSON `json:"duplicate_rate"`
+	Latency      judgedJSON `json:"ack_latency"`
+	DeadLetters  figureJSON `json:"dead_letters"`
+	Ready        figureJSON `json:"ready"`
+	Unacked      figureJSON `json:"unacked"`
+	Consumers    figureJSON `json:"consumers"`
+	LastActivity *time.Time `json:"last_activity"`
 	// Down are the sources of this pipeline that do not answer.
 	Down []sourceJSON `json:"down"`
 }
@@ -172,7 +174,7 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	return pipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
 		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store,
-		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Cause: causeOf(snap, p, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},
 		DeadLetters: r.figure(p.DeadLetters), Ready: r.figure(p.Ready), Unacked: r.figure(p.Unacked),
@@ -199,6 +201,7 @@ type pipelineDetailJSON struct {
 	Markers          map[string]figureJSON `json:"markers"`
 	MarkersNoExpiry  figureJSON            `json:"markers_without_expiry"`
 	OldestProcessing figureJSON            `json:"oldest_processing"`
+	OldestWaiting    figureJSON            `json:"oldest_waiting"`
 	Stuck            figureJSON            `json:"stuck"`
 	Verdicts         map[string]figureJSON `json:"verdicts"`
 	PassAge          figureJSON            `json:"pass_age"`
@@ -261,6 +264,8 @@ type windowJSON struct {
 type estimateJSON struct {
 	Method string     `json:"method"`
 	Rate   figureJSON `json:"rate"`
+	// Uses are the parts that it plays in this window: shown, cross-check, disputed, in reserve, refused.
+	Uses []string `json:"uses"`
 }
 
 type deadLetterQueueJSON struct {
@@ -316,11 +321,11 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 	d := pipelineDetailJSON{
 		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(snap, p, v, r),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]figureJSON{},
-		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), Stuck: f(p.Stuck), Verdicts: map[string]figureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
+		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]figureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
 		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: routesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: baselineOf(p.Baseline), BrokerDeaths: deathsOf(p.BrokerDeaths, f), Sources: r.sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
-		d.Windows = append(d.Windows, windowOf(w, f))
+		d.Windows = append(d.Windows, windowOf(judged{p, v}, w, f))
 	}
 	for state, x := range p.Markers {
 		d.Markers[string(state)] = f(x)
@@ -349,10 +354,11 @@ func limitsOf(l dedup.Limits) limitsJSON {
 	}
 }
 
-func windowOf(w dedup.WindowFigures, f func(dedup.Figure) figureJSON) windowJSON {
+func windowOf(p judged, w dedup.WindowFigures, f func(dedup.Figure) figureJSON) windowJSON {
 	estimates := make([]estimateJSON, 0, len(w.Estimates))
-	for _, e := range w.Estimates {
-		estimates = append(estimates, estimateJSON{string(e.Method), f(e.Rate)})
+	uses := usesOf(p, &w)
+	for i, e := range w.Estimates {
+		estimates = append(estimates, estimateJSON{string(e.Method), f(e.Rate), uses[i]})
 	}
 	return windowJSON{
 		Window: w.Window.Seconds(), Messages: f(w.Messages), Duplicates: f(w.Duplicates), DuplicateRate: f(w.DuplicateRate),

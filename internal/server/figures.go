@@ -33,6 +33,16 @@ func figureView(f dedup.Figure, word string, now time.Time) templates.Figure {
 	return v
 }
 
+// pipelineFigure is figureView of a figure of a pipeline: that a source is down is said at length once on a page, and in a
+// word beside each figure that it takes away.
+func pipelineFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now time.Time) templates.Figure {
+	f = blameless(f)
+	if !f.Known() {
+		f.Why = shortWhy(p, f.Why)
+	}
+	return figureView(f, word, now)
+}
+
 // figureText writes a known figure in its unit: an interval with both ends, a lower bound as one.
 func figureText(f dedup.Figure) string {
 	if f.AtLeast {

@@ -30,7 +30,7 @@ func TestHeadlinesCountWhatPipelinesShareOnce(t *testing.T) {
 		pipeline("invoices", "main", "shared", 12, map[string]float64{"dlq": 40}),
 		pipeline("stock", "other", "own", 3, map[string]float64{"dlq": 100}),
 		unlisted,
-	}) {
+	}, noon) {
 		got[s.Label] = s.Value
 	}
 	if got["Dead letters"] != "147" {

@@ -132,7 +132,7 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Scheme = schemeText(m.st.Scheme)
 	}
 	v.Notes, v.Meaning = m.notes(), m.meaning()
-	v.Tabs = m.tabs()
+	v.Tabs, v.Examined = m.tabs(), m.examined()
 	v.Filter = m.filter()
 	if m.q.live() {
 		m.browsed(&v)
@@ -298,4 +298,16 @@ func (m *markersPage) browse(s *Server, r *request) {
 		got.Markers[i] = masked(got.Markers[i], r.Who)
 	}
 	m.live = &got
+}
+
+// examined is how many markers the last complete pass found, which every count on the page comes from.
+func (m markersPage) examined() templates.Figure {
+	f := dedup.Unknown(dedup.Count, "no complete pass over the store yet")
+	if m.st != nil && m.st.Stats.Pass != nil {
+		pass := m.st.Stats.Pass
+		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+within(m.p.Pipeline.Store))
+		f.Formula = "each key that matches, read once and decoded by the scheme"
+		f.Why = "what changed since the pass is not in it; each count of a state on this page comes from it"
+	}
+	return pipelineFigure(m.p, f, "unknown", m.now)
 }

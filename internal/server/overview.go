@@ -37,7 +37,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	all := judgeAll(snap, judge, v.Late)
 	v.Total = len(all)
 	v.Tiers = tierCounts(all, q, frame.Base)
-	v.Stats = headline(all)
+	v.Stats = headline(all, now)
 	v.Filter = filterView(all, q, frame.Base)
 	v.Columns = columns(q, frame.Base)
 
@@ -49,7 +49,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	q.page = min(q.page, pages)
 	first := (q.page - 1) * perPage
 	for _, p := range shown[first:min(first+perPage, len(shown))] {
-		v.Rows = append(v.Rows, pipelineRow(p, frame.Base, now))
+		v.Rows = append(v.Rows, pipelineRow(snap, p, frame.Base, now))
 	}
 	v.Pages = pager(q, pages, frame.Base)
 	v.Empty = emptyOverview(v, frame.Base)

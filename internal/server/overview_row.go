@@ -16,7 +16,7 @@ import (
 )
 
 // pipelineRow is one line of the overview.
-func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
+func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) templates.PipelineRow {
 	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
 	row := templates.PipelineRow{
 		Name:        templates.Plain(p.Pipeline.Name, nameLimit),
@@ -26,23 +26,24 @@ func pipelineRow(p judged, base string, now time.Time) templates.PipelineRow {
 		Possible:    possible(p.verdict.Tier, p.verdict.Possible),
 		Risk:        p.verdict.Risk.String(),
 		RiskDriver:  p.verdict.RiskDriver,
-		Duplicates:  figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now),
+		Duplicates:  pipelineFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now),
 		Spark:       sparkOf(p.PipelineStatus, now),
-		Latency:     figureView(blameless(shownLatency(p, w)), "unknown", now),
-		DeadLetters: figureView(blameless(p.DeadLetters), "unknown", now),
-		Processing:  figureView(processing(p.PipelineStatus), "unknown", now),
+		Latency:     pipelineFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now),
+		DeadLetters: pipelineFigure(p.PipelineStatus, p.DeadLetters, "unknown", now),
+		Processing:  pipelineFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now),
 		NoExpiry:    figureView(p.MarkersNoExpiry, "unknown", now),
 		Markers:     markersAddress(base, url.PathEscape(p.Pipeline.Name)),
 		Stuck:       strings.TrimSuffix(stuckNote(p.Stuck), " stuck"),
-		Ready:       figureView(blameless(p.Ready), "unknown", now),
+		Ready:       pipelineFigure(p.PipelineStatus, p.Ready, "unknown", now),
 		Unacked:     figureView(p.Unacked, "unknown", now),
-		Consumers:   figureView(blameless(p.Consumers), "unknown", now),
+		Consumers:   pipelineFigure(p.PipelineStatus, p.Consumers, "unknown", now),
 		Activity:    since(p.LastActivity, now),
 		Stale:       len(p.Down) > 0,
 	}
 	if p.verdict.Tier != dedup.Normal {
 		row.Why = statement(why(p, now))
 	}
+	row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
 	if !row.Duplicates.Known {
 		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
 	}
@@ -255,98 +256,6 @@ func worst(p judged, rate float64) float64 {
 }
 
 func compareText(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
-
-// headline sums what can be summed over the pipelines that know it, and says how many those are.
-func headline(all []judged) []templates.Stat {
-	t := tally{
-		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, atLeast: map[string]bool{},
-	}
-	for _, p := range all {
-		t.add(p)
-	}
-	messages := t.stat("Messages", "messages", templates.Rate(t.rate)+"/s")
-	if messages.Known {
-		messages.Note = strings.TrimSuffix("mean of "+templates.Window(t.window)+" · "+messages.Note, " · ")
-	}
-	return []templates.Stat{
-		messages,
-		t.stat("Duplicate rate", "rate", templates.PercentRange(t.low/t.n, t.high/t.n)),
-		t.stat("Dead letters", "dead", templates.Number(sum(t.dead))),
-		t.stat("Processing markers", "busy", templates.Number(sum(t.busy))),
-	}
-}
-
-// A tally adds up the figures of all pipelines, and counts how many of them know each.
-type tally struct {
-	of                 int
-	rate, n, low, high float64
-	// dead is by dead-letter queue and busy by store: pipelines that share one show the same messages and markers.
-	dead, busy map[string]float64
-	window     time.Duration
-	known      map[string]int
-	atLeast    map[string]bool
-}
-
-func (t *tally) add(p judged) {
-	if len(p.Windows) > 0 {
-		if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
-			t.rate += m.Value / m.Covered.Seconds()
-			t.window = p.Windows[0].Window
-			t.count("messages", m)
-		}
-	}
-	if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
-		t.n, t.low, t.high = t.n+d.N, t.low+d.Low*d.N, t.high+d.High*d.N
-		t.count("rate", d)
-	}
-	if p.DeadLetters.Known() {
-		t.addDeadLetters(p.PipelineStatus)
-		t.count("dead", p.DeadLetters)
-	}
-	if f := processing(p.PipelineStatus); f.Known() {
-		t.busy[p.Pipeline.Store] = max(t.busy[p.Pipeline.Store], f.Value)
-		t.count("busy", f)
-	}
-}
-
-func (t *tally) addDeadLetters(p *dedup.PipelineStatus) {
-	if len(p.DeadLetterQueues) == 0 {
-		t.dead["pipeline "+p.Pipeline.Name] = p.DeadLetters.Value
-	}
-	for _, q := range p.DeadLetterQueues {
-		if q.Depth.Known() {
-			// No name of a broker, vhost or queue holds a NUL.
-			key := strings.Join([]string{p.Pipeline.Broker, q.Vhost, q.Name}, "\x00")
-			t.dead[key] = max(t.dead[key], q.Depth.Value)
-		}
-	}
-}
-
-func sum(values map[string]float64) float64 {
-	total := 0.0
-	for _, v := range values {
-		total += v
-	}
-	return total
-}
-
-func (t *tally) count(key string, f dedup.Figure) {
-	t.known[key]++
-	t.atLeast[key] = t.atLeast[key] || f.AtLeast
-}
-
-func (t *tally) stat(label, key, value string) templates.Stat {
-	s := templates.Stat{Label: label, Value: value, Known: t.known[key] > 0}
-	if t.atLeast[key] {
-		s.Value = "≥ " + value
-	}
-	if !s.Known {
-		s.Value, s.Note = "unknown", "no pipeline knows"
-	} else if t.known[key] < t.of {
-		s.Note = templates.Number(float64(t.known[key])) + " of " + templates.Number(float64(t.of)) + " pipelines"
-	}
-	return s
-}
 
 // sortedLabels lists labels as facts, in the order of their names.
 func sortedLabels(labels map[string]string) []string {

@@ -14,9 +14,6 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// trackLimit is how many events are drawn under the charts; more cannot be told apart.
-const trackLimit = 20
-
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
 func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who auth.Principal) templates.PipelineView {
@@ -29,7 +26,9 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
 	v.Why = statement(why(j, now))
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
+	v.Cause = causeText(snap, p, v.Late, now)
 	v.Parts = parts(j, path, now)
+	v.How, v.WhyDuplicates = howView(j, now), whyDuplicates(j, path, now)
 	for _, g := range lostSources(p.Down) {
 		v.Down = append(v.Down, templates.Problem{
 			Tier: dedup.Severe.String(), Text: statement(g.names() + " cannot be read: " + within(g.err)), Mend: templates.Sentence(g.silence(now)),
@@ -205,7 +204,7 @@ func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
 
 // pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
 func (s *Server) pipeline(r *request) (response, error) {
-	snap := s.snapshots.Snapshot()
+	snap := s.withJobs(r, s.snapshots.Snapshot())
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
 		return nil, noPipeline(r.PathValue("name"))

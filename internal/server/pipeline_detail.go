@@ -4,85 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
-
-// track is the events within the range, numbered in time order; the newest are kept.
-func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time.Time) templates.Track {
-	from, to, _ := q.window(snap.Interval)
-	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
-	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
-	t.Wide, events = brokerWide(events, now)
-	if len(t.Wide) > 0 {
-		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(len(t.Wide)))
-	}
-	if len(events) > trackLimit {
-		t.More = len(events) - trackLimit
-		events = events[t.More:]
-	}
-	for i, e := range events {
-		share := float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100
-		t.Events = append(t.Events, templates.TrackEvent{
-			Number: i + 1, At: moment(e.At, now), Kind: eventWord(e.Kind), Text: statement(e.Text),
-			X: strconv.FormatFloat(share, 'f', 2, 64) + "%", Place: share,
-		})
-	}
-	templates.ThinOut(t.Events)
-	return t
-}
-
-// brokerWide takes out the events that concern the whole broker and come in numbers: which pipeline they belong to cannot be
-// told, so that they stand apart and are not drawn beside its figures. The newest come first.
-func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, rest []dedup.Event) {
-	for _, e := range slices.Backward(events) {
-		if e.Kind == "channels_closed" && len(wide) < trackLimit {
-			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
-		}
-	}
-	return wide, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return templates.Number(float64(n)) + " times"
-}
-
-// eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
-func eventsOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.Event {
-	all := slices.Clone(p.Events)
-	for i := range snap.Brokers {
-		if snap.Brokers[i].Name == p.Pipeline.Broker {
-			all = append(all, snap.Brokers[i].Events...)
-		}
-	}
-	for i := range snap.Stores {
-		if name := snap.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
-			all = append(all, snap.Stores[i].Events...)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b dedup.Event) int { return a.At.Compare(b.At) })
-	return slices.CompactFunc(all, func(a, b dedup.Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
-}
-
-func eventWord(kind string) string {
-	words := map[string]string{
-		"consumer_restart": "consumers", "broker_restart": "broker restart", "store_restart": "store restart",
-		"source_down": "source lost", "source_up": "source back", "alarm": "alarm", "counter_reset": "counter reset",
-		"double_effect": "double effect",
-		"ack_timeout":   "ack timeout", "mark": "mark",
-	}
-	if w, ok := words[kind]; ok {
-		return w
-	}
-	return templates.Plain(kind, nameLimit).Short
-}
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
 func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who auth.Principal, now time.Time) {

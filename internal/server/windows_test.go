@@ -19,7 +19,7 @@ func linesOf(s *goquery.Selection) []string {
 
 func TestWhatNoWindowKnowsIsOneLineThatOpensToReasonsAndMends(t *testing.T) {
 	_, doc := pipelinePage(t, demo.Scene("outage", noon), "orders", "", demo.History{})
-	if got := oneLine(doc.Find("#unknowns summary")); got != "11 more figures are unknown: for the most part, store down" {
+	if got := oneLine(doc.Find("#unknowns summary")); got != "18 more figures are unknown: for the most part, store down" {
 		t.Errorf("the line says %q", got)
 	}
 	inside := oneLine(doc.Find("#unknowns dl"))

@@ -121,9 +121,12 @@ func (s StateCount) width() string {
 	return px(max(float64(s.Share)/10, 0.5)) + "%"
 }
 
+// explained reports whether a reason or a cause has a row of its own.
+func (r PipelineRow) explained() bool { return r.Why.Short != "" || r.Cause.Short != "" }
+
 // rowspan lets tier and risk stand beside the reason, which has a row of its own.
 func rowspan(r PipelineRow) templ.Attributes {
-	if r.Why.Short == "" {
+	if !r.explained() {
 		return nil
 	}
 	return templ.Attributes{"rowspan": "2"}

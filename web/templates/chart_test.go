@@ -25,25 +25,22 @@ func chart(l Line) Chart {
 	return Chart{Unit: UnitRatio, From: start, To: start.Add(10 * time.Minute), Step: time.Minute, Lines: []Line{l}}
 }
 
-func TestNumbersOfEventsThatWouldCoverTheOneBeforeAreLeftOut(t *testing.T) {
+func TestMarksThatWouldCoverTheOneBeforeOnAPhoneAreLeftOutThere(t *testing.T) {
 	var events []TrackEvent
-	for _, place := range []float64{10, 11, 13.9, 14, 19, 22} {
+	for _, place := range []float64{10, 15, 23.9, 24, 30, 38} {
 		events = append(events, TrackEvent{Place: place})
 	}
 	ThinOut(events)
 	var got strings.Builder
 	for _, e := range events {
-		switch {
-		case e.Crowded:
-			got.WriteString("-")
-		case e.Minor:
+		if e.Minor {
 			got.WriteString("m")
-		default:
+		} else {
 			got.WriteString("n")
 		}
 	}
-	if got.String() != "n--mn-" {
-		t.Errorf("got %s, want n--mn-", got.String())
+	if got.String() != "nmmnmn" {
+		t.Errorf("got %s, want nmmnmn", got.String())
 	}
 }
 

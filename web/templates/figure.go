@@ -1,5 +1,7 @@
 package templates
 
+import "strings"
+
 // A Figure is a number as it is shown, with the story of where it came from.
 type Figure struct {
 	// Text is the number with its unit, an interval such as "0.80–1.92 %", or a word: "unknown", "cannot tell".
@@ -15,6 +17,18 @@ type Figure struct {
 	Partial bool
 	// Facts is the provenance: source, formula, window, sample size, error, age, why, how to get a better one.
 	Facts []Fact
+}
+
+// lines is the provenance as one text, a fact in each line.
+func (f Figure) lines() string {
+	var b strings.Builder
+	for i, fact := range f.Facts {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(fact.Label + ": " + fact.Value)
+	}
+	return b.String()
 }
 
 // Mark is the letter of the figure's quality.

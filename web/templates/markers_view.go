@@ -15,7 +15,9 @@ type MarkersView struct {
 	Store  Text
 	Scheme string
 	// Notes say what must be known before anything below is read: the store does not answer, "0 stuck" proves nothing.
-	Notes    []Problem
+	Notes []Problem
+	// Examined is how many markers the counts of the tabs are taken from.
+	Examined Figure
 	Tabs     []Tab
 	Verdicts []Tab
 	Filter   MarkerFilter

@@ -71,6 +71,8 @@ type Stat struct {
 	Value string
 	Note  string
 	Known bool
+	// Figure is the value with its provenance.
+	Figure Figure
 }
 
 // A Filter is the state of the filter form.
@@ -117,8 +119,9 @@ type PipelineRow struct {
 	Tier   string
 	// Possible is the tier of an interval's high end, empty when there is no doubt.
 	Possible string
-	// Why is shown for every tier but normal.
+	// Why is shown for every tier but normal, and with it the likely cause of duplicates, where there is one.
 	Why          Text
+	Cause        Text
 	Risk         string
 	RiskDriver   string
 	Duplicates   Figure

@@ -1,9 +1,6 @@
 package templates
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // PipelineView is the page of one pipeline.
 type PipelineView struct {
@@ -19,6 +16,10 @@ type PipelineView struct {
 	Tier     string
 	Possible string
 	Why      Text
+	// Cause is the likely cause of the duplicates; empty when there is nothing to explain.
+	Cause         Text
+	How           How
+	WhyDuplicates DuplicatesWhy
 	// Parts are the two judged measures, each with its tier and risk.
 	Parts      []JudgedPart
 	Risk       string
@@ -148,54 +149,6 @@ type SourceRow struct {
 	Took   string
 	Missed string
 	Err    Text
-}
-
-// A Track is the events under the charts, numbered in time order.
-type Track struct {
-	Events []TrackEvent
-	Ticks  []Tick
-	// Wide are events of the whole broker, newest first, which are not drawn; WideWord heads them.
-	Wide     []TrackEvent
-	WideWord string
-	// More counts events that were left out.
-	More int
-}
-
-// A TrackEvent is one event with its number and its place, 0 to 100 percent of the range.
-type TrackEvent struct {
-	Number int
-	At     Moment
-	Kind   string
-	Text   Text
-	X      string
-	// Place is X as a number. Crowded events are drawn without their number, Minor ones only on narrow screens.
-	Place   float64
-	Crowded bool
-	Minor   bool
-}
-
-// The least distances between two numbers in percent of the width of a chart: about 14 pixels on the narrowest chart of
-// a wide screen, and on a phone.
-const (
-	numberGap      = 4.0
-	numberGapPhone = 7.0
-)
-
-// ThinOut marks the events, in time order, whose numbers would cover the one before; the list still has them all.
-func ThinOut(events []TrackEvent) {
-	last, lastPhone := math.Inf(-1), math.Inf(-1)
-	for i := range events {
-		e := &events[i]
-		e.Crowded = e.Place-last < numberGap
-		if e.Crowded {
-			continue
-		}
-		last = e.Place
-		e.Minor = e.Place-lastPhone < numberGapPhone
-		if !e.Minor {
-			lastPhone = e.Place
-		}
-	}
 }
 
 // detailed reports whether any of the markers has a detail to show.

@@ -168,7 +168,7 @@ func windowTable(v PipelineView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = proven(f).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = lined(f).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

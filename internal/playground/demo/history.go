@@ -39,9 +39,9 @@ func (h History) QueryRange(_ context.Context, promql string, from, to time.Time
 	for _, l := range labelsOf(m[1]) {
 		line := series.Line{Labels: l}
 		for at := from; !at.After(to); at = at.Add(step) {
-			v := valueAt(sp, m[1], l, at)
+			v := valueAt(sp, m[1], l, at, to)
 			if strings.Contains(promql, " offset ") {
-				v = math.Max(0, math.Round(v-valueAt(sp, m[1], l, at.Add(-step))))
+				v = math.Max(0, math.Round(v-valueAt(sp, m[1], l, at.Add(-step), to)))
 			}
 			if !math.IsNaN(v) {
 				line.Points = append(line.Points, dedup.Point{At: at, Value: v})
@@ -54,7 +54,7 @@ func (h History) QueryRange(_ context.Context, promql string, from, to time.Time
 
 // specOf finds the pipeline; those of the scene with many carry a suffix.
 func specOf(name string) (spec, bool) {
-	for _, sp := range mixedSpecs() {
+	for _, sp := range append(mixedSpecs(), explainedSpecs()...) {
 		if name == sp.name || strings.HasPrefix(name, sp.name+"-") {
 			return sp, true
 		}
@@ -73,14 +73,14 @@ func labelsOf(metric string) []map[string]string {
 	}
 }
 
-// valueAt is one value of one series; NaN is a gap.
-func valueAt(sp spec, metric string, labels map[string]string, at time.Time) float64 {
+// valueAt is one value of one series, seen at now; NaN is a gap.
+func valueAt(sp spec, metric string, labels map[string]string, at, now time.Time) float64 {
 	level := 1 + 0.25*wave(sp.name+metric, at, 23*time.Minute) + 0.08*noise(sp.name+metric+labels["quantile"]+labels["state"], at)
 	switch metric {
 	case series.DuplicateRate:
-		return rateAt(sp, at)
+		return sp.rateAt(at, now)
 	case series.DuplicateRateHigh:
-		return rateAt(sp, at) + (sp.high-sp.low)*level
+		return sp.rateAt(at, now) + (sp.high-sp.low)*level
 	case series.AckLatency:
 		return latencyAt(sp, labels["quantile"], level)
 	case series.DeadLetters:
@@ -110,10 +110,17 @@ func latencyAt(sp spec, quantile string, level float64) float64 {
 	return sp.mean * scale * level
 }
 
-// rateAt is the duplicate rate: steady around its value, a rise in the last twenty minutes, and a gap of five minutes.
-func rateAt(sp spec, at time.Time) float64 {
+// rateAt is the duplicate rate: steady around its value with a gap of five minutes, or low until it rose.
+func (sp spec) rateAt(at, now time.Time) float64 {
 	if sp.quality == dedup.QualityUnknown {
 		return math.NaN()
+	}
+	if sp.rose > 0 {
+		steady := 1 + 0.06*noise(sp.name, at)
+		if at.Before(now.Add(-sp.rose)) {
+			steady /= 8
+		}
+		return sp.low * steady
 	}
 	if m := at.Unix() / 60 % 60; m >= 12 && m < 17 {
 		return math.NaN()

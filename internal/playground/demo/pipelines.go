@@ -34,6 +34,9 @@ type spec struct {
 	down     string
 	cannot   string
 	findings []dedup.Finding
+	// rose is how long ago the rate rose from an eighth; zero when it did not. change puts the status in the state that it is to show.
+	rose   time.Duration
+	change func(*dedup.PipelineStatus, time.Time)
 }
 
 func mixedSpecs() []spec {
@@ -87,11 +90,14 @@ func (sp spec) status(now time.Time) dedup.PipelineStatus {
 	p.Effects = sp.effects(now)
 	for i := range 60 {
 		t := now.Add(time.Duration(i-59) * time.Minute)
-		if v := rateAt(sp, t); !math.IsNaN(v) && sp.quality != dedup.QualityUnknown {
+		if v := sp.rateAt(t, now); !math.IsNaN(v) && sp.quality != dedup.QualityUnknown {
 			p.Spark = append(p.Spark, dedup.Point{At: t, Value: v})
 		}
 	}
 	p.Events = []dedup.Event{{At: now.Add(-38 * time.Minute), Kind: "consumer_restart", Text: "2 of 4 consumers of " + sp.queues[0] + " reconnected"}}
+	if sp.change != nil {
+		sp.change(&p, now)
+	}
 	return p
 }
 
@@ -146,6 +152,7 @@ func (sp spec) window(w time.Duration, now time.Time) dedup.WindowFigures {
 		sp.rates(&f, put, n)
 	}
 	sp.latencies(&f, put, n, why)
+	f.Estimates = sp.estimates(&f)
 	return f
 }
 
@@ -155,7 +162,7 @@ func (sp spec) explain(f *dedup.WindowFigures, put func(dedup.Quality, dedup.Uni
 	sent := math.Round(hits * 0.6)
 	events := func(v float64) dedup.Figure { return put(dedup.Measured, dedup.Count, v, n, "store events") }
 	f.ProducerSent, f.Redelivered = events(sent), events(hits-sent)
-	f.Swallowed, f.Looping, f.DoubleEffects, f.Lost = events(0), events(math.Round(n*sp.redelivered*0.1)), events(0), events(0)
+	f.Swallowed, f.Looping, f.DoubleEffects, f.Lost = events(0), events(0), events(0), events(0)
 	f.MeanRetries = put(dedup.Measured, dedup.Count, 1.2, math.Round(n*0.002), "retry counters")
 	f.AckTimeouts = put(dedup.Measured, dedup.PerHour, 0, 0, "log exchange of the broker")
 	f.ConsumerRestarts = put(dedup.Derived, dedup.PerHour, 0, 0, "consumer list of the broker")

@@ -11,7 +11,7 @@ import (
 
 // Scenes names every scene: what a page can be confronted with.
 func Scenes() []string {
-	return []string{"mixed", "shop", "healthy", "stale", "starting", "empty", "hostile", "many", "outage"}
+	return []string{"mixed", "shop", "healthy", "stale", "starting", "empty", "hostile", "many", "outage", "explained"}
 }
 
 // Scene returns the snapshot of a scene as it would be at the time; an unknown name gives the mixed one.
@@ -37,6 +37,8 @@ func Scene(name string, now time.Time) *dedup.Snapshot {
 		return many(now)
 	case "outage":
 		return outage(now)
+	case "explained":
+		return explained(now)
 	default:
 		return mixed(now)
 	}
@@ -158,7 +160,11 @@ func blind(p *dedup.PipelineStatus, noStore, noReport string) {
 		}
 		w.DuplicateRate.Why, w.Duplicates.Why = noReport+"; "+noStore, noReport+"; "+noStore
 		w.CrossCheck.Why = "no second source"
-		for _, f := range []*dedup.Figure{&w.InFlightHits, &w.Failures, &w.FailureRate, &w.GaveUp, &w.AckP50, &w.AckP95, &w.AckP99, &w.WorkMean, &w.WorkP95} {
+		for j, why := range []string{noReport, noIDs, noStore, noStore} {
+			w.Estimates[j].Rate = refused(why, "")
+		}
+		for _, f := range []*dedup.Figure{&w.InFlightHits, &w.Failures, &w.FailureRate, &w.GaveUp, &w.AckP50, &w.AckP95, &w.AckP99, &w.WorkMean, &w.WorkP95,
+			&w.ProducerSent, &w.Redelivered, &w.Swallowed, &w.Looping, &w.DoubleEffects, &w.Lost, &w.MeanRetries} {
 			*f = dedup.Unknown(f.Unit, noReport)
 			f.Better = "Let the consumers report counters (docs/consumers.md)."
 		}

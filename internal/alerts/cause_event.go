@@ -1,0 +1,95 @@
+package alerts
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// causeOf is the cause that an event of a kind may be; empty for events that make no duplicates, such as a source that is lost
+// to us, and for those of a store, which make double effects.
+func causeOf(kind string) CauseKind {
+	switch kind {
+	case "consumer_restart":
+		return CauseRestart
+	case "ack_timeout":
+		return CauseAckTimeout
+	case "broker_restart", "failover", "node_down", "partition", "alarm", "channels_closed":
+		return CauseBroker
+	case "job":
+		return CauseOwnJob
+	case "mark":
+		return CauseDeploy
+	}
+	return ""
+}
+
+// ofCause returns the events that may be a cause. Of the broker's, what tells most stands alone: a restart closes channels too.
+func ofCause(events []dedup.Event, cause CauseKind) []dedup.Event {
+	var all, strong []dedup.Event
+	for _, e := range events {
+		if causeOf(e.Kind) != cause {
+			continue
+		}
+		all = append(all, e)
+		if e.Kind != "alarm" && e.Kind != "channels_closed" {
+			strong = append(strong, e)
+		}
+	}
+	if len(strong) > 0 {
+		return strong
+	}
+	return all
+}
+
+// happened says what the events are, of which the last gives the kind.
+func happened(events []dedup.Event) string {
+	last := events[len(events)-1].Kind
+	n := 0
+	for _, e := range events {
+		if e.Kind == last {
+			n++
+		}
+	}
+	times := ""
+	if n > 1 {
+		times = " " + figured(float64(n), "time")
+	}
+	switch last {
+	case "consumer_restart":
+		return "consumers restarted" + times
+	case "ack_timeout":
+		return "acks timed out" + times
+	case "broker_restart":
+		return "the broker was restarted" + times
+	case "failover":
+		return "a queue failed over" + times
+	case "node_down":
+		return "a node of the broker went down" + times
+	case "partition":
+		return "the broker was partitioned" + times
+	case "alarm":
+		return "the broker raised an alarm" + times
+	case "channels_closed":
+		return "channels of the broker were closed"
+	case "job":
+		return "a job of this dashboard ran" + times
+	case "mark":
+		return "a deploy was marked" + times
+	}
+	return "this happened" + times
+}
+
+// quoted is what an event says of itself, within a sentence.
+func quoted(e dedup.Event) string {
+	text := strings.TrimRight(strings.TrimSpace(e.Text), ".")
+	if len(text) <= saidOfEvent {
+		return text
+	}
+	cut := saidOfEvent
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// causeAt is the likely cause of a pipeline's duplicates. While rounds are late nothing can be told.
+func causeAt(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) (alerts.Cause, bool) {
+	if late != "" {
+		return alerts.Cause{}, false
+	}
+	if _, ok := alerts.LikelyCause(p, nil); !ok { // the events of most pipelines need not be joined
+		return alerts.Cause{}, false
+	}
+	return alerts.LikelyCause(p, eventsOf(snap, p))
+}
+
+// causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
+func causeText(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string, now time.Time) templates.Text {
+	c, ok := causeAt(snap, p, late)
+	if !ok {
+		return templates.Text{}
+	}
+	said := c.Sentence(now.Location())
+	if c.Kind == alerts.CauseUnexplained {
+		said = "none was seen. " + said
+	}
+	return templates.Sentence(said)
+}
+
+// causeJSON is the likely cause in the API: an inference, with the events that it rests on.
+type causeJSON struct {
+	Kind   string      `json:"kind"`
+	Text   string      `json:"text"`
+	Events []eventJSON `json:"events"`
+}
+
+// causeOf writes the likely cause with times in UTC; nil when there is nothing to explain.
+func causeOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) *causeJSON {
+	c, ok := causeAt(snap, p, late)
+	if !ok {
+		return nil
+	}
+	j := &causeJSON{Kind: string(c.Kind), Text: c.Sentence(time.UTC), Events: []eventJSON{}}
+	for _, e := range c.Events {
+		j.Events = append(j.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})
+	}
+	return j
+}
+
+// withJobs returns the snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs. What
+// cannot be asked is left out: the pages must not depend on it.
+func (s *Server) withJobs(r *request, snap *dedup.Snapshot) *dedup.Snapshot {
+	if s.deadLetters == nil || !r.Who.Can(operator) {
+		return snap
+	}
+	jobs, err := s.deadLetters.Jobs(r.Context(), r.asker(), jobsLooked)
+	if err != nil {
+		s.log.Warn("jobs cannot be read for the events", "request", r.ID, "err", err)
+		return snap
+	}
+	return joinJobs(snap, jobs)
+}
+
+// joinJobs adds jobs to the events of their pipelines in a copy of the snapshot, which itself is never changed.
+func joinJobs(snap *dedup.Snapshot, jobs []admin.JobSummary) *dedup.Snapshot {
+	copied := *snap
+	copied.Pipelines = slices.Clone(snap.Pipelines)
+	for i := range copied.Pipelines {
+		p := &copied.Pipelines[i]
+		var own []dedup.Event
+		for _, j := range jobs {
+			if j.Pipeline == p.Pipeline.Name && !j.Started.IsZero() {
+				own = append(own, jobEvent(j))
+			}
+		}
+		if len(own) > 0 {
+			p.Events = append(slices.Clip(p.Events), own...)
+		}
+	}
+	return &copied
+}
+
+// jobEvent is a job as an event. Only a requeue can make duplicates; what else a job does is an action.
+func jobEvent(j admin.JobSummary) dedup.Event {
+	e := dedup.Event{At: j.Started, Kind: "action", Text: moveWord(j.Do) + " of dead letters of " + within(j.Queue)}
+	if j.Do == admin.Requeue {
+		e.Kind = "job"
+	}
+	if j.Moved > 0 {
+		e.Text = moveWord(j.Do) + " of " + counted(int(j.Moved), "message") + " of " + within(j.Queue)
+	}
+	if j.By != "" {
+		e.Text += " by " + within(j.By)
+	}
+	return e
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/demo"
+)
+
+func TestEveryFigureOfEveryPageOpensToWhereItCameFrom(t *testing.T) {
+	pages := everyPage(t)
+	s := newSite(t, nil, testUsers())
+	s.snapshots.snap.Store(demo.Scene("mixed", time.Now()))
+	for _, path := range []string{"/dead-letters", "/pipelines/orders/markers", "/pipelines/orders/dead-letters"} {
+		body, err := s.page("admin", path).Html()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[path] = body
+	}
+	figures := 0
+	for name, html := range pages {
+		doc, err := goquery.NewDocumentFromReader(strings.NewReader(html))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc.Find(".val").Each(func(_ int, val *goquery.Selection) {
+			figures++
+			prov := val.Closest("details.prov")
+			mark, ok := prov.Find("summary .q").Attr("aria-label")
+			if title, _ := prov.Find("summary").Attr("title"); !ok && prov.Find("summary").HasClass("q-"+title) {
+				mark = title // its letter is drawn by the stylesheet
+			}
+			panel := prov.Find(".panel").Text()
+			if !slices.Contains([]string{"measured", "derived", "estimated", "unknown"}, mark) || !strings.Contains(panel, "Quality") {
+				t.Errorf("%s: %q of %s has no mark that opens", name, val.Text(), oneLine(val.Parent().Parent()))
+			}
+			if known := mark != "unknown"; known && !strings.Contains(panel, "Source") || !known && !strings.Contains(panel, "Why unknown") {
+				t.Errorf("%s: the mark of %q opens to %q", name, val.Text(), panel)
+			}
+		})
+	}
+	if figures < 1000 {
+		t.Errorf("only %d figures on all pages", figures)
+	}
+}
+
+func explainedPage(t *testing.T, name string) *goquery.Document {
+	t.Helper()
+	_, doc := pipelinePage(t, demo.Scene("explained", noon), name, "", demo.History{})
+	return doc
+}
+
+func TestHowARateWasFoundNamesThePartOfEachSource(t *testing.T) {
+	for name, want := range map[string]struct{ line, uses string }{
+		"all-sources":      {"How this rate was found: by reported counters, cross-checked by id gap", "shown|cross-check|in reserve|in reserve"},
+		"disputed":         {"How this rate was found: by store events, disputed by reported counters", "cross-checkdisputed|refused|showndisputed|in reserve"},
+		"cannot-tell":      {"How this rate is found: each of 4 sources refuses, and says why", "refused|refused|refused|refused"},
+		"nothing-reported": {"How this rate is found: each of 4 sources refuses, and says why", "refused|refused|refused|refused"},
+	} {
+		doc := explainedPage(t, name)
+		if got := oneLine(doc.Find("#how-found > summary")); got != want.line {
+			t.Errorf("%s: %q, want %q", name, got, want.line)
+		}
+		if got := strings.Join(linesOf(doc.Find("#how .c-use .chips")), "|"); got != want.uses {
+			t.Errorf("%s: used as %s, want %s", name, got, want.uses)
+		}
+	}
+}
+
+func TestARefusalSaysWhyAndWhatToDo(t *testing.T) {
+	doc := explainedPage(t, "cannot-tell")
+	rows := linesOf(doc.Find("#how .c-use"))
+	for i, want := range []string{"Report counters: 6 lines of Python.", "not rows of a table", "Enable notify-keyspace-events K$gxe", "4.1 points wide"} {
+		if !strings.Contains(rows[i], want) {
+			t.Errorf("row %d lacks %q: %s", i, want, rows[i])
+		}
+	}
+	if got := doc.Find("#report-lines pre").Text(); !strings.Contains(got, `hincrby("dedupstats:cannot-tell", outcome, 1)`) || strings.Count(got, "\n") != 5 {
+		t.Errorf("the lines to report are\n%s", got)
+	}
+	if got := oneLine(doc.Find("#how .val").Last()); got != "within 0.40–4.50 %" {
+		t.Errorf("the interval that is too wide reads %q", got)
+	}
+}
+
+func TestDuplicatesAreSplitAndTheirNeighboursStandApart(t *testing.T) {
+	doc := explainedPage(t, "all-sources")
+	if got := oneLine(doc.Find("#why-duplicates .said")); got != "5 % producer-sent, 82 % redelivered, 13 % may be either." {
+		t.Errorf("the split reads %q", got)
+	}
+	for name, want := range map[string]struct{ label, value, href string }{
+		"swallowed":      {"Swallowed", "23", "/pipelines/swallowed/markers?state=failed"},
+		"looping":        {"Looping", "12,400", "/pipelines/looping/markers?state=processing"},
+		"double-effects": {"Double effects", "4", "/pipelines/double-effects/effects"},
+	} {
+		some := explainedPage(t, name).Find(".neighbours .some").First()
+		href, _ := some.Find("a").Attr("href")
+		if oneLine(some.Find(".name")) != want.label || oneLine(some.Find(".val")) != want.value || href != want.href {
+			t.Errorf("%s: %s leading to %q", name, oneLine(some), href)
+		}
+	}
+	if got := oneLine(explainedPage(t, "nothing-reported").Find(".origin > .hint")); !strings.HasPrefix(got, "The duplicates are not known") {
+		t.Errorf("an unknown split reads %q", got)
+	}
+}
+
+func TestALoopIsToldAsALoopBesideANormalTier(t *testing.T) {
+	const want = "Likely cause: One message loops on a stuck marker: 12,400 redeliveries in 15 m, no duplicates."
+	if got := oneLine(explainedPage(t, "looping").Find("#status > .cause")); got != want {
+		t.Errorf("the page says %q", got)
+	}
+	_, doc := overviewPage(t, demo.Scene("explained", noon), "")
+	if got := oneLine(doc.Find("#row-looping .cause")); got != want {
+		t.Errorf("the overview says %q", got)
+	}
+	snap := demo.Scene("explained", noon)
+	p, _ := snap.Pipeline("looping")
+	if c := causeOf(snap, p, ""); c == nil || c.Kind != "loop" {
+		t.Errorf("the API says %+v", c)
+	}
+	if c := causeOf(snap, p, "stale"); c != nil {
+		t.Errorf("a late round is explained: %+v", c)
+	}
+}
+
+func TestEventsThatCrowdShareAMarkWithTheirNumber(t *testing.T) {
+	doc := explainedPage(t, "all-sources")
+	list := strings.Join(linesOf(doc.Find(".track .events > li > .kind")), "|")
+	if list != "deploy|alarm|counter reset|eviction|node down|12 consumer restarts|ack timeout|1 requeue by us, 1 source lost" {
+		t.Errorf("the marks are %s", list)
+	}
+	shapes := map[string]bool{}
+	doc.Find(".event-mark path").Each(func(_ int, s *goquery.Selection) { d, _ := s.Attr("d"); shapes[d] = true })
+	if len(shapes) != 8 {
+		t.Errorf("%d shapes for 8 kinds of marks", len(shapes))
+	}
+	doc.Find(".event-mark").Each(func(_ int, s *goquery.Selection) {
+		href, _ := s.Attr("href")
+		if label, _ := s.Attr("aria-label"); !strings.HasPrefix(label, "Event ") || doc.Find(href).Length() != 1 {
+			t.Errorf("mark %q leads to %s", label, href)
+		}
+	})
+}
+
+func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
+	snap := demo.Scene("explained", noon)
+	jobs := []admin.JobSummary{
+		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", By: "ann", Started: noon.Add(-time.Minute), Counts: admin.Counts{Moved: 1200}},
+		{Do: admin.Discard, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon},
+	}
+	before, _ := snap.Pipeline("disputed")
+	had := len(before.Events)
+	joined := joinJobs(snap, jobs)
+	after, _ := joined.Pipeline("disputed")
+	added := after.Events[had:]
+	if len(before.Events) != had || len(added) != 2 {
+		t.Fatalf("%d events before, %d added", len(before.Events), len(added))
+	}
+	if want := (dedup.Event{At: noon.Add(-time.Minute), Kind: "job", Text: "Requeue of 1,200 messages of disputed.dlq by ann"}); added[0] != want || added[1].Kind != "action" {
+		t.Errorf("added %+v", added)
+	}
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// headline sums what can be summed over the pipelines that know it, and says how many those are.
+func headline(all []judged, now time.Time) []templates.Stat {
+	t := tally{
+		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, atLeast: map[string]bool{},
+		quality: map[string]dedup.Quality{}, oldest: map[string]time.Time{},
+	}
+	for _, p := range all {
+		t.add(p)
+	}
+	messages := t.stat("Messages", "messages", templates.Rate(t.rate)+"/s")
+	if messages.Known {
+		messages.Note = strings.TrimSuffix("mean of "+templates.Window(t.window)+" · "+messages.Note, " · ")
+	}
+	stats := []templates.Stat{
+		messages,
+		t.stat("Duplicate rate", "rate", templates.PercentRange(t.low/t.n, t.high/t.n)),
+		t.stat("Dead letters", "dead", templates.Number(sum(t.dead))),
+		t.stat("Processing markers", "busy", templates.Number(sum(t.busy))),
+	}
+	for i, key := range []string{"messages", "rate", "dead", "busy"} {
+		t.prove(&stats[i], key, now)
+	}
+	return stats
+}
+
+// prove gives a sum its provenance: the weakest quality of its parts, and how they were added.
+func (t *tally) prove(s *templates.Stat, key string, now time.Time) {
+	formula := map[string]string{
+		"messages": "sum of the messages per second of each pipeline",
+		"rate":     "mean of the judged duplicate rates, each by its messages; estimates are left out",
+		"dead":     "sum of the depths of dead-letter queues, each queue once",
+		"busy":     "sum of the processing markers, each store once",
+	}[key]
+	f := dedup.Figure{
+		Quality: t.quality[key], Source: templates.Number(float64(t.known[key])) + " of " + counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
+		Better: "the page of each pipeline has the source of each part",
+	}
+	if !s.Known {
+		f.Why = "no pipeline knows its part"
+	}
+	s.Figure = templates.Figure{Text: s.Value, Known: s.Known, Quality: f.Quality.String(), Facts: figureFacts(f, now)}
+}
+
+// A tally adds up the figures of all pipelines, and counts how many of them know each.
+type tally struct {
+	of                 int
+	rate, n, low, high float64
+	// dead is by dead-letter queue and busy by store: pipelines that share one show the same messages and markers.
+	dead, busy map[string]float64
+	window     time.Duration
+	known      map[string]int
+	atLeast    map[string]bool
+	// quality is the weakest of what was summed, oldest when the oldest sample in it was taken.
+	quality map[string]dedup.Quality
+	oldest  map[string]time.Time
+}
+
+func (t *tally) add(p judged) {
+	if len(p.Windows) > 0 {
+		if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
+			t.rate += m.Value / m.Covered.Seconds()
+			t.window = p.Windows[0].Window
+			t.count("messages", m)
+		}
+	}
+	if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
+		t.n, t.low, t.high = t.n+d.N, t.low+d.Low*d.N, t.high+d.High*d.N
+		t.count("rate", d)
+	}
+	if p.DeadLetters.Known() {
+		t.addDeadLetters(p.PipelineStatus)
+		t.count("dead", p.DeadLetters)
+	}
+	if f := processing(p.PipelineStatus); f.Known() {
+		t.busy[p.Pipeline.Store] = max(t.busy[p.Pipeline.Store], f.Value)
+		t.count("busy", f)
+	}
+}
+
+func (t *tally) addDeadLetters(p *dedup.PipelineStatus) {
+	if len(p.DeadLetterQueues) == 0 {
+		t.dead["pipeline "+p.Pipeline.Name] = p.DeadLetters.Value
+	}
+	for _, q := range p.DeadLetterQueues {
+		if q.Depth.Known() {
+			// No name of a broker, vhost or queue holds a NUL.
+			key := strings.Join([]string{p.Pipeline.Broker, q.Vhost, q.Name}, "\x00")
+			t.dead[key] = max(t.dead[key], q.Depth.Value)
+		}
+	}
+}
+
+func sum(values map[string]float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
+
+func (t *tally) count(key string, f dedup.Figure) {
+	t.known[key]++
+	t.atLeast[key] = t.atLeast[key] || f.AtLeast
+	t.quality[key] = max(t.quality[key], f.Quality)
+	if old := t.oldest[key]; old.IsZero() || !f.At.IsZero() && f.At.Before(old) {
+		t.oldest[key] = f.At
+	}
+}
+
+func (t *tally) stat(label, key, value string) templates.Stat {
+	s := templates.Stat{Label: label, Value: value, Known: t.known[key] > 0}
+	if t.atLeast[key] {
+		s.Value = "≥ " + value
+	}
+	if !s.Known {
+		s.Value, s.Note = "unknown", "no pipeline knows"
+	} else if t.known[key] < t.of {
+		s.Note = templates.Number(float64(t.known[key])) + " of " + templates.Number(float64(t.of)) + " pipelines"
+	}
+	return s
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// The parts that a source can play in a duplicate rate. The API has the same words.
+const (
+	useShown    = "shown"
+	useCheck    = "cross-check"
+	useDisputed = "disputed"
+	useReserve  = "in reserve"
+	useRefused  = "refused"
+)
+
+// howView tells how the duplicate rate of the judged window was found.
+func howView(p judged, now time.Time) templates.How {
+	w := judgedWindow(p)
+	v := templates.How{Pipeline: p.Pipeline.Name}
+	if len(w.Estimates) == 0 {
+		return v
+	}
+	uses := usesOf(p, w)
+	shown, check := "", ""
+	for i, e := range w.Estimates {
+		row := howRow(p, e, uses[i], now)
+		v.Rows = append(v.Rows, row)
+		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known()
+		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != ""
+		if slices.Contains(uses[i], useShown) {
+			shown = lower(row.Source)
+		}
+		if slices.Contains(uses[i], useCheck) {
+			check = lower(row.Source)
+		}
+	}
+	v.Line = howLine(w, shown, check, alerts.Disputed(w, p.Pipeline.Limits))
+	return v
+}
+
+// judgedWindow is the window of the rate that is shown: the judged one, else the configured one.
+func judgedWindow(p judged) *dedup.WindowFigures {
+	if f := p.verdict.Judged; f.Window > 0 && f.N > 0 {
+		return figuresOf(p.PipelineStatus, f.Window)
+	}
+	return figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+}
+
+// usesOf says which part each estimate of a window plays. Of two disputed rates the judged one is shown.
+func usesOf(p judged, w *dedup.WindowFigures) [][]string {
+	disputed := alerts.Disputed(w, p.Pipeline.Limits)
+	same := func(e dedup.Estimate, f dedup.Figure) bool {
+		return f.Known() && e.Rate.Source == f.Source && e.Rate.Value == f.Value && e.Rate.Low == f.Low && e.Rate.High == f.High
+	}
+	is := func(f dedup.Figure) int {
+		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return e.Rate.Known() && same(e, f) })
+	}
+	rate, check := is(w.DuplicateRate), is(w.CrossCheck)
+	shown := rate
+	if f := p.verdict.Judged; f.Window == w.Window && is(f) >= 0 {
+		shown = is(f)
+	}
+	uses := make([][]string, len(w.Estimates))
+	for i, e := range w.Estimates {
+		switch {
+		case !e.Rate.Known():
+			uses[i] = []string{useRefused}
+		case i == shown:
+			uses[i] = []string{useShown}
+		case i == check || i == rate:
+			uses[i] = []string{useCheck}
+		default:
+			uses[i] = []string{useReserve}
+		}
+		if disputed && (i == rate || i == check) {
+			uses[i] = append(uses[i], useDisputed)
+		}
+	}
+	return uses
+}
+
+func howRow(p judged, e dedup.Estimate, uses []string, now time.Time) templates.HowRow {
+	source, counts := methodWords(e.Method)
+	f := blameless(e.Rate)
+	row := templates.HowRow{
+		Source: source, Counts: counts, Figure: pipelineFigure(p.PipelineStatus, f, useRefused, now), Age: since(f.At, now), Uses: uses,
+	}
+	if f.N > 0 {
+		row.N = templates.Number(f.N)
+	}
+	if f.Known() {
+		return row
+	}
+	if within := bounds(f); within != "" {
+		row.Figure.Text = within
+	}
+	row.Why = statement(shortWhy(p.PipelineStatus, f.Why))
+	if f.Better != "" {
+		row.Better = statement(f.Better)
+	}
+	return row
+}
+
+func howLine(w *dedup.WindowFigures, shown, check string, disputed bool) string {
+	refused := 0
+	for _, e := range w.Estimates {
+		if !e.Rate.Known() {
+			refused++
+		}
+	}
+	switch {
+	case shown == "":
+		return "How this rate is found: each of " + counted(len(w.Estimates), "source") + " refuses, and says why"
+	case disputed:
+		return "How this rate was found: by " + shown + ", disputed by " + check
+	case check != "":
+		return "How this rate was found: by " + shown + ", cross-checked by " + check
+	case refused > 0:
+		return "How this rate was found: by " + shown + "; " + counted(refused, "other source") + " " + agree(refused, "refuses", "refuse")
+	}
+	return "How this rate was found: by " + shown
+}
+
+// methodWords are a source in people's words, and what it counts.
+func methodWords(m dedup.Method) (source, counts string) {
+	switch m {
+	case dedup.MethodReported:
+		return "Reported counters", "consumers count what became of each delivery"
+	case dedup.MethodIDGap:
+		return "Id gap", "each insert that failed on a duplicate burned an id"
+	case dedup.MethodStoreEvents:
+		return "Store events", "notifications of first completions against the commands that consumers sent"
+	case dedup.MethodResidual:
+		return "Residual interval", "acks of the broker less first completions in the store"
+	default:
+		return templates.Plain(string(m), nameLimit).Short, ""
+	}
+}
+
+// lower begins a word in the middle of a sentence.
+func lower(s string) string {
+	if s == "" {
+		return s
+	}
+	return string(s[0]|0x20) + s[1:]
+}

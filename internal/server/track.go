@@ -1,0 +1,175 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	// trackLimit is how many marks are drawn under the duplicates; more cannot be told apart.
+	trackLimit = 24
+	// membersShown is how many events the line of one mark lists.
+	membersShown = 12
+)
+
+// track is the events within the range as marks in time order; the newest are kept. Events that lie too close to be told
+// apart share a mark.
+func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time.Time) templates.Track {
+	from, to, _ := q.window(snap.Interval)
+	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
+	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
+	t.Wide, events = brokerWide(events, now)
+	if len(t.Wide) > 0 {
+		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(len(t.Wide)))
+	}
+	place := func(e dedup.Event) float64 { return float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100 }
+	groups := crowds(events, place)
+	for len(groups) > trackLimit {
+		t.More += len(groups[0])
+		groups = groups[1:]
+	}
+	for i, g := range groups {
+		e := trackEvent(g, now)
+		e.Number, e.Place = i+1, place(g[0])
+		e.X = strconv.FormatFloat(e.Place, 'f', 2, 64) + "%"
+		t.Events = append(t.Events, e)
+	}
+	templates.ThinOut(t.Events)
+	return t
+}
+
+// crowds groups events in time order: each group begins at least one gap after the beginning of the one before.
+func crowds(events []dedup.Event, place func(dedup.Event) float64) [][]dedup.Event {
+	var groups [][]dedup.Event
+	for _, e := range events {
+		if n := len(groups); n > 0 && place(e)-place(groups[n-1][0]) < templates.TrackGap {
+			groups[n-1] = append(groups[n-1], e)
+		} else {
+			groups = append(groups, []dedup.Event{e})
+		}
+	}
+	return groups
+}
+
+// trackEvent is the mark of one event, or of several.
+func trackEvent(group []dedup.Event, now time.Time) templates.TrackEvent {
+	first, last := group[0], group[len(group)-1]
+	kind := kindOf(first.Kind)
+	e := templates.TrackEvent{At: moment(first.At, now), Kind: kind.one, Shape: kind.shape, Text: statement(first.Text)}
+	if len(group) == 1 {
+		return e
+	}
+	var kinds []string
+	counts := map[string]int{}
+	for i, x := range group {
+		if counts[x.Kind]++; counts[x.Kind] == 1 {
+			kinds = append(kinds, x.Kind)
+		}
+		if i < membersShown {
+			e.Members = append(e.Members, templates.TrackMember{At: moment(x.At, now), Kind: kindOf(x.Kind).one, Text: statement(x.Text)})
+		}
+	}
+	e.More = len(group) - len(e.Members)
+	if moment(last.At, now).Text != e.At.Text {
+		e.Until = moment(last.At, now)
+	}
+	if len(kinds) > 1 {
+		e.Shape = "stack"
+	}
+	var words []string
+	for _, k := range kinds {
+		words = append(words, kindOf(k).counted(counts[k]))
+	}
+	e.Kind = strings.Join(words, ", ")
+	return e
+}
+
+// An eventKind is how events of a kind are named and drawn.
+type eventKind struct{ one, many, shape string }
+
+func (k eventKind) counted(n int) string {
+	if n == 1 {
+		return "1 " + k.one
+	}
+	return templates.Number(float64(n)) + " " + k.many
+}
+
+func kindOf(kind string) eventKind {
+	switch kind {
+	case "consumer_restart":
+		return eventKind{"consumer restart", "consumer restarts", "circle"}
+	case "ack_timeout":
+		return eventKind{"ack timeout", "ack timeouts", "hexagon"}
+	case "broker_restart":
+		return eventKind{"broker restart", "broker restarts", "square"}
+	case "failover":
+		return eventKind{"failover", "failovers", "square"}
+	case "node_down":
+		return eventKind{"node down", "nodes down", "square"}
+	case "partition":
+		return eventKind{"partition", "partitions", "square"}
+	case "alarm":
+		return eventKind{"alarm", "alarms", "triangle"}
+	case "counter_reset":
+		return eventKind{"counter reset", "counter resets", "diamond"}
+	case "eviction":
+		return eventKind{"eviction", "evictions", "barrel"}
+	case "store_restart":
+		return eventKind{"store restart", "store restarts", "barrel"}
+	case "job":
+		return eventKind{"requeue by us", "requeues by us", "arrow"}
+	case "action":
+		return eventKind{"action of ours", "actions of ours", "arrow"}
+	case "mark":
+		return eventKind{"deploy", "deploys", "flag"}
+	case "double_effect":
+		return eventKind{"double effect", "double effects", "diamond"}
+	case "source_down":
+		return eventKind{"source lost", "sources lost", "cross"}
+	case "source_up":
+		return eventKind{"source back", "sources back", "cross"}
+	}
+	word := templates.Plain(kind, nameLimit).Short
+	return eventKind{word, word, "circle"}
+}
+
+// brokerWide takes out the events that concern the whole broker and come in numbers: which pipeline they belong to cannot be
+// told, so that they stand apart and are not drawn beside its figures. The newest come first.
+func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, rest []dedup.Event) {
+	for _, e := range slices.Backward(events) {
+		if e.Kind == "channels_closed" && len(wide) < trackLimit {
+			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
+		}
+	}
+	return wide, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return templates.Number(float64(n)) + " times"
+}
+
+// eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
+func eventsOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.Event {
+	all := slices.Clone(p.Events)
+	for i := range snap.Brokers {
+		if snap.Brokers[i].Name == p.Pipeline.Broker {
+			all = append(all, snap.Brokers[i].Events...)
+		}
+	}
+	for i := range snap.Stores {
+		if name := snap.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
+			all = append(all, snap.Stores[i].Events...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b dedup.Event) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b dedup.Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
+}
