@@ -25,6 +25,13 @@ func (sp spec) effects(now time.Time) *dedup.EffectCheck {
 	case "inventory":
 		e.At, e.LastTry, e.Next = now.Add(-3*time.Hour), now.Add(-20*time.Minute), now.Add(100*time.Minute)
 		e.Err = "MySQL at db.internal:3306 did not end the effect check within 10s: add an index on the key, narrow the query to recent rows, ask a replica, or raise effect_check.timeout"
+	case "double-effects":
+		for i := range 4 {
+			key := fmt.Sprintf("20261120-%d", 1187+i*3)
+			e.Keys = append(e.Keys, effectKey(key, 2, now.Add(-time.Duration(i+1)*time.Hour)))
+			e.FreshKeys = append(e.FreshKeys, key)
+		}
+		e.Total, e.Fresh = 4, 4
 	case "points":
 	case "search-index":
 		e = &dedup.EffectCheck{Every: e.Every, Timeout: e.Timeout, Next: now.Add(40 * time.Second)}
