@@ -96,7 +96,7 @@ func TestAMarkStandsOnTheTrackOfItsPipeline(t *testing.T) {
 	snap.Pipelines[0].Events = []dedup.Event{{At: time.Now().Add(-time.Minute), Kind: dedup.EventMark, Text: "<b>orders</b> 4.2 out, marked by ci"}}
 	s.snapshots.snap.Store(snap)
 	events := oneLine(s.page("viewer", "/pipelines/orders").Find("ol.events"))
-	if !strings.Contains(events, "deploy<b>orders</b> 4.2 out, marked by ci") {
+	if !strings.Contains(events, "deploy <b>orders</b> 4.2 out, marked by ci") {
 		t.Errorf("the track says %q", events)
 	}
 }
