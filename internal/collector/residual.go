@@ -37,6 +37,8 @@ const (
 type passNote struct {
 	Ended   time.Time
 	Undated int64
+	// GaveUpAgain is that of the pass.
+	GaveUpAgain int64
 }
 
 // A residualSample is everything that the residual interval is computed from.
@@ -250,14 +252,21 @@ func completions(s residualSample, from, to cut) [2]float64 {
 	return [2]float64{dated, dated + float64(grown)}
 }
 
-// giveUps bounds the messages that were acked between the cuts because they had failed too often.
+// giveUps bounds the messages that were acked between the cuts because they had failed too often. Only the last time of each is
+// dated; the ones before it may all lie in the window, but for those that a pass before the window had seen already.
 func giveUps(s residualSample, from, to cut) [2]float64 {
 	if s.Scheme.GiveUp == 0 {
 		return [2]float64{}
 	}
 	low := s.Pass.GaveUp.Between(from.Store, to.Store.Add(-giveUpDelay))
 	high := s.Pass.GaveUp.Between(from.Store.Add(-giveUpDelay), to.Store)
-	return [2]float64{float64(low), float64(high)}
+	again := s.Pass.GaveUpAgain
+	for _, p := range s.Earlier {
+		if !p.Ended.After(from.At) {
+			again = max(0, s.Pass.GaveUpAgain-p.GaveUpAgain)
+		}
+	}
+	return [2]float64{float64(low), float64(high + again)}
 }
 
 // repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the

@@ -155,7 +155,7 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing] > p.NoExpiry[dedup.Processing]
 	w.growth.take(p)
-	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions})
+	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions, p.GaveUpAgain})
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]
 	}

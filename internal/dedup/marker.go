@@ -177,6 +177,9 @@ type Pass struct {
 	// most MaxListed of them, the oldest first: the retry counter is the marker, its state is failed, Since is the last failure.
 	GaveUp        Timeline
 	GaveUpMarkers []Marker
+	// GaveUpAgain counts how often messages of GaveUp were given up before their last failure, as when they were sent again: a retry
+	// counter tells how often, and when the last time was.
+	GaveUpAgain int64
 	// UndatedGaveUp are given-up messages whose time cannot be known: their retry counter has no expiry.
 	UndatedGaveUp int64
 	// Retrying counts retry counters below the limit. RetrySum is the sum of all retry counters, those of given-up messages too.

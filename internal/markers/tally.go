@@ -185,6 +185,7 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 		t.pass.Retrying++
 		return
 	}
+	t.pass.GaveUpAgain += min(n, maxRetryCount) - int64(rule.GiveUp)
 	at := began(expiry, now, rule.TTL)
 	var expires time.Time
 	if expiry > 0 {

@@ -71,10 +71,13 @@ func conformCrowd(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme
 	if pass.NoExpiry[dedup.Processing] != 60 || pass.Completions.Total() != 3000 || pass.UndatedCompletions != 0 {
 		t.Errorf("without expiry %v, dated %d, undated %d", pass.NoExpiry, pass.Completions.Total(), pass.UndatedCompletions)
 	}
+	if mix.GaveUp > 0 && pass.GaveUpAgain != 2 {
+		t.Errorf("given up again %d times, want 2", pass.GaveUpAgain)
+	}
 	if pass.GaveUp.Total() != int64(mix.GaveUp) || pass.Retrying != int64(mix.Retrying) {
 		t.Errorf("gave up %d, retrying %d; want %d, %d", pass.GaveUp.Total(), pass.Retrying, mix.GaveUp, mix.Retrying)
 	}
-	if want := int64(5*mix.GaveUp + mix.Retrying); pass.RetrySum != want {
+	if want := int64(5*mix.GaveUp + 2*min(mix.GaveUp, 1) + mix.Retrying); pass.RetrySum != want {
 		t.Errorf("the retry counters sum up to %d, not %d", pass.RetrySum, want)
 	}
 	if len(pass.OldestProcessing) != 360 || !pass.OldestProcessing[0].Expires.IsZero() {

@@ -115,7 +115,7 @@ type Mix struct {
 	Processing int
 	// NoExpiry are processing markers that never expire.
 	NoExpiry int
-	// GaveUp and Retrying are retry counters of 5 and 1.
+	// GaveUp and Retrying are retry counters of 5 and 1; the first of GaveUp is one of 7.
 	GaveUp   int
 	Retrying int
 	// Foreign keys belong to other users of the database.
@@ -145,7 +145,13 @@ func Fill(ctx context.Context, rdb *redis.Client, s Scheme, mix Mix) error {
 			p.Set(ctx, s.Prefix+"busy-"+strconv.Itoa(i), "processing", ProcessingTTL)
 		}},
 		{mix.NoExpiry, func(p redis.Pipeliner, i int) { p.Set(ctx, s.Prefix+"stuck-"+strconv.Itoa(i), "processing", 0) }},
-		{mix.GaveUp, func(p redis.Pipeliner, i int) { p.Set(ctx, s.RetryPrefix+"lost-"+strconv.Itoa(i), "5", DoneTTL) }},
+		{mix.GaveUp, func(p redis.Pipeliner, i int) {
+			count := "5"
+			if i == 0 {
+				count = "7" // sent again twice, and given up each time
+			}
+			p.Set(ctx, s.RetryPrefix+"lost-"+strconv.Itoa(i), count, DoneTTL)
+		}},
 		{mix.Retrying, func(p redis.Pipeliner, i int) { p.Set(ctx, s.RetryPrefix+"again-"+strconv.Itoa(i), "1", DoneTTL) }},
 		{mix.Foreign, func(p redis.Pipeliner, i int) { p.Set(ctx, "session:"+strconv.Itoa(i), "x", time.Hour) }},
 	}
