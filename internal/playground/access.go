@@ -42,6 +42,18 @@ const actorRules = "resetkeys resetchannels -@all +select +info +time +type +get
 // watcherRules72 are the commands that Redis 7.2 added for clients that want to be recognised and not to disturb.
 const watcherRules72 = " +client|no-touch +client|setinfo"
 
+// notificationRules let the dashboard follow the notifications of each key that the shop writes, in any database. Redis compares
+// the patterns of a subscription letter by letter, so that each must stand here.
+func notificationRules() string {
+	rules := " +psubscribe +config|get"
+	for db := range 16 {
+		for _, keys := range []string{"msg:*", "retry:*", "msg:dedup:*", "dedup:*"} {
+			rules += fmt.Sprintf(" &__keyspace@%d__:%s", db, keys)
+		}
+	}
+	return rules
+}
+
 var redisVersion = regexp.MustCompile(`\bv=([0-9]+)\.([0-9]+)`)
 
 // watcherRulesFor returns the rules that a Redis understands, by what redis-server --version printed; empty for one
@@ -67,7 +79,7 @@ func watcherRulesFor(version string) string {
 // redisArguments prepares the folder for a Redis that keeps its data over a restart and knows the watcher. The user
 // stands in a file, because one made by a command is forgotten at a restart and arguments are seen by everybody.
 func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error) {
-	arguments := []string{"--appendonly", "yes"}
+	arguments := []string{"--appendonly", "yes", "--notify-keyspace-events", "K$gxe"}
 	out, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask redis-server for its version (Debian and Ubuntu: apt-get install redis-server): %w", err)
@@ -78,7 +90,7 @@ func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error
 	}
 	a.redisPassword, a.actorPassword = rand.Text(), rand.Text()
 	text := "user default on nopass ~* &* +@all\n" +
-		"user " + watcher + " on >" + a.redisPassword + " " + rules + "\n" +
+		"user " + watcher + " on >" + a.redisPassword + " " + rules + notificationRules() + "\n" +
 		"user " + actor + " on >" + a.actorPassword + " " + actorRules + "\n"
 	if err := os.MkdirAll(f.file("redis"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of Redis: %w", err)

@@ -25,7 +25,7 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 		broker.ManagementURL(), watcher, a.brokerPassword, broker.PrometheusURL(), "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword)
 	fmt.Fprintf(&out, "stores:\n")
 	for _, pipeline := range config.Pipelines {
-		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}}\n",
+		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}, events: true}\n",
 			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), a.actorURL(store.Addr(), pipeline.DB), keysOf(pipeline.Scheme))
 	}
 	fmt.Fprintf(&out, "pipelines:\n")
