@@ -74,24 +74,26 @@ func (s *Scrape) Reported(ctx context.Context, _ string) (dedup.Reported, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := time.Now()
-	readings, failures := make([]scraped, len(s.config.URLs)), make([]error, len(s.config.URLs))
+	readings, failures := make([]exposition, len(s.config.URLs)), make([]error, len(s.config.URLs))
 	var reading sync.WaitGroup
 	for i, u := range s.config.URLs {
 		reading.Go(func() { readings[i], failures[i] = s.read(ctx, u) })
 	}
 	reading.Wait()
 	for i, err := range failures {
-		if err == nil && s.targets[s.config.URLs[i]].vanished(readings[i]) {
-			err = fmt.Errorf("it has no metric %s any more; see whether it was renamed", s.config.Metric)
+		if err == nil {
+			err = s.targets[s.config.URLs[i]].refuse(readings[i], s.config.Metric)
 		}
 		if err != nil {
 			return dedup.Reported{At: at}, &dedup.Error{Kind: dedup.Unavailable, Public: "counters of the consumers at " + hostOf(s.config.URLs[i]) + ": " + err.Error(), Err: err}
 		}
 	}
-	total := scraped{}
+	total := totals{}
 	for i, u := range s.config.URLs {
-		s.targets[u].take(readings[i])
-		total.add(s.targets[u].counted)
+		s.targets[u].take(readings[i], at)
+		for field, value := range s.targets[u].counted {
+			total[field] += value
+		}
 	}
 	return total.reported(at), nil
 }
@@ -105,22 +107,28 @@ func hostOf(address string) string {
 	return printable(u.Host + u.Path)
 }
 
-func (s *Scrape) read(ctx context.Context, address string) (scraped, error) {
+func (s *Scrape) read(ctx context.Context, address string) (exposition, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, errors.New("the address cannot be used")
+		return exposition{}, errors.New("the address cannot be used")
 	}
 	request.Header.Set("User-Agent", "dedup-dashboard")
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	answer, err := s.client.Do(request)
 	if err != nil {
-		return nil, withoutAddress(ctx, err)
+		return exposition{}, withoutAddress(ctx, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+		return exposition{}, fmt.Errorf("it answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return s.config.parse(io.LimitReader(answer.Body, maxScrapeBody))
+	// One byte more than allowed: a number that is cut in two would be read as a smaller one.
+	body := &io.LimitedReader{R: answer.Body, N: maxScrapeBody + 1}
+	out, err := s.config.parse(body)
+	if err == nil && body.N <= 0 {
+		return exposition{}, fmt.Errorf("it answers more than %d MiB", maxScrapeBody>>20)
+	}
+	return out, err
 }
 
 // withoutAddress words a failed request without its address, which can hold a token.
@@ -136,7 +144,7 @@ func withoutAddress(ctx context.Context, err error) error {
 }
 
 // parse picks the series of the configured metrics and labels out of an exposition. Lines of other metrics are passed over unread.
-func (c ScrapeConfig) parse(body io.Reader) (scraped, error) {
+func (c ScrapeConfig) parse(body io.Reader) (exposition, error) {
 	var lines bytes.Buffer
 	scan := bufio.NewScanner(body)
 	scan.Buffer(make([]byte, 0, 4<<10), maxScrapeLine)
@@ -147,21 +155,22 @@ func (c ScrapeConfig) parse(body io.Reader) (scraped, error) {
 		lines.Write(scan.Bytes())
 		lines.WriteByte('\n')
 		if lines.Len() > maxScrapeLines {
-			return nil, fmt.Errorf("more than %d KiB of the configured metrics; narrow them by labels", maxScrapeLines>>10)
+			return exposition{}, fmt.Errorf("more than %d KiB of the configured metrics; narrow them by labels", maxScrapeLines>>10)
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("the answer cannot be read: %w", err)
+		return exposition{}, fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	parser := expfmt.NewTextParser(validation.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(&lines)
 	if err != nil {
-		return nil, fmt.Errorf("the answer is not in the text format of Prometheus: %w", err)
+		// The parser quotes what it could not read, as it came.
+		return exposition{}, fmt.Errorf("the answer is not in the text format of Prometheus: %s", printable(err.Error()))
 	}
-	out := scraped{}
-	c.outcomes(families[c.Metric], out)
-	c.histogram(families[c.AckMetric], "ack", out)
-	c.histogram(families[c.WorkMetric], "work", out)
+	out := exposition{series: scraped{}, start: startOf(families[startMetric])}
+	c.outcomes(families[c.Metric], out.series)
+	c.histogram(families[c.AckMetric], "ack", out.series)
+	c.histogram(families[c.WorkMetric], "work", out.series)
 	return out, nil
 }
 
@@ -176,7 +185,7 @@ func (c ScrapeConfig) concerns(line string) bool {
 		return false
 	}
 	name := rest[:end]
-	if name == c.Metric {
+	if name == c.Metric || name == startMetric {
 		return true
 	}
 	for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
@@ -185,6 +194,19 @@ func (c ScrapeConfig) concerns(line string) bool {
 		}
 	}
 	return false
+}
+
+// startMetric is when a process began, which Prometheus' own libraries publish.
+const startMetric = "process_start_time_seconds"
+
+// startOf is the time in Unix seconds at which the process began, 0 where it does not tell.
+func startOf(family *dto.MetricFamily) float64 {
+	for _, m := range family.GetMetric() {
+		if v := m.GetGauge().GetValue() + m.GetUntyped().GetValue(); v > 0 && v < math.MaxInt32*4 {
+			return v
+		}
+	}
+	return 0
 }
 
 // matches tells whether a series carries the configured labels.

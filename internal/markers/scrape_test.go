@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -97,6 +98,71 @@ func TestAProcessThatBeginsAnewLosesNothingOfWhatItCounted(t *testing.T) {
 	one.text.Store(outcomes(7, 1)) // since its start
 	two.text.Store(outcomes(12, 0))
 	wantOutcomes(t, mustReport(t, s), 109, 11)
+}
+
+// begun adds the time at which a process began, in Unix seconds.
+func begun(at time.Time, text string) string {
+	return fmt.Sprintf("%s# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %d\n", text, at.Unix())
+}
+
+func TestSeveralProcessesBehindOneAddressAreRefused(t *testing.T) {
+	const words = "several processes answer in turn at this address"
+	now := time.Now()
+	for _, tt := range []struct {
+		name    string
+		answers []string
+		refused int // the first answer that is refused
+	}{
+		{"each tells when it began", []string{begun(now.Add(-time.Hour), outcomes(1000, 10)), begun(now.Add(-2*time.Hour), outcomes(1100, 9))}, 1},
+		{"each tells, and the second began later, yet before the first was read", []string{begun(now.Add(-2*time.Hour), outcomes(1000, 10)), begun(now.Add(-time.Hour), outcomes(900, 9))}, 1},
+		{"none tells, and counters fall again", []string{outcomes(1000, 10), outcomes(900, 9), outcomes(1001, 10), outcomes(901, 9)}, 3},
+		{"one process whose counters fall though it did not begin anew", []string{begun(now.Add(-time.Hour), outcomes(1000, 10)), begun(now.Add(-time.Hour), outcomes(900, 10))}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one := newConsumerMetrics(t, "")
+			s := openScrape(t, markers.ScrapeConfig{}, one)
+			for i, answer := range tt.answers {
+				one.text.Store(answer)
+				_, err := s.Reported(t.Context(), "orders")
+				if (err != nil) != (i == tt.refused) || err != nil && !strings.Contains(err.Error(), words) {
+					t.Fatalf("answer %d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAProcessThatBeganAnewAndHasCountedNothingYetIsNoLoss(t *testing.T) {
+	one := newConsumerMetrics(t, begun(time.Now().Add(-time.Hour), outcomes(1000, 10)))
+	s := openScrape(t, markers.ScrapeConfig{}, one)
+	mustReport(t, s)
+	one.text.Store(begun(time.Now(), outcomes(1003, 10)))
+	wantOutcomes(t, mustReport(t, s), 1003, 10) // it counted more than the one before had
+	one.text.Store(begun(time.Now().Add(10*time.Second), "go_goroutines 3\n"))
+	wantOutcomes(t, mustReport(t, s), 1003, 10)
+	one.text.Store(begun(time.Now().Add(10*time.Second), outcomes(2, 1)))
+	wantOutcomes(t, mustReport(t, s), 1005, 11)
+}
+
+func TestAnAnswerThatIsTooLongIsNotCutInTheMiddleOfANumber(t *testing.T) {
+	one := newConsumerMetrics(t, outcomes(1, 0))
+	s := openScrape(t, markers.ScrapeConfig{}, one)
+	mustReport(t, s)
+	const limit = 16 << 20
+	head, tail := outcomes(1, 0), `dedup_outcomes_total{pipeline="orders",outcome="failed"} 1234567890`
+	filler := strings.Repeat("x 1\n", (limit-len(head)-len(tail)+3)/4+1)
+	one.text.Store(head + filler + tail + "\n")
+	if r, err := s.Reported(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+		t.Errorf("reported %v, %v", r.Outcomes, err)
+	}
+}
+
+func TestWhatAnEndpointSaysIsNeverRepeatedRaw(t *testing.T) {
+	one := newConsumerMetrics(t, "dedup_outcomes_total{pipeline=\"\x1b[31m"+strings.Repeat("y", 4000)+"\" 12\n")
+	s := openScrape(t, markers.ScrapeConfig{}, one)
+	if _, err := s.Reported(t.Context(), "orders"); err == nil || strings.Contains(dedup.PublicText(err), "\x1b") || len(dedup.PublicText(err)) > 400 {
+		t.Errorf("error %q", dedup.PublicText(err))
+	}
 }
 
 func TestAnOutcomeThatIsCountedForTheFirstTimeWasBornAtZero(t *testing.T) {
