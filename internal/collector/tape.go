@@ -32,6 +32,10 @@ type frame struct {
 	Depth     float64
 	Unacked   float64
 	Dead      float64
+	// Consumers are those of the source queues, which have at most as many channels, and as old as a depth;
+	// ConsumersKnown is false when the broker does not tell.
+	Consumers      float64
+	ConsumersKnown bool
 	DepthFrom time.Time
 	// Whole is true when Depth and Dead are known and complete, so that a balance can be struck.
 	Whole bool
