@@ -29,7 +29,7 @@ type storeReading struct {
 	Claims, Completions, Failures, GaveUp, Again, Evicted float64
 	// Open are the claims that were open then.
 	Open float64
-	Work                                                  dedup.PackedSketch
+	Work dedup.PackedSketch
 }
 
 // A storeTape is what the events of one store told, in time order.
