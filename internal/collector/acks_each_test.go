@@ -74,7 +74,7 @@ func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
 		truth := shop.told(r.Rate)
 		rate := truth.duplicates / truth.settled
 		t.Logf("seed %d: truth %.4f, [%.4f, %.4f] %s, else [%.4f, %.4f]; %v closures", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, len(shop.closures))
-		if !r.Rate.Known() || rate < r.Rate.Low || rate > r.Rate.High || wide.Width() < 2*r.Rate.Width() {
+		if !r.Rate.Known() || rate < r.Rate.Low || rate > r.Rate.High || wide.High-wide.Low < 2*(r.Rate.High-r.Rate.Low) {
 			t.Errorf("seed %d: truth %v, [%v, %v] %s, else [%v, %v]: %s", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, r.Rate.Why)
 		}
 	}

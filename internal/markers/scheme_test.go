@@ -139,8 +139,11 @@ func TestAPresetOfAMarkerSaysThatEachDeliveryIsSettledBeforeTheNext(t *testing.T
 			if strings.HasPrefix(name, "sql") {
 				cfg.Redis, cfg.SQL = markers.Redis{}, markers.SQL{Driver: "postgres", DSN: secret.New("postgres://u:p@127.0.0.1:5432/shop")}
 			}
-			if name == "sql-state-machine" {
-				cfg.Terminal = []string{"PAID"}
+			switch name {
+			case "sql-state-machine":
+				cfg.Terminal, cfg.Transitions = []string{"PAID"}, map[string][]string{"NEW": {"PAID"}}
+			case "redis-presence":
+				cfg.Match = "order:*"
 			}
 			if got := markerstest.OpenStore(t, cfg).Scheme().AcksEach; got != want {
 				t.Errorf("%s, acks %s: AcksEach is %v, want %v", name, acks, got, want)
