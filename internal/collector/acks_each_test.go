@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,5 +164,36 @@ func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
 	}
 	if f.Quality != dedup.Derived || !strings.Contains(f.Why, "acks: each") {
 		t.Errorf("%s: %q", f.Quality, f.Why)
+	}
+}
+
+func TestAChannelHoldsOneCompletedDeliveryAtMost(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	tests := map[string]struct {
+		change func(*residualSample)
+		want   float64
+	}{
+		"one for each consumer":                {func(*residualSample) {}, 4},
+		"and for those who came later":         {func(s *residualSample) { s.Frames[3].Consumers = 6 }, 6},
+		"no more than there are":               {func(s *residualSample) { s.Frames[1].Unacked = 3 }, 3},
+		"a broker that hides its consumers":    {func(s *residualSample) { s.Frames[2].ConsumersKnown = false }, 200},
+		"a broker that was not read since":     {func(s *residualSample) { s.Frames = s.Frames[:3] }, 200},
+		"acks in batches":                      {func(s *residualSample) { s.Scheme.AcksEach = false }, 200},
+		"work on several deliveries at once":   {func(s *residualSample) { s.Several = "consumers work on several" }, 200},
+		"a first reading, with nothing before": {func(s *residualSample) { s.Frames = s.Frames[1:] }, 200},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := residualSample{Scheme: dedup.Scheme{AcksEach: true}, Prefetch: 50}
+			for i := range 4 {
+				at := start.Add(time.Duration(i) * 6 * time.Second)
+				s.Frames = append(s.Frames, frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Unacked: 200, Consumers: 4, ConsumersKnown: true})
+			}
+			tt.change(&s)
+			second := slices.IndexFunc(s.Frames, func(f frame) bool { return f.Began.Equal(start.Add(6 * time.Second)) })
+			if got := s.unackedWork(s.Frames[second]); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
 	}
 }
