@@ -31,6 +31,8 @@ type eventSample struct {
 	DisturbedWhy string
 	// Prefetch is the most deliveries that one channel may hold unacked; 0 when there is no bound.
 	Prefetch int64
+	// Several says how it is known that consumers work on several deliveries of a channel at once; empty while nothing shows it.
+	Several string
 	// Vanishing is true when messages can leave a source queue by a time to live or a length limit, Limited when they can
 	// because they were returned too often.
 	Vanishing, Limited bool
@@ -87,7 +89,11 @@ func fromEvents(s eventSample) eventResult {
 	if t.Duplicates[1]+t.settled() == 0 {
 		return refuse("no message was settled in the window")
 	}
-	return eventResult{Rate: s.judge(f, t), Told: true, Terms: t}
+	f = s.judge(f, t)
+	if f.Quality != dedup.Measured {
+		f.Why = joinReasons(f.Why, s.bounds().overruled(from.cut))
+	}
+	return eventResult{Rate: f, Told: true, Terms: t}
 }
 
 // eventRefusal names the reason for which no window can be judged.
@@ -117,7 +123,7 @@ func eventRefusal(s eventSample) string {
 // bounds returns the sample as the functions of the residual interval read it.
 func (s eventSample) bounds() residualSample {
 	return residualSample{Window: s.Window, Interval: s.Interval, Frames: s.Frames, Scheme: s.Scheme, ClockError: s.Slip,
-		Prefetch: s.Prefetch, Meter: s.Meter, Vanishing: s.Vanishing, Disturbed: s.Disturbed, DisturbedWhy: s.DisturbedWhy}
+		Prefetch: s.Prefetch, Several: s.Several, Meter: s.Meter, Vanishing: s.Vanishing, Disturbed: s.Disturbed, DisturbedWhy: s.DisturbedWhy}
 }
 
 // spanRefusal names what happened between the cuts that spoils the arithmetic.
@@ -171,7 +177,8 @@ func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
 			continue
 		}
 		doubt := c.doubt() + c.After.Redeliveries - c.Before.Redeliveries + c.Slipped + c.Failing
-		if !found || doubt < least || (late && doubt == least) {
+		// Without a balance closed channels leave nothing that bounds the acks: see better.
+		if calmer := doubt < least || late && doubt == least; !found || c.Balanced && !best.Balanced || calmer && c.Balanced == best.Balanced {
 			best, least, found = c, doubt, true
 		}
 	}

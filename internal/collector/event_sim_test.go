@@ -39,7 +39,7 @@ func (s *simShop) hear(ears simEars, window time.Duration) eventSample {
 			calls = append(calls, at)
 		}
 	}
-	for _, list := range []*[]time.Duration{&calls, &s.claimed, &s.done, &s.failed, &s.givenUp} {
+	for _, list := range []*[]time.Duration{&calls, &s.claimed, &s.done, &s.failed, &s.givenUp, &s.expired} {
 		sort.Slice(*list, func(i, j int) bool { return (*list)[i] < (*list)[j] })
 	}
 	total := func(list []time.Duration, from, at time.Duration) int64 {
@@ -59,11 +59,12 @@ func (s *simShop) hear(ears simEars, window time.Duration) eventSample {
 		}
 		e.Asked, e.Claims, e.Completions = &asked, total(s.claimed, since, at), total(s.done, since, at)
 		e.Failures, e.GaveUp = total(s.failed, since, at), total(s.givenUp, since, at)
+		e.InFlight = e.Claims - e.Completions - e.Failures - total(s.expired, since, at)
 		tape.add(e)
 	}
 	r.Scheme.Preset, r.Scheme.Kind = "redis-text-status", "redis-string"
 	return eventSample{Window: window, Interval: s.interval, Frames: r.Frames, Scheme: r.Scheme, Readings: tape.epoch(), Broke: tape.broke,
-		Command: "SETNX", Slip: askSlip, Prefetch: 1}
+		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch}
 }
 
 // simTold is the truth of the span of an estimate.

@@ -22,8 +22,9 @@ type eventTerms struct {
 	Repeats float64
 	// Separate are the duplicates that are separate messages of the broker: acks less completions and messages given up.
 	Separate [2]float64
-	// Duplicates are the hits on done work.
+	// Duplicates are the hits on done work. AtMost bounds them without trust in what the scheme says of acks.
 	Duplicates [2]float64
+	AtMost     float64
 	// Strange bounds the calls that others made.
 	Strange float64
 }
@@ -49,6 +50,10 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	if b, why := repeats(s.bounds(), from.cut, to.cut); why == "" {
 		t.Repeats = b
 	}
+	distrusted := math.Inf(1)
+	if b, why := repeats(s.bounds().distrusting(), from.cut, to.cut); why == "" {
+		distrusted = b
+	}
 	failing := from.Failing + to.Failing
 	given := [2]float64{max(0, t.GaveUp-failing), t.GaveUp + failing}
 	if s.Scheme.GiveUp == 0 {
@@ -59,6 +64,7 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
 		min(t.Hits[1]-t.Returned[0], t.Separate[1]+t.Repeats),
 	}
+	t.AtMost = min(t.Hits[1]-t.Returned[0], t.Separate[1]+distrusted)
 	// What both ways say of the duplicates says of the hits which of them came back.
 	t.Returned[0] = max(t.Returned[0], t.Hits[0]-t.Duplicates[1])
 	t.Returned[1] = min(t.Returned[1], t.Hits[1]-t.Duplicates[0])
@@ -210,12 +216,13 @@ func (s eventSample) judge(f dedup.Figure, t eventTerms) dedup.Figure {
 	}
 	f.Low, f.High = share(t.Duplicates[0]), share(t.Duplicates[1])
 	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.settled()
-	s.grade(&f)
+	s.grade(&f, share(t.AtMost)-f.Low)
 	return f
 }
 
-// grade gives an interval the quality that its width and its scheme allow.
-func (s eventSample) grade(f *dedup.Figure) {
+// grade gives an interval the quality that its width and its scheme allow; distrusting is how wide it is without trust in
+// what the scheme says of acks, which no count proves.
+func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 	const rounding = 1e-12
 	width := f.High - f.Low
 	switch {
@@ -225,6 +232,8 @@ func (s eventSample) grade(f *dedup.Figure) {
 		f.Quality = dedup.Derived
 	case !proven(dedup.MethodStoreEvents, s.Scheme):
 		f.Quality, f.Why = dedup.Derived, "derived: this scheme was not proved against a known truth"
+	case distrusting > measuredWidest+rounding:
+		f.Quality, f.Why = dedup.Derived, "derived: that no channel held more than one completed delivery without its ack is what the scheme says (acks: each)"
 	default:
 		f.Quality = dedup.Measured
 	}

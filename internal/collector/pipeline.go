@@ -217,6 +217,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 		}
 	}
 	f.Unborn = unborn == len(p.refs)
+	f.Consumers, f.ConsumersKnown = float64(consumers), consumersKnown
 	p.noteConsumers(consumers, consumersKnown, s.At)
 	p.noteDesertion(s)
 	p.countTimeouts(s.At)

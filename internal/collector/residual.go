@@ -58,6 +58,9 @@ type residualSample struct {
 	DisturbedWhy string
 	// Prefetch is the most deliveries that one channel may hold unacked; 0 when there is no bound.
 	Prefetch int64
+	// Several says how it is known that consumers work on several deliveries of a channel at once, whatever the scheme says;
+	// empty while nothing shows it.
+	Several string
 	// Meter tells how many acks the broker lost from its counts; empty where that is not known.
 	Meter meterReel
 	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
@@ -120,7 +123,9 @@ func residualOf(s residualSample) residualResult {
 		f.Why = why
 		return residualResult{Rate: f}
 	}
-	return residualResult{Rate: interval(f, low, high+b, acks), Told: true, Separate: [2]float64{low, high}, Repeats: b}
+	f = interval(f, low, high+b, acks)
+	f.Why = joinReasons(f.Why, s.overruled(from))
+	return residualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
 }
 
 // interval turns bounds on the duplicates and on the acks into bounds on the rate, and judges its width.
@@ -282,9 +287,10 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 		if lost, ok := lostAcks(s, from, &f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
-		bounded := s.Prefetch > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
+		each := s.lostPerChannel()
+		bounded := each > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
 		if bounded {
-			best = min(best, (later.Closures-from.Before.Closures)*float64(s.Prefetch)+f.Unacked)
+			best = min(best, (later.Closures-from.Before.Closures)*float64(each)+s.unackedWork(f))
 		}
 	}
 	if math.IsInf(best, 1) {

@@ -29,6 +29,7 @@ type simTraffic struct {
 	looks                                                    bool    // consumers read before they claim, as in redis-json-status
 	strange                                                  float64 // calls of others per second
 	overlap                                                  bool    // what is sent again comes while the first is worked on
+	prefetch, atOnce                                         int     // of each channel; 0: each delivery is worked on at once
 }
 
 // simEvent is one thing that happens at a time.
@@ -77,7 +78,9 @@ type simShop struct {
 
 	// What the store sees: calls, claims, failures, messages given up; returned are the hits on work in flight, repeated
 	// the completions whose ack was lost.
-	asked, claimed, failed, givenUp, returned, repeated []time.Duration
+	asked, claimed, failed, givenUp, returned, repeated, expired []time.Duration
+
+	line line // where channels have a prefetch
 }
 
 type simStep struct {
@@ -138,16 +141,31 @@ func (s *simShop) publish(msg int) {
 }
 
 func (s *simShop) deliver(msg int, again bool) {
+	if s.prefetch > 0 {
+		s.wait(simDelivery{msg, again})
+		return
+	}
 	channel := s.r.IntN(s.channels)
+	s.hand(simDelivery{msg, again}, channel)
+	s.take(msg, channel)
+}
+
+// hand delivers a message to a channel.
+func (s *simShop) hand(d simDelivery, channel int) {
 	s.count(&s.deliveries, channel)
-	if again {
+	if d.again {
 		s.count(&s.redeliveries, channel)
 	}
 	s.move(&s.unacked, 1)
+}
+
+// take is what a consumer does with a delivery.
+func (s *simShop) take(msg, channel int) {
 	if s.state[msg] == "" && s.chance(s.reject) {
 		s.move(&s.depth, -1)
 		s.move(&s.unacked, -1)
 		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
+		s.free(msg, channel)
 		return
 	}
 	s.asked = append(s.asked, s.now)
@@ -156,9 +174,9 @@ func (s *simShop) deliver(msg int, again bool) {
 		s.settle(msg, channel, true)
 	case s.state[msg] == "processing":
 		s.returned = append(s.returned, s.now)
-		s.requeue(msg, 300*time.Millisecond)
+		s.requeue(msg, channel, 300*time.Millisecond)
 	case s.looks:
-		s.later(s.upTo(10*time.Millisecond), func() { s.claim(msg, channel) })
+		s.work(channel, s.upTo(10*time.Millisecond), func() { s.claim(msg, channel) })
 	default:
 		s.claim(msg, channel)
 	}
@@ -175,13 +193,14 @@ func (s *simShop) claim(msg, channel int) {
 		s.close(msg, channel)
 		return
 	}
-	s.later(s.upTo(200*time.Millisecond), func() { s.finish(msg, channel) })
+	s.work(channel, s.upTo(200*time.Millisecond), func() { s.finish(msg, channel) })
 }
 
 func (s *simShop) finish(msg, channel int) {
 	switch {
 	case s.chance(s.crash):
 		s.state[msg] = "" // the marker expires before the next attempt
+		s.expired = append(s.expired, s.now)
 		s.close(msg, channel)
 	case s.chance(s.fail) || (s.poison > 0 && msg%int(1/s.poison) == 0):
 		s.state[msg] = ""
@@ -194,7 +213,7 @@ func (s *simShop) finish(msg, channel int) {
 			s.state[msg] = "processing"
 			return
 		}
-		s.requeue(msg, 50*time.Millisecond)
+		s.requeue(msg, channel, 50*time.Millisecond)
 	default:
 		s.state[msg] = "done"
 		s.done = append(s.done, s.now)
@@ -207,21 +226,23 @@ func (s *simShop) finish(msg, channel int) {
 	}
 }
 
-func (s *simShop) settle(_, channel int, duplicate bool) {
+func (s *simShop) settle(msg, channel int, duplicate bool) {
 	s.settled = append(s.settled, s.now)
 	if duplicate {
 		s.duplicates = append(s.duplicates, s.now)
 	}
-	s.later(s.upTo(settleDelay/2), func() {
+	s.work(channel, s.upTo(settleDelay/2), func() {
 		s.count(&s.acks, channel)
 		s.move(&s.depth, -1)
 		s.move(&s.unacked, -1)
+		s.free(msg, channel)
 	})
 }
 
-func (s *simShop) requeue(msg int, delay time.Duration) {
-	s.later(delay, func() {
+func (s *simShop) requeue(msg, channel int, delay time.Duration) {
+	s.work(channel, delay, func() {
 		s.move(&s.unacked, -1)
+		s.free(msg, channel)
 		s.later(s.upTo(50*time.Millisecond), func() { s.deliver(msg, true) })
 	})
 }
@@ -236,13 +257,16 @@ func (s *simShop) close(msg, channel int) {
 			}
 		}
 	}
-	s.move(&s.unacked, -1)
-	s.later(s.upTo(5*time.Second), func() { s.deliver(msg, true) })
+	for _, msg := range s.drop(msg, channel) {
+		s.move(&s.unacked, -1)
+		s.later(s.upTo(5*time.Second), func() { s.deliver(msg, true) })
+	}
 }
 
 // sample reads the simulated broker and store into what the estimator sees.
 func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 	epoch := time.Unix(1_800_000_000, 0)
+	prefetch := int64(max(1, s.prefetch))
 	sums := map[*[]simStep][]simStep{}
 	for _, list := range []*[]simStep{&s.depth, &s.unacked, &s.dead} {
 		steps := append([]simStep(nil), *list...)
@@ -277,7 +301,7 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 		f := frame{
 			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond), DepthFrom: epoch.Add(at - depthLag), Whole: true,
 			Acks: total(&s.acks, at), Redeliveries: total(&s.redeliveries, at), Publishes: total(&s.publishes, at),
-			Deliveries: total(&s.deliveries, at), Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
+			Consumers: float64(s.channels), ConsumersKnown: true, Deliveries: total(&s.deliveries, at), Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
 		}
 		taken := func() time.Duration { return at - s.upTo(depthLag) }
 		if s.chance(s.live) {
@@ -300,7 +324,7 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 	pass.Completions.Freeze()
 	pass.GaveUp.Freeze()
 	return residualSample{
-		Window: window, Interval: s.interval, Frames: frames, Pass: pass, ClockError: 50 * time.Millisecond, Prefetch: 1,
+		Window: window, Interval: s.interval, Frames: frames, Pass: pass, ClockError: 50 * time.Millisecond, Prefetch: prefetch,
 		Scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: 24 * time.Hour, ProcessingTTL: 5 * time.Minute, GiveUp: 5},
 	}, time.Duration(epoch.UnixNano())
 }

@@ -29,10 +29,14 @@ type frame struct {
 	Closures float64
 	// Depth is ready + unacked of the source queues, Unacked alone; Dead is what the dead-letter queues received. They are
 	// of times between DepthFrom and Ended.
-	Depth     float64
-	Unacked   float64
-	Dead      float64
-	DepthFrom time.Time
+	Depth   float64
+	Unacked float64
+	Dead    float64
+	// Consumers are those of the source queues, which have at most as many channels, and as old as a depth;
+	// ConsumersKnown is false when the broker does not tell.
+	Consumers      float64
+	ConsumersKnown bool
+	DepthFrom      time.Time
 	// Whole is true when Depth and Dead are known and complete, so that a balance can be struck.
 	Whole bool
 	// Presumed is true when it would be whole but for this: it is not known yet that nobody consumes the dead letters.

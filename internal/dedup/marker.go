@@ -87,6 +87,9 @@ type Scheme struct {
 	GiveUp int
 	// States are the states that markers of the scheme can show, in the order of States().
 	States []State
+	// AcksEach is true where consumers settle each delivery of a channel before they take up the next one, so that at most one
+	// completed delivery of a channel waits for its ack.
+	AcksEach bool
 	// InsertFirst is true where each delivery tries exactly one insert before its work, so that a hit burns an id.
 	InsertFirst bool
 	// Lock is true for a lock without a marker: it stops two deliveries at once, not one after the other.

@@ -61,6 +61,9 @@ type Config struct {
 	// OnFailed is what a consumer does with a delivery whose marker is failed: ack, nack, or run, which takes the marker again.
 	// Empty means the same as OnInFlight: a consumer that finds a marker of any kind leaves it.
 	OnFailed string `yaml:"on_failed"`
+	// Acks is each or batch: each where a consumer settles every delivery of a channel before it takes up the next one, batch
+	// where it works on several at once, or acks several at once. Empty means that it is not known, as batch.
+	Acks string `yaml:"acks"`
 	// Events is true where the store's notifications are to be followed (Redis keyspace notifications, K$gxe). Ask is the
 	// command that consumers send exactly once for each delivery to ask whether they may work, as SETNX; empty where there is
 	// none or it is not known.

@@ -62,7 +62,7 @@ func redisTextStatus() Config {
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
 		Retry:  Retry{Match: "retry:*", GiveUp: 5, TTL: 24 * time.Hour},
 		// The failed SETNX of a redelivery is nacked with requeue: it loops while the marker lives.
-		OnInFlight: "nack", OnFail: "delete",
+		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with one SETNX of its marker.
 		Ask:   "SETNX",
 		Sweep: defaultSweep(),
@@ -80,7 +80,7 @@ func redisJSONStatus() Config {
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
 		// Consumers decode the bare word processing as JSON, fail, and nack with requeue.
-		OnInFlight: "nack", OnFail: "delete",
+		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with one GET of its marker.
 		Ask:   "GET",
 		Sweep: defaultSweep(),
@@ -113,7 +113,7 @@ func redisFlag() Config {
 		Mark:   "after",
 		TTL:    TTL{Done: 24 * time.Hour},
 		// Nothing marks a message in flight, so nothing can be hit; a failure leaves no marker.
-		OnFail: "delete",
+		OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with hasKey, which is EXISTS.
 		Ask:   "EXISTS",
 		Sweep: defaultSweep(),
@@ -130,7 +130,7 @@ func redisTimestamp() Config {
 		Mark:   "before",
 		TTL:    TTL{Done: 24 * time.Hour},
 		// A delivery that finds the key is acked, even when the one before it crashed.
-		OnInFlight: "ack", OnFail: "delete",
+		OnInFlight: "ack", OnFail: "delete", Acks: acksEach,
 		Ask:   "SET",
 		Sweep: defaultSweep(),
 	}

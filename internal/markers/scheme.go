@@ -7,6 +7,12 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// acksEach and acksBatch are the values of Config.Acks.
+const (
+	acksEach  = "each"
+	acksBatch = "batch"
+)
+
 // scheme returns what the configuration says of the store's consumers.
 func (c Config) scheme() dedup.Scheme {
 	if c.Kind == kindSQLTable {
@@ -15,7 +21,7 @@ func (c Config) scheme() dedup.Scheme {
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
-		States: c.canShow(), Lock: c.Kind == kindRedisLock,
+		States: c.canShow(), Lock: c.Kind == kindRedisLock, AcksEach: c.Acks == acksEach,
 	}
 	s.Blind = blind(s)
 	return s

@@ -126,3 +126,33 @@ func TestAFailedMarkerIsTreatedLikeOneInFlightUnlessTheConfigurationSaysOtherwis
 		})
 	}
 }
+
+func TestAPresetOfAMarkerSaysThatEachDeliveryIsSettledBeforeTheNext(t *testing.T) {
+	each := map[string]bool{"redis-json-status": true, "redis-text-status": true, "redis-flag": true, "redis-timestamp": true,
+		"sql-status-code": true, "sql-status-name": true, "sql-unique-row": true, "sql-state-machine": true}
+	for _, name := range markers.PresetNames() {
+		for acks, want := range map[string]bool{"as the preset": each[name], "each": true, "batch": false} {
+			cfg := markerstest.Config(t, name, "redis://127.0.0.1/0")
+			if acks != "as the preset" {
+				cfg.Acks = acks
+			}
+			if strings.HasPrefix(name, "sql") {
+				cfg.Redis, cfg.SQL = markers.Redis{}, markers.SQL{Driver: "postgres", DSN: secret.New("postgres://u:p@127.0.0.1:5432/shop")}
+			}
+			switch name {
+			case "sql-state-machine":
+				cfg.Terminal, cfg.Transitions = []string{"PAID"}, map[string][]string{"NEW": {"PAID"}}
+			case "redis-presence":
+				cfg.Match = "order:*"
+			}
+			if got := markerstest.OpenStore(t, cfg).Scheme().AcksEach; got != want {
+				t.Errorf("%s, acks %s: AcksEach is %v, want %v", name, acks, got, want)
+			}
+		}
+	}
+	cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1/0")
+	cfg.Acks = "several"
+	if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), "acks: ") {
+		t.Errorf("acks that are none: %v", err)
+	}
+}

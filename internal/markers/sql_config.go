@@ -127,6 +127,7 @@ func (c Config) sqlScheme() dedup.Scheme {
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
 		Transactional: c.Transactional, Business: c.machine() || c.Preset == presetStateMachine,
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp, InsertFirst: c.InsertFirst,
+		AcksEach: c.Acks == acksEach,
 	}
 	shown := map[dedup.State]bool{}
 	for _, state := range c.sqlStates() {
@@ -311,6 +312,7 @@ func (p *problems) sqlRules(c Config) {
 	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	p.onFailed(c)
+	p.acks(c)
 	if c.TTL.Processing < 0 {
 		p.add("ttl.processing", "is %s: write a time, or 0 for rows that never expire", c.TTL.Processing)
 	}

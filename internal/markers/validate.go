@@ -215,6 +215,7 @@ func (p *problems) rules(c Config) {
 	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	p.onFailed(c)
+	p.acks(c)
 	if len(c.States[dedup.Processing]) > 0 {
 		p.positive("ttl.processing", c.TTL.Processing)
 	}
@@ -284,6 +285,12 @@ func (c Config) server() string {
 const onFailedRun = "run"
 
 // onFailed checks what consumers do with a failed marker; it may be left out.
+func (p *problems) acks(c Config) {
+	if c.Acks != "" {
+		p.oneOf("acks", c.Acks, acksEach, acksBatch)
+	}
+}
+
 func (p *problems) onFailed(c Config) {
 	if c.OnFailed == "" {
 		return

@@ -1,0 +1,116 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A consumer that settles each delivery of a channel before it takes up the next one (dedup.Scheme.AcksEach) has at most one
+// completed delivery whose ack is not sent yet, however many it has prefetched. A channel that is closed takes that one along
+// at most.
+
+// trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
+func (s residualSample) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
+
+// distrusting returns the sample of a scheme that says nothing of acks.
+func (s residualSample) distrusting() residualSample {
+	s.Scheme.AcksEach = false
+	return s
+}
+
+// lostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound.
+func (s residualSample) lostPerChannel() int64 {
+	if s.trusted() {
+		return 1
+	}
+	return s.Prefetch
+}
+
+// unackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
+func (s residualSample) unackedWork(f frame) float64 {
+	if !s.trusted() {
+		return f.Unacked
+	}
+	later, ok := s.Frames.after(f.Ended.Add(depthLag))
+	if !ok {
+		return f.Unacked
+	}
+	if channels, ok := s.Frames.channels(f.DepthFrom, later); ok {
+		return min(f.Unacked, channels)
+	}
+	return f.Unacked
+}
+
+// overruled says, where channels were closed since a cut, why the scheme was not trusted; empty where it was, or says nothing.
+func (s residualSample) overruled(from cut) string {
+	if s.Scheme.AcksEach && !noneClosed(from, &s.Frames[len(s.Frames)-1]) {
+		return s.Several
+	}
+	return ""
+}
+
+// channels bounds the channels that consumers had at a time, by what was read from before it to a reading that is later by depthLag:
+// each consumer has one at most of its own. It is false when the broker did not tell.
+func (r reel) channels(at time.Time, later *frame) (float64, bool) {
+	before, ok := r.before(at)
+	if !ok {
+		return 0, false
+	}
+	var most float64
+	for _, f := range r.span(before.Began, later.Began) {
+		if !f.ConsumersKnown {
+			return 0, false
+		}
+		most = max(most, f.Consumers)
+	}
+	return most, true
+}
+
+// several says how the open claims of a store prove that consumers work on several deliveries of a channel at once; empty
+// when they do not.
+//
+// Each open claim is held by a channel, or was left behind by one that was closed. Consumers that work on one delivery after
+// another hold one for each channel. Those left behind are at most the claims that were open at any earlier time and the
+// channels closed since; closed channels are counted late, so that they are bounded like any counter.
+func several(readings []storeReading, frames reel, processing time.Duration) string {
+	// slack is how much longer than its time to live a claim may stand.
+	const slack = 10 * time.Second
+	least := math.Inf(1) // of the claims open at an earlier time, less the channels closed by then
+	var gaps float64
+	for _, r := range readings {
+		before, ok := frames.before(r.At)
+		later, there := frames.after(r.At.Add(depthLag))
+		if !ok || !there || before.ClosuresBlind || later.ClosuresBlind {
+			continue
+		}
+		if later.Gaps != gaps { // a restart closes channels that nobody counts
+			least, gaps = math.Inf(1), later.Gaps
+		}
+		least = min(least, r.Open-before.Closures)
+		channels, known := frames.channels(r.At, later)
+		if !known || later.Gets != before.Gets {
+			continue
+		}
+		held := channels
+		if r.At.Before(r.Since.Add(processing + slack)) {
+			// What completes a claim from before the listening began looks like a claim until the store is asked.
+			held += channels
+		}
+		if left := least + later.Closures; r.Open > held+left {
+			return fmt.Sprintf("consumers work on several deliveries of a channel at once (%s, %s)",
+				counted(whole(r.Open-left), "claim"), counted(whole(channels), "channel"))
+		}
+	}
+	return ""
+}
+
+// several says how it is known of the pipeline's consumers; empty where it is not, and where the scheme does not say otherwise.
+func (p *pipeline) several(s dedup.Scheme) string {
+	if p.store == nil || p.partner != "" || !s.AcksEach {
+		return ""
+	}
+	return several(p.store.tape.epoch(), p.frames.frames, s.ProcessingTTL)
+}

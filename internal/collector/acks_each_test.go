@@ -1,0 +1,199 @@
+package collector
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// drawPrefetched is a shop whose channels hold many deliveries and work on one at a time.
+func drawPrefetched(t *rapid.T) simTraffic {
+	traffic := drawTraffic(t)
+	traffic.prefetch, traffic.rate = rapid.IntRange(2, 60).Draw(t, "prefetch"), min(traffic.rate, 12)
+	traffic.fail, traffic.stuckShare = min(traffic.fail, 0.05), min(traffic.stuckShare, 0.002)
+	traffic.strange, traffic.looks = 0, false // two channels that hold one message would race
+	traffic.channels = max(3, traffic.channels)
+	return traffic
+}
+
+// TestOneLostAckForEachClosedChannelHoldsTheTruth: all that a channel had prefetched comes back, and one of it was done at most. Open
+// claims never accuse such consumers.
+func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
+	tried, narrower := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		traffic := drawPrefetched(t)
+		shop := runSim(traffic)
+		window := rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window")
+		s := shop.hear(drawEars(t, traffic.length), window)
+		s.Scheme.AcksEach = true
+		if s.Several = several(s.Readings, s.Frames, s.Scheme.ProcessingTTL); s.Several != "" {
+			t.Fatalf("consumers that work on one delivery after another are accused: %s", s.Several)
+		}
+		if r := fromEvents(s); r.Told {
+			truth := shop.told(r.Rate)
+			if rate := truth.duplicates / truth.settled; truth.settled > 0 && (rate < r.Rate.Low-1e-9 || rate > r.Rate.High+1e-9) {
+				t.Fatalf("%s: truth %v (%v of %v) is outside [%v, %v] over %v: %+v", r.Rate.Quality, rate, truth.duplicates, truth.settled, r.Rate.Low, r.Rate.High, r.Rate.Covered, r.Terms)
+			}
+		}
+		b, epoch := shop.sample(window)
+		b.Scheme.AcksEach = true
+		f := residual(b)
+		if f.N == 0 {
+			return
+		}
+		from, to, _ := residualEnds(b)
+		ours := func(c cut) time.Duration { return time.Duration(c.Store.UnixNano()) - epoch - shop.offset }
+		duplicates, messages := shop.truth(ours(from), ours(to))
+		if rate := duplicates / messages; messages > 0 && (rate < f.Low-1e-9 || rate > f.High+1e-9) {
+			t.Fatalf("truth %v (%v of %v) is outside [%v, %v] of %v over %v", rate, duplicates, messages, f.Low, f.High, f.N, f.Covered)
+		}
+		tried++
+		if wide := residual(b.distrusting()); f.High < wide.High {
+			narrower++
+		}
+	})
+	t.Logf("%d intervals, %d of them narrower than without what the scheme says", tried, narrower)
+	if narrower == 0 {
+		t.Error("what the scheme says made no interval narrower: the property was not tested")
+	}
+}
+
+// TestAnAckForEachMakesCrashesTellable: with a prefetch of 50, crashes and a loop, as in the truth bench.
+func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
+	for seed := range uint64(5) {
+		shop := runSim(simTraffic{seed: seed, rate: 12, length: 8 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 60 * time.Second,
+			resend: 0.02, crash: 0.003, stuckShare: 0.0015, losesCounts: 0.3, interval: 5 * time.Second, passAt: 55 * time.Second, channels: 6, live: 1, prefetch: 50})
+		s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+		wide := fromEvents(s).Rate
+		s.Scheme.AcksEach = true
+		r := fromEvents(s)
+		truth := shop.told(r.Rate)
+		rate := truth.duplicates / truth.settled
+		t.Logf("seed %d: truth %.4f, [%.4f, %.4f] %s, else [%.4f, %.4f]; %v closures", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, len(shop.closures))
+		if !r.Rate.Known() || rate < r.Rate.Low || rate > r.Rate.High || wide.High-wide.Low < 2*(r.Rate.High-r.Rate.Low) {
+			t.Errorf("seed %d: truth %v, [%v, %v] %s, else [%v, %v]: %s", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, r.Rate.Why)
+		}
+	}
+}
+
+// TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims: then a closed channel takes along all that it had prefetched, whatever
+// the configuration says.
+func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
+	for seed := range uint64(5) {
+		shop := runSim(simTraffic{seed: seed, rate: 60, length: 6 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 40 * time.Second,
+			resend: 0.02, lostAck: 0.002, interval: 5 * time.Second, passAt: 30 * time.Second, channels: 2, live: 1, prefetch: 50, atOnce: 50})
+		s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+		untold := fromEvents(s).Rate
+		s.Scheme.AcksEach = true
+		s.Several = several(s.Readings, s.Frames, s.Scheme.ProcessingTTL)
+		if !strings.HasPrefix(s.Several, "consumers work on several deliveries of a channel at once (") || !strings.HasSuffix(s.Several, " claims, 2 channels)") {
+			t.Fatalf("seed %d: the claims show nothing: %q", seed, s.Several)
+		}
+		f := fromEvents(s).Rate
+		if f.Low != untold.Low || f.High != untold.High || !strings.Contains(f.Why, s.Several) {
+			t.Errorf("seed %d: [%v, %v] %q, want [%v, %v] as if the scheme said nothing", seed, f.Low, f.High, f.Why, untold.Low, untold.High)
+		}
+		b := s.bounds()
+		if got := b.lostPerChannel(); got != 50 {
+			t.Errorf("seed %d: %d lost for each channel, want the prefetch", seed, got)
+		}
+	}
+}
+
+func TestOpenClaimsProveWorkOnSeveralDeliveries(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	tests := map[string]struct {
+		open, closures []float64 // at each minute
+		gaps           []float64
+		young          bool
+		want           string
+	}{
+		"one claim for each channel":                                {[]float64{0, 4, 4, 0, 3}, []float64{0, 0, 0, 0, 0}, nil, false, ""},
+		"one more":                                                  {[]float64{0, 5, 4, 0, 3}, []float64{0, 0, 0, 0, 0}, nil, false, "(5 claims, 4 channels)"},
+		"claims that closed channels left behind":                   {[]float64{0, 4, 7, 7, 7}, []float64{0, 0, 3, 3, 3}, nil, false, ""},
+		"more than they can have left":                              {[]float64{0, 4, 8, 7, 7}, []float64{0, 0, 3, 3, 3}, nil, false, "(5 claims, 4 channels)"},
+		"what was open before the listening began stays":            {[]float64{9, 13, 12, 9, 9}, []float64{0, 0, 0, 0, 0}, nil, false, ""},
+		"closed channels of long ago excuse nothing once all ended": {[]float64{40, 0, 0, 0, 9}, []float64{0, 90, 90, 90, 90}, nil, false, "(9 claims, 4 channels)"},
+		"a restart closes channels that nobody counts":              {[]float64{0, 4, 9, 9, 9}, []float64{0, 0, 0, 0, 0}, []float64{0, 0, 1, 1, 1}, false, ""},
+		"completions of claims from before":                         {[]float64{0, 8, 8, 4, 4}, []float64{0, 0, 0, 0, 0}, nil, true, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var frames reel
+			var readings []storeReading
+			for i := range tt.open {
+				at := start.Add(time.Duration(i) * time.Minute)
+				for _, d := range []time.Duration{-5 * time.Second, 15 * time.Second} {
+					f := frame{Began: at.Add(d), Ended: at.Add(d), DepthFrom: at.Add(d), Closures: tt.closures[i], Consumers: 4, ConsumersKnown: true}
+					if d < 0 && i > 0 {
+						f.Closures = tt.closures[i-1]
+					}
+					if tt.gaps != nil {
+						f.Gaps = tt.gaps[i]
+					}
+					frames = append(frames, f)
+				}
+				since := start.Add(-time.Hour)
+				if tt.young {
+					since = start
+				}
+				readings = append(readings, storeReading{At: at, Since: since, Open: tt.open[i]})
+			}
+			got := several(readings, frames, 5*time.Minute)
+			if (tt.want == "") != (got == "") || !strings.HasSuffix(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTrustInTheSchemeIsNotMeasured: a narrow interval that is narrow because of what the configuration says is derived.
+func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
+	shop := runSim(simTraffic{seed: 4, rate: 12, length: 8 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 60 * time.Second,
+		resend: 0.02, crash: 0.0004, stuckShare: 0.0002, losesCounts: 0.3, interval: 5 * time.Second, passAt: 55 * time.Second, channels: 6, live: 1, prefetch: 50})
+	s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+	s.Scheme.AcksEach = true
+	f := fromEvents(s).Rate
+	if len(shop.closures) == 0 || f.High-f.Low > measuredWidest {
+		t.Fatalf("%d closures, [%v, %v]: not the case in question", len(shop.closures), f.Low, f.High)
+	}
+	if f.Quality != dedup.Derived || !strings.Contains(f.Why, "acks: each") {
+		t.Errorf("%s: %q", f.Quality, f.Why)
+	}
+}
+
+func TestAChannelHoldsOneCompletedDeliveryAtMost(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	tests := map[string]struct {
+		change func(*residualSample)
+		want   float64
+	}{
+		"one for each consumer":                {func(*residualSample) {}, 4},
+		"and for those who came later":         {func(s *residualSample) { s.Frames[3].Consumers = 6 }, 6},
+		"no more than there are":               {func(s *residualSample) { s.Frames[1].Unacked = 3 }, 3},
+		"a broker that hides its consumers":    {func(s *residualSample) { s.Frames[2].ConsumersKnown = false }, 200},
+		"a broker that was not read since":     {func(s *residualSample) { s.Frames = s.Frames[:3] }, 200},
+		"acks in batches":                      {func(s *residualSample) { s.Scheme.AcksEach = false }, 200},
+		"work on several deliveries at once":   {func(s *residualSample) { s.Several = "consumers work on several" }, 200},
+		"a first reading, with nothing before": {func(s *residualSample) { s.Frames = s.Frames[1:] }, 200},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := residualSample{Scheme: dedup.Scheme{AcksEach: true}, Prefetch: 50}
+			for i := range 4 {
+				at := start.Add(time.Duration(i) * 6 * time.Second)
+				s.Frames = append(s.Frames, frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Unacked: 200, Consumers: 4, ConsumersKnown: true})
+			}
+			tt.change(&s)
+			second := slices.IndexFunc(s.Frames, func(f frame) bool { return f.Began.Equal(start.Add(6 * time.Second)) })
+			if got := s.unackedWork(s.Frames[second]); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
