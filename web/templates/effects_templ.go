@@ -315,14 +315,14 @@ func effectsBody(v EffectsView, label string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Missing {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div class=\"empty\"><h3>No effect check</h3><p>Work that is done twice shows in the business data alone: no broker and no store tells. Add a query on it to this pipeline in the configuration, and restart:</p><pre tabindex=\"0\" aria-label=\"Lines for the configuration\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div class=\"empty\"><h3>No effect check</h3><p>Work that is done twice shows in the business data alone: no broker and no store tells. Add a query on it to this pipeline in the configuration, and restart:</p><pre class=\"lines\" tabindex=\"0\" role=\"region\" aria-label=\"Lines for the configuration\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var15 string
 			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(v.effectExample())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/templates/effects.templ`, Line: 53, Col: 81}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/templates/effects.templ`, Line: 53, Col: 109}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 			if templ_7745c5c3_Err != nil {
