@@ -41,6 +41,8 @@ type eventSession struct {
 	owed   []owed
 	synced time.Time
 	asking bool // the server's counts are asked for
+	// unsure: what our own actor did until then cannot be told from what consumers did.
+	unsure bool
 	before commandStats
 	// values are the claims whose values must be read, for they have no expiry to tell what they are.
 	values []doubt
@@ -72,6 +74,7 @@ func openEventSession(ctx context.Context, l *listener) (*eventSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.own.reset()
 	s := &eventSession{l: l, conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -242,9 +245,16 @@ func (s *eventSession) notified(key, event string, at time.Time) error {
 	switch class, id := s.l.layout.known(key); {
 	case class == markerKey:
 		s.heard++
+		if act := s.l.own.take(key, event); act != nil {
+			return s.book.ours(act, at)
+		}
 		return s.book.event(key, id, event, at)
 	case class == retryKey && s.l.rules.giveUp > 0:
 		s.heard++
+		if act := s.l.own.take(key, event); act != nil && event == "set" {
+			s.book.retries.restored(act)
+			return nil
+		}
 		return s.book.retries.event(key, event)
 	}
 	return nil
@@ -313,7 +323,7 @@ func (s *eventSession) questions(now time.Time) ([]byte, error) {
 		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(longestCounter-1))
 	}
 	if !s.asking && now.Sub(s.synced) >= syncEvery {
-		s.asking, s.synced = true, now
+		s.asking, s.synced, s.unsure = true, now, s.l.own.ask()
 		if !s.flagsDenied {
 			send(s.setting, "CONFIG", "GET", "notify-keyspace-events")
 		}

@@ -19,6 +19,7 @@ func (s *eventSession) setting(v wireValue, _ time.Time) error {
 // sync takes the server's counts, to which the book's belong at this moment, and publishes both.
 func (s *eventSession) sync(v wireValue, at time.Time) error {
 	s.asking = false
+	s.l.own.answered()
 	if err := v.failed(); err != nil {
 		return err
 	}
@@ -36,6 +37,10 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 	}
 	why := s.deaf(now, at)
 	s.before = now
+	if s.unsure {
+		s.unsure = false
+		s.anew(ownUnsure, at)
+	}
 	f := s.book.figures()
 	f.At, f.Listening, f.Why = at, why == "", why
 	if s.l.layout.cfg.Ask != "" && now.told {

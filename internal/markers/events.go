@@ -33,6 +33,7 @@ type listener struct {
 	explain explainer
 	// stir asks for a reading out of turn: something new needs to be seen.
 	stir chan struct{}
+	own  *ownActs
 
 	mu        sync.Mutex
 	published dedup.StoreEvents
@@ -43,7 +44,7 @@ type listener struct {
 }
 
 func newListener(l *layout, rdb *redis.Client, log *slog.Logger, e explainer) *listener {
-	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1),
+	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1), own: &ownActs{},
 		published: dedup.StoreEvents{Why: neverListened}}
 }
 
