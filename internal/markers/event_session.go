@@ -46,6 +46,9 @@ type eventSession struct {
 	before commandStats
 	// values are the claims whose values must be read, for they have no expiry to tell what they are.
 	values []doubt
+	// empty are the claims of which an empty value was read, gone those whose keys were not there: both are asked about once
+	// more.
+	empty, gone []doubt
 	// flags is the setting of notifications; flagsTold and flagsDenied say whether the server tells it. off is true while it
 	// does not suffice.
 	flags                       string
@@ -318,7 +321,13 @@ func (s *eventSession) questions(now time.Time) ([]byte, error) {
 	for _, d := range s.values {
 		send(s.valueOf(d), "GETRANGE", d.key, "0", strconv.Itoa(valueBytes-1))
 	}
-	s.values = nil
+	for _, d := range s.empty {
+		send(s.lifeOfEmpty(d), "PTTL", d.key)
+	}
+	for _, d := range s.gone {
+		send(s.stillGone(d), "PTTL", d.key)
+	}
+	s.values, s.empty, s.gone = nil, nil, nil
 	for _, key := range s.book.retries.ask(mostAsked) {
 		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(longestCounter-1))
 	}
