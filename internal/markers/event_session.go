@@ -58,6 +58,9 @@ type eventSession struct {
 	heard      int64
 	quietSince int64
 	quiet      bool
+	// proved: a notification came in this epoch, on a server that counts CONFIG SET, which ends the epoch. So notifications
+	// are on however few come, and whatever others write.
+	proved bool
 	// info is the command that asks for all that a reading needs at one instant.
 	info []string
 }
@@ -274,9 +277,9 @@ func (s *eventSession) settle(err error, at time.Time) error {
 
 // anew begins an epoch. The caller holds the lock.
 func (s *eventSession) anew(why string, at time.Time) {
-	s.l.gap(why)
+	s.l.gap(why, at)
 	s.book = s.l.begin(at, s.book.number)
-	s.heard, s.quiet = 0, false
+	s.heard, s.quiet, s.proved = 0, false, false
 	s.quietSince = s.before.writes
 }
 

@@ -72,9 +72,15 @@ func (s *eventSession) deaf(now commandStats, at time.Time) string {
 		}
 		s.quietSince = now.writes
 	}
+	// What came before the first reading may have been followed by a CONFIG SET that no two readings show.
+	if s.heard > 0 && now.told && len(s.info) > 2 && s.before.identity.runID != "" {
+		s.proved = true
+	}
 	heard := s.heard
 	s.heard = 0
 	switch {
+	case s.proved:
+		return ""
 	case now.writes-s.quietSince >= manyWrites:
 		s.quiet = true
 		return "the server runs commands that write and sends no notification: they are off, or all of them are for keys of others. Set notify-keyspace-events to K$gxe, and grant +config|get to let the dashboard see it"
