@@ -78,6 +78,8 @@ type openClaim struct {
 	endless bool
 	// restored: our own actor wrote it back, so that its consumer began before it was born.
 	restored bool
+	// doubted: a doubt of this stage waits in its queue.
+	doubted [stages]bool
 }
 
 // eventBook turns the notifications of one store, in the order in which the server sent them, into counts. It is a pure state
