@@ -1,6 +1,9 @@
 package markers
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestAKeyThatIsWrittenOverAndOverIsDoubtedOnce persists and expires one claim again and again, and asks about it.
 func TestAKeyThatIsWrittenOverAndOverIsDoubtedOnce(t *testing.T) {
@@ -30,4 +33,35 @@ func TestAKeyThatIsWrittenOverAndOverIsDoubtedOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEndlessClaimsAreListedAnewOnlyWhenTheyChange: there may be 100,000 of them, and a reading each second.
+func TestEndlessClaimsAreListedAnewOnlyWhenTheyChange(t *testing.T) {
+	now := bookDay.Add(time.Hour)
+	s := sessionOf(t, now)
+	s.flagsTold, s.flags = true, "K$gxe"
+	sync := func(want int) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if err := s.sync(wireValue{kind: '$', text: "run_id:x\r\nrole:master\r\n"}, now); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(s.l.figures().NoExpiry); got != want {
+			t.Errorf("%d are listed, want %d", got, want)
+		}
+	}
+	s.book.endless["msg:b"], s.book.changed = now, true
+	sync(1)
+	first := &s.l.figures().NoExpiry[0]
+	sync(1)
+	if again := &s.l.figures().NoExpiry[0]; again != first {
+		t.Error("nothing changed, and a new list was made")
+	}
+	delete(s.book.endless, "msg:b")
+	s.book.changed = true
+	sync(0)
+	s.book.endless["msg:b"], s.book.changed = now, true
+	sync(1)
+	s.anew("a gap", now)
+	sync(0)
 }

@@ -61,6 +61,9 @@ type eventSession struct {
 	// proved: a notification came in this epoch, on a server that counts CONFIG SET, which ends the epoch. So notifications
 	// are on however few come, and whatever others write.
 	proved bool
+	// listed are the endless claims of listedOf, as they were when they last changed.
+	listed   []dedup.Marker
+	listedOf *eventBook
 	// info is the command that asks for all that a reading needs at one instant.
 	info []string
 }

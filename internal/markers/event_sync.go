@@ -46,8 +46,11 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 	if s.l.layout.cfg.Ask != "" && now.told {
 		f.Asked = &now.asked
 	}
-	f.NoExpiry = s.endless()
 	stir := s.book.changed
+	if stir || s.listedOf != s.book {
+		s.listed, s.listedOf = s.endless(), s.book
+	}
+	f.NoExpiry = s.listed
 	s.book.changed = false
 	s.l.publish(f, stir)
 	return nil
