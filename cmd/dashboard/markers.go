@@ -21,6 +21,7 @@ func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Log
 	}
 	if actor != nil {
 		a.teardown.add("acting on "+cfg.Name, func(context.Context) error { return actor.Close() })
+		markers.Acquaint(store, actor)
 		single.Actor = actor
 	}
 	return single, nil

@@ -38,7 +38,13 @@ func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (d
 	if wake := s.wake(); wake != nil {
 		commands = append(commands, wake)
 	}
+	noted := s.own.begin(&ownAct{key: s.seen.Key, event: "del"})
 	answers, err := s.exec(ctx, commands...)
+	if err == nil && answers[0] != int64(1) {
+		s.own.end(noted, errUndone)
+	} else {
+		s.own.end(noted, err)
+	}
 	if errors.Is(err, errAborted) {
 		return s.touched(ctx), nil
 	}

@@ -33,8 +33,10 @@ type redisActor struct {
 	explain actExplainer
 	// watchFor is the constant of this name; a test shortens it.
 	watchFor time.Duration
-	holds    chan struct{}
-	acts     chan struct{}
+	// own notes each act for who counts the notifications of the store; nil where nobody does.
+	own   *ownActs
+	holds chan struct{}
+	acts  chan struct{}
 }
 
 func openRedisActor(c Config, log *slog.Logger) (Actor, error) {

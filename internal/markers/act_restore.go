@@ -24,7 +24,13 @@ func (s *session) restore(ctx context.Context) (dedup.Outcome, error) {
 	if err != nil {
 		return dedup.Outcome{}, err
 	}
+	acts := []*ownAct{{key: s.seen.Key, event: "set", state: s.seen.State, value: string(s.seen.Value)}}
+	if len(counter) > 0 {
+		acts = append(acts, &ownAct{key: s.seen.Retry.Key, event: "set", value: s.seen.Retry.Value})
+	}
+	noted := s.own.begin(acts...)
 	_, err = s.exec(ctx, append(commands, counter...)...)
+	s.own.end(noted, err)
 	if errors.Is(err, errAborted) {
 		return s.overtaken(ctx), nil
 	}

@@ -16,6 +16,7 @@ type session struct {
 	layout   *layout
 	conn     *redis.Conn
 	watchFor time.Duration
+	own      *ownActs
 	// seen is the marker to act on: what it must still be, or what is to be restored.
 	seen dedup.Sighting
 	// fields are the decoded value of a hash that was seen.
@@ -32,7 +33,7 @@ type session struct {
 }
 
 func (a *redisActor) open(seen dedup.Sighting) *session {
-	s := &session{layout: a.layout, conn: a.rdb.EphemeralConn(), watchFor: a.watchFor, seen: seen}
+	s := &session{layout: a.layout, conn: a.rdb.EphemeralConn(), watchFor: a.watchFor, own: a.own, seen: seen}
 	if seen.Type == typeHash {
 		// inadmissible has refused what cannot be read.
 		s.fields, _ = hashFields(seen.Value)

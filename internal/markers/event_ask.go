@@ -35,7 +35,8 @@ func (s *eventSession) lifeOf(d doubt) func(wireValue, time.Time) error {
 		id := s.l.layout.idOf(d.key)
 		switch {
 		case left == gone:
-			return s.book.answer(d, id, foundGone, at)
+			s.gone = append(s.gone, d)
+			return nil
 		case s.l.rules.way == wayBefore && left == noExpiry:
 			return s.book.answer(d, id, foundEndless, at)
 		case s.l.rules.way == wayBefore:
@@ -65,7 +66,8 @@ func (s *eventSession) valueOf(d doubt) func(wireValue, time.Time) error {
 		case err != nil:
 			return s.book.answer(d, id, foundOdd, at)
 		case v.text == "":
-			return s.book.answer(d, id, foundGone, at)
+			s.empty = append(s.empty, d)
+			return nil
 		case state == dedup.Done:
 			return s.book.answer(d, id, foundDone, at)
 		case state != dedup.Processing:
@@ -74,6 +76,32 @@ func (s *eventSession) valueOf(d doubt) func(wireValue, time.Time) error {
 			return s.book.answer(d, id, foundClaim, at)
 		}
 		return s.book.answer(d, id, foundEndless, at)
+	}
+}
+
+// lifeOfEmpty tells a marker whose value is empty from one that is not there, which read the same.
+func (s *eventSession) lifeOfEmpty(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		if _, open := s.book.stillOpen(d); v.failed() != nil || !open {
+			return v.failed()
+		}
+		if v.text == strconv.Itoa(gone) {
+			s.gone = append(s.gone, d)
+			return nil
+		}
+		return s.book.answer(d, s.l.layout.idOf(d.key), foundOdd, at)
+	}
+}
+
+// stillGone judges a claim whose key was not there. The question itself may have made the server notice that the key had
+// expired: Redis tells of that before its answer, and from 7.2 on behind it, but before its answer to any later command, as
+// this one. A claim that is open even now ended without a notification.
+func (s *eventSession) stillGone(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		if err := v.failed(); err != nil {
+			return err
+		}
+		return s.book.answer(d, s.l.layout.idOf(d.key), foundGone, at)
 	}
 }
 

@@ -76,6 +76,10 @@ type openClaim struct {
 	// expires: an expiry was set since.
 	expires bool
 	endless bool
+	// restored: our own actor wrote it back, so that its consumer began before it was born.
+	restored bool
+	// doubted: a doubt of this stage waits in its queue.
+	doubted [stages]bool
 }
 
 // eventBook turns the notifications of one store, in the order in which the server sent them, into counts. It is a pure state
@@ -142,7 +146,9 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 	if c := b.open[key]; c != nil {
 		b.decide(c)
 		b.close(key)
-		b.counts.Work.Add(at.Sub(c.born))
+		if !c.restored {
+			b.counts.Work.Add(at.Sub(c.born))
+		}
 		b.complete(key, id)
 		return nil
 	}

@@ -64,6 +64,10 @@ func (q *doubtQueue) pop(now time.Time) (doubt, bool) {
 }
 
 func (b *eventBook) doubt(s stage, key string, c *openClaim, at time.Time) {
+	if c.doubted[s] {
+		return
+	}
+	c.doubted[s] = true
 	b.queues[s].push(doubt{key: key, number: c.number, due: at.Add(s.after())})
 }
 
@@ -77,9 +81,12 @@ func (b *eventBook) doubts(now time.Time, most int) []doubt {
 			if !ok {
 				break
 			}
-			c := b.open[d.key]
+			c, open := b.stillOpen(d)
+			if open {
+				c.doubted[s] = false
+			}
 			switch {
-			case c == nil || c.number != d.number:
+			case !open:
 			case s == birthCheck && c.expires && c.sure:
 				b.doubt(openCheck, d.key, c, now)
 			default:

@@ -41,9 +41,14 @@ type eventSession struct {
 	owed   []owed
 	synced time.Time
 	asking bool // the server's counts are asked for
+	// unsure: what our own actor did until then cannot be told from what consumers did.
+	unsure bool
 	before commandStats
 	// values are the claims whose values must be read, for they have no expiry to tell what they are.
 	values []doubt
+	// empty are the claims of which an empty value was read, gone those whose keys were not there: both are asked about once
+	// more.
+	empty, gone []doubt
 	// flags is the setting of notifications; flagsTold and flagsDenied say whether the server tells it. off is true while it
 	// does not suffice.
 	flags                       string
@@ -53,6 +58,12 @@ type eventSession struct {
 	heard      int64
 	quietSince int64
 	quiet      bool
+	// proved: a notification came in this epoch, on a server that counts CONFIG SET, which ends the epoch. So notifications
+	// are on however few come, and whatever others write.
+	proved bool
+	// listed are the endless claims of listedOf, as they were when they last changed.
+	listed   []dedup.Marker
+	listedOf *eventBook
 	// info is the command that asks for all that a reading needs at one instant.
 	info []string
 }
@@ -72,6 +83,7 @@ func openEventSession(ctx context.Context, l *listener) (*eventSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.own.reset()
 	s := &eventSession{l: l, conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -242,9 +254,16 @@ func (s *eventSession) notified(key, event string, at time.Time) error {
 	switch class, id := s.l.layout.known(key); {
 	case class == markerKey:
 		s.heard++
+		if act := s.l.own.take(key, event); act != nil {
+			return s.book.ours(act, at)
+		}
 		return s.book.event(key, id, event, at)
 	case class == retryKey && s.l.rules.giveUp > 0:
 		s.heard++
+		if act := s.l.own.take(key, event); act != nil && event == "set" {
+			s.book.retries.restored(act)
+			return nil
+		}
 		return s.book.retries.event(key, event)
 	}
 	return nil
@@ -261,9 +280,9 @@ func (s *eventSession) settle(err error, at time.Time) error {
 
 // anew begins an epoch. The caller holds the lock.
 func (s *eventSession) anew(why string, at time.Time) {
-	s.l.gap(why)
+	s.l.gap(why, at)
 	s.book = s.l.begin(at, s.book.number)
-	s.heard, s.quiet = 0, false
+	s.heard, s.quiet, s.proved = 0, false, false
 	s.quietSince = s.before.writes
 }
 
@@ -308,12 +327,18 @@ func (s *eventSession) questions(now time.Time) ([]byte, error) {
 	for _, d := range s.values {
 		send(s.valueOf(d), "GETRANGE", d.key, "0", strconv.Itoa(valueBytes-1))
 	}
-	s.values = nil
+	for _, d := range s.empty {
+		send(s.lifeOfEmpty(d), "PTTL", d.key)
+	}
+	for _, d := range s.gone {
+		send(s.stillGone(d), "PTTL", d.key)
+	}
+	s.values, s.empty, s.gone = nil, nil, nil
 	for _, key := range s.book.retries.ask(mostAsked) {
 		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(longestCounter-1))
 	}
 	if !s.asking && now.Sub(s.synced) >= syncEvery {
-		s.asking, s.synced = true, now
+		s.asking, s.synced, s.unsure = true, now, s.l.own.ask()
 		if !s.flagsDenied {
 			send(s.setting, "CONFIG", "GET", "notify-keyspace-events")
 		}

@@ -19,6 +19,7 @@ func (s *eventSession) setting(v wireValue, _ time.Time) error {
 // sync takes the server's counts, to which the book's belong at this moment, and publishes both.
 func (s *eventSession) sync(v wireValue, at time.Time) error {
 	s.asking = false
+	s.l.own.answered()
 	if err := v.failed(); err != nil {
 		return err
 	}
@@ -36,13 +37,20 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 	}
 	why := s.deaf(now, at)
 	s.before = now
+	if s.unsure {
+		s.unsure = false
+		s.anew(ownUnsure, at)
+	}
 	f := s.book.figures()
 	f.At, f.Listening, f.Why = at, why == "", why
 	if s.l.layout.cfg.Ask != "" && now.told {
 		f.Asked = &now.asked
 	}
-	f.NoExpiry = s.endless()
 	stir := s.book.changed
+	if stir || s.listedOf != s.book {
+		s.listed, s.listedOf = s.endless(), s.book
+	}
+	f.NoExpiry = s.listed
 	s.book.changed = false
 	s.l.publish(f, stir)
 	return nil
@@ -67,9 +75,15 @@ func (s *eventSession) deaf(now commandStats, at time.Time) string {
 		}
 		s.quietSince = now.writes
 	}
+	// What came before the first reading may have been followed by a CONFIG SET that no two readings show.
+	if s.heard > 0 && now.told && len(s.info) > 2 && s.before.identity.runID != "" {
+		s.proved = true
+	}
 	heard := s.heard
 	s.heard = 0
 	switch {
+	case s.proved:
+		return ""
 	case now.writes-s.quietSince >= manyWrites:
 		s.quiet = true
 		return "the server runs commands that write and sends no notification: they are off, or all of them are for keys of others. Set notify-keyspace-events to K$gxe, and grant +config|get to let the dashboard see it"

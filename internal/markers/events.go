@@ -18,6 +18,9 @@ const (
 	mostRelisten  = 10 * time.Second
 	// stirApart is the least time between two calls for a reading out of turn.
 	stirApart = time.Second
+	// gapsApart is the least time between two lines of the log about gaps of one reason; mostGaps bounds the reasons.
+	gapsApart = time.Minute
+	mostGaps  = 32
 )
 
 // neverListened is why there are no events before the first subscription.
@@ -33,6 +36,7 @@ type listener struct {
 	explain explainer
 	// stir asks for a reading out of turn: something new needs to be seen.
 	stir chan struct{}
+	own  *ownActs
 
 	mu        sync.Mutex
 	published dedup.StoreEvents
@@ -40,10 +44,12 @@ type listener struct {
 	// stirring is true while a reading out of turn is due, stirred when the last one was asked for.
 	stirring bool
 	stirred  time.Time
+	// gaps are the last gaps that were logged, by their reason.
+	gaps map[string]time.Time
 }
 
 func newListener(l *layout, rdb *redis.Client, log *slog.Logger, e explainer) *listener {
-	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1),
+	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1), own: &ownActs{},
 		published: dedup.StoreEvents{Why: neverListened}}
 }
 
@@ -125,8 +131,17 @@ func (l *listener) publish(f dedup.StoreEvents, stir bool) {
 	}
 }
 
-// gap notes why counts begin anew.
-func (l *listener) gap(why string) {
+// gap notes why counts begin anew, once per reason and gapsApart.
+func (l *listener) gap(why string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last, told := l.gaps[why]; told && at.Sub(last) < gapsApart {
+		return
+	}
+	if l.gaps == nil || len(l.gaps) >= mostGaps {
+		l.gaps = map[string]time.Time{}
+	}
+	l.gaps[why] = at
 	l.log.Warn("store events have a gap: they are counted anew", "because", why)
 }
 
