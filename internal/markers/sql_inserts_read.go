@@ -34,6 +34,9 @@ type autoID struct {
 	why string
 	// identity changes when another table or sequence takes its place.
 	identity string
+	// before is a statement that the session needs before each reading of the next id, which may come on any connection of
+	// the pool; empty when it needs none.
+	before string
 	// next is the rest of a SELECT of the next id and of a text that changes with the table.
 	next string
 	args []any
@@ -206,6 +209,11 @@ func (s *sqlStore) settleInserts(ctx context.Context, conn *sql.Conn, l *sqlLayo
 
 // nextID reads the id that the next insert gets.
 func (s *sqlStore) nextID(ctx context.Context, conn *sql.Conn, l *sqlLayout) (next int64, identity string, err error) {
+	if before := s.inserts.facts.before; before != "" {
+		if _, err := conn.ExecContext(ctx, before); err != nil {
+			return 0, "", err
+		}
+	}
 	found := false
 	_, err = s.read(ctx, conn, l, s.inserts.facts.next, s.inserts.facts.args, func(values []sql.RawBytes) error {
 		found, identity = true, string(values[1])
