@@ -171,6 +171,42 @@ func TestAYearOfDoubleEffectsIsForgotten(t *testing.T) {
 	}
 }
 
+// An answer that was cut, or a query that lists every row, may bring other keys at each run.
+func TestHoweverManyDoubleEffectsAreNewABoundedNumberIsRemembered(t *testing.T) {
+	for _, end := range []string{"", " +"} {
+		b, at := newEffectBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+		b.take(readEffects(at, ""))
+		for run := range 6 {
+			at = at.Add(time.Minute)
+			var keys strings.Builder
+			for i := range 9000 {
+				fmt.Fprintf(&keys, "k%d-%d ", run, i)
+			}
+			if run == 5 {
+				keys.WriteString(end)
+			}
+			b.take(readEffects(at, keys.String()))
+			b = restoreEffects("q", b.record())
+		}
+		if len(b.known) != effectsKept || len(b.gone) > effectsKept || len(b.record().Known) != effectsKept {
+			t.Errorf("%d keys and %d that are gone are kept", len(b.known), len(b.gone))
+		}
+		f, s := b.figure(time.Hour, time.Minute, at), b.status(at)
+		if f.Value != effectsKept || !f.AtLeast || f.Why == "" || s.Fresh != effectsKept || !s.FreshAtLeast || s.Total != 9000 {
+			t.Errorf("figure %+v, %d fresh, at least %t", f, s.Fresh, s.FreshAtLeast)
+		}
+		if found := doubleEffects(&s, at); len(found) != 1 || !strings.Contains(found[0].Text, "at least 20,000 business keys") {
+			t.Errorf("findings %+v", found)
+		}
+		if f := b.figure(90*time.Second, time.Minute, at); f.Value != 9000 || f.AtLeast != (end != "") {
+			t.Errorf("the keys of the last run: %+v", f)
+		}
+		if s := b.status(at.Add(25 * time.Hour)); s.FreshAtLeast || s.Fresh != 0 {
+			t.Errorf("a day later: %d fresh, at least %t", s.Fresh, s.FreshAtLeast)
+		}
+	}
+}
+
 func TestDoubleEffectsAreAnEmergencyForADay(t *testing.T) {
 	t0 := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	b := newEffectBook("q")
