@@ -393,3 +393,42 @@ func TestARestartTakesNoNewDoubleEffectForAnOldOne(t *testing.T) {
 		}
 	})
 }
+
+func TestARestartRunsNoSlowEffectCheckBeforeItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeEffects{answer: func(run int) (dedup.EffectReading, error) {
+			if run < 2 {
+				return dedup.EffectReading{}, fmt.Errorf("too slow: %w", context.DeadlineExceeded)
+			}
+			return readEffects(time.Time{}, "a"), nil
+		}}
+		live := func(d time.Duration) *dedup.EffectCheck {
+			w := newEffectWatch(f, f, slog.New(slog.DiscardHandler), func() {})
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { w.run(ctx) })
+			time.Sleep(d)
+			cancel()
+			running.Wait()
+			return w.status(time.Now())
+		}
+		for range 25 {
+			if s := live(2 * time.Minute); s.Err == "" || s.LastTry.IsZero() {
+				t.Errorf("what failed is forgotten: %+v", s)
+			}
+		}
+		// The first run was too slow, the second half an hour later too; the third is due an hour after that.
+		if got := f.gaps(); !slices.Equal(got, []time.Duration{30 * time.Minute}) {
+			t.Errorf("waits of %v over restarts", got)
+		}
+		if s := live(time.Hour); s.Err != "" || s.Total != 1 {
+			t.Errorf("once it is quick again: %+v", s)
+		}
+		if got := f.gaps(); len(got) < 2 || got[1] != time.Hour {
+			t.Errorf("waits of %v", got)
+		}
+		if f.record.Slow != 0 {
+			t.Errorf("still on record as slow: %+v", f.record)
+		}
+	})
+}

@@ -79,4 +79,9 @@ type EffectRecord struct {
 	SingleRows int64
 	// Dropped is when the newest of those keys was found that had to make room for others; zero when none had to.
 	Dropped time.Time
+	// Slow is how many runs in a row failed where the newest was too slow, LastTry when that began, and SlowWhy its words;
+	// zero where the newest run on record succeeded.
+	Slow    int
+	LastTry time.Time
+	SlowWhy string
 }
