@@ -72,7 +72,7 @@ func (w *effectWatch) run(ctx context.Context) {
 	phase := (&source{name: "effects " + w.check.Pipeline()}).phase(min(w.check.Every()/4, effectSpread))
 	next := time.Now().Add(phase)
 	w.restore(ctx)
-	if due := w.due(); due.After(next) && due.Before(next.Add(w.check.Every())) {
+	if due, wait := w.due(); due.After(next) && due.Before(next.Add(wait)) {
 		next = due
 	}
 	w.plan(next)
@@ -91,14 +91,18 @@ func (w *effectWatch) plan(next time.Time) {
 	w.mu.Unlock()
 }
 
-// due is when the next run is due after the last one that is on record.
-func (w *effectWatch) due() time.Time {
+// due is when the next run is due by what is on record, and the wait that leads to it.
+func (w *effectWatch) due() (time.Time, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.book == nil || w.book.last().IsZero() {
-		return time.Time{}
+	if w.failures > 0 {
+		wait := slowWait(w.check.Every(), w.failures)
+		return w.lastTry.Add(wait), wait
 	}
-	return w.book.last().Add(w.check.Every())
+	if w.book == nil || w.book.last().IsZero() {
+		return time.Time{}, 0
+	}
+	return w.book.last().Add(w.check.Every()), w.check.Every()
 }
 
 // restore reads the record, once.
@@ -118,6 +122,9 @@ func (w *effectWatch) restore(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	w.book = restoreEffects(w.check.Query(), r)
+	if r.Query == w.check.Query() && r.Slow > 0 {
+		w.lastTry, w.failures, w.err = r.LastTry, r.Slow, r.SlowWhy
+	}
 	w.mu.Unlock()
 	return nil
 }
@@ -140,7 +147,32 @@ func (w *effectWatch) attempt(ctx context.Context) time.Duration {
 		w.succeeded(ctx, started, reading)
 		return w.check.Every()
 	}
-	return w.failed(started, err)
+	wait := w.failed(started, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		w.keepSlow(ctx)
+	}
+	return wait
+}
+
+// keepSlow records that the newest run was too slow: a restart must not run it sooner than it is due.
+func (w *effectWatch) keepSlow(ctx context.Context) {
+	w.mu.Lock()
+	if w.book == nil || w.records == nil {
+		w.mu.Unlock()
+		return
+	}
+	record := w.book.record()
+	record.LastTry, record.Slow, record.SlowWhy = w.lastTry, w.failures, w.err
+	w.mu.Unlock()
+	w.keep(ctx, record, "that the effect check is slow cannot be kept; a restart would run it at once")
+}
+
+func (w *effectWatch) keep(ctx context.Context, record dedup.EffectRecord, otherwise string) {
+	bound, cancel := context.WithTimeout(ctx, recordPatience)
+	defer cancel()
+	if err := w.records.KeepEffectRecord(bound, w.check.Pipeline(), record); err != nil {
+		w.log.Warn(otherwise, "err", err)
+	}
 }
 
 func (w *effectWatch) succeeded(ctx context.Context, started time.Time, r dedup.EffectReading) {
@@ -155,11 +187,7 @@ func (w *effectWatch) succeeded(ctx context.Context, started time.Time, r dedup.
 	if w.records == nil {
 		return
 	}
-	bound, cancel := context.WithTimeout(ctx, recordPatience)
-	defer cancel()
-	if err := w.records.KeepEffectRecord(bound, w.check.Pipeline(), record); err != nil {
-		w.log.Warn("what the effect check found cannot be kept; a restart would take new double effects for old ones", "err", err)
-	}
+	w.keep(ctx, record, "what the effect check found cannot be kept; a restart would take new double effects for old ones")
 }
 
 // failed notes a failure and returns the wait: twice as long after each run that was too slow, because it may hurt the
@@ -172,12 +200,16 @@ func (w *effectWatch) failed(started time.Time, err error) time.Duration {
 		w.log.Warn("the effect check failed", "err", err)
 	}
 	w.lastTry, w.err, w.failures = started, text, w.failures+1
-	every := w.check.Every()
-	double := time.Duration(1) << min(w.failures, 10)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return max(every, min(every*min(double, effectSlower), effectLongest))
+		return slowWait(w.check.Every(), w.failures)
 	}
-	return min(every, effectRetry*double/2)
+	return min(w.check.Every(), effectRetry*(time.Duration(1)<<min(w.failures, 10))/2)
+}
+
+// slowWait is the wait after so many failures, the newest of which was too slow.
+func slowWait(every time.Duration, failures int) time.Duration {
+	double := time.Duration(1) << min(failures, 10)
+	return max(every, min(every*min(double, effectSlower), effectLongest))
 }
 
 // status is what is known of the double effects at a time.

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -10,7 +11,7 @@ import (
 const (
 	// effectsFresh is how long a new double effect is an emergency.
 	effectsFresh = 24 * time.Hour
-	// effectsKept bounds the keys that are remembered: an answer that is cut may bring others each time.
+	// effectsKept bounds the keys that are remembered, beside those of the newest answer.
 	effectsKept = 20_000
 )
 
@@ -27,6 +28,10 @@ type effectBook struct {
 	// order are the IDs that the newest run found, in the order of its answer; gone those that a complete answer lacked.
 	order []string
 	gone  map[string]bool
+	// news are the keys that were ever found new, the newest first. dropped is when the newest key was found that had to make
+	// room for others: of windows that hold it no full number is known.
+	news    []dedup.EffectKey
+	dropped time.Time
 }
 
 func newEffectBook(query string) *effectBook {
@@ -49,12 +54,14 @@ func restoreEffects(query string, r dedup.EffectRecord) *effectBook {
 			b.order = append(b.order, k.ID)
 		}
 	}
+	b.dropped = r.Dropped
+	b.sortNews()
 	return b
 }
 
 // record is what must outlive a restart.
 func (b *effectBook) record() dedup.EffectRecord {
-	r := dedup.EffectRecord{Query: b.query, First: b.first, Checks: slices.Clone(b.checks), CutAt: b.cutAt, Took: b.took, NullRows: b.nulls, SingleRows: b.single}
+	r := dedup.EffectRecord{Query: b.query, First: b.first, Checks: slices.Clone(b.checks), CutAt: b.cutAt, Took: b.took, NullRows: b.nulls, SingleRows: b.single, Dropped: b.dropped}
 	present := make(map[string]bool, len(b.order))
 	for _, id := range b.order {
 		present[id] = true
@@ -109,6 +116,8 @@ func (b *effectBook) take(r dedup.EffectReading) (fresh int64) {
 		delete(b.gone, k.ID)
 	}
 	b.forget(found, r)
+	b.makeRoom(found)
+	b.sortNews()
 	if r.More {
 		b.cutAt = r.At
 	}
@@ -122,30 +131,56 @@ func (b *effectBook) take(r dedup.EffectReading) (fresh int64) {
 func (b *effectBook) forget(found map[string]bool, r dedup.EffectReading) {
 	for id, k := range b.known {
 		switch {
-		case found[id]:
-		case !r.More && r.At.Sub(k.Found) > effectsFresh, len(b.known) > effectsKept && r.At.Sub(k.Found) > effectsFresh:
+		case found[id] || r.More:
+		case r.At.Sub(k.Found) > effectsFresh:
 			delete(b.known, id)
 			delete(b.gone, id)
-		case !r.More:
+		default:
 			b.gone[id] = true
 		}
 	}
 }
 
+// makeRoom drops the keys that were found first, as many as there are too many: an answer may bring others each time.
+func (b *effectBook) makeRoom(found map[string]bool) {
+	if len(b.known) <= effectsKept {
+		return
+	}
+	var absent []dedup.EffectKey
+	for id, k := range b.known {
+		if !found[id] {
+			absent = append(absent, k)
+		}
+	}
+	newestFirst(absent)
+	for _, k := range absent[max(len(absent)-(len(b.known)-effectsKept), 0):] {
+		if k.Found.After(b.dropped) {
+			b.dropped = k.Found
+		}
+		delete(b.known, k.ID)
+		delete(b.gone, k.ID)
+	}
+}
+
+// sortNews is done once a run: the figures of all windows are read from it in each round.
+func (b *effectBook) sortNews() {
+	b.news = b.news[:0]
+	for _, k := range b.known {
+		if !k.Found.IsZero() {
+			b.news = append(b.news, k)
+		}
+	}
+	newestFirst(b.news)
+}
+
 // since counts the keys that were found new after a time, and names at most five, the newest first.
 func (b *effectBook) since(from time.Time) (n int64, names []string) {
 	const most = 5
-	var some []dedup.EffectKey
-	for _, k := range b.known {
-		if k.Found.After(from) {
-			some = append(some, k)
-		}
-	}
-	newestFirst(some)
-	for _, k := range some[:min(len(some), most)] {
+	i := sort.Search(len(b.news), func(i int) bool { return !b.news[i].Found.After(from) })
+	for _, k := range b.news[:min(i, most)] {
 		names = append(names, k.Key)
 	}
-	return int64(len(some)), names
+	return int64(i), names
 }
 
 // newestFirst sorts by when keys were found, and those of one run by their names.
@@ -180,6 +215,7 @@ func (b *effectBook) status(now time.Time) dedup.EffectCheck {
 	}
 	newestFirst(s.Keys)
 	s.Fresh, s.FreshKeys = b.since(now.Add(-effectsFresh))
+	s.FreshAtLeast = b.dropped.After(now.Add(-effectsFresh))
 	return s
 }
 
@@ -207,6 +243,10 @@ func (b *effectBook) figure(w, every time.Duration, now time.Time) dedup.Figure 
 		v := float64(n)
 		f.Quality, f.Value, f.Low, f.High = dedup.Measured, v, v, v
 		f.Covered, f.At = last.Sub(from), last
+		if b.dropped.After(from) {
+			f.AtLeast = true
+			f.Why = "more keys were found new than are remembered"
+		}
 		if !b.cutAt.Before(from) {
 			f.AtLeast = true
 			f.Why = "the answer of the effect check was cut: what is behind the cut is not known"

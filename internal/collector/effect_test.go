@@ -171,6 +171,42 @@ func TestAYearOfDoubleEffectsIsForgotten(t *testing.T) {
 	}
 }
 
+// An answer that was cut, or a query that lists every row, may bring other keys at each run.
+func TestHoweverManyDoubleEffectsAreNewABoundedNumberIsRemembered(t *testing.T) {
+	for _, end := range []string{"", " +"} {
+		b, at := newEffectBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+		b.take(readEffects(at, ""))
+		for run := range 6 {
+			at = at.Add(time.Minute)
+			var keys strings.Builder
+			for i := range 9000 {
+				fmt.Fprintf(&keys, "k%d-%d ", run, i)
+			}
+			if run == 5 {
+				keys.WriteString(end)
+			}
+			b.take(readEffects(at, keys.String()))
+			b = restoreEffects("q", b.record())
+		}
+		if len(b.known) != effectsKept || len(b.gone) > effectsKept || len(b.record().Known) != effectsKept {
+			t.Errorf("%d keys and %d that are gone are kept", len(b.known), len(b.gone))
+		}
+		f, s := b.figure(time.Hour, time.Minute, at), b.status(at)
+		if f.Value != effectsKept || !f.AtLeast || f.Why == "" || s.Fresh != effectsKept || !s.FreshAtLeast || s.Total != 9000 {
+			t.Errorf("figure %+v, %d fresh, at least %t", f, s.Fresh, s.FreshAtLeast)
+		}
+		if found := doubleEffects(&s, at); len(found) != 1 || !strings.Contains(found[0].Text, "at least 20,000 business keys") {
+			t.Errorf("findings %+v", found)
+		}
+		if f := b.figure(90*time.Second, time.Minute, at); f.Value != 9000 || f.AtLeast != (end != "") {
+			t.Errorf("the keys of the last run: %+v", f)
+		}
+		if s := b.status(at.Add(25 * time.Hour)); s.FreshAtLeast || s.Fresh != 0 {
+			t.Errorf("a day later: %d fresh, at least %t", s.Fresh, s.FreshAtLeast)
+		}
+	}
+}
+
 func TestDoubleEffectsAreAnEmergencyForADay(t *testing.T) {
 	t0 := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	b := newEffectBook("q")
@@ -354,6 +390,45 @@ func TestARestartTakesNoNewDoubleEffectForAnOldOne(t *testing.T) {
 		f.broken = errors.New("disk full")
 		if s := live(20 * time.Minute); !strings.Contains(s.Err, "disk full") || !s.At.IsZero() {
 			t.Errorf("without its record: %+v", s)
+		}
+	})
+}
+
+func TestARestartRunsNoSlowEffectCheckBeforeItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeEffects{answer: func(run int) (dedup.EffectReading, error) {
+			if run < 2 {
+				return dedup.EffectReading{}, fmt.Errorf("too slow: %w", context.DeadlineExceeded)
+			}
+			return readEffects(time.Time{}, "a"), nil
+		}}
+		live := func(d time.Duration) *dedup.EffectCheck {
+			w := newEffectWatch(f, f, slog.New(slog.DiscardHandler), func() {})
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { w.run(ctx) })
+			time.Sleep(d)
+			cancel()
+			running.Wait()
+			return w.status(time.Now())
+		}
+		for range 25 {
+			if s := live(2 * time.Minute); s.Err == "" || s.LastTry.IsZero() {
+				t.Errorf("what failed is forgotten: %+v", s)
+			}
+		}
+		// The first run was too slow, the second half an hour later too; the third is due an hour after that.
+		if got := f.gaps(); !slices.Equal(got, []time.Duration{30 * time.Minute}) {
+			t.Errorf("waits of %v over restarts", got)
+		}
+		if s := live(time.Hour); s.Err != "" || s.Total != 1 {
+			t.Errorf("once it is quick again: %+v", s)
+		}
+		if got := f.gaps(); len(got) < 2 || got[1] != time.Hour {
+			t.Errorf("waits of %v", got)
+		}
+		if f.record.Slow != 0 {
+			t.Errorf("still on record as slow: %+v", f.record)
 		}
 	})
 }

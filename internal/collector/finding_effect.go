@@ -30,7 +30,7 @@ func doubleEffects(e *dedup.EffectCheck, now time.Time) []dedup.Finding {
 		f.Evidence = oldEffects(e, old, now)
 		return []dedup.Finding{f}
 	}
-	f.Text = fmt.Sprintf("The work of %s%s was done more than once: new in the last 24 h", atLeast(e.AtLeast), counted(e.Fresh, "business key"))
+	f.Text = fmt.Sprintf("The work of %s%s was done more than once: new in the last 24 h", atLeast(e.AtLeast || e.FreshAtLeast), counted(e.Fresh, "business key"))
 	f.Evidence = "for example: " + someOf(e.FreshKeys)
 	if old > 0 {
 		f.Evidence += "; beside them, " + oldEffects(e, old, now)

@@ -162,7 +162,7 @@ func (s idGapSample) figure(unit dedup.Unit, why string) dedup.Figure {
 		f.Better = betterReport
 		return f
 	}
-	f.Covered, f.At = min(s.To.At.Sub(s.From.At), s.Window), s.To.At
+	f.Covered, f.At = s.To.At.Sub(s.From.At), s.To.At
 	return f
 }
 
@@ -198,7 +198,10 @@ func (s idGapSample) refusal(g insertGain) string {
 	case s.Scheme.OnFailed == "nack" || s.Scheme.OnFailed == "run":
 		return "consumers of this scheme do not ack deliveries that meet a failed row, and each burns an id as a duplicate does"
 	case !s.To.At.After(s.From.At) || s.To.Epoch != s.From.Epoch:
-		return "inserts are not counted for long enough yet: an insert counts once its work must have ended (insert_settle)"
+		return "inserts are not counted for long enough yet, or too rarely: the window holds fewer than two counts of them. " +
+			"An insert counts once its work must have ended (insert_settle)"
+	case s.To.At.Sub(s.From.At) > s.Window:
+		return "the counts of inserts lie further apart than the window is long"
 	case s.Now.Sub(s.To.At) > staleInserts+min(s.Window, time.Hour):
 		return "inserts could not be counted since " + clock(s.To.At, s.Now) + ": counting them takes too long, or they come faster than they can be counted"
 	case g.hits < 0:

@@ -81,6 +81,7 @@ func TestTheIDGapIsRefusedInWords(t *testing.T) {
 		"each return burns an id":            func(s *idGapSample) { s.Scheme.OnInFlight = "nack" },
 		"do not ack deliveries that meet":    func(s *idGapSample) { s.Scheme.OnFailed = "run" },
 		"not counted for long enough":        func(s *idGapSample) { s.From = s.To },
+		"further apart than the window":      func(s *idGapSample) { s.From.At = s.From.At.Add(-time.Second) },
 		"could not be counted since":         func(s *idGapSample) { s.Now = s.To.At.Add(2 * time.Hour) },
 		"inserted with ids of their own":     func(s *idGapSample) { s.To.Rows += 1000 },
 		"nothing was inserted in the window": func(s *idGapSample) { s.To.IDs, s.To.Rows = s.From.IDs, s.From.Rows },
@@ -165,6 +166,9 @@ func TestATapeOfInsertsHoldsOneEpochAndThinsOut(t *testing.T) {
 		if got := end.Sub(tape.at(end.Add(-ago)).At) - ago; got < 0 || got > tapeStep+15*time.Second {
 			t.Errorf("the reading of %s ago is off by %s", ago, got)
 		}
+		if got := ago - end.Sub(tape.since(end.Add(-ago)).At); got < 0 || got > tapeStep+15*time.Second {
+			t.Errorf("the first reading of the last %s is off by %s", ago, got)
+		}
 	}
 	add(end, 1, "")
 	n := len(tape.readings)
@@ -213,4 +217,48 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	if out := window(silent); out.DuplicateRate.Why != "consumers report no counters" {
 		t.Errorf("a store without inserts: %+v", out.DuplicateRate)
 	}
+}
+
+// While the store is down nothing is read, but consumers go on: what they inserted meanwhile is of no short window.
+func TestTheIDGapNeverCountsMoreThanItsWindow(t *testing.T) {
+	at := func(after time.Duration, ids int64) *dedup.InsertStats {
+		return &dedup.InsertStats{At: gapNow.Add(after), Epoch: 1, IDs: ids, Rows: ids * 4 / 5, Done: ids * 4 / 5}
+	}
+	readings := []*dedup.InsertStats{at(-2*time.Hour, 100), at(-2*time.Hour+15*time.Second, 200)}
+	watch := &storeWatch{}
+	figure := func(w time.Duration, now time.Time) dedup.Figure {
+		v := view{now: now, scheme: statusScheme(), stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "MariaDB 10.11.19"}}}
+		return (&Collector{}).idGapFigures(&pipeline{store: watch}, v, w).Messages
+	}
+	for _, s := range append(readings, at(0, 50_200)) {
+		watch.inserts.add(s)
+	}
+	if f := figure(5*time.Minute, gapNow); f.Known() || !strings.Contains(f.Why, "fewer than two counts") {
+		t.Errorf("of two hours: %+v", f)
+	}
+	if f := figure(24*time.Hour, gapNow); f.Value != 50_100 || f.Covered != 2*time.Hour {
+		t.Errorf("of the day: %+v", f)
+	}
+	watch.inserts.add(at(15*time.Second, 50_300))
+	if f := figure(5*time.Minute, gapNow.Add(15*time.Second)); f.Value != 100 || f.Covered != 15*time.Second {
+		t.Errorf("after the outage: %+v", f)
+	}
+}
+
+func TestTheSpanOfTheIDGapIsAtMostTheWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		watch, now := &storeWatch{}, gapNow
+		for _, seconds := range rapid.SliceOfN(rapid.IntRange(1, 7200), 1, 100).Draw(t, "pauses") {
+			now = now.Add(time.Duration(seconds) * time.Second)
+			ids := int64(now.Sub(gapNow) / time.Second)
+			watch.inserts.add(&dedup.InsertStats{At: now, Epoch: 1, IDs: ids, Rows: ids, Done: ids})
+		}
+		w := time.Duration(rapid.IntRange(60, 86_400).Draw(t, "window")) * time.Second
+		v := view{now: now, scheme: statusScheme(), stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "MariaDB 10.11.19"}}}
+		f := (&Collector{}).idGapFigures(&pipeline{store: watch}, v, w).Messages
+		// One insert a second: the messages are the seconds that they came in.
+		if f.Known() && (f.Covered > w || f.Covered <= 0 || f.Value != f.Covered.Seconds()) {
+			t.Fatalf("%s cover %s with %g messages", w, f.Covered, f.Value)
+		}
+	})
 }

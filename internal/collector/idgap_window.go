@@ -22,7 +22,7 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 	}
 	if len(t.readings) > 0 {
 		s.To = t.newest()
-		s.From = t.at(s.To.At.Add(-w))
+		s.From = t.since(s.To.At.Add(-w))
 		s.Reach = t.at(s.From.At.Add(-undoneReach))
 	}
 	return idGap(s)

@@ -66,3 +66,10 @@ func (t *insertTape) at(moment time.Time) dedup.InsertStats {
 	i := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(moment) })
 	return t.readings[max(i-1, 0)]
 }
+
+// since returns the first reading that is not before a time, else the newest. What came between an earlier one and the time
+// may be hours of inserts, when the store was down.
+func (t *insertTape) since(moment time.Time) dedup.InsertStats {
+	i := sort.Search(len(t.readings), func(i int) bool { return !t.readings[i].At.Before(moment) })
+	return t.readings[min(i, len(t.readings)-1)]
+}

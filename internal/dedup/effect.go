@@ -51,9 +51,11 @@ type EffectCheck struct {
 	// Baseline counts those of Keys that were there at the first run, or may have been.
 	Baseline int64
 	// Fresh counts the keys that were found new in the last 24 hours, those that are gone again included; FreshKeys names some.
-	Fresh     int64
-	FreshKeys []string
-	NullRows  int64
+	// FreshAtLeast says that there were more than are remembered.
+	Fresh        int64
+	FreshKeys    []string
+	FreshAtLeast bool
+	NullRows     int64
 	// SingleRows counts rows whose count is below 2: the query lists what is no double effect.
 	SingleRows int64
 }
@@ -75,4 +77,11 @@ type EffectRecord struct {
 	Gone       []string
 	NullRows   int64
 	SingleRows int64
+	// Dropped is when the newest of those keys was found that had to make room for others; zero when none had to.
+	Dropped time.Time
+	// Slow is how many runs in a row failed where the newest was too slow, LastTry when that began, and SlowWhy its words;
+	// zero where the newest run on record succeeded.
+	Slow    int
+	LastTry time.Time
+	SlowWhy string
 }

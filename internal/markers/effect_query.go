@@ -68,6 +68,9 @@ func acts(tokens []string) string {
 			return "must not lock rows: leave out LOCK IN SHARE MODE"
 		}
 	}
+	if at(1) == "(" && word == quotedToken {
+		return "must not have a quoted name before a parenthesis, which may call any function: leave out the quotes there"
+	}
 	if at(1) == "(" && actingFunction(word) {
 		return fmt.Sprintf("must only read: the function %s does more", word)
 	}
@@ -85,7 +88,10 @@ func actingFunction(name string) bool {
 	return slices.Contains([]string{"set_config", "nextval", "setval", "load_file", "get_lock", "release_lock", "release_all_locks", "txid_current", "lastval"}, name)
 }
 
-// scanQuery splits a query into words, in lower case, and single signs. What is quoted is one token, "quoted".
+// quotedToken stands for what is quoted, of which no word can be the token.
+const quotedToken = `""`
+
+// scanQuery splits a query into words, in lower case, and single signs. What is quoted is one quotedToken.
 func scanQuery(query, driver string) ([]string, error) {
 	var tokens []string
 	for i := 0; i < len(query); {
@@ -97,7 +103,7 @@ func scanQuery(query, driver string) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			tokens = append(tokens, "quoted")
+			tokens = append(tokens, quotedToken)
 			i += end
 		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "/*"), r == '#' && driver == driverMySQL:
 			return nil, errors.New("must not hold comments: servers read some of them as part of the query; write them as YAML comments")

@@ -58,6 +58,14 @@ func TestAnEffectCheckIsOnePlainSelect(t *testing.T) {
 		"too long a text":                       {"SELECT '" + strings.Repeat("a", 1<<20) + "'", "at most 16384 bytes", ""},
 		"a function that ends sessions":         {"SELECT pg_terminate_backend (pid) FROM pg_stat_activity", "pg_terminate_backend does more", ""},
 		"a function that changes settings":      {"SELECT Set_Config('transaction_read_only', 'off', true)", "set_config does more", ""},
+		"a function whose name is quoted":       {`SELECT "pg_terminate_backend"(pid) FROM pg_stat_activity`, "a quoted name before a parenthesis", ""},
+		"a quoted function that takes ids":      {`SELECT "setval" ('orders_id_seq', 1)`, "a quoted name before a parenthesis", ""},
+		"a quoted function of a schema":         {`SELECT pg_catalog."setval"('orders_id_seq', 1)`, "a quoted name before a parenthesis", ""},
+		"a quoted function of a quoted schema":  {`SELECT "public"."dblink_exec"('shop', 'DELETE FROM orders')`, "a quoted name before a parenthesis", ""},
+		"a function in code points":             {`SELECT U&"set!0076al" UESCAPE '!' ('orders_id_seq', 1)`, "a quoted name before a parenthesis", "postgres"},
+		"a function in quotes of MySQL":         {"SELECT `get_lock`('a', 10)", "a quoted name before a parenthesis", "mysql"},
+		"text and names in parentheses":         {`SELECT MAX("order_no") FROM orders WHERE note IN ('a') AND (note <> 'b')`, "", ""},
+		"a column with a name of the scanner's": {"SELECT quoted FROM (SELECT 1 AS quoted) AS quoted (quoted)", "", ""},
 	} {
 		for _, driver := range []string{"mysql", "postgres"} {
 			if tt.only != "" && tt.only != driver {

@@ -17,6 +17,9 @@ const (
 	recountFor   = 10 * time.Minute
 	recountEvery = time.Minute
 	recountIDs   = 50_000
+	// mostNewIDs is how many ids may be new at one reading. More are no inserts: a row was inserted with a large id of its own,
+	// or the sequence was set.
+	mostNewIDs = 10_000_000
 )
 
 // insertMark says that the next insert was to get the id next from the one time until the other.
@@ -60,7 +63,10 @@ type insertCounter struct {
 	// place names server process, table and sequence; counts of two places have nothing to do with one another.
 	place string
 	// marks are in the order of time; up to the first one everything is counted.
-	marks       []insertMark
+	marks []insertMark
+	// part is the tally of the first ids of the range that is due, from the first mark up to partEnd.
+	part        insertTally
+	partEnd     int64
 	counted     []countedRange
 	recountedAt time.Time
 	// spoiled is when rows were last seen to come or go after they were counted, and spoiledWhy what that means.
@@ -76,6 +82,7 @@ func (c *insertCounter) refuse(why string) {
 // begin starts an epoch: what is counted from here on cannot be compared with what was counted before.
 func (c *insertCounter) begin(now time.Time, next int64, place string) {
 	c.place, c.marks, c.counted, c.recountedAt = place, []insertMark{{next: next, from: now, until: now}}, nil, now
+	c.part, c.partEnd = insertTally{}, next
 	c.stats = dedup.InsertStats{At: now, Since: now, Epoch: c.stats.Epoch + 1, Lower: c.stats.Lower, Resolution: c.stats.Resolution}
 }
 
@@ -83,6 +90,9 @@ func (c *insertCounter) begin(now time.Time, next int64, place string) {
 func (c *insertCounter) observe(now time.Time, next int64, place string) (insertRange, bool) {
 	if n := len(c.marks); n == 0 || place != c.place || next < c.marks[n-1].next || now.Before(c.marks[n-1].until) {
 		c.begin(now, next, place)
+	} else if ids := uint64(next) - uint64(c.marks[n-1].next); ids > mostNewIDs { // the distance may be beyond int64
+		c.begin(now, next, place)
+		c.spoiled, c.spoiledWhy = now, jumpedWords(ids)
 	}
 	c.stats.Why = ""
 	if now.Sub(c.spoiled) < recountFor {
@@ -98,7 +108,7 @@ func (c *insertCounter) observe(now time.Time, next int64, place string) (insert
 	return insertRange{last.next, next}, true
 }
 
-// saw notes how many rows of the newest ids are there already.
+// saw notes how many rows of the newest ids are there already, or of as many of these ids as there was time for.
 func (c *insertCounter) saw(rows int64) { c.marks[len(c.marks)-1].seen = rows }
 
 // due returns the next ids that can be counted.
@@ -106,12 +116,18 @@ func (c *insertCounter) due(now time.Time) (insertRange, bool) {
 	if len(c.marks) < 2 || now.Sub(c.marks[1].from) < c.settle {
 		return insertRange{}, false
 	}
-	return insertRange{c.marks[0].next, c.marks[1].next}, true
+	return insertRange{c.partEnd, c.marks[1].next}, true
 }
 
-// settled takes the count of the range that was due.
-func (c *insertCounter) settled(now time.Time, t insertTally) {
+// settled takes the count of the range that was due, up to an end: what is beyond it is due next.
+func (c *insertCounter) settled(now time.Time, t insertTally, end int64) {
 	before, mark := c.marks[0], c.marks[1]
+	c.part.add(t)
+	c.partEnd = end
+	if end < mark.next {
+		return
+	}
+	t, c.part = c.part, insertTally{}
 	c.marks = c.marks[1:]
 	if t.rows < mark.seen && !c.stats.Lower {
 		c.spoil(now, deletedWords(mark.seen-t.rows))
@@ -167,6 +183,11 @@ func (c *insertCounter) spoil(now time.Time, why string) {
 func deletedWords(n int64) string {
 	return fmt.Sprintf("rows were deleted in the window: %s of the last 10 min gone, by the application, a purge or a clear, so that an id without a row need not be a duplicate. "+
 		"Keep rows for longer than an hour; counting goes on 10 min after the last deletion.", rowsAre(n))
+}
+
+func jumpedWords(n uint64) string {
+	return fmt.Sprintf("%d ids are new at once, more than can have been inserted and counted since the reading before: a row was inserted with a large id of its own, "+
+		"or the next id was set. Counting goes on 10 min after.", n)
 }
 
 func rowsInWords(n int64) string {

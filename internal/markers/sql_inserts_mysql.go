@@ -7,15 +7,20 @@ import (
 	"strings"
 )
 
-// autoID reads the next id from information_schema, which tells the counter in memory. MySQL 8 would tell one that is up to a
-// day old unless the session asks otherwise.
+// uncached has a session of MySQL 8 read the counter itself: its information_schema would tell one that is up to a day old.
+const uncached = "SET SESSION information_schema_stats_expiry = 0"
+
+// autoID reads the next id from information_schema, which tells the counter in memory.
 // https://dev.mysql.com/doc/refman/8.0/en/innodb-auto-increment-handling.html
 func (d mysqlDialect) autoID(ctx context.Context, conn *sql.Conn, l *sqlLayout, column sqlColumn) (autoID, error) {
 	a := autoID{identity: l.table.quoted(d),
 		next: "AUTO_INCREMENT, COALESCE(CREATE_TIME, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
 		args: []any{l.table.schema, l.table.name}}
 	if !l.server.mariadb {
-		if _, err := conn.ExecContext(ctx, "SET SESSION information_schema_stats_expiry = 0"); err != nil && !isMySQL(err, erUnknownVariable) {
+		switch _, err := conn.ExecContext(ctx, uncached); {
+		case err == nil:
+			a.before = uncached
+		case !isMySQL(err, erUnknownVariable): // MySQL 5.7 has no such cache
 			return a, err
 		}
 	}

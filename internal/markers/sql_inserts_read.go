@@ -18,7 +18,8 @@ import (
 const (
 	// idsPerQuery is the most ids that one query counts.
 	idsPerQuery = 50_000
-	// countingFor is how long one reading may count before it leaves the rest to the next.
+	// countingFor is how long one reading may count new ids, and how long those that are due, before it leaves the rest to the
+	// next.
 	countingFor = time.Second
 	// factsFor is how long what is known of an id column is trusted.
 	factsFor = time.Minute
@@ -34,6 +35,9 @@ type autoID struct {
 	why string
 	// identity changes when another table or sequence takes its place.
 	identity string
+	// before is a statement that the session needs before each reading of the next id, which may come on any connection of
+	// the pool; empty when it needs none.
+	before string
 	// next is the rest of a SELECT of the next id and of a text that changes with the table.
 	next string
 	args []any
@@ -168,7 +172,7 @@ func (s *sqlStore) countInserts(ctx context.Context, conn *sql.Conn, l *sqlLayou
 	}
 	behind, more := r.counter.observe(time.Now(), next, strings.Join([]string{runID, l.table.identity, r.facts.identity, identity}, " "))
 	if more && !r.counter.stats.Lower {
-		t, err := s.tallyIDs(ctx, conn, l, column, behind)
+		t, _, err := s.tallyIDs(ctx, conn, l, column, behind, time.Now().Add(countingFor))
 		if err != nil {
 			return err
 		}
@@ -178,7 +182,8 @@ func (s *sqlStore) countInserts(ctx context.Context, conn *sql.Conn, l *sqlLayou
 		return err
 	}
 	if span, rows, ok := r.counter.recount(time.Now()); ok {
-		t, err := s.tallyIDs(ctx, conn, l, column, span)
+		// These are the ids of one query, so that the time does not cut them short.
+		t, _, err := s.tallyIDs(ctx, conn, l, column, span, time.Now())
 		if err != nil {
 			return err
 		}
@@ -189,23 +194,27 @@ func (s *sqlStore) countInserts(ctx context.Context, conn *sql.Conn, l *sqlLayou
 
 // settleInserts counts what is due, as far as there is time.
 func (s *sqlStore) settleInserts(ctx context.Context, conn *sql.Conn, l *sqlLayout, column sqlColumn) error {
-	began := time.Now()
-	for time.Since(began) < countingFor {
+	for until := time.Now().Add(countingFor); time.Now().Before(until); {
 		span, ok := s.inserts.counter.due(time.Now())
 		if !ok {
 			return nil
 		}
-		t, err := s.tallyIDs(ctx, conn, l, column, span)
+		t, end, err := s.tallyIDs(ctx, conn, l, column, span, until)
 		if err != nil {
 			return err
 		}
-		s.inserts.counter.settled(time.Now(), t)
+		s.inserts.counter.settled(time.Now(), t, end)
 	}
 	return nil
 }
 
 // nextID reads the id that the next insert gets.
 func (s *sqlStore) nextID(ctx context.Context, conn *sql.Conn, l *sqlLayout) (next int64, identity string, err error) {
+	if before := s.inserts.facts.before; before != "" {
+		if _, err := conn.ExecContext(ctx, before); err != nil {
+			return 0, "", err
+		}
+	}
 	found := false
 	_, err = s.read(ctx, conn, l, s.inserts.facts.next, s.inserts.facts.args, func(values []sql.RawBytes) error {
 		found, identity = true, string(values[1])
@@ -221,21 +230,25 @@ func (s *sqlStore) nextID(ctx context.Context, conn *sql.Conn, l *sqlLayout) (ne
 	return next, identity, err
 }
 
-// tallyIDs counts the rows of a range along the index of the id, a bounded number of ids at a time.
-func (s *sqlStore) tallyIDs(ctx context.Context, conn *sql.Conn, l *sqlLayout, column sqlColumn, span insertRange) (insertTally, error) {
+// tallyIDs counts the rows of a range along the index of the id, a bounded number of ids at a time: one at least, and more
+// until a time. It returns the id up to which it came.
+func (s *sqlStore) tallyIDs(ctx context.Context, conn *sql.Conn, l *sqlLayout, column sqlColumn, span insertRange, until time.Time) (insertTally, int64, error) {
 	var all insertTally
-	for low := span.low; low < span.high; low += idsPerQuery {
-		query := l.tallyQuery(s.inserts.dialect, column, insertRange{low, min(low+idsPerQuery, span.high)})
+	low := span.low
+	for first := true; low < span.high && (first || time.Now().Before(until)); first = false {
+		high := low + min(idsPerQuery, span.high-low)
+		query := l.tallyQuery(s.inserts.dialect, column, insertRange{low, high})
 		_, err := s.read(ctx, conn, l, query, nil, func(values []sql.RawBytes) error {
 			t, err := l.tallied(values)
 			all.add(t)
 			return err
 		})
 		if err != nil {
-			return all, err
+			return all, low, err
 		}
+		low = high
 	}
-	return all, nil
+	return all, low, nil
 }
 
 // tallyQuery selects per status: rows, the sum of their times in seconds, and how many have one.

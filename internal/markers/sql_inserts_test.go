@@ -315,6 +315,22 @@ func TestARestartOfTheServerBeginsAnEpochAndTheCountGoesOn(t *testing.T) {
 	}
 }
 
+// Up to an id that somebody wrote by hand there may be no end of ids, all without a row.
+func TestIDsThatJumpAreNotCounted(t *testing.T) {
+	onEach(t, func(t *testing.T, db *markerstest.Database) {
+		db.Exec(t, plainTables[db.Driver])
+		store := openTable(t, db, "sql-status-code", soonSettled)
+		first := insertStats(t, store, insertsCount)
+		db.Exec(t, by(db, "INSERT INTO message_dedup (id, message_id, status) VALUES (1000000000000, 'far', 1)",
+			"SELECT setval('message_dedup_id_seq', 1000000000000)"))
+		began := time.Now()
+		s := insertStats(t, store, saying("ids are new at once", "large id of its own"))
+		if took := time.Since(began); s.Epoch != first.Epoch+1 || s.IDs != 0 || took > 5*time.Second {
+			t.Errorf("after %s: %+v", took, s)
+		}
+	})
+}
+
 // awaitUptime waits until a restart of MariaDB shows by its uptime, which it tells in seconds.
 func awaitUptime(t *testing.T, server interface {
 	Exec(ctx context.Context, database string, statements ...string) error

@@ -69,8 +69,12 @@ func effectLine(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if e.AtLeast {
 		least = "at least "
 	}
+	fresh := templates.Number(float64(e.Fresh))
+	if e.FreshAtLeast {
+		fresh = "at least " + fresh
+	}
 	text := least + counted(int(e.Total), "business key") + " " + plural(e.Total, "was", "were") + " done more than once, as of " + ago(e.At, now) + ": " +
-		templates.Number(float64(e.Fresh)) + " new in the last 24 h"
+		fresh + " new in the last 24 h"
 	if e.Baseline > 0 {
 		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + moment(e.Since, now).Text
 	}
