@@ -27,6 +27,8 @@ const (
 	logPrefetch = 100
 	// maxLogQueues bounds the queues that are counted by name; those of others count as not named.
 	maxLogQueues = 1000
+	// maxLogNodes bounds the nodes that are known by name.
+	maxLogNodes = 100
 	// Between two attempts to listen; each failure doubles it.
 	logRetry    = time.Second
 	logRetryMax = time.Minute
@@ -110,6 +112,7 @@ func (l *logListener) listen(ctx context.Context) error {
 	}
 	l.start()
 	for line := range lines {
+		l.hear(line.Headers)
 		if queue, ok := ackTimeout(line.Body); ok {
 			l.count(queue)
 		}
@@ -142,7 +145,23 @@ func (l *logListener) start() {
 	defer l.mu.Unlock()
 	l.state.Listening, l.state.Why, l.state.Better = true, "", ""
 	l.state.Epoch++
-	l.state.Since = time.Now()
+	l.state.Since, l.state.Heard = time.Now(), nil
+}
+
+// hear notes the node that a line comes from: RabbitMQ writes it into a header (rabbit_logger_exchange_h.erl, make_headers).
+func (l *logListener) hear(headers amqp.Table) {
+	node, ok := headers["node"].(string)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.Heard == nil {
+		l.state.Heard = make(map[string]bool)
+	}
+	if len(l.state.Heard) < maxLogNodes {
+		l.state.Heard[node] = true
+	}
 }
 
 // stop notes why the log is not followed any more, and returns it.
@@ -173,7 +192,7 @@ func (l *logListener) reading() *dedup.BrokerLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	state := l.state
-	state.Named = maps.Clone(state.Named)
+	state.Named, state.Heard = maps.Clone(state.Named), maps.Clone(state.Heard)
 	return &state
 }
 

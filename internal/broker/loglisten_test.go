@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,12 @@ func TestARealAckTimeoutIsHeardAcrossARestart(t *testing.T) {
 		t.Errorf("before any timeout: %+v", first)
 	}
 	holdOne(t, rabbit)
-	until("the timeout was not heard", func(l dedup.BrokerLog) bool { return l.Unnamed == 1 })
+	heard := until("the timeout was not heard", func(l dedup.BrokerLog) bool { return l.Unnamed == 1 })
+	var overview struct{ Node string }
+	must(t, rabbit.API(t.Context(), http.MethodGet, "/api/overview", nil, &overview))
+	if len(heard.Heard) != 1 || !heard.Heard[overview.Node] {
+		t.Errorf("heard %v, want node %s", heard.Heard, overview.Node)
+	}
 
 	must(t, rabbit.Restart(t.Context()))
 	after := until("did not listen again", func(l dedup.BrokerLog) bool { return l.Listening && l.Epoch > first.Epoch })
@@ -162,6 +168,21 @@ func TestAnIncompleteAccountForTheLogIsNamed(t *testing.T) {
 	err := Config{Name: "main", ManagementURL: "http://127.0.0.1:1", Username: "w", Password: secret.New("p"), Log: Act{AMQPURL: "http://x"}}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "log.amqp_url: must be amqp://") {
 		t.Error(err)
+	}
+}
+
+func TestTheNodesThatWereHeardAreBoundedAndForgottenWithTheConnection(t *testing.T) {
+	l := &logListener{}
+	for i := range maxLogNodes + 10 {
+		l.hear(amqp.Table{"node": strings.Repeat("n", i+1)})
+	}
+	l.hear(amqp.Table{"node": int32(1)})
+	l.hear(nil)
+	if got := l.reading(); len(got.Heard) != maxLogNodes || !got.Heard["n"] {
+		t.Errorf("%d heard", len(got.Heard))
+	}
+	if l.start(); len(l.reading().Heard) != 0 {
+		t.Error("a node that was heard before is taken to publish still")
 	}
 }
 

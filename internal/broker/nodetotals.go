@@ -14,29 +14,21 @@ import (
 // counters of their own beside it.
 const channelProtocol = "amqp091"
 
-// readTotals reads the message counters of a node out of a Prometheus exposition, summed over queue types. All of them must be
-// there: one that a later version renames would otherwise count 0.
+// acknowledgedTotal counts the messages that the consumers of a node acked.
+const acknowledgedTotal = globalPrefix + "acknowledged_total"
+
+// readTotals reads how many messages of a node's channels were acked out of a Prometheus exposition, summed over queue types. A
+// counter that a later version renames is an error, and not 0.
 func readTotals(body io.Reader, into *dedup.NodeTotals) error {
-	families, err := families(body, globalPrefix)
+	families, err := families(body, acknowledgedTotal)
 	if err != nil {
-		return fmt.Errorf("the counters of messages cannot be read: %w", err)
+		return fmt.Errorf("the counter of acked messages cannot be read: %w", err)
 	}
-	var acked, redelivered, consumed, got int64
-	for _, c := range []struct {
-		name string
-		into *int64
-	}{
-		{"acknowledged", &acked}, {"redelivered", &redelivered},
-		{"delivered_consume_manual_ack", &consumed}, {"delivered_get_manual_ack", &got},
-	} {
-		name := globalPrefix + c.name + "_total"
-		n, ok := sumOfChannels(families[name])
-		if !ok {
-			return fmt.Errorf("it has no counter %s; this version of RabbitMQ may name it otherwise", name)
-		}
-		*c.into = n
+	acked, ok := sumOfChannels(families[acknowledgedTotal])
+	if !ok {
+		return fmt.Errorf("it has no counter %s; this version of RabbitMQ may name it otherwise", acknowledgedTotal)
 	}
-	into.Acked, into.Redelivered, into.Delivered = acked, redelivered, consumed+got
+	into.Acked = acked
 	return nil
 }
 

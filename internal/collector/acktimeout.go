@@ -20,6 +20,7 @@ const (
 	logExchangeVhost = "/"
 	logExchangeName  = "amq.rabbitmq.log"
 	betterExchange   = "Set log.exchange = true and log.exchange.level = warning in rabbitmq.conf, restart the node, and give brokers[].log an account (docs/figures.md)."
+	betterSilent     = "See that log.exchange = true and log.exchange.level = warning (not error) stand in rabbitmq.conf of every node; the first warning that a node logs proves it."
 	betterLogAccount = "Give brokers[].log an account that may read the broker's log (docs/figures.md)."
 )
 
@@ -32,8 +33,10 @@ type ackTimeouts struct {
 	epoch       int64
 	// gapAt is when lines were last missed, or may have been.
 	gapAt time.Time
-	named map[dedup.QueueRef]int64
-	count int64
+	// silent says why nothing that is counted proves nothing: nodes that have not been heard. Empty when all were.
+	silent string
+	named  map[dedup.QueueRef]int64
+	count  int64
 	// gained are the timeouts of each queue since the reading before.
 	gained       map[dedup.QueueRef]int64
 	all, unnamed *tally
@@ -64,6 +67,7 @@ func (a *ackTimeouts) absorb(s *dedup.BrokerSample) (gained int64) {
 		a.gapAt = l.Since
 	}
 	a.epoch = max(a.epoch, l.Epoch)
+	a.silent = silentNodes(l, s.State.Nodes)
 	a.gained = make(map[dedup.QueueRef]int64)
 	for ref, n := range l.Named {
 		if more := n - a.named[ref]; more > 0 {
@@ -80,6 +84,29 @@ func (a *ackTimeouts) absorb(s *dedup.BrokerSample) (gained int64) {
 		a.unnamed.open, a.all.open = true, true
 	}
 	return gained
+}
+
+// silentNodes names the running nodes that no line of the log came from; empty when all were heard.
+func silentNodes(l *dedup.BrokerLog, nodes []dedup.Node) string {
+	if len(l.Heard) == 0 {
+		return "no line of the broker's log has come yet, and the exchange stands though a node may not publish its log there"
+	}
+	silent := 0
+	first := ""
+	for _, n := range nodes {
+		if n.Running && !l.Heard[n.Name] {
+			if silent++; first == "" {
+				first = n.Name
+			}
+		}
+	}
+	switch {
+	case silent == 0:
+		return ""
+	case silent == 1:
+		return fmt.Sprintf("no line of the log of node %s has come yet, which may not publish it", name(first))
+	}
+	return fmt.Sprintf("no line of the log of %d nodes has come yet, which may not publish it: node %s, for one", silent, name(first))
 }
 
 // store adds the counters, while the log is followed.
@@ -127,6 +154,8 @@ type timeoutSample struct {
 	Named, Logged bool
 	// Gap is when lines were last missed.
 	Gap time.Time
+	// Silent says why not every node is known to publish its log; empty when each is.
+	Silent string
 }
 
 // ackTimeoutFigure computes the ack timeouts per hour.
@@ -156,6 +185,10 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 		f.Why = fmt.Sprintf("the log does not name the queue of %s in this window", counted(whole(s.Unnamed.Delta), "ack timeout"))
 		return f
 	}
+	if of.Delta == 0 && s.Silent != "" {
+		f.Why, f.Better = s.Silent, betterSilent
+		return f
+	}
 	v := of.Delta / of.Covered.Hours()
 	f.Quality, f.Value, f.Low, f.High, f.N, f.Covered, f.At = dedup.Measured, v, v, v, of.Delta, of.Covered, of.At
 	if everywhere && of.Delta > 0 {
@@ -168,6 +201,8 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 		f.AtLeast, f.Why = true, "at least: from RabbitMQ 4.3 on most ack timeouts leave no line in the log"
 	case s.Named && s.Unnamed.Delta > 0:
 		f.AtLeast, f.Why = true, fmt.Sprintf("at least: the log does not name the queue of %s more", counted(whole(s.Unnamed.Delta), "ack timeout"))
+	case s.Silent != "":
+		f.AtLeast, f.Why, f.Better = true, joinReasons("at least: "+s.Silent, f.Why), betterSilent
 	}
 	return f
 }
@@ -177,7 +212,7 @@ func (c *Collector) ackTimeouts(p *pipeline, v view, w time.Duration) dedup.Figu
 	sample, _ := p.broker.sample.get()
 	s := timeoutSample{
 		Now: v.now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
-		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Why: a.why, Better: a.better,
+		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Silent: a.silent, Why: a.why, Better: a.better,
 	}
 	if !a.asked {
 		s.Why, s.Better = p.broker.noLog()

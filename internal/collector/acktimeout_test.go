@@ -35,13 +35,35 @@ func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
 		{"none from 4.3 on", func(s *timeoutSample) { s.Logged = false }, dedup.QualityUnknown, 0, false, "not observable on this broker: from RabbitMQ 4.3 on"},
 		{"one from 4.3 on", func(s *timeoutSample) { s.Logged, s.Own = false, known(1) }, dedup.Measured, 4, true, "at least: from RabbitMQ 4.3 on"},
 		{"a log that is not followed", func(s *timeoutSample) { s.Why, s.Better = "no exchange", "make one" }, dedup.QualityUnknown, 0, false, "no exchange"},
+		{"none, from nodes that were never heard", func(s *timeoutSample) { s.Silent = "no line of node b" }, dedup.QualityUnknown, 0, false, "no line of node b"},
+		{"some, and a node that was never heard", func(s *timeoutSample) { s.Silent, s.Own = "no line of node b", known(1) }, dedup.Measured, 4, true, "at least: no line of node b"},
 		{"too little time", func(s *timeoutSample) { s.Own.Covered = 20 * time.Second }, dedup.QualityUnknown, 0, false, "too little"},
 	} {
 		s := few
 		tt.change(&s)
 		f := ackTimeoutFigure(s)
-		if f.Quality != tt.quality || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) || f.Unit != dedup.PerHour || f.Better != s.Better {
+		if f.Quality != tt.quality || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) || f.Unit != dedup.PerHour || s.Silent == "" && f.Better != s.Better || s.Silent != "" && f.Better != betterSilent {
 			t.Errorf("%s: %+v", tt.name, f)
+		}
+	}
+}
+
+func TestOnlyNodesThatWereHeardAreKnownToPublishTheirLog(t *testing.T) {
+	nodes := []dedup.Node{{Name: "a", Running: true}, {Name: "b", Running: true}, {Name: "c", Running: true}, {Name: "down"}}
+	for _, tt := range []struct {
+		name  string
+		heard map[string]bool
+		want  string
+	}{
+		{"nothing at all", nil, "no line of the broker's log has come yet"},
+		{"one of three", map[string]bool{"a": true}, "of 2 nodes has come yet"},
+		{"two of three", map[string]bool{"a": true, "c": true}, "of node b has come yet"},
+		{"all that run", map[string]bool{"a": true, "b": true, "c": true}, ""},
+	} {
+		a := newAckTimeouts(newBook(), "main")
+		a.absorb(&dedup.BrokerSample{At: time.Unix(1_800_000_000, 0), State: dedup.BrokerState{Nodes: nodes}, Log: &dedup.BrokerLog{Listening: true, Epoch: 1, Heard: tt.heard}})
+		if (a.silent == "") != (tt.want == "") || !strings.Contains(a.silent, tt.want) {
+			t.Errorf("%s: %q", tt.name, a.silent)
 		}
 	}
 }
@@ -91,7 +113,15 @@ func TestAnAckTimeoutReachesThePageOfItsPipeline(t *testing.T) {
 	log := dedup.BrokerLog{Listening: true, Epoch: 1, Named: map[dedup.QueueRef]int64{}}
 	duringFrom(t, func(b *testBench) { b.broker.sample.Info.Version, b.broker.sample.Log = "3.13.7", &log }, func(t *testing.T, b *testBench) {
 		pass(2 * time.Minute)
+		if f := b.pipeline(t, "orders").Windows[0].AckTimeouts; f.Known() || !strings.Contains(f.Why, "no line of") {
+			t.Errorf("before a node was heard: %+v", f)
+		}
 		more := log
+		more.Heard = map[string]bool{}
+		for _, n := range b.broker.sample.State.Nodes {
+			more.Heard[n.Name] = true
+		}
+		more.Heard["any"] = true
 		more.Named = map[dedup.QueueRef]int64{{Vhost: "/", Name: "orders"}: 2}
 		b.broker.set(func(f *fakeSource) { f.sample.Log = &more })
 		pass(2 * time.Minute)

@@ -13,8 +13,6 @@ const (
 	idGapSource  = "id gap"
 	idGapFormula = "[H - E, H] / messages; H ids without a row, E hits on rows whose work was not done"
 	betterKeep   = "Keep the row of failed work with a status of its own: the ids without a row are then the duplicates alone."
-	// measuredWidth is the width up to which an interval is a measurement: 0.2 points.
-	measuredWidth = 0.002
 	// undoneReach is how long before the window a row may have been left undone whose message still comes again in the window.
 	undoneReach = 10 * time.Minute
 	// staleInserts is the age from which the newest count of inserts says nothing of the present.
@@ -171,7 +169,7 @@ func (s idGapSample) quality(width float64) dedup.Quality {
 	switch {
 	case width > residualWidest:
 		return dedup.QualityUnknown
-	case width <= measuredWidth && s.proven():
+	case width <= measuredWidest && s.proven():
 		return dedup.Measured
 	}
 	return dedup.Derived

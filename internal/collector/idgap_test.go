@@ -144,7 +144,7 @@ func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 		if to.Undone == 0 && (r.Rate.Low != r.Rate.High || r.Rate.Quality != dedup.Measured) {
 			t.Fatalf("nothing was left undone: %+v", r.Rate)
 		}
-		if width := r.Rate.High - r.Rate.Low; r.Rate.Quality == dedup.Measured && width > measuredWidth || r.Rate.Known() && width > residualWidest {
+		if width := r.Rate.High - r.Rate.Low; r.Rate.Quality == dedup.Measured && width > measuredWidest || r.Rate.Known() && width > residualWidest {
 			t.Fatalf("a width of %g is %s", width, r.Rate.Quality)
 		}
 	})

@@ -2,6 +2,8 @@ package collector
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -26,9 +28,17 @@ type restarts struct {
 	// known: the newest topology told the consumers of every queue.
 	known bool
 	seen  map[dedup.QueueRef]map[consumerID]bool
-	// gone is when consumers ended that nobody has replaced yet, oldest first.
-	gone  map[dedup.QueueRef][]time.Time
+	gone  map[dedup.QueueRef]departures
 	burst burst
+}
+
+// departures are the consumers of a queue that ended not long ago.
+type departures map[consumerID]departure
+
+// A departure is when a consumer was first missed, and whether another one has been counted as its successor.
+type departure struct {
+	at       time.Time
+	replaced bool
 }
 
 // take compares the consumers with those of the topology before, and returns how many were replaced. Consumers that are not
@@ -38,7 +48,7 @@ func (r *restarts) take(refs []dedup.QueueRef, t *dedup.Topology) (replaced int6
 		return 0
 	}
 	if r.seen == nil {
-		r.seen, r.gone = make(map[dedup.QueueRef]map[consumerID]bool), make(map[dedup.QueueRef][]time.Time)
+		r.seen, r.gone = make(map[dedup.QueueRef]map[consumerID]bool), make(map[dedup.QueueRef]departures)
 	}
 	now := make(map[dedup.QueueRef]map[consumerID]bool)
 	nameless := make(map[dedup.QueueRef]bool)
@@ -62,25 +72,56 @@ func (r *restarts) take(refs []dedup.QueueRef, t *dedup.Topology) (replaced int6
 	return replaced
 }
 
-// compare counts the consumers of a queue that took the place of one that ended not long ago.
+// compare counts the consumers of a queue that took the place of one that ended not long ago. One that is listed again under
+// its own name never ended: lists leave consumers out where a node restarts its statistics, or is cut off.
 func (r *restarts) compare(ref dedup.QueueRef, was, is map[consumerID]bool, at time.Time) (replaced int64) {
 	gone := r.gone[ref]
-	for len(gone) > 0 && (at.Sub(gone[0]) > replacedWithin || gone[0].After(at)) {
-		gone = gone[1:]
+	if gone == nil {
+		gone = make(departures)
+		r.gone[ref] = gone
 	}
+	maps.DeleteFunc(gone, func(_ consumerID, d departure) bool { return at.Sub(d.at) > replacedWithin || d.at.After(at) })
 	for id := range was {
 		if !is[id] && len(gone) < maxGone {
-			gone = append(gone, at)
+			gone[id] = departure{at: at}
 		}
 	}
+	newcomers, unpaired := 0, 0
 	for id := range is {
-		if !was[id] && len(gone) > 0 {
-			gone = gone[1:]
-			replaced++
+		if was[id] {
+			continue
+		}
+		d, back := gone[id]
+		if !back {
+			newcomers++
+			continue
+		}
+		delete(gone, id)
+		if d.replaced { // its successor took the place of another one, and is counted
+			unpaired++
 		}
 	}
-	r.gone[ref] = gone
-	return replaced
+	gone.replace(unpaired)
+	return int64(gone.replace(newcomers))
+}
+
+// replace notes that up to n of those who left have a successor, those who left first before others, and returns how many.
+func (gone departures) replace(n int) int {
+	if n == 0 {
+		return 0
+	}
+	open := make([]consumerID, 0, len(gone))
+	for id, d := range gone {
+		if !d.replaced {
+			open = append(open, id)
+		}
+	}
+	slices.SortFunc(open, func(a, b consumerID) int { return gone[a].at.Compare(gone[b].at) })
+	open = open[:min(n, len(open))]
+	for _, id := range open {
+		gone[id] = departure{at: gone[id].at, replaced: true}
+	}
+	return len(open)
 }
 
 // followConsumers takes the newest topology, if there is one.

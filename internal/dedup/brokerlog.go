@@ -13,6 +13,9 @@ type BrokerLog struct {
 	// may have been missed.
 	Epoch int64
 	Since time.Time
+	// Heard are the nodes that published a line since then. The exchange outlives the setting that fills it, so that only a
+	// node that was heard is known to publish what it logs.
+	Heard map[string]bool
 	// Named are the timeouts of queues that the log names, as RabbitMQ 3.13 to 4.2 do; Unnamed those of the others.
 	Named   map[QueueRef]int64
 	Unnamed int64

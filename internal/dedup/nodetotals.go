@@ -1,14 +1,11 @@
 package dedup
 
-// NodeTotals are the counters of AMQP 0-9-1 messages of one node, over all its queues and virtual hosts, from its Prometheus
-// plugin. They are cumulative, begin anew with the node, and lose nothing when channels die, which the counts of single queues do.
+// NodeTotals is how many AMQP 0-9-1 messages were acked on one node, over all its queues and virtual hosts, from its Prometheus
+// plugin. It is cumulative, begins anew with the node, and loses nothing when channels die, which the counts of single queues do.
 type NodeTotals struct {
 	URL string
-	// Err says why the node, or one of these counters, could not be read; they are 0 then.
+	// Err says why the node, or its counter, could not be read; Acked is 0 then.
 	Err string
-	// Acked are positive acks, Redelivered deliveries and gets that were not the first of their message, Delivered deliveries
-	// and gets that want an ack.
-	Acked       int64
-	Redelivered int64
-	Delivered   int64
+	// Acked are positive acks.
+	Acked int64
 }

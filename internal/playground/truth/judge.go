@@ -12,11 +12,11 @@ type Verdict string
 
 // The verdicts, best first.
 const (
-	// Good is a figure that is off by at most tolerance, or an interval of at most widest that holds the truth.
+	// Good is a single number that is off by at most tolerance, or an interval of at most widest that holds the truth.
 	Good Verdict = "good"
 	// CannotTell is a refusal, or a wider interval that holds the truth.
 	CannotTell Verdict = "cannot tell"
-	// Wrong is a figure that says measured and is off by more, or an interval that misses the truth.
+	// Wrong is a single number that is off by more, or an interval that misses the truth.
 	Wrong Verdict = "wrong"
 )
 
@@ -46,7 +46,7 @@ func judge(low, high float64, f dedup.Figure) Judgement {
 		miss = math.Max(miss, low-f.High)
 	}
 	allowed := rounding
-	if f.Quality == dedup.Measured || f.Low == f.High {
+	if f.Low == f.High { // an interval allows for its error itself
 		allowed = tolerance
 	}
 	v := Judgement{Verdict: Good, Miss: miss}
