@@ -38,7 +38,7 @@ type Config struct {
 	Uncounted bool
 	// DeliveryLimit is how often the queue takes a message back before it destroys it, as a quorum queue with a delivery limit does;
 	// 0 when it takes it back for ever. The least that a run touches is dedup.MinDeliveryLimit. With a limit messages are taken one by
-	// one, four at once at most, so that no more are given back; and a message that has two returns left goes by itself, and stops
+	// one, four at most on their way and four kept in hand, so that no more are given back; and a message that has two returns left goes by itself, and stops
 	// the run if it cannot be moved.
 	DeliveryLimit int64
 	// MeanBytes is the mean size of the bodies in the queue, if it is known. What is sent ahead is held in memory, and no more is
