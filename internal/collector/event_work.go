@@ -78,6 +78,9 @@ func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without late
 	if p.store == nil || e == nil || v.storeDown != "" || v.scheme.Mark != "before" {
 		return without
 	}
+	if p.partner != "" {
+		return unknownLatency(w, joinReasons(without.Mean.Why, "the store is shared with pipeline "+name(p.partner)+", and its events do not tell whose work they show"))
+	}
 	if !e.Listening {
 		return unknownLatency(w, joinReasons(without.Mean.Why, "store events do not come", e.Why))
 	}

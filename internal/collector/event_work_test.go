@@ -63,3 +63,26 @@ func TestProcessingTimeByStoreEventsIsWithinFivePercent(t *testing.T) {
 		})
 	}
 }
+
+func TestProcessingTimesInASharedStoreAreNobodysAlone(t *testing.T) {
+	events := func(second int, work time.Duration) *dedup.StoreEvents {
+		e := &dedup.StoreEvents{At: time.Unix(1_800_000_000+int64(second), 0), Listening: true, Epoch: 1, Since: time.Unix(1_800_000_000, 0)}
+		e.Work.Add(20 * time.Millisecond)
+		if work > 0 {
+			e.Work.Add(work)
+		}
+		return e
+	}
+	p := &pipeline{store: &storeWatch{}}
+	p.store.tape.add(events(0, 0))
+	p.store.tape.add(events(60, 30*time.Millisecond))
+	v := view{stats: dedup.StoreStats{Events: events(60, 30*time.Millisecond)}, scheme: dedup.Scheme{Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete"}}
+	c, without := &Collector{}, unknownLatency(time.Hour, "consumers report no latencies")
+	if got := c.eventWork(p, v, time.Hour, without); !got.Mean.Known() {
+		t.Fatalf("a store of its own: %+v", got.Mean)
+	}
+	p.partner = "invoices"
+	if got := c.eventWork(p, v, time.Hour, without); got.Mean.Known() || got.P95.Known() || !strings.Contains(got.Mean.Why, "shared with pipeline invoices") {
+		t.Errorf("a shared store: %+v", got.Mean)
+	}
+}

@@ -21,7 +21,7 @@ type explanation struct {
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
 func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation) {
-	if e := x.stats.Events; p.store != nil && x.storeDown == "" && e != nil && e.Listening {
+	if e := x.stats.Events; p.store != nil && p.partner == "" && x.storeDown == "" && e != nil && e.Listening {
 		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
 	}
 	x.failures(out)
