@@ -41,21 +41,9 @@ func (t *insertTape) add(s *dedup.InsertStats) {
 
 // thin drops what is too old, and of what is older than tapeFull all but one reading a minute. It works once in a while.
 func (t *insertTape) thin(now time.Time) {
-	n := len(t.readings)
-	if n < 64 || n%64 != 0 {
-		return
+	if n := len(t.readings); n >= 64 && n%64 == 0 {
+		t.readings = thinned(t.readings, now, func(s *dedup.InsertStats) time.Time { return s.At }, grain{tapeFull, tapeStep})
 	}
-	kept := t.readings[:0]
-	var last time.Time
-	for _, s := range t.readings {
-		age := now.Sub(s.At)
-		if age > tapeTotal || age > tapeFull && s.At.Sub(last) < tapeStep {
-			continue
-		}
-		kept = append(kept, s)
-		last = s.At
-	}
-	t.readings = kept
 }
 
 // newest returns the last reading; it must only be called when there is one.

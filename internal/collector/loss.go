@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"time"
 
@@ -148,15 +147,7 @@ func (r meterReel) add(f meterFrame) meterReel {
 	if len(r)%64 != 0 {
 		return r
 	}
-	var last time.Time
-	return slices.DeleteFunc(r, func(old meterFrame) bool {
-		age := f.Began.Sub(old.Began)
-		drop := age > tapeTotal || age > tapeFull && old.Began.Sub(last) < tapeStep
-		if !drop {
-			last = old.Began
-		}
-		return drop
-	})
+	return thinned(r, f.Began, func(f *meterFrame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
 }
 
 // lost bounds the acks of the whole broker that it lost from the counts of its queues between two times; it is not ok where

@@ -76,18 +76,7 @@ func (t *storeTape) add(e *dedup.StoreEvents) {
 }
 
 func (t *storeTape) thin(now time.Time) {
-	kept := t.readings[:0]
-	var last time.Time
-	for _, r := range t.readings {
-		age, step := now.Sub(r.At), r.At.Sub(last)
-		if age > tapeTotal || (age > tapeFull && step < tapeStep) || (age > storeTapeNew && step < storeTapeFine) {
-			continue
-		}
-		kept = append(kept, r)
-		last = r.At
-	}
-	clear(t.readings[len(kept):])
-	t.readings = kept
+	t.readings = thinned(t.readings, now, func(r *storeReading) time.Time { return r.At }, grain{tapeFull, tapeStep}, grain{storeTapeNew, storeTapeFine})
 }
 
 // epoch returns the readings of the newest epoch.

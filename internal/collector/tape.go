@@ -73,21 +73,9 @@ func (t *tape) add(f frame) {
 
 // thin drops what is too old, and of what is older than tapeFull all but one frame a minute. It works once in a while.
 func (t *tape) thin(now time.Time) {
-	n := len(t.frames)
-	if n < 64 || n%64 != 0 {
-		return
+	if n := len(t.frames); n >= 64 && n%64 == 0 {
+		t.frames = thinned(t.frames, now, func(f *frame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
 	}
-	kept := t.frames[:0]
-	var last time.Time
-	for _, f := range t.frames {
-		age := now.Sub(f.Began)
-		if age > tapeTotal || (age > tapeFull && f.Began.Sub(last) < tapeStep) {
-			continue
-		}
-		kept = append(kept, f)
-		last = f.Began
-	}
-	t.frames = kept
 }
 
 // settleUnborn makes the frames before both source and dead-letter queues existed whole: all of them were empty.
