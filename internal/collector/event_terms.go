@@ -230,7 +230,7 @@ func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
 	case width > measuredWidest+rounding:
 		f.Quality = dedup.Derived
-	case !proven(dedup.MethodStoreEvents, s.Scheme):
+	case !provenEvents(s.Scheme):
 		f.Quality, f.Why = dedup.Derived, "derived: this scheme was not proved against a known truth"
 	case distrusting > measuredWidest+rounding:
 		f.Quality, f.Why = dedup.Derived, "derived: that no channel held more than one completed delivery without its ack is what the scheme says (acks: each)"

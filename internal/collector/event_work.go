@@ -41,7 +41,7 @@ func (s storeSpan) figure(q dedup.Quality, u dedup.Unit, v, n float64, source, f
 
 // eventQuality is that of what the events of a scheme count.
 func eventQuality(s dedup.Scheme) dedup.Quality {
-	if proven(dedup.MethodStoreEvents, s) {
+	if provenEvents(s) {
 		return dedup.Measured
 	}
 	return dedup.Derived

@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -18,15 +17,6 @@ const (
 	// staleInserts is the age from which the newest count of inserts says nothing of the present.
 	staleInserts = 10 * time.Minute
 )
-
-// idGapProofs are the schemes and servers for which the id gap was held against a truth that the consumers themselves counted.
-// With others the same arithmetic is only derived.
-var idGapProofs = [...]struct{ preset, server string }{
-	{"sql-status-code", "MariaDB"},
-	{"sql-status-name", "MariaDB"},
-	{"sql-status-code", "PostgreSQL"},
-	{"sql-status-name", "PostgreSQL"},
-}
 
 // An idGapSample is what the id gap is computed from: two counts of inserts in one epoch.
 type idGapSample struct {
@@ -110,10 +100,10 @@ func idGap(s idGapSample) idGapResult {
 	}
 	r.Messages.Quality, r.Messages.Value, r.Messages.Low, r.Messages.High, r.Messages.N = known, g.messages, g.messages, g.messages, g.messages
 	r.Messages.Formula = "done rows + ids without a row + failed rows where failures are acked"
-	r.Swallowed = between(r.Swallowed, dedup.Derived, 0, g.swallowed(), g.messages)
+	r.Swallowed = spread(r.Swallowed, dedup.Derived, 0, g.swallowed(), g.messages)
 	r.Swallowed.Formula = "E: hits on rows whose work was not done, at most"
 	if s.Scheme.OnFail == "ack" {
-		r.Lost = between(r.Lost, known, g.failed, g.failed, g.messages)
+		r.Lost = spread(r.Lost, known, g.failed, g.failed, g.messages)
 		r.Lost.Formula = "rows whose work failed: their messages were acked"
 	} else {
 		r.Lost.Why = "consumers of this scheme do not ack failures"
@@ -123,7 +113,7 @@ func idGap(s idGapSample) idGapResult {
 		r.Duplicates.Why = r.Rate.Why
 		return r
 	}
-	r.Duplicates = between(r.Duplicates, quality, low, high, g.messages)
+	r.Duplicates = spread(r.Duplicates, quality, low, high, g.messages)
 	return r
 }
 
@@ -138,12 +128,12 @@ func (s idGapSample) atMost(r idGapResult, g insertGain) idGapResult {
 		return r
 	}
 	r.Rate.Quality, r.Rate.Why = dedup.Derived, "at most: "+unknown
-	r.Duplicates = between(r.Duplicates, dedup.Derived, 0, g.hits, g.rows)
+	r.Duplicates = spread(r.Duplicates, dedup.Derived, 0, g.hits, g.rows)
 	r.Duplicates.Why = r.Rate.Why
 	return r
 }
 
-func between(f dedup.Figure, q dedup.Quality, low, high, n float64) dedup.Figure {
+func spread(f dedup.Figure, q dedup.Quality, low, high, n float64) dedup.Figure {
 	f.Quality, f.Value, f.Low, f.High, f.N, f.Hits = q, low, low, high, n, low
 	return f
 }
@@ -175,14 +165,7 @@ func (s idGapSample) quality(width float64) dedup.Quality {
 	return dedup.Derived
 }
 
-func (s idGapSample) proven() bool {
-	for _, p := range idGapProofs {
-		if s.Scheme.Preset == p.preset && strings.HasPrefix(s.Server, p.server+" ") {
-			return !s.To.Lower
-		}
-	}
-	return false
-}
+func (s idGapSample) proven() bool { return !s.To.Lower && provenInserts(s.Scheme, s.Server) }
 
 // refusal says why the counts cannot be vouched for, empty when they can.
 func (s idGapSample) refusal(g insertGain) string {
@@ -229,7 +212,7 @@ func sqlWork(s idGapSample, why string) dedup.Figure {
 	default:
 		mean, unit := sum/n, s.To.Resolution.Seconds()
 		_, p := math.Modf(mean / unit)
-		f = between(f, dedup.Derived, mean, mean, n)
+		f = spread(f, dedup.Derived, mean, mean, n)
 		f.Hits, f.Error = 0, unit*math.Sqrt(p*(1-p)/n)
 		f.Why = "a mean only"
 		if unit >= 1 {

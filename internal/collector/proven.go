@@ -2,21 +2,26 @@ package collector
 
 import (
 	"slices"
+	"strings"
 
 	"dedup-dashboard/internal/dedup"
 )
 
+// What was held against a truth that the consumers themselves counted; `make truth` proves it again. With other schemes and
+// servers the same arithmetic is derived, however narrow its interval is.
+
 // measuredWidest is the width up to which an interval of a proven source counts as measured: 0.2 points.
 const measuredWidest = 0.002
 
-// proven reports whether a source of the duplicate rate was proved against a ground truth for a scheme; `make truth` proves
-// it again. An interval of a source that was not is derived, however narrow it is.
-func proven(m dedup.Method, s dedup.Scheme) bool {
-	// The id gap has rules of its own for OnInFlight and OnFail, and a table of its own.
-	presets := map[dedup.Method][]string{
-		dedup.MethodStoreEvents: {"redis-json-status", "redis-text-status"},
-	}
-	// A preset with other rules is another scheme.
+// provenEvents reports whether the estimate from store events was proved for a scheme. A preset with other rules is another
+// scheme.
+func provenEvents(s dedup.Scheme) bool {
 	asProved := s.Mark == "before" && s.OnInFlight == "nack" && s.OnFail == "delete"
-	return asProved && slices.Contains(presets[m], s.Preset)
+	return asProved && slices.Contains([]string{"redis-json-status", "redis-text-status"}, s.Preset)
+}
+
+// provenInserts reports whether the id gap was proved for a scheme on a server, named by its version as in "MariaDB 10.11.19".
+func provenInserts(s dedup.Scheme, server string) bool {
+	name, _, _ := strings.Cut(server, " ")
+	return slices.Contains([]string{"MariaDB", "PostgreSQL"}, name) && slices.Contains([]string{"sql-status-code", "sql-status-name"}, s.Preset)
 }
