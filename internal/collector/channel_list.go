@@ -12,6 +12,9 @@ const (
 	listedChannels = 1000
 	// listCost is the share of the time that listing channels may take: 2 %.
 	listCost = 50
+	// listRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
+	// vanished.
+	listRefresh = time.Minute
 	// listRetry is how long a broker is left alone that did not list its channels.
 	listRetry = 3 * time.Minute
 )
@@ -23,13 +26,13 @@ type channelLister struct {
 	stirred, listed, next time.Time
 }
 
-// due reports whether a list is worth its cost: something happened that the last one may not show yet.
+// due reports whether a list is worth its cost: something happened that the last one may not show yet, or it is old.
 func (l *channelLister) due(s *dedup.BrokerSample, now time.Time) bool {
 	few := s.ChannelsOpen != nil && *s.ChannelsOpen <= listedChannels
 	if !few || s.ChannelsClosed == nil || s.Info.StatsDisabled || now.Before(l.next) {
 		return false
 	}
-	return l.listed.IsZero() || !l.listed.After(l.stirred.Add(depthLag))
+	return !l.listed.After(l.stirred.Add(depthLag)) || now.Sub(l.listed) >= listRefresh
 }
 
 // listChannels lists the channels where it is worth it; nil where it is not, or where they cannot be listed: then all closed

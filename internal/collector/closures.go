@@ -22,8 +22,8 @@ const (
 )
 
 // A closureBook tells which closed channels of a broker were not of a pipeline. The broker counts closed channels of everybody
-// together; a channel that was listed and is not any more has been closed at least once in between, and one that consumed from
-// other queues, on a connection that never consumed from the pipeline's, was another's.
+// together; a channel that was listed and is not any more has been closed at least once in between, and one of a connection
+// that never consumed from the pipeline's queues was another's. A name that is used again hides closures, and invents none.
 type closureBook struct {
 	pipelines []*ownClosures
 	last      *channelListing
@@ -38,8 +38,10 @@ type channelListing struct {
 	nodes    map[string]bool
 }
 
+// A listedChannel was listed by its name in every list since a time.
 type listedChannel struct {
 	dedup.Channel
+	since     time.Time
 	consuming bool
 }
 
@@ -92,7 +94,13 @@ func (b *closureBook) absorb(list *dedup.ChannelList) {
 	}
 	now := &channelListing{at: list.At, channels: make(map[string]listedChannel, len(list.Channels)), nodes: make(map[string]bool)}
 	for _, c := range list.Channels {
-		now.channels[c.Name] = listedChannel{Channel: c}
+		since := list.At
+		if b.last != nil {
+			if was, listed := b.last.channels[c.Name]; listed {
+				since = was.since
+			}
+		}
+		now.channels[c.Name] = listedChannel{Channel: c, since: since}
 		now.nodes[c.Node] = true
 		b.note(c.Connection, list.At)
 	}
@@ -145,14 +153,18 @@ func (b *closureBook) compare(now *channelListing, ended time.Time) {
 	}
 }
 
-// foreign reports whether a channel of the last listing was not of a pipeline: it belonged to another virtual host, or consumed
-// from other queues on a connection that did not consume from the pipeline's.
+// foreign reports whether a channel of the last listing was not of a pipeline: it belonged to another virtual host, or to a
+// connection that had been there for a while and did not consume from the pipeline's queues. The channel itself consumed from
+// others, or was there for so long that it would have shown as a consumer.
 func (b *closureBook) foreign(own *ownClosures, c listedChannel) bool {
 	if c.Vhost != "" && c.Vhost != own.vhost {
 		return true
 	}
 	note := b.connections[c.Connection]
-	return c.consuming && c.Connection != "" && note != nil && !note.serves[own] && b.last.at.Sub(note.first) >= settledConnection
+	if c.Connection == "" || note == nil || note.serves[own] || b.last.at.Sub(note.first) < settledConnection {
+		return false
+	}
+	return c.consuming || b.last.at.Sub(c.since) >= settledConnection
 }
 
 func (b *closureBook) forget(now time.Time) {
