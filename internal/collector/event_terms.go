@@ -140,11 +140,15 @@ func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
 // delivery for long before it calls, and may reject it without a call.
 func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	waiting := func(c eventCut) float64 { return max(c.Before.Unacked, c.After.Unacked) }
-	closed := s.Own.between(from.Before, to.After) * float64(s.Prefetch)
 	last := &s.Frames[len(s.Frames)-1]
 	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
 		last = f
 	}
+	closures := to.After.Closures - from.Before.Closures
+	if from.Before.Whole && last.Whole { // else others may consume the dead letters, and their counts are lost too
+		closures = s.Own.between(from.Before, to.After)
+	}
+	closed := closures * float64(s.Prefetch)
 	rejected := max(0, last.Dead-from.Before.Dead)
 	low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed-rejected)
 	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
