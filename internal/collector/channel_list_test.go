@@ -62,7 +62,7 @@ func TestTheCollectorListsChannelsBesideItsSamples(t *testing.T) {
 		}
 		first, last := &frames[0], &frames[len(frames)-1]
 		for i := range frames {
-			if frames[i].Began.Before(last.Began.Add(-100 * time.Second)) {
+			if frames[i].Began.Before(last.Began.Add(-150 * time.Second)) {
 				first = &frames[i]
 			}
 		}
