@@ -56,6 +56,7 @@ func TestARealBrokerIsReadThroughItsLife(t *testing.T) {
 	t.Run("counters, depths and quorum members are read", func(t *testing.T) { b.numbers(t, watcher) })
 	t.Run("totals of classic queues are live", func(t *testing.T) { b.totals(t, watcher) })
 	t.Run("the topology is read", func(t *testing.T) { b.topology(t, watcher) })
+	t.Run("channels come and go", func(t *testing.T) { b.channels(t, watcher) })
 	t.Run("an account with the tag management only lacks nodes", func(t *testing.T) { b.limited(t, client("limited", "right")) })
 	t.Run("an alarm shows at once", func(t *testing.T) { b.alarm(t, watcher) })
 	t.Run("a wrong password is told from a missing tag", func(t *testing.T) {

@@ -21,7 +21,8 @@ type overviewRow struct {
 }
 
 type objectsRow struct {
-	Queues number `json:"queues"`
+	Queues   number `json:"queues"`
+	Channels number `json:"channels"`
 }
 
 type churnRow struct {

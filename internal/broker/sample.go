@@ -47,6 +47,7 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		State:          dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
 		QueuesTotal:    overview.Objects.is.Queues.value,
 		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
+		ChannelsOpen:   overview.Objects.is.Channels.value,
 	}
 	sample.Deaths, sample.Totals = c.scrape(ctx)
 	sample.Log = c.listener.reading()

@@ -46,7 +46,7 @@ func (s residualSample) unackedWork(f frame) float64 {
 
 // overruled says, where channels were closed since a cut, why the scheme was not trusted; empty where it was, or says nothing.
 func (s residualSample) overruled(from cut) string {
-	if s.Scheme.AcksEach && !noneClosed(from, &s.Frames[len(s.Frames)-1]) {
+	if s.Scheme.AcksEach && !noneClosed(s.Own, from, &s.Frames[len(s.Frames)-1]) {
 		return s.Several
 	}
 	return ""

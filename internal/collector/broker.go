@@ -27,6 +27,8 @@ const (
 type brokerReading struct {
 	dedup.BrokerSample
 	depths liveDepths
+	// channels were listed right after the sample; nil where they were not.
+	channels *dedup.ChannelList
 }
 
 // counting reports whether the broker gives counters.
@@ -55,6 +57,7 @@ type brokerWatch struct {
 	queueSet  uint64
 	closedRaw *int64
 	closedAt  time.Time
+	lister    channelLister
 
 	// The rest belongs to the round.
 	absorbed uint64
@@ -71,6 +74,7 @@ type brokerWatch struct {
 	moved     bool
 	closed    counter
 	closures  *tally
+	owners    closureBook
 	deaths    deaths
 	timeouts  ackTimeouts
 	loss      lossMeter
@@ -99,17 +103,23 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	}
 	depths := b.live.newest()
 	sample, err := b.broker.Sample(ctx)
-	b.release()
 	if err != nil {
+		b.release()
 		return err
 	}
-	b.sample.set(brokerReading{sample, depths})
+	set, replacing := b.hash(sample.Queues), b.replacing(&sample)
+	if set != b.queueSet || b.closedAt.Equal(sample.At) {
+		b.lister.stirred = sample.At
+	}
+	channels := b.listChannels(ctx, &sample)
+	b.release()
+	b.sample.set(brokerReading{sample, depths, channels})
 	b.turned() // a round that comes later could find the next sample in its place
-	if set := b.hash(sample.Queues); set != b.queueSet {
+	if set != b.queueSet {
 		b.queueSet = set
 		b.wantTopology()
 	}
-	if b.replacing(&sample) {
+	if replacing {
 		b.wantNews(sample.At)
 	}
 	return nil
@@ -151,6 +161,9 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.moved = b.node != "" && b.node != sample.Info.Node
 		b.node = sample.Info.Node
 		b.countClosures(&sample.BrokerSample)
+		if sample.channels != nil {
+			b.owners.absorb(sample.channels)
+		}
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
 		b.noteTimeouts(&sample.BrokerSample)
@@ -165,6 +178,9 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
 	st := b.closed.observe(s.ChannelsClosed)
 	if b.closed.known() {
 		b.closures.take(st)
+	}
+	if st.Dropped {
+		b.owners.reset()
 	}
 	if was.state == counterCounting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.raw {
 		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))

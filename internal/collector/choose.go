@@ -108,7 +108,7 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventRes
 	return fromEvents(eventSample{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Readings: p.store.tape.epoch(), Broke: p.store.tape.broke,
 		Command: e.Command, Slip: max(askSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
-		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: p.several(v.scheme), Meter: p.broker.loss.frames,
+		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: p.several(v.scheme), Meter: p.broker.loss.frames, Own: p.own,
 	})
 }
 
@@ -128,7 +128,7 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) resid
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Pass: v.stats.Pass,
 		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
 		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
-		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Several: p.several(v.scheme), Meter: p.broker.loss.frames, Vanishing: p.vanishing(),
+		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Several: p.several(v.scheme), Meter: p.broker.loss.frames, Own: p.own, Vanishing: p.vanishing(),
 	})
 }
 

@@ -45,6 +45,7 @@ type Broker interface {
 	Sample(ctx context.Context) (dedup.BrokerSample, error)
 	Totals(ctx context.Context) (dedup.QueueTotals, error)
 	Topology(ctx context.Context) (dedup.Topology, error)
+	Channels(ctx context.Context) (dedup.ChannelList, error)
 }
 
 // Store is the read side of one dedup store. Stats fails when the store does not answer; its last pass is then stale.
@@ -169,6 +170,7 @@ func (c *Collector) wire(deps Deps) error {
 		if p.broker = brokers[cfg.Broker]; p.broker == nil {
 			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
 		}
+		p.own = p.broker.owners.follow(cfg.Vhost, p.refs)
 		if cfg.Store != "" {
 			if p.store = stores[cfg.Store]; p.store == nil {
 				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)

@@ -38,6 +38,8 @@ type eventSample struct {
 	Vanishing, Limited bool
 	// Meter bounds the acks whose counts the broker lost.
 	Meter meterReel
+	// Own tells which closed channels were not of the pipeline.
+	Own *ownClosures
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.
@@ -123,7 +125,7 @@ func eventRefusal(s eventSample) string {
 // bounds returns the sample as the functions of the residual interval read it.
 func (s eventSample) bounds() residualSample {
 	return residualSample{Window: s.Window, Interval: s.Interval, Frames: s.Frames, Scheme: s.Scheme, ClockError: s.Slip,
-		Prefetch: s.Prefetch, Several: s.Several, Meter: s.Meter, Vanishing: s.Vanishing, Disturbed: s.Disturbed, DisturbedWhy: s.DisturbedWhy}
+		Prefetch: s.Prefetch, Several: s.Several, Meter: s.Meter, Own: s.Own, Vanishing: s.Vanishing, Disturbed: s.Disturbed, DisturbedWhy: s.DisturbedWhy}
 }
 
 // spanRefusal names what happened between the cuts that spoils the arithmetic.

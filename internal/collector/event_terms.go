@@ -75,7 +75,7 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 // back, or the balance of messages stands in for them: it counts what left the queues, however it was counted.
 func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	counted := [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
-	if noneClosed(from, to.After) {
+	if noneClosed(s.Own, from, to.After) {
 		return counted, true
 	}
 	bounds, told := [2]float64{counted[0], math.Inf(1)}, false
@@ -105,7 +105,7 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		if !noneClosed(from.cut, later) {
+		if !noneClosed(s.Own, from.cut, later) {
 			continue
 		}
 		var buried float64
@@ -129,7 +129,7 @@ func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
 		return 0
 	}
 	unasked := max(0, to.After.Deliveries-from.Before.Deliveries-t.Asked)
-	explained := t.Failures + from.Failing + to.Failing + unasked + (to.After.Closures-from.Before.Closures)*float64(s.Prefetch)
+	explained := t.Failures + from.Failing + to.Failing + unasked + s.Own.between(from.Before, to.After)*float64(s.Prefetch)
 	var best float64
 	begun := from.storeReading.At
 	for _, f := range s.Frames.span(begun, begun.Add(to.storeReading.At.Sub(begun)/10)) {
@@ -146,11 +146,15 @@ func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
 // delivery for long before it calls, and may reject it without a call.
 func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	waiting := func(c eventCut) float64 { return max(c.Before.Unacked, c.After.Unacked) }
-	closed := (to.After.Closures - from.Before.Closures) * float64(s.Prefetch)
 	last := &s.Frames[len(s.Frames)-1]
 	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
 		last = f
 	}
+	closures := to.After.Closures - from.Before.Closures
+	if from.Before.Whole && last.Whole { // else others may consume the dead letters, and their counts are lost too
+		closures = s.Own.between(from.Before, to.After)
+	}
+	closed := closures * float64(s.Prefetch)
 	rejected := max(0, last.Dead-from.Before.Dead)
 	low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed-rejected)
 	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
@@ -161,7 +165,7 @@ func (s eventSample) strangers(t eventTerms, from, to eventCut) string {
 	// lostMost is four times the largest share of its counts that a broker was seen to lose by channels that died.
 	const lostMost = 0.25
 	low, high := s.deliveries(from, to)
-	allowed, closed := from.Slipped+to.Slipped, !noneClosed(from.cut, to.After)
+	allowed, closed := from.Slipped+to.Slipped, !noneClosed(s.Own, from.cut, to.After)
 	if closed {
 		allowed += lostMost * t.Asked
 	}

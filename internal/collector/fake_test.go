@@ -143,12 +143,15 @@ type fakeSource struct {
 	hang     chan struct{}
 	sample   dedup.BrokerSample
 	topology dedup.Topology
+	channels dedup.ChannelList
 	stats    dedup.StoreStats
 	scheme   dedup.Scheme
 	reported dedup.Reported
 	calls    int
 	// topologies counts the readings of the topology.
 	topologies int
+	// lists counts the lists of channels.
+	lists int
 }
 
 func (f *fakeSource) set(change func(*fakeSource)) {
@@ -195,6 +198,15 @@ func (f *fakeSource) Topology(context.Context) (dedup.Topology, error) {
 	t := f.topology
 	t.At = time.Now()
 	return t, f.err
+}
+
+func (f *fakeSource) Channels(context.Context) (dedup.ChannelList, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists++
+	l := f.channels
+	l.At = time.Now()
+	return l, f.err
 }
 
 func (f *fakeSource) Stats(context.Context) (dedup.StoreStats, error) {

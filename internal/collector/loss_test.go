@@ -234,10 +234,10 @@ func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
 		return cut{At: frames[i].Ended, AcksLow: frames[i].Acks, AcksHigh: frames[j].Acks, Before: &frames[i], After: &frames[j]}
 	}
 	from, to := end(3, 5), end(14, 16)
-	if _, why := ackBounds(nil, from, to); !strings.Contains(why, "balance of messages cannot be struck") {
+	if _, why := ackBounds(nil, nil, from, to); !strings.Contains(why, "balance of messages cannot be struck") {
 		t.Errorf("without a meter: %q", why)
 	}
-	acks, why := ackBounds(m.frames, from, to)
+	acks, why := ackBounds(m.frames, nil, from, to)
 	if why != "" || acks != [2]float64{200, 200} {
 		t.Errorf("%v, %q; want exactly the 200 that were acked", acks, why)
 	}

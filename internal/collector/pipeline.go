@@ -18,6 +18,8 @@ type pipeline struct {
 	broker *brokerWatch // nil when the configuration names none that exists
 	store  *storeWatch  // nil for a scheme without markers
 	report *reportWatch // nil when nothing can be reported
+	// own tells which closed channels of the broker were of others.
+	own *ownClosures
 	// effects is nil where no effect check is configured.
 	effects *effectWatch
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.

@@ -63,6 +63,8 @@ type residualSample struct {
 	Several string
 	// Meter tells how many acks the broker lost from its counts; empty where that is not known.
 	Meter meterReel
+	// Own tells which closed channels were not of the pipeline.
+	Own *ownClosures
 	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
 	Vanishing bool
 }
@@ -98,7 +100,7 @@ func residualOf(s residualSample) residualResult {
 		f.Why = why
 		return residualResult{Rate: f}
 	}
-	acks, why := ackBounds(s.Meter, from, to)
+	acks, why := ackBounds(s.Meter, s.Own, from, to)
 	if why != "" {
 		f.Why = why
 		return residualResult{Rate: f}
@@ -214,9 +216,9 @@ func (s residualSample) untilAbout(t time.Time, to cut) string {
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
 // closed channels its count is only a lower bound; the loss meter and the balance of messages then give the upper one.
-func ackBounds(meter meterReel, from, to cut) (acks [2]float64, why string) {
+func ackBounds(meter meterReel, own *ownClosures, from, to cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
-	if noneClosed(from, to.After) {
+	if noneClosed(own, from, to.After) {
 		return acks, ""
 	}
 	_, lost, metered := meter.lost(from.Before.Began, to.After.Began)
@@ -240,9 +242,10 @@ func ackBounds(meter meterReel, from, to cut) (acks [2]float64, why string) {
 	return [2]float64{max(acks[0], low), min(high, most)}, ""
 }
 
-// noneClosed reports whether no channel was closed between a cut and a later reading, so that no counts were lost.
-func noneClosed(from cut, later *frame) bool {
-	return !later.ClosuresBlind && !from.Before.ClosuresBlind && later.Closures == from.Before.Closures
+// noneClosed reports whether no channel of the pipeline was closed between a cut and a later reading, so that no counts of
+// deliveries, redeliveries and acks were lost. Publishers' channels are not the pipeline's: counts of publishes may be lost.
+func noneClosed(own *ownClosures, from cut, later *frame) bool {
+	return !later.ClosuresBlind && !from.Before.ClosuresBlind && own.between(from.Before, later) == 0
 }
 
 // completions bounds the first completions between the cuts.
@@ -290,7 +293,7 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 		each := s.lostPerChannel()
 		bounded := each > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
 		if bounded {
-			best = min(best, (later.Closures-from.Before.Closures)*float64(each)+s.unackedWork(f))
+			best = min(best, s.Own.between(from.Before, later)*float64(each)+s.unackedWork(f))
 		}
 	}
 	if math.IsInf(best, 1) {
@@ -306,7 +309,7 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 // the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
 // the depth.
 func lostAcks(s residualSample, from cut, f, later *frame) (float64, bool) {
-	if noneClosed(from, later) {
+	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
 	_, lost, metered := s.Meter.lost(from.Before.Began, later.Began)

@@ -86,6 +86,8 @@ type BrokerSample struct {
 	QueuesTotal *int64
 	// ChannelsClosed is cumulative for the whole broker (churn_rates).
 	ChannelsClosed *int64
+	// ChannelsOpen are the channels that are open in the whole broker; nil if it does not say.
+	ChannelsOpen *int64
 	// Deaths are the counters of dead letters of each node; nil where the broker is not asked for them.
 	Deaths []NodeDeaths
 	// Totals are the message counters of each node; nil where the broker is not asked for them.
@@ -119,6 +121,21 @@ type Topology struct {
 	Consumers []Consumer
 	// Connections are the open connections, read after the consumers; nil when the broker does not tell.
 	Connections []Connection
+}
+
+// A ChannelList is the open channels of a broker, and who consumes on them.
+type ChannelList struct {
+	// At is when the reading began, by our clock.
+	At   time.Time
+	Took time.Duration
+	// Channels is nil where the broker does not tell, and so is Consumers, which were read after them.
+	Channels  []Channel
+	Consumers []Consumer
+}
+
+// A Channel is an open channel. Its name is that of its connection, which holds the ports, and a number that is used again.
+type Channel struct {
+	Name, Connection, Vhost, Node string
 }
 
 // A Connection is an open connection to a broker.

@@ -227,7 +227,7 @@ func (s *Server) answer(r *http.Request, resource, vhost, name string, ok bool) 
 		return s.queue(vhost, name)
 	case resource == "health":
 		return s.health()
-	case s.replies[resource] == nil && resource == "consumers":
+	case s.replies[resource] == nil && (resource == "consumers" || resource == "channels"):
 		return complain(http.StatusBadRequest, "bad_request", "Stats in management UI are disabled on this node")
 	case s.replies[resource] == nil:
 		return complain(http.StatusNotFound, "Object Not Found", "Not Found")
