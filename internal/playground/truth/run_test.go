@@ -13,12 +13,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNoFigureIsWrong runs real consumers of three schemes and compares what is shown with what they counted. A fourth case is shown
-// half a point too high on purpose, and must be found wrong.
-func TestNoFigureIsWrong(t *testing.T) {
+// TestTheRateIsToldAndTrue runs real consumers of three schemes and compares what is shown with what they counted. In so short a
+// time consumers that crash may leave too much open, but nothing may be wrong. One case is shown half a point too high on purpose,
+// and must be found wrong.
+func TestTheRateIsToldAndTrue(t *testing.T) {
 	t.Parallel()
-	const falsified = "r3-resends"
-	cases, err := Select([]string{"r3-troubles", "r1-crashes", "d1-resends", falsified})
+	const crashing, falsified = "r1-crashes", "r3-resends"
+	cases, err := Select([]string{"r3-troubles", "r1-resends", "d1-resends", crashing, falsified})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +37,15 @@ func TestNoFigureIsWrong(t *testing.T) {
 		if got := o.Truth.expected(); got != o.Expected {
 			t.Errorf("%s: the consumers counted %+v, the knobs ask for %+v", o.Case.Name, got, o.Expected)
 		}
-		if wrong := o.Verdict() == Wrong; wrong != (o.Case.Name == falsified) {
-			t.Errorf("%s: verdict %s", o.Case.Name, o.Verdict())
+		got, want := o.Verdict(), Good
+		switch {
+		case o.Case.Name == falsified:
+			want = Wrong
+		case o.Case.Name == crashing && got == CannotTell:
+			want = CannotTell
+		}
+		if got != want {
+			t.Errorf("%s: verdict %s instead of %s", o.Case.Name, got, want)
 		}
 	}
 	if len(r.Outcomes) != len(cases) {
