@@ -21,6 +21,10 @@ const littleRedelivered = 0.05
 // littleSteady is how many times the unacked messages may differ between the first and the last third of the window.
 const littleSteady = 3
 
+// littleRest is for how long nothing may have been delivered nor held for the queue to be at rest: twice as long as the
+// broker's counters come late.
+const littleRest = 10 * time.Second
+
 // A littleSample is what Little's law is applied to.
 type littleSample struct {
 	Window time.Duration
@@ -49,7 +53,7 @@ func little(s littleSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
-	if unsteady(s.Frames, first, last) {
+	if !s.Frames.restedAtEnds(first, last) && unsteady(s.Frames, first, last) {
 		f.Why = "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
 		return f
 	}
@@ -82,6 +86,28 @@ func littleRefusal(s littleSample, first, last frame) string {
 		return "unacked messages cannot be sampled each second: the broker has too many queues, answers too slowly, or gives no live totals"
 	}
 	return ""
+}
+
+// restedAtEnds reports whether the queue was at rest where a span begins and where it ends. Then every wait that its samples
+// saw is that of a delivery that it counted, from the first moment to the last, however unsteady it was in between.
+func (r reel) restedAtEnds(first, last frame) bool {
+	begun, ok := r.after(first.Began.Add(littleRest))
+	if !ok || begun.Began.After(last.Began) {
+		return false
+	}
+	ending, ok := r.before(last.Began.Add(-littleRest))
+	if !ok || ending.Began.Before(first.Began) {
+		return false
+	}
+	return atRest(first, *begun) && atRest(*ending, last)
+}
+
+// atRest reports whether nothing was delivered and nothing held between two frames, as far as samples tell that are as
+// frequent as an estimate needs.
+func atRest(from, to frame) bool {
+	n := to.UnackedCount - from.UnackedCount
+	return n > 0 && to.Began.Sub(from.Began) <= time.Duration(n)*littleSparsest && to.UnackedSum == from.UnackedSum &&
+		to.Deliveries == from.Deliveries
 }
 
 // unsteady reports whether the mean of the unacked samples in the first third of the window and that in the last third

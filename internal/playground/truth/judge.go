@@ -104,8 +104,8 @@ func timings(w dedup.WindowFigures, l Latencies) []Timing {
 		ack = l.Acked.Mean
 	}
 	return []Timing{
-		timed("work p95", l.Work.P95, l.Handled.P95, w.WorkP95, workTolerance),
-		timed("work mean", l.Work.Mean, l.Handled.Mean, w.WorkMean, workTolerance),
+		timed("work p95", l.WorkLeast.P95, l.WorkMost.P95, w.WorkP95, workTolerance),
+		timed("work mean", l.WorkLeast.Mean, l.WorkMost.Mean, w.WorkMean, workTolerance),
 		timed("ack mean", ack, ack, w.AckMean, ackTolerance),
 	}
 }

@@ -125,9 +125,9 @@ func TestWhatWasShownInMidRunIsJudgedByItsOwnSpan(t *testing.T) {
 }
 
 func TestTimings(t *testing.T) {
-	truth := Latencies{Work: Distribution{Mean: 20 * time.Millisecond, P95: 100 * time.Millisecond},
-		Handled: Distribution{Mean: 25 * time.Millisecond, P95: 110 * time.Millisecond},
-		Held:    Distribution{Mean: 50 * time.Millisecond}, Acked: Distribution{Mean: 40 * time.Millisecond}}
+	truth := Latencies{WorkLeast: Distribution{Mean: 20 * time.Millisecond, P95: 100 * time.Millisecond},
+		WorkMost: Distribution{Mean: 25 * time.Millisecond, P95: 110 * time.Millisecond},
+		Held:     Distribution{Mean: 50 * time.Millisecond}, Acked: Distribution{Mean: 40 * time.Millisecond}}
 	seconds := func(v float64) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Seconds, v, time.Time{}, "s") }
 	w := dedup.WindowFigures{WorkP95: seconds(0.116), WorkMean: seconds(0.0195), AckMean: seconds(0.056)}
 	for i, want := range []bool{false, true, true} {
@@ -135,7 +135,7 @@ func TestTimings(t *testing.T) {
 			t.Errorf("%+v: within its limit %v, want %v", got, got.OK, want)
 		}
 	}
-	truth.Handled.P95 = 170 * time.Millisecond
+	truth.WorkMost.P95 = 170 * time.Millisecond
 	if got := timings(w, truth)[0]; !got.OK || !got.Loose {
 		t.Errorf("a truth between 100 and 170 ms proves nothing: %+v", got)
 	}
