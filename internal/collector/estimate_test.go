@@ -148,6 +148,62 @@ func TestLittlesLawNeedsASteadySystem(t *testing.T) {
 	}
 }
 
+// busyReel is a tape of 15 minutes, read every 15 s and sampled each second, with 150 deliveries and 4 messages held while frames
+// [from, to) are taken, and nothing before and after.
+func busyReel(from, to int) reel {
+	at := time.Unix(1_800_000_000, 0)
+	frames := reel{{Began: at, Ended: at}}
+	for i := range 60 {
+		next := frames[i]
+		next.Began, next.Ended = at.Add(time.Duration(i+1)*15*time.Second), at.Add(time.Duration(i+1)*15*time.Second)
+		next.UnackedCount += 15
+		if i >= from && i < to {
+			next.Deliveries += 150
+			next.UnackedSum += 15 * 4
+		}
+		frames = append(frames, next)
+	}
+	return frames
+}
+
+func TestLittlesLawHoldsForAStretchBetweenTwoRests(t *testing.T) {
+	tests := map[string]struct {
+		from, to int
+		change   func(reel)
+		known    bool
+	}{
+		"late in the window":              {45, 58, nil, true},
+		"early in the window":             {2, 15, nil, true},
+		"up to the last reading":          {45, 60, nil, false},
+		"from the first reading on":       {0, 15, nil, false},
+		"a delivery is counted late":      {45, 59, func(r reel) { r[60].Deliveries++ }, false},
+		"a message is still held":         {45, 59, func(r reel) { r[60].UnackedSum++ }, false},
+		"nobody looked after the traffic": {45, 59, func(r reel) { r[60].UnackedCount = r[59].UnackedCount }, false},
+		"nobody looked often enough":      {45, 59, func(r reel) { r[60].UnackedCount = r[59].UnackedCount + 1 }, false},
+		"the rest is as short as counters are late": {45, 59, func(r reel) {
+			r[59].Began = r[60].Began.Add(-8 * time.Second)
+			r[59].Ended = r[59].Began
+		}, false},
+		"deliveries of before were counted late":   {45, 58, func(r reel) { r[0].Deliveries -= 5 }, false},
+		"something was held when the window began": {45, 58, func(r reel) { r[0].UnackedSum -= 3 }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			frames := busyReel(tt.from, tt.to)
+			if tt.change != nil {
+				tt.change(frames)
+			}
+			f := little(littleSample{Window: 15 * time.Minute, Frames: frames})
+			if f.Known() != tt.known || (!tt.known && !strings.Contains(f.Why, "not steady")) {
+				t.Fatalf("got %+v, want known %v", f, tt.known)
+			}
+			if want := 4.0 / 10; tt.known && math.Abs(f.Value-want) > 1e-9 {
+				t.Errorf("4 held at 10 a second wait %v s, got %+v", want, f)
+			}
+		})
+	}
+}
+
 func TestInflow(t *testing.T) {
 	type reading struct{ messages, settled float64 }
 	tests := map[string]struct {

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -142,5 +143,49 @@ func TestTimings(t *testing.T) {
 	w.AckP50 = seconds(0.03)
 	if got := timings(w, truth)[2]; got.OK {
 		t.Errorf("a reported latency is that of acks, which took 40 ms: %+v", got)
+	}
+}
+
+func TestAcksInMidRunAreJudgedByTheirOwnSpan(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var w witness
+	for i := range 11 { // ten deliveries a second, held for 50 ms, and from the fifth second on for 100 ms
+		slow := max(0, i-5)
+		at := began.Add(time.Duration(i) * time.Second)
+		w.notes = append(w.notes, note{at, at, Counts{Ended: int64(10 * i), HeldFor: time.Duration(i-slow)*500*time.Millisecond + time.Duration(slow)*time.Second}})
+	}
+	shown := func(value float64, at, covered time.Duration) dedup.WindowFigures {
+		f := dedup.Exact(dedup.Estimated, dedup.Seconds, value, began.Add(at), "Little's law")
+		f.Covered = covered
+		return dedup.WindowFigures{AckMean: f}
+	}
+	if got := w.acksInMidRun(); got.Figure.Known() {
+		t.Errorf("nothing was shown: %+v", got)
+	}
+	for _, f := range []dedup.WindowFigures{shown(0.051, 4500*time.Millisecond, 4*time.Second), shown(0.099, 9500*time.Millisecond, 4*time.Second)} {
+		w.takeAck(f)
+		w.takeAck(f)
+	}
+	reported := shown(1, 4*time.Second, 4*time.Second)
+	reported.AckP50 = dedup.Exact(dedup.Measured, dedup.Seconds, 1, began, "reported histogram")
+	w.takeAck(reported)
+	if got := w.acksInMidRun(); !got.OK || math.Abs(got.Error-0.02) > 1e-9 || len(w.acks) != 2 {
+		t.Errorf("two were shown, off by 2 %% and -1 %%: %+v of %d", got, len(w.acks))
+	}
+	w.takeAck(shown(0.051, 9500*time.Millisecond, 4*time.Second))
+	if got := w.acksInMidRun(); got.OK || got.High != 100*time.Millisecond {
+		t.Errorf("51 ms were shown where it was 100: %+v", got)
+	}
+}
+
+func TestProofsCountTimes(t *testing.T) {
+	seconds := dedup.Exact(dedup.Measured, dedup.Seconds, 1, time.Time{}, "s")
+	outcome := func(t Timing) Outcome { t.Name = "work p95"; return Outcome{Timings: []Timing{t}} }
+	r := Result{Outcomes: []Outcome{
+		outcome(Timing{Figure: seconds, OK: true, Error: 0.01}), outcome(Timing{Figure: seconds, OK: true, Loose: true}),
+		outcome(Timing{Figure: seconds, Error: -0.2}), outcome(Timing{Figure: dedup.Unknown(dedup.Seconds, "none")}), outcome(Timing{Figure: seconds, OK: true}),
+	}}
+	if got, want := r.proofs(), (proof{"work p95", 2, 1, 1, 1, -0.2}); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

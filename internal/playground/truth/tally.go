@@ -25,6 +25,9 @@ type Counts struct {
 	// that were acked after a failure, each once.
 	Failures, GaveUp, Lost int64
 	LostAcks, Crashes      int64
+	// Ended are the deliveries that are no longer held, and HeldFor how long they were, all together.
+	Ended   int64
+	HeldFor time.Duration
 }
 
 // Settled are the copies of messages that have left the queue.
@@ -184,6 +187,8 @@ func (t *tally) ended(held time.Duration, acked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held.add(held)
+	t.counts.Ended++
+	t.counts.HeldFor += held
 	if acked {
 		t.acks.add(held)
 	}

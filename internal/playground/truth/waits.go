@@ -1,0 +1,59 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// takeAck writes down a mean ack latency that is shown. One that consumers report is judged at rest only: it is that of acked
+// deliveries, and as old as its reading.
+func (w *witness) takeAck(figures dedup.WindowFigures) {
+	f := figures.AckMean
+	f.Window, f.Why, f.Better = 0, "", ""
+	if f.Known() && !figures.AckP50.Known() && !slices.Contains(w.acks[max(0, len(w.acks)-8):], f) {
+		w.acks = append(w.acks, f)
+	}
+}
+
+// heldIn is how long deliveries were held on average that ended in the span of a figure; zero when there were none.
+func (w *witness) heldIn(f dedup.Figure) time.Duration {
+	from, to := w.at(f.At.Add(-f.Covered)), w.at(f.At)
+	if to.Ended <= from.Ended {
+		return 0
+	}
+	return (to.HeldFor - from.HeldFor) / time.Duration(to.Ended-from.Ended)
+}
+
+// at returns the last counts that were noted by a time.
+func (w *witness) at(t time.Time) Counts {
+	i, _ := slices.BinarySearchFunc(w.notes, t, func(n note, t time.Time) int { return n.began.Compare(t) })
+	if i == 0 {
+		return Counts{}
+	}
+	return w.notes[i-1].counts
+}
+
+// acksInMidRun is the worst of the mean ack latencies that were shown while the case was under way and after it, each held
+// against the truth of its own span.
+func (w *witness) acksInMidRun() Timing {
+	worst := Timing{Name: "ack mean, mid-run", Figure: dedup.Unknown(dedup.Seconds, "none was shown")}
+	missed := 0
+	for _, f := range w.acks {
+		held := w.heldIn(f)
+		t := timed(worst.Name, held, held, f, ackTolerance)
+		if !t.OK {
+			missed++
+		}
+		if !worst.Figure.Known() || math.Abs(t.Error) > math.Abs(worst.Error) {
+			worst = t
+		}
+	}
+	if n := len(w.acks); n > 0 {
+		worst.Figure.Source = fmt.Sprintf("the worst of %d, of which %d off by more than their limit, over %s", n, missed, worst.Figure.Covered.Round(time.Second))
+	}
+	return worst
+}
