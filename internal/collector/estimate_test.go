@@ -84,20 +84,22 @@ func TestLatency(t *testing.T) {
 
 func TestLittlesLaw(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
-	last := frame{Began: start.Add(5 * time.Minute), Ended: start.Add(5 * time.Minute), Deliveries: 3000, Acks: 3000, UnackedSum: 600, UnackedCount: 300}
+	last := frame{Began: start.Add(5 * time.Minute), Ended: start.Add(5 * time.Minute), Deliveries: 3000, Acks: 3000, UnackedSum: 600, UnackedCount: 300, UnackedArea: 600, UnackedSpan: 300}
 	tests := map[string]struct {
 		change func(*frame)
 		value  float64
 		why    string
 	}{
 		"2 in flight at 10 a second wait 200 ms": {func(*frame) {}, 0.2, "includes prefetch wait"},
-		"too few in flight":                      {func(f *frame) { f.UnackedSum = 90 }, 0, "too few in flight"},
+		"too few in flight":                      {func(f *frame) { f.UnackedSum, f.UnackedArea = 90, 90 }, 0, "too few in flight"},
 		"no deliveries":                          {func(f *frame) { f.Deliveries = 0 }, 0, "no deliveries"},
 		"automatic acks":                         {func(f *frame) { f.AutoAcks = 5 }, 0, "automatic acks"},
 		"reset counters":                         {func(f *frame) { f.Gaps = 1 }, 0, "were reset in the window (until about 08:10 UTC)"},
 		"sampled every five seconds":             {func(f *frame) { f.UnackedCount, f.UnackedSum = 60, 200 }, 0, "cannot be sampled each second"},
 		"a loop":                                 {func(f *frame) { f.Acks, f.Redeliveries = 10, 2900 }, 0, "97 % of deliveries were redelivered, whose waiting would be counted in"},
 		"one in twenty is returned":              {func(f *frame) { f.Redeliveries = 150 }, 0, "5 % of deliveries were redelivered"},
+		"samples that vary as chance has it":     {func(f *frame) { f.UnackedNoise = 300 * 2 }, 0.2, "includes prefetch wait"},
+		"samples that jump":                      {func(f *frame) { f.UnackedNoise = 2100 }, 0, "changed too fast for their samples: the mean is only known within 15 %"},
 		"a stray redelivery is borne":            {func(f *frame) { f.Redeliveries = 149 }, 0.2, "includes prefetch wait"},
 	}
 	for name, tt := range tests {
@@ -138,6 +140,8 @@ func TestLittlesLawNeedsASteadySystem(t *testing.T) {
 				next.Acks += 150
 				next.UnackedSum += 15 * tt.unacked[i/20]
 				next.UnackedCount += 15
+				next.UnackedArea += 15 * tt.unacked[i/20]
+				next.UnackedSpan += 15
 				frames = append(frames, next)
 			}
 			f := little(littleSample{Window: 15 * time.Minute, Frames: frames})
@@ -157,9 +161,11 @@ func busyReel(from, to int) reel {
 		next := frames[i]
 		next.Began, next.Ended = at.Add(time.Duration(i+1)*15*time.Second), at.Add(time.Duration(i+1)*15*time.Second)
 		next.UnackedCount += 15
+		next.UnackedSpan += 15
 		if i >= from && i < to {
 			next.Deliveries += 150
 			next.UnackedSum += 15 * 4
+			next.UnackedArea += 15 * 4
 		}
 		frames = append(frames, next)
 	}
@@ -201,6 +207,31 @@ func TestLittlesLawHoldsForAStretchBetweenTwoRests(t *testing.T) {
 				t.Errorf("4 held at 10 a second wait %v s, got %+v", want, f)
 			}
 		})
+	}
+}
+
+// The end of a window that began at rest lacks the deliveries that the broker has not counted yet.
+func TestLittlesLawWaitsUntilLateCountersWeighLittle(t *testing.T) {
+	for _, tt := range []struct {
+		seconds int // of traffic before the end of the window
+		known   bool
+	}{{45, false}, {600, true}} {
+		frames := busyReel(60-tt.seconds/15, 60)[60-tt.seconds/15-1:]
+		f := little(littleSample{Window: 15 * time.Minute, Frames: frames})
+		if f.Known() != tt.known || !tt.known && !strings.Contains(f.Why, "only known within") {
+			t.Errorf("%d s of traffic: got %+v, want known %v", tt.seconds, f, tt.known)
+		}
+	}
+}
+
+func TestUnackedMessagesCountAsLongAsTheyWereHeld(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	var o occupied
+	for _, s := range []struct{ second, unacked float64 }{{0, 2}, {1, 2}, {2, 2}, {6, 102}, {7, 2}} { // the broker did not answer for 4 s
+		o = o.take(s.unacked, at.Add(time.Duration(s.second)*time.Second))
+	}
+	if o.count != 5 || o.sum != 110 || o.span != 7 || o.area != 2+2+4*52+52 || o.noise != 16*10_000/2+10_000/2 {
+		t.Errorf("got %+v", o)
 	}
 }
 

@@ -113,7 +113,7 @@ func (r Result) proofs() []proof {
 // word says whether a latency is within its limit.
 func (t Timing) word() string {
 	if t.Loose {
-		return "between the ends of a truth that proves nothing: the machine is too busy"
+		return "loose, between the ends of a truth that proves nothing: the machine is too busy"
 	}
 	return within(t.OK)
 }
