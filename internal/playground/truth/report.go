@@ -120,8 +120,11 @@ func (t Timing) word() string {
 
 func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
 
-// truth writes the bounds of a latency, as one number where they agree.
+// truth writes the bounds of a latency, as one number where they agree, and a dash where nothing happened.
 func (t Timing) truth() string {
+	if t.High == 0 {
+		return "–"
+	}
 	low, high := millis(t.Low.Seconds()), millis(t.High.Seconds())
 	if low == high {
 		return low
