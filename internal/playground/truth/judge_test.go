@@ -136,6 +136,14 @@ func TestTimings(t *testing.T) {
 			t.Errorf("%+v: within its limit %v, want %v", got, got.OK, want)
 		}
 	}
+	w.AckMean = seconds(0.0661) // 15 % above 50 ms and 7.5 ms on its two ways
+	if got := timings(w, truth)[2]; got.OK {
+		t.Errorf("held for 50 ms, shown as 66: %+v", got)
+	}
+	truth.Ways.Mean = 7500 * time.Microsecond
+	if got := timings(w, truth)[2]; !got.OK || got.Loose {
+		t.Errorf("held for 50 ms and 7.5 ms on its two ways, shown as 66: %+v", got)
+	}
 	truth.WorkMost.P95 = 170 * time.Millisecond
 	if got := timings(w, truth)[0]; !got.OK || !got.Loose {
 		t.Errorf("a truth between 100 and 170 ms proves nothing: %+v", got)
@@ -159,7 +167,7 @@ func TestAcksInMidRunAreJudgedByTheirOwnSpan(t *testing.T) {
 		f.Covered = covered
 		return dedup.WindowFigures{AckMean: f}
 	}
-	if got := w.acksInMidRun(); got.Figure.Known() {
+	if got := w.acksInMidRun(0); got.Figure.Known() {
 		t.Errorf("nothing was shown: %+v", got)
 	}
 	for _, f := range []dedup.WindowFigures{shown(0.051, 4500*time.Millisecond, 4*time.Second), shown(0.099, 9500*time.Millisecond, 4*time.Second)} {
@@ -169,11 +177,11 @@ func TestAcksInMidRunAreJudgedByTheirOwnSpan(t *testing.T) {
 	reported := shown(1, 4*time.Second, 4*time.Second)
 	reported.AckP50 = dedup.Exact(dedup.Measured, dedup.Seconds, 1, began, "reported histogram")
 	w.takeAck(reported)
-	if got := w.acksInMidRun(); !got.OK || math.Abs(got.Error-0.02) > 1e-9 || len(w.acks) != 2 {
+	if got := w.acksInMidRun(0); !got.OK || math.Abs(got.Error-0.02) > 1e-9 || len(w.acks) != 2 {
 		t.Errorf("two were shown, off by 2 %% and -1 %%: %+v of %d", got, len(w.acks))
 	}
 	w.takeAck(shown(0.051, 9500*time.Millisecond, 4*time.Second))
-	if got := w.acksInMidRun(); got.OK || got.High != 100*time.Millisecond {
+	if got := w.acksInMidRun(0); got.OK || got.High != 100*time.Millisecond {
 		t.Errorf("51 ms were shown where it was 100: %+v", got)
 	}
 }

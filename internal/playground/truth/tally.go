@@ -53,6 +53,7 @@ type tally struct {
 	most     durations // and at most
 	held     durations // from arrival to the end of the delivery, of all deliveries
 	acks     durations // the same of acked ones
+	ways     durations // from the consumers to the queue and back
 }
 
 // history is what happened to one message.
@@ -182,6 +183,13 @@ func (t *tally) hit(id string, copy int64) {
 	t.counts.Swallowed++
 }
 
+// way notes how long a question to the queue and its answer took.
+func (t *tally) way(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ways.add(took)
+}
+
 // ended notes how long a delivery was held, and whether it was acked.
 func (t *tally) ended(held time.Duration, acked bool) {
 	t.mu.Lock()
@@ -199,10 +207,13 @@ type Latencies struct {
 	// WorkLeast and WorkMost bound the time that completed work took, from the claim to the mark. Held is the time from arrival to
 	// settlement of all deliveries, Acked the same of those that were acked.
 	WorkLeast, WorkMost, Held, Acked Distribution
+	// Ways is the time of a question to the queue and its answer.
+	Ways Distribution
 }
 
 func (t *tally) latencies() Latencies {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Latencies{t.least.distribution(), t.most.distribution(), t.held.distribution(), t.acks.distribution()}
+	return Latencies{t.least.distribution(), t.most.distribution(), t.held.distribution(), t.acks.distribution(),
+		t.ways.distribution()}
 }
