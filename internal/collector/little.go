@@ -8,7 +8,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// littleFewest is the L*n below which the estimate is worth nothing: its band would be wider than 15 %.
+// littleFewest is the L*n below which the estimate is worth nothing: the band of steady traffic alone would be wider than 15 %.
 const littleFewest = 100
 
 // littleSparsest is the longest mean time between two samples of the unacked messages that still gives a number.
@@ -21,14 +21,22 @@ const littleRedelivered = 0.05
 // littleSteady is how many times the unacked messages may differ between the first and the last third of the window.
 const littleSteady = 3
 
+// littleLate is how late the broker's counters come; a queue where nothing was delivered nor held for littleRest is at rest.
+const (
+	littleLate = 5 * time.Second
+	littleRest = 2 * littleLate
+)
+
+// littleWidest is the relative half width of a band from which on there is no number.
+const littleWidest = 0.15
+
 // A littleSample is what Little's law is applied to.
 type littleSample struct {
 	Window time.Duration
 	Frames reel
 }
 
-// little estimates the mean ack latency by Little's law: mean unacked / rate of manual deliveries. Its band is
-// 1.5 / sqrt(L*n), the largest error that was measured against a known truth.
+// little estimates the mean ack latency by Little's law: mean unacked over time / rate of manual deliveries.
 func little(s littleSample) dedup.Figure {
 	f := dedup.Unknown(dedup.Seconds, "")
 	f.Window, f.Source = s.Window, "Little's law"
@@ -44,26 +52,59 @@ func little(s littleSample) dedup.Figure {
 		first = *p
 	}
 	f.Covered, f.At = min(last.Began.Sub(first.Began), s.Window), last.Began
-	delivered, n := last.Deliveries-first.Deliveries, last.UnackedCount-first.UnackedCount
 	if why := littleRefusal(s, first, last); why != "" {
 		f.Why = why
 		return f
 	}
-	if unsteady(s.Frames, first, last) {
+	if !s.Frames.restedAtEnds(first, last) && unsteady(s.Frames, first, last) {
 		f.Why = "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
 		return f
 	}
-	mean := (last.UnackedSum - first.UnackedSum) / n
+	mean := (last.UnackedArea - first.UnackedArea) / (last.UnackedSpan - first.UnackedSpan)
+	n, delivered := last.UnackedCount-first.UnackedCount, last.Deliveries-first.Deliveries
 	if mean*n < littleFewest {
 		f.Why = "too few in flight to estimate"
 		return f
 	}
+	band := s.Frames.littleBand(first, last)
+	if band > littleWidest {
+		f.Why = fmt.Sprintf("the unacked messages changed too fast for their samples: the mean is only known within %.0f %%", 100*band)
+		return f
+	}
 	f.Quality, f.N = dedup.Estimated, delivered
 	f.Value = mean / (delivered / last.Began.Sub(first.Began).Seconds())
-	f.Error = f.Value * 1.5 / math.Sqrt(mean*n)
+	f.Error = f.Value * band
 	f.Low, f.High = f.Value, f.Value
 	f.Why = "mean, includes prefetch wait"
 	return f
+}
+
+// littleBand is the relative half width of the band of an estimate, of two parts that are added. One is twice the standard
+// error of the integral of the unacked messages, and at least 1.5 / sqrt(L*n), the largest error that was measured against a
+// known truth while nothing stalled. The other is what the broker's counters can lack at the end of the span or have too much from
+// before its beginning, because they come late: nothing, where as much was delivered at both ends.
+func (r reel) littleBand(first, last frame) float64 {
+	area, span := last.UnackedArea-first.UnackedArea, last.UnackedSpan-first.UnackedSpan
+	n := last.UnackedCount - first.UnackedCount
+	sampling := max(2*math.Sqrt(max(0, last.UnackedNoise-first.UnackedNoise))/area, 1.5/math.Sqrt(area/span*n))
+	begun, ok := r.after(first.Began.Add(littleRest))
+	if !ok {
+		begun = &last
+	}
+	ending, ok := r.before(last.Began.Add(-littleRest))
+	if !ok || ending.Began.Before(first.Began) {
+		ending = &first
+	}
+	late := littleLate.Seconds() * math.Abs(deliveryRate(*ending, last)-deliveryRate(first, *begun))
+	return sampling + late/(last.Deliveries-first.Deliveries)
+}
+
+// deliveryRate is that of manual deliveries between two frames, each second.
+func deliveryRate(from, to frame) float64 {
+	if !to.Began.After(from.Began) {
+		return 0
+	}
+	return (to.Deliveries - from.Deliveries) / to.Began.Sub(from.Began).Seconds()
 }
 
 func littleRefusal(s littleSample, first, last frame) string {
@@ -78,10 +119,32 @@ func littleRefusal(s littleSample, first, last frame) string {
 		return "no deliveries in the window"
 	case again >= littleRedelivered*delivered:
 		return fmt.Sprintf("%.0f %% of deliveries were redelivered, whose waiting would be counted in", 100*min(again/delivered, 1))
-	case n == 0 || elapsed > time.Duration(n)*littleSparsest:
+	case n == 0 || last.UnackedSpan <= first.UnackedSpan || elapsed > time.Duration(n)*littleSparsest:
 		return "unacked messages cannot be sampled each second: the broker has too many queues, answers too slowly, or gives no live totals"
 	}
 	return ""
+}
+
+// restedAtEnds reports whether the queue was at rest where a span begins and where it ends. Then every wait that its samples
+// saw is that of a delivery that it counted, from the first moment to the last, however unsteady it was in between.
+func (r reel) restedAtEnds(first, last frame) bool {
+	begun, ok := r.after(first.Began.Add(littleRest))
+	if !ok || begun.Began.After(last.Began) {
+		return false
+	}
+	ending, ok := r.before(last.Began.Add(-littleRest))
+	if !ok || ending.Began.Before(first.Began) {
+		return false
+	}
+	return atRest(first, *begun) && atRest(*ending, last)
+}
+
+// atRest reports whether nothing was delivered and nothing held between two frames, as far as samples tell that are as
+// frequent as an estimate needs.
+func atRest(from, to frame) bool {
+	n := to.UnackedCount - from.UnackedCount
+	return n > 0 && to.Began.Sub(from.Began) <= time.Duration(n)*littleSparsest && to.UnackedSum == from.UnackedSum &&
+		to.Deliveries == from.Deliveries
 }
 
 // unsteady reports whether the mean of the unacked samples in the first third of the window and that in the last third

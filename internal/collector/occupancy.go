@@ -17,8 +17,32 @@ type occupancy struct {
 	shores map[string]*shore // by store
 }
 
-// An occupied is the sum and number of samples of one pipeline's unacked messages.
-type occupied struct{ sum, count float64 }
+// An occupied is what the samples of one pipeline's unacked messages came to.
+type occupied struct {
+	sum, count float64
+	// area is the integral of the unacked messages over time, in message seconds, by straight lines from sample to sample, and span
+	// the seconds that it covers. Samples are rare just when the broker is busy and much is held, so that their plain mean is too low.
+	area, span float64
+	// noise estimates the variance of area. Of samples that do not depend on one another, half the squared difference of two is
+	// their variance on average, and each weighs as much as the time to the next one.
+	noise float64
+	// last is the newest sample and at when it was taken; at is zero when the next one begins anew.
+	last float64
+	at   time.Time
+}
+
+// take adds a sample.
+func (o occupied) take(unacked float64, at time.Time) occupied {
+	if gap := at.Sub(o.at).Seconds(); !o.at.IsZero() && gap > 0 {
+		o.area += gap * (o.last + unacked) / 2
+		o.span += gap
+		o.noise += gap * gap * (unacked - o.last) * (unacked - o.last) / 2
+	}
+	o.sum += unacked
+	o.count++
+	o.last, o.at = unacked, at
+	return o
+}
 
 func (o *occupancy) absorb(t dedup.QueueTotals) {
 	ended := time.Now()
@@ -41,9 +65,12 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 				whole = false
 			}
 		}
+		was := o.totals[pipeline]
 		if whole {
-			was := o.totals[pipeline]
-			o.totals[pipeline] = occupied{was.sum + sum, was.count + 1}
+			o.totals[pipeline] = was.take(sum, t.At.Add(ended.Sub(t.At)/2))
+		} else {
+			was.at = time.Time{}
+			o.totals[pipeline] = was
 		}
 	}
 }

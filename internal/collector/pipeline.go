@@ -234,6 +234,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Closures, f.ClosuresBlind = p.broker.closures.total, p.broker.closed.state != counterCounting
 	live := p.broker.live.of(p.Name)
 	f.UnackedSum, f.UnackedCount = live.sum, live.count
+	f.UnackedArea, f.UnackedSpan, f.UnackedNoise = live.area, live.span, live.noise
 	p.frames.add(f)
 }
 

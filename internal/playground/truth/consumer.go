@@ -113,8 +113,10 @@ func (c *consumer) abandon(arrivals <-chan arrival) {
 func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGroup) error {
 	id := a.id()
 	c.tally.update(func(n *Counts) { n.Deliveries++ })
+	var watch stopwatch
 	began := time.Now()
-	settlement, ran, err := c.scheme.Handle(ctx, id)
+	settlement, ran, err := c.scheme.Handle(watch.within(ctx), id)
+	handled := time.Since(began)
 	switch {
 	case errors.Is(err, schemes.ErrDied):
 		c.die(a)
@@ -127,16 +129,17 @@ func (c *consumer) handle(ctx context.Context, a arrival, returning *sync.WaitGr
 	case settlement == schemes.Rejected:
 		return c.sent(a, a.Reject(false), false, func(n *Counts) { n.Rejected++ })
 	}
-	return c.ack(ctx, a, id, ran, time.Since(began))
+	least, most := watch.bounds(handled)
+	return c.ack(ctx, a, id, ran, least, most)
 }
 
 // ack acks a delivery: it met a marker, its work was done, or it failed and must not come back.
-func (c *consumer) ack(ctx context.Context, a arrival, id string, ran bool, took time.Duration) error {
+func (c *consumer) ack(ctx context.Context, a arrival, id string, ran bool, least, most time.Duration) error {
 	if !ran {
 		c.tally.hit(id, a.copy())
 		return errors.Join(c.sent(a, a.Ack(false), true, func(n *Counts) { n.Acked++ }), c.reports(ctx, "duplicate_done"))
 	}
-	failed, outcome := !c.tally.worked(id, a.copy(), took), "processed"
+	failed, outcome := !c.tally.worked(id, a.copy(), least, most), "processed"
 	if failed {
 		outcome = "failed"
 	}

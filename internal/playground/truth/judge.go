@@ -97,15 +97,16 @@ func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) 
 
 // timings holds the latency figures of a window against the truth. The processing time that a store can show is that from the
 // claim to the mark: longer than the work alone, and shorter than all that the consumer does for the message. A reported ack
-// latency is that of acked deliveries; what follows from the number of unacked messages is the time that any delivery is held.
+// latency is that of acked deliveries; what follows from the number of unacked messages is the time that any delivery is held, and
+// with it at most its ways from the broker to the consumer and back.
 func timings(w dedup.WindowFigures, l Latencies) []Timing {
-	ack := l.Held.Mean
+	low, high := l.Held.Mean, l.Held.Mean+l.Ways.Mean
 	if w.AckP50.Known() {
-		ack = l.Acked.Mean
+		low, high = l.Acked.Mean, l.Acked.Mean
 	}
 	return []Timing{
-		timed("work p95", l.Work.P95, l.Handled.P95, w.WorkP95, workTolerance),
-		timed("work mean", l.Work.Mean, l.Handled.Mean, w.WorkMean, workTolerance),
-		timed("ack mean", ack, ack, w.AckMean, ackTolerance),
+		timed("work p95", l.WorkLeast.P95, l.WorkMost.P95, w.WorkP95, workTolerance),
+		timed("work mean", l.WorkLeast.Mean, l.WorkMost.Mean, w.WorkMean, workTolerance),
+		timed("ack mean", low, high, w.AckMean, ackTolerance),
 	}
 }

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -125,9 +126,9 @@ func TestWhatWasShownInMidRunIsJudgedByItsOwnSpan(t *testing.T) {
 }
 
 func TestTimings(t *testing.T) {
-	truth := Latencies{Work: Distribution{Mean: 20 * time.Millisecond, P95: 100 * time.Millisecond},
-		Handled: Distribution{Mean: 25 * time.Millisecond, P95: 110 * time.Millisecond},
-		Held:    Distribution{Mean: 50 * time.Millisecond}, Acked: Distribution{Mean: 40 * time.Millisecond}}
+	truth := Latencies{WorkLeast: Distribution{Mean: 20 * time.Millisecond, P95: 100 * time.Millisecond},
+		WorkMost: Distribution{Mean: 25 * time.Millisecond, P95: 110 * time.Millisecond},
+		Held:     Distribution{Mean: 50 * time.Millisecond}, Acked: Distribution{Mean: 40 * time.Millisecond}}
 	seconds := func(v float64) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Seconds, v, time.Time{}, "s") }
 	w := dedup.WindowFigures{WorkP95: seconds(0.116), WorkMean: seconds(0.0195), AckMean: seconds(0.056)}
 	for i, want := range []bool{false, true, true} {
@@ -135,12 +136,64 @@ func TestTimings(t *testing.T) {
 			t.Errorf("%+v: within its limit %v, want %v", got, got.OK, want)
 		}
 	}
-	truth.Handled.P95 = 170 * time.Millisecond
+	w.AckMean = seconds(0.0661) // 15 % above 50 ms and 7.5 ms on its two ways
+	if got := timings(w, truth)[2]; got.OK {
+		t.Errorf("held for 50 ms, shown as 66: %+v", got)
+	}
+	truth.Ways.Mean = 7500 * time.Microsecond
+	if got := timings(w, truth)[2]; !got.OK || got.Loose {
+		t.Errorf("held for 50 ms and 7.5 ms on its two ways, shown as 66: %+v", got)
+	}
+	truth.WorkMost.P95 = 170 * time.Millisecond
 	if got := timings(w, truth)[0]; !got.OK || !got.Loose {
 		t.Errorf("a truth between 100 and 170 ms proves nothing: %+v", got)
 	}
 	w.AckP50 = seconds(0.03)
 	if got := timings(w, truth)[2]; got.OK {
 		t.Errorf("a reported latency is that of acks, which took 40 ms: %+v", got)
+	}
+}
+
+func TestAcksInMidRunAreJudgedByTheirOwnSpan(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var w witness
+	for i := range 11 { // ten deliveries a second, held for 50 ms, and from the fifth second on for 100 ms
+		slow := max(0, i-5)
+		at := began.Add(time.Duration(i) * time.Second)
+		w.notes = append(w.notes, note{at, at, Counts{Ended: int64(10 * i), HeldFor: time.Duration(i-slow)*500*time.Millisecond + time.Duration(slow)*time.Second}})
+	}
+	shown := func(value float64, at, covered time.Duration) dedup.WindowFigures {
+		f := dedup.Exact(dedup.Estimated, dedup.Seconds, value, began.Add(at), "Little's law")
+		f.Covered = covered
+		return dedup.WindowFigures{AckMean: f}
+	}
+	if got := w.acksInMidRun(0); got.Figure.Known() {
+		t.Errorf("nothing was shown: %+v", got)
+	}
+	for _, f := range []dedup.WindowFigures{shown(0.051, 4500*time.Millisecond, 4*time.Second), shown(0.099, 9500*time.Millisecond, 4*time.Second)} {
+		w.takeAck(f)
+		w.takeAck(f)
+	}
+	reported := shown(1, 4*time.Second, 4*time.Second)
+	reported.AckP50 = dedup.Exact(dedup.Measured, dedup.Seconds, 1, began, "reported histogram")
+	w.takeAck(reported)
+	if got := w.acksInMidRun(0); !got.OK || math.Abs(got.Error-0.02) > 1e-9 || len(w.acks) != 2 {
+		t.Errorf("two were shown, off by 2 %% and -1 %%: %+v of %d", got, len(w.acks))
+	}
+	w.takeAck(shown(0.051, 9500*time.Millisecond, 4*time.Second))
+	if got := w.acksInMidRun(0); got.OK || got.High != 100*time.Millisecond {
+		t.Errorf("51 ms were shown where it was 100: %+v", got)
+	}
+}
+
+func TestProofsCountTimes(t *testing.T) {
+	seconds := dedup.Exact(dedup.Measured, dedup.Seconds, 1, time.Time{}, "s")
+	outcome := func(t Timing) Outcome { t.Name = "work p95"; return Outcome{Timings: []Timing{t}} }
+	r := Result{Outcomes: []Outcome{
+		outcome(Timing{Figure: seconds, OK: true, Error: 0.01}), outcome(Timing{Figure: seconds, OK: true, Loose: true}),
+		outcome(Timing{Figure: seconds, Error: -0.2}), outcome(Timing{Figure: dedup.Unknown(dedup.Seconds, "none")}), outcome(Timing{Figure: seconds, OK: true}),
+	}}
+	if got, want := r.proofs(), (proof{"work p95", 2, 1, 1, 1, -0.2}); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -82,6 +82,7 @@ func (l *lane) start(ctx context.Context) {
 	}
 	p := &producer{queue: l.queue(), connection: l.connection, fate: f, tally: l.tally, messages: l.messages, over: l.over}
 	l.running.Go(func() { l.note(p.run(ctx)) })
+	l.running.Go(func() { l.note(ways(ctx, l.connection, l.queue(), l.tally)) })
 }
 
 // note keeps what went wrong with a producer or consumer; that it was told to stop is nothing wrong.

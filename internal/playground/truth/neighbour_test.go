@@ -44,14 +44,14 @@ func TestCountsBesideTheRateAreHeldAgainstTheTruth(t *testing.T) {
 func TestTheTallyTellsTheOriginOfDuplicates(t *testing.T) {
 	y := newTally()
 	y.hit("a", 1) // the other copy is being worked on
-	y.completed("a", time.Millisecond)
-	if !y.worked("a", 0, 0) {
+	y.completed("a")
+	if !y.worked("a", 0, 0, 0) {
 		t.Fatal("the work was done")
 	}
 	y.hit("a", 0)
 	y.hit("a", 1)
-	y.completed("a", time.Millisecond)
-	if y.worked("b", 0, 0) || y.worked("b", 1, 0) {
+	y.completed("a")
+	if y.worked("b", 0, 0, 0) || y.worked("b", 1, 0, 0) {
 		t.Fatal("the work of b was never done")
 	}
 	want := Counts{Completions: 1, DoubleEffects: 1, Duplicates: 2, Redelivered: 1, Early: 1, Lost: 1}

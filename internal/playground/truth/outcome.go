@@ -70,7 +70,7 @@ func (l *lane) outcome(s *dedup.Snapshot) Outcome {
 	for _, e := range estimates(figures) {
 		add(string(e.Method), e.Rate)
 	}
-	o.Timings = timings(figures, o.Latencies)
+	o.Timings = append(timings(figures, o.Latencies), l.witness.acksInMidRun(o.Latencies.Ways.Mean))
 	o.Tallies = l.witness.tallies(figures)
 	return o
 }

@@ -46,9 +46,13 @@ func (r Result) markdown() string {
 		c.rates(&b)
 	}
 	b.WriteString("\nOff and width are in percentage points; *told* says under how many seeds the source gave a figure. Of times, off is relative.\n\n")
-	b.WriteString("| case | work p95, true | off, worst | work mean, true | off, worst | ack mean, true | off, worst |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| case | work p95, true | off, worst | work mean, true | off, worst | ack mean, true | off, worst | ack mean in mid-run, true | off, worst |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.byCase() {
 		c.times(&b)
+	}
+	b.WriteString("\nWhat these times came to, each counted once for each case and seed:\n\n")
+	for _, p := range r.proofs() {
+		fmt.Fprintf(&b, "- %s\n", p)
 	}
 	b.WriteString("\nEvery figure that was wrong or outside its limit:\n\n")
 	misses := r.wrongOnly()

@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,6 +17,9 @@ func (r Result) Print(w io.Writer) {
 	}
 	for _, f := range r.Failures() {
 		fmt.Fprintln(w, "FAILED:", f)
+	}
+	for _, p := range r.proofs() {
+		fmt.Fprintln(w, "proof:", p)
 	}
 	fmt.Fprintf(w, "%d cases, %d seeds, %d messages each, took %s: %s\n", len(r.Options.Cases), r.Options.Seeds, r.Options.Messages,
 		r.Took.Round(time.Second), r.Servers)
@@ -61,18 +65,66 @@ func within(ok bool) string {
 	return "MISS"
 }
 
+// A proof counts what the figures of one time came to, over all cases and seeds.
+type proof struct {
+	name                           string
+	within, loose, refused, missed int
+	// worst is the largest error, of either sign.
+	worst float64
+}
+
+// String says it in one line.
+func (p proof) String() string {
+	return fmt.Sprintf("%s: %d sharp and within its limit, %d missed, %d loose (the truth itself was blurred), %d refused; worst %+.1f %%",
+		p.name, p.within, p.missed, p.loose, p.refused, 100*p.worst)
+}
+
+// add counts one figure.
+func (p *proof) add(t Timing) {
+	if math.Abs(t.Error) > math.Abs(p.worst) {
+		p.worst = t.Error
+	}
+	switch {
+	case !t.Figure.Known():
+		p.refused++
+	case t.Loose:
+		p.loose++
+	case t.OK:
+		p.within++
+	default:
+		p.missed++
+	}
+}
+
+// proofs counts what the times came to, by their names.
+func (r Result) proofs() []proof {
+	var all []proof
+	for _, o := range r.Outcomes {
+		for i, t := range o.Timings {
+			if i == len(all) {
+				all = append(all, proof{name: t.Name})
+			}
+			all[i].add(t)
+		}
+	}
+	return all
+}
+
 // word says whether a latency is within its limit.
 func (t Timing) word() string {
 	if t.Loose {
-		return "between the ends of a truth that proves nothing: the machine is too busy"
+		return "loose, between the ends of a truth that proves nothing: the machine is too busy"
 	}
 	return within(t.OK)
 }
 
 func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
 
-// truth writes the bounds of a latency, as one number where they agree.
+// truth writes the bounds of a latency, as one number where they agree, and a dash where nothing happened.
 func (t Timing) truth() string {
+	if t.High == 0 {
+		return "–"
+	}
 	low, high := millis(t.Low.Seconds()), millis(t.High.Seconds())
 	if low == high {
 		return low

@@ -51,6 +51,7 @@ func (s *site) openRedis(ctx context.Context, c Case, config markers.Config) (*b
 		config.TTL.Processing = c.Knobs.ClaimTTL
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: c.Knobs.Channels + 2})
+	client.AddHook(timedCommands{})
 	commands := [][]any{{"FLUSHALL"}, {"CONFIG", "RESETSTAT"}}
 	if c.Reports {
 		// Consumers that have reported before: the dashboard sees each counter at 0 before the first message.

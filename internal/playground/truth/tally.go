@@ -25,6 +25,9 @@ type Counts struct {
 	// that were acked after a failure, each once.
 	Failures, GaveUp, Lost int64
 	LostAcks, Crashes      int64
+	// Ended are the deliveries that are no longer held, and HeldFor how long they were, all together.
+	Ended   int64
+	HeldFor time.Duration
 }
 
 // Settled are the copies of messages that have left the queue.
@@ -46,10 +49,11 @@ type tally struct {
 	mu       sync.Mutex
 	counts   Counts
 	messages map[string]*history
-	work     durations
-	handled  durations // the same with the commands to the store around it
+	least    durations // what the work took at least, between what the store sees of it
+	most     durations // and at most
 	held     durations // from arrival to the end of the delivery, of all deliveries
 	acks     durations // the same of acked ones
+	ways     durations // from the consumers to the queue and back
 }
 
 // history is what happened to one message.
@@ -116,10 +120,9 @@ func (t *tally) fails(id string, wanted int) bool {
 }
 
 // completed counts work that was done.
-func (t *tally) completed(id string, took time.Duration) {
+func (t *tally) completed(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.work.add(took)
 	h := t.of(id)
 	if h.done {
 		t.counts.DoubleEffects++
@@ -131,9 +134,9 @@ func (t *tally) completed(id string, took time.Duration) {
 	t.counts.Early += h.early
 }
 
-// worked says whether the work of a message was done, when a delivery of a copy has been handled and did it. Work that was not was
-// lost: its failure is acked.
-func (t *tally) worked(id string, copy int64, took time.Duration) bool {
+// worked says whether the work of a message was done, when a delivery of a copy has been handled and did it, and notes how long
+// that took at least and at most. Work that was not done was lost: its failure is acked.
+func (t *tally) worked(id string, copy int64, least, most time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.of(id)
@@ -141,7 +144,8 @@ func (t *tally) worked(id string, copy int64, took time.Duration) bool {
 		h.doneBy = copy
 	}
 	if h.done {
-		t.handled.add(took)
+		t.least.add(least)
+		t.most.add(most)
 	}
 	if !h.done && !h.lost {
 		h.lost = true
@@ -179,11 +183,20 @@ func (t *tally) hit(id string, copy int64) {
 	t.counts.Swallowed++
 }
 
+// way notes how long a question to the queue and its answer took.
+func (t *tally) way(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ways.add(took)
+}
+
 // ended notes how long a delivery was held, and whether it was acked.
 func (t *tally) ended(held time.Duration, acked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held.add(held)
+	t.counts.Ended++
+	t.counts.HeldFor += held
 	if acked {
 		t.acks.add(held)
 	}
@@ -191,13 +204,16 @@ func (t *tally) ended(held time.Duration, acked bool) {
 
 // Latencies are the exact distributions of one case.
 type Latencies struct {
-	// Work is the time that completed work took, Handled the same with the commands to the store around it, Held the time from arrival to settlement of all deliveries, Acked the same of
-	// those that were acked.
-	Work, Handled, Held, Acked Distribution
+	// WorkLeast and WorkMost bound the time that completed work took, from the claim to the mark. Held is the time from arrival to
+	// settlement of all deliveries, Acked the same of those that were acked.
+	WorkLeast, WorkMost, Held, Acked Distribution
+	// Ways is the time of a question to the queue and its answer.
+	Ways Distribution
 }
 
 func (t *tally) latencies() Latencies {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Latencies{t.work.distribution(), t.handled.distribution(), t.held.distribution(), t.acks.distribution()}
+	return Latencies{t.least.distribution(), t.most.distribution(), t.held.distribution(), t.acks.distribution(),
+		t.ways.distribution()}
 }

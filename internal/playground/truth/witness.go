@@ -16,6 +16,8 @@ type witness struct {
 	lag   time.Duration
 	notes []note
 	shown []dedup.Figure
+	// acks are the mean ack latencies that were shown by Little's law.
+	acks []dedup.Figure
 }
 
 // A note is what was counted between two times.
@@ -39,6 +41,7 @@ func (w *witness) look(t *tally) {
 func (w *witness) take(p *dedup.PipelineStatus) {
 	recent := w.shown[max(0, len(w.shown)-8*len(p.Windows)):]
 	for _, figures := range p.Windows {
+		w.takeAck(figures)
 		for _, e := range append(estimates(figures), dedup.Estimate{Rate: figures.DuplicateRate}) {
 			f := e.Rate
 			f.Window, f.Why, f.Better = 0, "", "" // several windows often show the same span

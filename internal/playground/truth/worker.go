@@ -22,13 +22,16 @@ func (w worker) work(ctx context.Context, id string) error {
 	if !wait(ctx, w.fate.work(id)) {
 		return errors.Join(schemes.ErrDied, ctx.Err())
 	}
+	if watch := watchOf(ctx); watch != nil {
+		watch.work = time.Since(started)
+	}
 	if w.tally.dies(id, w.fate.crashes(id)) {
 		return schemes.ErrDied
 	}
 	if w.tally.fails(id, w.fate.failures(id)) {
 		return errFails
 	}
-	w.tally.completed(id, time.Since(started))
+	w.tally.completed(id)
 	return nil
 }
 
