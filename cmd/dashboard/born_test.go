@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/sync/errgroup"
 
 	"dedup-dashboard/internal/config"
@@ -20,7 +21,8 @@ import (
 const bornToken = "a-token-of-a-viewer-0123456789012345678901234567"
 
 // TestAMarkerBornWithoutExpiryIsOnThePageWithinFiveSeconds runs the whole program at its default interval of 15 s, with store
-// events on, and asks for the list of processing markers and for that of markers without an expiry.
+// events on, and asks for the list of processing markers and for that of markers without an expiry: of the API, and the page
+// that people see.
 func TestAMarkerBornWithoutExpiryIsOnThePageWithinFiveSeconds(t *testing.T) {
 	server, rdb := markerstest.StartRedis(t, "--notify-keyspace-events", "K$gxe")
 	path := filepath.Join(t.TempDir(), "dashboard.yaml")
@@ -57,8 +59,14 @@ auth: {tokens: [{name: v, role: viewer, token: %q}]}
 		}
 	}()
 
-	list := func(state string) string {
-		return bornGet(t, "http://"+app.Addr().String()+"/api/v1/pipelines/orders/markers?state="+state)
+	base := "http://" + app.Addr().String()
+	list := func(state string) string { return bornGet(t, base+"/api/v1/pipelines/orders/markers?state="+state) }
+	rows := func(state string) string {
+		doc, err := goquery.NewDocumentFromReader(strings.NewReader(bornGet(t, base+"/pipelines/orders/markers?state="+state)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc.Find("main tbody tr").Text()
 	}
 	await(t, "complete pass on the page", func() bool {
 		return strings.Contains(strings.ReplaceAll(list("processing"), " ", ""), `"total":0`)
@@ -70,11 +78,15 @@ auth: {tokens: [{name: v, role: viewer, token: %q}]}
 	}
 	for _, state := range []string{"processing", "no-expiry"} {
 		await(t, "marker in the list "+state, func() bool { return strings.Contains(list(state), "born-stuck") })
+		await(t, "marker on the page "+state, func() bool {
+			row := rows(state)
+			return strings.Contains(row, "born-stuck") && strings.Contains(row, "never")
+		})
 	}
 	took := time.Since(born)
-	t.Logf("it was on both pages after %s", took)
+	t.Logf("it was in both lists and on both pages after %s", took)
 	if took > 5*time.Second {
-		t.Errorf("the marker was on the pages after %s", took)
+		t.Errorf("the marker was in the lists and on the pages after %s", took)
 	}
 }
 

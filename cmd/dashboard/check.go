@@ -59,6 +59,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 		}
 		brokers[b.Name] = report
 		fail("broker", b.Name, printBroker(io.out, b.Name, report))
+		fail("broker", b.Name, checkLog(ctx, io.out, b))
 	}
 	for _, s := range cfg.Stores {
 		report, err := checkStore(ctx, s, io.err)

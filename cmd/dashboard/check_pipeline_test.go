@@ -18,7 +18,8 @@ import (
 func TestCheckOnARealBroker(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second})
+	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second,
+		Config: []string{"log.exchange = true", "log.exchange.level = warning"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +27,7 @@ func TestCheckOnARealBroker(t *testing.T) {
 	t.Run("the steps of the README lead to a check without a problem", func(t *testing.T) { followReadme(ctx, t, rabbit) })
 	t.Run("dead-letter queues are found", func(t *testing.T) { findDeadLetters(ctx, t, rabbit) })
 	t.Run("acting accounts are tried", func(t *testing.T) { tryActingAccounts(ctx, t, rabbit) })
+	t.Run("the account of the log is tried", func(t *testing.T) { tryLogAccount(ctx, t, rabbit) })
 }
 
 // findDeadLetters checks pipelines whose dead-letter queues are named by arguments, by a policy, and wrongly.

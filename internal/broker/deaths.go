@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,16 +80,16 @@ func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTo
 	for i, root := range c.prometheus {
 		reading.Go(func() {
 			deaths[i], totals[i] = dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
-			lines, err := c.nodeCounters(ctx, root)
+			ofDeaths, ofTotals, err := c.nodeCounters(ctx, root)
 			if err != nil {
 				deaths[i].Err = deathsWords(ctx, err)
 				totals[i].Err = deaths[i].Err
 				return
 			}
-			if deaths[i].Counts, err = readDeaths(bytes.NewReader(lines)); err != nil {
+			if deaths[i].Counts, err = readDeaths(ofDeaths); err != nil {
 				deaths[i].Err = deathsWords(ctx, err)
 			}
-			if err := readTotals(bytes.NewReader(lines), &totals[i]); err != nil {
+			if err := readTotals(ofTotals, &totals[i]); err != nil {
 				totals[i].Err = err.Error()
 			}
 		})
@@ -109,60 +110,61 @@ func deathsWords(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// nodeCounters reads the message counters of one node. The endpoint asks for no account, and none is sent.
-func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([]byte, error) {
+// nodeCounters reads the lines of one node's counters of dead letters and of acked messages. The endpoint asks for no account, and none is sent.
+func (c *Client) nodeCounters(ctx context.Context, root *url.URL) (ofDeaths, ofTotals []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, root.JoinPath("metrics").String(), nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
+		return nil, nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, globalPrefix)
+	lines, err := pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, deathsPrefix, acknowledgedTotal)
+	if err != nil {
+		return nil, nil, err
+	}
+	return lines[0], lines[1], nil
 }
 
-// pickLines picks the lines of metrics with a prefix out of a Prometheus exposition. Lines of other metrics are passed over unread.
-func pickLines(body io.Reader, prefix string) ([]byte, error) {
-	var lines bytes.Buffer
+// pickLines picks the lines of metrics with these prefixes out of a Prometheus exposition, those of each apart, so that one that
+// cannot be read spoils no other. Lines of other metrics are passed over unread.
+func pickLines(body io.Reader, prefixes ...string) ([][]byte, error) {
+	lines, size := make([][]byte, len(prefixes)), 0
 	scan := bufio.NewScanner(body)
 	scan.Buffer(make([]byte, 0, 4<<10), maxMetricLine)
 	for scan.Scan() {
-		if !bytes.HasPrefix(scan.Bytes(), []byte(prefix)) {
+		i := slices.IndexFunc(prefixes, func(prefix string) bool { return bytes.HasPrefix(scan.Bytes(), []byte(prefix)) })
+		if i < 0 {
 			continue
 		}
-		lines.Write(scan.Bytes())
-		lines.WriteByte('\n')
-		if lines.Len() > maxDeathLines {
+		lines[i] = append(append(lines[i], scan.Bytes()...), '\n')
+		if size += len(scan.Bytes()) + 1; size > maxDeathLines {
 			return nil, errors.New("the answer has too many counters of messages")
 		}
 	}
 	if err := scan.Err(); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	return lines.Bytes(), nil
+	return lines, nil
 }
 
 // families parses the picked lines of an exposition.
-func families(body io.Reader, prefix string) (map[string]*dto.MetricFamily, error) {
-	lines, err := pickLines(body, prefix)
-	if err != nil {
-		return nil, err
-	}
+func families(lines []byte) (map[string]*dto.MetricFamily, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	return parser.TextToMetricFamilies(bytes.NewReader(lines))
 }
 
-// readDeaths reads the counters of dead-lettered messages out of a Prometheus exposition, and sums them over queue types.
+// readDeaths reads the counters of dead-lettered messages out of their lines, and sums them over queue types.
 // RabbitMQ has these counters since 3.10, each from the start of the node.
-func readDeaths(body io.Reader) (map[dedup.DeathKey]int64, error) {
-	families, err := families(body, deathsPrefix)
+func readDeaths(lines []byte) (map[dedup.DeathKey]int64, error) {
+	families, err := families(lines)
 	if err != nil {
 		return nil, fmt.Errorf("the counters of dead letters cannot be read: %w", err)
 	}

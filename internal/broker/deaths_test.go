@@ -31,8 +31,17 @@ func key(reason, strategy string) dedup.DeathKey {
 	return dedup.DeathKey{Reason: reason, Strategy: strategy}
 }
 
+// deathsIn reads the deaths of a whole exposition.
+func deathsIn(text string) (map[dedup.DeathKey]int64, error) {
+	lines, err := pickLines(strings.NewReader(text), deathsPrefix, acknowledgedTotal)
+	if err != nil {
+		return nil, err
+	}
+	return readDeaths(lines[0])
+}
+
 func TestDeathsAreSummedOverQueueTypes(t *testing.T) {
-	got, err := readDeaths(strings.NewReader(exposition))
+	got, err := deathsIn(exposition)
 	want := map[dedup.DeathKey]int64{key("rejected", "at_most_once"): 12, key("rejected", "disabled"): 2, key("maxlen", "disabled"): 0}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
@@ -55,7 +64,7 @@ func TestWhatIsNoCountOfDeathsIsAbsentOrAnError(t *testing.T) {
 		{"an endless line", "# " + strings.Repeat("x", maxMetricLine), "too long"},
 		{"endless counters", strings.Repeat(line("1"), maxDeathLines/len(line("1"))+2), "too many"},
 	} {
-		if got, err := readDeaths(strings.NewReader(tt.text)); err == nil || !strings.Contains(err.Error(), tt.err) {
+		if got, err := deathsIn(tt.text); err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v, %v; want %q", tt.name, got, err, tt.err)
 		}
 	}
@@ -65,7 +74,7 @@ func FuzzReadDeaths(f *testing.F) {
 	f.Add(exposition)
 	f.Add(deathsPrefix + "x_total{a=\"\\\"} 1e309\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		counts, err := readDeaths(strings.NewReader(text))
+		counts, err := deathsIn(text)
 		for k, n := range counts {
 			if n < 0 || err != nil {
 				t.Errorf("%+v: %d, %v", k, n, err)

@@ -22,7 +22,7 @@ const (
 	logLevel    = "warning"
 	// The bounds of the queue that the log waits in: when we do not read, its oldest lines go, and the broker is not filled.
 	maxLogLines = 1000
-	maxLogBytes = 1 << 20
+	maxLogBytes = 8 << 20
 	// logPrefetch is how many lines are on their way to us at once.
 	logPrefetch = 100
 	// maxLogQueues bounds the queues that are counted by name; those of others count as not named.
@@ -38,6 +38,8 @@ const (
 type logListener struct {
 	mover *Mover
 	log   *slog.Logger
+	// every is after how many lines the queue is asked how full it is.
+	every int
 
 	mu    sync.Mutex
 	state dedup.BrokerLog
@@ -55,7 +57,7 @@ func newLogListener(config Config, log *slog.Logger) (*logListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &logListener{mover: mover, log: mover.log}
+	l := &logListener{mover: mover, log: mover.log, every: logAskEvery}
 	l.state = dedup.BrokerLog{Why: "the broker's log has not been listened to yet", Named: make(map[dedup.QueueRef]int64)}
 	return l, nil
 }
@@ -106,12 +108,23 @@ func (l *logListener) listen(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	lines, err := subscribeLog(link.channel)
+	queue, lines, err := subscribeLog(link.channel)
 	if err != nil {
 		return link.fail(orEnd(ctx, err))
 	}
 	l.start()
+	fill := logFill{every: l.every}
 	for line := range lines {
+		if fill.heard(len(line.Body)) {
+			const durable, autoDelete, exclusive, noWait = false, true, true, false
+			q, err := link.channel.QueueDeclarePassive(queue, durable, autoDelete, exclusive, noWait, nil)
+			if err != nil {
+				return link.fail(orEnd(ctx, err))
+			}
+			if fill.overflowed(q.Messages) {
+				l.overflow()
+			}
+		}
 		l.hear(line.Headers)
 		if queue, ok := ackTimeout(line.Body); ok {
 			l.count(queue)
@@ -123,21 +136,22 @@ func (l *logListener) listen(ctx context.Context) error {
 	return link.fail(orEnd(ctx, errEnded))
 }
 
-func subscribeLog(channel *amqp.Channel) (<-chan amqp.Delivery, error) {
+func subscribeLog(channel *amqp.Channel) (queue string, lines <-chan amqp.Delivery, err error) {
 	const durable, autoDelete, exclusive, noWait = false, true, true, false
 	bounds := amqp.Table{"x-max-length": maxLogLines, "x-max-length-bytes": maxLogBytes, "x-overflow": "drop-head"}
 	q, err := channel.QueueDeclare("", durable, autoDelete, exclusive, noWait, bounds)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if err := channel.QueueBind(q.Name, logLevel, logExchange, noWait, nil); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if err := channel.Qos(logPrefetch, 0, false); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	const autoAck, noLocal = false, false
-	return channel.Consume(q.Name, "dedup-dashboard-log", autoAck, exclusive, noLocal, noWait, nil)
+	lines, err = channel.Consume(q.Name, "dedup-dashboard-log", autoAck, exclusive, noLocal, noWait, nil)
+	return q.Name, lines, err
 }
 
 func (l *logListener) start() {
@@ -146,6 +160,13 @@ func (l *logListener) start() {
 	l.state.Listening, l.state.Why, l.state.Better = true, "", ""
 	l.state.Epoch++
 	l.state.Since, l.state.Heard = time.Now(), nil
+}
+
+// overflow notes that lines may have been lost.
+func (l *logListener) overflow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Overflowed = time.Now()
 }
 
 // hear notes the node that a line comes from: RabbitMQ writes it into a header (rabbit_logger_exchange_h.erl, make_headers).

@@ -51,13 +51,19 @@ func listen(t *testing.T, config Config) (until func(what string, ok func(dedup.
 	t.Helper()
 	client, err := New(config)
 	must(t, err)
+	return follow(t, client.listener.reading, func(ctx context.Context) error { return client.Listen(ctx, slog.New(slog.DiscardHandler)) }, client.Close)
+}
+
+// follow runs a listener until the test ends, and returns a wait for what it has heard.
+func follow(t *testing.T, reading func() *dedup.BrokerLog, run func(context.Context) error, after func()) (until func(what string, ok func(dedup.BrokerLog) bool) dedup.BrokerLog) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- client.Listen(ctx, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-ended)
-		client.Close()
+		after()
 	})
 	return func(what string, ok func(dedup.BrokerLog) bool) dedup.BrokerLog {
 		t.Helper()
@@ -65,7 +71,7 @@ func listen(t *testing.T, config Config) (until func(what string, ok func(dedup.
 		defer tick.Stop()
 		deadline := time.After(90 * time.Second)
 		for {
-			heard := *client.listener.reading()
+			heard := *reading()
 			if ok(heard) {
 				return heard
 			}

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	dto "github.com/prometheus/client_model/go"
@@ -17,10 +16,10 @@ const channelProtocol = "amqp091"
 // acknowledgedTotal counts the messages that the consumers of a node acked.
 const acknowledgedTotal = globalPrefix + "acknowledged_total"
 
-// readTotals reads how many messages of a node's channels were acked out of a Prometheus exposition, summed over queue types. A
+// readTotals reads how many messages of a node's channels were acked out of the lines of their counter, summed over queue types. A
 // counter that a later version renames is an error, and not 0.
-func readTotals(body io.Reader, into *dedup.NodeTotals) error {
-	families, err := families(body, acknowledgedTotal)
+func readTotals(lines []byte, into *dedup.NodeTotals) error {
+	families, err := families(lines)
 	if err != nil {
 		return fmt.Errorf("the counter of acked messages cannot be read: %w", err)
 	}

@@ -14,9 +14,29 @@ rabbitmq_global_messages_acknowledged_total{protocol="amqp10",queue_type="rabbit
 rabbitmq_queue_messages{queue="a{b"} nonsense
 `
 
+// totalsIn reads the totals of a whole exposition.
+func totalsIn(text string, into *dedup.NodeTotals) error {
+	lines, err := pickLines(strings.NewReader(text), deathsPrefix, acknowledgedTotal)
+	if err != nil {
+		return err
+	}
+	return readTotals(lines[1], into)
+}
+
+// TestABrokenCounterSpoilsNoOther: the two are read in one walk, and parsed apart.
+func TestABrokenCounterSpoilsNoOther(t *testing.T) {
+	var got dedup.NodeTotals
+	if err := totalsIn(totals310+deathsPrefix+"x_total{\n", &got); err != nil || got.Acked != 42 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if counts, err := deathsIn(exposition + acknowledgedTotal + "{\n"); err != nil || len(counts) != 3 {
+		t.Errorf("%v, %v", counts, err)
+	}
+}
+
 func TestTheTotalsOfANodeAreThoseOfItsChannels(t *testing.T) {
 	var got dedup.NodeTotals
-	if err := readTotals(strings.NewReader(totals310), &got); err != nil || got != (dedup.NodeTotals{Acked: 42}) {
+	if err := totalsIn(totals310, &got); err != nil || got != (dedup.NodeTotals{Acked: 42}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -31,7 +51,7 @@ func TestATotalThatIsMissingIsNotZero(t *testing.T) {
 		{"absent", "", "no counter"},
 	} {
 		got := dedup.NodeTotals{}
-		if err := readTotals(strings.NewReader(tt.text), &got); err == nil || !strings.Contains(err.Error(), tt.err) || got != (dedup.NodeTotals{}) {
+		if err := totalsIn(tt.text, &got); err == nil || !strings.Contains(err.Error(), tt.err) || got != (dedup.NodeTotals{}) {
 			t.Errorf("%s: %+v, %v", tt.name, got, err)
 		}
 	}
@@ -41,7 +61,7 @@ func FuzzReadTotals(f *testing.F) {
 	f.Add(totals310)
 	f.Fuzz(func(t *testing.T, text string) {
 		var got dedup.NodeTotals
-		if err := readTotals(strings.NewReader(text), &got); got.Acked < 0 || err != nil && got != (dedup.NodeTotals{}) {
+		if err := totalsIn(text, &got); got.Acked < 0 || err != nil && got != (dedup.NodeTotals{}) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

@@ -66,6 +66,9 @@ func (a *ackTimeouts) absorb(s *dedup.BrokerSample) (gained int64) {
 	case l.Epoch > a.epoch && a.epoch > 0:
 		a.gapAt = l.Since
 	}
+	if l.Overflowed.After(a.gapAt) {
+		a.gapAt = l.Overflowed
+	}
 	a.epoch = max(a.epoch, l.Epoch)
 	a.silent = silentNodes(l, s.State.Nodes)
 	a.gained = make(map[dedup.QueueRef]int64)

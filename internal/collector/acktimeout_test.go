@@ -103,6 +103,11 @@ func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
 	if n := read(heard(3, 3, 1)); n != 0 || a.gapAt.Before(since) || a.why != "" || a.all.total != 4 {
 		t.Errorf("after the gap: %d, %+v", n, a)
 	}
+	full := heard(3, 4, 1)
+	full.Overflowed = at.Add(10 * time.Second)
+	if n := read(full); n != 1 || !a.gapAt.Equal(full.Overflowed) {
+		t.Errorf("after lines that may have been lost: %d, %+v", n, a)
+	}
 	stored := batch{}
 	if a.store(stored); len(stored) != 2 {
 		t.Errorf("stored %v", stored)

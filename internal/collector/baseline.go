@@ -3,46 +3,78 @@ package collector
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// acknowledged are the dead letters that people have acknowledged, as of the round.
+// acknowledged are the dead letters that people have acknowledged, as of the newest reading.
 type acknowledged struct {
 	keeper Baselines
+	aside  aside[baselinesRead]
 	lines  map[string]dedup.Baseline
-	logged bool
+	// lowered are the lines that have fallen and are not kept so yet.
+	lowered map[string]dedup.Baseline
+	logged  bool
 }
 
-// baselinePatience bounds a reading or writing of baselines, which are kept on this machine.
-const baselinePatience = time.Second
+// baselinesRead is what a writing and reading of baselines gave: what was written, and then all as they are kept.
+type baselinesRead struct {
+	written, lines map[string]dedup.Baseline
+	err            error
+}
 
-// read takes the baselines as they are kept now. What cannot be read stays as it was.
-func (a *acknowledged) read(ctx context.Context, log *slog.Logger) {
+// read keeps what has fallen and takes the baselines as they are kept then, without waiting on a slow disk. What cannot be
+// written is tried again, and what cannot be read stays as it was.
+func (a *acknowledged) read(ctx context.Context, beside *sync.WaitGroup, log *slog.Logger) {
 	if a.keeper == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, baselinePatience)
-	defer cancel()
-	lines, err := a.keeper.Baselines(ctx)
-	a.note(log, err)
-	if err == nil {
-		a.lines = lines
-	}
+	lowered := maps.Clone(a.lowered)
+	a.aside.next(ctx, beside, func(ctx context.Context) baselinesRead {
+		r := baselinesRead{written: make(map[string]dedup.Baseline)}
+		for pipeline, line := range lowered {
+			if r.err = a.keeper.LowerBaseline(ctx, pipeline, line.At, line.Count); r.err != nil {
+				return r
+			}
+			r.written[pipeline] = line
+		}
+		r.lines, r.err = a.keeper.Baselines(ctx)
+		return r
+	}, func(r baselinesRead) { a.take(r, log) })
 }
 
-// note logs a failure when it begins.
-func (a *acknowledged) note(log *slog.Logger, err error) {
-	if err != nil && !a.logged {
-		log.Warn("acknowledged dead letters cannot be read or written", "err", err)
+// take makes what was read the lines of the round. A line that has fallen meanwhile stays where it fell to.
+func (a *acknowledged) take(r baselinesRead, log *slog.Logger) {
+	if r.err != nil && !a.logged {
+		log.Warn("acknowledged dead letters cannot be read or written", "err", r.err)
 	}
-	a.logged = err != nil
+	a.logged = r.err != nil
+	for pipeline, line := range r.written {
+		if a.lowered[pipeline] == line {
+			delete(a.lowered, pipeline)
+		}
+	}
+	if r.err != nil {
+		return
+	}
+	a.lines = r.lines
+	for pipeline, low := range a.lowered {
+		line, ok := a.lines[pipeline]
+		if !ok || !line.At.Equal(low.At) {
+			delete(a.lowered, pipeline) // it was forgotten, or made anew
+			continue
+		}
+		line.Count = min(line.Count, low.Count)
+		a.lines[pipeline] = line
+	}
 }
 
 // of returns the baseline of a pipeline, nil when there is none. It falls with the depth, so that a later rise counts; readings
 // from before it was made say nothing of it.
-func (a *acknowledged) of(ctx context.Context, p *pipeline, depth dedup.Figure, log *slog.Logger) *dedup.Baseline {
+func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 	line, ok := a.lines[p.Name]
 	if !ok {
 		return nil
@@ -50,9 +82,10 @@ func (a *acknowledged) of(ctx context.Context, p *pipeline, depth dedup.Figure, 
 	if depth.Known() && depth.At.After(line.At) && int64(depth.Value) < line.Count {
 		line.Count = int64(depth.Value)
 		a.lines[p.Name] = line
-		ctx, cancel := context.WithTimeout(ctx, baselinePatience)
-		defer cancel()
-		a.note(log, a.keeper.LowerBaseline(ctx, p.Name, line.At, line.Count))
+		if a.lowered == nil {
+			a.lowered = make(map[string]dedup.Baseline)
+		}
+		a.lowered[p.Name] = line
 	}
 	return &line
 }

@@ -112,7 +112,7 @@ func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
 		depth dedup.Figure
 		want  int64
 	}{{depth(3, at.Add(-time.Second)), 9}, {dedup.Unknown(dedup.Count, "down"), 9}, {depth(12, at.Add(time.Second)), 9}, {depth(3, at.Add(time.Second)), 3}} {
-		if got := a.of(t.Context(), p, tt.depth, nil); got == nil || got.Count != tt.want {
+		if got := a.of(p, tt.depth); got == nil || got.Count != tt.want {
 			t.Errorf("with %+v the baseline is %+v, want %d", tt.depth, got, tt.want)
 		}
 	}

@@ -110,6 +110,8 @@ type Collector struct {
 	up           map[string]bool
 	acknowledged acknowledged
 	marks        marked
+	// beside are the readings that a round began and did not wait for.
+	beside sync.WaitGroup
 	// outages are those of each source that was ever down.
 	outages map[string]*outageLog
 	misses  map[string]uint64
@@ -246,6 +248,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { e.run(ctx) })
 	}
 	c.rounds(ctx)
+	c.beside.Wait()
 	running.Wait()
 	return nil
 }

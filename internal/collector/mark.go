@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,28 +15,37 @@ type Marks interface {
 	MarksSince(ctx context.Context, from time.Time, limit int) ([]dedup.Mark, error)
 }
 
-// marked are the marks of the last day, as of the round.
+// marked are the marks of the last day, as of the newest reading.
 type marked struct {
 	keeper Marks
+	aside  aside[marksRead]
 	all    []dedup.Mark
 	logged bool
 }
 
-// read takes the marks as they are kept now. What cannot be read stays as it was.
-func (m *marked) read(ctx context.Context, now time.Time, log *slog.Logger) {
+// marksRead is what a reading of the marks gave.
+type marksRead struct {
+	all []dedup.Mark
+	err error
+}
+
+// read takes the marks as they are kept now, without waiting on a slow disk. What cannot be read stays as it was.
+func (m *marked) read(ctx context.Context, beside *sync.WaitGroup, now time.Time, log *slog.Logger) {
 	if m.keeper == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, baselinePatience)
-	defer cancel()
-	all, err := m.keeper.MarksSince(ctx, now.Add(-eventsAge), eventsKept)
-	if err != nil && !m.logged {
-		log.Warn("marks cannot be read", "err", err)
-	}
-	m.logged = err != nil
-	if err == nil {
-		m.all = all
-	}
+	m.aside.next(ctx, beside, func(ctx context.Context) marksRead {
+		all, err := m.keeper.MarksSince(ctx, now.Add(-eventsAge), eventsKept)
+		return marksRead{all, err}
+	}, func(r marksRead) {
+		if r.err != nil && !m.logged {
+			log.Warn("marks cannot be read", "err", r.err)
+		}
+		m.logged = r.err != nil
+		if r.err == nil {
+			m.all = r.all
+		}
+	})
 }
 
 // of returns the marks of a pipeline as events.

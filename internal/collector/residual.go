@@ -78,9 +78,6 @@ type residualResult struct {
 	Repeats  float64
 }
 
-// residual computes the residual interval of the duplicate rate.
-func residual(s residualSample) dedup.Figure { return residualOf(s).Rate }
-
 // residualOf computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
 // when it cannot vouch for the bounds; see docs/figures.md.
 func residualOf(s residualSample) residualResult {

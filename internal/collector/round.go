@@ -39,8 +39,8 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.collect(stored, now)
 	c.past.append(ctx, c, now, stored)
 	c.past.refresh(ctx, c, now)
-	c.acknowledged.read(ctx, c.log)
-	c.marks.read(ctx, now, c.log)
+	c.acknowledged.read(ctx, &c.beside, c.log)
+	c.marks.read(ctx, &c.beside, now, c.log)
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
 	for _, src := range c.sources {
@@ -53,7 +53,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 		s.Stores = append(s.Stores, w.status(now))
 	}
 	for _, p := range c.pipelines {
-		s.Pipelines = append(s.Pipelines, c.status(ctx, p, now))
+		s.Pipelines = append(s.Pipelines, c.status(p, now))
 	}
 	c.judgeMarkers(s)
 	worstFirst(s)

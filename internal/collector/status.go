@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"context"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -32,7 +31,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 }
 
 // status computes everything that is shown of one pipeline.
-func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedup.PipelineStatus {
+func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
 	for _, w := range dedup.Windows() {
@@ -43,7 +42,7 @@ func (c *Collector) status(ctx context.Context, p *pipeline, now time.Time) dedu
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
-	st.Baseline = c.acknowledged.of(ctx, p, st.DeadLetters, c.log)
+	st.Baseline = c.acknowledged.of(p, st.DeadLetters)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	p.showEffects(&st, now)
 	st.Events = p.allEvents(c.marks.of(p.Name))

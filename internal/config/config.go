@@ -171,6 +171,7 @@ func (f *file) checkStores(c *report) {
 	}
 	settled, open := markers.Resolve(f.Stores)
 	f.Stores = settled
+	f.settleInserts(c)
 	for _, err := range open {
 		var o *markers.Overlap
 		if !errors.As(err, &o) {

@@ -117,9 +117,7 @@ func (f *file) buildPipeline(c *report, path string, p pipeline, base dedup.Limi
 	if p.ID.From == "" {
 		p.ID.From = "message_id"
 	}
-	if p.MaxProcessing == 0 {
-		p.MaxProcessing = Duration(defaultMaxProcessing)
-	}
+	p.MaxProcessing = Duration(p.longestWork())
 	if p.Broker == "" && len(f.Brokers) == 1 {
 		p.Broker = f.Brokers[0].Name
 	}

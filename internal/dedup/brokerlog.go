@@ -13,6 +13,9 @@ type BrokerLog struct {
 	// may have been missed.
 	Epoch int64
 	Since time.Time
+	// Overflowed is when lines were last found that came faster than they were read, so that some may have been lost; zero
+	// while none was.
+	Overflowed time.Time
 	// Heard are the nodes that published a line since then. The exchange outlives the setting that fills it, so that only a
 	// node that was heard is known to publish what it logs.
 	Heard map[string]bool

@@ -115,12 +115,8 @@ func (r *rowAct) read(ctx context.Context, q querier, lock string) (*dedup.Sight
 	if err != nil {
 		return nil, nil, err
 	}
-	values := make([]sql.RawBytes, len(columns))
-	targets := make([]any, len(values))
-	for i := range values {
-		targets[i] = &values[i]
-	}
-	if err := rows.Scan(targets...); err != nil {
+	values, into := sqlCells(len(columns))
+	if err := rows.Scan(into...); err != nil {
 		return nil, nil, err
 	}
 	row := r.layout.row(values)

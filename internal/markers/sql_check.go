@@ -51,6 +51,7 @@ func (s *sqlStore) Check(ctx context.Context, n int) (Report, error) {
 	}
 	r.Unmapped, r.Mend = s.cfg.suggestRows(r.Telling(n))
 	r.Findings = append(sqlFindings(s.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
+	r.Findings = append(r.Findings, s.insertsFinding(ctx, conn, layout)...)
 	return r, nil
 }
 
@@ -110,6 +111,30 @@ func (s *sqlStore) waitsFinding(ctx context.Context, conn *sql.Conn, l *sqlLayou
 	}
 	return []dedup.Finding{{Kind: "lock_waits_hidden", Tier: dedup.Warning, Text: "The account may not see lock waits: sessions that hold up others are not shown.",
 		Evidence: "account " + printable(l.server.account), Mend: s.dialect.waitsGrant(l.server.account)}}
+}
+
+// insertsFinding says why the ids of inserts cannot be counted, where the configuration lets them be.
+func (s *sqlStore) insertsFinding(ctx context.Context, conn *sql.Conn, l *sqlLayout) []dedup.Finding {
+	if s.inserts == nil || s.cfg.insertRefusal() != "" {
+		return nil
+	}
+	var id autoID
+	column, why := l.autoColumn()
+	if why == "" {
+		var err error
+		if id, err = s.inserts.dialect.autoID(ctx, conn, l, column); err != nil {
+			id.why = "ids cannot be counted: " + s.insertWords(err)
+		}
+		why = id.why
+	}
+	if why == "" {
+		return nil
+	}
+	mend := "See what the id gap needs in docs/figures.md; without it the rate comes from another source, or cannot be told."
+	if id.grant != "" {
+		why, mend = strings.TrimSuffix(why, ": "+id.grant), id.grant
+	}
+	return []dedup.Finding{{Kind: "inserts_not_counted", Tier: dedup.Warning, Text: "The id gap cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
 }
 
 func sqlFindings(c Config, l *sqlLayout, w *sqlWalk) []dedup.Finding {

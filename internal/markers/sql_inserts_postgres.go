@@ -39,11 +39,16 @@ func (d postgresDialect) autoID(ctx context.Context, conn *sql.Conn, l *sqlLayou
 		return autoID{}, err
 	}
 	sequence := d.quote(schema) + "." + d.quote(name)
-	return autoID{identity: oid, why: d.insertRefusal(sequence, l.server.account, increment, cache, users, readable),
-		next: "(last_value + CASE WHEN is_called THEN 1 ELSE 0 END)::text, ''::text FROM " + sequence}, nil
+	id := autoID{identity: oid, why: insertRefusalOf(sequence, increment, cache, users),
+		next: "(last_value + CASE WHEN is_called THEN 1 ELSE 0 END)::text, ''::text FROM " + sequence}
+	if id.why == "" && !readable {
+		id.grant = "GRANT SELECT ON SEQUENCE " + sequence + " TO " + d.quote(l.server.account) + ";"
+		id.why = "the account may not read the sequence: " + id.grant
+	}
+	return id, nil
 }
 
-func (d postgresDialect) insertRefusal(sequence, account string, increment, cache, users int64, readable bool) string {
+func insertRefusalOf(sequence string, increment, cache, users int64) string {
 	switch {
 	case increment != 1:
 		return "sequence " + sequence + " has INCREMENT " + strconv.FormatInt(increment, 10) + ": ids leave gaps by themselves. ALTER SEQUENCE … INCREMENT 1"
@@ -51,8 +56,6 @@ func (d postgresDialect) insertRefusal(sequence, account string, increment, cach
 		return "sequence " + sequence + " has CACHE " + strconv.FormatInt(cache, 10) + ": each session takes ids ahead of its need, and those that it does not use look like failed inserts. ALTER SEQUENCE … CACHE 1"
 	case users > 1:
 		return "sequence " + sequence + " gives the ids of several columns: those of others look like failed inserts"
-	case !readable:
-		return "the account may not read the sequence: GRANT SELECT ON SEQUENCE " + sequence + " TO " + d.quote(account) + ";"
 	}
 	return ""
 }

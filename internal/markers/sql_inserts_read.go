@@ -33,6 +33,8 @@ const (
 type autoID struct {
 	// why says why its ids cannot be counted, and what to do; empty when they can.
 	why string
+	// grant is the statement that gives the right which is missing; empty when none is.
+	grant string
 	// identity changes when another table or sequence takes its place.
 	identity string
 	// before is a statement that the session needs before each reading of the next id, which may come on any connection of

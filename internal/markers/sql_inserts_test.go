@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,24 @@ func TestASequenceThatTheAccountMayNotReadIsNamedWithItsGrant(t *testing.T) {
 	dsn := db.User(t, watchGrants[db.Driver]...)
 	store := openTable(t, db, "sql-status-code", func(c *markers.Config) { soonSettled(c); c.SQL.DSN = secret.New(dsn) })
 	insertStats(t, store, saying(`GRANT SELECT ON SEQUENCE "public"."message_dedup_id_seq" TO "user_`))
+	check := func() *dedup.Finding {
+		report, err := store.Check(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(report.Findings, func(f dedup.Finding) bool { return f.Kind == "inserts_not_counted" }); i >= 0 {
+			return &report.Findings[i]
+		}
+		return nil
+	}
+	f := check()
+	if f == nil || f.Evidence != "the account may not read the sequence" || !strings.HasPrefix(f.Mend, "GRANT SELECT ON SEQUENCE ") {
+		t.Fatalf("the check finds %+v", f)
+	}
+	db.Exec(t, f.Mend)
+	if f := check(); f != nil {
+		t.Errorf("after the grant: %+v", f)
+	}
 }
 
 func TestSettingsOfTheServerRefuseTheCount(t *testing.T) {

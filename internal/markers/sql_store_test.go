@@ -34,6 +34,30 @@ func series(db *markerstest.Database, n int) string {
 	return by(db, fmt.Sprintf("seq_1_to_%d", n), fmt.Sprintf("generate_series(1, %d) seq", n))
 }
 
+// TestAnEmptyTextIsNoNULL reads a row that has nothing but empty texts before its status, and an empty one there.
+func TestAnEmptyTextIsNoNULL(t *testing.T) {
+	onEach(t, func(t *testing.T, db *markerstest.Database) {
+		db.Exec(t, "CREATE TABLE m (id VARCHAR(64) PRIMARY KEY, status VARCHAR(20), owner VARCHAR(20))", "INSERT INTO m VALUES ('', '', NULL)")
+		store := openTable(t, db, "sql-status-name", func(c *markers.Config) {
+			c.Table, c.Columns = "m", markers.Columns{ID: markers.ColumnList{"id"}, Status: "status", Owner: "owner"}
+		})
+		report, err := store.Check(t.Context(), 5)
+		if err != nil || len(report.Samples) != 1 || report.Pass.Matched != 1 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		if m := report.Samples[0]; m.State != dedup.StateUnknown || !strings.Contains(m.Detail, "no state has the status") {
+			t.Errorf("read as %+v", m)
+		}
+		seen, err := store.Look(t.Context(), []string{""})
+		if err != nil || len(seen) != 1 || seen[0] == nil {
+			t.Fatalf("looked at %+v, %v", seen, err)
+		}
+		if got := string(seen[0].Value); !strings.Contains(got, `"status":""`) || !strings.Contains(got, `"owner":null`) {
+			t.Errorf("its value is %s", got)
+		}
+	})
+}
+
 func TestATableOfManyPagesIsReadOnceWhateverItsKey(t *testing.T) {
 	const rows = 3000
 	keys := map[string][2]string{

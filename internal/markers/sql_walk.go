@@ -316,13 +316,9 @@ func (s *sqlStore) read(ctx context.Context, db begins, l *sqlLayout, query stri
 	if err != nil {
 		return time.Since(started), err
 	}
-	values := make([]sql.RawBytes, len(columns))
-	pointers := make([]any, len(columns))
-	for i := range values {
-		pointers[i] = &values[i]
-	}
+	values, into := sqlCells(len(columns))
 	for rows.Next() {
-		if err := rows.Scan(pointers...); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return time.Since(started), err
 		}
 		if err := handle(values); err != nil {

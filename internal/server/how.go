@@ -54,11 +54,9 @@ func judgedWindow(p judged) *dedup.WindowFigures {
 // usesOf says which part each estimate of a window plays. Of two disputed rates the judged one is shown.
 func usesOf(p judged, w *dedup.WindowFigures) [][]string {
 	disputed := alerts.Disputed(w, p.Pipeline.Limits)
-	same := func(e dedup.Estimate, f dedup.Figure) bool {
-		return f.Known() && e.Rate.Source == f.Source && e.Rate.Value == f.Value && e.Rate.Low == f.Low && e.Rate.High == f.High
-	}
+	// Each source has one estimate of a window, so that its name tells whose a figure is.
 	is := func(f dedup.Figure) int {
-		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return e.Rate.Known() && same(e, f) })
+		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return f.Known() && e.Rate.Known() && e.Rate.Source == f.Source })
 	}
 	rate, check := is(w.DuplicateRate), is(w.CrossCheck)
 	shown := rate

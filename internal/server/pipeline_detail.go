@@ -48,7 +48,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	add := func(label, value string) {
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}
-	add("Never expire", figureView(p.MarkersNoExpiry, "unknown", now).Text)
+	add("Never expire", noExpiryText(p))
 	add("Oldest processing", oldestText(p))
 	add("Last complete pass", passText(st.Stats, now))
 	if underWay(st.Stats.Progress) {
@@ -86,8 +86,20 @@ func oldestText(p *dedup.PipelineStatus) string {
 	if n.Known() && n.Value == 0 && !n.AtLeast {
 		return "none"
 	}
-	why := cmp.Or(p.OldestProcessing.Why, n.Why, "no reading yet")
-	return "unknown: " + templates.Sentence(shortWhy(p, why)).Short
+	return unknownText(p, cmp.Or(p.OldestProcessing.Why, n.Why))
+}
+
+// noExpiryText is how many markers never expire: unknown only with its reason.
+func noExpiryText(p *dedup.PipelineStatus) string {
+	if f := p.MarkersNoExpiry; f.Known() {
+		return figureText(f)
+	}
+	return unknownText(p, p.MarkersNoExpiry.Why)
+}
+
+// unknownText says why a fact is unknown.
+func unknownText(p *dedup.PipelineStatus, why string) string {
+	return "unknown: " + templates.Sentence(shortWhy(p, cmp.Or(why, "no reading yet"))).Short
 }
 
 // schemeText says in one line what consumers of the scheme do.

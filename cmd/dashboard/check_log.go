@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"dedup-dashboard/internal/broker"
+)
+
+// checkLog tries the account that listens to the broker's log. Its error says what must be mended before ack timeouts can be
+// counted; it is nil when no such account is configured.
+func checkLog(ctx context.Context, w io.Writer, cfg broker.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, checkBound)
+	defer cancel()
+	why, mend, configured := broker.TryLog(ctx, cfg)
+	switch {
+	case !configured:
+		fmt.Fprintf(w, "  ack timeouts are not counted: broker %s has no log section\n", cfg.Name)
+		return nil
+	case why == "":
+		fmt.Fprintf(w, "  log account %s may listen to the broker's log\n", cfg.Log.Username)
+		return nil
+	}
+	fmt.Fprintf(w, "  PROBLEM log account %s: %s\n    mend: %s\n", cfg.Log.Username, why, mend)
+	return errors.New("its log cannot be followed")
+}

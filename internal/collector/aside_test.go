@@ -1,0 +1,150 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A slowDisk keeps baselines and marks, and answers nobody while it is stuck, whatever their patience.
+type slowDisk struct {
+	fakeBaselines
+	stuck chan struct{}
+	marks []dedup.Mark
+	// most is how many were asked at once.
+	asked, most int
+}
+
+func (d *slowDisk) wait() {
+	d.mu.Lock()
+	stuck := d.stuck
+	d.asked++
+	d.most = max(d.most, d.asked)
+	d.mu.Unlock()
+	if stuck != nil {
+		<-stuck
+	}
+	d.change(func() { d.asked-- })
+}
+
+func (d *slowDisk) Baselines(ctx context.Context) (map[string]dedup.Baseline, error) {
+	d.wait()
+	return d.fakeBaselines.Baselines(ctx)
+}
+
+func (d *slowDisk) LowerBaseline(ctx context.Context, pipeline string, made time.Time, count int64) error {
+	d.wait()
+	return d.fakeBaselines.LowerBaseline(ctx, pipeline, made, count)
+}
+
+func (d *slowDisk) MarksSince(context.Context, time.Time, int) ([]dedup.Mark, error) {
+	d.wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.marks, d.err
+}
+
+// TestASlowDiskDelaysNoRound stops the disk under a collector, and starts it again.
+func TestASlowDiskDelaysNoRound(t *testing.T) {
+	disk := &slowDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 4, By: "ann"}}}}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, testInterval)
+		b.acknowledged.keeper, b.marks.keeper = disk, disk
+		for _, s := range b.sources {
+			s.attempt(t.Context())
+		}
+		b.brokers[0].readTopology(t.Context())
+		round := func() (count int64, marks int) {
+			t.Helper()
+			began := time.Now()
+			b.round(t.Context(), began)
+			if took := time.Since(began); took > 20*time.Millisecond {
+				t.Errorf("a round took %s", took)
+			}
+			p := b.pipeline(t, "orders")
+			for _, e := range p.Events {
+				if e.Kind == dedup.EventMark {
+					marks++
+				}
+			}
+			if p.Baseline == nil {
+				return -1, marks
+			}
+			return p.Baseline.Count, marks
+		}
+		check := func(what string, wantCount int64, wantMarks int) {
+			t.Helper()
+			pass(testInterval)
+			if count, marks := round(); count != wantCount || marks != wantMarks {
+				t.Errorf("%s: %d acknowledged and %d marks, want %d and %d", what, count, marks, wantCount, wantMarks)
+			}
+		}
+		check("a healthy disk is read in the round", 4, 0)
+		disk.change(func() {
+			disk.stuck, disk.marks = make(chan struct{}), []dedup.Mark{{At: time.Now(), Text: "deploy"}}
+			disk.lines["orders"] = dedup.Baseline{Count: 3, By: "ann"}
+		})
+		check("a stuck one leaves what was known", 4, 0)
+		check("for as long as it is stuck", 4, 0)
+		close(disk.stuck)
+		synctest.Wait()
+		disk.change(func() { disk.stuck = nil })
+		check("what came late is taken by the next round", 3, 1)
+		if disk.most > 2 {
+			t.Errorf("%d readings of the disk were under way at once, want one of each kind", disk.most)
+		}
+		b.beside.Wait()
+	})
+}
+
+// TestABaselineThatFellStaysThereUntilTheDiskKnows: what is read before it was written must not raise it again.
+func TestABaselineThatFellStaysThereUntilTheDiskKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := time.Now()
+		disk := &slowDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 4, At: made}}}}
+		b := newBench(t, testInterval)
+		a, p := &acknowledged{keeper: disk}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}}
+		count := func(depth float64) int64 {
+			pass(time.Second)
+			a.read(t.Context(), &b.beside, b.log)
+			return a.of(p, dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), "")).Count
+		}
+		kept := func() (n int64) {
+			disk.change(func() { n = disk.lines["orders"].Count })
+			return n
+		}
+		if got := count(4); got != 4 {
+			t.Errorf("it begins at %d", got)
+		}
+		disk.change(func() { disk.err = errors.New("disk full") })
+		count(1)
+		disk.change(func() { disk.lines["orders"] = dedup.Baseline{Count: 4, At: made} }) // which the failed write did not change
+		if got := count(3); got != 1 {
+			t.Errorf("while the disk is full it rises to %d with the depth", got)
+		}
+		disk.change(func() { disk.err = nil })
+		if got := count(3); got != 1 || kept() != 1 {
+			t.Errorf("then it is %d, and kept as %d; want 1", got, kept())
+		}
+		disk.change(func() { disk.stuck = make(chan struct{}) })
+		count(0)
+		if got := count(3); got != 0 {
+			t.Errorf("while the disk is stuck it rises to %d", got)
+		}
+		close(disk.stuck)
+		disk.change(func() { disk.stuck = nil })
+		count(3)
+		if got := count(3); got != 0 || kept() != 0 {
+			t.Errorf("in the end it is %d, and kept as %d; want 0", got, kept())
+		}
+		disk.change(func() { disk.lines["orders"] = dedup.Baseline{Count: 3, At: made.Add(time.Minute)} })
+		if got := count(3); got != 3 {
+			t.Errorf("one that was made anew is %d", got)
+		}
+		b.beside.Wait()
+	})
+}
