@@ -15,12 +15,6 @@ import (
 // trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
 func (s residualSample) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
 
-// distrusting returns the sample of a scheme that says nothing of acks.
-func (s residualSample) distrusting() residualSample {
-	s.Scheme.AcksEach = false
-	return s
-}
-
 // lostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound.
 func (s residualSample) lostPerChannel() int64 {
 	if s.trusted() {
@@ -86,8 +80,8 @@ func several(readings []storeReading, frames reel, processing time.Duration) str
 		if !ok || !there || before.ClosuresBlind || later.ClosuresBlind {
 			continue
 		}
-		if later.Gaps != gaps { // a restart closes channels that nobody counts
-			least, gaps = math.Inf(1), later.Gaps
+		if later.Gaps+later.ClosureGaps != gaps { // a restart closes channels that nobody counts
+			least, gaps = math.Inf(1), later.Gaps+later.ClosureGaps
 		}
 		least = min(least, r.Open-before.Closures)
 		channels, known := frames.channels(r.At, later)

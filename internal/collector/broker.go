@@ -75,9 +75,11 @@ type brokerWatch struct {
 	closed    counter
 	closures  *tally
 	owners    closureBook
-	deaths    deaths
-	timeouts  ackTimeouts
-	loss      lossMeter
+	// closureGaps counts the times at which closed channels may not have been counted.
+	closureGaps float64
+	deaths      deaths
+	timeouts    ackTimeouts
+	loss        lossMeter
 	// closed channels are told of in bursts.
 	burst  burst
 	alarms map[string]bool
@@ -180,7 +182,8 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
 		b.closures.take(st)
 	}
 	if st.Dropped {
-		b.owners.reset()
+		b.owners.restart()
+		b.closureGaps++
 	}
 	if was.state == counterCounting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.raw {
 		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))

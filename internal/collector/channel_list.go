@@ -15,7 +15,8 @@ const (
 	// listRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
 	// vanished.
 	listRefresh = time.Minute
-	// listRetry is how long a broker is left alone that did not list its channels.
+	// listRetry is how long a broker is left alone that did not list its channels, or was slow: what it gathers for long it
+	// answers at once from a cache for five times as long.
 	listRetry = 3 * time.Minute
 )
 
@@ -47,7 +48,7 @@ func (b *brokerWatch) listChannels(ctx context.Context, s *dedup.BrokerSample) *
 	list, err := b.broker.Channels(ctx)
 	took := time.Since(began)
 	l.next = began.Add(took * listCost)
-	if err != nil || list.Channels == nil {
+	if err != nil || list.Channels == nil || took > listSlowest {
 		l.next = began.Add(max(listRetry, took*listCost))
 		b.log.Debug("channels of the broker could not be listed: all that are closed count for each pipeline", "broker", b.broker.Name(), "err", err)
 		return nil

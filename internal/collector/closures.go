@@ -13,41 +13,38 @@ const (
 	listLag = 2 * counterLag
 	// listSlowest is the longest that a list may take to be believed; see listLag.
 	listSlowest = time.Second
-	// settledConnection is how long a connection must have been listed before its channels prove anything: whoever opens one
-	// to consume does so at once, and shows as a consumer within counterLag.
+	// listsApart is the most time between two lists that are compared: who consumed and closed in between is not known.
+	listsApart = 2 * listRefresh
+	// settledConnection is how long a connection must have been in every list before its channels prove anything: whoever opens
+	// one to consume from several queues does so at once, and shows as a consumer of all within counterLag.
 	settledConnection = 2 * counterLag
-	// forgottenConnection is how long a connection without channels is remembered, and manyConnections how many there may be.
+	// forgottenConnection is how long a connection that is in no list is remembered, and manyConnections how many there may be.
 	forgottenConnection = 10 * time.Minute
 	manyConnections     = 10_000
 )
 
 // A closureBook tells which closed channels of a broker were not of a pipeline. The broker counts closed channels of everybody
-// together; a channel that was listed and is not any more has been closed at least once in between, and one of a connection
-// that never consumed from the pipeline's queues was another's. A name that is used again hides closures, and invents none.
+// together; a channel that was listed and is not any more has been closed at least once in between, and one that consumed from
+// other queues, on a connection that never consumed from the pipeline's, was another's. A name that is used again hides closures,
+// and invents none.
 type closureBook struct {
 	pipelines []*ownClosures
 	last      *channelListing
-	// connections are those of the listed channels, and of others not long ago.
+	// connections are those of the newest list, and of others not long ago.
 	connections map[string]*connectionNote
 }
 
-// A channelListing is the newest list of channels by name.
+// A channelListing is a list of channels by name. Consuming are those with a consumer.
 type channelListing struct {
-	at       time.Time
-	channels map[string]listedChannel
-	nodes    map[string]bool
+	at        time.Time
+	channels  map[string]dedup.Channel
+	consuming map[string]bool
 }
 
-// A listedChannel was listed by its name in every list since a time.
-type listedChannel struct {
-	dedup.Channel
-	since     time.Time
-	consuming bool
-}
-
-// A connectionNote is what a connection was seen to do: when it was listed first and last, and for which pipelines it consumed.
+// A connectionNote is what a connection was seen to do: since when it is in every list, when it was listed last, and for which
+// pipelines it ever consumed.
 type connectionNote struct {
-	first, last time.Time
+	since, last time.Time
 	serves      map[*ownClosures]bool
 }
 
@@ -55,14 +52,16 @@ type connectionNote struct {
 type ownClosures struct {
 	vhost  string
 	queues map[dedup.QueueRef]bool
-	// foreign are times within which channels of others were closed, oldest first.
-	foreign []foreignClosures
+	// blind is when a list last hid whose the pipeline's consumers are.
+	blind time.Time
+	// others are times within which channels of others were closed, oldest first.
+	others []otherClosures
 }
 
-// foreignClosures are closures of others' channels between two times: After - Before, which count all since the start.
-type foreignClosures struct {
-	From, To      time.Time
-	Before, After float64
+// otherClosures are closures of others' channels between two times: after - before, which count all since the start.
+type otherClosures struct {
+	from, to      time.Time
+	before, after float64
 }
 
 // follow adds a pipeline of the broker.
@@ -75,77 +74,92 @@ func (b *closureBook) follow(vhost string, refs []dedup.QueueRef) *ownClosures {
 	return own
 }
 
-// reset forgets everything: the broker counts closed channels anew.
-func (b *closureBook) reset() {
-	b.last, b.connections = nil, nil
+// restart begins anew: the broker counts closed channels from the start, or the clock was set back. What connections did
+// does not become untrue.
+func (b *closureBook) restart() {
+	b.last = nil
 	for _, own := range b.pipelines {
-		own.foreign = nil
+		own.others = nil
+	}
+	for _, note := range b.connections {
+		note.since, note.last = time.Time{}, time.Time{}
 	}
 }
 
-// absorb takes the next list. One that does not tell every consumer's channel, or came too slowly, proves nothing; what was
-// closed since the list before is then told by the next good one.
+// absorb takes the next list. One that tells no consumers, or came too slowly, proves nothing; what was closed since the list
+// before is then told by the next good one, if that comes soon.
 func (b *closureBook) absorb(list *dedup.ChannelList) {
 	if list.Channels == nil || list.Consumers == nil || list.Took > listSlowest {
 		return
 	}
 	if b.last != nil && !list.At.After(b.last.at) {
-		b.reset() // the clock was set back
+		b.restart()
 	}
-	now := &channelListing{at: list.At, channels: make(map[string]listedChannel, len(list.Channels)), nodes: make(map[string]bool)}
-	for _, c := range list.Channels {
-		since := list.At
-		if b.last != nil {
-			if was, listed := b.last.channels[c.Name]; listed {
-				since = was.since
-			}
-		}
-		now.channels[c.Name] = listedChannel{Channel: c, since: since}
-		now.nodes[c.Node] = true
-		b.note(c.Connection, list.At)
-	}
-	for _, c := range list.Consumers {
-		if c.Channel == "" || c.Connection == "" { // rabbitmq-server issue 2684
-			return
-		}
-		note := b.note(c.Connection, list.At)
-		for _, own := range b.pipelines {
-			if own.queues[c.Queue] {
-				note.serves[own] = true
-			}
-		}
-		if channel, listed := now.channels[c.Channel]; listed {
-			channel.consuming = true
-			now.channels[c.Channel] = channel
-		}
-	}
-	if b.last != nil {
+	now := b.take(list)
+	if b.last != nil && list.At.Sub(b.last.at) <= listsApart {
 		b.compare(now, list.At.Add(list.Took))
 	}
 	b.last = now
 	b.forget(list.At)
 }
 
+// take notes what a list says of its connections.
+func (b *closureBook) take(list *dedup.ChannelList) *channelListing {
+	now := &channelListing{at: list.At, channels: make(map[string]dedup.Channel, len(list.Channels)), consuming: make(map[string]bool)}
+	for _, c := range list.Channels {
+		now.channels[c.Name] = c
+		b.note(c.Connection, list.At)
+	}
+	for _, c := range list.Consumers {
+		now.consuming[c.Channel] = true
+		nameless := c.Channel == "" || c.Connection == "" // rabbitmq-server issue 2684
+		for _, own := range b.pipelines {
+			switch {
+			case !own.queues[c.Queue]:
+			case nameless:
+				own.blind = list.At
+			default:
+				b.note(c.Connection, list.At).serves[own] = true
+			}
+		}
+	}
+	return now
+}
+
+// note returns the note on a connection of a list. One that was not in the list before may be another by the same name.
 func (b *closureBook) note(connection string, at time.Time) *connectionNote {
 	if b.connections == nil {
 		b.connections = make(map[string]*connectionNote)
 	}
 	note, known := b.connections[connection]
 	if !known {
-		note = &connectionNote{first: at, serves: make(map[*ownClosures]bool)}
+		note = &connectionNote{serves: make(map[*ownClosures]bool)}
 		b.connections[connection] = note
+	}
+	if !note.last.Equal(at) && (b.last == nil || !note.last.Equal(b.last.at)) {
+		note.since = at
 	}
 	note.last = at
 	return note
 }
 
-// compare counts the channels that were listed and are not any more, for each pipeline of which they provably were not. A node that
-// does not answer in time is missing from the list with all its channels: those of a node without any prove nothing.
+// compare counts the channels that were listed and are not any more, for each pipeline of which they provably were not. A node
+// that does not answer in time is missing from the list with all its channels, and one that was restarted does not count those
+// that went with it: the channels of a node none of whose channels is still there prove nothing.
 func (b *closureBook) compare(now *channelListing, ended time.Time) {
+	stayed := make(map[string]bool)
+	var gone []dedup.Channel
+	for name, c := range b.last.channels {
+		if _, there := now.channels[name]; there {
+			stayed[c.Node] = true
+		} else {
+			gone = append(gone, c)
+		}
+	}
 	for _, own := range b.pipelines {
 		n := 0
-		for name, c := range b.last.channels {
-			if _, there := now.channels[name]; !there && now.nodes[c.Node] && b.foreign(own, c) {
+		for _, c := range gone {
+			if stayed[c.Node] && b.another(own, c) {
 				n++
 			}
 		}
@@ -153,18 +167,21 @@ func (b *closureBook) compare(now *channelListing, ended time.Time) {
 	}
 }
 
-// foreign reports whether a channel of the last listing was not of a pipeline: it belonged to another virtual host, or to a
-// connection that had been there for a while and did not consume from the pipeline's queues. The channel itself consumed from
-// others, or was there for so long that it would have shown as a consumer.
-func (b *closureBook) foreign(own *ownClosures, c listedChannel) bool {
+// another reports whether a channel of the list before was not of a pipeline: it belonged to another virtual host; or it
+// consumed, on a connection that had been listed for a while and never consumed from the pipeline's queues.
+func (b *closureBook) another(own *ownClosures, c dedup.Channel) bool {
 	if c.Vhost != "" && c.Vhost != own.vhost {
 		return true
 	}
 	note := b.connections[c.Connection]
-	if c.Connection == "" || note == nil || note.serves[own] || b.last.at.Sub(note.first) < settledConnection {
+	if c.Connection == "" || note == nil || note.serves[own] || !b.last.consuming[c.Name] {
 		return false
 	}
-	return c.consuming || b.last.at.Sub(c.since) >= settledConnection
+	since := note.since
+	if own.blind.After(since) {
+		since = own.blind
+	}
+	return b.last.at.Sub(since) >= settledConnection
 }
 
 func (b *closureBook) forget(now time.Time) {
@@ -175,52 +192,59 @@ func (b *closureBook) forget(now time.Time) {
 	}
 }
 
-// add notes closures of others' channels, and thins out what is old as a tape does: two that are joined count only in a window
-// that holds both.
+// add notes closures of others' channels, and now and then joins what is old: entries that are joined count only in a window
+// that holds them all.
 func (o *ownClosures) add(from, to time.Time, n int) {
 	if n == 0 {
 		return
 	}
 	var before float64
-	if k := len(o.foreign); k > 0 {
-		before = o.foreign[k-1].After
+	if k := len(o.others); k > 0 {
+		before = o.others[k-1].after
 	}
-	o.foreign = append(o.foreign, foreignClosures{from, to, before, before + float64(n)})
-	if len(o.foreign)%64 != 0 {
-		return
+	o.others = append(o.others, otherClosures{from: from, to: to, before: before, after: before + float64(n)})
+	if len(o.others)%64 == 0 {
+		o.join(to)
 	}
-	kept := o.foreign[:0]
-	for _, f := range o.foreign {
-		age := to.Sub(f.To)
+}
+
+func (o *ownClosures) join(now time.Time) {
+	kept := o.others[:0]
+	for _, c := range o.others {
+		age := now.Sub(c.to)
 		if age > tapeTotal {
 			continue
 		}
-		if k := len(kept); k > 0 && age > tapeFull && f.To.Sub(kept[k-1].From) < tapeStep {
-			kept[k-1].To, kept[k-1].After = f.To, f.After
+		if k := len(kept); k > 0 && age > tapeFull && c.to.Sub(kept[k-1].from) < tapeStep {
+			kept[k-1].to, kept[k-1].after = c.to, c.after
 			continue
 		}
-		kept = append(kept, f)
+		kept = append(kept, c)
 	}
-	o.foreign = kept
+	o.others = kept
 }
 
-// between is the most channels of the pipeline that were closed between two readings of the broker, out of those of the whole
-// broker. Of others are only those that the second count surely shows and the first surely did not. Channels that take
-// messages one by one are not listed as consumers: where there were such nothing is taken off.
-func (o *ownClosures) between(first, later *frame) float64 {
-	total := later.Closures - first.Closures
-	if o == nil || total == 0 || later.Gets != first.Gets {
-		return total
+// most bounds the channels of the pipeline that were closed between two readings of the broker, out of those of the whole
+// broker; it is not known where the broker did not count them all. Of others are only those that the second count surely shows
+// and the first surely did not. Channels that take messages one by one are not listed as consumers: where there were such
+// nothing is taken off.
+func (o *ownClosures) most(first, later *frame) (n float64, known bool) {
+	if first.ClosuresBlind || later.ClosuresBlind || first.ClosureGaps != later.ClosureGaps {
+		return 0, false
 	}
-	i := sort.Search(len(o.foreign), func(i int) bool { return !o.foreign[i].From.Before(first.Ended) })
+	all := later.Closures - first.Closures
+	if o == nil || all == 0 || later.Gets != first.Gets {
+		return all, true
+	}
+	i := sort.Search(len(o.others), func(i int) bool { return !o.others[i].from.Before(first.Ended) })
 	counted := later.Began.Add(-counterLag)
-	j := sort.Search(len(o.foreign), func(j int) bool { return o.foreign[j].To.After(counted) })
+	j := sort.Search(len(o.others), func(j int) bool { return o.others[j].to.After(counted) })
 	if i >= j {
-		return total
+		return all, true
 	}
-	others := o.foreign[j-1].After - o.foreign[i].Before
-	if others > total {
-		return total // more than the broker counted: the lists are not to be believed
+	others := o.others[j-1].after - o.others[i].before
+	if others > all {
+		return all, true // more than the broker counted: the lists are not to be believed
 	}
-	return total - others
+	return all - others, true
 }

@@ -14,6 +14,7 @@ import (
 const (
 	ordersApp  = "10.0.0.1:4000 -> 10.0.0.9:5672"
 	mailApp    = "10.0.0.2:4000 -> 10.0.0.9:5672"
+	newsApp    = "10.0.0.4:4000 -> 10.0.0.9:5672"
 	billingApp = "10.0.0.3:4000 -> 10.0.0.9:5672"
 )
 
@@ -32,7 +33,11 @@ func channelList(at time.Duration, rows ...channelRow) *dedup.ChannelList {
 		if r.connection == billingApp {
 			vhost = "billing"
 		}
-		l.Channels = append(l.Channels, dedup.Channel{Name: r.name(), Connection: r.connection, Vhost: vhost, Node: "n1"})
+		node := "n1"
+		if r.connection == newsApp {
+			node = "n2"
+		}
+		l.Channels = append(l.Channels, dedup.Channel{Name: r.name(), Connection: r.connection, Vhost: vhost, Node: node})
 		if r.queue != "" {
 			l.Consumers = append(l.Consumers, dedup.Consumer{Queue: dedup.QueueRef{Vhost: vhost, Name: r.queue}, Channel: r.name(), Connection: r.connection})
 		}
@@ -46,7 +51,8 @@ func closureFrame(at time.Duration, closures float64) *frame {
 
 func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 	ours, ours2 := channelRow{ordersApp, "1", "orders"}, channelRow{ordersApp, "2", ""}
-	mail, idle := channelRow{mailApp, "1", "mail"}, channelRow{mailApp, "2", ""}
+	mail, idle := channelRow{mailApp, "1", "mail"}, channelRow{mailApp, "2", "news"}
+	news, unused := channelRow{newsApp, "1", "news"}, channelRow{mailApp, "3", ""}
 	billing := channelRow{billingApp, "1", ""}
 	const second = time.Second
 	until := 100 * second
@@ -64,17 +70,21 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 		"nothing was listed": {nil, 3, until, 3},
 		"a consumer of other queues went": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle), channelList(60*second, ours, idle)},
 			1, until, 0},
-		"an idle channel of others went": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle), channelList(60*second, ours, mail)},
-			1, until, 0},
+		"a channel that never consumed went: it may have begun to": {[]*dedup.ChannelList{channelList(0, ours, mail, unused), channelList(30*second, ours, mail, unused), channelList(60*second, ours, mail)},
+			1, until, 1},
+		"a consumer that was cancelled went": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, channelRow{mailApp, "2", ""}), channelList(60*second, ours, mail)},
+			1, until, 1},
+		"one that warmed up went before it showed as a consumer": {[]*dedup.ChannelList{channelList(0, ours), channelList(15*second, ours, unused), channelList(30*second, ours, unused), channelList(60*second, ours)},
+			1, until, 1},
 		"a consumer of the pipeline went": {[]*dedup.ChannelList{channelList(0, ours, mail), channelList(30*second, ours, mail), channelList(60*second, mail)},
 			1, until, 1},
 		"another channel of the pipeline's connection went": {[]*dedup.ChannelList{channelList(0, ours, ours2), channelList(30*second, ours, ours2), channelList(60*second, ours)},
 			1, until, 1},
 		"one of each went": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle), channelList(60*second, idle)},
 			2, until, 1},
-		"of a channel that was just opened nobody knows": {[]*dedup.ChannelList{channelList(0, ours, mail), channelList(30*second, ours, mail, idle), channelList(60*second, ours, mail)},
-			1, until, 1},
-		"nor of a connection that was": {[]*dedup.ChannelList{channelList(0, ours), channelList(30*second, ours, mail), channelList(60*second, ours)},
+		"a new consumer of other queues on an old connection went": {[]*dedup.ChannelList{channelList(0, ours, mail), channelList(30*second, ours, mail, idle), channelList(60*second, ours, mail)},
+			1, until, 0},
+		"of a connection that was just opened nobody knows": {[]*dedup.ChannelList{channelList(0, ours), channelList(30*second, ours, mail), channelList(60*second, ours)},
 			1, until, 1},
 		"another virtual host is another's at once": {[]*dedup.ChannelList{channelList(0, ours), channelList(30*second, ours, billing), channelList(60*second, ours)},
 			1, until, 0},
@@ -90,8 +100,18 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 			at(channelList(60*second, ours, idle), func(l *dedup.ChannelList) { l.Took = 2 * second })}, 1, until, 1},
 		"nor one that does not tell the consumers": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle),
 			at(channelList(60*second, ours, idle), func(l *dedup.ChannelList) { l.Consumers = nil })}, 1, until, 1},
-		"nor one with a nameless consumer": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle),
+		"a nameless consumer of the pipeline may be anybody": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle),
 			at(channelList(60*second, ours, idle), func(l *dedup.ChannelList) { l.Consumers[0].Channel = "" })}, 1, until, 1},
+		"and was, until a while ago": {[]*dedup.ChannelList{channelList(0, ours, mail, idle),
+			at(channelList(25*second, ours, mail, idle), func(l *dedup.ChannelList) { l.Consumers[0].Connection = "" }), channelList(30*second, ours, mail, idle), channelList(60*second, ours, idle)}, 1, until, 1},
+		"a nameless consumer of other queues is nothing to the pipeline": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle),
+			at(channelList(60*second, ours, idle), func(l *dedup.ChannelList) { l.Consumers[1].Channel = "" })}, 1, until, 0},
+		"too long after the last list nothing is proved": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle), channelList(151*second, ours, idle)},
+			1, 200 * second, 1},
+		"a connection that was away is a new one": {[]*dedup.ChannelList{channelList(0, ours, mail), channelList(12*second, ours), channelList(30*second, ours, mail), channelList(60*second, ours)},
+			2, until, 2},
+		"a node that was restarted did not count": {[]*dedup.ChannelList{channelList(0, ours, mail, news), channelList(30*second, ours, mail, news), channelList(60*second, ours, mail, channelRow{newsApp, "9", "news"})},
+			1, until, 1},
 		"nor one in which a whole node is missing": {[]*dedup.ChannelList{channelList(0, mail, idle), channelList(30*second, mail, idle), channelList(60 * second)},
 			2, until, 2},
 		"the next good one does": {[]*dedup.ChannelList{channelList(0, ours, mail, idle), channelList(30*second, ours, mail, idle),
@@ -107,7 +127,7 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 			for _, list := range tt.lists {
 				book.absorb(list)
 			}
-			if got := own.between(closureFrame(10*second, 7), closureFrame(tt.until, 7+tt.closed)); got != tt.want {
+			if got, known := own.most(closureFrame(10*second, 7), closureFrame(tt.until, 7+tt.closed)); got != tt.want || !known {
 				t.Errorf("%v of %v closures may be the pipeline's, want %v", got, tt.closed, tt.want)
 			}
 		})
@@ -115,13 +135,13 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 }
 
 func TestMessagesThatWereFetchedOneByOneLeaveAllClosuresToThePipeline(t *testing.T) {
-	own := &ownClosures{foreign: []foreignClosures{{From: dawn, To: dawn.Add(time.Second), After: 1}}}
+	own := &ownClosures{others: []otherClosures{{from: dawn, to: dawn.Add(time.Second), after: 1}}}
 	first, later := closureFrame(-time.Minute, 0), closureFrame(time.Minute, 1)
-	if got := own.between(first, later); got != 0 {
+	if got, _ := own.most(first, later); got != 0 {
 		t.Fatalf("%v, want 0", got)
 	}
 	later.Gets = 1
-	if got := own.between(first, later); got != 1 {
+	if got, _ := own.most(first, later); got != 1 {
 		t.Errorf("%v, want 1: who fetches is not listed as a consumer", got)
 	}
 }
@@ -137,7 +157,7 @@ func TestTheBookOfClosuresStaysSmallAndTrueForDays(t *testing.T) {
 		short := channelRow{fmt.Sprintf("10.0.%d.%d:%d -> 10.0.0.9:5672", n>>16, n>>8&255, n&255), "1", ""}
 		book.absorb(channelList(at, ours, short, channelRow{mailApp, fmt.Sprint(n), "mail"}, channelRow{mailApp, "0", ""}))
 	}
-	if k := len(own.foreign); k > 4000 {
+	if k := len(own.others); k > 4000 {
 		t.Errorf("%d entries after three days", k)
 	}
 	if k := len(book.connections); k > 200 {
@@ -145,7 +165,7 @@ func TestTheBookOfClosuresStaysSmallAndTrueForDays(t *testing.T) {
 	}
 	// A channel of others went with every list; of a day all but those at its ends can be told.
 	total := float64((24 * time.Hour) / step)
-	got := own.between(closureFrame(days-24*time.Hour, 0), closureFrame(days, total))
+	got, _ := own.most(closureFrame(days-24*time.Hour, 0), closureFrame(days, total))
 	if got < 4 || got > 40 {
 		t.Errorf("%v of %v closures may be the pipeline's", got, total)
 	}
@@ -161,11 +181,12 @@ type closureWorld struct {
 	rows        []*worldChannel // every channel that ever was
 }
 
-// Those of a pipeline's connection may consume from its queue at any time; the first channel does so from the start to the end.
+// Those of a pipeline's connection may consume from its queue at any time. The first channel does so from the start to the end,
+// unless the connection warms up: then none consumes from other queues.
 type worldConnection struct {
-	name, node string
-	ours       bool
-	channels   map[int]*worldChannel
+	name, node  string
+	ours, warms bool
+	channels    map[int]*worldChannel
 }
 
 type worldChannel struct {
@@ -190,9 +211,10 @@ func (w *closureWorld) upTo(most time.Duration, name string) time.Duration {
 func (w *closureWorld) connect(ours bool) {
 	w.ports++
 	c := &worldConnection{name: fmt.Sprintf("app:%d -> broker", w.ports), node: fmt.Sprintf("n%d", w.ports%2), ours: ours, channels: map[int]*worldChannel{}}
+	c.warms = ours && rapid.Bool().Draw(w.t, "warms up")
 	w.connections = append(w.connections, c)
 	first := w.open(c, 1)
-	if ours {
+	if ours && !c.warms {
 		w.consume(first, "orders")
 	}
 }
@@ -209,10 +231,39 @@ func (w *closureWorld) consume(ch *worldChannel, queue string) {
 	ch.served = ch.served || queue == "orders"
 }
 
-func (w *closureWorld) close(c *worldConnection, number int) {
+func (w *closureWorld) vanish(c *worldConnection, number int) *worldChannel {
 	ch := c.channels[number]
 	delete(c.channels, number)
-	ch.closed, ch.forgotten = w.now, w.now+w.upTo(time.Second, "forgotten")
+	ch.closed, ch.forgotten = w.now, w.now
+	return ch
+}
+
+// restart takes a node with all its channels at once, which nobody counts as closed, and its clients come back.
+func (w *closureWorld) restart(node string) {
+	for _, ch := range w.rows {
+		if ch.of.node == node {
+			ch.forgotten = min(ch.forgotten, w.now)
+		}
+	}
+	for i, c := range w.connections {
+		if c.node != node {
+			continue
+		}
+		for n := range 5 {
+			if c.channels[n] != nil {
+				w.vanish(c, n)
+			}
+		}
+		w.connect(c.ours)
+		last := len(w.connections) - 1
+		w.connections[i], w.connections = w.connections[last], w.connections[:last]
+		w.connections[i].node = node
+	}
+}
+
+func (w *closureWorld) close(c *worldConnection, number int) {
+	ch := w.vanish(c, number)
+	ch.forgotten += w.upTo(time.Second, "forgotten")
 	w.closures = append(w.closures, worldClosure{at: w.now, counted: w.now + w.upTo(counterLag, "counted"), ours: ch.served})
 }
 
@@ -230,13 +281,15 @@ func (w *closureWorld) act() {
 		}
 		w.connections = slices.Delete(w.connections, i, i+1)
 		w.connect(rapid.Bool().Draw(w.t, "ours"))
+	case what == 1 && number == 3 && rapid.IntRange(0, 3).Draw(w.t, "restart") == 0:
+		w.restart(c.node)
 	case ch == nil:
 		w.open(c, number)
 	case what < 5:
 		w.close(c, number)
 	case what < 7 && c.ours:
 		w.consume(ch, "orders")
-	case what < 9:
+	case what < 9 && !c.warms:
 		w.consume(ch, "mail")
 	default:
 		w.consume(ch, "")
@@ -248,7 +301,7 @@ func (w *closureWorld) list() *dedup.ChannelList {
 	missing := rapid.SampledFrom([]string{"", "", "", "", "", "", "", "", "n0", "n1"}).Draw(w.t, "missing node")
 	listed := map[string]bool{}
 	for _, ch := range w.rows {
-		if ch.of.node == missing || ch.shown > w.now || ch.closed >= 0 && ch.forgotten < w.now || listed[ch.name] {
+		if ch.of.node == missing || ch.shown > w.now || ch.closed >= 0 && ch.forgotten <= w.now || listed[ch.name] {
 			continue
 		}
 		listed[ch.name] = true
@@ -283,6 +336,9 @@ func TestTheClosuresOfAPipelineAreNeverUnderstated(t *testing.T) {
 		var frames []*frame
 		for range rapid.IntRange(10, 120).Draw(t, "steps") {
 			w.now += time.Millisecond + w.upTo(8*time.Second, "pause")
+			if rapid.IntRange(0, 19).Draw(t, "outage") == 0 {
+				w.now += w.upTo(10*time.Minute, "outage")
+			}
 			for range rapid.IntRange(0, 3).Draw(t, "things") {
 				w.act()
 			}
@@ -299,7 +355,7 @@ func TestTheClosuresOfAPipelineAreNeverUnderstated(t *testing.T) {
 						truth++
 					}
 				}
-				got := own.between(first, later)
+				got, _ := own.most(first, later)
 				if got < truth {
 					t.Fatalf("%v closures of the pipeline between %v and %v, bounded by %v", truth, first.Began.Sub(dawn), later.Began.Sub(dawn), got)
 				}

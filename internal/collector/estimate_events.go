@@ -91,7 +91,7 @@ func fromEvents(s eventSample) eventResult {
 	if t.Duplicates[1]+t.settled() == 0 {
 		return refuse("no message was settled in the window")
 	}
-	f = s.judge(f, t)
+	f = s.judge(f, t, from, to)
 	if f.Quality != dedup.Measured {
 		f.Why = joinReasons(f.Why, s.bounds().overruled(from.cut))
 	}

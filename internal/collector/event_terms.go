@@ -22,9 +22,8 @@ type eventTerms struct {
 	Repeats float64
 	// Separate are the duplicates that are separate messages of the broker: acks less completions and messages given up.
 	Separate [2]float64
-	// Duplicates are the hits on done work. AtMost bounds them without trust in what the scheme says of acks.
+	// Duplicates are the hits on done work.
 	Duplicates [2]float64
-	AtMost     float64
 	// Strange bounds the calls that others made.
 	Strange float64
 }
@@ -50,10 +49,6 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	if b, why := repeats(s.bounds(), from.cut, to.cut); why == "" {
 		t.Repeats = b
 	}
-	distrusted := math.Inf(1)
-	if b, why := repeats(s.bounds().distrusting(), from.cut, to.cut); why == "" {
-		distrusted = b
-	}
 	failing := from.Failing + to.Failing
 	given := [2]float64{max(0, t.GaveUp-failing), t.GaveUp + failing}
 	if s.Scheme.GiveUp == 0 {
@@ -64,7 +59,6 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
 		min(t.Hits[1]-t.Returned[0], t.Separate[1]+t.Repeats),
 	}
-	t.AtMost = min(t.Hits[1]-t.Returned[0], t.Separate[1]+distrusted)
 	// What both ways say of the duplicates says of the hits which of them came back.
 	t.Returned[0] = max(t.Returned[0], t.Hits[0]-t.Duplicates[1])
 	t.Returned[1] = min(t.Returned[1], t.Hits[1]-t.Duplicates[0])
@@ -124,12 +118,12 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 // explains came after a hit on work in flight. It begins to count redeliveries where few messages wait, as these may have been
 // returned before.
 func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
-	blind := from.Before.ClosuresBlind || to.After.ClosuresBlind
-	if s.Prefetch <= 0 || blind || to.After.Gets != from.Before.Gets {
+	closed, known := s.Own.most(from.Before, to.After)
+	if s.Prefetch <= 0 || !known || to.After.Gets != from.Before.Gets {
 		return 0
 	}
 	unasked := max(0, to.After.Deliveries-from.Before.Deliveries-t.Asked)
-	explained := t.Failures + from.Failing + to.Failing + unasked + s.Own.between(from.Before, to.After)*float64(s.Prefetch)
+	explained := t.Failures + from.Failing + to.Failing + unasked + closed*float64(s.Prefetch)
 	var best float64
 	begun := from.storeReading.At
 	for _, f := range s.Frames.span(begun, begun.Add(to.storeReading.At.Sub(begun)/10)) {
@@ -150,13 +144,14 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
 		last = f
 	}
-	closures := to.After.Closures - from.Before.Closures
-	if from.Before.Whole && last.Whole { // else others may consume the dead letters, and their counts are lost too
-		closures = s.Own.between(from.Before, to.After)
+	own := s.Own
+	if !from.Before.Whole || !last.Whole {
+		own = nil // others may consume the dead letters, and their counts are lost too
 	}
-	closed := closures * float64(s.Prefetch)
-	rejected := max(0, last.Dead-from.Before.Dead)
-	low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed-rejected)
+	if closed, known := own.most(from.Before, to.After); known {
+		rejected := max(0, last.Dead-from.Before.Dead)
+		low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed*float64(s.Prefetch)-rejected)
+	}
 	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
 }
 
@@ -210,22 +205,32 @@ func (s eventSample) strange(asked float64, from, to eventCut) float64 {
 	return best
 }
 
-// judge turns the bounds into the interval of the rate, and gives it the quality that it has.
-func (s eventSample) judge(f dedup.Figure, t eventTerms) dedup.Figure {
-	share := func(d float64) float64 {
-		if d+t.settled() == 0 {
-			return 0
-		}
-		return d / (d + t.settled())
+// share is a count of duplicates as a share of all messages.
+func (t eventTerms) share(duplicates float64) float64 {
+	if duplicates+t.settled() == 0 {
+		return 0
 	}
-	f.Low, f.High = share(t.Duplicates[0]), share(t.Duplicates[1])
+	return duplicates / (duplicates + t.settled())
+}
+
+// judge turns the bounds into the interval of the rate, and gives it the quality that it has.
+func (s eventSample) judge(f dedup.Figure, t eventTerms, from, to eventCut) dedup.Figure {
+	f.Low, f.High = t.share(t.Duplicates[0]), t.share(t.Duplicates[1])
 	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.settled()
-	s.grade(&f, share(t.AtMost)-f.Low)
+	doubted := s.distrusting().terms(from, to)
+	s.grade(&f, doubted.share(doubted.Duplicates[1])-doubted.share(doubted.Duplicates[0]))
 	return f
 }
 
+// distrusting returns the sample without what no count proves: what the scheme says of acks, and which of the closed channels
+// were of others.
+func (s eventSample) distrusting() eventSample {
+	s.Scheme.AcksEach, s.Own = false, nil
+	return s
+}
+
 // grade gives an interval the quality that its width and its scheme allow; distrusting is how wide it is without trust in
-// what the scheme says of acks, which no count proves.
+// what no count proves.
 func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 	const rounding = 1e-12
 	width := f.High - f.Low
@@ -237,7 +242,7 @@ func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 	case !provenEvents(s.Scheme):
 		f.Quality, f.Why = dedup.Derived, "derived: this scheme was not proved against a known truth"
 	case distrusting > measuredWidest+rounding:
-		f.Quality, f.Why = dedup.Derived, "derived: that no channel held more than one completed delivery without its ack is what the scheme says (acks: each)"
+		f.Quality, f.Why = dedup.Derived, "derived: it rests on what the scheme says of acks (acks: each), or on which closed channels were of others"
 	default:
 		f.Quality = dedup.Measured
 	}

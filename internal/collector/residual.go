@@ -242,7 +242,8 @@ func ackBounds(meter meterReel, own *ownClosures, from, to cut) (acks [2]float64
 // noneClosed reports whether no channel of the pipeline was closed between a cut and a later reading, so that no counts of
 // deliveries, redeliveries and acks were lost. Publishers' channels are not the pipeline's: counts of publishes may be lost.
 func noneClosed(own *ownClosures, from cut, later *frame) bool {
-	return !later.ClosuresBlind && !from.Before.ClosuresBlind && own.between(from.Before, later) == 0
+	n, known := own.most(from.Before, later)
+	return known && n == 0
 }
 
 // completions bounds the first completions between the cuts.
@@ -287,10 +288,9 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 		if lost, ok := lostAcks(s, from, &f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
-		each := s.lostPerChannel()
-		bounded := each > 0 && later.Gets == from.Before.Gets && !later.ClosuresBlind && !from.Before.ClosuresBlind
-		if bounded {
-			best = min(best, s.Own.between(from.Before, later)*float64(each)+s.unackedWork(f))
+		closed, known := s.Own.most(from.Before, later)
+		if each := s.lostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
+			best = min(best, closed*float64(each)+s.unackedWork(f))
 		}
 	}
 	if math.IsInf(best, 1) {

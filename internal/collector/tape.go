@@ -49,6 +49,8 @@ type frame struct {
 	Blind bool
 	// ClosuresBlind is true when the broker does not count closed channels.
 	ClosuresBlind bool
+	// ClosureGaps counts the times at which closed channels may not have been counted, cumulative.
+	ClosureGaps float64
 	// Gaps counts the times at which events may have been dropped, cumulative.
 	Gaps float64
 	// UnackedSum and UnackedCount accumulate the once-a-second samples of unacked messages.
