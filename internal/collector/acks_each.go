@@ -63,12 +63,13 @@ func (r reel) channels(at time.Time, later *frame) (float64, bool) {
 	return most, true
 }
 
-// several says how the open claims of a store prove that consumers work on several deliveries of a channel at once; empty
-// when they do not.
+// several says how the open claims of a store speak against consumers that work on one delivery of a channel after another;
+// empty when they do not.
 //
 // Each open claim is held by a channel, or was left behind by one that was closed. Consumers that work on one delivery after
 // another hold one for each channel. Those left behind are at most the claims that were open at any earlier time and the
-// channels closed since; closed channels are counted late, so that they are bounded like any counter.
+// channels closed since; closed channels are counted late, so that they are bounded like any counter. Consumers that leave claims
+// behind in another way, which nothing here counts, look like ones that work on several at once: then the prefetch counts.
 func several(readings []storeReading, frames reel, processing time.Duration) string {
 	// slack is how much longer than its time to live a claim may stand.
 	const slack = 10 * time.Second
@@ -94,7 +95,7 @@ func several(readings []storeReading, frames reel, processing time.Duration) str
 			held += channels
 		}
 		if left := least + later.Closures; r.Open > held+left {
-			return fmt.Sprintf("consumers work on several deliveries of a channel at once (%s, %s)",
+			return fmt.Sprintf("more claims are open than consumers have channels (%s, %s): either they work on several deliveries of a channel at once, or they leave claims behind, as by a reject in mid-work",
 				counted(whole(r.Open-left), "claim"), counted(whole(channels), "channel"))
 		}
 	}
