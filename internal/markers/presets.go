@@ -164,5 +164,5 @@ func redisTokenLock() Config {
 }
 
 func defaultSweep() Sweep {
-	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 500, Every: 10 * time.Second}
+	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 100, Every: 10 * time.Second}
 }

@@ -174,11 +174,13 @@ func (w *walk) step(ctx context.Context) error {
 		}
 		return err
 	}
-	asked := min(len(w.pending), 2*maxPipeline)
-	if asked < maxPipeline && !w.ended {
+	// Others wait for the whole of a step: expiries come in portions of the size of a page.
+	portion := min(maxPipeline, w.pace.count)
+	asked := min(len(w.pending), 2*portion)
+	if asked < portion && !w.ended {
 		asked = 0
 	}
-	scans := !w.ended && len(w.pending)-asked < maxPipeline
+	scans := !w.ended && len(w.pending)-asked < portion
 	started := time.Now()
 	ahead := make(chan scanned, 1)
 	cursor, count := w.cursor, w.pace.count

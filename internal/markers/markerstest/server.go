@@ -48,9 +48,10 @@ func Config(t testing.TB, preset, url string) markers.Config {
 	return cfg
 }
 
-// Unthrottled returns cfg without duty cycle and ceilings.
+// Unthrottled returns cfg without duty cycle and ceilings, and with pages of 500 keys at least: nobody waits for them.
 func Unthrottled(cfg markers.Config) markers.Config {
 	cfg.Sweep.Duty, cfg.Sweep.MaxKeysPerSecond, cfg.Sweep.MaxBytesPerSecond = 1, 0, 0
+	cfg.Sweep.Count = max(cfg.Sweep.Count, 500)
 	return cfg
 }
 

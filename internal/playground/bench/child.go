@@ -26,6 +26,7 @@ func runChild(ctx context.Context, mode string, args []string) int {
 		"write history": writeHistory,
 		"open history":  openHistory,
 		followMode:      followEvents,
+		hearMode:        hearEvents,
 	}[mode]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "bench: no child %q\n", mode)

@@ -30,32 +30,19 @@ const (
 	eventTurns = 9
 	// followMode is the mode of the child that follows a store's notifications, as the dashboard does.
 	followMode = "follow events"
+	// hearMode is the mode of the child that subscribes to them and throws them away.
+	hearMode = "hear events"
+	// notifying is the setting of a server that tells of its keys.
+	notifying = "K$gxe"
 )
 
-// measureEvents measures what following a store's notifications costs us and those who write to it: in turns without
-// notifications and without us, and with both.
-func measureEvents(ctx context.Context, b *bench) error {
-	server, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(b.folder, "events")})
-	if err != nil {
-		return err
-	}
-	defer server.Kill()
-	r := &eventRace{server: server, clients: make([]*redis.Client, eventWriters)}
-	for i := range r.clients {
-		r.clients[i] = redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 1})
-		defer r.clients[i].Close()
-	}
-	b.note("writing %d markers per second with and without us, %d times %s each", offeredWrites, eventTurns, eventTurn)
-	for range eventTurns {
-		if err := r.without(ctx); err != nil {
-			return err
-		}
-		if err := r.with(ctx); err != nil {
-			return err
-		}
-	}
-	r.tell(b.table)
-	return nil
+// A company is who else is at the server while markers are written.
+type company struct {
+	// flags is the setting of notifications, mode the part that a child process plays, empty for none.
+	flags, mode string
+	// p99s are the 99th percentiles of a write in ms, cores what the child used, server what the server used, peaks the child's
+	// memory in MiB: one for each turn.
+	p99s, cores, server, peaks []float64
 }
 
 // eventRace is what the turns have measured so far.
@@ -63,55 +50,84 @@ type eventRace struct {
 	server  *servers.Redis
 	clients []*redis.Client
 	next    int64
-	// bare and followed are the 99th percentiles of a write, cores what our process used, peaks its memory in MiB, busy the
-	// cores that the server used, without and with us, and rates the writes per second.
-	bare, followed, cores, peaks, idle, busy, rates []float64
+	// rates are the writes per second of all turns.
+	rates                        []float64
+	nobody, deaf, bare, followed company
 }
 
-func (r *eventRace) without(ctx context.Context) error {
-	if err := r.clients[0].ConfigSet(ctx, "notify-keyspace-events", "").Err(); err != nil {
+// measureEvents measures what following a store's notifications costs us and those who write to it, in turns: without
+// notifications, with notifications that nobody hears, with a bare subscriber, and with us.
+func measureEvents(ctx context.Context, b *bench) error {
+	server, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(b.folder, "events")})
+	if err != nil {
 		return err
 	}
-	before := cpuSeconds(r.server.PID())
+	defer server.Kill()
+	r := &eventRace{server: server, clients: make([]*redis.Client, eventWriters),
+		deaf: company{flags: notifying}, bare: company{flags: notifying, mode: hearMode}, followed: company{flags: notifying, mode: followMode}}
+	for i := range r.clients {
+		r.clients[i] = redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 1})
+		defer r.clients[i].Close()
+	}
+	b.note("writing %d markers per second alone and in three kinds of company, %d times %s each", offeredWrites, eventTurns, eventTurn)
+	for range eventTurns {
+		for _, c := range []*company{&r.nobody, &r.deaf, &r.bare, &r.followed} {
+			if err := r.turn(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	r.tell(b.table)
+	return nil
+}
+
+// turn lets the writers write in that company.
+func (r *eventRace) turn(ctx context.Context, c *company) (err error) {
+	if err := r.clients[0].ConfigSet(ctx, "notify-keyspace-events", c.flags).Err(); err != nil {
+		return err
+	}
+	pid := 0
+	if c.mode != "" {
+		guest, leave, err := attend(ctx, c.mode, r.server.URL())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, leave()) }()
+		pid = guest
+	}
+	before, server := cpuSeconds(pid), cpuSeconds(r.server.PID())
 	p99, rate, err := r.write(ctx)
-	r.bare, r.rates = append(r.bare, ms(p99)), append(r.rates, rate)
-	r.idle = append(r.idle, (cpuSeconds(r.server.PID())-before)/eventTurn.Seconds())
+	r.rates, c.p99s = append(r.rates, rate), append(c.p99s, ms(p99))
+	c.server = append(c.server, (cpuSeconds(r.server.PID())-server)/eventTurn.Seconds())
+	if pid != 0 {
+		c.cores = append(c.cores, (cpuSeconds(pid)-before)/eventTurn.Seconds())
+		c.peaks = append(c.peaks, memory(strconv.Itoa(pid), "VmHWM"))
+	}
 	return err
 }
 
-func (r *eventRace) with(ctx context.Context) (err error) {
-	if err := r.clients[0].ConfigSet(ctx, "notify-keyspace-events", "K$gxe").Err(); err != nil {
-		return err
-	}
-	us, err := child(ctx, followMode, r.server.URL())
+// attend starts a child, waits until it says that it listens, and returns a call that ends it.
+func attend(ctx context.Context, mode, url string) (pid int, leave func() error, err error) {
+	guest, err := child(ctx, mode, url)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	ends, err := us.StdinPipe()
+	ends, err := guest.StdinPipe()
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	out, err := us.StdoutPipe()
+	out, err := guest.StdoutPipe()
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	if err := us.Start(); err != nil {
-		return fmt.Errorf("start a process that follows: %w", err)
+	if err := guest.Start(); err != nil {
+		return 0, nil, fmt.Errorf("start a process that listens: %w", err)
 	}
-	defer func() {
-		_ = ends.Close()
-		err = errors.Join(err, us.Wait())
-	}()
+	leave = func() error { return errors.Join(ends.Close(), guest.Wait()) }
 	if _, err := out.Read(make([]byte, 16)); err != nil {
-		return fmt.Errorf("wait until the notifications are counted: %w", err)
+		return 0, nil, errors.Join(fmt.Errorf("wait until the notifications are heard: %w", err), leave())
 	}
-	before, server := cpuSeconds(us.Process.Pid), cpuSeconds(r.server.PID())
-	p99, rate, err := r.write(ctx)
-	r.followed, r.rates = append(r.followed, ms(p99)), append(r.rates, rate)
-	r.cores = append(r.cores, (cpuSeconds(us.Process.Pid)-before)/eventTurn.Seconds())
-	r.busy = append(r.busy, (cpuSeconds(r.server.PID())-server)/eventTurn.Seconds())
-	r.peaks = append(r.peaks, memory(strconv.Itoa(us.Process.Pid), "VmHWM"))
-	return err
+	return guest.Process.Pid, leave, nil
 }
 
 // write offers the writes for one turn and returns the 99th percentile of what one took, and how many were made per second.
@@ -166,21 +182,51 @@ func writeMarkers(ctx context.Context, rdb *redis.Client, first int64, start tim
 
 // tell prints the medians of the turns.
 func (r *eventRace) tell(t *table) {
-	middle := func(all []float64) float64 {
-		slices.Sort(all)
-		return all[len(all)/2]
-	}
-	grown := make([]float64, len(r.bare))
-	for i := range grown {
-		grown[i] = r.followed[i] - r.bare[i]
+	grown := func(c *company) float64 {
+		more := make([]float64, len(c.p99s))
+		for i := range more {
+			more[i] = c.p99s[i] - r.nobody.p99s[i]
+		}
+		return middle(more)
 	}
 	t.add("events: markers written per second, median of all turns", middle(r.rates), "1/s", target{atLeast: 0.98 * offeredWrites})
-	t.add("events:   p99 of a write without notifications and without us", middle(r.bare), "ms", target{})
-	t.add("events:   added to that p99 with both, median of the pairs", middle(grown), "ms", target{atMost: 0.5})
-	t.add("events:   of a core that our process takes", middle(r.cores), "cores", target{atMost: 0.3})
-	t.add("events:   peak memory of our process", slices.Max(r.peaks), "MiB", target{atMost: 80})
-	t.add("events:   of a core that the server takes without", middle(r.idle), "cores", target{})
-	t.add("events:   of a core that the server takes with both", middle(r.busy), "cores", target{})
+	t.add("events:   p99 of a write without notifications", middle(r.nobody.p99s), "ms", target{})
+	t.add("events:   added to it by notifications that nobody hears", grown(&r.deaf), "ms", target{})
+	t.add("events:   added to it by a bare subscriber of another library", grown(&r.bare), "ms", target{})
+	t.add("events:   added to it by us, median of the pairs", grown(&r.followed), "ms", target{atMost: 0.5})
+	t.add("events:   of a core that the bare subscriber takes", middle(r.bare.cores), "cores", target{})
+	t.add("events:   of a core that our process takes", middle(r.followed.cores), "cores", target{atMost: 0.3})
+	t.add("events:   peak memory of our process", slices.Max(r.followed.peaks), "MiB", target{atMost: 80})
+	t.add("events:   of a core that the server takes without notifications", middle(r.nobody.server), "cores", target{})
+	t.add("events:   of a core that the server takes with a bare subscriber", middle(r.bare.server), "cores", target{})
+	t.add("events:   of a core that the server takes with us", middle(r.followed.server), "cores", target{})
+}
+
+// hearEvents subscribes to the notifications of the store at the URL and throws them away, until its standard input ends.
+func hearEvents(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return errors.New("write the URL of a store")
+	}
+	options, err := redis.ParseURL(args[0])
+	if err != nil {
+		return err
+	}
+	rdb := redis.NewClient(options)
+	defer rdb.Close()
+	heard := rdb.PSubscribe(ctx, "__keyspace@0__:msg:dedup:*")
+	if _, err := heard.Receive(ctx); err != nil {
+		return errors.Join(err, heard.Close())
+	}
+	fmt.Println("subscribed")
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = heard.Close()
+	}()
+	for {
+		if _, err := heard.Receive(ctx); err != nil {
+			return nil // closed
+		}
+	}
 }
 
 // followEvents follows the notifications of the store at the URL until its standard input ends.

@@ -76,9 +76,10 @@ func measureRequeue(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// middle returns the median and leaves the order of its values, which may be one half of pairs.
 func middle(values []float64) float64 {
-	slices.Sort(values)
-	return values[len(values)/2]
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
 }
 
 // requeueRace is a broker with a dead-letter queue, a target, and those who move from one to the other.
