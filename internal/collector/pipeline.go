@@ -231,6 +231,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	p.notePrefetch(s.At)
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
+	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.state != counterCounting
 	live := p.broker.live.of(p.Name)
 	f.UnackedSum, f.UnackedCount = live.sum, live.count
