@@ -294,7 +294,7 @@ func (p *pipeline) observe(raw *counter, value *int64) step {
 
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 	if known && p.consumersKnown && n != p.consumers {
-		p.events.add(at, "consumer_restart", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
+		p.events.add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
 	}
 	if known {
 		p.consumers, p.consumersKnown = n, true

@@ -146,10 +146,10 @@ func (p *pipeline) noteRestarts(n int64, at time.Time) {
 	const kind = "consumer_restart"
 	r := &p.restarts
 	if more, from, last := r.burst.close(at); more > 0 {
-		p.events.add(last, kind, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
+		p.events.addCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
 	}
 	if n > 0 && r.burst.add(n, at) {
-		p.events.add(at, kind, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
+		p.events.addCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
 	}
 }
 
