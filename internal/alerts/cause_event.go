@@ -46,10 +46,10 @@ func ofCause(events []dedup.Event, cause CauseKind) []dedup.Event {
 // happened says what the events are, of which the last gives the kind.
 func happened(events []dedup.Event) string {
 	last := events[len(events)-1].Kind
-	n := 0
+	n := int64(0)
 	for _, e := range events {
 		if e.Kind == last {
-			n++
+			n += e.Happenings()
 		}
 	}
 	times := ""

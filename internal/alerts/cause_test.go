@@ -64,6 +64,7 @@ func (c causeCase) pipeline() *dedup.PipelineStatus {
 			w.Looping = exactly(c.looping)
 		}
 	}
+	p.LostPerChannel = c.perChannel
 	if c.stuck > 0 {
 		p.Stuck = exactly(c.stuck)
 	}
@@ -80,6 +81,7 @@ type causeCase struct {
 	timeouts   float64
 	looping    float64
 	stuck      float64
+	perChannel int64
 	events     []dedup.Event
 	kind       CauseKind // empty: nothing to explain
 	say        string
@@ -122,6 +124,9 @@ func causeCases() []causeCase {
 		{name: "several restarts are one cause, counted",
 			rate: 0.06, roseAt: 14, events: []dedup.Event{{At: at(12, 0), Kind: "consumer_restart", Text: "a"}, {At: at(12, 30), Kind: "consumer_restart", Text: "b"}}, kind: CauseRestart,
 			say: "Duplicates rose at 02:14, 90 s after consumers restarted 2 times (b)."},
+		{name: "an event that tells of several restarts counts as many, and consumers that were added are none",
+			rate: 0.06, roseAt: 14, events: []dedup.Event{{At: at(12, 0), Kind: "consumer_restart", Text: "a", Count: 20}, {At: at(12, 30), Kind: "consumer_restart", Text: "b", Count: 2}, {At: at(12, 40), Kind: "consumers_changed", Text: "c"}}, kind: CauseRestart,
+			say: "Duplicates rose at 02:14, 90 s after consumers restarted 22 times (b)."},
 		{name: "restarts that never end explain redeliveries without a rise",
 			rate: 0.06, again: [2]float64{0.7, 0.9}, watched: true, restarts: 12, kind: CauseRestart,
 			say: "Consumers restart 12 times per hour; 70–90 % of the duplicates are redeliveries."},
@@ -131,6 +136,22 @@ func causeCases() []causeCase {
 		{name: "redeliveries that nothing explains are said to be unexplained",
 			rate: 0.06, again: [2]float64{0.7, 0.9}, watched: true, kind: CauseRedeliveries,
 			say: "70–90 % of the duplicates are redeliveries: consumers lose acks. No event explains it; no consumer restart, no ack timeout in 15 m."},
+		{name: "restarts that can be behind a tenth of the duplicates only are not named where the split is open", // 35 of 300 in 15 m
+			rate: 0.03, watched: true, restarts: 140, perChannel: 1, kind: CauseUnexplained,
+			say: "No event explains the duplicates; no ack timeout in 15 m; the 35 consumer restarts seen can explain at most 35 of 300."},
+		{name: "an open split names no restarts that are too few", // 131 duplicates, 5 restarts in 80 s
+			rate: 0.0131, again: [2]float64{0, 0.9}, watched: true, restarts: 20, perChannel: 1, kind: CauseUnexplained,
+			say: "No event explains the duplicates; no ack timeout in 15 m; the 5 consumer restarts seen can explain at most 5 of 131."},
+		{name: "restarts whose channels hold enough deliveries may be behind half of the duplicates",
+			rate: 0.03, watched: true, restarts: 140, perChannel: 10, kind: CauseRestart, say: "Consumers restart 140 times per hour."},
+		{name: "restarts are not named where it is not known how much a channel holds",
+			rate: 0.03, watched: true, restarts: 140, kind: CauseUnexplained, say: "No event explains the duplicates; no ack timeout in 15 m."},
+		{name: "restarts are no cause of second messages, however much their channels hold",
+			rate: 0.03, again: [2]float64{0, 0.1}, watched: true, restarts: 140, perChannel: 1000, kind: CauseProducer,
+			say: "The producer sends messages twice: 90–100 % of the duplicates are second messages; no ack timeout in 15 m."},
+		{name: "one ack timeout is not behind hundreds of duplicates",
+			rate: 0.03, watched: true, timeouts: 4, perChannel: 1, kind: CauseUnexplained,
+			say: "No event explains the duplicates; no consumer restart in 15 m; the 1 ack timeout seen can explain at most 1 of 300."},
 		{name: "a split that leaves it open where most of them come from names no origin",
 			rate: 0.06, again: [2]float64{0.2, 0.7}, kind: CauseUnexplained, say: "No event explains the duplicates."},
 		{name: "without a split and without an event nothing is claimed",

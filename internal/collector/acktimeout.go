@@ -132,7 +132,7 @@ func (p *pipeline) countTimeouts(at time.Time) {
 			continue
 		}
 		p.timeouts.total += float64(n)
-		p.events.add(at, "ack_timeout", fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
+		p.events.addCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
 	}
 }
 
@@ -141,7 +141,7 @@ func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
 	was := b.timeouts.unnamed.total
 	b.timeouts.absorb(s)
 	if n := int64(b.timeouts.unnamed.total - was); n > 0 {
-		b.events.add(s.At, "ack_timeout", fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
+		b.events.addCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
 	}
 }
 
@@ -206,6 +206,10 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 		f.AtLeast, f.Why = true, fmt.Sprintf("at least: the log does not name the queue of %s more", counted(whole(s.Unnamed.Delta), "ack timeout"))
 	case s.Silent != "":
 		f.AtLeast, f.Why, f.Better = true, joinReasons("at least: "+s.Silent, f.Why), betterSilent
+	}
+	if f.AtLeast { // over the window, of which not all may be covered: a few make no pace
+		v = of.Delta / max(s.Window, of.Covered).Hours()
+		f.Value, f.Low, f.High = v, v, v
 	}
 	return f
 }

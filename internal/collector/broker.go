@@ -200,10 +200,10 @@ func (b *brokerWatch) noteClosures(n int64, at time.Time) {
 		return fmt.Sprintf("Broker %s: %s %s closed", name(b.broker.Name()), counted(n, which), verb(n, "was", "were"))
 	}
 	if more, from, last := b.burst.close(at); more > 0 {
-		b.events.add(last, kind, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
+		b.events.addCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
 	}
 	if n > 0 && b.burst.add(n, at) {
-		b.events.add(at, kind, text(n, "channel"))
+		b.events.addCounted(at, kind, n, text(n, "channel"))
 	}
 }
 

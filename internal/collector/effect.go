@@ -181,7 +181,7 @@ func (w *effectWatch) succeeded(ctx context.Context, started time.Time, r dedup.
 	record := w.book.record()
 	w.lastTry, w.err, w.failures = started, "", 0
 	if fresh > 0 {
-		w.events.add(r.At, "double_effect", fmt.Sprintf("The effect check found %s whose work was done again", counted(fresh, "business key")))
+		w.events.addCounted(r.At, "double_effect", fresh, fmt.Sprintf("The effect check found %s whose work was done again", counted(fresh, "business key")))
 	}
 	w.mu.Unlock()
 	if w.records == nil {

@@ -20,8 +20,11 @@ const (
 // An eventLog keeps what happened within a day, oldest first.
 type eventLog struct{ events []dedup.Event }
 
-func (l *eventLog) add(at time.Time, kind, text string) {
-	l.events = append(l.events, dedup.Event{At: at, Kind: kind, Text: text})
+func (l *eventLog) add(at time.Time, kind, text string) { l.addCounted(at, kind, 1, text) }
+
+// addCounted adds an event that tells of n happenings.
+func (l *eventLog) addCounted(at time.Time, kind string, n int64, text string) {
+	l.events = append(l.events, dedup.Event{At: at, Kind: kind, Text: text, Count: n})
 	drop := max(0, len(l.events)-eventsKept)
 	for drop < len(l.events) && at.Sub(l.events[drop].At) > eventsAge {
 		drop++

@@ -31,12 +31,15 @@ func (g *deadGraph) findings(q *dedup.Queue, r routing, pinned []dedup.QueueRef)
 	return append(out, g.unsure(q, r, pinned)...)
 }
 
+// beingDropped are the words of the findings whose dead letters are lost.
+const beingDropped = "are being dropped"
+
 // dropped says what becomes of dead letters that lead nowhere.
 func (r route) dropped() string {
 	if r.kept {
 		return "are held back in it for ever"
 	}
-	return "are being dropped"
+	return beingDropped
 }
 
 func exchangeMissing(queue string, r routing) dedup.Finding {

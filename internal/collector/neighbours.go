@@ -3,6 +3,7 @@ package collector
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -17,6 +18,10 @@ type explanation struct {
 	// span is what the store's events told; spanKnown is false when they told nothing.
 	span      storeSpan
 	spanKnown bool
+	// frames, reportedDuplicates (by now) and slip bound the duplicates of a span of time: see fitSplit.
+	frames             reel
+	reportedDuplicates float64
+	slip               time.Duration
 }
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
@@ -24,12 +29,14 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 	if e := x.stats.Events; p.store != nil && p.partner == "" && x.storeDown == "" && e != nil && e.Listening {
 		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
 	}
+	x.frames, x.reportedDuplicates, x.slip = p.frames.frames, p.reportedDuplicates(), c.cfg.Interval
 	x.failures(out)
 	x.origins(out)
 	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
 	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)
 	x.inserts(out)
 	x.counts(out)
+	x.fitSplit(out)
 }
 
 // inserts fills in what the rows of a table tell and nobody reports.

@@ -231,6 +231,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	p.notePrefetch(s.At)
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
+	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.state != counterCounting
 	live := p.broker.live.of(p.Name)
 	f.UnackedSum, f.UnackedCount = live.sum, live.count
@@ -293,7 +294,7 @@ func (p *pipeline) observe(raw *counter, value *int64) step {
 
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 	if known && p.consumersKnown && n != p.consumers {
-		p.events.add(at, "consumer_restart", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
+		p.events.add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
 	}
 	if known {
 		p.consumers, p.consumersKnown = n, true

@@ -146,10 +146,10 @@ func (p *pipeline) noteRestarts(n int64, at time.Time) {
 	const kind = "consumer_restart"
 	r := &p.restarts
 	if more, from, last := r.burst.close(at); more > 0 {
-		p.events.add(last, kind, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
+		p.events.addCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
 	}
 	if n > 0 && r.burst.add(n, at) {
-		p.events.add(at, kind, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
+		p.events.addCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
 	}
 }
 
@@ -178,6 +178,8 @@ func restartFigure(s restartSample) dedup.Figure {
 		f.Covered, f.At = s.Restarted.Covered, s.Restarted.At
 		// While no channel is closed no consumer can come back as another one.
 		if s.Blind || !s.Closed.Known || s.Closed.Delta > 0 {
+			v = s.Restarted.Delta / max(s.Window, s.Restarted.Covered).Hours() // over the window, of which not all may be covered: a few make no pace
+			f.Value, f.Low, f.High = v, v, v
 			f.AtLeast, f.Why = true, "at least: consumers are listed every few minutes and when channels were closed; of one that restarts several times in between, one restart is seen"
 		}
 	}

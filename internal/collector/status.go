@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -37,6 +39,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	for _, w := range dedup.Windows() {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
+	st.LostPerChannel = p.lostPerChannel(v)
 	p.showQueues(&st, v)
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
@@ -44,6 +47,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
 	st.Baseline = c.acknowledged.of(p, st.DeadLetters)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
+	missingWay(&st)
 	p.showEffects(&st, now)
 	st.Events = p.allEvents(c.marks.of(p.Name))
 	for _, s := range p.sources() {
@@ -136,4 +140,20 @@ func (p *pipeline) deadLetterQueue(t deadLetterTarget, at time.Time) dedup.DeadL
 	}
 	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
 	return out
+}
+
+// missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.
+func missingWay(st *dedup.PipelineStatus) {
+	i := slices.IndexFunc(st.Findings, func(f dedup.Finding) bool {
+		return strings.HasPrefix(f.Kind, "dead_letter") && strings.Contains(f.Text, beingDropped)
+	})
+	if i < 0 {
+		return
+	}
+	for k := range st.Windows {
+		if f := &st.Windows[k].Lost; f.Known() && f.AtLeast && f.Low == 0 {
+			*f = dedup.Unknown(dedup.Count, "dead letters of the pipeline are being dropped, and nothing counts them by queue")
+			f.Window = st.Windows[k].Window
+		}
+	}
 }

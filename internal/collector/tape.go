@@ -25,6 +25,8 @@ type frame struct {
 	Gets         float64
 	AutoAcks     float64
 	Publishes    float64
+	// ReportedDuplicates are those that consumers had reported by then.
+	ReportedDuplicates float64
 	// Closures are the channels that were closed in the whole broker.
 	Closures float64
 	// Depth is ready + unacked of the source queues, Unacked alone; Dead is what the dead-letter queues received. They are

@@ -45,9 +45,14 @@ func (f Finding) Harm() Harm {
 // An Event is something that happened at one time, drawn under the charts.
 type Event struct {
 	At   time.Time
-	Kind string // consumer_restart, channels_closed, broker_restart, store_restart, source_down, source_up, alarm, counter_reset, double_effect
+	Kind string // consumer_restart, consumers_changed, channels_closed, broker_restart, store_restart, source_down, source_up, alarm, counter_reset, double_effect
 	Text string
+	// Count is how many happenings of its kind the event tells of; 0 means that it is one.
+	Count int64
 }
+
+// Happenings is how many happenings the event tells of: at least one.
+func (e Event) Happenings() int64 { return max(1, e.Count) }
 
 // A Point is one value of a series; a NaN Value is a gap.
 type Point struct {

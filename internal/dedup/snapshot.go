@@ -82,6 +82,9 @@ type PipelineStatus struct {
 	Consumers Figure
 	// OldestWaiting is the age of the oldest message in the source queues, where publishers set the timestamp property.
 	OldestWaiting Figure
+	// LostPerChannel is the most deliveries whose work was done that one closed channel can leave unacked: 1 where consumers settle
+	// each delivery before the next, else their prefetch; 0 where no bound is known.
+	LostPerChannel int64
 	// DeadLetters is the depth over all dead-letter queues.
 	DeadLetters      Figure
 	DeadLetterQueues []DeadLetterQueue

@@ -45,7 +45,12 @@ func pipelineFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now ti
 
 // figureText writes a known figure in its unit: an interval with both ends, a lower bound as one.
 func figureText(f dedup.Figure) string {
-	if f.AtLeast {
+	switch {
+	case f.AtLeast && f.Value == 0 && (f.Unit == dedup.Count || f.Unit == dedup.PerHour):
+		return "none seen"
+	case f.AtLeast && f.Unit == dedup.PerHour && f.N > 0 && f.Window > 0: // a few events make no pace
+		return "≥ " + templates.Number(f.N) + " in " + templates.Window(f.Window)
+	case f.AtLeast:
 		return "≥ " + valueText(f.Value, f.Unit)
 	}
 	if f.IsInterval() && f.Unit == dedup.Ratio {

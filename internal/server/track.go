@@ -24,9 +24,10 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	from, to, _ := q.window(snap.Interval)
 	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
 	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
-	t.Wide, events = brokerWide(events, now)
+	var closed int64
+	t.Wide, closed, events = brokerWide(events, now)
 	if len(t.Wide) > 0 {
-		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(len(t.Wide)))
+		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(closed))
 	}
 	place := func(e dedup.Event) float64 { return float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100 }
 	groups := crowds(events, place)
@@ -63,14 +64,18 @@ func trackEvent(group []dedup.Event, now time.Time) templates.TrackEvent {
 	kind := kindOf(first.Kind)
 	e := templates.TrackEvent{At: moment(first.At, now), Kind: kind.one, Shape: kind.shape, Text: statement(first.Text)}
 	if len(group) == 1 {
+		if n := first.Happenings(); n > 1 {
+			e.Kind = kind.counted(n)
+		}
 		return e
 	}
 	var kinds []string
-	counts := map[string]int{}
+	counts := map[string]int64{}
 	for i, x := range group {
-		if counts[x.Kind]++; counts[x.Kind] == 1 {
+		if counts[x.Kind] == 0 {
 			kinds = append(kinds, x.Kind)
 		}
+		counts[x.Kind] += x.Happenings()
 		if i < membersShown {
 			e.Members = append(e.Members, templates.TrackMember{At: moment(x.At, now), Kind: kindOf(x.Kind).one, Text: statement(x.Text)})
 		}
@@ -93,7 +98,7 @@ func trackEvent(group []dedup.Event, now time.Time) templates.TrackEvent {
 // An eventKind is how events of a kind are named and drawn.
 type eventKind struct{ one, many, shape string }
 
-func (k eventKind) counted(n int) string {
+func (k eventKind) counted(n int64) string {
 	if n == 1 {
 		return "1 " + k.one
 	}
@@ -104,6 +109,8 @@ func kindOf(kind string) eventKind {
 	switch kind {
 	case "consumer_restart":
 		return eventKind{"consumer restart", "consumer restarts", "circle"}
+	case "consumers_changed":
+		return eventKind{"consumers changed", "changes of the consumers", "circle"}
 	case "ack_timeout":
 		return eventKind{"ack timeout", "ack timeouts", "hexagon"}
 	case "broker_restart":
@@ -140,17 +147,21 @@ func kindOf(kind string) eventKind {
 }
 
 // brokerWide takes out the events that concern the whole broker and come in numbers: which pipeline they belong to cannot be
-// told, so that they stand apart and are not drawn beside its figures. The newest come first.
-func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, rest []dedup.Event) {
+// told, so that they stand apart and are not drawn beside its figures. The newest come first; n counts what all of them tell of.
+func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEvent, n int64, rest []dedup.Event) {
 	for _, e := range slices.Backward(events) {
-		if e.Kind == "channels_closed" && len(wide) < trackLimit {
+		if e.Kind != "channels_closed" {
+			continue
+		}
+		n += e.Happenings()
+		if len(wide) < trackLimit {
 			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
 		}
 	}
-	return wide, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
+	return wide, n, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })
 }
 
-func times(n int) string {
+func times(n int64) string {
 	if n == 1 {
 		return "once"
 	}

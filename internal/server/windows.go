@@ -83,7 +83,8 @@ func windowFigure(p *dedup.PipelineStatus, m measure, w *dedup.WindowFigures, no
 	}
 	f := m.figure(w)
 	view := figureView(blameless(f), word, now)
-	if f.Known() && f.Unit == dedup.PerHour && short(f) {
+	part := strings.HasPrefix(m.label, "of them") && f.Covered != w.Duplicates.Covered // of another span than its whole
+	if f.Known() && (f.Unit == dedup.PerHour || part) && short(f) {
 		view.Since = "from " + templates.Span(f.Covered)
 	}
 	return view

@@ -92,7 +92,7 @@ func allSources(p *dedup.PipelineStatus, now time.Time) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	p.Events = []dedup.Event{{At: ago(52 * time.Minute), Kind: "mark", Text: "shop v41 was deployed"}}
 	for i := range 12 { // a crash loop
-		p.Events = append(p.Events, dedup.Event{At: ago(14*time.Minute - time.Duration(i)*4*time.Second), Kind: "consumer_restart", Text: "Consumers went from 4 to 3"})
+		p.Events = append(p.Events, dedup.Event{At: ago(14*time.Minute - time.Duration(i)*4*time.Second), Kind: "consumer_restart", Text: "1 consumer was restarted: others took their place"})
 	}
 	p.Events = append(p.Events,
 		dedup.Event{At: ago(31 * time.Minute), Kind: "alarm", Text: "Broker main: memory alarm on rabbit@b"}, dedup.Event{At: ago(26 * time.Minute), Kind: "counter_reset", Text: "The counters that consumers report were reset"},

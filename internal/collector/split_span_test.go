@@ -1,0 +1,120 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+var splitNow = time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+
+// splitFrames reads every five seconds for an hour, with one duplicate reported and ten acks between two readings.
+func splitFrames() reel {
+	var r reel
+	for i := range 721 {
+		at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
+		r = append(r, frame{Began: at, Ended: at, Acks: float64(10 * i), ReportedDuplicates: float64(i)})
+	}
+	return r
+}
+
+type splitCase struct {
+	name           string
+	whole          [2]float64
+	source         string
+	covered        time.Duration
+	sent, again    [2]float64
+	partCovered    time.Duration
+	behind         time.Duration
+	wantSent       [2]float64
+	wantAgain      [2]float64
+	unknown, noted bool
+}
+
+func (c splitCase) run() dedup.WindowFigures {
+	const w = 15 * time.Minute
+	count := func(v [2]float64, source string, covered, behind time.Duration) dedup.Figure {
+		return dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Value: v[0], Low: v[0], High: v[1], Source: source, Window: w, Covered: covered, At: splitNow.Add(-behind)}
+	}
+	out := unknownWindow(w, "nobody tells")
+	out.Duplicates = count(c.whole, c.source, c.covered, 0)
+	out.ProducerSent, out.Redelivered = count(c.sent, residualSource, c.partCovered, c.behind), count(c.again, residualSource, c.partCovered, c.behind)
+	explanation{frames: splitFrames(), reportedDuplicates: 720, slip: 5 * time.Second}.fitSplit(&out)
+	return out
+}
+
+func TestThePartsOfTheDuplicatesAreOfTheSameSpanAsTheWhole(t *testing.T) {
+	const w = 15 * time.Minute
+	for _, c := range []splitCase{
+		{name: "one source and one span stay as they are", whole: [2]float64{100, 120}, source: residualSource, covered: w, sent: [2]float64{80, 110}, again: [2]float64{0, 30}, partCovered: w,
+			wantSent: [2]float64{80, 110}, wantAgain: [2]float64{0, 30}},
+		{name: "no part is larger than the whole", whole: [2]float64{88, 88}, source: reportedSource, covered: w, sent: [2]float64{0, 427}, again: [2]float64{0, 300}, partCovered: w,
+			wantSent: [2]float64{0, 88}, wantAgain: [2]float64{0, 88}},
+		{name: "what came after the last pass may be of either origin", whole: [2]float64{180, 180}, source: reportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w - 75*time.Second, behind: 75 * time.Second,
+			wantSent: [2]float64{146, 180}, wantAgain: [2]float64{0, 34}, noted: true},
+		{name: "what came before the whole began is taken off, as far as the other part leaves it open", whole: [2]float64{180, 180}, source: reportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w, behind: 75 * time.Second,
+			wantSent: [2]float64{150, 180}, wantAgain: [2]float64{0, 30}, noted: true},
+		{name: "what the readings do not tell is not assumed", whole: [2]float64{180, 180}, source: idGapSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: 2 * time.Hour, behind: 75 * time.Second,
+			wantSent: [2]float64{0, 180}, wantAgain: [2]float64{0, 180}, noted: true},
+		{name: "parts that contradict the whole are unknown", whole: [2]float64{50, 50}, source: reportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w, unknown: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := c.run()
+			for what, pair := range map[string]struct {
+				f    dedup.Figure
+				want [2]float64
+			}{"sent": {out.ProducerSent, c.wantSent}, "again": {out.Redelivered, c.wantAgain}} {
+				if c.unknown {
+					if pair.f.Known() || !strings.Contains(pair.f.Why, "contradict") {
+						t.Errorf("%s: %+v", what, pair.f)
+					}
+					continue
+				}
+				if pair.f.Low != pair.want[0] || pair.f.High != pair.want[1] || pair.f.Value != pair.f.Low {
+					t.Errorf("%s is [%v, %v], want %v", what, pair.f.Low, pair.f.High, pair.want)
+				}
+				if !pair.f.At.Equal(splitNow) || pair.f.Covered != c.covered || strings.Contains(pair.f.Why, "compared over") != c.noted {
+					t.Errorf("%s says its span as %s to %s: %q", what, pair.f.Covered, pair.f.At, pair.f.Why)
+				}
+			}
+		})
+	}
+}
+
+func TestTheSplitHoldsTheTruthWhereverItsSpanLies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// Every reading has one duplicate; which of them are sent is drawn.
+		sentAt := rapid.SliceOfN(rapid.Bool(), 720, 720).Draw(t, "sent")
+		tally := func(covered, behind time.Duration) (sent, again float64) {
+			to := 720 - int(behind/(5*time.Second))
+			for i := to - int(covered/(5*time.Second)); i < to; i++ {
+				if sentAt[i] {
+					sent++
+				} else {
+					again++
+				}
+			}
+			return sent, again
+		}
+		step := func(low, high int, name string) time.Duration {
+			return time.Duration(rapid.IntRange(low, high).Draw(t, name)) * 5 * time.Second
+		}
+		c := splitCase{source: reportedSource, covered: step(20, 180, "covered"), partCovered: step(20, 180, "part"), behind: step(0, 60, "behind")}
+		wide := float64(rapid.IntRange(0, 40).Draw(t, "wide"))
+		s, a := tally(c.partCovered, c.behind)
+		c.sent, c.again = [2]float64{max(0, s-wide), s + wide}, [2]float64{max(0, a-wide), a + wide}
+		s, a = tally(c.covered, 0)
+		c.whole = [2]float64{s + a, s + a}
+		out := c.run()
+		if !holds(out.ProducerSent, s) || !holds(out.Redelivered, a) {
+			t.Fatalf("sent %v in [%v, %v], again %v in [%v, %v]: %s", s, out.ProducerSent.Low, out.ProducerSent.High, a, out.Redelivered.Low, out.Redelivered.High, out.ProducerSent.Why)
+		}
+		if max(out.ProducerSent.High, out.Redelivered.High) > s+a {
+			t.Fatalf("a part is larger than the whole: %+v", out.ProducerSent)
+		}
+	})
+}
