@@ -38,6 +38,8 @@ type PipelineConfig struct {
 	Scheme SchemeName
 	// DB is the Redis logical database of the pipeline's markers.
 	DB int
+	// OwnStore keeps the markers on a Redis server that no other pipeline uses, so that its count of commands is theirs alone.
+	OwnStore bool
 	// Rate is in messages per second, without resent copies, while the producer is not resting.
 	Rate float64
 	// Delay is how long the producer waits before its first message.
@@ -118,7 +120,7 @@ const restful = 15 * time.Second
 // limit, notifications by age and by number in each campaign, invoices after delayed retries, and what loyalty rejects is lost.
 func DefaultConfig() Config {
 	return Config{Seed: 1, Pipelines: []PipelineConfig{
-		{Name: "orders", Scheme: TextStatus, DB: 0, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
+		{Name: "orders", Scheme: TextStatus, DB: 0, OwnStore: true, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
 			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
 		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 120, Delay: restful, Burst: 7 * time.Second, Rest: 53 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
 			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5},
@@ -126,11 +128,11 @@ func DefaultConfig() Config {
 			Failure: 0.006, Poison: 0.001, Reject: 0.008, Work: 30 * time.Millisecond, Spread: 0.6},
 		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 60, Delay: restful, Burst: 7 * time.Second, Rest: 65 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.015, LostAck: 0.001,
 			Failure: 0.003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5, Inherited: true},
-		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
+		{Name: "shipping", Scheme: TextStatus, DB: 4, OwnStore: true, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
 			Failure: 0.005, Crash: 0.0005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
 		{Name: "refunds", Scheme: JSONStatus, DB: 5, Rate: 4, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.005, Poison: 0.015, Crash: 0.004, Reject: 0.004, Work: 20 * time.Millisecond, Spread: 0.6, DeliveryLimit: 4, Inherited: true},
-		{Name: "notifications", Scheme: Timestamp, DB: 6, Rate: 60, Delay: restful, Burst: 4 * time.Second, Rest: 176 * time.Second, Consumers: 1, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
+		{Name: "notifications", Scheme: Timestamp, DB: 6, OwnStore: true, Rate: 60, Delay: restful, Burst: 4 * time.Second, Rest: 176 * time.Second, Consumers: 1, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.005, Reject: 0.01, RejectMarked: 0.01, Work: 50 * time.Millisecond, Spread: 0.3, DeadLetterPolicy: true, MessageTTL: 5 * time.Second, MaxLength: 120, Inherited: true},
 		{Name: "invoices", Scheme: TextStatus, DB: 7, Rate: 3, Consumers: 2, Prefetch: 5, Resend: 0.02,
 			Failure: 0.03, Poison: 0.002, Work: 25 * time.Millisecond, Spread: 0.6, RetryDelay: 4 * time.Second, Inherited: true},
