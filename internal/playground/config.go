@@ -118,11 +118,12 @@ const restful = 15 * time.Second
 // come in batches: between two batches the broker's late counters catch up, so that the interval of the rate is narrow
 // within the first minute. Orders and shipping never rest. The last four die in their own ways: refunds by a delivery
 // limit, notifications by age and by number in each campaign, invoices after delayed retries, and what loyalty rejects is lost.
+// Orders, payments and shipping have a Redis server each, so that store events stand against its commands; the others share one.
 func DefaultConfig() Config {
 	return Config{Seed: 1, Pipelines: []PipelineConfig{
 		{Name: "orders", Scheme: TextStatus, DB: 0, OwnStore: true, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
 			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
-		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 120, Delay: restful, Burst: 7 * time.Second, Rest: 53 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
+		{Name: "payments", Scheme: JSONStatus, DB: 1, OwnStore: true, Rate: 120, Delay: restful, Burst: 7 * time.Second, Rest: 53 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
 			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5},
 		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 35, Delay: restful, Burst: 7 * time.Second, Rest: 58 * time.Second, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.006, Poison: 0.001, Reject: 0.008, Work: 30 * time.Millisecond, Spread: 0.6},
@@ -132,7 +133,7 @@ func DefaultConfig() Config {
 			Failure: 0.005, Crash: 0.0005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
 		{Name: "refunds", Scheme: JSONStatus, DB: 5, Rate: 4, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.005, Poison: 0.015, Crash: 0.004, Reject: 0.004, Work: 20 * time.Millisecond, Spread: 0.6, DeliveryLimit: 4, Inherited: true},
-		{Name: "notifications", Scheme: Timestamp, DB: 6, OwnStore: true, Rate: 60, Delay: restful, Burst: 4 * time.Second, Rest: 176 * time.Second, Consumers: 1, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
+		{Name: "notifications", Scheme: Timestamp, DB: 6, Rate: 60, Delay: restful, Burst: 4 * time.Second, Rest: 176 * time.Second, Consumers: 1, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.005, Reject: 0.01, RejectMarked: 0.01, Work: 50 * time.Millisecond, Spread: 0.3, DeadLetterPolicy: true, MessageTTL: 5 * time.Second, MaxLength: 120, Inherited: true},
 		{Name: "invoices", Scheme: TextStatus, DB: 7, Rate: 3, Consumers: 2, Prefetch: 5, Resend: 0.02,
 			Failure: 0.03, Poison: 0.002, Work: 25 * time.Millisecond, Spread: 0.6, RetryDelay: 4 * time.Second, Inherited: true},
