@@ -61,6 +61,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 		fail("broker", b.Name, printBroker(io.out, b.Name, report))
 		fail("broker", b.Name, checkLog(ctx, io.out, b))
 	}
+	stores := map[string]markers.Config{} // those that may hold reported counters and can be read
 	for _, s := range cfg.Stores {
 		report, err := checkStore(ctx, s, io.err)
 		if err != nil {
@@ -69,6 +70,9 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 			continue
 		}
 		fail("store", s.Name, printStore(io.out, s, report))
+		if s.Table == "" && len(report.Missing) == 0 {
+			stores[s.Name] = s
+		}
 	}
 	for _, e := range cfg.Effects {
 		fail("effect check of", e.Pipeline, checkEffects(ctx, io.out, e))
@@ -76,6 +80,8 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 	for _, p := range cfg.Pipelines {
 		if scrape, ok := cfg.Scrapes[p.ReportedStore]; ok {
 			fail("counters of", p.Name, checkScrape(ctx, io.out, p, scrape))
+		} else if store, ok := stores[p.ReportedStore]; ok {
+			fail("counters of", p.Name, checkReported(ctx, io, p, store))
 		}
 		report, readable := brokers[p.Broker]
 		if !readable {

@@ -29,6 +29,34 @@ func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg markers
 		fmt.Fprintln(w, "  NOTE nothing is reported yet: no series has the metric and the labels of the configuration")
 		return nil
 	}
+	printReported(w, got)
+	return nil
+}
+
+// checkReported reads the counters that the consumers of a pipeline keep in a store, and reports which outcomes are there.
+func checkReported(ctx context.Context, io streams, p dedup.Pipeline, cfg markers.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, checkBound)
+	defer cancel()
+	store, err := markers.Open(cfg, newLog(io.err))
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	fmt.Fprintf(io.out, "\ncounters of the consumers of %s\n", p.Name)
+	got, err := store.Reported(ctx, p.Name)
+	if err != nil {
+		fmt.Fprintf(io.out, "  NOT READABLE: %v\n", err)
+		return errNotReadable
+	}
+	if !got.Present {
+		fmt.Fprintf(io.out, "  NOTE nothing is reported under dedupstats:%s in store %s\n", p.Name, cfg.Name)
+		return nil
+	}
+	printReported(io.out, got)
+	return nil
+}
+
+func printReported(w io.Writer, got dedup.Reported) {
 	for _, outcome := range dedup.ReportedOutcomes() {
 		if _, ok := got.Outcomes[outcome]; ok {
 			fmt.Fprintf(w, "  %s is counted\n", outcome)
@@ -42,5 +70,4 @@ func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg markers
 			fmt.Fprintf(w, "  %s is reported as a distribution\n", latency.name)
 		}
 	}
-	return nil
 }

@@ -37,7 +37,7 @@ func (l *listener) check(ctx context.Context) (words, missing string, err error)
 	case !notifies(flags.text):
 		return offWords(flags.text), "", nil
 	}
-	return "notifications are on (notify-keyspace-events is \"" + printable(flags.text) + "\")", "", nil
+	return "notifications are on (notify-keyspace-events is " + printable(flags.text) + ")", "", nil
 }
 
 // tell asks and returns the answer, whatever notifications come before it.

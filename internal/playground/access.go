@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 
@@ -76,9 +77,9 @@ func watcherRulesFor(version string) string {
 	}
 }
 
-// redisArguments prepares the folder for a Redis that keeps its data over a restart and knows the watcher. The user
-// stands in a file, because one made by a command is forgotten at a restart and arguments are seen by everybody.
-func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error) {
+// redisArguments prepares the folder dir in f for a Redis that keeps its data over a restart and knows the watcher. All
+// servers get the same accounts. The user stands in a file, because one made by a command is forgotten at a restart and arguments are seen by everybody.
+func (a *access) redisArguments(ctx context.Context, f *folder, dir string) ([]string, error) {
 	arguments := []string{"--appendonly", "yes", "--notify-keyspace-events", "K$gxe"}
 	out, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
 	if err != nil {
@@ -88,17 +89,20 @@ func (a *access) redisArguments(ctx context.Context, f *folder) ([]string, error
 	if rules == "" {
 		return arguments, nil
 	}
-	a.redisPassword, a.actorPassword = rand.Text(), rand.Text()
+	if a.redisPassword == "" {
+		a.redisPassword, a.actorPassword = rand.Text(), rand.Text()
+	}
 	text := "user default on nopass ~* &* +@all\n" +
 		"user " + watcher + " on >" + a.redisPassword + " " + rules + notificationRules() + "\n" +
 		"user " + actor + " on >" + a.actorPassword + " " + actorRules + "\n"
-	if err := os.MkdirAll(f.file("redis"), 0o700); err != nil {
+	if err := os.MkdirAll(f.file(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of Redis: %w", err)
 	}
-	if err := os.WriteFile(f.file("redis/users.acl"), []byte(text), 0o600); err != nil {
+	users := filepath.Join(f.file(dir), "users.acl")
+	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write the users of Redis: %w", err)
 	}
-	return append(arguments, "--aclfile", f.file("redis/users.acl")), nil
+	return append(arguments, "--aclfile", users), nil
 }
 
 // redisURL is the address of a logical database for the watcher, actorURL for the actor.

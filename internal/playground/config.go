@@ -38,6 +38,8 @@ type PipelineConfig struct {
 	Scheme SchemeName
 	// DB is the Redis logical database of the pipeline's markers.
 	DB int
+	// OwnStore keeps the markers on a Redis server that no other pipeline uses, so that its count of commands is theirs alone.
+	OwnStore bool
 	// Rate is in messages per second, without resent copies, while the producer is not resting.
 	Rate float64
 	// Delay is how long the producer waits before its first message.
@@ -116,17 +118,18 @@ const restful = 15 * time.Second
 // come in batches: between two batches the broker's late counters catch up, so that the interval of the rate is narrow
 // within the first minute. Orders and shipping never rest. The last four die in their own ways: refunds by a delivery
 // limit, notifications by age and by number in each campaign, invoices after delayed retries, and what loyalty rejects is lost.
+// Orders, payments and shipping have a Redis server each, so that store events stand against its commands; the others share one.
 func DefaultConfig() Config {
 	return Config{Seed: 1, Pipelines: []PipelineConfig{
-		{Name: "orders", Scheme: TextStatus, DB: 0, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
+		{Name: "orders", Scheme: TextStatus, DB: 0, OwnStore: true, Rate: 25, Consumers: 2, Prefetch: 10, Resend: 0.012, LostAck: 0.003,
 			Failure: 0.01, Reject: 0.004, Work: 15 * time.Millisecond, Spread: 0.7, Report: true},
-		{Name: "payments", Scheme: JSONStatus, DB: 1, Rate: 120, Delay: restful, Burst: 7 * time.Second, Rest: 53 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
+		{Name: "payments", Scheme: JSONStatus, DB: 1, OwnStore: true, Rate: 120, Delay: restful, Burst: 7 * time.Second, Rest: 53 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.0004,
 			Failure: 0.002, Reject: 0.005, Work: 8 * time.Millisecond, Spread: 0.5},
 		{Name: "emails", Scheme: TextStatus, DB: 2, Rate: 35, Delay: restful, Burst: 7 * time.Second, Rest: 58 * time.Second, Consumers: 3, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.006, Poison: 0.001, Reject: 0.008, Work: 30 * time.Millisecond, Spread: 0.6},
 		{Name: "inventory", Scheme: JSONStatus, DB: 3, Rate: 60, Delay: restful, Burst: 7 * time.Second, Rest: 65 * time.Second, Consumers: 2, Prefetch: 5, Resend: 0.015, LostAck: 0.001,
 			Failure: 0.003, Reject: 0.012, RejectMarked: 0.004, Work: 12 * time.Millisecond, Spread: 0.5, Inherited: true},
-		{Name: "shipping", Scheme: TextStatus, DB: 4, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
+		{Name: "shipping", Scheme: TextStatus, DB: 4, OwnStore: true, Rate: 8, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.002,
 			Failure: 0.005, Crash: 0.0005, Reject: 0.01, Stuck: 1, Work: 20 * time.Millisecond, Spread: 0.6, DeadLetterPolicy: true},
 		{Name: "refunds", Scheme: JSONStatus, DB: 5, Rate: 4, Consumers: 2, Prefetch: 5, Resend: 0.02, LostAck: 0.001,
 			Failure: 0.005, Poison: 0.015, Crash: 0.004, Reject: 0.004, Work: 20 * time.Millisecond, Spread: 0.6, DeliveryLimit: 4, Inherited: true},

@@ -15,29 +15,29 @@ import (
 // A control serves the ledger on a loopback port and, on request, takes a server away and brings it back:
 //
 //	GET  /ledger                          the truth as JSON
-//	POST /redis/stop      /redis/start    the store goes and comes
+//	POST /redis/stop      /redis/start    the stores go and come, all of them
 //	POST /rabbitmq/stop   /rabbitmq/start the broker goes and comes
 //	POST /producers/stop                  no new messages; answers when every message is settled
 type control struct {
 	shop   *Shop
 	broker *servers.RabbitMQ
-	store  *servers.Redis
+	stores stores
 
 	mu       sync.Mutex // one server command at a time
 	server   *http.Server
 	listener net.Listener
 }
 
-func startControl(shop *Shop, broker *servers.RabbitMQ, store *servers.Redis) (*control, error) {
+func startControl(shop *Shop, broker *servers.RabbitMQ, stores stores) (*control, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("serve the ledger: %w", err)
 	}
-	c := &control{shop: shop, broker: broker, store: store, listener: listener}
+	c := &control{shop: shop, broker: broker, stores: stores, listener: listener}
 	mux := http.NewServeMux()
 	mux.Handle("GET /ledger", shop.Ledger())
-	mux.HandleFunc("POST /redis/stop", c.command(store.Stop))
-	mux.HandleFunc("POST /redis/start", c.command(store.Restart))
+	mux.HandleFunc("POST /redis/stop", c.command(stores.stop))
+	mux.HandleFunc("POST /redis/start", c.command(stores.restart))
 	mux.HandleFunc("POST /rabbitmq/stop", c.command(broker.Stop))
 	mux.HandleFunc("POST /rabbitmq/start", c.command(broker.Restart))
 	mux.HandleFunc("POST /producers/stop", c.command(func(ctx context.Context) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // dashboardConfig is the dashboard's configuration for the shop, as YAML.
-func dashboardConfig(config Config, listen, dataDir string, broker *servers.RabbitMQ, store *servers.Redis, a access) string {
+func dashboardConfig(config Config, listen, dataDir string, broker *servers.RabbitMQ, stores stores, a access) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Written by the playground at each start; changes here are lost.\n")
 	fmt.Fprintf(&out, "server: {listen: %q, data_dir: %q}\n", listen, dataDir)
@@ -25,8 +25,9 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 		broker.ManagementURL(), watcher, a.brokerPassword, broker.PrometheusURL(), "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword)
 	fmt.Fprintf(&out, "stores:\n")
 	for _, pipeline := range config.Pipelines {
+		address := stores.of(pipeline.Name).Addr()
 		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}, events: true}\n",
-			pipeline.Name, pipeline.Scheme, a.redisURL(store.Addr(), pipeline.DB), a.actorURL(store.Addr(), pipeline.DB), keysOf(pipeline.Scheme))
+			pipeline.Name, pipeline.Scheme, a.redisURL(address, pipeline.DB), a.actorURL(address, pipeline.DB), keysOf(pipeline.Scheme))
 	}
 	fmt.Fprintf(&out, "pipelines:\n")
 	for _, pipeline := range config.Pipelines {

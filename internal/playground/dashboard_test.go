@@ -10,7 +10,7 @@ import (
 
 func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	shop := DefaultConfig()
-	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", new(servers.RabbitMQ), new(servers.Redis),
+	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", new(servers.RabbitMQ), stores{shared: new(servers.Redis)},
 		access{brokerPassword: "b", moverPassword: "m", redisPassword: "p@ss:/word"})
 	read, err := config.Parse("dashboard.yaml", []byte(text))
 	if err != nil {

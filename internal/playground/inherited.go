@@ -114,7 +114,7 @@ func large(m *amqp.Publishing, _ string) {
 const firstHeirloom = 9_000_001
 
 // bequeath puts the dead letters of earlier days into the dead-letter queues, and their markers into the store.
-func bequeath(ctx context.Context, config Config, broker *servers.RabbitMQ, store *servers.Redis, ledger *Ledger) error {
+func bequeath(ctx context.Context, config Config, broker *servers.RabbitMQ, stores stores, ledger *Ledger) error {
 	publisher, password := broker.Admin()
 	connection := link{url: broker.AMQPURL(publisher, password)}
 	defer connection.close()
@@ -129,7 +129,7 @@ func bequeath(ctx context.Context, config Config, broker *servers.RabbitMQ, stor
 		if !pipeline.Inherited {
 			continue
 		}
-		client := newClient(store.Addr(), pipeline.DB)
+		client := newClient(stores.of(pipeline.Name).Addr(), pipeline.DB)
 		estate := estate{fate: fate{config.Seed, pipeline}, publisher: publisher, channel: channel, redis: client, entry: ledger.entries[pipeline.Name]}
 		err := estate.layOut(ctx)
 		if closeErr := client.Close(); err == nil {

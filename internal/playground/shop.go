@@ -31,13 +31,17 @@ type Shop struct {
 }
 
 // Start declares the shop's queues, lays out what earlier days left in them, and starts consumers and producers. They end
-// with ctx, or in order by Stop.
+// with ctx, or in order by Stop. All markers live on the one store, whatever the configuration says about stores.
 func Start(ctx context.Context, config Config, broker *servers.RabbitMQ, store *servers.Redis, log *slog.Logger) (*Shop, error) {
+	return open(ctx, config, broker, stores{shared: store}, log)
+}
+
+func open(ctx context.Context, config Config, broker *servers.RabbitMQ, stores stores, log *slog.Logger) (*Shop, error) {
 	if err := declareTopology(ctx, broker, config); err != nil {
 		return nil, err
 	}
 	ledger := NewLedger(config)
-	if err := bequeath(ctx, config, broker, store, ledger); err != nil {
+	if err := bequeath(ctx, config, broker, stores, ledger); err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancel(ctx)
@@ -51,7 +55,7 @@ func Start(ctx context.Context, config Config, broker *servers.RabbitMQ, store *
 		shop.examiner.Go(func() { examiner.run(ctx) })
 	}
 	for _, pipeline := range config.Pipelines {
-		client := newClient(store.Addr(), pipeline.DB)
+		client := newClient(stores.of(pipeline.Name).Addr(), pipeline.DB)
 		shop.clients = append(shop.clients, client)
 		entry := shop.ledger.entries[pipeline.Name]
 		for range pipeline.Consumers {

@@ -41,7 +41,7 @@ type ground struct {
 	logFile   *os.File
 	access    access
 	broker    *servers.RabbitMQ
-	store     *servers.Redis
+	stores    stores
 	dashboard *servers.Process
 	shop      *Shop
 	control   *control
@@ -93,10 +93,10 @@ func (g *ground) start(ctx context.Context) error {
 	}
 	// The shop comes last, so that the dashboard sees every counter from its birth.
 	g.step("Opening the sample shop")
-	if g.shop, err = Start(ctx, g.options.Config, g.broker, g.store, g.log); err != nil {
+	if g.shop, err = open(ctx, g.options.Config, g.broker, g.stores, g.log); err != nil {
 		return err
 	}
-	if g.control, err = startControl(g.shop, g.broker, g.store); err != nil {
+	if g.control, err = startControl(g.shop, g.broker, g.stores); err != nil {
 		return err
 	}
 	g.step("The truth, to compare with: %s/ledger", g.control.url())
@@ -104,13 +104,9 @@ func (g *ground) start(ctx context.Context) error {
 }
 
 func (g *ground) startServers(ctx context.Context) error {
-	g.step("Starting a private Redis and a private RabbitMQ (5 to 20 s)")
-	arguments, err := g.access.redisArguments(ctx, g.folder)
-	if err != nil {
-		return err
-	}
-	g.store, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: g.folder.file("redis"), Args: arguments})
-	if err != nil {
+	g.step("Starting private Redis servers and a private RabbitMQ (5 to 20 s)")
+	var err error
+	if g.stores, err = startStores(ctx, g.options.Config, &g.access, g.folder); err != nil {
 		return err
 	}
 	g.broker, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: g.folder.file("rabbitmq"), Prometheus: true})
@@ -128,7 +124,7 @@ func (g *ground) startDashboard(ctx context.Context) error {
 	if moved {
 		g.step("%s is taken, the dashboard listens on %s instead", g.options.Listen, listen)
 	}
-	text := dashboardConfig(g.options.Config, listen, g.folder.file("data"), g.broker, g.store, g.access)
+	text := dashboardConfig(g.options.Config, listen, g.folder.file("data"), g.broker, g.stores, g.access)
 	if err := os.WriteFile(g.folder.file("dashboard.yaml"), []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the dashboard's configuration: %w", err)
 	}
@@ -177,7 +173,7 @@ func (g *ground) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	var errs []error
-	if g.broker != nil || g.store != nil {
+	if g.broker != nil || len(g.stores.all()) > 0 {
 		g.step("Stopping")
 	}
 	if g.control != nil {
@@ -215,7 +211,7 @@ func (g *ground) stopProcesses(ctx context.Context) error {
 	}
 	stop(g.dashboard != nil, g.dashboard.Stop)
 	stop(g.broker != nil, g.broker.Stop)
-	stop(g.store != nil, g.store.Stop)
+	stop(true, g.stores.stop)
 	return errors.Join(<-stops, <-stops, <-stops)
 }
 

@@ -47,6 +47,9 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 		}
 		return j
 	}
+	if f.Unit == dedup.Count && f.IsInterval() {
+		f = whole(f)
+	}
 	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
 	j.Error = number(f.Error)
 	if f.AtLeast {
@@ -63,6 +66,13 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 		}
 	}
 	return j
+}
+
+// whole rounds the ends of an interval of a count outwards: there is no part of a message. A mean has no interval.
+func whole(f dedup.Figure) dedup.Figure {
+	f.Low, f.High = math.Floor(f.Low), math.Ceil(f.High)
+	f.Value = min(max(math.Round(f.Value), f.Low), f.High)
+	return f
 }
 
 // reading writes figures as they hold at now. While rounds are late, why says so: then no old number passes for one of now.

@@ -348,3 +348,18 @@ func TestHealthAndReadiness(t *testing.T) {
 		t.Errorf("without accounts a probe answers %d", code)
 	}
 }
+
+func TestAPIRoundsTheEndsOfACountOutwards(t *testing.T) {
+	f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Value: 49.18682341695523, Low: 49.18682341695523, High: 54.14541795133456}
+	if j := figureOf(f, time.Now()); *j.Value != 49 || *j.Low != 49 || *j.High != 55 {
+		t.Errorf("a count from 49.2 to 54.1 is %v, %v to %v", *j.Value, *j.Low, *j.High)
+	}
+	mean := dedup.Exact(dedup.Measured, dedup.Count, 1.5, time.Now(), "retry counters")
+	if j := figureOf(mean, time.Now()); *j.Value != 1.5 {
+		t.Errorf("a mean of 1.5 is %v", *j.Value)
+	}
+	f.Unit = dedup.Seconds
+	if j := figureOf(f, time.Now()); *j.Low != f.Low {
+		t.Errorf("seconds are rounded to %v", *j.Low)
+	}
+}

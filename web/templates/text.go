@@ -20,6 +20,8 @@ const (
 	fullLimit = 600
 	// sentenceLimit is beyond every sentence that is put together here: the names and errors in one are shortened before.
 	sentenceLimit = 2400
+	// foldLimit is beyond most of what is said in our words: a longer text shows its first lines.
+	foldLimit = 600
 )
 
 // Plain returns the text of a hostile string, cut in the middle to at most limit characters.
@@ -34,6 +36,9 @@ func Sentence(s string) Text {
 	t := cutMiddle(Visible(s), sentenceLimit)
 	return Text{Short: t, Full: t}
 }
+
+// long reports whether a text is too long to stand open among others.
+func (t Text) long() bool { return utf8.RuneCountInString(t.Short) > foldLimit }
 
 // Visible replaces every character that cannot be seen, or that changes the direction or place of others, by an escape
 // such as \u202e. Bytes that are not UTF-8 become \xff. Of a very long string only what can be shown is kept.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/markerstest"
+)
+
+// TestCheckSaysWhereItLookedForCountersThatNobodyReports looks for the counters of a pipeline under its name.
+func TestCheckSaysWhereItLookedForCountersThatNobodyReports(t *testing.T) {
+	server, rdb := markerstest.StartRedis(t)
+	if err := rdb.HSet(t.Context(), "dedupstats:orders", "processed", 7, "duplicate_done", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Set(t.Context(), "dedupstats:text", "7", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	store := storeOf(t, fmt.Sprintf("  preset: redis-text-status\n  redis: {url: %q}\n", server.URL()))
+	for _, tt := range []struct {
+		name, pipeline, want string
+		fails                bool
+	}{
+		{"consumers use another name", "ord", "NOTE nothing is reported under dedupstats:ord in store orders", false},
+		{"consumers use this name", "orders", "  processed is counted\n  duplicate_done is counted\n", false},
+		{"the key is no hash", "text", "NOT READABLE: Redis key dedupstats:text is not a hash", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, log output
+			err := checkReported(t.Context(), streams{strings.NewReader(""), &out, &log}, dedup.Pipeline{Name: tt.pipeline}, store)
+			if (err != nil) != tt.fails || !strings.Contains(out.String(), tt.want) {
+				t.Errorf("%v, and does not say %q:\n%s", err, tt.want, out.String())
+			}
+		})
+	}
+}
+
+// TestCheckQuotesTheSettingOfNotificationsOnce checks the line on store events for both settings.
+func TestCheckQuotesTheSettingOfNotificationsOnce(t *testing.T) {
+	for setting, want := range map[string]string{
+		"K$gxe": `EVENTS notifications are on (notify-keyspace-events is "g$xeK")`,
+		"":      `EVENTS notifications are off on the server (notify-keyspace-events is ""): CONFIG SET`,
+	} {
+		server, _ := markerstest.StartRedis(t, "--notify-keyspace-events", setting)
+		printed, err := checked(t, fmt.Sprintf("  preset: redis-text-status\n  redis: {url: %q}\n  events: true\n", server.URL()))
+		if err != nil || !strings.Contains(printed, want) {
+			t.Errorf("%q: %v, and does not say %q:\n%s", setting, err, want, printed)
+		}
+	}
+}
