@@ -69,6 +69,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 			continue
 		}
 		fail("store", s.Name, printStore(io.out, s, report))
+		printSharers(io.out, s, cfg.Stores)
 	}
 	for _, e := range cfg.Effects {
 		fail("effect check of", e.Pipeline, checkEffects(ctx, io.out, e))
