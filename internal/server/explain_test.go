@@ -167,3 +167,33 @@ func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
 		t.Errorf("added %+v", added)
 	}
 }
+
+// TestTheOldestWaitingMessageStandsUnderTheBacklog: with its age, with the reason why it is not known, and not at all where
+// nothing waits.
+func TestTheOldestWaitingMessageStandsUnderTheBacklog(t *testing.T) {
+	s, now := newSite(t, nil, testUsers()), time.Now().UTC()
+	for name, tt := range map[string]struct {
+		ready, oldest dedup.Figure
+		says          string
+		not           string
+	}{
+		"an age":            {dedup.Exact(dedup.Measured, dedup.Count, 58922, now, "a test"), dedup.Exact(dedup.Derived, dedup.Seconds, 720, now, "a test"), "oldest 12 md", "unknown"},
+		"no timestamp":      {dedup.Exact(dedup.Measured, dedup.Count, 3, now, "a test"), dedup.Unknown(dedup.Seconds, "it carries no timestamp"), "it carries no timestamp", ""},
+		"nothing waits":     {dedup.Exact(dedup.Measured, dedup.Count, 0, now, "a test"), dedup.Unknown(dedup.Seconds, "no message waits"), "Backlog", "oldest"},
+		"an unknown number": {dedup.Unknown(dedup.Count, "broker down"), dedup.Unknown(dedup.Seconds, "broker down"), "oldest unknown", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := knowingAll(t)
+			snap.Pipelines[0].Ready, snap.Pipelines[0].OldestWaiting = tt.ready, tt.oldest
+			s.snapshots.snap.Store(snap)
+			doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(s.as("viewer", "GET", onPipeline, ""))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tile := oneLine(doc.Find(".now .part").FilterFunction(func(_ int, p *goquery.Selection) bool { return p.Find("h2").Text() == "Backlog" }))
+			if !strings.Contains(tile, tt.says) || tt.not != "" && strings.Contains(tile, tt.not) {
+				t.Errorf("got %q", tile)
+			}
+		})
+	}
+}
