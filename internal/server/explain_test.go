@@ -197,3 +197,59 @@ func TestTheOldestWaitingMessageStandsUnderTheBacklog(t *testing.T) {
 		})
 	}
 }
+
+// TestARowWhoseStoreIsDownBeginsWithIt: the symptoms come after the cause.
+func TestARowWhoseStoreIsDownBeginsWithIt(t *testing.T) {
+	now := time.Date(2026, 1, 2, 6, 20, 0, 0, time.UTC)
+	store := dedup.SourceHealth{Name: "store orders", Kind: "store", Tried: true, Since: now.Add(-6*time.Minute - 3*time.Second), Err: "connection refused"}
+	counters := dedup.SourceHealth{Name: "reported counters", Kind: "reported", Tried: true, Since: now, Err: "connection refused"}
+	for name, tt := range map[string]struct {
+		tier dedup.Tier
+		why  string
+		down []dedup.SourceHealth
+		want string
+	}{
+		"symptoms":             {dedup.Emergency, "the pipeline stands still", []dedup.SourceHealth{counters, store}, "store orders down since 06:13:57; the pipeline stands still"},
+		"nothing else":         {dedup.Normal, "", []dedup.SourceHealth{store}, "store orders down since 06:13:57"},
+		"another source":       {dedup.Severe, "messages loop", []dedup.SourceHealth{counters}, "messages loop"},
+		"nothing is down":      {dedup.Severe, "messages loop", nil, "messages loop"},
+		"no tier can be given": {dedup.TierUnknown, "", []dedup.SourceHealth{store}, "store down since 06:13:57"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judged{PipelineStatus: &dedup.PipelineStatus{Down: tt.down}}
+			p.verdict.Tier, p.verdict.Why = tt.tier, tt.why
+			if got := why(p, now); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestStoreEventsThatComeNeedNoLines: what enables store events is told where they are off, for the store of the page.
+func TestStoreEventsThatComeNeedNoLines(t *testing.T) {
+	s, now := newSite(t, nil, testUsers()), time.Now().UTC()
+	for name, tt := range map[string]struct {
+		events *dedup.StoreEvents
+		lines  bool
+	}{
+		"off":          {nil, true},
+		"do not come":  {&dedup.StoreEvents{At: now}, true},
+		"come already": {&dedup.StoreEvents{At: now, Listening: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := knowingAll(t)
+			p := &snap.Pipelines[0]
+			p.Pipeline.Store, snap.Stores[0].Name, snap.Stores[0].Stats.Events = "parcels", "parcels", tt.events
+			for i := range p.Windows[0].Estimates {
+				f := dedup.Unknown(dedup.Ratio, "it cannot be told")
+				f.Better = "something would help"
+				p.Windows[0].Estimates[i].Rate = f
+			}
+			s.snapshots.snap.Store(snap)
+			html := s.body(s.as("viewer", "GET", onPipeline, ""))
+			if got := strings.Contains(html, "id=\"listen-lines\"") && strings.Contains(html, "- name: parcels"); got != tt.lines {
+				t.Errorf("lines: %t, want %t", got, tt.lines)
+			}
+		})
+	}
+}

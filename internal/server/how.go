@@ -19,9 +19,10 @@ const (
 )
 
 // howView tells how the duplicate rate of the judged window was found.
-func howView(p judged, now time.Time) templates.How {
+func howView(snap *dedup.Snapshot, p judged, now time.Time) templates.How {
 	w := judgedWindow(p)
-	v := templates.How{Pipeline: p.Pipeline.Name}
+	v := templates.How{Pipeline: p.Pipeline.Name, Store: p.Pipeline.Store}
+	listening := listens(snap, p.Pipeline.Store)
 	if len(w.Estimates) == 0 {
 		return v
 	}
@@ -30,8 +31,8 @@ func howView(p judged, now time.Time) templates.How {
 	for i, e := range w.Estimates {
 		row := howRow(p, e, uses[i], now)
 		v.Rows = append(v.Rows, row)
-		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known()
-		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != ""
+		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known() && e.Rate.Better != "" && shortWhy(p.PipelineStatus, e.Rate.Why) == e.Rate.Why
+		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != "" && !listening
 		if slices.Contains(uses[i], useShown) {
 			shown = lower(row.Source)
 		}
@@ -41,6 +42,12 @@ func howView(p judged, now time.Time) templates.How {
 	}
 	v.Line = howLine(w, shown, check, alerts.Disputed(w, p.Pipeline.Limits))
 	return v
+}
+
+// listens reports whether the events of a store come already, so that nobody needs to be told how to enable them.
+func listens(snap *dedup.Snapshot, store string) bool {
+	st, ok := findStore(snap, store)
+	return ok && st.Stats.Events != nil && st.Stats.Events.Listening
 }
 
 // judgedWindow is the window of the rate that is shown: the judged one, else the configured one.

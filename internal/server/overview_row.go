@@ -71,13 +71,29 @@ func bounds(f dedup.Figure) string {
 // on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
 func why(p judged, now time.Time) string {
 	if p.verdict.Tier != dedup.TierUnknown || len(p.Down) == 0 {
-		return p.verdict.Why
+		return storeDown(p, now) + p.verdict.Why
 	}
 	g := lostSources(p.Down)[0]
 	if slices.ContainsFunc(g.sources, func(h dedup.SourceHealth) bool { return h.Kind == "broker" || h.Kind == "store" }) {
 		return g.down(now)
 	}
 	return g.names() + " cannot be read: " + within(g.err)
+}
+
+// storeDown begins the reasons of a pipeline whose store is down: what else is wrong is mostly of that.
+func storeDown(p judged, now time.Time) string {
+	i := slices.IndexFunc(p.Down, func(h dedup.SourceHealth) bool { return h.Kind == "store" && lost(h) })
+	if i < 0 {
+		return ""
+	}
+	words := within(p.Down[i].Name) + " down"
+	if at := lostSince(p.Down[i]); !at.IsZero() {
+		words += " since " + moment(at, now).Text
+	}
+	if p.verdict.Why == "" {
+		return words
+	}
+	return words + "; "
 }
 
 // capital begins a sentence.

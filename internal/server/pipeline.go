@@ -28,7 +28,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Cause = causeText(snap, p, v.Late, now)
 	v.Parts = parts(j, path, now)
-	v.How, v.WhyDuplicates = howView(j, now), whyDuplicates(j, path, now)
+	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range lostSources(p.Down) {
 		v.Down = append(v.Down, templates.Problem{
 			Tier: dedup.Severe.String(), Text: statement(g.names() + " cannot be read: " + within(g.err)), Mend: templates.Sentence(g.silence(now)),
