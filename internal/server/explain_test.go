@@ -253,3 +253,38 @@ func TestStoreEventsThatComeNeedNoLines(t *testing.T) {
 		})
 	}
 }
+
+func TestARefusedIntervalThatHoldsTheFigureAgrees(t *testing.T) {
+	shown := dedup.Figure{Quality: dedup.Measured, Value: 0.1522, Low: 0.1522, High: 0.1522, N: 900}
+	between := func(low, high float64) dedup.Figure { return dedup.Figure{Low: low, High: high, N: 900} }
+	for name, tt := range map[string]struct {
+		refused, shown dedup.Figure
+		want           bool
+	}{
+		"within":                    {between(0.0948, 0.1808), shown, true},
+		"beside":                    {between(0.0948, 0.12), shown, false},
+		"so wide as to say nothing": {between(0, 0.9), shown, false},
+		"no interval":               {dedup.Figure{}, shown, false},
+		"nothing to compare":        {between(0.0948, 0.1808), dedup.Figure{Low: 0.1, High: 0.1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := agrees(tt.refused, tt.shown); got != tt.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+// TestTheCellShowsTheIntervalThatWasJudged: the reason beside it speaks of the same one.
+func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
+	quarter := dedup.Figure{Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
+	hour := dedup.Figure{Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
+	p := judged{PipelineStatus: &dedup.PipelineStatus{}}
+	if got := boundsIn(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); !strings.HasSuffix(got, "13.31 % in 15 m") {
+		t.Errorf("not judged: %q", got)
+	}
+	p.verdict.Judged = hour
+	if got := boundsIn(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); !strings.HasSuffix(got, "13.46 % in 1 h") {
+		t.Errorf("judged: %q", got)
+	}
+}

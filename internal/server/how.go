@@ -16,6 +16,7 @@ const (
 	useDisputed = "disputed"
 	useReserve  = "in reserve"
 	useRefused  = "refused"
+	useAgrees   = "agrees"
 )
 
 // howView tells how the duplicate rate of the judged window was found.
@@ -75,6 +76,9 @@ func usesOf(p judged, w *dedup.WindowFigures) [][]string {
 		switch {
 		case !e.Rate.Known():
 			uses[i] = []string{useRefused}
+			if shown >= 0 && agrees(e.Rate, w.Estimates[shown].Rate) {
+				uses[i] = append(uses[i], useAgrees)
+			}
 		case i == shown:
 			uses[i] = []string{useShown}
 		case i == check || i == rate:
@@ -87,6 +91,12 @@ func usesOf(p judged, w *dedup.WindowFigures) [][]string {
 		}
 	}
 	return uses
+}
+
+// agrees reports whether a figure lies within the interval of a source that refuses. One that is wider than widest says nothing.
+func agrees(refused, shown dedup.Figure) bool {
+	const widest = 0.2
+	return bounds(refused) != "" && refused.High-refused.Low <= widest && shown.Known() && refused.Low <= shown.Low && shown.High <= refused.High
 }
 
 func howRow(p judged, e dedup.Estimate, uses []string, now time.Time) templates.HowRow {

@@ -45,7 +45,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	}
 	row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
 	if !row.Duplicates.Known {
-		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
+		row.Duplicates.Note = boundsIn(shownRate(p, w)) // the reason stands beside the name
 	}
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
@@ -65,6 +65,15 @@ func bounds(f dedup.Figure) string {
 		return ""
 	}
 	return "within " + templates.PercentRange(f.Low, f.High)
+}
+
+// boundsIn is bounds with the window that they are of.
+func boundsIn(f dedup.Figure) string {
+	within := bounds(f)
+	if within == "" || f.Window <= 0 {
+		return within
+	}
+	return within + " in " + templates.Window(f.Window)
 }
 
 // why says what made the tier; for a pipeline whose sources are down, which and since when. The error itself stands once
@@ -110,8 +119,8 @@ func capital(s string) string {
 
 // shownRate is the duplicate rate that was judged, else the one of the configured window.
 func shownRate(p judged, w *dedup.WindowFigures) dedup.Figure {
-	if p.verdict.Judged.Known() {
-		return p.verdict.Judged
+	if f := p.verdict.Judged; f.Known() || f.Window > 0 && bounds(f) != "" {
+		return f
 	}
 	return w.DuplicateRate
 }

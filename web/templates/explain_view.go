@@ -22,7 +22,7 @@ type HowRow struct {
 	Figure Figure
 	N      string
 	Age    Moment
-	// Uses are the parts that the figure plays: shown, cross-check, disputed, in reserve, refused.
+	// Uses are the parts that the figure plays: shown, cross-check, disputed, in reserve, refused, agrees.
 	Uses   []string
 	Why    Text
 	Better Text
