@@ -70,6 +70,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 			continue
 		}
 		fail("store", s.Name, printStore(io.out, s, report))
+		printSharers(io.out, s, cfg.Stores)
 		if s.Table == "" && len(report.Missing) == 0 {
 			stores[s.Name] = s
 		}

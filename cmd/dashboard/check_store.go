@@ -70,6 +70,20 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 	return err
 }
 
+// printSharers notes that store events cannot tell a rate, because other stores on the server are asked by the same command.
+func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
+	sharers := markers.CommandSharers(cfg, all)
+	if !cfg.Events || len(sharers) == 0 {
+		return
+	}
+	noun := "store"
+	if len(sharers) > 1 {
+		noun = "stores"
+	}
+	fmt.Fprintf(w, "  NOTE store events cannot tell a duplicate rate: the server counts the calls of %s together with those for %s %s\n", cfg.Ask, noun, strings.Join(sharers, ", "))
+	fmt.Fprintf(w, "    mend: give the store a Redis server of its own, or let its consumers ask with a command that nobody else uses there\n")
+}
+
 // printExtent says how much there is and how much of it was looked at.
 func (c storeCheck) printExtent(w io.Writer) {
 	r := c.report

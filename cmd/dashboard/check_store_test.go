@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/secret"
 )
 
 func TestTheSampleBeginsWithTheMarkersThatTellMost(t *testing.T) {
@@ -171,5 +172,19 @@ func TestTheWordsFitATable(t *testing.T) {
 	var again output
 	if err = printStore(&again, cfg, markers.Report{Findings: []dedup.Finding{{Kind: "table_missing", Evidence: "no table"}}}); err == nil || strings.Contains(again.String(), "empty") {
 		t.Errorf("a missing table: %v\n%s", err, again.String())
+	}
+}
+
+func TestStoresThatAreCountedTogetherAreNoted(t *testing.T) {
+	store := func(name, ask string, events bool) markers.Config {
+		return markers.Config{Name: name, Kind: "redis-string", Ask: ask, Events: events, Redis: markers.Redis{URL: secret.New("redis://localhost:6379/0")}}
+	}
+	all := []markers.Config{store("orders", "SETNX", true), store("shipping", "SETNX", true), store("quiet", "SETNX", false), store("alone", "GET", true)}
+	for i, want := range []string{"of SETNX together with those for stores shipping, quiet\n    mend: give the store a Redis server of its own", "for stores orders, quiet\n", "", ""} {
+		var out strings.Builder
+		printSharers(&out, all[i], all)
+		if got := out.String(); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", all[i].Name, got, want)
+		}
 	}
 }

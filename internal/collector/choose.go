@@ -107,9 +107,24 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventRes
 	}
 	return fromEvents(eventSample{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames.frames, Scheme: v.scheme, Readings: p.store.tape.epoch(), Broke: p.store.tape.broke,
-		Command: e.Command, Slip: max(askSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
+		Command: e.Command, Sharers: c.sharers(p.store), Slip: max(askSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
 		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: p.several(v.scheme), Meter: p.broker.loss.frames, Own: p.own,
 	})
+}
+
+// sharers names the other stores on the same server whose consumers ask with the same command.
+func (c *Collector) sharers(w *storeWatch) []string {
+	ask := w.store.Scheme().Ask
+	if w.runID == "" || ask == "" {
+		return nil
+	}
+	var out []string
+	for _, other := range c.stores {
+		if other != w && other.runID == w.runID && other.store.Scheme().Ask == ask {
+			out = append(out, other.store.Name())
+		}
+	}
+	return out
 }
 
 // residualEstimate estimates the rate from the acks of the broker and the last complete pass over the store.

@@ -11,6 +11,7 @@ const (
 	eventSource  = "store events"
 	eventFormula = "d / (d + U + G); d = calls - claims - returned, within A - U - G and A - U - G + B; U completions, G given up"
 	betterEvents = "Set events: true for the store, and notify-keyspace-events K$gxe in Redis (docs/stores.md)."
+	betterAlone  = "Give the store a Redis server of its own, or let its consumers ask with a command that nobody else on this server uses (docs/stores.md)."
 	// askSlip is how far apart the count of the calls and that of the claims of one reading may be taken, beside the store's
 	// latency: a consumer that looks before it claims has called already.
 	askSlip = 50 * time.Millisecond
@@ -25,6 +26,8 @@ type eventSample struct {
 	Readings []storeReading
 	Broke    time.Time
 	Command  string
+	// Sharers are other stores on the same server whose consumers ask with the same command: the server counts them together.
+	Sharers []string
 	// Slip bounds how far apart the counts of one reading were taken.
 	Slip         time.Duration
 	Disturbed    time.Time
@@ -78,7 +81,8 @@ func fromEvents(s eventSample) eventResult {
 		return refuse(why)
 	}
 	t := s.terms(from, to)
-	if why := s.strangers(t, from, to); why != "" {
+	if why, better := s.strangers(t, from, to); why != "" {
+		f.Better = better
 		return refuse(why)
 	}
 	if s.Scheme.OnInFlight == "ack" {

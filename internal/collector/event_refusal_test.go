@@ -105,3 +105,42 @@ func TestStoreEventsAreMeasuredOnlyWhereTheyWereProved(t *testing.T) {
 		})
 	}
 }
+
+// TestOthersThatUseTheCommandAreNamedWithWhatHelps: the stores of this very configuration are the usual others.
+func TestOthersThatUseTheCommandAreNamedWithWhatHelps(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sharers []string
+		why     string
+	}{
+		"strangers":        {nil, "messages: others use the command too"},
+		"one other store":  {[]string{"shipping"}, "others use the command too, as the store shipping on the same server does"},
+		"two other stores": {[]string{"shipping", "a\u202e"}, "others use the command too, as the stores shipping, a\ufffd on the same server do"},
+		"many others":      {[]string{"a", "b", "c", "d", "e", "f", "g"}, "as the stores a, b, c, d, e and 2 more on the same server do"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := calmEars()
+			s.Sharers = tt.sharers
+			lateReadings(&s, func(r *storeReading) { r.Asked += 5000 })
+			rate := fromEvents(s).Rate
+			if rate.Known() || !strings.HasSuffix(rate.Why, tt.why) || rate.Better != betterAlone {
+				t.Errorf("got %q and %q, want %q", rate.Why, rate.Better, tt.why)
+			}
+		})
+	}
+}
+
+func TestOnlyStoresOfTheSameServerAndCommandShare(t *testing.T) {
+	watch := func(store, run, ask string) *storeWatch {
+		return &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Ask: ask}}, store}, runID: run}
+	}
+	orders := watch("orders", "r1", "SETNX")
+	c := &Collector{stores: []*storeWatch{orders, watch("shipping", "r1", "SETNX"), watch("elsewhere", "r2", "SETNX"), watch("looks", "r1", "GET"), watch("unread", "", "SETNX")}}
+	if got := c.sharers(orders); len(got) != 1 || got[0] != "shipping" {
+		t.Errorf("got %q", got)
+	}
+	for _, w := range []*storeWatch{watch("unread", "", "SETNX"), watch("silent", "r1", "")} {
+		if got := c.sharers(w); got != nil {
+			t.Errorf("%s: %q", w.store.Name(), got)
+		}
+	}
+}

@@ -155,8 +155,9 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
 }
 
-// strangers names a count that does not fit the broker's: then others use the command too, or consumers do not use it.
-func (s eventSample) strangers(t eventTerms, from, to eventCut) string {
+// strangers names a count that does not fit the broker's: then others use the command too, or consumers do not use it. It
+// says what would help.
+func (s eventSample) strangers(t eventTerms, from, to eventCut) (why, better string) {
 	// lostMost is four times the largest share of its counts that a broker was seen to lose by channels that died.
 	const lostMost = 0.25
 	low, high := s.deliveries(from, to)
@@ -168,15 +169,27 @@ func (s eventSample) strangers(t eventTerms, from, to eventCut) string {
 	switch {
 	case t.Hits[1] < 0:
 		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else writes the markers",
-			counted(whole(t.Claims), "claim"), s.Command, grouped(whole(t.Asked)))
+			counted(whole(t.Claims), "claim"), s.Command, grouped(whole(t.Asked))), betterReport
 	case t.Asked > high+allowed:
-		return fmt.Sprintf("%s was called %s times while the broker delivered %s: others use the command too",
-			s.Command, grouped(whole(t.Asked)), counted(whole(high), "message"))
+		return fmt.Sprintf("%s was called %s times while the broker delivered %s: others use the command too%s",
+			s.Command, grouped(whole(t.Asked)), counted(whole(high), "message"), sharing(s.Sharers)), betterAlone
 	case low > t.Asked+allowed && !unbounded:
 		return fmt.Sprintf("the broker delivered %s while %s was called %s times: some consumers do not ask this store",
-			counted(whole(low), "message"), s.Command, grouped(whole(t.Asked)))
+			counted(whole(low), "message"), s.Command, grouped(whole(t.Asked))), betterReport
 	}
-	return ""
+	return "", ""
+}
+
+// sharing names the other stores of this configuration whose calls are counted with those of the pipeline.
+func sharing(stores []string) string {
+	if len(stores) == 0 {
+		return ""
+	}
+	noun := ", as the store %s on the same server does"
+	if len(stores) > 1 {
+		noun = ", as the stores %s on the same server do"
+	}
+	return fmt.Sprintf(noun, listNames(stores))
 }
 
 // strange bounds the calls that were not made for deliveries of the pipeline: by the deliveries between the cuts, or by their

@@ -177,7 +177,7 @@ func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 		dropped = dropped || st.Dropped
 		if value != nil {
 			p.outcomes[outcome].take(st)
-			p.active(st.Delta > 0, at)
+			p.acked(settles(outcome) && st.Delta > 0, at)
 		}
 	}
 	ack, work := r.Ack, r.Work
@@ -191,8 +191,13 @@ func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	}
 }
 
-func (p *pipeline) active(moved bool, at time.Time) {
-	if moved && at.After(p.lastActivity) {
+// settles reports whether a delivery with the reported outcome was acked in every scheme.
+func settles(outcome string) bool { return outcome == "processed" || outcome == "duplicate_done" }
+
+// acked notes when a message was last seen to be acked. Deliveries alone are no progress: a message that cannot proceed is
+// delivered again and again.
+func (p *pipeline) acked(some bool, at time.Time) {
+	if some && at.After(p.lastActivity) {
 		p.lastActivity = at
 	}
 }
@@ -271,7 +276,7 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 		if raw.known() {
 			t.take(st)
 		}
-		p.active(st.Delta > 0, at)
+		p.acked((t == p.acks || t == p.autoAcks) && st.Delta > 0, at)
 		return st
 	}
 	n := q.Counters

@@ -136,7 +136,7 @@ func TestEachSourceThatRefusesSaysSoOnThePage(t *testing.T) {
 					f.reported = dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": 7}}
 				})
 			}, acking(1000, 1000, 0),
-			[]string{"Consumers reported nothing in the window although the broker counted acks.", "Let the consumers report their outcomes"}},
+			[]string{"Consumers reported nothing in the window although the broker counted acks.", "See why the consumers stopped to report"}},
 		{"an id gap that may not be read",
 			stats(func(s *dedup.StoreStats) {
 				s.Inserts = &dedup.InsertStats{Why: "the sequence <b>ids\u202e</b> may not be read"}

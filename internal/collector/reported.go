@@ -90,7 +90,7 @@ func reportedRefusal(s reportedSample) string {
 	case !known:
 		return "the reported counters have no history in this window yet"
 	case any == 0 && s.BrokerAcks.Known && s.BrokerAcks.Delta >= fewAcks:
-		return "consumers reported nothing in the window although the broker counted acks"
+		return reportsStopped
 	}
 	return ""
 }

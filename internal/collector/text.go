@@ -43,19 +43,28 @@ func name(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// names joins at most five names for a sentence.
+// names joins at most five names of queues for a sentence.
 func names(refs []dedup.QueueRef) string {
+	list := make([]string, len(refs))
+	for i, r := range refs {
+		list[i] = r.Name
+	}
+	return listNames(list)
+}
+
+// listNames joins at most five names for a sentence.
+func listNames(list []string) string {
 	const most = 5
 	var b strings.Builder
-	for i, r := range refs {
+	for i, s := range list {
 		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(refs)-most)
+			fmt.Fprintf(&b, " and %d more", len(list)-most)
 			break
 		}
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(name(r.Name))
+		b.WriteString(name(s))
 	}
 	return b.String()
 }

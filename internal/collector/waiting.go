@@ -44,7 +44,7 @@ func oldestWaiting(queues []*dedup.Queue, at time.Time) dedup.Figure {
 		return f
 	}
 	age := at.Sub(oldest).Seconds()
-	f.Quality, f.Value, f.At, f.N = dedup.Derived, max(0, age), at, float64(dated)
+	f.Quality, f.Value, f.At, f.N, f.Why = dedup.Derived, max(0, age), at, float64(dated), ""
 	f.Low, f.High = f.Value, f.Value
 	if age < 0 {
 		f.Why = fmt.Sprintf("the publisher's clock is at least %s ahead of this one", span(max(time.Second, oldest.Sub(at))))

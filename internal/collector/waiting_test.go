@@ -40,7 +40,7 @@ func TestTheOldestMessageIsDatedByItsPublisher(t *testing.T) {
 		{"a queue that is not listed", []*dedup.Queue{nil}, false, 0, false, "does not say", true},
 	} {
 		f := oldestWaiting(tt.queues, now)
-		if f.Known() != tt.known || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) || (f.Better != "") != tt.better {
+		if f.Known() != tt.known || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) || (f.Better != "") != tt.better || tt.words == "" && f.Why != "" {
 			t.Errorf("%s: %+v", tt.name, f)
 		}
 	}
@@ -73,5 +73,26 @@ func TestTheMeanOfRetriesIsOfMessagesThatAreNotDone(t *testing.T) {
 		if f.Value != tt.value || f.Known() != (tt.value > 0) || !strings.Contains(f.Why, tt.words) {
 			t.Errorf("%s: %+v", tt.name, f)
 		}
+	}
+}
+
+// TestTheLastActivityIsTheLastAck: a message that cannot proceed is delivered again and again, which is no progress.
+func TestTheLastActivityIsTheLastAck(t *testing.T) {
+	acked := func(deliver, ack, auto int64) time.Duration {
+		first := time.Time{}
+		snap := provoked(t, func(b *testBench) { acking(5, 5, 0)(b); first = time.Now() }, spoilQueue(func(q *dedup.Queue) {
+			q.Counters = dedup.QueueCounters{Ack: &ack, Deliver: &deliver, Redeliver: &deliver, Publish: ptr(5), DeliverNoAck: &auto, Get: ptr(0), GetNoAck: ptr(0)}
+		}))
+		p, _ := snap.Pipeline("orders")
+		if p.LastActivity.IsZero() {
+			return 0
+		}
+		return p.LastActivity.Sub(first)
+	}
+	if got := acked(900, 5, 0); got != 0 {
+		t.Errorf("deliveries alone count as progress, %s after the start", got)
+	}
+	if acked(900, 6, 0) == 0 || acked(900, 5, 1) == 0 {
+		t.Error("an ack, or an automatic one, does not count")
 	}
 }

@@ -29,6 +29,8 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	}
 	choose(&out)
 	c.explain(&out, p, explanation{view: v, gap: gap, events: events, residual: res, reported: rep})
+	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
+	advise(&out, p.reportAdvice(v, rep))
 	if v.brokerDown != "" {
 		withoutBroker(&out, v.brokerDown)
 		return out

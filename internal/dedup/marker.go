@@ -92,6 +92,9 @@ type Scheme struct {
 	AcksEach bool
 	// InsertFirst is true where each delivery tries exactly one insert before its work, so that a hit burns an id.
 	InsertFirst bool
+	// Ask is the command that a consumer sends exactly once for each delivery, as SETNX; empty where there is none or it is not
+	// known.
+	Ask string
 	// Lock is true for a lock without a marker: it stops two deliveries at once, not one after the other.
 	Lock bool
 	// Blind says why "0 stuck" proves nothing in this scheme; empty when a stuck marker shows.

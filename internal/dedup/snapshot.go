@@ -110,7 +110,7 @@ type PipelineStatus struct {
 	Effects *EffectCheck
 	// Spark is the duplicate rate of the last hour, at most 60 points.
 	Spark []Point
-	// LastActivity is when a message was last seen to move; zero when none was.
+	// LastActivity is when a message was last seen to be acked; zero when none was.
 	LastActivity time.Time
 	Findings     []Finding
 	Events       []Event

@@ -21,7 +21,7 @@ func (c Config) scheme() dedup.Scheme {
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
-		States: c.canShow(), Lock: c.Kind == kindRedisLock, AcksEach: c.Acks == acksEach,
+		States: c.canShow(), Ask: c.Ask, Lock: c.Kind == kindRedisLock, AcksEach: c.Acks == acksEach,
 	}
 	s.Blind = blind(s)
 	return s

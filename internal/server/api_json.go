@@ -274,7 +274,7 @@ type windowJSON struct {
 type estimateJSON struct {
 	Method string     `json:"method"`
 	Rate   figureJSON `json:"rate"`
-	// Uses are the parts that it plays in this window: shown, cross-check, disputed, in reserve, refused.
+	// Uses are the parts that it plays in this window: shown, cross-check, disputed, in reserve, refused, agrees.
 	Uses []string `json:"uses"`
 }
 

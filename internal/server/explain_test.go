@@ -167,3 +167,124 @@ func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
 		t.Errorf("added %+v", added)
 	}
 }
+
+// TestTheOldestWaitingMessageStandsUnderTheBacklog: with its age, with the reason why it is not known, and not at all where
+// nothing waits.
+func TestTheOldestWaitingMessageStandsUnderTheBacklog(t *testing.T) {
+	s, now := newSite(t, nil, testUsers()), time.Now().UTC()
+	for name, tt := range map[string]struct {
+		ready, oldest dedup.Figure
+		says          string
+		not           string
+	}{
+		"an age":            {dedup.Exact(dedup.Measured, dedup.Count, 58922, now, "a test"), dedup.Exact(dedup.Derived, dedup.Seconds, 720, now, "a test"), "oldest 12 md", "unknown"},
+		"no timestamp":      {dedup.Exact(dedup.Measured, dedup.Count, 3, now, "a test"), dedup.Unknown(dedup.Seconds, "it carries no timestamp"), "it carries no timestamp", ""},
+		"nothing waits":     {dedup.Exact(dedup.Measured, dedup.Count, 0, now, "a test"), dedup.Unknown(dedup.Seconds, "no message waits"), "Backlog", "oldest"},
+		"an unknown number": {dedup.Unknown(dedup.Count, "broker down"), dedup.Unknown(dedup.Seconds, "broker down"), "oldest unknown", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := knowingAll(t)
+			snap.Pipelines[0].Ready, snap.Pipelines[0].OldestWaiting = tt.ready, tt.oldest
+			s.snapshots.snap.Store(snap)
+			doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(s.as("viewer", "GET", onPipeline, ""))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tile := oneLine(doc.Find(".now .part").FilterFunction(func(_ int, p *goquery.Selection) bool { return p.Find("h2").Text() == "Backlog" }))
+			if !strings.Contains(tile, tt.says) || tt.not != "" && strings.Contains(tile, tt.not) {
+				t.Errorf("got %q", tile)
+			}
+		})
+	}
+}
+
+// TestARowWhoseStoreIsDownBeginsWithIt: the symptoms come after the cause.
+func TestARowWhoseStoreIsDownBeginsWithIt(t *testing.T) {
+	now := time.Date(2026, 1, 2, 6, 20, 0, 0, time.UTC)
+	store := dedup.SourceHealth{Name: "store orders", Kind: "store", Tried: true, Since: now.Add(-6*time.Minute - 3*time.Second), Err: "connection refused"}
+	counters := dedup.SourceHealth{Name: "reported counters", Kind: "reported", Tried: true, Since: now, Err: "connection refused"}
+	for name, tt := range map[string]struct {
+		tier dedup.Tier
+		why  string
+		down []dedup.SourceHealth
+		want string
+	}{
+		"symptoms":             {dedup.Emergency, "the pipeline stands still", []dedup.SourceHealth{counters, store}, "store orders down since 06:13:57; the pipeline stands still"},
+		"nothing else":         {dedup.Normal, "", []dedup.SourceHealth{store}, "store orders down since 06:13:57"},
+		"another source":       {dedup.Severe, "messages loop", []dedup.SourceHealth{counters}, "messages loop"},
+		"nothing is down":      {dedup.Severe, "messages loop", nil, "messages loop"},
+		"no tier can be given": {dedup.TierUnknown, "", []dedup.SourceHealth{store}, "store down since 06:13:57"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judged{PipelineStatus: &dedup.PipelineStatus{Down: tt.down}}
+			p.verdict.Tier, p.verdict.Why = tt.tier, tt.why
+			if got := why(p, now); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestStoreEventsThatComeNeedNoLines: what enables store events is told where they are off, for the store of the page.
+func TestStoreEventsThatComeNeedNoLines(t *testing.T) {
+	s, now := newSite(t, nil, testUsers()), time.Now().UTC()
+	for name, tt := range map[string]struct {
+		events *dedup.StoreEvents
+		lines  bool
+	}{
+		"off":          {nil, true},
+		"do not come":  {&dedup.StoreEvents{At: now}, true},
+		"come already": {&dedup.StoreEvents{At: now, Listening: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := knowingAll(t)
+			p := &snap.Pipelines[0]
+			p.Pipeline.Store, snap.Stores[0].Name, snap.Stores[0].Stats.Events = "parcels", "parcels", tt.events
+			for i := range p.Windows[0].Estimates {
+				f := dedup.Unknown(dedup.Ratio, "it cannot be told")
+				f.Better = "something would help"
+				p.Windows[0].Estimates[i].Rate = f
+			}
+			s.snapshots.snap.Store(snap)
+			html := s.body(s.as("viewer", "GET", onPipeline, ""))
+			if got := strings.Contains(html, "id=\"listen-lines\"") && strings.Contains(html, "- name: parcels"); got != tt.lines {
+				t.Errorf("lines: %t, want %t", got, tt.lines)
+			}
+		})
+	}
+}
+
+func TestARefusedIntervalThatHoldsTheFigureAgrees(t *testing.T) {
+	shown := dedup.Figure{Quality: dedup.Measured, Value: 0.1522, Low: 0.1522, High: 0.1522, N: 900}
+	between := func(low, high float64) dedup.Figure { return dedup.Figure{Low: low, High: high, N: 900} }
+	for name, tt := range map[string]struct {
+		refused, shown dedup.Figure
+		want           bool
+	}{
+		"within":                    {between(0.0948, 0.1808), shown, true},
+		"beside":                    {between(0.0948, 0.12), shown, false},
+		"so wide as to say nothing": {between(0, 0.9), shown, false},
+		"no interval":               {dedup.Figure{}, shown, false},
+		"nothing to compare":        {between(0.0948, 0.1808), dedup.Figure{Low: 0.1, High: 0.1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := agrees(tt.refused, tt.shown); got != tt.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+// TestTheCellShowsTheIntervalThatWasJudged: the reason beside it speaks of the same one.
+func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
+	quarter := dedup.Figure{Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
+	hour := dedup.Figure{Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
+	p := judged{PipelineStatus: &dedup.PipelineStatus{}}
+	if got := boundsIn(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); !strings.HasSuffix(got, "13.31 % in 15 m") {
+		t.Errorf("not judged: %q", got)
+	}
+	p.verdict.Judged = hour
+	if got := boundsIn(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); !strings.HasSuffix(got, "13.46 % in 1 h") {
+		t.Errorf("judged: %q", got)
+	}
+}

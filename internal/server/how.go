@@ -16,12 +16,14 @@ const (
 	useDisputed = "disputed"
 	useReserve  = "in reserve"
 	useRefused  = "refused"
+	useAgrees   = "agrees"
 )
 
 // howView tells how the duplicate rate of the judged window was found.
-func howView(p judged, now time.Time) templates.How {
+func howView(snap *dedup.Snapshot, p judged, now time.Time) templates.How {
 	w := judgedWindow(p)
-	v := templates.How{Pipeline: p.Pipeline.Name}
+	v := templates.How{Pipeline: p.Pipeline.Name, Store: p.Pipeline.Store}
+	listening := listens(snap, p.Pipeline.Store)
 	if len(w.Estimates) == 0 {
 		return v
 	}
@@ -30,8 +32,8 @@ func howView(p judged, now time.Time) templates.How {
 	for i, e := range w.Estimates {
 		row := howRow(p, e, uses[i], now)
 		v.Rows = append(v.Rows, row)
-		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known()
-		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != ""
+		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known() && e.Rate.Better != "" && shortWhy(p.PipelineStatus, e.Rate.Why) == e.Rate.Why
+		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != "" && !listening
 		if slices.Contains(uses[i], useShown) {
 			shown = lower(row.Source)
 		}
@@ -41,6 +43,12 @@ func howView(p judged, now time.Time) templates.How {
 	}
 	v.Line = howLine(w, shown, check, alerts.Disputed(w, p.Pipeline.Limits))
 	return v
+}
+
+// listens reports whether the events of a store come already, so that nobody needs to be told how to enable them.
+func listens(snap *dedup.Snapshot, store string) bool {
+	st, ok := findStore(snap, store)
+	return ok && st.Stats.Events != nil && st.Stats.Events.Listening
 }
 
 // judgedWindow is the window of the rate that is shown: the judged one, else the configured one.
@@ -68,6 +76,9 @@ func usesOf(p judged, w *dedup.WindowFigures) [][]string {
 		switch {
 		case !e.Rate.Known():
 			uses[i] = []string{useRefused}
+			if shown >= 0 && agrees(e.Rate, w.Estimates[shown].Rate) {
+				uses[i] = append(uses[i], useAgrees)
+			}
 		case i == shown:
 			uses[i] = []string{useShown}
 		case i == check || i == rate:
@@ -80,6 +91,12 @@ func usesOf(p judged, w *dedup.WindowFigures) [][]string {
 		}
 	}
 	return uses
+}
+
+// agrees reports whether a figure lies within the interval of a source that refuses. One that is wider than widest says nothing.
+func agrees(refused, shown dedup.Figure) bool {
+	const widest = 0.2
+	return bounds(refused) != "" && refused.High-refused.Low <= widest && shown.Known() && refused.Low <= shown.Low && shown.High <= refused.High
 }
 
 func howRow(p judged, e dedup.Estimate, uses []string, now time.Time) templates.HowRow {

@@ -177,7 +177,7 @@ func columns(q overviewQuery, base string) []templates.Column {
 		{"tier", "Tier", false}, {"risk", "Risk", false}, {"name", "Pipeline", false}, {"duplicates", "Duplicate rate", true},
 		{"", "Last hour", false}, {"latency", "Mean ack latency", true}, {"dead-letters", "Dead letters", true},
 		{"processing", "Processing", true}, {"backlog", "Backlog", true}, {"consumers", "Consumers", true},
-		{"activity", "Last message", true},
+		{"activity", "Last ack", true},
 	}
 	var out []templates.Column
 	for _, h := range heads {

@@ -34,7 +34,7 @@ func sortKeys() [][2]string {
 	return [][2]string{
 		{"tier", "worst first"}, {"risk", "risk"}, {"name", "name"}, {"duplicates", "duplicate rate"},
 		{"latency", "mean ack latency"}, {"dead-letters", "dead letters"}, {"processing", "processing markers"},
-		{"backlog", "backlog"}, {"consumers", "consumers"}, {"activity", "last message"},
+		{"backlog", "backlog"}, {"consumers", "consumers"}, {"activity", "last ack"},
 	}
 }
 

@@ -45,7 +45,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	}
 	row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
 	if !row.Duplicates.Known {
-		row.Duplicates.Note = bounds(shownRate(p, w)) // the reason stands beside the name
+		row.Duplicates.Note = boundsIn(shownRate(p, w)) // the reason stands beside the name
 	}
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
@@ -67,17 +67,42 @@ func bounds(f dedup.Figure) string {
 	return "within " + templates.PercentRange(f.Low, f.High)
 }
 
+// boundsIn is bounds with the window that they are of.
+func boundsIn(f dedup.Figure) string {
+	within := bounds(f)
+	if within == "" || f.Window <= 0 {
+		return within
+	}
+	return within + " in " + templates.Window(f.Window)
+}
+
 // why says what made the tier; for a pipeline whose sources are down, which and since when. The error itself stands once
 // on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
 func why(p judged, now time.Time) string {
 	if p.verdict.Tier != dedup.TierUnknown || len(p.Down) == 0 {
-		return p.verdict.Why
+		return storeDown(p, now) + p.verdict.Why
 	}
 	g := lostSources(p.Down)[0]
 	if slices.ContainsFunc(g.sources, func(h dedup.SourceHealth) bool { return h.Kind == "broker" || h.Kind == "store" }) {
 		return g.down(now)
 	}
 	return g.names() + " cannot be read: " + within(g.err)
+}
+
+// storeDown begins the reasons of a pipeline whose store is down: what else is wrong is mostly of that.
+func storeDown(p judged, now time.Time) string {
+	i := slices.IndexFunc(p.Down, func(h dedup.SourceHealth) bool { return h.Kind == "store" && lost(h) })
+	if i < 0 {
+		return ""
+	}
+	words := within(p.Down[i].Name) + " down"
+	if at := lostSince(p.Down[i]); !at.IsZero() {
+		words += " since " + moment(at, now).Text
+	}
+	if p.verdict.Why == "" {
+		return words
+	}
+	return words + "; "
 }
 
 // capital begins a sentence.
@@ -94,8 +119,8 @@ func capital(s string) string {
 
 // shownRate is the duplicate rate that was judged, else the one of the configured window.
 func shownRate(p judged, w *dedup.WindowFigures) dedup.Figure {
-	if p.verdict.Judged.Known() {
-		return p.verdict.Judged
+	if f := p.verdict.Judged; f.Known() || f.Window > 0 && bounds(f) != "" {
+		return f
 	}
 	return w.DuplicateRate
 }

@@ -28,7 +28,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Cause = causeText(snap, p, v.Late, now)
 	v.Parts = parts(j, path, now)
-	v.How, v.WhyDuplicates = howView(j, now), whyDuplicates(j, path, now)
+	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range lostSources(p.Down) {
 		v.Down = append(v.Down, templates.Problem{
 			Tier: dedup.Severe.String(), Text: statement(g.names() + " cannot be read: " + within(g.err)), Mend: templates.Sentence(g.silence(now)),
@@ -86,6 +86,9 @@ func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 			f.Note = shortWhy(p.PipelineStatus, f.Note)
 		}
 	}
+	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
+		list[4].AlsoLabel, list[4].Also = "oldest", waitingFigure(p.PipelineStatus, now)
+	}
 	if note := stuckNote(p.Stuck); note != "" {
 		list[3].Link, list[3].Href = note, path+"/markers?state="+string(admin.ProcessingList)
 	}
@@ -104,6 +107,15 @@ func oldestNote(f dedup.Figure) string {
 		return ""
 	}
 	return "oldest " + ageText(f)
+}
+
+// waitingFigure is the age of the oldest waiting message, in the words that ages have everywhere.
+func waitingFigure(p *dedup.PipelineStatus, now time.Time) templates.Figure {
+	v := pipelineFigure(p, p.OldestWaiting, "unknown", now)
+	if p.OldestWaiting.Known() {
+		v.Text = ageText(p.OldestWaiting)
+	}
+	return v
 }
 
 // ageText is a known age in the words that ages have everywhere.
@@ -150,9 +162,9 @@ func unackedNote(f dedup.Figure) string {
 
 func activityNote(at, now time.Time) string {
 	if at.IsZero() {
-		return "no message seen yet"
+		return "no ack seen yet"
 	}
-	return "last message " + ago(at, now)
+	return "last ack " + ago(at, now)
 }
 
 func identity(p *dedup.PipelineStatus) []templates.Fact {

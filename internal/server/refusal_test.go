@@ -26,7 +26,7 @@ const (
 )
 
 // notOnPages are the figures that only the API and the metrics have, or that pages show only when they are known.
-var notOnPages = regexp.MustCompile(`^(Unacked|OldestWaiting|Stuck|PassAge|Coverage|Verdicts\[.*|Windows\[.*\]\.(WorkP50|WorkP99))$`)
+var notOnPages = regexp.MustCompile(`^(Unacked|Stuck|PassAge|Coverage|Verdicts\[.*|Windows\[.*\]\.(WorkP50|WorkP99))$`)
 
 // A figureSlot is one place of a snapshot that holds a figure of a pipeline.
 type figureSlot struct {

@@ -315,7 +315,7 @@ func effectsBody(v EffectsView, label string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Missing {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div class=\"empty\"><h3>No effect check</h3><p>Work that is done twice shows in the business data alone: no broker and no store tells. Add a query on it to this pipeline in the configuration, and restart:</p><pre class=\"lines\" tabindex=\"0\" role=\"region\" aria-label=\"Lines for the configuration\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div class=\"empty\"><h3>No effect check</h3><p>Only the business data shows all work that is done twice: no broker tells, and a store tells a part of it at best. Add a query on it to this pipeline in the configuration, and restart:</p><pre class=\"lines\" tabindex=\"0\" role=\"region\" aria-label=\"Lines for the configuration\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

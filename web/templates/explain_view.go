@@ -7,8 +7,9 @@ type How struct {
 	// Line is the whole in one sentence, which opens to the rows; empty when no source has spoken yet.
 	Line string
 	Rows []HowRow
-	// Pipeline is the name under which consumers report. Reports and Listens ask for the lines that make a source speak.
+	// Pipeline is the name under which consumers report, Store the name of the store. Reports and Listens ask for the lines that make a source speak.
 	Pipeline string
+	Store    string
 	Reports  bool
 	Listens  bool
 }
@@ -21,7 +22,7 @@ type HowRow struct {
 	Figure Figure
 	N      string
 	Age    Moment
-	// Uses are the parts that the figure plays: shown, cross-check, disputed, in reserve, refused.
+	// Uses are the parts that the figure plays: shown, cross-check, disputed, in reserve, refused, agrees.
 	Uses   []string
 	Why    Text
 	Better Text
@@ -72,7 +73,15 @@ func reportSnippet(pipeline string) string {
 	}, "\n")
 }
 
-const listenSnippet = `redis-cli CONFIG SET notify-keyspace-events 'K$gxe'   # and in redis.conf, so that it lasts
-
-stores:
-  - {name: orders, events: true}   # beside the other keys of your store`
+// listenSnippet is what lets the events of a store come.
+func listenSnippet(store string) string {
+	return strings.Join([]string{
+		`redis-cli CONFIG SET notify-keyspace-events 'K$gxe'   # and in redis.conf, so that it lasts`,
+		``,
+		`stores:`,
+		`  - name: ` + Plain(store, 80).Short,
+		`    events: true   # beside the other keys of this store`,
+		``,
+		`dashboard check   # names the ACL rules that the account lacks, and what else is in the way`,
+	}, "\n")
+}

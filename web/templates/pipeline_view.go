@@ -71,6 +71,9 @@ type JudgedPart struct {
 	Figure Figure
 	Tier   string
 	Risk   string
+	// Also is a second figure of the same matter and AlsoLabel its name; empty where there is none.
+	Also      Figure
+	AlsoLabel string
 	// Link says what of the figure needs eyes, Href leads there; both empty when nothing does.
 	Link string
 	Href string

@@ -1,0 +1,41 @@
+package collector
+
+import "dedup-dashboard/internal/dedup"
+
+const (
+	reportsStopped = "consumers reported nothing in the window although the broker counted acks"
+	betterResume   = "See why the consumers stopped to report: they did before (docs/consumers.md)."
+	betterBack     = "Bring the source of the reported counters back: what consumers count is read there."
+)
+
+// reportAdvice is what betterReport comes to for a pipeline: who reports already must not be told to.
+func (p *pipeline) reportAdvice(v view, rep reportedResult) string {
+	switch {
+	case p.report != nil && v.reportDown != "":
+		return betterBack
+	case p.present && rep.Rate.Why == reportsStopped:
+		return betterResume
+	case p.present:
+		return ""
+	}
+	return betterReport
+}
+
+// advise replaces the advice to report in all figures of a window.
+func advise(out *dedup.WindowFigures, advice string) {
+	if advice == betterReport {
+		return
+	}
+	figures := []*dedup.Figure{
+		&out.Messages, &out.Duplicates, &out.DuplicateRate, &out.CrossCheck, &out.Redeliveries, &out.InFlightHits, &out.Failures, &out.FailureRate,
+		&out.GaveUp, &out.ProducerSent, &out.Redelivered, &out.Swallowed, &out.Looping, &out.DoubleEffects, &out.Lost, &out.MeanRetries,
+	}
+	for i := range out.Estimates {
+		figures = append(figures, &out.Estimates[i].Rate)
+	}
+	for _, f := range figures {
+		if f.Better == betterReport {
+			f.Better = advice
+		}
+	}
+}

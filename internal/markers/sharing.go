@@ -1,0 +1,29 @@
+package markers
+
+import "strings"
+
+// CommandSharers names the other stores whose Redis has the same address, whatever the database, and whose consumers ask with
+// the same command. A server counts the calls of a command for all of them together
+// (https://redis.io/docs/latest/commands/info, section commandstats), so that store events of none of them tell a rate.
+func CommandSharers(store Config, all []Config) []string {
+	address := store.address()
+	if store.Kind != kindRedisString || store.Ask == "" || address == "" {
+		return nil
+	}
+	var names []string
+	for _, other := range all {
+		if other.Name != store.Name && other.Kind == kindRedisString && other.Ask == store.Ask && other.address() == address {
+			names = append(names, other.Name)
+		}
+	}
+	return names
+}
+
+// address names the server that the store is in, without its database; empty when the URL cannot be read.
+func (c Config) address() string {
+	place := c.server()
+	if i := strings.LastIndexByte(place, '/'); i >= 0 {
+		return place[:i]
+	}
+	return ""
+}
