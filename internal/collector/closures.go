@@ -225,11 +225,12 @@ func (o *ownClosures) join(now time.Time) {
 }
 
 // most bounds the channels of the pipeline that were closed between two readings of the broker, out of those of the whole
-// broker; it is not known where the broker did not count them all. Of others are only those that the second count surely shows
+// broker; it is not known where the broker did not count them all. A count that was not there yet at the first one was born at 0
+// since. Of others are only those that the second count surely shows
 // and the first surely did not. Channels that take messages one by one are not listed as consumers: where there were such
 // nothing is taken off.
 func (o *ownClosures) most(first, later *frame) (n float64, known bool) {
-	if first.ClosuresBlind || later.ClosuresBlind || first.ClosureGaps != later.ClosureGaps {
+	if later.ClosuresBlind || first.ClosureGaps != later.ClosureGaps {
 		return 0, false
 	}
 	all := later.Closures - first.Closures
