@@ -39,7 +39,6 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	for _, w := range dedup.Windows() {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
-	st.LostPerChannel = p.lostPerChannel(v)
 	p.showQueues(&st, v)
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
