@@ -207,10 +207,6 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 	case s.Silent != "":
 		f.AtLeast, f.Why, f.Better = true, joinReasons("at least: "+s.Silent, f.Why), betterSilent
 	}
-	if f.AtLeast { // over the window, of which not all may be covered: a few make no pace
-		v = of.Delta / max(s.Window, of.Covered).Hours()
-		f.Value, f.Low, f.High = v, v, v
-	}
 	return f
 }
 

@@ -48,6 +48,22 @@ func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
 	}
 }
 
+// TestAPaceDoesNotJumpWhenTheLastNodeIsHeard: a lower bound is over the time that is covered, as it says, like the figure it becomes.
+func TestAPaceDoesNotJumpWhenTheLastNodeIsHeard(t *testing.T) {
+	six := gain{Delta: 6, Covered: 10 * time.Minute, At: time.Unix(1000, 0), Known: true}
+	s := timeoutSample{Now: time.Unix(1_800_000_000, 0), Window: 24 * time.Hour, Own: six, All: six, Named: true, Logged: true}
+	heard := ackTimeoutFigure(s)
+	s.Silent = "no line of node b"
+	silent := ackTimeoutFigure(s)
+	if heard.Value < 35.9 || heard.Value > 36.1 || silent.Low != heard.Low || silent.Value != heard.Value || !silent.AtLeast || silent.N != 6 || silent.Covered != 10*time.Minute {
+		t.Errorf("%+v, then %+v", silent, heard)
+	}
+	restarts := restartFigure(restartSample{Window: 24 * time.Hour, Restarted: six, Closed: six})
+	if restarts.Low < 35.9 || restarts.Low > 36.1 || !restarts.AtLeast || restarts.N != 6 {
+		t.Errorf("restarts %+v", restarts)
+	}
+}
+
 func TestOnlyNodesThatWereHeardAreKnownToPublishTheirLog(t *testing.T) {
 	nodes := []dedup.Node{{Name: "a", Running: true}, {Name: "b", Running: true}, {Name: "c", Running: true}, {Name: "down"}}
 	for _, tt := range []struct {
