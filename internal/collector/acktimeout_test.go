@@ -31,6 +31,8 @@ func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
 		{"some of ours, and some that cannot be told", func(s *timeoutSample) { s.Own, s.Unnamed = known(1), known(2) }, dedup.Measured, 4, true, "does not name the queue of 2 ack timeouts more"},
 		{"none, with a gap", func(s *timeoutSample) { s.Gap = now.Add(-time.Minute) }, dedup.QualityUnknown, 0, false, "without a gap in this window (until about"},
 		{"some, with a gap", func(s *timeoutSample) { s.Gap, s.Own = now.Add(-time.Minute), known(1) }, dedup.Measured, 4, true, "at least: the broker's log was not followed"},
+		{"none, where lines came too fast", func(s *timeoutSample) { s.Gap, s.Overran = now.Add(-time.Minute), true }, dedup.QualityUnknown, 0, false, "came faster than they were read in this window (until about"},
+		{"some, where lines came too fast", func(s *timeoutSample) { s.Gap, s.Overran, s.Own = now.Add(-time.Minute), true, known(1) }, dedup.Measured, 4, true, "at least: lines of the broker's log came faster"},
 		{"a gap before the window", func(s *timeoutSample) { s.Gap = now.Add(-16 * time.Minute) }, dedup.Measured, 0, false, ""},
 		{"none from 4.3 on", func(s *timeoutSample) { s.Logged = false }, dedup.QualityUnknown, 0, false, "not observable on this broker: from RabbitMQ 4.3 on"},
 		{"one from 4.3 on", func(s *timeoutSample) { s.Logged, s.Own = false, known(1) }, dedup.Measured, 4, true, "at least: from RabbitMQ 4.3 on"},
@@ -112,7 +114,7 @@ func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
 	}
 	gone := heard(1, 3, 1)
 	gone.Listening, gone.Why = false, "lost"
-	if n := read(gone); n != 1 || !a.gapAt.Equal(at) || a.why != "lost" {
+	if n := read(gone); n != 1 || !a.gapAt.Equal(at) || a.overran || a.why != "lost" {
 		t.Errorf("what came before the end: %d, %+v", n, a)
 	}
 	since := at
@@ -121,7 +123,7 @@ func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
 	}
 	full := heard(3, 4, 1)
 	full.Overflowed = at.Add(10 * time.Second)
-	if n := read(full); n != 1 || !a.gapAt.Equal(full.Overflowed) {
+	if n := read(full); n != 1 || !a.gapAt.Equal(full.Overflowed) || !a.overran {
 		t.Errorf("after lines that may have been lost: %d, %+v", n, a)
 	}
 	stored := batch{}
