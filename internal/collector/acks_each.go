@@ -70,11 +70,16 @@ func (r reel) channels(at time.Time, later *frame) (float64, bool) {
 // another hold one for each channel. Those left behind are at most the claims that were open at any earlier time and the
 // channels closed since; closed channels are counted late, so that they are bounded like any counter. Consumers that leave claims
 // behind in another way, which nothing here counts, look like ones that work on several at once: then the prefetch counts.
-func several(readings []storeReading, frames reel, processing time.Duration) string {
+//
+// The broker counts closed channels of everybody together. Those that provably were of others excuse nothing: so the claims are
+// also held against the fewest that were ever open, and the closures since that may have been the pipeline's own.
+func several(readings []storeReading, frames reel, own *ownClosures, processing time.Duration) string {
 	// slack is how much longer than its time to live a claim may stand.
 	const slack = 10 * time.Second
 	least := math.Inf(1) // of the claims open at an earlier time, less the channels closed by then
 	var gaps float64
+	fewest := math.Inf(1) // claims open at an earlier time, and the reading of the broker before it
+	var since *frame
 	for _, r := range readings {
 		before, ok := frames.before(r.At)
 		later, there := frames.after(r.At.Add(depthLag))
@@ -83,8 +88,12 @@ func several(readings []storeReading, frames reel, processing time.Duration) str
 		}
 		if later.Gaps+later.ClosureGaps != gaps { // a restart closes channels that nobody counts
 			least, gaps = math.Inf(1), later.Gaps+later.ClosureGaps
+			fewest = math.Inf(1)
 		}
 		least = min(least, r.Open-before.Closures)
+		if r.Open <= fewest {
+			fewest, since = r.Open, before
+		}
 		channels, known := frames.channels(r.At, later)
 		if !known || later.Gets != before.Gets {
 			continue
@@ -94,7 +103,11 @@ func several(readings []storeReading, frames reel, processing time.Duration) str
 			// What completes a claim from before the listening began looks like a claim until the store is asked.
 			held += channels
 		}
-		if left := least + later.Closures; r.Open > held+left {
+		left := least + later.Closures
+		if closed, known := own.most(since, later); known {
+			left = min(left, fewest+closed)
+		}
+		if r.Open > held+left {
 			return fmt.Sprintf("more claims are open than consumers have channels (%s, %s): either they work on several deliveries of a channel at once, or they leave claims behind, as by a reject in mid-work",
 				counted(whole(r.Open-left), "claim"), counted(whole(channels), "channel"))
 		}
@@ -107,5 +120,5 @@ func (p *pipeline) several(s dedup.Scheme) string {
 	if p.store == nil || p.partner != "" || !s.AcksEach {
 		return ""
 	}
-	return several(p.store.tape.epoch(), p.frames.frames, s.ProcessingTTL)
+	return several(p.store.tape.epoch(), p.frames.frames, p.own, s.ProcessingTTL)
 }

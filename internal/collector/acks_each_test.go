@@ -31,7 +31,7 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 		window := rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window")
 		s := shop.hear(drawEars(t, traffic.length), window)
 		s.Scheme.AcksEach = true
-		if s.Several = several(s.Readings, s.Frames, s.Scheme.ProcessingTTL); s.Several != "" {
+		if s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL); s.Several != "" {
 			t.Fatalf("consumers that work on one delivery after another are accused: %s", s.Several)
 		}
 		if r := fromEvents(s); r.Told {
@@ -91,7 +91,7 @@ func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
 		s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
 		untold := fromEvents(s).Rate
 		s.Scheme.AcksEach = true
-		s.Several = several(s.Readings, s.Frames, s.Scheme.ProcessingTTL)
+		s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL)
 		if !strings.HasPrefix(s.Several, "more claims are open than consumers have channels (") || !strings.HasSuffix(s.Several, " claims, 2 channels): either they work on several deliveries of a channel at once, or they leave claims behind, as by a reject in mid-work") {
 			t.Fatalf("seed %d: the claims show nothing: %q", seed, s.Several)
 		}
@@ -145,7 +145,44 @@ func TestOpenClaimsProveWorkOnSeveralDeliveries(t *testing.T) {
 				}
 				readings = append(readings, storeReading{At: at, Since: since, Open: tt.open[i]})
 			}
-			got := several(readings, frames, 5*time.Minute)
+			got := several(readings, frames, nil, 5*time.Minute)
+			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestClosedChannelsOfOthersExcuseNoOpenClaims: somebody else opens and closes a channel each five seconds, all of which were
+// listed, while a consumer works on 40 deliveries at once.
+func TestClosedChannelsOfOthersExcuseNoOpenClaims(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	at := func(step int) time.Time { return start.Add(time.Duration(step) * 15 * time.Second) }
+	for name, tt := range map[string]struct {
+		listed bool
+		open   float64
+		want   string
+	}{
+		"of others":                        {true, 40, " claims, 4 channels)"},
+		"of who knows whom":                {false, 40, ""},
+		"as many as the last ones explain": {true, 10, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := &ownClosures{}
+			var frames reel
+			var readings []storeReading
+			for i := range 41 {
+				frames = append(frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Closures: float64(3 * i), Consumers: 4, ConsumersKnown: true})
+				if tt.listed && i > 0 {
+					own.add(at(i-1).Add(-listLag), at(i), 3)
+				}
+				open := 0.0
+				if i >= 20 { // it grows by less between two readings than their closed channels explain
+					open = min(tt.open, float64(3*(i-19)))
+				}
+				readings = append(readings, storeReading{At: at(i).Add(time.Second), Since: start.Add(-time.Hour), Open: open})
+			}
+			got := several(readings, frames, own, 5*time.Minute)
 			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

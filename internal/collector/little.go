@@ -122,6 +122,10 @@ func littleRefusal(s littleSample, first, last frame) string {
 	case n == 0 || last.UnackedSpan <= first.UnackedSpan || elapsed > time.Duration(n)*littleSparsest:
 		return "unacked messages cannot be sampled each second: the broker has too many queues, answers too slowly, or gives no live totals"
 	}
+	// The broker counts on while nobody samples: the deliveries of a gap would be divided into what was held besides it.
+	if unseen := elapsed.Seconds() - (last.UnackedSpan - first.UnackedSpan); unseen > occupancyGap.Seconds() {
+		return fmt.Sprintf("the unacked messages could not be sampled for %d s of the window, whose deliveries the broker counted", whole(unseen))
+	}
 	return ""
 }
 

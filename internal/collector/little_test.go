@@ -161,3 +161,45 @@ func TestUnackedMessagesCountAsLongAsTheyWereHeld(t *testing.T) {
 		t.Errorf("got %+v", o)
 	}
 }
+
+// TestLittlesLawDrawsNoLineOverAnOutage: 200 messages are held for 2 s each before the totals cannot be read for five minutes, in
+// which the broker counts 1,000 deliveries more. A line from one empty sample to the next would call that 0.33 s.
+func TestLittlesLawDrawsNoLineOverAnOutage(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	for name, tt := range map[string]struct {
+		unheard [2]int // seconds within which nobody samples
+		known   bool
+	}{
+		"each second is sampled":             {[2]int{}, true},
+		"a sample or two are missed":         {[2]int{400, 405}, true},
+		"five minutes are missed":            {[2]int{400, 700}, false},
+		"as much as the gap that is refused": {[2]int{400, 412}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o occupied
+			var f frame
+			var frames reel
+			for second := range 901 {
+				at := start.Add(time.Duration(second) * time.Second)
+				held := 0.0
+				if second >= 100 && second < 200 || second >= 450 && second < 650 {
+					held = 4
+					f.Deliveries += 2
+				}
+				if second <= tt.unheard[0] || second >= tt.unheard[1] {
+					o = o.take(held, at)
+				}
+				if second%15 == 0 {
+					f.Began, f.Ended = at, at
+					f.UnackedSum, f.UnackedCount = o.sum, o.count
+					f.UnackedArea, f.UnackedSpan, f.UnackedNoise = o.area, o.span, o.noise
+					frames = append(frames, f)
+				}
+			}
+			got := little(littleSample{Window: 15 * time.Minute, Frames: frames})
+			if got.Known() != tt.known || tt.known && math.Abs(got.Value-2) > got.Error || !tt.known && !strings.Contains(got.Why, "could not be sampled for ") {
+				t.Errorf("got %+v, want known %v", got, tt.known)
+			}
+		})
+	}
+}

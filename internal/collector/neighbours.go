@@ -18,10 +18,12 @@ type explanation struct {
 	// span is what the store's events told; spanKnown is false when they told nothing.
 	span      storeSpan
 	spanKnown bool
-	// frames, reportedDuplicates (by now) and slip bound the duplicates of a span of time: see fitSplit.
+	// frames, reportedDuplicates (by now), slip, own and meter bound the duplicates of a span of time: see fitSplit.
 	frames             reel
 	reportedDuplicates float64
 	slip               time.Duration
+	own                *ownClosures
+	meter              meterReel
 }
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
@@ -30,6 +32,7 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
 	}
 	x.frames, x.reportedDuplicates, x.slip = p.frames.frames, p.reportedDuplicates(), c.cfg.Interval
+	x.own, x.meter = p.own, p.broker.loss.frames
 	x.failures(out)
 	x.origins(out)
 	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)

@@ -31,9 +31,12 @@ type occupied struct {
 	at   time.Time
 }
 
-// take adds a sample.
+// occupancyGap is the longest time between two samples that a straight line is drawn over: it bears one that failed or gave way.
+const occupancyGap = 2 * totalsSlowest
+
+// take adds a sample. What was held in a longer gap before it is not known, and not covered.
 func (o occupied) take(unacked float64, at time.Time) occupied {
-	if gap := at.Sub(o.at).Seconds(); !o.at.IsZero() && gap > 0 {
+	if gap := at.Sub(o.at).Seconds(); !o.at.IsZero() && gap > 0 && gap <= occupancyGap.Seconds() {
 		o.area += gap * (o.last + unacked) / 2
 		o.span += gap
 		o.noise += gap * gap * (unacked - o.last) * (unacked - o.last) / 2

@@ -16,6 +16,9 @@ type duplicateMeter struct {
 	newest   float64
 	// slip is by how much the ends of two sources' spans may be apart that name the same times.
 	slip time.Duration
+	// own and meter bound the acks that closed channels took along uncounted: see residualSample.
+	own   *ownClosures
+	meter meterReel
 }
 
 // most returns the most duplicates from a to b, 0 where b does not come after a, and infinity where nothing tells.
@@ -33,7 +36,24 @@ func (m duplicateMeter) most(a, b time.Time) float64 {
 	case m.reported:
 		return max(0, after.ReportedDuplicates-before.ReportedDuplicates)
 	}
-	return max(0, after.Acks-before.Acks)
+	return m.acked(before, after)
+}
+
+// acked bounds the acks between two readings: those that were counted, and those whose count went with a channel that was closed
+// so shortly after them that its closing may not be counted before another counterLag. It is infinity where nothing bounds these.
+func (m duplicateMeter) acked(before, after *frame) float64 {
+	counted := max(0, after.Acks-before.Acks)
+	later, ok := m.frames.after(after.Ended.Add(counterLag))
+	if !ok || later.Gaps != before.Gaps {
+		return math.Inf(1)
+	}
+	if closed, known := m.own.most(before, later); known && closed == 0 {
+		return counted
+	}
+	if _, lost, metered := m.meter.lost(before.Began, later.Began); metered {
+		return counted + lost
+	}
+	return math.Inf(1)
 }
 
 // fitSplit makes the two origins parts of the duplicates that are shown. Acks and completions can be compared until the last pass
@@ -45,7 +65,7 @@ func (x explanation) fitSplit(out *dedup.WindowFigures) {
 		return
 	}
 	from, to, partFrom, partTo := d.At.Add(-d.Covered), d.At, sent.At.Add(-sent.Covered), sent.At
-	m := duplicateMeter{frames: x.frames, reported: d.Source == reportedSource, newest: x.reportedDuplicates, slip: x.slip}
+	m := duplicateMeter{frames: x.frames, reported: d.Source == reportedSource, newest: x.reportedDuplicates, slip: x.slip, own: x.own, meter: x.meter}
 	note := ""
 	if d.Source == sent.Source && from.Equal(partFrom) && to.Equal(partTo) {
 		m.slip = 0

@@ -33,6 +33,10 @@ type splitCase struct {
 	wantSent       [2]float64
 	wantAgain      [2]float64
 	unknown, noted bool
+	// frames are those of splitFrames where none are given.
+	frames reel
+	own    *ownClosures
+	meter  meterReel
 }
 
 func (c splitCase) run() dedup.WindowFigures {
@@ -43,7 +47,11 @@ func (c splitCase) run() dedup.WindowFigures {
 	out := unknownWindow(w, "nobody tells")
 	out.Duplicates = count(c.whole, c.source, c.covered, 0)
 	out.ProducerSent, out.Redelivered = count(c.sent, residualSource, c.partCovered, c.behind), count(c.again, residualSource, c.partCovered, c.behind)
-	explanation{frames: splitFrames(), reportedDuplicates: 720, slip: 5 * time.Second}.fitSplit(&out)
+	if c.frames == nil {
+		c.frames = splitFrames()
+	}
+	newest := c.frames[len(c.frames)-1].ReportedDuplicates
+	explanation{frames: c.frames, reportedDuplicates: newest, slip: 5 * time.Second, own: c.own, meter: c.meter}.fitSplit(&out)
 	return out
 }
 
@@ -85,17 +93,74 @@ func TestThePartsOfTheDuplicatesAreOfTheSameSpanAsTheWhole(t *testing.T) {
 	}
 }
 
+// deadChannelFrames reads every five seconds, for longer than the figures reach, with one duplicate between two readings; and a
+// channel that is closed takes the acks of a burst of them along.
+func deadChannelFrames(burst, burstAt, closedAt int) reel {
+	var r reel
+	for i := range 741 {
+		at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
+		f := frame{Began: at, Ended: at, Acks: float64(i), ReportedDuplicates: float64(i)}
+		if i > burstAt {
+			f.ReportedDuplicates += float64(burst)
+		}
+		if burst > 0 && i >= closedAt {
+			f.Closures = 1
+		}
+		r = append(r, f)
+	}
+	return r
+}
+
+// TestAcksThatAClosedChannelTookAlongWidenTheSplit: 150 of them are not counted in the minute that the parts do not cover.
+func TestAcksThatAClosedChannelTookAlongWidenTheSplit(t *testing.T) {
+	const w = 15 * time.Minute
+	others := &ownClosures{}
+	others.add(splitNow.Add(-time.Minute), splitNow.Add(10*time.Second), 1)
+	meter := func(lost float64) (r meterReel) {
+		for i := range 741 {
+			at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
+			f := meterFrame{Began: at, Ended: at, Acked: 1000, Counted: 1000}
+			if i > 710 {
+				f.Acked += lost
+			}
+			r = append(r, f)
+		}
+		return r
+	}
+	for _, c := range []splitCase{
+		{name: "who closed it is not known", frames: deadChannelFrames(150, 710, 712), wantSent: [2]float64{106, 330}},
+		{name: "it was another's", frames: deadChannelFrames(150, 710, 712), own: others, wantSent: [2]float64{106, 140}},
+		{name: "the nodes tell how many were lost", frames: deadChannelFrames(150, 710, 712), meter: meter(150), wantSent: [2]float64{106, 290}},
+		{name: "none was closed", frames: deadChannelFrames(0, 710, 712), wantSent: [2]float64{106, 140}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.source, c.covered, c.whole = idGapSource, w, [2]float64{330, 330}
+			c.partCovered, c.behind = w-time.Minute, time.Minute
+			c.sent, c.again = [2]float64{110, 120}, [2]float64{0, 230}
+			if out := c.run(); out.ProducerSent.Low != c.wantSent[0] || out.ProducerSent.High != c.wantSent[1] {
+				t.Errorf("sent is [%v, %v], want %v", out.ProducerSent.Low, out.ProducerSent.High, c.wantSent)
+			}
+		})
+	}
+}
+
 func TestTheSplitHoldsTheTruthWhereverItsSpanLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Every reading has one duplicate; which of them are sent is drawn.
+		// Every reading has one duplicate, and once a channel dies after many whose acks it takes along; which of them are sent is drawn.
 		sentAt := rapid.SliceOfN(rapid.Bool(), 720, 720).Draw(t, "sent")
+		burst, burstAt := rapid.IntRange(0, 200).Draw(t, "burst"), rapid.IntRange(500, 719).Draw(t, "burst at")
+		closedAt := burstAt + rapid.IntRange(1, 4).Draw(t, "closed after")
 		tally := func(covered, behind time.Duration) (sent, again float64) {
 			to := 720 - int(behind/(5*time.Second))
 			for i := to - int(covered/(5*time.Second)); i < to; i++ {
+				n := 1.0
+				if i == burstAt {
+					n += float64(burst)
+				}
 				if sentAt[i] {
-					sent++
+					sent += n
 				} else {
-					again++
+					again += n
 				}
 			}
 			return sent, again
@@ -103,7 +168,7 @@ func TestTheSplitHoldsTheTruthWhereverItsSpanLies(t *testing.T) {
 		step := func(low, high int, name string) time.Duration {
 			return time.Duration(rapid.IntRange(low, high).Draw(t, name)) * 5 * time.Second
 		}
-		c := splitCase{source: reportedSource, covered: step(20, 180, "covered"), partCovered: step(20, 180, "part"), behind: step(0, 60, "behind")}
+		c := splitCase{source: rapid.SampledFrom([]string{reportedSource, idGapSource}).Draw(t, "source"), frames: deadChannelFrames(burst, burstAt, closedAt), covered: step(20, 180, "covered"), partCovered: step(20, 180, "part"), behind: step(0, 60, "behind")}
 		wide := float64(rapid.IntRange(0, 40).Draw(t, "wide"))
 		s, a := tally(c.partCovered, c.behind)
 		c.sent, c.again = [2]float64{max(0, s-wide), s + wide}, [2]float64{max(0, a-wide), a + wide}
