@@ -20,8 +20,8 @@ func (s scene) closedBy(f dedup.Figure) closed {
 	c.most = c.seen
 	if !sound(f) || f.AtLeast {
 		c.most = math.Inf(1)
-		if all := s.window.ChannelsClosed; sound(all) && !all.AtLeast {
-			c.most = math.Max(c.seen, all.High)
+		if all := s.window.MostClosed; all != nil && finite(*all) {
+			c.most = math.Max(c.seen, *all)
 		}
 	}
 	return c

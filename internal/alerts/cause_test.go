@@ -64,7 +64,7 @@ func (c causeCase) pipeline() *dedup.PipelineStatus {
 		}
 		w.LostPerChannel = c.perChannel
 		if c.closed > 0 {
-			w.ChannelsClosed = dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, High: c.closed}
+			w.MostClosed = &c.closed
 		}
 		if c.looping > 0 {
 			w.Looping = exactly(c.looping)
@@ -261,7 +261,7 @@ func TestACauseNeverPanicsAndItsShareHoldsTheTruth(t *testing.T) {
 		p := withRate(rapid.Float64Range(0, 1).Draw(t, "rate"), 1)
 		for i := range p.Windows {
 			w := &p.Windows[i]
-			for _, f := range []*dedup.Figure{&w.ProducerSent, &w.Redelivered, &w.Looping, &w.AckTimeouts, &w.ConsumerRestarts, &w.Duplicates, &w.ChannelsClosed} {
+			for _, f := range []*dedup.Figure{&w.ProducerSent, &w.Redelivered, &w.Looping, &w.AckTimeouts, &w.ConsumerRestarts, &w.Duplicates} {
 				*f = dedup.Figure{Quality: dedup.Quality(rapid.IntRange(0, 3).Draw(t, "quality")), Low: number(t, "low"), High: number(t, "high"), N: number(t, "n"), AtLeast: rapid.Bool().Draw(t, "least")}
 			}
 			w.LostPerChannel = int64(rapid.IntRange(0, 2).Draw(t, "per channel"))

@@ -11,15 +11,13 @@ const leadOfClosed = 5 * time.Minute
 
 // leftBehind fills in what bounds the duplicates that closed channels left behind, over the span of the duplicate rate.
 func (p *pipeline) leftBehind(out *dedup.WindowFigures, v view) {
-	out.ChannelsClosed = dedup.Unknown(dedup.Count, "the broker did not count all closed channels of this span")
-	out.ChannelsClosed.Window = out.Window
 	rate := out.DuplicateRate
 	if !rate.Known() {
 		return
 	}
 	from := rate.At.Add(-rate.Covered)
 	out.LostPerChannel = p.lostPerChannel(v, from)
-	out.ChannelsClosed = p.channelsClosed(out.ChannelsClosed, from)
+	out.MostClosed = p.mostClosed(from)
 }
 
 // lostPerChannel is the most completed deliveries that one channel left unacked, of those closed since a time or not long before
@@ -32,23 +30,19 @@ func (p *pipeline) lostPerChannel(v view, from time.Time) int64 {
 	return s.lostPerChannel()
 }
 
-// channelsClosed bounds the pipeline's channels that were closed since a time or not long before it.
-func (p *pipeline) channelsClosed(f dedup.Figure, from time.Time) dedup.Figure {
+// mostClosed bounds the pipeline's channels that were closed since a time or not long before it; nil where nothing does.
+func (p *pipeline) mostClosed(from time.Time) *float64 {
 	frames := p.frames.frames
 	if len(frames) == 0 || from.Before(frames[0].Began) {
-		return f
+		return nil
 	}
 	first, ok := reel(frames).before(from.Add(-leadOfClosed))
 	if !ok {
 		first = &frames[0]
 	}
-	last := &frames[len(frames)-1]
-	most, ok := p.own.most(first, last)
+	most, ok := p.own.most(first, &frames[len(frames)-1])
 	if !ok {
-		return f
+		return nil
 	}
-	f.Quality, f.Why, f.High = dedup.Derived, "", most
-	f.Source, f.Formula = "closed channels of the broker", "at most: closed channels less those that were provably of others"
-	f.Covered, f.At, f.N = last.Ended.Sub(first.Began), last.Ended, most
-	return f
+	return &most
 }

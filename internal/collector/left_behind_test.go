@@ -33,13 +33,13 @@ func TestWhatClosedChannelsLeftBehindIsBoundedOverTheSpanOfTheRate(t *testing.T)
 	} {
 		out := dedup.WindowFigures{Window: 24 * time.Hour, DuplicateRate: dedup.Figure{Quality: dedup.Measured, Covered: tt.covered, At: now}}
 		p.leftBehind(&out, view{now: now, scheme: tt.scheme})
-		if f := out.ChannelsClosed; out.LostPerChannel != tt.perChannel || f.Known() != tt.known || f.High != tt.closed || f.AtLeast {
-			t.Errorf("%s: %d of each, %+v", tt.name, out.LostPerChannel, f)
+		if n := out.MostClosed; out.LostPerChannel != tt.perChannel || (n != nil) != tt.known || n != nil && *n != tt.closed {
+			t.Errorf("%s: %d of each, %v", tt.name, out.LostPerChannel, n)
 		}
 	}
 	p.frames.frames[5].ClosuresBlind = true
 	out := dedup.WindowFigures{DuplicateRate: dedup.Figure{Quality: dedup.Measured, Covered: time.Minute, At: now}}
-	if p.leftBehind(&out, view{now: now}); out.ChannelsClosed.Known() {
-		t.Errorf("where the broker does not count them: %+v", out.ChannelsClosed)
+	if p.leftBehind(&out, view{now: now}); out.MostClosed != nil {
+		t.Errorf("where the broker does not count them: %v", *out.MostClosed)
 	}
 }

@@ -144,9 +144,8 @@ type WindowFigures struct {
 	// LostPerChannel is the most deliveries whose work was done that one closed channel can have left unacked in the span of the
 	// duplicate rate: 1 where consumers settle each delivery before the next, else their largest prefetch; 0 where no bound is known.
 	LostPerChannel int64
-	// ChannelsClosed bounds from above the pipeline's channels that were closed in that span: from 0 to High. It is unknown where
-	// the broker did not count them all.
-	ChannelsClosed Figure
+	// MostClosed bounds from above the pipeline's channels that were closed in that span; nil where the broker did not count them all.
+	MostClosed *float64
 	// Redeliveries is redeliveries / deliveries of the broker: a loop signal, never a duplicate rate.
 	Redeliveries     Figure
 	InFlightHits     Figure
