@@ -39,8 +39,8 @@ type eventSample struct {
 	// Vanishing is true when messages can leave a source queue by a time to live or a length limit, Limited when they can
 	// because they were returned too often.
 	Vanishing, Limited bool
-	// Meter bounds the acks whose counts the broker lost.
-	Meter meterReel
+	// Meter bounds the acks and publishes whose counts the broker lost.
+	Meter lostCounts
 	// Own tells which closed channels were not of the pipeline.
 	Own *ownClosures
 }
@@ -183,8 +183,7 @@ func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
 			continue
 		}
 		doubt := c.doubt() + c.After.Redeliveries - c.Before.Redeliveries + c.Slipped + c.Failing
-		// Without a balance closed channels leave nothing that bounds the acks: see better.
-		if calmer := doubt < least || late && doubt == least; !found || c.Balanced && !best.Balanced || calmer && c.Balanced == best.Balanced {
+		if calmer := doubt < least || late && doubt == least; !found || c.Worth > best.Worth || calmer && c.Worth == best.Worth {
 			best, least, found = c, doubt, true
 		}
 	}
@@ -196,6 +195,7 @@ func (s eventSample) cutAt(i int) (eventCut, bool) {
 	r := s.Readings[i]
 	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+settleDelay))
 	c.At = r.At
+	c.rank(s.Meter, s.Own, s.Frames)
 	return eventCut{cut: c, storeReading: r,
 		Slipped: s.around(i, s.Slip, func(r storeReading) float64 { return r.Asked }),
 		Failing: s.around(i, giveUpDelay, func(r storeReading) float64 { return r.Failures }),

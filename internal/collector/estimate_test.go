@@ -134,7 +134,7 @@ func TestResidualRefusals(t *testing.T) {
 		}, "evicted"},
 		"closed channels, no balance": {func(s *residualSample) {
 			tail(s, func(f *frame) { f.Closures, f.Whole = 3, false })
-		}, "balance of messages cannot be struck"},
+		}, "nothing tells how many"},
 		"counts lost with closed channels": {func(s *residualSample) {
 			tail(s, func(f *frame) { f.Closures, f.Acks = 3, f.Acks-500 })
 		}, "lost counts of closed channels"},
