@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -202,8 +203,8 @@ func (s eventSample) cutAt(i int) (eventCut, bool) {
 	}, ok
 }
 
-// around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else twice
-// what its pace between the neighbouring readings makes, and one.
+// around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else what its pace
+// between the neighbouring readings makes, m, with four standard deviations of as many chance arrivals, m + 4*sqrt(m) + 2.
 func (s eventSample) around(i int, within time.Duration, count func(storeReading) float64) float64 {
 	before, after := s.Readings[max(0, i-1)], s.Readings[min(len(s.Readings)-1, i+1)]
 	gained := count(after) - count(before)
@@ -211,5 +212,6 @@ func (s eventSample) around(i int, within time.Duration, count func(storeReading
 	if gained <= 0 || elapsed <= 0 {
 		return 0
 	}
-	return min(gained, 1+2*gained*within.Seconds()/elapsed.Seconds())
+	m := gained * within.Seconds() / elapsed.Seconds()
+	return min(gained, m+4*math.Sqrt(m)+2)
 }

@@ -83,7 +83,7 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 
 // meter reads what the nodes count for themselves along with each frame.
 func (s *simShop) meter(frames reel, epoch time.Time) (m lostCounts) {
-	if s.metered == "" {
+	if s.unmetered == "all" {
 		return m
 	}
 	by := func(list []simCount, at time.Duration) (exact, counted float64) {
@@ -102,7 +102,7 @@ func (s *simShop) meter(frames reel, epoch time.Time) (m lostCounts) {
 			exact, counted := by(list, f.Began.Sub(epoch))
 			*r = append(*r, meterFrame{Began: f.Began, Ended: f.Ended, True: exact, Counted: counted})
 		}
-		if s.metered != "publishes" {
+		if s.unmetered != "acks" {
 			read(&m.Acks, s.acks)
 		}
 		read(&m.Publishes, s.publishes)
@@ -144,7 +144,7 @@ func drawTraffic(t *rapid.T) simTraffic {
 		channels:    rapid.IntRange(1, 6).Draw(t, "channels"),
 		overlap:     rapid.Bool().Draw(t, "overlap"),
 		looks:       rapid.Bool().Draw(t, "looks"),
-		hangUps:     rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.3}).Draw(t, "publishers hang up"), metered: rapid.SampledFrom([]string{"", "both", "publishes"}).Draw(t, "metered"),
+		hangUps:     rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.3}).Draw(t, "publishers hang up"), unmetered: rapid.SampledFrom([]string{"", "acks", "all"}).Draw(t, "unmetered"),
 		live: rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
 	}
 }
@@ -157,7 +157,7 @@ func TestTheResidualIntervalHoldsTheTruth(t *testing.T) {
 func TestLostPublishesHideNoAcks(t *testing.T) {
 	holdsTheTruth(t, func(t *rapid.T) simTraffic {
 		traffic := drawTraffic(t)
-		traffic.hangUps, traffic.losesCounts, traffic.metered = 0.2, 1, "publishes"
+		traffic.hangUps, traffic.losesCounts, traffic.unmetered = 0.2, 1, "acks"
 		traffic.rate, traffic.resend = rapid.Float64Range(20, 40).Draw(t, "high rate"), 0.2
 		traffic.lostAck, traffic.crash, traffic.fail, traffic.reject, traffic.stuckShare = 0.01, 0, 0, 0, 0
 		traffic.quietBefore, traffic.length, traffic.quietAfter = time.Minute, time.Minute, 2*time.Minute

@@ -24,7 +24,7 @@ type simTraffic struct {
 	overlap                                                  bool    // what is sent again comes while the first is worked on
 	prefetch, atOnce                                         int     // of each channel; 0: each delivery is worked on at once
 	hangUps                                                  float64 // publishers' channels closed per second
-	metered                                                  string  // which of the nodes' own counters are read: none, both, or that of publishes
+	unmetered                                                string  // which of the nodes' own counters are missing: none, that of acks, or all
 }
 
 // simEvent is one thing that happens at a time.
