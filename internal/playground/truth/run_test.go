@@ -25,7 +25,7 @@ func TestNoFigureIsWrong(t *testing.T) {
 	}
 	log := testLog{t}
 	r, err := Run(t.Context(), Options{
-		Cases: cases, Seeds: 1, Messages: 1_500, Over: 18 * time.Second, Interval: 2 * time.Second, Quiet: 8 * time.Second, Settle: 20 * time.Second,
+		Cases: cases, Seeds: 1, Messages: 1_500, Over: 18 * time.Second, Interval: 2 * time.Second, Quiet: 25 * time.Second, Settle: 20 * time.Second,
 		Notes: log, Log: slog.New(slog.DiscardHandler), Each: func(o Outcome) { o.Print(log) },
 		Falsify: func(s *dedup.Snapshot) *dedup.Snapshot { return falsify(s, falsified, halfPoint) },
 	})
