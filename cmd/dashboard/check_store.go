@@ -70,7 +70,8 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 	return err
 }
 
-// printSharers notes that store events cannot tell a rate, because other stores on the server are asked by the same command.
+// printSharers notes that store events may not tell a rate: they do not while other stores on the server are asked by the same command. It knows
+// servers by their address; the running dashboard by what they call themselves, and by their counts.
 func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
 	sharers := markers.CommandSharers(cfg, all)
 	if !cfg.Events || len(sharers) == 0 {
@@ -80,7 +81,7 @@ func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
 	if len(sharers) > 1 {
 		noun = "stores"
 	}
-	fmt.Fprintf(w, "  NOTE store events cannot tell a duplicate rate: the server counts the calls of %s together with those for %s %s\n", cfg.Ask, noun, strings.Join(sharers, ", "))
+	fmt.Fprintf(w, "  NOTE store events may not tell a duplicate rate while several are in use: the server counts the calls of %s together with those for %s %s\n", cfg.Ask, noun, strings.Join(sharers, ", "))
 	fmt.Fprintf(w, "    mend: give the store a Redis server of its own, or let its consumers ask with a command that nobody else uses there\n")
 }
 

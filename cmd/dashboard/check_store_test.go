@@ -180,7 +180,7 @@ func TestStoresThatAreCountedTogetherAreNoted(t *testing.T) {
 		return markers.Config{Name: name, Kind: "redis-string", Ask: ask, Events: events, Redis: markers.Redis{URL: secret.New("redis://localhost:6379/0")}}
 	}
 	all := []markers.Config{store("orders", "SETNX", true), store("shipping", "SETNX", true), store("quiet", "SETNX", false), store("alone", "GET", true)}
-	for i, want := range []string{"of SETNX together with those for stores shipping, quiet\n    mend: give the store a Redis server of its own", "for stores orders, quiet\n", "", ""} {
+	for i, want := range []string{"may not tell a duplicate rate while several are in use: the server counts the calls of SETNX together with those for stores shipping, quiet\n    mend: give the store a Redis server of its own", "for stores orders, quiet\n", "", ""} {
 		var out strings.Builder
 		printSharers(&out, all[i], all)
 		if got := out.String(); !strings.Contains(got, want) || want == "" && got != "" {

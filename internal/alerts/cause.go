@@ -74,7 +74,7 @@ func LikelyCause(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
 	if rate.Low < l.DuplicateWarning || math.Round(rate.Low*rate.N) < l.MinDuplicates {
 		return Cause{}, false
 	}
-	s := scene{window: w, split: splitOf(w), lostPerChannel: p.LostPerChannel}
+	s := scene{window: w, split: splitOf(w)}
 	if r, ok := riseOf(p.Spark); ok {
 		return s.afterRise(r, events), true
 	}
@@ -122,34 +122,6 @@ func one(f dedup.Figure) bool { return f.Known() && f.Low == 1 && f.High == 1 &&
 type scene struct {
 	window *dedup.WindowFigures
 	split  split
-	// lostPerChannel is the most duplicates that one closed channel leaves behind; 0 where no bound is known.
-	lostPerChannel int64
-}
-
-// explain is the most duplicates of the window that so many closed channels can have left behind; false where that is not known.
-func (s scene) explain(closed dedup.Figure) (most float64, ok bool) {
-	if !sound(closed) || s.lostPerChannel <= 0 {
-		return 0, false
-	}
-	return happenings(closed, s.window.Window) * float64(s.lostPerChannel), true
-}
-
-// enough reports whether so many closed channels can be behind a good share of the duplicates: these are redeliveries for the
-// most part, or it is not known what they are and the channels can have left so many behind.
-func (s scene) enough(closed dedup.Figure) bool {
-	most, ok := s.explain(closed)
-	return s.split.redelivered() || !s.split.producer() && ok && sound(s.window.Duplicates) && most >= mostly*s.window.Duplicates.High
-}
-
-// happenings is how many a rate per hour counted.
-func happenings(f dedup.Figure, window time.Duration) float64 {
-	if f.N > 0 && finite(f.N) {
-		return f.N
-	}
-	if f.Covered > 0 {
-		window = f.Covered
-	}
-	return math.Round(f.Low * window.Hours())
 }
 
 // afterRise looks for an event before the rise, the one that explains duplicates of this origin best.
@@ -158,7 +130,7 @@ func (s scene) afterRise(r rise, events []dedup.Event) Cause {
 	near := between(events, r.From.Add(-causeLead), r.At)
 	for _, kind := range s.split.causes() {
 		hits := ofCause(near, kind)
-		if len(hits) == 0 {
+		if len(hits) == 0 || !s.mayBeBehind(kind, hits) {
 			continue
 		}
 		last := hits[len(hits)-1]
@@ -172,7 +144,7 @@ func (s scene) afterRise(r rise, events []dedup.Event) Cause {
 		return c
 	}
 	c.Kind = CauseUnexplained
-	c.said = s.split.clause() + ". No event explains it" + s.absent() + "."
+	c.said = s.split.clause() + ". No event explains it" + s.absent() + s.tooFew() + "."
 	return c
 }
 
@@ -190,10 +162,10 @@ func (s scene) steady(events []dedup.Event) Cause {
 		return Cause{Kind: CauseProducer, said: "The producer sends messages twice: " + s.split.share() + s.absent() + "."}
 	case sound(w.AckTimeouts) && w.AckTimeouts.Low > 0 && s.enough(w.AckTimeouts):
 		return Cause{Kind: CauseAckTimeout, Events: ofCause(inWindow, CauseAckTimeout),
-			said: "Consumers hold messages for longer than the broker waits: " + perHour(w.AckTimeouts.Low, "ack timeout") + s.split.clause() + "."}
-	case sound(w.ConsumerRestarts) && w.ConsumerRestarts.Low >= restartsMany && s.enough(w.ConsumerRestarts):
+			said: "Consumers hold messages for longer than the broker waits: " + s.pace(w.AckTimeouts, "ack timeout") + s.boundless() + s.split.clause() + "."}
+	case sound(w.ConsumerRestarts) && s.hourly(w.ConsumerRestarts) >= restartsMany && s.enough(w.ConsumerRestarts):
 		return Cause{Kind: CauseRestart, Events: ofCause(inWindow, CauseRestart),
-			said: "Consumers restart " + perHour(w.ConsumerRestarts.Low, "time") + s.split.clause() + "."}
+			said: "Consumers restart " + s.pace(w.ConsumerRestarts, "time") + s.boundless() + s.split.clause() + "."}
 	case s.split.redelivered():
 		return Cause{Kind: CauseRedeliveries, said: capital(s.split.share()) + ": consumers lose acks. No event explains it" + s.absent() + "."}
 	}
@@ -215,20 +187,6 @@ func (s scene) absent() string {
 		return ""
 	}
 	return "; " + strings.Join(none, ", ") + " in " + span(s.window.Window)
-}
-
-// tooFew says of closed channels that they are too few to explain the duplicates, where that is known.
-func (s scene) tooFew() string {
-	var few []string
-	for _, f := range []struct {
-		word   string
-		figure dedup.Figure
-	}{{"consumer restart", s.window.ConsumerRestarts}, {"ack timeout", s.window.AckTimeouts}} {
-		if most, ok := s.explain(f.figure); ok && most > 0 && sound(s.window.Duplicates) && most < mostly*s.window.Duplicates.High {
-			few = append(few, "; the "+figured(happenings(f.figure, s.window.Window), f.word)+" seen can explain at most "+number(most)+" of "+count(s.window.Duplicates))
-		}
-	}
-	return strings.Join(few, "")
 }
 
 // sound reports whether a figure is known, and a number that a count can have.

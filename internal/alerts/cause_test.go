@@ -59,12 +59,17 @@ func (c causeCase) pipeline() *dedup.PipelineStatus {
 		if c.watched {
 			w.ConsumerRestarts = dedup.Exact(dedup.Derived, dedup.PerHour, c.restarts, causeNow, "")
 			w.AckTimeouts = dedup.Exact(dedup.Measured, dedup.PerHour, c.timeouts, causeNow, "")
+			w.ConsumerRestarts.N, w.AckTimeouts.N = math.Round(c.restarts*w.Window.Hours()), math.Round(c.timeouts*w.Window.Hours())
+			w.ConsumerRestarts.AtLeast = c.partly
+		}
+		w.LostPerChannel = c.perChannel
+		if c.closed > 0 {
+			w.MostClosed = &c.closed
 		}
 		if c.looping > 0 {
 			w.Looping = exactly(c.looping)
 		}
 	}
-	p.LostPerChannel = c.perChannel
 	if c.stuck > 0 {
 		p.Stuck = exactly(c.stuck)
 	}
@@ -82,6 +87,8 @@ type causeCase struct {
 	looping    float64
 	stuck      float64
 	perChannel int64
+	partly     bool    // restarts are at least
+	closed     float64 // channels at most
 	events     []dedup.Event
 	kind       CauseKind // empty: nothing to explain
 	say        string
@@ -144,8 +151,30 @@ func causeCases() []causeCase {
 			say: "No event explains the duplicates; no ack timeout in 15 m; the 5 consumer restarts seen can explain at most 5 of 131."},
 		{name: "restarts whose channels hold enough deliveries may be behind half of the duplicates",
 			rate: 0.03, watched: true, restarts: 140, perChannel: 10, kind: CauseRestart, say: "Consumers restart 140 times per hour."},
-		{name: "restarts are not named where it is not known how much a channel holds",
-			rate: 0.03, watched: true, restarts: 140, kind: CauseUnexplained, say: "No event explains the duplicates; no ack timeout in 15 m."},
+		{name: "restarts are named where nothing bounds what a channel holds", // consumers without a prefetch: the worst case
+			rate: 0.03, watched: true, restarts: 140, kind: CauseRestart, say: "Consumers restart 140 times per hour, and it is not known how much each leaves behind."},
+		{name: "a crash loop of which lists see a part is bounded by all channels that were closed", // 8 of 60 seen, prefetch 10
+			rate: 0.03, watched: true, restarts: 32, partly: true, perChannel: 10, closed: 60, kind: CauseRestart, say: "Consumers restart at least 32 times per hour."},
+		{name: "restarts that are seen in part are ruled out by all channels that were closed",
+			rate: 0.03, watched: true, restarts: 140, partly: true, perChannel: 1, closed: 40, kind: CauseUnexplained,
+			say: "No event explains the duplicates; no ack timeout in 15 m; the channels that were closed, 40 at most, can explain at most 40 of 300."},
+		{name: "of restarts that are seen in part no most is told where nobody counts closed channels",
+			rate: 0.03, watched: true, restarts: 32, partly: true, perChannel: 10, kind: CauseUnexplained,
+			say: "No event explains the duplicates; no ack timeout in 15 m; at least 8 consumer restarts, of which it is not known whether there were more."},
+		{name: "restarts that are seen in part and enough as they are need no more",
+			rate: 0.03, watched: true, restarts: 32, partly: true, perChannel: 20, kind: CauseRestart, say: "Consumers restart at least 32 times per hour."},
+		{name: "one restart before a rise is not behind hundreds of duplicates where the split is open",
+			rate: 0.03, roseAt: 14, watched: true, restarts: 4, partly: true, perChannel: 1, closed: 2, events: []dedup.Event{restart}, kind: CauseUnexplained,
+			say: "Duplicates rose at 02:14. No event explains it; no ack timeout in 15 m; the channels that were closed, 2 at most, can explain at most 2 of 300."},
+		{name: "a deploy before the rise is named where the restarts that it made are too few",
+			rate: 0.03, roseAt: 14, perChannel: 1, events: []dedup.Event{{At: at(13, 0), Kind: "mark", Text: "shop v42"}, restart}, kind: CauseDeploy,
+			say: "Duplicates rose at 02:14, within 60 s of when a deploy was marked (shop v42)."},
+		{name: "restarts before a rise that are many enough are named though the window has none",
+			rate: 0.03, roseAt: 14, watched: true, perChannel: 10, events: []dedup.Event{{At: at(13, 20), Kind: "consumer_restart", Text: "crash loop", Count: 20}}, kind: CauseRestart,
+			say: "Duplicates rose at 02:14, within 60 s of when consumers restarted 20 times (crash loop)."},
+		{name: "an ack timeout before a rise is too little for hundreds of duplicates",
+			rate: 0.03, roseAt: 14, perChannel: 10, events: []dedup.Event{{At: at(13, 20), Kind: "ack_timeout", Text: "orders"}}, kind: CauseUnexplained,
+			say: "Duplicates rose at 02:14. No event explains it."},
 		{name: "restarts are no cause of second messages, however much their channels hold",
 			rate: 0.03, again: [2]float64{0, 0.1}, watched: true, restarts: 140, perChannel: 1000, kind: CauseProducer,
 			say: "The producer sends messages twice: 90–100 % of the duplicates are second messages; no ack timeout in 15 m."},
@@ -233,8 +262,9 @@ func TestACauseNeverPanicsAndItsShareHoldsTheTruth(t *testing.T) {
 		for i := range p.Windows {
 			w := &p.Windows[i]
 			for _, f := range []*dedup.Figure{&w.ProducerSent, &w.Redelivered, &w.Looping, &w.AckTimeouts, &w.ConsumerRestarts, &w.Duplicates} {
-				*f = dedup.Figure{Quality: dedup.Quality(rapid.IntRange(0, 3).Draw(t, "quality")), Low: number(t, "low"), High: number(t, "high"), AtLeast: rapid.Bool().Draw(t, "least")}
+				*f = dedup.Figure{Quality: dedup.Quality(rapid.IntRange(0, 3).Draw(t, "quality")), Low: number(t, "low"), High: number(t, "high"), N: number(t, "n"), AtLeast: rapid.Bool().Draw(t, "least")}
 			}
+			w.LostPerChannel = int64(rapid.IntRange(0, 2).Draw(t, "per channel"))
 			if s := splitOf(w); s.known && !(s.low >= 0 && s.low <= s.high && s.high <= 1) {
 				t.Fatalf("split %+v", s)
 			}

@@ -80,16 +80,16 @@ func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTo
 	for i, root := range c.prometheus {
 		reading.Go(func() {
 			deaths[i], totals[i] = dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
-			ofDeaths, ofTotals, err := c.nodeCounters(ctx, root)
+			lines, err := c.nodeCounters(ctx, root)
 			if err != nil {
 				deaths[i].Err = deathsWords(ctx, err)
 				totals[i].Err = deaths[i].Err
 				return
 			}
-			if deaths[i].Counts, err = readDeaths(ofDeaths); err != nil {
+			if deaths[i].Counts, err = readDeaths(lines[0]); err != nil {
 				deaths[i].Err = deathsWords(ctx, err)
 			}
-			if err := readTotals(ofTotals, &totals[i]); err != nil {
+			if err := readTotals(lines[1], lines[2], &totals[i]); err != nil {
 				totals[i].Err = err.Error()
 			}
 		})
@@ -110,27 +110,24 @@ func deathsWords(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// nodeCounters reads the lines of one node's counters of dead letters and of acked messages. The endpoint asks for no account, and none is sent.
-func (c *Client) nodeCounters(ctx context.Context, root *url.URL) (ofDeaths, ofTotals []byte, err error) {
+// nodeCounters reads the lines of one node's counters of dead letters, of acked messages and of routed ones. The endpoint asks for no
+// account, and none is sent.
+func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, root.JoinPath("metrics").String(), nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
+		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	lines, err := pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, deathsPrefix, acknowledgedTotal)
-	if err != nil {
-		return nil, nil, err
-	}
-	return lines[0], lines[1], nil
+	return pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, deathsPrefix, acknowledgedTotal, routedTotal)
 }
 
 // pickLines picks the lines of metrics with these prefixes out of a Prometheus exposition, those of each apart, so that one that

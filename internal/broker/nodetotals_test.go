@@ -11,16 +11,19 @@ const totals310 = `# TYPE rabbitmq_global_messages_acknowledged_total counter
 rabbitmq_global_messages_acknowledged_total{protocol="amqp091",queue_type="rabbit_classic_queue"} 40
 rabbitmq_global_messages_acknowledged_total{protocol="amqp091",queue_type="rabbit_quorum_queue"} 2
 rabbitmq_global_messages_acknowledged_total{protocol="amqp10",queue_type="rabbit_quorum_queue"} 1000
+# TYPE rabbitmq_global_messages_routed_total counter
+rabbitmq_global_messages_routed_total{protocol="amqp091"} 45
+rabbitmq_global_messages_routed_total{protocol="mqtt311"} 9
 rabbitmq_queue_messages{queue="a{b"} nonsense
 `
 
 // totalsIn reads the totals of a whole exposition.
 func totalsIn(text string, into *dedup.NodeTotals) error {
-	lines, err := pickLines(strings.NewReader(text), deathsPrefix, acknowledgedTotal)
+	lines, err := pickLines(strings.NewReader(text), deathsPrefix, acknowledgedTotal, routedTotal)
 	if err != nil {
 		return err
 	}
-	return readTotals(lines[1], into)
+	return readTotals(lines[1], lines[2], into)
 }
 
 // TestABrokenCounterSpoilsNoOther: the two are read in one walk, and parsed apart.
@@ -36,8 +39,20 @@ func TestABrokenCounterSpoilsNoOther(t *testing.T) {
 
 func TestTheTotalsOfANodeAreThoseOfItsChannels(t *testing.T) {
 	var got dedup.NodeTotals
-	if err := totalsIn(totals310, &got); err != nil || got != (dedup.NodeTotals{Acked: 42}) {
+	if err := totalsIn(totals310, &got); err != nil || got.Acked != 42 || got.Routed == nil || *got.Routed != 45 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestRoutedMessagesThatAreNotToldAreNotZero(t *testing.T) {
+	for name, text := range map[string]string{
+		"renamed": strings.ReplaceAll(totals310, routedTotal, globalPrefix+"delivered_to_queues_total"),
+		"broken":  totals310 + routedTotal + "{\n",
+	} {
+		var got dedup.NodeTotals
+		if err := totalsIn(text, &got); err != nil || got != (dedup.NodeTotals{Acked: 42}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 }
 
@@ -61,7 +76,7 @@ func FuzzReadTotals(f *testing.F) {
 	f.Add(totals310)
 	f.Fuzz(func(t *testing.T, text string) {
 		var got dedup.NodeTotals
-		if err := totalsIn(text, &got); got.Acked < 0 || err != nil && got != (dedup.NodeTotals{}) {
+		if err := totalsIn(text, &got); got.Acked < 0 || got.Routed != nil && *got.Routed < 0 || err != nil && got != (dedup.NodeTotals{}) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

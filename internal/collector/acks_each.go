@@ -23,12 +23,6 @@ func (s residualSample) lostPerChannel() int64 {
 	return s.Prefetch
 }
 
-// lostPerChannel is that bound for a pipeline as it was in the longest window that is judged.
-func (p *pipeline) lostPerChannel(v view) int64 {
-	s := residualSample{Scheme: v.scheme, Several: p.several(v.scheme), Prefetch: p.prefetchSince(v.now.Add(-time.Hour))}
-	return s.lostPerChannel()
-}
-
 // unackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
 func (s residualSample) unackedWork(f frame) float64 {
 	if !s.trusted() {

@@ -33,6 +33,8 @@ type ackTimeouts struct {
 	epoch       int64
 	// gapAt is when lines were last missed, or may have been.
 	gapAt time.Time
+	// overran: lines were missed then because they came faster than they were read.
+	overran bool
 	// silent says why nothing that is counted proves nothing: nodes that have not been heard. Empty when all were.
 	silent string
 	named  map[dedup.QueueRef]int64
@@ -62,12 +64,12 @@ func (a *ackTimeouts) absorb(s *dedup.BrokerSample) (gained int64) {
 	a.why, a.better = l.Why, l.Better
 	switch {
 	case !l.Listening && (a.epoch > 0 || s.At.Sub(a.first) > time.Minute):
-		a.gapAt = s.At
+		a.gapAt, a.overran = s.At, false
 	case l.Epoch > a.epoch && a.epoch > 0:
-		a.gapAt = l.Since
+		a.gapAt, a.overran = l.Since, false
 	}
 	if l.Overflowed.After(a.gapAt) {
-		a.gapAt = l.Overflowed
+		a.gapAt, a.overran = l.Overflowed, true
 	}
 	a.epoch = max(a.epoch, l.Epoch)
 	a.silent = silentNodes(l, s.State.Nodes)
@@ -157,8 +159,18 @@ type timeoutSample struct {
 	Named, Logged bool
 	// Gap is when lines were last missed.
 	Gap time.Time
+	// Overran: they were missed because they came faster than they were read.
+	Overran bool
 	// Silent says why not every node is known to publish its log; empty when each is.
 	Silent string
+}
+
+// missed says why lines of the log were missed.
+func (s timeoutSample) missed() string {
+	if s.Overran {
+		return "lines of the broker's log came faster than they were read"
+	}
+	return "the broker's log was not followed without a gap"
 }
 
 // ackTimeoutFigure computes the ack timeouts per hour.
@@ -179,7 +191,7 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 	gap := !s.Gap.IsZero() && s.Now.Sub(s.Gap) < s.Window
 	switch {
 	case of.Delta == 0 && gap:
-		f.Why = "the broker's log was not followed without a gap in this window" + untilAbout(s.Gap.Add(s.Window), s.Now)
+		f.Why = s.missed() + " in this window" + untilAbout(s.Gap.Add(s.Window), s.Now)
 		return f
 	case of.Delta == 0 && !s.Logged:
 		f.Why = "not observable on this broker: from RabbitMQ 4.3 on classic queues have no ack timeout, and quorum queues cancel the consumer without a line in the log"
@@ -199,17 +211,13 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 	}
 	switch {
 	case gap:
-		f.AtLeast, f.Why = true, joinReasons("at least: the broker's log was not followed without a gap", f.Why)
+		f.AtLeast, f.Why = true, joinReasons("at least: "+s.missed(), f.Why)
 	case !s.Logged:
 		f.AtLeast, f.Why = true, "at least: from RabbitMQ 4.3 on most ack timeouts leave no line in the log"
 	case s.Named && s.Unnamed.Delta > 0:
 		f.AtLeast, f.Why = true, fmt.Sprintf("at least: the log does not name the queue of %s more", counted(whole(s.Unnamed.Delta), "ack timeout"))
 	case s.Silent != "":
 		f.AtLeast, f.Why, f.Better = true, joinReasons("at least: "+s.Silent, f.Why), betterSilent
-	}
-	if f.AtLeast { // over the window, of which not all may be covered: a few make no pace
-		v = of.Delta / max(s.Window, of.Covered).Hours()
-		f.Value, f.Low, f.High = v, v, v
 	}
 	return f
 }
@@ -219,7 +227,7 @@ func (c *Collector) ackTimeouts(p *pipeline, v view, w time.Duration) dedup.Figu
 	sample, _ := p.broker.sample.get()
 	s := timeoutSample{
 		Now: v.now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
-		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Silent: a.silent, Why: a.why, Better: a.better,
+		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Overran: a.overran, Silent: a.silent, Why: a.why, Better: a.better,
 	}
 	if !a.asked {
 		s.Why, s.Better = p.broker.noLog()

@@ -31,6 +31,8 @@ func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
 		{"some of ours, and some that cannot be told", func(s *timeoutSample) { s.Own, s.Unnamed = known(1), known(2) }, dedup.Measured, 4, true, "does not name the queue of 2 ack timeouts more"},
 		{"none, with a gap", func(s *timeoutSample) { s.Gap = now.Add(-time.Minute) }, dedup.QualityUnknown, 0, false, "without a gap in this window (until about"},
 		{"some, with a gap", func(s *timeoutSample) { s.Gap, s.Own = now.Add(-time.Minute), known(1) }, dedup.Measured, 4, true, "at least: the broker's log was not followed"},
+		{"none, where lines came too fast", func(s *timeoutSample) { s.Gap, s.Overran = now.Add(-time.Minute), true }, dedup.QualityUnknown, 0, false, "came faster than they were read in this window (until about"},
+		{"some, where lines came too fast", func(s *timeoutSample) { s.Gap, s.Overran, s.Own = now.Add(-time.Minute), true, known(1) }, dedup.Measured, 4, true, "at least: lines of the broker's log came faster"},
 		{"a gap before the window", func(s *timeoutSample) { s.Gap = now.Add(-16 * time.Minute) }, dedup.Measured, 0, false, ""},
 		{"none from 4.3 on", func(s *timeoutSample) { s.Logged = false }, dedup.QualityUnknown, 0, false, "not observable on this broker: from RabbitMQ 4.3 on"},
 		{"one from 4.3 on", func(s *timeoutSample) { s.Logged, s.Own = false, known(1) }, dedup.Measured, 4, true, "at least: from RabbitMQ 4.3 on"},
@@ -45,6 +47,22 @@ func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
 		if f.Quality != tt.quality || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) || f.Unit != dedup.PerHour || s.Silent == "" && f.Better != s.Better || s.Silent != "" && f.Better != betterSilent {
 			t.Errorf("%s: %+v", tt.name, f)
 		}
+	}
+}
+
+// TestAPaceDoesNotJumpWhenTheLastNodeIsHeard: a lower bound is over the time that is covered, as it says, like the figure it becomes.
+func TestAPaceDoesNotJumpWhenTheLastNodeIsHeard(t *testing.T) {
+	six := gain{Delta: 6, Covered: 10 * time.Minute, At: time.Unix(1000, 0), Known: true}
+	s := timeoutSample{Now: time.Unix(1_800_000_000, 0), Window: 24 * time.Hour, Own: six, All: six, Named: true, Logged: true}
+	heard := ackTimeoutFigure(s)
+	s.Silent = "no line of node b"
+	silent := ackTimeoutFigure(s)
+	if heard.Value < 35.9 || heard.Value > 36.1 || silent.Low != heard.Low || silent.Value != heard.Value || !silent.AtLeast || silent.N != 6 || silent.Covered != 10*time.Minute {
+		t.Errorf("%+v, then %+v", silent, heard)
+	}
+	restarts := restartFigure(restartSample{Window: 24 * time.Hour, Restarted: six, Closed: six})
+	if restarts.Low < 35.9 || restarts.Low > 36.1 || !restarts.AtLeast || restarts.N != 6 {
+		t.Errorf("restarts %+v", restarts)
 	}
 }
 
@@ -96,7 +114,7 @@ func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
 	}
 	gone := heard(1, 3, 1)
 	gone.Listening, gone.Why = false, "lost"
-	if n := read(gone); n != 1 || !a.gapAt.Equal(at) || a.why != "lost" {
+	if n := read(gone); n != 1 || !a.gapAt.Equal(at) || a.overran || a.why != "lost" {
 		t.Errorf("what came before the end: %d, %+v", n, a)
 	}
 	since := at
@@ -105,7 +123,7 @@ func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
 	}
 	full := heard(3, 4, 1)
 	full.Overflowed = at.Add(10 * time.Second)
-	if n := read(full); n != 1 || !a.gapAt.Equal(full.Overflowed) {
+	if n := read(full); n != 1 || !a.gapAt.Equal(full.Overflowed) || !a.overran {
 		t.Errorf("after lines that may have been lost: %d, %+v", n, a)
 	}
 	stored := batch{}

@@ -27,8 +27,6 @@ const (
 type brokerReading struct {
 	dedup.BrokerSample
 	depths liveDepths
-	// channels were listed right after the sample; nil where they were not.
-	channels *dedup.ChannelList
 }
 
 // counting reports whether the broker gives counters.
@@ -45,6 +43,7 @@ type brokerWatch struct {
 	gate    chan struct{}
 	samples *source
 	totals  *source
+	lists   *source
 
 	sample   reading[brokerReading]
 	topology reading[topologyReading]
@@ -57,7 +56,8 @@ type brokerWatch struct {
 	queueSet  uint64
 	closedRaw *int64
 	closedAt  time.Time
-	lister    channelLister
+	// lister is of everybody.
+	lister channelLister
 
 	// The rest belongs to the round.
 	absorbed uint64
@@ -105,18 +105,14 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	}
 	depths := b.live.newest()
 	sample, err := b.broker.Sample(ctx)
+	b.release()
 	if err != nil {
-		b.release()
 		return err
 	}
-	set, replacing := b.hash(sample.Queues), b.replacing(&sample)
-	if set != b.queueSet || b.closedAt.Equal(sample.At) {
-		b.lister.stirred = sample.At
-	}
-	channels := b.listChannels(ctx, &sample)
-	b.release()
-	b.sample.set(brokerReading{sample, depths, channels})
+	b.sample.set(brokerReading{sample, depths})
 	b.turned() // a round that comes later could find the next sample in its place
+	set, replacing := b.hash(sample.Queues), b.replacing(&sample)
+	b.lister.saw(&sample, set != b.queueSet || b.closedAt.Equal(sample.At))
 	if set != b.queueSet {
 		b.queueSet = set
 		b.wantTopology()
@@ -162,9 +158,11 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.absorbed = count
 		b.moved = b.node != "" && b.node != sample.Info.Node
 		b.node = sample.Info.Node
-		b.countClosures(&sample.BrokerSample)
-		if sample.channels != nil {
-			b.owners.absorb(sample.channels)
+		anew := b.countClosures(&sample.BrokerSample)
+		for _, list := range b.lister.take() {
+			if !anew || list.At.After(sample.At) {
+				b.owners.absorb(list)
+			}
 		}
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
@@ -175,7 +173,8 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 	return &sample, fresh
 }
 
-func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
+// countClosures takes the broker's count of closed channels, and reports whether it was begun anew.
+func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 	was := b.closed
 	st := b.closed.observe(s.ChannelsClosed)
 	if b.closed.known() {
@@ -189,6 +188,7 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) {
 		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
+	return st.Dropped
 }
 
 // noteClosures tells of closed channels: of the first at once, and of those of the next minutes together when these are
@@ -314,6 +314,7 @@ func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned fu
 		patience: patience, read: b.readSample, turned: turned}
 	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
 		patience: patience, read: b.readTotals, pace: b.pace}
+	b.lists = &source{name: "channels " + br.Name(), kind: "channels", interval: listEach, timeout: min(cfg.Timeout, 2*listSlowest), patience: patience, read: b.readChannels}
 	return b
 }
 

@@ -10,28 +10,30 @@ import (
 func TestChannelsAreListedWhereTheyAreFewAndSomethingHappened(t *testing.T) {
 	const long = 30 * time.Second
 	for name, tt := range map[string]struct {
-		lister channelLister
-		change func(*dedup.BrokerSample)
-		want   bool
+		stirred, listed, next time.Time
+		change                func(*dedup.BrokerSample)
+		want                  bool
 	}{
-		"at first":                              {channelLister{}, nil, true},
-		"nothing happened":                      {channelLister{listed: dawn.Add(-long)}, nil, false},
-		"nothing happened for long":             {channelLister{listed: dawn.Add(-listRefresh)}, nil, true},
-		"a channel was closed since":            {channelLister{listed: dawn.Add(-long), stirred: dawn}, nil, true},
-		"what followed may not have shown":      {channelLister{listed: dawn.Add(-long), stirred: dawn.Add(-long - depthLag)}, nil, true},
-		"what followed has shown":               {channelLister{listed: dawn.Add(-long), stirred: dawn.Add(-long - depthLag - time.Second)}, nil, false},
-		"the last list was dear":                {channelLister{stirred: dawn, next: dawn.Add(time.Second)}, nil, false},
-		"too many channels":                     {channelLister{}, func(s *dedup.BrokerSample) { s.ChannelsOpen = ptr(listedChannels + 1) }, false},
-		"their number is not known":             {channelLister{}, func(s *dedup.BrokerSample) { s.ChannelsOpen = nil }, false},
-		"the broker does not count closed ones": {channelLister{}, func(s *dedup.BrokerSample) { s.ChannelsClosed = nil }, false},
-		"statistics are disabled":               {channelLister{}, func(s *dedup.BrokerSample) { s.Info.StatsDisabled = true }, false},
+		"at first":                              {time.Time{}, time.Time{}, time.Time{}, nil, true},
+		"nothing happened":                      {time.Time{}, dawn.Add(-long), time.Time{}, nil, false},
+		"nothing happened for long":             {time.Time{}, dawn.Add(-listRefresh), time.Time{}, nil, true},
+		"a channel was closed since":            {dawn, dawn.Add(-long), time.Time{}, nil, true},
+		"what followed may not have shown":      {dawn.Add(-long - depthLag), dawn.Add(-long), time.Time{}, nil, true},
+		"what followed has shown":               {dawn.Add(-long - depthLag - time.Second), dawn.Add(-long), time.Time{}, nil, false},
+		"the last list was dear":                {dawn, time.Time{}, dawn.Add(time.Second), nil, false},
+		"too many channels":                     {time.Time{}, time.Time{}, time.Time{}, func(s *dedup.BrokerSample) { s.ChannelsOpen = ptr(listedChannels + 1) }, false},
+		"their number is not known":             {time.Time{}, time.Time{}, time.Time{}, func(s *dedup.BrokerSample) { s.ChannelsOpen = nil }, false},
+		"the broker does not count closed ones": {time.Time{}, time.Time{}, time.Time{}, func(s *dedup.BrokerSample) { s.ChannelsClosed = nil }, false},
+		"statistics are disabled":               {time.Time{}, time.Time{}, time.Time{}, func(s *dedup.BrokerSample) { s.Info.StatsDisabled = true }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := dedup.BrokerSample{ChannelsOpen: ptr(listedChannels), ChannelsClosed: ptr(0)}
 			if tt.change != nil {
 				tt.change(&s)
 			}
-			if got := tt.lister.due(&s, dawn); got != tt.want {
+			l := channelLister{stirred: tt.stirred, listed: tt.listed, next: tt.next}
+			l.saw(&s, false)
+			if got := l.due(dawn); got != tt.want {
 				t.Errorf("due: %v, want %v", got, tt.want)
 			}
 		})

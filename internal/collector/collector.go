@@ -243,6 +243,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	for _, b := range c.brokers {
 		running.Go(func() { b.watchTopology(ctx) })
+		running.Go(func() { b.lists.run(ctx) })
 	}
 	for _, e := range c.effects {
 		running.Go(func() { e.run(ctx) })

@@ -1,6 +1,9 @@
 package collector
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A cut is one end of the judged window: a time, and bounds on what had happened by then.
 type cut struct {
@@ -10,7 +13,12 @@ type cut struct {
 	AcksLow, AcksHigh       float64
 	BalanceLow, BalanceHigh float64
 	Balanced                bool
-	Before, After           *frame
+	// Counts of publishes that were lost after PublishedFrom are missing from BalanceHigh less an earlier BalanceLow, as far as
+	// PublishedTo.
+	PublishedFrom, PublishedTo time.Time
+	// Worth ranks cuts by whether the balance from them bounds anything: see rank.
+	Worth         int
+	Before, After *frame
 	// Unsettled are the messages that were still there at the first depth after the cut, or came back until then: they
 	// widen what an end of the window must allow for. It only serves to choose.
 	Unsettled float64
@@ -55,8 +63,8 @@ func (c *cut) watch(s residualSample) bool {
 }
 
 func better(c, best cut, late bool) bool {
-	if c.Balanced != best.Balanced {
-		return c.Balanced
+	if c.Worth != best.Worth {
+		return c.Worth > best.Worth
 	}
 	if late {
 		return c.doubt() <= best.doubt()
@@ -78,7 +86,21 @@ func cutAt(s residualSample, t time.Time) (cut, bool) {
 	at := store.Add(-offset)
 	c, ok := cutBetween(s.Frames, at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay))
 	c.At, c.Store = at, store
+	c.rank(s.Meter, s.Own, s.Frames)
 	return c, ok
+}
+
+// rank says what the balance from a cut is worth: without one, closed channels leave nothing that bounds the acks; and where
+// channels were closed at all, the loss meter must have run before the cut.
+func (c *cut) rank(meter lostCounts, own *ownClosures, r reel) {
+	switch {
+	case !c.Balanced:
+		c.Worth = 0
+	case noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1]) || len(meter.Publishes) > 0 && !meter.Publishes[0].Ended.After(c.PublishedFrom):
+		c.Worth = 2
+	default:
+		c.Worth = 1
+	}
 }
 
 // cutBetween bounds what had happened at a time that lies between two others.
@@ -92,51 +114,68 @@ func cutBetween(r reel, early, late time.Time) (cut, bool) {
 		return cut{}, false
 	}
 	c := cut{AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
-	low, okLow := balanceLow(r, early)
-	high, okHigh := balanceHigh(r, late)
+	low, from, okLow := balanceLow(r, early)
+	high, to, okHigh := balanceHigh(r, late)
 	if okLow && okHigh {
 		c.BalanceLow, c.BalanceHigh, c.Balanced = low, high, true
+		c.PublishedFrom, c.PublishedTo = from, to
 	}
 	return c, true
 }
 
 // balanceLow bounds from below, up to a constant, the messages that had left the source queues by an ack at t:
-// published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t.
-func balanceLow(r reel, t time.Time) (float64, bool) {
+// published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t. The publishes
+// are those counted by from.
+func balanceLow(r reel, t time.Time) (low float64, from time.Time, ok bool) {
 	depth, ok := r.before(t)
 	if !ok || !depth.Whole {
-		return 0, false
+		return 0, from, false
 	}
 	published, ok := r.before(depth.DepthFrom.Add(-transitDelay))
 	if !ok {
 		// Nothing had been published yet, or all of it was counted since.
 		if published = &r[0]; !published.Unpublished {
-			return 0, false
+			return 0, from, false
 		}
 	}
 	dead, ok := r.depthAfter(depth.Ended.Add(transitDelay))
 	if !ok || !dead.Whole {
-		return 0, false
+		return 0, from, false
 	}
-	return published.Publishes - depth.Depth - dead.Dead, true
+	return published.Publishes - depth.Depth - dead.Dead, published.Began, true
 }
 
 // balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later, or is left out, as it is never
-// below 0.
-func balanceHigh(r reel, t time.Time) (float64, bool) {
+// below 0. The publishes are those that had been counted by to.
+func balanceHigh(r reel, t time.Time) (high float64, to time.Time, ok bool) {
 	dead, ok := r.before(t)
 	if !ok || !dead.Whole {
-		return 0, false
+		return 0, to, false
 	}
 	published, ok := r.after(t.Add(counterLag))
 	if !ok {
-		return 0, false
+		return 0, to, false
 	}
-	high := published.Publishes - dead.Dead
+	high, to = published.Publishes-dead.Dead, published.Began
 	if depth, ok := r.depthAfter(t); ok && depth.Whole {
 		if published, ok := r.after(depth.Ended.Add(counterLag)); ok {
-			high = min(high, published.Publishes-depth.Depth-dead.Dead)
+			high, to = min(high, published.Publishes-depth.Depth-dead.Dead), published.Began
 		}
 	}
-	return high, true
+	return high, to, true
+}
+
+// balance bounds the messages that left the source queues by an ack between two cuts: published - still there - dead-lettered.
+// Publishers' channels that were closed took counts of publishes along, which only the loss meter tells, so that without it
+// there is no upper bound.
+func (l lostCounts) balance(from, to cut) [2]float64 {
+	if !from.Balanced || !to.Balanced {
+		return [2]float64{math.Inf(-1), math.Inf(1)}
+	}
+	least := to.BalanceLow - from.BalanceHigh
+	_, lost, ok := l.Publishes.lost(from.PublishedFrom, to.PublishedTo)
+	if !ok {
+		return [2]float64{least, math.Inf(1)}
+	}
+	return [2]float64{least, to.BalanceHigh - from.BalanceLow + lost}
 }

@@ -86,7 +86,11 @@ func TestAnAckThatIsLostAfterTheWindowIsARepeat(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	s := residualSample{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second}
+	var published meterReel
+	for _, f := range frames {
+		published = append(published, meterFrame{Began: f.Began, Ended: f.Ended, True: f.Publishes, Counted: f.Publishes})
+	}
+	s := residualSample{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second, Meter: lostCounts{Publishes: published}}
 	from, ok1 := cutAt(s, frames[2].Ended)
 	to, ok2 := cutAt(s, frames[6].Ended)
 	if !ok1 || !ok2 || !from.Balanced || !to.Balanced {

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -39,8 +40,8 @@ type eventSample struct {
 	// Vanishing is true when messages can leave a source queue by a time to live or a length limit, Limited when they can
 	// because they were returned too often.
 	Vanishing, Limited bool
-	// Meter bounds the acks whose counts the broker lost.
-	Meter meterReel
+	// Meter bounds the acks and publishes whose counts the broker lost.
+	Meter lostCounts
 	// Own tells which closed channels were not of the pipeline.
 	Own *ownClosures
 }
@@ -183,8 +184,7 @@ func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
 			continue
 		}
 		doubt := c.doubt() + c.After.Redeliveries - c.Before.Redeliveries + c.Slipped + c.Failing
-		// Without a balance closed channels leave nothing that bounds the acks: see better.
-		if calmer := doubt < least || late && doubt == least; !found || c.Balanced && !best.Balanced || calmer && c.Balanced == best.Balanced {
+		if calmer := doubt < least || late && doubt == least; !found || c.Worth > best.Worth || calmer && c.Worth == best.Worth {
 			best, least, found = c, doubt, true
 		}
 	}
@@ -196,14 +196,15 @@ func (s eventSample) cutAt(i int) (eventCut, bool) {
 	r := s.Readings[i]
 	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+settleDelay))
 	c.At = r.At
+	c.rank(s.Meter, s.Own, s.Frames)
 	return eventCut{cut: c, storeReading: r,
 		Slipped: s.around(i, s.Slip, func(r storeReading) float64 { return r.Asked }),
 		Failing: s.around(i, giveUpDelay, func(r storeReading) float64 { return r.Failures }),
 	}, ok
 }
 
-// around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else twice
-// what its pace between the neighbouring readings makes, and one.
+// around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else what its pace
+// between the neighbouring readings makes, m, with four standard deviations of as many chance arrivals, m + 4*sqrt(m) + 2.
 func (s eventSample) around(i int, within time.Duration, count func(storeReading) float64) float64 {
 	before, after := s.Readings[max(0, i-1)], s.Readings[min(len(s.Readings)-1, i+1)]
 	gained := count(after) - count(before)
@@ -211,5 +212,6 @@ func (s eventSample) around(i int, within time.Duration, count func(storeReading
 	if gained <= 0 || elapsed <= 0 {
 		return 0
 	}
-	return min(gained, 1+2*gained*within.Seconds()/elapsed.Seconds())
+	m := gained * within.Seconds() / elapsed.Seconds()
+	return min(gained, m+4*math.Sqrt(m)+2)
 }

@@ -132,12 +132,20 @@ func TestResidualRefusals(t *testing.T) {
 		"evictions in the window": {func(s *residualSample) {
 			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store evicted keys in the window"
 		}, "evicted"},
-		"closed channels, no balance": {func(s *residualSample) {
+		"closed channels, no meter, no balance": {func(s *residualSample) {
+			s.Meter = lostCounts{}
 			tail(s, func(f *frame) { f.Closures, f.Whole = 3, false })
-		}, "balance of messages cannot be struck"},
-		"counts lost with closed channels": {func(s *residualSample) {
+		}, "nothing tells how many"},
+		"closed channels, a balance, and no meter of publishes": {func(s *residualSample) {
+			s.Meter = lostCounts{}
+			tail(s, func(f *frame) { f.Closures = 3 })
+		}, "nothing tells how many"},
+		"more acks are missing than the nodes lost": {func(s *residualSample) {
 			tail(s, func(f *frame) { f.Closures, f.Acks = 3, f.Acks-500 })
-		}, "lost counts of closed channels"},
+		}, "the balance of messages does not close: at least"},
+		"more acks than messages that were published": {func(s *residualSample) {
+			tail(s, func(f *frame) { f.Closures, f.Publishes = 3, f.Publishes-500 })
+		}, "more acks than messages that left the queues"},
 		"more completions than acks": {func(s *residualSample) {
 			for i := range s.Frames {
 				s.Frames[i].Acks /= 2

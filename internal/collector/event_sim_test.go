@@ -64,7 +64,7 @@ func (s *simShop) hear(ears simEars, window time.Duration) eventSample {
 	}
 	r.Scheme.Preset, r.Scheme.Kind = "redis-text-status", "redis-string"
 	return eventSample{Window: window, Interval: s.interval, Frames: r.Frames, Scheme: r.Scheme, Readings: tape.epoch(), Broke: tape.broke,
-		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch}
+		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch, Meter: r.Meter}
 }
 
 // simTold is the truth of the span of an estimate.

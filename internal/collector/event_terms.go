@@ -72,16 +72,13 @@ func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	if noneClosed(s.Own, from, to.After) {
 		return counted, true
 	}
-	bounds, told := [2]float64{counted[0], math.Inf(1)}, false
+	left := s.Meter.balance(from, to)
+	bounds := [2]float64{max(counted[0], left[0]), left[1]}
 	// What was lost may all be of other queues, or all of these.
-	if _, high, ok := s.Meter.lost(from.Before.Began, to.After.Began); ok {
-		bounds[1], told = counted[1]+high, true
+	if _, high, ok := s.Meter.Acks.lost(from.Before.Began, to.After.Began); ok {
+		bounds[1] = min(bounds[1], counted[1]+high)
 	}
-	if from.Balanced && to.Balanced {
-		bounds[0], told = max(bounds[0], to.BalanceLow-from.BalanceHigh), true
-		bounds[1] = min(bounds[1], to.BalanceHigh-from.BalanceLow)
-	}
-	return bounds, told && bounds[0] <= bounds[1]
+	return bounds, bounds[0] <= bounds[1]
 }
 
 // returnedMost bounds the hits on work in flight from above: each was redelivered, or is still in the queue, or was

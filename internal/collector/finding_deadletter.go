@@ -31,20 +31,17 @@ func (g *deadGraph) findings(q *dedup.Queue, r routing, pinned []dedup.QueueRef)
 	return append(out, g.unsure(q, r, pinned)...)
 }
 
-// beingDropped are the words of the findings whose dead letters are lost.
-const beingDropped = "are being dropped"
-
 // dropped says what becomes of dead letters that lead nowhere.
 func (r route) dropped() string {
 	if r.kept {
 		return "are held back in it for ever"
 	}
-	return beingDropped
+	return "are being dropped"
 }
 
 func exchangeMissing(queue string, r routing) dedup.Finding {
 	return dedup.Finding{
-		Kind: "dead_letter_exchange_missing", Tier: dedup.Severe,
+		Kind: "dead_letter_exchange_missing", Tier: dedup.Severe, Drops: !r.kept,
 		Text:     fmt.Sprintf("Dead letters of queue %s %s: exchange %s does not exist", name(queue), r.dropped(), name(r.exchange)),
 		Evidence: fmt.Sprintf("The exchange that the queue names (%s) is not among the broker's exchanges.", r.origin),
 		Mend:     "Declare the exchange and bind a queue to it, or correct the name in the queue's argument or policy.",
@@ -53,7 +50,7 @@ func exchangeMissing(queue string, r routing) dedup.Finding {
 
 func noRoute(queue string, r routing) dedup.Finding {
 	f := dedup.Finding{
-		Kind: "dead_letter_route_missing", Tier: dedup.Severe,
+		Kind: "dead_letter_route_missing", Tier: dedup.Severe, Drops: !r.kept,
 		Text:     fmt.Sprintf("Dead letters of queue %s %s: no binding of exchange %s matches their routing key", name(queue), r.dropped(), name(r.exchange)),
 		Evidence: fmt.Sprintf("No queue is bound to the dead-letter exchange with the key %s, and no alternate exchange takes them. The broker counts them as dead-lettered all the same.", name(r.key)),
 		Mend:     "Bind a queue with that routing key, or set x-dead-letter-routing-key.",
@@ -67,7 +64,7 @@ func noRoute(queue string, r routing) dedup.Finding {
 
 func targetMissing(queue string, r routing) dedup.Finding {
 	return dedup.Finding{
-		Kind: "dead_letter_route_missing", Tier: dedup.Severe,
+		Kind: "dead_letter_route_missing", Tier: dedup.Severe, Drops: !r.kept,
 		Text:     fmt.Sprintf("Dead letters of queue %s %s: queue %s was not found", name(queue), r.dropped(), name(r.key)),
 		Evidence: "The default exchange routes to the queue whose name is the routing key, and there is none, or permissions hide it.",
 		Mend:     "Declare the queue, or correct x-dead-letter-routing-key.",
@@ -80,7 +77,7 @@ func keyAlone(q *dedup.Queue, r routing) []dedup.Finding {
 		return nil
 	}
 	return []dedup.Finding{{
-		Kind: "dead_letter_key_alone", Tier: dedup.Severe,
+		Kind: "dead_letter_key_alone", Tier: dedup.Severe, Drops: true,
 		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: it has a dead-letter routing key and no dead-letter exchange", name(q.Name)),
 		Evidence: fmt.Sprintf("The key is %s. The broker counts such messages under the strategy “disabled”.", name(r.key)),
 		Mend:     "Set x-dead-letter-exchange too; an empty one is the default exchange.",
@@ -126,13 +123,13 @@ func (g *deadGraph) streamTargets(q *dedup.Queue, r routing) []dedup.Finding {
 		return nil
 	}
 	f := dedup.Finding{
-		Kind: "dead_letter_stream", Tier: dedup.Severe,
+		Kind: "dead_letter_stream", Tier: dedup.Severe, Drops: true,
 		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: stream %s gets none of them", name(q.Name), names(streams)),
 		Evidence: "Tried on RabbitMQ 3.10: dead letters of classic queues, and of quorum queues that send at most once, never reach a stream. The broker counts them as dead-lettered.",
 		Mend:     "Bind a classic or quorum queue to the dead-letter exchange.",
 	}
 	if others > 0 {
-		f.Tier = dedup.Warning
+		f.Tier, f.Drops = dedup.Warning, false
 		f.Text = fmt.Sprintf("Stream %s gets no dead letters of queue %s; other queues do", names(streams), name(q.Name))
 		f.Mend = "Do not rely on the stream as a copy of the dead letters."
 	}
@@ -178,7 +175,7 @@ func rejectPublishCopies(q *dedup.Queue, r routing) []dedup.Finding {
 // cycleCut finds a loop in which the broker drops messages. queue is where the message dies, empty when it is any of the loop.
 func cycleCut(members []dedup.QueueRef, does, queue string, tier dedup.Tier) dedup.Finding {
 	f := dedup.Finding{
-		Kind: "dead_letter_cycle_cut", Tier: tier,
+		Kind: "dead_letter_cycle_cut", Tier: tier, Drops: true,
 		Text:     fmt.Sprintf("A message that %s in queue %s is dropped when its dead letter comes round to it again", does, name(queue)),
 		Evidence: fmt.Sprintf("Dead letters go round %s. The broker lets a message into a queue where it died before only if it was rejected on its way.", names(members)),
 		Mend:     "Send what is not rejected to a dead-letter queue that leads nowhere: a policy with another dead-letter exchange, without message-ttl, max-length and delivery limit on the queue of the loop.",

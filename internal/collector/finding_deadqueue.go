@@ -127,7 +127,7 @@ func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.Q
 	}
 	n := whole(d.Discarded.Value)
 	f := dedup.Finding{
-		Kind: "dead_letters_discarded", Tier: dedup.Severe,
+		Kind: "dead_letters_discarded", Tier: dedup.Severe, Drops: len(unsafe) > 0,
 		Text:     fmt.Sprintf("Broker %s discarded %s in the last %s: they died in queues without a working dead-letter exchange", name(broker), counted(n, "message"), span(d.Discarded.Covered)),
 		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
 		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",

@@ -185,7 +185,7 @@ func TestATapeOfInsertsHoldsOneEpochAndThinsOut(t *testing.T) {
 
 func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	s := gapSample(nil)
-	p := &pipeline{store: &storeWatch{}}
+	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
 	p.store.inserts.add(&s.From)
 	p.store.inserts.add(&s.To)
 	v := view{now: gapNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}

@@ -18,113 +18,106 @@ const metersBack = 240
 // A meterFrame is one reading of the loss meter. Counters are ours and cumulative since the dashboard started.
 type meterFrame struct {
 	Began, Ended time.Time
-	// Acked are the acks of all nodes together, from their global counters: exact up to the reading. Counted are those of all
+	// True is the count of all nodes together, from their global counters: exact up to the reading. Counted is that of all
 	// queues: as old as counterLag, and without what the broker lost.
-	Acked, Counted float64
-	// Gaps counts the times at which either may have missed acks otherwise; Gone the queues whose last counts went with them.
+	True, Counted float64
+	// Gaps counts the times at which either may have missed events otherwise; Gone the queues whose last counts went with them.
 	Gaps, Gone float64
 }
 
-// excess is by how much the nodes have counted more acks than the queues.
-func (f *meterFrame) excess() float64 { return f.Acked - f.Counted }
+// excess is by how much the nodes have counted more than the queues.
+func (f *meterFrame) excess() float64 { return f.True - f.Counted }
 
-// A lossMeter tells how many acks a broker lost from the counts of its queues when channels died: its nodes keep global
-// counters that lose none. It needs the counters of every node and the list of all queues.
+// A lossMeter tells how many acks and publishes a broker lost from the counts of its queues when channels died: its nodes keep
+// global counters that lose none. It needs the counters of every node and the list of all queues.
 type lossMeter struct {
-	nodes  map[string]*counter
-	queues map[dedup.QueueRef]*meteredQueue
-	frames meterReel
+	acks, publishes countMeter
 	// asked: the nodes are asked. why says why the newest reading gives no frame.
-	asked                      bool
-	why                        string
-	acked, counted, gaps, gone float64
+	asked bool
+	why   string
+}
+
+// lostCounts are what the meter of a broker read; empty where that is nothing.
+type lostCounts struct{ Acks, Publishes meterReel }
+
+// A countMeter is the meter of one kind of event.
+type countMeter struct {
+	nodes                      map[string]*counter
+	queues                     map[dedup.QueueRef]*meteredQueue
+	frames                     meterReel
+	exact, counted, gaps, gone float64
 	// complete: the list of queues before hid none.
 	complete bool
 }
 
 type meteredQueue struct {
-	node string
-	acks counter
+	node   string
+	events counter
 }
 
-func newLossMeter() lossMeter {
-	return lossMeter{nodes: make(map[string]*counter), queues: make(map[dedup.QueueRef]*meteredQueue)}
+func newLossMeter() lossMeter { return lossMeter{acks: newCountMeter(), publishes: newCountMeter()} }
+
+func newCountMeter() countMeter {
+	return countMeter{nodes: make(map[string]*counter), queues: make(map[dedup.QueueRef]*meteredQueue)}
 }
 
-// absorb takes a sample; moved says that another node answered than before.
+func (m *lossMeter) lost() lostCounts { return lostCounts{m.acks.frames, m.publishes.frames} }
+
+// absorb takes a sample; moved says that another node answered than before. What cannot be read now comes with a later reading.
 func (m *lossMeter) absorb(s *brokerReading, moved bool) {
 	m.asked, m.why = len(s.Totals) > 0, ""
 	if !m.asked {
 		return
 	}
-	m.countNodes(s)
-	if m.why == "" && !s.counting() {
-		m.why = "the broker gives no counters of its queues"
-	}
-	if m.why != "" {
-		// What the queues count meanwhile comes with the next reading, as what the nodes count does.
-		return
-	}
-	m.countQueues(s, moved)
-	f := meterFrame{Began: s.At, Ended: s.At.Add(s.Took), Acked: m.acked, Counted: m.counted, Gaps: m.gaps, Gone: m.gone}
-	m.frames = m.frames.add(f)
-}
-
-func (m *lossMeter) countNodes(s *brokerReading) {
+	routed := true
 	for _, n := range s.Totals {
 		if n.Err != "" {
 			m.why = fmt.Sprintf("node %s cannot be read: %s", name(n.URL), plain(n.Err, 200))
 			continue
 		}
-		if m.nodes[n.URL] == nil {
-			m.nodes[n.URL] = &counter{}
-			m.gaps++ // it may have counted before
-		}
-		st := m.nodes[n.URL].observe(&n.Acked)
-		m.acked += float64(st.Delta)
-		if st.Dropped {
-			m.gaps++
+		m.acks.countNode(n.URL, &n.Acked)
+		if routed = routed && n.Routed != nil; n.Routed != nil {
+			m.publishes.countNode(n.URL, n.Routed)
 		}
 	}
-	if nodes := len(s.State.Nodes); m.why == "" && nodes > len(s.Totals) {
+	switch nodes := len(s.State.Nodes); {
+	case m.why != "":
+		return
+	case nodes > len(s.Totals):
 		m.why = fmt.Sprintf("prometheus_urls lists %d of %d nodes, and each tells of itself alone", len(s.Totals), nodes)
+		return
+	case !s.counting():
+		m.why = "the broker gives no counters of its queues"
+		return
+	}
+	m.acks.countQueues(s, moved, func(c dedup.QueueCounters) *int64 { return c.Ack })
+	if routed {
+		m.publishes.countQueues(s, moved, func(c dedup.QueueCounters) *int64 { return c.Publish })
 	}
 }
 
-func (m *lossMeter) countQueues(s *brokerReading, moved bool) {
+func (m *countMeter) countNode(url string, count *int64) {
+	if m.nodes[url] == nil {
+		m.nodes[url] = &counter{}
+		m.gaps++ // it may have counted before
+	}
+	st := m.nodes[url].observe(count)
+	m.exact += float64(st.Delta)
+	if st.Dropped {
+		m.gaps++
+	}
+}
+
+// countQueues completes a frame by what the queues count.
+func (m *countMeter) countQueues(s *brokerReading, moved bool, of func(dedup.QueueCounters) *int64) {
 	complete := s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
 	if !complete {
-		m.gone++ // what hidden queues ack is not counted
+		m.gone++ // what hidden queues count is not known
 	}
 	listed := make(map[dedup.QueueRef]bool, len(s.Queues))
 	for i := range s.Queues {
-		q := &s.Queues[i]
-		listed[q.QueueRef] = true
-		of, known := m.queues[q.QueueRef]
-		if !known {
-			of = &meteredQueue{}
-			m.queues[q.QueueRef] = of
-			if len(m.frames) > 0 {
-				if m.complete {
-					of.acks.observe(nil) // it was born since, and its counter at 0
-				} else {
-					m.gaps++
-				}
-			}
-		}
-		if of.node != "" && q.Node != "" && of.node != q.Node && of.acks.state == counterCounting {
-			of.acks.lose()
-		}
-		of.node = q.Node
-		observe := of.acks.observe
-		if moved {
-			observe = of.acks.observeElsewhere
-		}
-		st := observe(q.Counters.Ack)
-		m.counted += float64(st.Delta)
-		if st.Dropped {
-			m.gaps++
-		}
+		listed[s.Queues[i].QueueRef] = true
+		m.countQueue(&s.Queues[i], of(s.Queues[i].Counters), moved)
 	}
 	for ref := range m.queues {
 		if !listed[ref] {
@@ -133,6 +126,35 @@ func (m *lossMeter) countQueues(s *brokerReading, moved bool) {
 		}
 	}
 	m.complete = complete
+	m.frames = m.frames.add(meterFrame{Began: s.At, Ended: s.At.Add(s.Took), True: m.exact, Counted: m.counted, Gaps: m.gaps, Gone: m.gone})
+}
+
+func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
+	of, known := m.queues[q.QueueRef]
+	if !known {
+		of = &meteredQueue{}
+		m.queues[q.QueueRef] = of
+		if len(m.frames) > 0 {
+			if m.complete {
+				of.events.observe(nil) // it was born since, and its counter at 0
+			} else {
+				m.gaps++
+			}
+		}
+	}
+	if of.node != "" && q.Node != "" && of.node != q.Node && of.events.state == counterCounting {
+		of.events.lose()
+	}
+	of.node = q.Node
+	observe := of.events.observe
+	if moved {
+		observe = of.events.observeElsewhere
+	}
+	st := observe(count)
+	m.counted += float64(st.Delta)
+	if st.Dropped {
+		m.gaps++
+	}
 }
 
 // A meterReel is the frames of a meter in time order.
@@ -150,11 +172,11 @@ func (r meterReel) add(f meterFrame) meterReel {
 	return thinned(r, f.Began, func(f *meterFrame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
 }
 
-// lost bounds the acks of the whole broker that it lost from the counts of its queues between two times; it is not ok where
-// the meter did not run. The bounds follow from what a reading at p proves of the counts lost by then, L:
+// lost bounds the events of the whole broker, acks or publishes, that it lost from the counts of its queues between two times; it
+// is not ok where the meter did not run. The bounds follow from what a reading at p proves of the counts lost by then, L:
 //
-//	L(begin of p) <= acked - counted at p, as queues lag behind their nodes;
-//	L(end of p) >= acked at p - counted at the first reading counterLag later, when the queues have caught up.
+//	L(begin of p) <= true - counted at p, as queues lag behind their nodes;
+//	L(end of p) >= true at p - counted at the first reading counterLag later, when the queues have caught up.
 //
 // L never falls, so that each end may be bounded by the best of many readings: one at rest makes it exact.
 func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
@@ -197,7 +219,7 @@ func (r meterReel) least(i, k int) (float64, bool) {
 	for ; i < k; i++ {
 		later := sort.Search(len(r), func(n int) bool { return !r[n].Began.Before(r[i].Ended.Add(counterLag)) })
 		if later < len(r) && r[later].Gaps == r[i].Gaps {
-			best = max(best, r[i].Acked-r[later].Counted)
+			best = max(best, r[i].True-r[later].Counted)
 		}
 	}
 	return best, !math.IsInf(best, -1)
@@ -218,7 +240,7 @@ func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
 	if !m.asked {
 		return "at least: " + closed, false
 	}
-	low, high, ok := m.frames.lost(from, to)
+	low, high, ok := m.acks.frames.lost(from, to)
 	switch {
 	case !ok && m.why != "":
 		return "at least: " + closed + "; how many is not known: " + m.why, false

@@ -14,18 +14,61 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 		f.AtLeast = true
 		return dedup.WindowFigures{Window: time.Hour, Lost: f}
 	}
-	missing, kept := exchangeMissing("loyalty", routing{}), exchangeMissing("loyalty", routing{})
-	kept.Text = strings.Replace(kept.Text, beingDropped, "are held back in it for ever", 1)
+	missing, kept := exchangeMissing("loyalty", routing{}), exchangeMissing("loyalty", routing{route: route{kept: true}})
+	cycle := cycleCut([]dedup.QueueRef{ref("a"), ref("b")}, "expires", "a", dedup.Severe)
+	// The name of a queue is anybody's, and says nothing.
+	hostileName := deadLetterConsumers("dead letters are being dropped", ptr(1))[0]
 	for _, c := range []struct {
 		name    string
 		finding dedup.Finding
 		lost    float64
 		known   bool
-	}{{"none seen, way missing", missing, 0, false}, {"some seen, way missing", missing, 3, true}, {"none seen, held back", kept, 0, true}, {"no finding", dedup.Finding{}, 0, true}} {
+	}{
+		{"none seen, way missing", missing, 0, false}, {"some seen, way missing", missing, 3, true}, {"none seen, held back", kept, 0, true},
+		{"none seen, dropped in a loop", cycle, 0, false}, {"a queue with a hostile name", hostileName, 0, true}, {"no finding", dedup.Finding{}, 0, true},
+	} {
 		st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{at(c.lost)}, Findings: []dedup.Finding{c.finding}}
 		missingWay(&st)
-		if f := st.Windows[0].Lost; f.Known() != c.known || !c.known && (!strings.Contains(f.Why, "being dropped") || f.Window != time.Hour) {
+		if f := st.Windows[0].Lost; f.Known() != c.known || !c.known && (!strings.Contains(f.Why, "are dropped") || f.Window != time.Hour) {
 			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}
+
+// TestTheIDGapSeesNoDroppedDeadLetters: what its rows tell of lost messages is a lower bound, as everywhere.
+func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
+	out := dedup.WindowFigures{Window: time.Hour}
+	x := explanation{gap: idGapResult{Lost: spread(dedup.Figure{Unit: dedup.Count}, dedup.Measured, 0, 0, 400)}}
+	x.inserts(&out)
+	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
+		t.Fatalf("%+v", out.Lost)
+	}
+	st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{out}, Findings: []dedup.Finding{exchangeMissing("orders", routing{})}}
+	if missingWay(&st); st.Windows[0].Lost.Known() {
+		t.Errorf("where they are dropped: %+v", st.Windows[0].Lost)
+	}
+}
+
+// TestFindingsThatDropDeadLettersSaySo looks at the findings of all cases: the words and the mark agree.
+func TestFindingsThatDropDeadLettersSaySo(t *testing.T) {
+	marked := map[string]bool{}
+	for _, c := range findingCases() {
+		for _, f := range c.found {
+			words := false
+			for _, w := range []string{"are being dropped", "is dropped when its dead letter", "they are dropped after one round", "; of this pipeline queue"} {
+				words = words || strings.Contains(f.Text+f.Evidence, w)
+			}
+			if f.Drops != words {
+				t.Errorf("%s %s: marked %v: %s", c.kind, c.name, f.Drops, f.Text)
+			}
+			if f.Drops {
+				marked[f.Kind] = true
+			}
+		}
+	}
+	for _, kind := range []string{"dead_letter_exchange_missing", "dead_letter_route_missing", "dead_letter_key_alone", "dead_letter_stream", "dead_letter_cycle_cut", "dead_letters_discarded"} {
+		if !marked[kind] {
+			t.Errorf("no case of %s drops anything", kind)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
 	}
 	x.frames, x.reportedDuplicates, x.slip = p.frames.frames, p.reportedDuplicates(), c.cfg.Interval
-	x.own, x.meter = p.own, p.broker.loss.frames
+	x.own, x.meter = p.own, p.broker.loss.acks.frames
 	x.failures(out)
 	x.origins(out)
 	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
@@ -49,6 +49,7 @@ func (x explanation) inserts(out *dedup.WindowFigures) {
 	}
 	if x.gap.Lost.Known() && !x.reported.Failures.Known() {
 		out.Lost = x.gap.Lost
+		out.Lost.AtLeast, out.Lost.Why = true, joinReasons(lostNote, out.Lost.Why)
 	}
 	if x.gap.Work.Known() && !out.WorkMean.Known() {
 		out.WorkMean = x.gap.Work
@@ -209,22 +210,24 @@ func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 	return f
 }
 
+// lostNote says what no source of lost messages counts.
+const lostNote = "at least: messages dropped for want of a dead-letter exchange are no part of it"
+
 // lost counts messages that left without their work.
 func (x explanation) lost(out *dedup.WindowFigures) dedup.Figure {
-	const note = "at least: messages dropped for want of a dead-letter exchange are no part of it"
 	switch {
 	case x.scheme.OnFail == "ack" && x.scheme.GiveUp == 0 && x.reported.Failures.Known():
 		f := x.reported.Failures
-		f.Formula, f.AtLeast, f.Why = "failed, as consumers report it: they ack these messages", true, note
+		f.Formula, f.AtLeast, f.Why = "failed, as consumers report it: they ack these messages", true, lostNote
 		return f
 	case x.scheme.GiveUp > 0 && x.spanKnown:
 		v := x.span.To.GaveUp - x.span.From.GaveUp
 		f := x.span.figure(eventQuality(x.scheme), dedup.Count, v, x.span.To.Completions-x.span.From.Completions+v, eventSource, fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
-		f.AtLeast, f.Why = true, note
+		f.AtLeast, f.Why = true, lostNote
 		return f
 	case x.scheme.GiveUp > 0 && out.GaveUp.Known():
 		f := out.GaveUp
-		f.Formula, f.AtLeast, f.Why = "messages given up, and acked", true, joinReasons(f.Why, note)
+		f.Formula, f.AtLeast, f.Why = "messages given up, and acked", true, joinReasons(f.Why, lostNote)
 		return f
 	}
 	return unknownCount(out, "nothing counts the messages that leave without their work in this scheme", x.better())

@@ -61,8 +61,8 @@ type residualSample struct {
 	// Several says how it is known that consumers work on several deliveries of a channel at once, whatever the scheme says;
 	// empty while nothing shows it.
 	Several string
-	// Meter tells how many acks the broker lost from its counts; empty where that is not known.
-	Meter meterReel
+	// Meter tells how many acks and publishes the broker lost from its counts; empty where that is not known.
+	Meter lostCounts
 	// Own tells which closed channels were not of the pipeline.
 	Own *ownClosures
 	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
@@ -211,32 +211,27 @@ func (s residualSample) untilAbout(t time.Time, to cut) string {
 	return untilAbout(t.Add(s.Window+now.Sub(to.At)), now)
 }
 
-// ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with
-// closed channels its count is only a lower bound; the loss meter and the balance of messages then give the upper one.
-func ackBounds(meter meterReel, own *ownClosures, from, to cut) (acks [2]float64, why string) {
+// ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with closed
+// channels its count is only a lower bound; the loss meter and the balance of messages then give the upper one.
+func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
 	if noneClosed(own, from, to.After) {
 		return acks, ""
 	}
-	_, lost, metered := meter.lost(from.Before.Began, to.After.Began)
 	most := math.Inf(1)
-	if metered {
+	if _, lost, metered := meter.Acks.lost(from.Before.Began, to.After.Began); metered {
 		most = acks[1] + lost
 	}
-	if !from.Balanced || !to.Balanced {
-		if metered {
-			return [2]float64{acks[0], most}, ""
-		}
-		return acks, "channels were closed in the window, which makes the broker lose counts, and the balance of messages cannot be struck"
+	left := meter.balance(from, to)
+	switch {
+	case math.IsInf(most, 1) && math.IsInf(left[1], 1):
+		return acks, "channels were closed in the window, which makes the broker lose counts, and nothing tells how many"
+	case left[0] > most:
+		return acks, fmt.Sprintf("the balance of messages does not close: at least %s left the queues, of which at most %s were acked", counted(whole(left[0]), "message"), grouped(whole(most)))
+	case left[1] < acks[0]:
+		return acks, "the balance of messages does not close: more acks than messages that left the queues"
 	}
-	low, high := to.BalanceLow-from.BalanceHigh, to.BalanceHigh-from.BalanceLow
-	if low > acks[1] && (!metered || low > most) {
-		return acks, fmt.Sprintf("the broker lost counts of closed channels: it shows at most %s, while at least %s left the queue", counted(whole(acks[1]), "ack"), counted(whole(low), "message"))
-	}
-	if high < acks[0] {
-		return acks, "the balance of messages does not close: more acks than messages that left the queue"
-	}
-	return [2]float64{max(acks[0], low), min(high, most)}, ""
+	return [2]float64{max(acks[0], left[0]), min(most, left[1])}, ""
 }
 
 // noneClosed reports whether no channel of the pipeline was closed between a cut and a later reading, so that no counts of
@@ -309,12 +304,16 @@ func lostAcks(s residualSample, from cut, f, later *frame) (float64, bool) {
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
-	_, lost, metered := s.Meter.lost(from.Before.Began, later.Began)
+	_, lost, metered := s.Meter.Acks.lost(from.Before.Began, later.Began)
 	before, ok := s.Frames.before(f.DepthFrom)
 	if !ok || !from.Balanced || !f.Whole || !before.Whole {
 		return lost, metered
 	}
-	left := later.Publishes - f.Depth - before.Dead - from.BalanceLow
+	_, unpublished, ok := s.Meter.Publishes.lost(from.PublishedFrom, later.Began)
+	if !ok {
+		return lost, metered
+	}
+	left := later.Publishes + unpublished - f.Depth - before.Dead - from.BalanceLow
 	balanced := max(0, left-max(0, before.Acks-from.AcksHigh))
 	if metered {
 		return min(balanced, lost), true

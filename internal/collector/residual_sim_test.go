@@ -75,9 +75,39 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 	pass.Completions.Freeze()
 	pass.GaveUp.Freeze()
 	return residualSample{
+		Meter:  s.meter(frames, epoch),
 		Window: window, Interval: s.interval, Frames: frames, Pass: pass, ClockError: 50 * time.Millisecond, Prefetch: prefetch,
 		Scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: 24 * time.Hour, ProcessingTTL: 5 * time.Minute, GiveUp: 5},
 	}, time.Duration(epoch.UnixNano())
+}
+
+// meter reads what the nodes count for themselves along with each frame.
+func (s *simShop) meter(frames reel, epoch time.Time) (m lostCounts) {
+	if s.unmetered == "all" {
+		return m
+	}
+	by := func(list []simCount, at time.Duration) (exact, counted float64) {
+		for _, c := range list {
+			if c.at <= at {
+				exact++
+				if !c.lost && c.shown <= at {
+					counted++
+				}
+			}
+		}
+		return exact, counted
+	}
+	for _, f := range frames {
+		read := func(r *meterReel, list []simCount) {
+			exact, counted := by(list, f.Began.Sub(epoch))
+			*r = append(*r, meterFrame{Began: f.Began, Ended: f.Ended, True: exact, Counted: counted})
+		}
+		if s.unmetered != "acks" {
+			read(&m.Acks, s.acks)
+		}
+		read(&m.Publishes, s.publishes)
+	}
+	return m
 }
 
 // truth counts settlements and duplicates between two times of the simulation.
@@ -114,15 +144,32 @@ func drawTraffic(t *rapid.T) simTraffic {
 		channels:    rapid.IntRange(1, 6).Draw(t, "channels"),
 		overlap:     rapid.Bool().Draw(t, "overlap"),
 		looks:       rapid.Bool().Draw(t, "looks"),
-		live:        rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
+		hangUps:     rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.3}).Draw(t, "publishers hang up"), unmetered: rapid.SampledFrom([]string{"", "acks", "all"}).Draw(t, "unmetered"),
+		live: rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
 	}
 }
 
 func TestTheResidualIntervalHoldsTheTruth(t *testing.T) {
+	holdsTheTruth(t, drawTraffic)
+}
+
+// TestLostPublishesHideNoAcks: publishers' channels die along with consumers', and both take counts along.
+func TestLostPublishesHideNoAcks(t *testing.T) {
+	holdsTheTruth(t, func(t *rapid.T) simTraffic {
+		traffic := drawTraffic(t)
+		traffic.hangUps, traffic.losesCounts, traffic.unmetered = 0.2, 1, "acks"
+		traffic.rate, traffic.resend = rapid.Float64Range(20, 40).Draw(t, "high rate"), 0.2
+		traffic.lostAck, traffic.crash, traffic.fail, traffic.reject, traffic.stuckShare = 0.01, 0, 0, 0, 0
+		traffic.quietBefore, traffic.length, traffic.quietAfter = time.Minute, time.Minute, 2*time.Minute
+		return traffic
+	})
+}
+
+func holdsTheTruth(t *testing.T, draw func(*rapid.T) simTraffic) {
 	known, tried, wide := 0, 0, 0
 	reasons := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		shop := runSim(drawTraffic(t))
+		shop := runSim(draw(t))
 		window := rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window")
 		s, epoch := shop.sample(window)
 		tried++
@@ -151,7 +198,7 @@ func TestTheResidualIntervalHoldsTheTruth(t *testing.T) {
 		}
 	})
 	t.Logf("%d shops: %d narrow intervals, %d wide ones, refused: %v", tried, known, wide, reasons)
-	if known == 0 {
-		t.Error("no shop got a narrow interval: the property was not tested")
+	if known+wide == 0 {
+		t.Error("no shop got an interval: the property was not tested")
 	}
 }

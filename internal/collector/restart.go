@@ -178,8 +178,6 @@ func restartFigure(s restartSample) dedup.Figure {
 		f.Covered, f.At = s.Restarted.Covered, s.Restarted.At
 		// While no channel is closed no consumer can come back as another one.
 		if s.Blind || !s.Closed.Known || s.Closed.Delta > 0 {
-			v = s.Restarted.Delta / max(s.Window, s.Restarted.Covered).Hours() // over the window, of which not all may be covered: a few make no pace
-			f.Value, f.Low, f.High = v, v, v
 			f.AtLeast, f.Why = true, "at least: consumers are listed every few minutes and when channels were closed; of one that restarts several times in between, one restart is seen"
 		}
 	}

@@ -23,6 +23,8 @@ type simTraffic struct {
 	strange                                                  float64 // calls of others per second
 	overlap                                                  bool    // what is sent again comes while the first is worked on
 	prefetch, atOnce                                         int     // of each channel; 0: each delivery is worked on at once
+	hangUps                                                  float64 // publishers' channels closed per second
+	unmetered                                                string  // which of the nodes' own counters are missing: none, that of acks, or all
 }
 
 // simEvent is one thing that happens at a time.
@@ -115,6 +117,9 @@ func runSim(t simTraffic) *simShop {
 			}
 		}})
 	}
+	for at := t.quietBefore; t.hangUps > 0 && at < end+t.quietAfter; at += time.Duration(s.r.ExpFloat64() / t.hangUps * float64(time.Second)) {
+		heap.Push(&s.events, simEvent{at, func() { s.hangUp(publisher - s.r.IntN(publishers)) }})
+	}
 	horizon := end + t.quietAfter
 	for s.events.Len() > 0 && s.events[0].at < horizon {
 		e := heap.Pop(&s.events).(simEvent)
@@ -125,8 +130,11 @@ func runSim(t simTraffic) *simShop {
 	return s
 }
 
+// publisher is the first of the publishers' channels, which go down from it.
+const publisher, publishers = -1, 2
+
 func (s *simShop) publish(msg int) {
-	s.count(&s.publishes, 0)
+	s.count(&s.publishes, publisher-msg%publishers)
 	s.later(s.upTo(transitDelay/2), func() {
 		s.move(&s.depth, 1)
 		s.later(s.upTo(100*time.Millisecond), func() { s.deliver(msg, false) })
@@ -242,16 +250,21 @@ func (s *simShop) requeue(msg, channel int, delay time.Duration) {
 
 // close ends a channel that holds this message: the broker loses counts that it has not shown yet, and redelivers.
 func (s *simShop) close(msg, channel int) {
+	s.hangUp(channel)
+	for _, msg := range s.drop(msg, channel) {
+		s.move(&s.unacked, -1)
+		s.later(s.upTo(5*time.Second), func() { s.deliver(msg, true) })
+	}
+}
+
+// hangUp closes a channel, whose newest counts may be lost.
+func (s *simShop) hangUp(channel int) {
 	s.count(&s.closures, channel)
-	for _, list := range []*[]simCount{&s.acks, &s.redeliveries, &s.deliveries} {
+	for _, list := range []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.deliveries} {
 		for i := len(*list) - 1; i >= 0 && s.now-(*list)[i].at < counterLag; i-- {
 			if c := &(*list)[i]; c.channel == channel && c.shown > s.now && s.chance(s.losesCounts) {
 				c.lost = true
 			}
 		}
-	}
-	for _, msg := range s.drop(msg, channel) {
-		s.move(&s.unacked, -1)
-		s.later(s.upTo(5*time.Second), func() { s.deliver(msg, true) })
 	}
 }

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,26 +10,26 @@ import (
 
 func TestASourceThatIsStirredReadsOutOfTurnAndKeepsItsTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reads, turned := 0, 0
+		var reads, turned atomic.Int64
 		stir := make(chan struct{}, 1)
 		s := &source{name: "store s", kind: "store", interval: time.Minute, timeout: time.Second, stirred: stir,
-			turned: func() { turned++ },
-			read:   func(context.Context) error { reads++; return nil }}
+			turned: func() { turned.Add(1) },
+			read:   func(context.Context) error { reads.Add(1); return nil }}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.run(ctx) }()
 		wait(t, 10*time.Second)
-		if reads != 1 || turned != 1 {
-			t.Fatalf("%d readings, %d turns", reads, turned)
+		if reads.Load() != 1 || turned.Load() != 1 {
+			t.Fatalf("%d readings, %d turns", reads.Load(), turned.Load())
 		}
 		stir <- struct{}{}
 		synctest.Wait()
-		if reads != 2 || turned != 2 {
-			t.Errorf("%d readings and %d turns after it was stirred", reads, turned)
+		if reads.Load() != 2 || turned.Load() != 2 {
+			t.Errorf("%d readings and %d turns after it was stirred", reads.Load(), turned.Load())
 		}
 		wait(t, 5*time.Minute)
-		if reads != 2+5 || turned != 2 {
-			t.Errorf("%d readings and %d turns after five intervals more", reads, turned)
+		if reads.Load() != 2+5 || turned.Load() != 2 {
+			t.Errorf("%d readings and %d turns after five intervals more", reads.Load(), turned.Load())
 		}
 		cancel()
 		<-done

@@ -119,9 +119,9 @@ func TestAcksThatAClosedChannelTookAlongWidenTheSplit(t *testing.T) {
 	meter := func(lost float64) (r meterReel) {
 		for i := range 741 {
 			at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
-			f := meterFrame{Began: at, Ended: at, Acked: 1000, Counted: 1000}
+			f := meterFrame{Began: at, Ended: at, True: 1000, Counted: 1000}
 			if i > 710 {
-				f.Acked += lost
+				f.True += lost
 			}
 			r = append(r, f)
 		}

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -15,6 +14,8 @@ type view struct {
 	brokerDown, storeDown, reportDown string
 	scheme                            dedup.Scheme
 	stats                             dedup.StoreStats
+	// several is that of the pipeline.
+	several string
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
@@ -29,6 +30,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 	if p.report != nil {
 		v.reportDown = down("what consumers report", p.report.src.status(now))
 	}
+	v.several = p.several(v.scheme)
 	return v
 }
 
@@ -39,7 +41,6 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	for _, w := range dedup.Windows() {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
-	st.LostPerChannel = p.lostPerChannel(v)
 	p.showQueues(&st, v)
 	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
@@ -144,15 +145,12 @@ func (p *pipeline) deadLetterQueue(t deadLetterTarget, at time.Time) dedup.DeadL
 
 // missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.
 func missingWay(st *dedup.PipelineStatus) {
-	i := slices.IndexFunc(st.Findings, func(f dedup.Finding) bool {
-		return strings.HasPrefix(f.Kind, "dead_letter") && strings.Contains(f.Text, beingDropped)
-	})
-	if i < 0 {
+	if !slices.ContainsFunc(st.Findings, func(f dedup.Finding) bool { return f.Drops }) {
 		return
 	}
 	for k := range st.Windows {
 		if f := &st.Windows[k].Lost; f.Known() && f.AtLeast && f.Low == 0 {
-			*f = dedup.Unknown(dedup.Count, "dead letters of the pipeline are being dropped, and nothing counts them by queue")
+			*f = dedup.Unknown(dedup.Count, "a finding says that dead letters of the pipeline are dropped, and nothing counts them by queue")
 			f.Window = st.Windows[k].Window
 		}
 	}

@@ -61,7 +61,7 @@ func newScene(t *testing.T, interval time.Duration) *scene {
 	ctx := t.Context()
 	s := &scene{config: playground.DefaultConfig()}
 	var err error
-	s.rabbit, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
+	s.rabbit, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq"), Prometheus: true})
 	must(t, err)
 	t.Cleanup(s.rabbit.Kill)
 	s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
@@ -73,7 +73,8 @@ func newScene(t *testing.T, interval time.Duration) *scene {
 	must(t, err)
 	t.Cleanup(func() { must(t, history.Close()) })
 	user, password := s.rabbit.Admin()
-	client, err := broker.New(broker.Config{Name: "main", ManagementURL: s.rabbit.ManagementURL(), Username: user, Password: secret.New(password)})
+	client, err := broker.New(broker.Config{Name: "main", ManagementURL: s.rabbit.ManagementURL(), Username: user, Password: secret.New(password),
+		PrometheusURLs: []string{s.rabbit.PrometheusURL()}})
 	must(t, err)
 	t.Cleanup(client.Close)
 

@@ -41,6 +41,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out.Redeliveries = c.redeliveryRatio(p, w)
 	out.DeadLetterInflow = c.deadLetterInflow(p, w)
 	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
+	p.leftBehind(&out, v)
 	return out
 }
 

@@ -10,6 +10,8 @@ type Finding struct {
 	Text     string
 	Evidence string
 	Mend     string
+	// Drops says that dead letters of the pipeline are dropped by how it is built, which nothing counts by queue.
+	Drops bool
 }
 
 // A Harm says what a finding does to messages, the worst first: of two findings of one tier the more harmful one is told

@@ -82,9 +82,6 @@ type PipelineStatus struct {
 	Consumers Figure
 	// OldestWaiting is the age of the oldest message in the source queues, where publishers set the timestamp property.
 	OldestWaiting Figure
-	// LostPerChannel is the most deliveries whose work was done that one closed channel can leave unacked: 1 where consumers settle
-	// each delivery before the next, else their prefetch; 0 where no bound is known.
-	LostPerChannel int64
 	// DeadLetters is the depth over all dead-letter queues.
 	DeadLetters      Figure
 	DeadLetterQueues []DeadLetterQueue
@@ -144,6 +141,11 @@ type WindowFigures struct {
 	// AckTimeouts and ConsumerRestarts are per hour.
 	AckTimeouts      Figure
 	ConsumerRestarts Figure
+	// LostPerChannel is the most deliveries whose work was done that one closed channel can have left unacked in the span of the
+	// duplicate rate: 1 where consumers settle each delivery before the next, else their largest prefetch; 0 where no bound is known.
+	LostPerChannel int64
+	// MostClosed bounds from above the pipeline's channels that were closed in that span; nil where the broker did not count them all.
+	MostClosed *float64
 	// Redeliveries is redeliveries / deliveries of the broker: a loop signal, never a duplicate rate.
 	Redeliveries     Figure
 	InFlightHits     Figure

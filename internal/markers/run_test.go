@@ -89,18 +89,18 @@ func fillMarkers(t *testing.T, rdb *redis.Client, mix markerstest.Mix) {
 	}
 }
 
-func TestASmallStoreIsReadWithinTwoSecondsAndThenAgain(t *testing.T) {
+func TestASmallStoreIsReadAtOnceAndThenAgain(t *testing.T) {
 	t.Parallel()
 	server, rdb := markerstest.StartRedis(t)
 	fillMarkers(t, rdb, markerstest.Mix{Done: 4000, Processing: 10})
 	cfg := markerstest.Config(t, "redis-text-status", server.URL())
-	cfg.Sweep.Every = time.Second
+	cfg.Sweep.Every = 10 * time.Second
 	store := markerstest.OpenStore(t, cfg)
 	start := time.Now()
 	run(t, store)
 	first := await(t, store, "a pass is complete", hasPass)
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("the first pass took %s", took)
+	if took := time.Since(start); took > cfg.Sweep.Every {
+		t.Errorf("the first pass took %s: it waited for the time of the second one", took)
 	}
 	if *first.Health.Keys != 4010 || first.Health.RunID == "" || first.Health.Version != "7.0.15" && first.Health.Version == "" ||
 		first.Health.LatencyP99 <= 0 || first.Health.MemoryMax != nil || first.Health.Role != "master" {

@@ -4,7 +4,8 @@ import "strings"
 
 // CommandSharers names the other stores whose Redis has the same address, whatever the database, and whose consumers ask with
 // the same command. A server counts the calls of a command for all of them together
-// (https://redis.io/docs/latest/commands/info, section commandstats), so that store events of none of them tell a rate.
+// (https://redis.io/docs/latest/commands/info, section commandstats), so that store events of none of them tell a rate
+// while others are in use. Another name of the same server is not found.
 func CommandSharers(store Config, all []Config) []string {
 	address := store.address()
 	if store.Kind != kindRedisString || store.Ask == "" || address == "" {

@@ -40,7 +40,9 @@ func (db *DB) tsdbOptions() *tsdb.Options {
 	o.WALCompression = compression.Snappy
 	// Small segments let a checkpoint drop more of the log, which shortens the replay after a crash.
 	o.WALSegmentSize = 4 << 20
-	o.MaxBlockChunkSegmentSize = 64 << 20
+	// A segment takes its whole size from the disk before its first byte is written: a large one could not be had on a
+	// disk that is nearly full.
+	o.MaxBlockChunkSegmentSize = 16 << 20
 	o.StripeSize = 1 << 10
 	o.HeadChunksWriteBufferSize = chunks.MinWriteBufferSize * 4
 	// The TSDB panics when it cannot write a chunk. Without a write queue, its own reloads and its own compactions, that

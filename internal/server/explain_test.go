@@ -247,7 +247,7 @@ func TestStoreEventsThatComeNeedNoLines(t *testing.T) {
 			}
 			s.snapshots.snap.Store(snap)
 			html := s.body(s.as("viewer", "GET", onPipeline, ""))
-			if got := strings.Contains(html, "id=\"listen-lines\"") && strings.Contains(html, "- name: parcels"); got != tt.lines {
+			if got := strings.Contains(html, "id=\"listen-lines\"") && strings.Contains(html, "name: &#34;parcels&#34;"); got != tt.lines {
 				t.Errorf("lines: %t, want %t", got, tt.lines)
 			}
 		})

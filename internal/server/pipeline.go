@@ -73,24 +73,26 @@ func statement(s string) templates.Text { return templates.Sentence(endSentence(
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
 func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
+	if note := stuckNote(p.Stuck); note != "" {
+		markers.Link, markers.Href = note, path+"/markers?state="+string(admin.ProcessingList)
+	}
+	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))}
+	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
+		backlog.AlsoLabel, backlog.Also = "oldest", waitingFigure(p.PipelineStatus, now)
+	}
 	list := []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
 		{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)},
-		{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))},
-		{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))},
+		markers,
+		backlog,
 		{Label: "Consumers", Figure: withNote(figureView(blameless(p.Consumers), "unknown", now), activityNote(p.LastActivity, now))},
 	}
 	for i := range list {
 		if f := &list[i].Figure; !f.Known {
 			f.Note = shortWhy(p.PipelineStatus, f.Note)
 		}
-	}
-	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
-		list[4].AlsoLabel, list[4].Also = "oldest", waitingFigure(p.PipelineStatus, now)
-	}
-	if note := stuckNote(p.Stuck); note != "" {
-		list[3].Link, list[3].Href = note, path+"/markers?state="+string(admin.ProcessingList)
 	}
 	return list
 }

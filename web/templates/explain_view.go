@@ -1,6 +1,9 @@
 package templates
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // How tells how a duplicate rate was found: what each source says of it, best first.
 type How struct {
@@ -67,19 +70,19 @@ func reportSnippet(pipeline string) string {
 		`def report(stats, outcome):`,
 		`    """Counts what became of a delivery."""`,
 		`    try:`,
-		`        stats.hincrby("dedupstats:` + Plain(pipeline, 80).Short + `", outcome, 1)`,
+		`        stats.hincrby(` + strconv.Quote("dedupstats:"+pipeline) + `, outcome, 1)`,
 		`    except Exception:`,
 		`        log.exception("not counted")  # never fail the message for it`,
 	}, "\n")
 }
 
-// listenSnippet is what lets the events of a store come.
+// listenSnippet is what lets the events of a store come. Names stand whole and quoted, so that no name is another one to YAML.
 func listenSnippet(store string) string {
 	return strings.Join([]string{
 		`redis-cli CONFIG SET notify-keyspace-events 'K$gxe'   # and in redis.conf, so that it lasts`,
 		``,
 		`stores:`,
-		`  - name: ` + Plain(store, 80).Short,
+		`  - name: ` + strconv.Quote(store),
 		`    events: true   # beside the other keys of this store`,
 		``,
 		`dashboard check   # names the ACL rules that the account lacks, and what else is in the way`,

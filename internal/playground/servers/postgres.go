@@ -190,8 +190,10 @@ func (p *Postgres) bootOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
+	// Shared memory is a file of its own folder: a server that is killed leaves a segment of the system's behind for good.
 	args := []string{"-D", p.path("data"), "-p", strconv.Itoa(p.port), "-h", "127.0.0.1", "-k", "",
 		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=32MB", "-c", "max_connections=200",
+		"-c", "dynamic_shared_memory_type=mmap",
 		"-c", "timezone=UTC", "-c", "log_timezone=UTC"}
 	cmd := p.command("postgres", append(args, p.options.Args...)...)
 	cmd.Stdout, cmd.Stderr = out, out

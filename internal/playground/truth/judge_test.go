@@ -97,6 +97,13 @@ func TestARunFails(t *testing.T) {
 		if got := r.Failures(); len(got) != c.fails {
 			t.Errorf("%s: failures %q, want %d", c.name, got, c.fails)
 		}
+		off := dedup.Exact(dedup.Measured, dedup.Seconds, 0.200, time.Time{}, "events")
+		o.Timings = []Timing{timed("work p95", 100*time.Millisecond, 101*time.Millisecond, off, workTolerance)}
+		o.Tallies = []Tally{{Name: "messages"}}
+		r.Outcomes[0] = o
+		if got := r.Failures(); len(got) != c.fails+2 {
+			t.Errorf("%s, with a wrong latency and a wrong count: failures %q, want %d", c.name, got, c.fails+2)
+		}
 	}
 }
 

@@ -23,8 +23,9 @@ type Options struct {
 	Over time.Duration
 	// Interval is the time between two rounds of the observer.
 	Interval time.Duration
-	// Quiet is how long the observer watches before the first message, 20 s when zero: every counter has been seen at 0. Settle is
-	// how long after the last one figures are judged at the soonest, 40 s when zero: the broker's counters come late.
+	// Quiet is how long the observer watches before the first message, 40 s when zero: every counter has been seen at 0, and a
+	// window can begin at rest. Settle is how long after the last one figures are judged at the soonest, 40 s when zero: the
+	// broker's counters come late.
 	Quiet, Settle time.Duration
 	// Notes says what is under way; Log is the observer's.
 	Notes io.Writer
@@ -46,7 +47,7 @@ type Result struct {
 
 // Run starts private servers, runs every case under every seed, and stops the servers.
 func Run(ctx context.Context, o Options) (_ Result, err error) {
-	o.Quiet, o.Settle = cmp.Or(o.Quiet, 20*time.Second), cmp.Or(o.Settle, 40*time.Second)
+	o.Quiet, o.Settle = cmp.Or(o.Quiet, 40*time.Second), cmp.Or(o.Settle, 40*time.Second)
 	r := Result{Options: o, Began: time.Now()}
 	dir, err := os.MkdirTemp("", "dedup-truth-")
 	if err != nil {

@@ -47,6 +47,7 @@ func (r Result) Failures() []string {
 		if worst == Wrong {
 			all = append(all, s.c.Name+": a figure was wrong")
 		}
+		all = append(all, s.beside()...)
 		if s.c.Companion() {
 			continue
 		}
@@ -81,6 +82,25 @@ func (r Result) byCase() []caseOutcomes {
 		}
 		if len(s.runs) > 0 {
 			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// beside names the counts that miss the truth, and the latencies that are off by more than their limit. The mean of the work is
+// printed and fails no run: where rows are dated to the second its own error is of the size of the limit.
+func (s caseOutcomes) beside() []string {
+	var all []string
+	for _, o := range s.runs {
+		for _, t := range o.Tallies {
+			if !t.OK {
+				all = append(all, fmt.Sprintf("%s, seed %d: %s", s.c.Name, o.Seed, t))
+			}
+		}
+		for _, t := range o.Timings {
+			if t.Name != workMean && t.Figure.Known() && !t.OK {
+				all = append(all, fmt.Sprintf("%s, seed %d: the %s is off by %+.1f %%", s.c.Name, o.Seed, t.Name, 100*t.Error))
+			}
 		}
 	}
 	return all

@@ -51,7 +51,7 @@ func (w *witness) acksInMidRun(ways time.Duration) Timing {
 		if !t.OK {
 			missed++
 		}
-		if !worst.Figure.Known() || math.Abs(t.Error) > math.Abs(worst.Error) {
+		if !worst.Figure.Known() || worst.OK && !t.OK || worst.OK == t.OK && math.Abs(t.Error) > math.Abs(worst.Error) {
 			worst = t
 		}
 	}
