@@ -154,8 +154,8 @@ func TestABaselineThatFellStaysThereUntilTheDiskKnows(t *testing.T) {
 
 // TestADiskThatHangsIsToldOfOnce and keeps nobody from ending the program.
 func TestADiskThatHangsIsToldOfOnce(t *testing.T) {
-	disk := &slowDisk{stuck: make(chan struct{})}
 	synctest.Test(t, func(t *testing.T) {
+		disk := &slowDisk{stuck: make(chan struct{})}
 		var logged strings.Builder
 		log := slog.New(slog.NewTextHandler(&logged, nil))
 		var beside sync.WaitGroup
