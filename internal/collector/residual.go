@@ -99,7 +99,9 @@ func residualOf(s residualSample) residualResult {
 	}
 	acks, why := ackBounds(s.Meter, s.Own, from, to)
 	if why != "" {
-		f.Why = why
+		if f.Why = why; len(s.Meter.Publishes) == 0 {
+			f.Better = betterMeter
+		}
 		return residualResult{Rate: f}
 	}
 	switch {
