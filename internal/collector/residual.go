@@ -221,7 +221,7 @@ func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float6
 		return acks, ""
 	}
 	most := math.Inf(1)
-	if _, lost, metered := meter.Acks.lost(from.Before.Began, to.After.Began); metered {
+	if _, lost, metered := meter.Acks.lost(from.Before.Ended, to.After.Began); metered {
 		most = acks[1] + lost
 	}
 	left := meter.balance(from, to)
@@ -306,7 +306,7 @@ func lostAcks(s residualSample, from cut, f, later *frame) (float64, bool) {
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
-	_, lost, metered := s.Meter.Acks.lost(from.Before.Began, later.Began)
+	_, lost, metered := s.Meter.Acks.lost(from.Before.Ended, later.Began)
 	before, ok := s.Frames.before(f.DepthFrom)
 	if !ok || !from.Balanced || !f.Whole || !before.Whole {
 		return lost, metered
