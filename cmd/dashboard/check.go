@@ -155,6 +155,9 @@ func printBroker(w io.Writer, name string, r broker.Report) error {
 		}
 		fmt.Fprintf(w, "  %s %s: %s\n    mend: %s\n", label, p.Kind, p.Text, p.Mend)
 	}
+	if err := printNodes(w, r.Sample); err != nil {
+		failed = append(failed, err.Error())
+	}
 	if len(failed) > 0 {
 		return errors.New(strings.Join(failed, ", "))
 	}

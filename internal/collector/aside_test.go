@@ -3,6 +3,9 @@ package collector
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +147,80 @@ func TestABaselineThatFellStaysThereUntilTheDiskKnows(t *testing.T) {
 		disk.change(func() { disk.lines["orders"] = dedup.Baseline{Count: 3, At: made.Add(time.Minute)} })
 		if got := count(3); got != 3 {
 			t.Errorf("one that was made anew is %d", got)
+		}
+		b.beside.Wait()
+	})
+}
+
+// TestADiskThatHangsIsToldOfOnce and keeps nobody from ending the program.
+func TestADiskThatHangsIsToldOfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &slowDisk{stuck: make(chan struct{})}
+		var logged strings.Builder
+		log := slog.New(slog.NewTextHandler(&logged, nil))
+		var beside sync.WaitGroup
+		a, m := &acknowledged{keeper: disk}, &marked{keeper: disk}
+		told := func() [2]int {
+			return [2]int{strings.Count(logged.String(), "acknowledged dead letters are not read any more"), strings.Count(logged.String(), "marks are not read any more")}
+		}
+		for round := range 6 {
+			a.read(t.Context(), &beside, log)
+			m.read(t.Context(), &beside, time.Now(), log)
+			want := [2]int{}
+			if round >= 2 {
+				want = [2]int{1, 1}
+			}
+			if got := told(); got != want {
+				t.Errorf("round %d: told of %v times, want %v", round, got, want)
+			}
+			pass(asideStuck/2 + time.Second)
+		}
+		began := time.Now()
+		if settled(&beside, 2*asideTimeout) || time.Since(began) != 2*asideTimeout {
+			t.Errorf("it waited %s for a disk that hangs", time.Since(began))
+		}
+		close(disk.stuck)
+		if !settled(&beside, 2*asideTimeout) {
+			t.Error("a disk that answers is not waited for")
+		}
+	})
+}
+
+// A lockedDisk can be read but not written.
+type lockedDisk struct{ fakeBaselines }
+
+func (*lockedDisk) LowerBaseline(ctx context.Context, _ string, _ time.Time, _ int64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (d *lockedDisk) Baselines(ctx context.Context) (map[string]dedup.Baseline, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return d.fakeBaselines.Baselines(ctx)
+}
+
+// TestALineMadeAnewIsSeenWhileAnotherCannotBeWritten: the database is locked for writers only.
+func TestALineMadeAnewIsSeenWhileAnotherCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := time.Now()
+		disk := &lockedDisk{fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 4, At: made}}}}
+		b := newBench(t, testInterval)
+		a := &acknowledged{keeper: disk}
+		round := func(name string, depth float64) *dedup.Baseline {
+			pass(testInterval)
+			a.read(t.Context(), &b.beside, b.log)
+			return a.of(&pipeline{Pipeline: dedup.Pipeline{Name: name}}, dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), ""))
+		}
+		round("orders", 1)
+		disk.change(func() { disk.lines["emails"] = dedup.Baseline{Count: 7, At: made} })
+		round("orders", 1)
+		if line := round("emails", 7); line == nil || line.Count != 7 {
+			t.Errorf("the new line is %+v", line)
+		}
+		if line := round("orders", 4); line == nil || line.Count != 1 {
+			t.Errorf("the line that fell is %+v, want 1", line)
 		}
 		b.beside.Wait()
 	})

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -17,33 +18,62 @@ type acknowledged struct {
 	lines  map[string]dedup.Baseline
 	// lowered are the lines that have fallen and are not kept so yet.
 	lowered map[string]dedup.Baseline
-	logged  bool
+	// fell: a line fell since the round began to read.
+	fell   bool
+	logged bool
 }
 
-// baselinesRead is what a writing and reading of baselines gave: what was written, and then all as they are kept.
+// baselinesRead is what a writing and reading of baselines gave: what was written, and then all as they are kept, where they
+// could be read.
 type baselinesRead struct {
 	written, lines map[string]dedup.Baseline
+	read           bool
 	err            error
 }
 
 // read keeps what has fallen and takes the baselines as they are kept then, without waiting on a slow disk. What cannot be
-// written is tried again, and what cannot be read stays as it was.
+// written is tried again and keeps nobody from reading, and what cannot be read stays as it was.
 func (a *acknowledged) read(ctx context.Context, beside *sync.WaitGroup, log *slog.Logger) {
 	if a.keeper == nil {
 		return
 	}
 	lowered := maps.Clone(a.lowered)
+	a.fell = false
 	a.aside.next(ctx, beside, func(ctx context.Context) baselinesRead {
-		r := baselinesRead{written: make(map[string]dedup.Baseline)}
-		for pipeline, line := range lowered {
-			if r.err = a.keeper.LowerBaseline(ctx, pipeline, line.At, line.Count); r.err != nil {
-				return r
-			}
-			r.written[pipeline] = line
-		}
-		r.lines, r.err = a.keeper.Baselines(ctx)
-		return r
+		written, writing := a.write(ctx, lowered)
+		lines, reading := a.keeper.Baselines(ctx)
+		return baselinesRead{written: written, lines: lines, read: reading == nil, err: errors.Join(writing, reading)}
 	}, func(r baselinesRead) { a.take(r, log) })
+	if a.aside.stuck() {
+		log.Error("acknowledged dead letters are not read any more: the database on this machine does not answer")
+	}
+}
+
+// write keeps lines that have fallen, and returns those that it could keep. It leaves half of the time to a reading after it.
+func (a *acknowledged) write(ctx context.Context, lowered map[string]dedup.Baseline) (map[string]dedup.Baseline, error) {
+	ctx, cancel := context.WithTimeout(ctx, asideTimeout/2)
+	defer cancel()
+	written := make(map[string]dedup.Baseline)
+	for pipeline, line := range lowered {
+		if err := a.keeper.LowerBaseline(ctx, pipeline, line.At, line.Count); err != nil {
+			return written, err
+		}
+		written[pipeline] = line
+	}
+	return written, nil
+}
+
+// last keeps what has fallen and is not kept yet, after the last round.
+func (a *acknowledged) last(ctx context.Context, beside *sync.WaitGroup, log *slog.Logger) {
+	if a.keeper == nil || len(a.lowered) == 0 {
+		return
+	}
+	ctx, lowered := context.WithoutCancel(ctx), a.lowered
+	beside.Go(func() {
+		if _, err := a.write(ctx, lowered); err != nil {
+			log.Warn("acknowledged dead letters that fell last cannot be kept", "err", err)
+		}
+	})
 }
 
 // take makes what was read the lines of the round. A line that has fallen meanwhile stays where it fell to.
@@ -57,7 +87,7 @@ func (a *acknowledged) take(r baselinesRead, log *slog.Logger) {
 			delete(a.lowered, pipeline)
 		}
 	}
-	if r.err != nil {
+	if !r.read {
 		return
 	}
 	a.lines = r.lines
@@ -85,7 +115,7 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 		if a.lowered == nil {
 			a.lowered = make(map[string]dedup.Baseline)
 		}
-		a.lowered[p.Name] = line
+		a.lowered[p.Name], a.fell = line, true
 	}
 	return &line
 }

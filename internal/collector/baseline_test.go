@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -116,4 +117,58 @@ func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
 			t.Errorf("with %+v the baseline is %+v, want %d", tt.depth, got, tt.want)
 		}
 	}
+}
+
+// TestABaselineThatFellIsKeptInItsRound, so that a restart before the next one does not raise it again.
+func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}
+		b := newBench(t, testInterval)
+		b.acknowledged.keeper = disk
+		for _, s := range b.sources {
+			s.attempt(t.Context())
+		}
+		b.brokers[0].readTopology(t.Context())
+		pass(time.Second)
+		b.round(t.Context(), time.Now())
+		b.beside.Wait()
+		disk.change(func() {
+			if kept := disk.lines["orders"].Count; kept != 4 {
+				t.Errorf("%d are kept after the round in which the depth fell to 4", kept)
+			}
+		})
+	})
+}
+
+// TestABaselineThatFellLastIsKeptWhenTheProgramEnds: what the disk refused in the last round is tried once more.
+func TestABaselineThatFellLastIsKeptWhenTheProgramEnds(t *testing.T) {
+	disk := &refusingDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}, refuses: true}
+	duringFrom(t, func(b *testBench) { b.acknowledged.keeper = disk }, func(t *testing.T, b *testBench) {
+		pass(testInterval)
+		disk.change(func() {
+			if kept := disk.lines["orders"].Count; kept != 9 {
+				t.Errorf("the disk kept %d although it refused", kept)
+			}
+			disk.refuses = false
+		})
+	})
+	if kept := disk.lines["orders"].Count; kept != 4 {
+		t.Errorf("%d are kept after the end, want the depth that it fell to", kept)
+	}
+}
+
+// A refusingDisk writes nothing while it refuses.
+type refusingDisk struct {
+	fakeBaselines
+	refuses bool
+}
+
+func (d *refusingDisk) LowerBaseline(ctx context.Context, pipeline string, made time.Time, count int64) error {
+	d.mu.Lock()
+	refuses := d.refuses
+	d.mu.Unlock()
+	if refuses {
+		return errors.New("disk full")
+	}
+	return d.fakeBaselines.LowerBaseline(ctx, pipeline, made, count)
 }

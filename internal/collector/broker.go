@@ -107,6 +107,7 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 	sample, err := b.broker.Sample(ctx)
 	b.release()
 	if err != nil {
+		b.lister.lose()
 		return err
 	}
 	b.sample.set(brokerReading{sample, depths})

@@ -23,6 +23,8 @@ const (
 	listRefresh = time.Minute
 	// listRetry is how long a broker is left alone that did not list its channels.
 	listRetry = 3 * time.Minute
+	// listAgain is how long after one that failed the next is tried: clients reconnect just when a broker does not answer.
+	listAgain = 5 * time.Second
 )
 
 // A channelLister decides when the channels are listed, and keeps the lists until a round takes them.
@@ -44,6 +46,13 @@ func (l *channelLister) saw(s *dedup.BrokerSample, stirred bool) {
 	if stirred {
 		l.stirred = s.At
 	}
+}
+
+// lose notes that the broker cannot be sampled: it is not asked for a list meanwhile.
+func (l *channelLister) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.listable = false
 }
 
 // due reports whether a list is worth its cost: something happened that the last one may not show yet, or it is old.
@@ -82,23 +91,24 @@ func (l *channelLister) take() []*dedup.ChannelList {
 }
 
 // readChannels lists the channels where it is worth it. Where they cannot be listed all closed channels may have been of any
-// pipeline, and nothing else is amiss. It gives way at once to any other reading of the broker.
+// pipeline, and nothing else is amiss.
 func (b *brokerWatch) readChannels(ctx context.Context) error {
-	began := time.Now()
-	if !b.lister.due(began) {
+	if !b.lister.due(time.Now()) {
 		return nil
 	}
-	select {
-	case b.gate <- struct{}{}:
-	default:
-		return errBusy
+	if err := b.acquire(ctx); err != nil {
+		return err
 	}
 	defer b.release()
+	began := time.Now()
 	list, err := b.broker.Channels(ctx)
 	took := time.Since(began)
 	switch {
-	case err != nil || list.Channels == nil:
-		b.log.Debug("channels of the broker could not be listed: all that are closed count for each pipeline", "broker", b.broker.Name(), "err", err)
+	case err != nil:
+		b.log.Debug("channels of the broker could not be listed", "broker", b.broker.Name(), "err", err)
+		b.lister.took(nil, began, took, listAgain)
+	case list.Channels == nil:
+		b.log.Debug("channels of the broker could not be listed: all that are closed count for each pipeline", "broker", b.broker.Name())
 		b.lister.took(nil, began, took, listRetry)
 	case took > listSlowest: // what the broker gathers for long it answers at once from a cache, for five times as long
 		b.lister.took(nil, began, took, listRefresh)

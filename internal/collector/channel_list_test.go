@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -76,6 +77,66 @@ func TestTheCollectorListsChannelsBesideItsSamples(t *testing.T) {
 		b.broker.set(func(f *fakeSource) {
 			if f.lists > 1 {
 				t.Errorf("a broker that lists no channels was asked %d times in two minutes", f.lists)
+			}
+		})
+	})
+}
+
+// TestAListThatFailsIsTriedAgainSoon: clients reconnect just when a broker does not answer.
+func TestAListThatFailsIsTriedAgainSoon(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.broker.set(func(f *fakeSource) { f.sample.ChannelsOpen, f.channelsErr = ptr(3), errors.New("connection refused") })
+		pass(time.Minute)
+		b.broker.set(func(f *fakeSource) {
+			if f.lists < 60/8 {
+				t.Errorf("tried %d times in a minute", f.lists)
+			}
+			f.err, f.lists = errors.New("connection refused"), 0
+		})
+		pass(time.Minute)
+		b.broker.set(func(f *fakeSource) {
+			if most := int(testInterval/listAgain) + 1; f.lists > most {
+				t.Errorf("a broker that cannot be sampled was asked for lists %d times, want at most %d", f.lists, most)
+			}
+		})
+	})
+}
+
+// TestListsWaitForTheRound, the oldest go where none comes.
+func TestListsWaitForTheRound(t *testing.T) {
+	var l channelLister
+	for i := range listsKept + 3 {
+		l.took(&dedup.ChannelList{At: dawn.Add(time.Duration(i) * time.Second)}, dawn, 0, 0)
+	}
+	if got := l.take(); len(got) != listsKept || !got[0].At.Equal(dawn.Add(3*time.Second)) {
+		t.Errorf("%d lists, the first of %s", len(got), got[0].At)
+	}
+	if got := l.take(); len(got) != 0 {
+		t.Errorf("%d lists came twice", len(got))
+	}
+}
+
+// TestAListWaitsForItsTurn: another reading of the broker is under way when it is due.
+func TestAListWaitsForItsTurn(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.broker.set(func(f *fakeSource) { f.sample.ChannelsOpen = ptr(3) })
+		pass(testInterval)
+		w := b.brokers[0]
+		w.gate <- struct{}{}
+		w.lister.took(nil, time.Now().Add(-time.Hour), 0, 0)
+		w.lister.saw(&dedup.BrokerSample{At: time.Now(), ChannelsOpen: ptr(3), ChannelsClosed: ptr(1)}, true)
+		before := 0
+		b.broker.set(func(f *fakeSource) { before = f.lists })
+		done := make(chan error, 1)
+		go func() { done <- w.readChannels(t.Context()) }()
+		pass(100 * time.Millisecond)
+		w.release()
+		if err := <-done; err != nil {
+			t.Errorf("it gave way: %v", err)
+		}
+		b.broker.set(func(f *fakeSource) {
+			if f.lists <= before {
+				t.Error("no list was read")
 			}
 		})
 	})

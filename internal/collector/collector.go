@@ -249,7 +249,10 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { e.run(ctx) })
 	}
 	c.rounds(ctx)
-	c.beside.Wait()
+	c.acknowledged.last(ctx, &c.beside, c.log)
+	if !settled(&c.beside, 2*asideTimeout) {
+		c.log.Error("the database on this machine does not answer: acknowledged dead letters that fell last may not be kept")
+	}
 	running.Wait()
 	return nil
 }

@@ -90,13 +90,13 @@ func cutAt(s residualSample, t time.Time) (cut, bool) {
 	return c, ok
 }
 
-// rank says what the balance from a cut is worth: without one, closed channels leave nothing that bounds the acks; and where
-// channels were closed at all, the loss meter must have run before the cut.
+// rank says what the balance at a cut is worth: without one, closed channels leave little that bounds the acks; and where
+// channels were closed at all, the loss meter must have run around the cut.
 func (c *cut) rank(meter lostCounts, own *ownClosures, r reel) {
 	switch {
 	case !c.Balanced:
 		c.Worth = 0
-	case noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1]) || len(meter.Publishes) > 0 && !meter.Publishes[0].Ended.After(c.PublishedFrom):
+	case noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1]) || meter.Publishes.spans(c.PublishedFrom, c.PublishedTo):
 		c.Worth = 2
 	default:
 		c.Worth = 1
@@ -125,28 +125,31 @@ func cutBetween(r reel, early, late time.Time) (cut, bool) {
 
 // balanceLow bounds from below, up to a constant, the messages that had left the source queues by an ack at t:
 // published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t. The publishes
-// are those counted by from.
+// are those counted by a reading that ended at from, or later.
 func balanceLow(r reel, t time.Time) (low float64, from time.Time, ok bool) {
 	depth, ok := r.before(t)
 	if !ok || !depth.Whole {
 		return 0, from, false
 	}
 	published, ok := r.before(depth.DepthFrom.Add(-transitDelay))
-	if !ok {
+	if ok {
+		from = published.Ended
+	} else {
 		// Nothing had been published yet, or all of it was counted since.
 		if published = &r[0]; !published.Unpublished {
 			return 0, from, false
 		}
+		from = depth.DepthFrom.Add(-transitDelay)
 	}
 	dead, ok := r.depthAfter(depth.Ended.Add(transitDelay))
 	if !ok || !dead.Whole {
 		return 0, from, false
 	}
-	return published.Publishes - depth.Depth - dead.Dead, published.Began, true
+	return published.Publishes - depth.Depth - dead.Dead, from, true
 }
 
 // balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later, or is left out, as it is never
-// below 0. The publishes are those that had been counted by to.
+// below 0. The publishes are those up to a time.
 func balanceHigh(r reel, t time.Time) (high float64, to time.Time, ok bool) {
 	dead, ok := r.before(t)
 	if !ok || !dead.Whole {
@@ -156,10 +159,10 @@ func balanceHigh(r reel, t time.Time) (high float64, to time.Time, ok bool) {
 	if !ok {
 		return 0, to, false
 	}
-	high, to = published.Publishes-dead.Dead, published.Began
+	high, to = published.Publishes-dead.Dead, t
 	if depth, ok := r.depthAfter(t); ok && depth.Whole {
 		if published, ok := r.after(depth.Ended.Add(counterLag)); ok {
-			high, to = min(high, published.Publishes-depth.Depth-dead.Dead), published.Began
+			high, to = min(high, published.Publishes-depth.Depth-dead.Dead), depth.Ended
 		}
 	}
 	return high, to, true
@@ -167,15 +170,19 @@ func balanceHigh(r reel, t time.Time) (high float64, to time.Time, ok bool) {
 
 // balance bounds the messages that left the source queues by an ack between two cuts: published - still there - dead-lettered.
 // Publishers' channels that were closed took counts of publishes along, which only the loss meter tells, so that without it
-// there is no upper bound.
+// there is no upper bound. Nor is there a lower one without the meter of acks, which tells a purge from acks that were lost, or
+// where the depths of the ends overlap, or where dead letters went that nobody was seen to take.
 func (l lostCounts) balance(from, to cut) [2]float64 {
+	bounds := [2]float64{math.Inf(-1), math.Inf(1)}
 	if !from.Balanced || !to.Balanced {
-		return [2]float64{math.Inf(-1), math.Inf(1)}
+		return bounds
 	}
-	least := to.BalanceLow - from.BalanceHigh
-	_, lost, ok := l.Publishes.lost(from.PublishedFrom, to.PublishedTo)
-	if !ok {
-		return [2]float64{least, math.Inf(1)}
+	overlap, fell := to.PublishedFrom.Before(from.PublishedTo), to.Before.Dead < from.Before.Dead
+	if l.Acks.spans(from.Before.Ended, to.After.Began) && !overlap && !fell {
+		bounds[0] = to.BalanceLow - from.BalanceHigh
 	}
-	return [2]float64{least, to.BalanceHigh - from.BalanceLow + lost}
+	if _, lost, ok := l.Publishes.lost(from.PublishedFrom, to.PublishedTo); ok {
+		bounds[1] = to.BalanceHigh - from.BalanceLow + lost
+	}
+	return bounds
 }

@@ -67,6 +67,19 @@ func (ix *topologyIndex) routeOf(q *dedup.Queue) routing {
 	return out
 }
 
+// feedsByDeath reports whether messages that die in any queue may enter this one.
+func (ix *topologyIndex) feedsByDeath(ref dedup.QueueRef) bool {
+	if ix.fed == nil {
+		ix.fed = make(map[dedup.QueueRef]bool)
+		for _, q := range ix.queues {
+			for _, w := range ix.routeOf(q).ways {
+				ix.fed[w.target] = true
+			}
+		}
+	}
+	return ix.fed[ref]
+}
+
 // A walk follows exchanges with what is known of one routing key, as rabbit_exchange:route of RabbitMQ 3.10 does.
 type walk struct {
 	ix      *topologyIndex

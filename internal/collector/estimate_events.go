@@ -204,7 +204,7 @@ func (s eventSample) cutAt(i int) (eventCut, bool) {
 }
 
 // around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else what its pace
-// between the neighbouring readings makes, m, with four standard deviations of as many chance arrivals, m + 4*sqrt(m) + 2.
+// between the neighbouring readings makes, m, with four standard deviations of as many chance arrivals, and at least twice that pace.
 func (s eventSample) around(i int, within time.Duration, count func(storeReading) float64) float64 {
 	before, after := s.Readings[max(0, i-1)], s.Readings[min(len(s.Readings)-1, i+1)]
 	gained := count(after) - count(before)
@@ -213,5 +213,5 @@ func (s eventSample) around(i int, within time.Duration, count func(storeReading
 		return 0
 	}
 	m := gained * within.Seconds() / elapsed.Seconds()
-	return min(gained, m+4*math.Sqrt(m)+2)
+	return min(gained, m+max(m, 4*math.Sqrt(m)+2))
 }

@@ -169,6 +169,9 @@ func TestResidualRefusals(t *testing.T) {
 			if !f.Known() && f.Better == "" {
 				t.Error("a refusal that does not say what would help")
 			}
+			if meter := strings.Contains(f.Why, "nothing tells how many"); meter != (f.Better == betterMeter) {
+				t.Errorf("%q, but %q", f.Why, f.Better)
+			}
 		})
 	}
 }

@@ -75,7 +75,7 @@ func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	left := s.Meter.balance(from, to)
 	bounds := [2]float64{max(counted[0], left[0]), left[1]}
 	// What was lost may all be of other queues, or all of these.
-	if _, high, ok := s.Meter.Acks.lost(from.Before.Began, to.After.Began); ok {
+	if _, high, ok := s.Meter.Acks.lost(from.Before.Ended, to.After.Began); ok {
 		bounds[1] = min(bounds[1], counted[1]+high)
 	}
 	return bounds, bounds[0] <= bounds[1]

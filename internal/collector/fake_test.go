@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sort"
@@ -152,6 +153,8 @@ type fakeSource struct {
 	topologies int
 	// lists counts the lists of channels.
 	lists int
+	// channelsErr fails the lists of channels alone.
+	channelsErr error
 }
 
 func (f *fakeSource) set(change func(*fakeSource)) {
@@ -206,7 +209,7 @@ func (f *fakeSource) Channels(context.Context) (dedup.ChannelList, error) {
 	f.lists++
 	l := f.channels
 	l.At = time.Now()
-	return l, f.err
+	return l, cmp.Or(f.channelsErr, f.err)
 }
 
 func (f *fakeSource) Stats(context.Context) (dedup.StoreStats, error) {

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -44,7 +45,7 @@ const (
 )
 
 func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) keeping {
-	if !p.found.Complete || len(p.found.Targets) == 0 {
+	if !p.found.Complete || len(p.found.Targets) == 0 || p.refusesOrIsFed() {
 		return keepsNot
 	}
 	kept := keepsAll
@@ -67,6 +68,21 @@ func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) keeping {
 		}
 	}
 	return kept
+}
+
+// refusesOrIsFed reports whether what is published to the source queues is not what enters them: a full queue refuses messages that
+// were counted already, and what dies elsewhere enters without being counted.
+func (p *pipeline) refusesOrIsFed() bool {
+	ix := p.broker.index
+	for _, ref := range p.refs {
+		if q := p.broker.queues[ref]; q != nil && bounded(q) && strings.HasPrefix(overflow(q), "reject-publish") {
+			return true
+		}
+		if ix != nil && ix.feedsByDeath(ref) {
+			return true
+		}
+	}
+	return false
 }
 
 // settleKeeping takes what is now known of the dead letters, and decides with it about the frames so far.

@@ -23,7 +23,7 @@ func (p *pipeline) leftBehind(out *dedup.WindowFigures, v view) {
 // lostPerChannel is the most completed deliveries that one channel left unacked, of those closed since a time or not long before
 // it; 0 when no bound is known for all of that time.
 func (p *pipeline) lostPerChannel(v view, from time.Time) int64 {
-	s := residualSample{Scheme: v.scheme, Several: p.several(v.scheme)}
+	s := residualSample{Scheme: v.scheme, Several: v.several}
 	if len(p.prefetches) > 0 && !p.prefetches[0].at.After(from) {
 		s.Prefetch = p.prefetchSince(from.Add(-leadOfClosed))
 	}

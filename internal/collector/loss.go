@@ -83,6 +83,9 @@ func (m *lossMeter) absorb(s *brokerReading, moved bool) {
 	switch nodes := len(s.State.Nodes); {
 	case m.why != "":
 		return
+	case nodes == 0:
+		m.why = "the nodes cannot be listed, and each tells of itself alone"
+		return
 	case nodes > len(s.Totals):
 		m.why = fmt.Sprintf("prometheus_urls lists %d of %d nodes, and each tells of itself alone", len(s.Totals), nodes)
 		return
@@ -178,7 +181,8 @@ func (r meterReel) add(f meterFrame) meterReel {
 //	L(begin of p) <= true - counted at p, as queues lag behind their nodes;
 //	L(end of p) >= true at p - counted at the first reading counterLag later, when the queues have caught up.
 //
-// L never falls, so that each end may be bounded by the best of many readings: one at rest makes it exact.
+// L never falls, so that each end may be bounded by the best of many readings: one at rest makes it exact. Where it seems to fall the
+// nodes that are read are not those of the queues.
 func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
 	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(from) }) // frames before i had ended by from
 	j := sort.Search(len(r), func(j int) bool { return !r[j].Began.Before(to) }) // frames from j on began at to or later
@@ -198,10 +202,10 @@ func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
 	}
 	started, caughtUp := r.least(first, i)
 	ended := r.most(j, last)
-	if !caughtUp {
-		return 0, 0, false
+	if !caughtUp || ended < started {
+		return 0, 0, false // the queues count what these nodes do not: they are others', or not all
 	}
-	high = max(0, ended-started)
+	high = ended - started
 	if r[last-1].Gone != r[first].Gone {
 		return 0, high, true
 	}
@@ -211,6 +215,13 @@ func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
 		return 0, high, true
 	}
 	return min(high, max(0, sure-r.most(i, last))), high, true
+}
+
+// spans reports whether the meter ran from one time to another, without a gap.
+func (r meterReel) spans(from, to time.Time) bool {
+	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(from) })
+	j := sort.Search(len(r), func(j int) bool { return !r[j].Began.Before(to) })
+	return i > 0 && j < len(r) && r[i-1].Gaps == r[j].Gaps
 }
 
 // least is the best lower bound on the counts lost by the end of the frames from i up to k.

@@ -165,6 +165,8 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 		}, false, "lists 1 of 2 nodes"},
 		{"statistics that are disabled", func(_ int, s *dedup.BrokerSample) { s.Info.StatsDisabled = true }, false, "gives no counters"},
 		{"rates_mode none", func(_ int, s *dedup.BrokerSample) { s.Info.RatesMode = "none" }, false, "gives no counters"},
+		{"nodes that cannot be listed", func(_ int, s *dedup.BrokerSample) { s.State.Nodes = nil }, false, "the nodes cannot be listed"},
+		{"nodes of another cluster", func(_ int, s *dedup.BrokerSample) { s.Totals[0].Acked = 5 }, false, "is not known yet"},
 		{"nobody asks", func(_ int, s *dedup.BrokerSample) { s.Totals = nil }, false, "may have lost"},
 		{"a node that restarts resets its counters in part", func(i int, s *dedup.BrokerSample) {
 			if i > 6 {
@@ -193,6 +195,60 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 		if ok != tt.ok || exact != tt.ok || !strings.Contains(words, tt.words) {
 			t.Errorf("%s: %v, %q", tt.name, ok, words)
 		}
+	}
+}
+
+// TestPublishesHaveAMeterOfTheirOwn: a publisher's channel dies with 30 counts, and no consumer's does.
+func TestPublishesHaveAMeterOfTheirOwn(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		b, m := newLossyBroker(), newLossMeter()
+		from, published, routed := b.at.Add(12*time.Second), int64(70), int64(900)
+		for i := range 14 {
+			m.absorb(b.sample(func(s *dedup.BrokerSample) {
+				s.Queues[0].Counters.Publish = ptr(published)
+				if told {
+					s.Totals[0].Routed = ptr(routed)
+				}
+			}), false)
+			if i > 3 && i < 9 {
+				published, routed = published+44, routed+50
+				b.ack(0, 44)
+			}
+			b.pass(5 * time.Second)
+		}
+		low, high, ok := m.publishes.frames.lost(from, b.at.Add(-5*time.Second))
+		if ok != told || told && (low != 30 || high != 30) {
+			t.Errorf("told %v: lost publishes %v..%v, %v, want 30", told, low, high, ok)
+		}
+		if low, high, ok := m.acks.frames.lost(from, b.at.Add(-5*time.Second)); !ok || low != 0 || high != 0 {
+			t.Errorf("told %v: lost acks %v..%v, %v, want none", told, low, high, ok)
+		}
+	}
+}
+
+// TestAnEndOfTheWindowIsWhereTheMeterRan: the newest reading of the nodes failed.
+func TestAnEndOfTheWindowIsWhereTheMeterRan(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	var s residualSample
+	for i := range 40 {
+		at := start.Add(time.Duration(i) * 5 * time.Second)
+		s.Frames = append(s.Frames, frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Publishes: 10, Acks: 10, Closures: float64(i)})
+		if i != 20 {
+			gaps := 0.0
+			if i > 20 {
+				gaps = 1 // a node was restarted
+			}
+			s.Meter.Publishes = append(s.Meter.Publishes, meterFrame{Began: at, Ended: at, Gaps: gaps})
+		}
+	}
+	s.Pass = &dedup.Pass{}
+	for i, worth := range map[int]int{0: 0, 10: 2, 18: 2, 19: 1, 20: 1, 21: 1, 30: 2} {
+		if c, ok := cutAt(s, s.Frames[i].Ended.Add(2*time.Second)); !ok || c.Worth != worth {
+			t.Errorf("reading %d: worth %d (%v), want %d", i, c.Worth, ok, worth)
+		}
+	}
+	if c, ok := bestCut(s, s.Frames[15].Ended, s.Frames[21].Ended, true); !ok || c.Worth != 2 {
+		t.Errorf("the end is at %s, worth %d", c.At.Sub(start), c.Worth)
 	}
 }
 
@@ -253,6 +309,7 @@ func TestMessagesAreExactWhereTheMeterProvesIt(t *testing.T) {
 			queues := append([]dedup.Queue(nil), f.sample.Queues...)
 			queues[0].Counters.Ack = ptr(n)
 			f.sample.Queues, f.sample.Totals, f.sample.ChannelsClosed = queues, []dedup.NodeTotals{{URL: "http://n1", Acked: node}}, ptr(closed)
+			f.sample.State.Nodes = []dedup.Node{{Name: "n1", Running: true}}
 		})
 	}
 	for _, tt := range []struct {

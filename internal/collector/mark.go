@@ -46,6 +46,9 @@ func (m *marked) read(ctx context.Context, beside *sync.WaitGroup, now time.Time
 			m.all = r.all
 		}
 	})
+	if m.aside.stuck() {
+		log.Error("marks are not read any more: the database on this machine does not answer")
+	}
 }
 
 // of returns the marks of a pipeline as events.

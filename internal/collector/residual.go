@@ -99,7 +99,9 @@ func residualOf(s residualSample) residualResult {
 	}
 	acks, why := ackBounds(s.Meter, s.Own, from, to)
 	if why != "" {
-		f.Why = why
+		if f.Why = why; len(s.Meter.Publishes) == 0 {
+			f.Better = betterMeter
+		}
 		return residualResult{Rate: f}
 	}
 	switch {
@@ -219,7 +221,7 @@ func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float6
 		return acks, ""
 	}
 	most := math.Inf(1)
-	if _, lost, metered := meter.Acks.lost(from.Before.Began, to.After.Began); metered {
+	if _, lost, metered := meter.Acks.lost(from.Before.Ended, to.After.Began); metered {
 		most = acks[1] + lost
 	}
 	left := meter.balance(from, to)
@@ -304,7 +306,7 @@ func lostAcks(s residualSample, from cut, f, later *frame) (float64, bool) {
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
-	_, lost, metered := s.Meter.Acks.lost(from.Before.Began, later.Began)
+	_, lost, metered := s.Meter.Acks.lost(from.Before.Ended, later.Began)
 	before, ok := s.Frames.before(f.DepthFrom)
 	if !ok || !from.Balanced || !f.Whole || !before.Whole {
 		return lost, metered

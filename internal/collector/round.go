@@ -70,6 +70,9 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, p := range c.pipelines {
 		c.changed("pipeline:" + p.Name)
 	}
+	if c.acknowledged.fell { // which must outlive a restart before the next round
+		c.acknowledged.read(ctx, &c.beside, c.log)
+	}
 }
 
 // absorb takes every reading that came since the last round into the counters, and notes the sources that turned.

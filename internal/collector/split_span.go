@@ -50,7 +50,7 @@ func (m duplicateMeter) acked(before, after *frame) float64 {
 	if closed, known := m.own.most(before, later); known && closed == 0 {
 		return counted
 	}
-	if _, lost, metered := m.meter.lost(before.Began, later.Began); metered {
+	if _, lost, metered := m.meter.lost(before.Ended, later.Began); metered {
 		return counted + lost
 	}
 	return math.Inf(1)

@@ -14,6 +14,8 @@ type view struct {
 	brokerDown, storeDown, reportDown string
 	scheme                            dedup.Scheme
 	stats                             dedup.StoreStats
+	// several is that of the pipeline.
+	several string
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
@@ -28,6 +30,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 	if p.report != nil {
 		v.reportDown = down("what consumers report", p.report.src.status(now))
 	}
+	v.several = p.several(v.scheme)
 	return v
 }
 

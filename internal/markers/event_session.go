@@ -84,7 +84,7 @@ func openEventSession(ctx context.Context, l *listener) (*eventSession, error) {
 		return nil, err
 	}
 	l.own.reset()
-	s := &eventSession{l: l, conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
+	s := &eventSession{l: l, conn: conn, r: bufio.NewReaderSize(&calmReader{from: conn}, 64<<10)}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	if err := s.greet(); err != nil {
