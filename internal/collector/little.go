@@ -68,7 +68,7 @@ func little(s littleSample) dedup.Figure {
 	}
 	band := s.Frames.littleBand(first, last)
 	if band > littleWidest {
-		f.Why = fmt.Sprintf("the unacked messages changed too fast for their samples: the mean is only known within %.0f %%", 100*band)
+		f.Why = fmt.Sprintf("the unacked messages changed too fast for their samples, or the broker was too slow to tell them: the mean is only known within %.0f %%", 100*band)
 		return f
 	}
 	f.Quality, f.N = dedup.Estimated, delivered
@@ -79,10 +79,11 @@ func little(s littleSample) dedup.Figure {
 	return f
 }
 
-// littleBand is the relative half width of the band of an estimate, of two parts that are added. One is twice the standard
+// littleBand is the relative half width of the band of an estimate, of three parts that are added. One is twice the standard
 // error of the integral of the unacked messages, and at least 1.5 / sqrt(L*n), the largest error that was measured against a
-// known truth while nothing stalled. The other is what the broker's counters can lack at the end of the span or have too much from
-// before its beginning, because they come late: nothing, where as much was delivered at both ends.
+// known truth while nothing stalled. Another is what the broker's counters can lack at the end of the span or have too much from
+// before its beginning, because they come late: nothing, where as much was delivered at both ends. The third is the time that a
+// sample takes: what waits on a busy broker because it is being asked is in every sample, and in none of the seconds between.
 func (r reel) littleBand(first, last frame) float64 {
 	area, span := last.UnackedArea-first.UnackedArea, last.UnackedSpan-first.UnackedSpan
 	n := last.UnackedCount - first.UnackedCount
@@ -96,7 +97,10 @@ func (r reel) littleBand(first, last frame) float64 {
 		ending = &first
 	}
 	late := littleLate.Seconds() * math.Abs(deliveryRate(*ending, last)-deliveryRate(first, *begun))
-	return sampling + late/(last.Deliveries-first.Deliveries)
+	delivered := last.Deliveries - first.Deliveries
+	wait := area / span * last.Began.Sub(first.Began).Seconds() / delivered
+	asking := (last.UnackedTook - first.UnackedTook) / n
+	return sampling + late/delivered + asking/wait
 }
 
 // deliveryRate is that of manual deliveries between two frames, each second.

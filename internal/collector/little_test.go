@@ -26,7 +26,9 @@ func TestLittlesLaw(t *testing.T) {
 		"a loop":                                 {func(f *frame) { f.Acks, f.Redeliveries = 10, 2900 }, 0, "97 % of deliveries were redelivered, whose waiting would be counted in"},
 		"one in twenty is returned":              {func(f *frame) { f.Redeliveries = 150 }, 0, "5 % of deliveries were redelivered"},
 		"samples that vary as chance has it":     {func(f *frame) { f.UnackedNoise = 300 * 2 }, 0.2, "includes prefetch wait"},
-		"samples that jump":                      {func(f *frame) { f.UnackedNoise = 2100 }, 0, "changed too fast for their samples: the mean is only known within 15 %"},
+		"samples that jump":                      {func(f *frame) { f.UnackedNoise = 2100 }, 0, "changed too fast for their samples, or the broker was too slow to tell them: the mean is only known within 15 %"},
+		"samples that take 5 ms":                 {func(f *frame) { f.UnackedTook = 300 * 0.005 }, 0.2, "includes prefetch wait"},
+		"samples that take a sixth of the wait":  {func(f *frame) { f.UnackedTook = 300 * 0.033 }, 0, "the mean is only known within 23 %"},
 		"a stray redelivery is borne":            {func(f *frame) { f.Redeliveries = 149 }, 0.2, "includes prefetch wait"},
 	}
 	for name, tt := range tests {
@@ -155,9 +157,9 @@ func TestUnackedMessagesCountAsLongAsTheyWereHeld(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	var o occupied
 	for _, s := range []struct{ second, unacked float64 }{{0, 2}, {1, 2}, {2, 2}, {6, 102}, {7, 2}} { // the broker did not answer for 4 s
-		o = o.take(s.unacked, at.Add(time.Duration(s.second)*time.Second))
+		o = o.take(s.unacked, at.Add(time.Duration(s.second)*time.Second), 20*time.Millisecond)
 	}
-	if o.count != 5 || o.sum != 110 || o.span != 7 || o.area != 2+2+4*52+52 || o.noise != 16*10_000/2+10_000/2 {
+	if o.count != 5 || o.sum != 110 || o.span != 7 || o.area != 2+2+4*52+52 || o.noise != 16*10_000/2+10_000/2 || math.Abs(o.took-0.1) > 1e-9 {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -187,7 +189,7 @@ func TestLittlesLawDrawsNoLineOverAnOutage(t *testing.T) {
 					f.Deliveries += 2
 				}
 				if second <= tt.unheard[0] || second >= tt.unheard[1] {
-					o = o.take(held, at)
+					o = o.take(held, at, 0)
 				}
 				if second%15 == 0 {
 					f.Began, f.Ended = at, at

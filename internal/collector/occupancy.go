@@ -26,6 +26,8 @@ type occupied struct {
 	// noise estimates the variance of area. Of samples that do not depend on one another, half the squared difference of two is
 	// their variance on average, and each weighs as much as the time to the next one.
 	noise float64
+	// took is how long the samples took together, in seconds: see littleBand.
+	took float64
 	// last is the newest sample and at when it was taken; at is zero when the next one begins anew.
 	last float64
 	at   time.Time
@@ -34,8 +36,8 @@ type occupied struct {
 // occupancyGap is the longest time between two samples that a straight line is drawn over: it bears one that failed or gave way.
 const occupancyGap = 2 * totalsSlowest
 
-// take adds a sample. What was held in a longer gap before it is not known, and not covered.
-func (o occupied) take(unacked float64, at time.Time) occupied {
+// take adds a sample, which took so long. What was held in a longer gap before it is not known, and not covered.
+func (o occupied) take(unacked float64, at time.Time, took time.Duration) occupied {
 	if gap := at.Sub(o.at).Seconds(); !o.at.IsZero() && gap > 0 && gap <= occupancyGap.Seconds() {
 		o.area += gap * (o.last + unacked) / 2
 		o.span += gap
@@ -43,6 +45,7 @@ func (o occupied) take(unacked float64, at time.Time) occupied {
 	}
 	o.sum += unacked
 	o.count++
+	o.took += took.Seconds()
 	o.last, o.at = unacked, at
 	return o
 }
@@ -70,7 +73,7 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 		}
 		was := o.totals[pipeline]
 		if whole {
-			o.totals[pipeline] = was.take(sum, t.At.Add(ended.Sub(t.At)/2))
+			o.totals[pipeline] = was.take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
 		} else {
 			was.at = time.Time{}
 			o.totals[pipeline] = was

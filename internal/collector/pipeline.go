@@ -240,7 +240,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.state != counterCounting
 	live := p.broker.live.of(p.Name)
 	f.UnackedSum, f.UnackedCount = live.sum, live.count
-	f.UnackedArea, f.UnackedSpan, f.UnackedNoise = live.area, live.span, live.noise
+	f.UnackedArea, f.UnackedSpan, f.UnackedNoise, f.UnackedTook = live.area, live.span, live.noise, live.took
 	p.frames.add(f)
 }
 

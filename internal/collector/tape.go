@@ -58,10 +58,11 @@ type frame struct {
 	// UnackedSum and UnackedCount accumulate the once-a-second samples of unacked messages.
 	UnackedSum   float64
 	UnackedCount float64
-	// UnackedArea, UnackedSpan and UnackedNoise are those of the same samples over time: see occupied.
+	// UnackedArea, UnackedSpan, UnackedNoise and UnackedTook are those of the same samples over time: see occupied.
 	UnackedArea  float64
 	UnackedSpan  float64
 	UnackedNoise float64
+	UnackedTook  float64
 }
 
 // A tape is the frames of one pipeline in time order.
