@@ -118,8 +118,12 @@ func (m *MariaDB) install(ctx context.Context) error {
 	}
 	args := append([]string{"--no-defaults", "--datadir=" + m.path("data"), "--skip-test-db", "--skip-name-resolve",
 		"--auth-root-authentication-method=normal"}, asRoot()...)
-	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
-	if err != nil {
+	if err := os.MkdirAll(m.path("tmp"), 0o700); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = m.environment()
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%.3000s", filepath.Base(program), err, out)
 	}
 	account := sqlAdmin + "@'127.0.0.1'"
@@ -136,6 +140,10 @@ func (m *MariaDB) install(ctx context.Context) error {
 	return nil
 }
 
+// environment gives the server a folder of its own for what is temporary: each that starts deletes the temporary tables of all others
+// in the same one.
+func (m *MariaDB) environment() []string { return append(os.Environ(), "TMPDIR="+m.path("tmp")) }
+
 func (m *MariaDB) boot(ctx context.Context) error {
 	program, err := findMariaDB("mariadbd", "mysqld")
 	if err != nil {
@@ -147,7 +155,7 @@ func (m *MariaDB) boot(ctx context.Context) error {
 		return fmt.Errorf("start MariaDB: %w", err)
 	}
 	cmd := exec.Command(program, append(m.arguments(), m.options.Args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = m.options.Dir, out, out
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.environment(), m.options.Dir, out, out
 	process, err := StartProcess(cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start MariaDB: %w", err), closeLog())
