@@ -49,6 +49,10 @@ func newDeathbed(t *testing.T) *deathbed {
 		PrometheusURLs: []string{rabbit.PrometheusURL()}, Log: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "logreader", Password: secret.New("right")}})
 	must(t, err)
 	t.Cleanup(client.Close)
+	eventually(t, time.Minute, "the nodes are listed and tell their counters: the meter begins with the first reading", func() bool {
+		s, err := client.Sample(ctx)
+		return err == nil && len(s.State.Nodes) > 0 && len(s.Totals) == 1 && s.Totals[0].Err == ""
+	})
 	d := &deathbed{rabbit: rabbit}
 	d.collector, err = collector.New(collector.Config{Interval: 2 * time.Second}, collector.Deps{Brokers: []collector.Broker{client}, Series: history, Log: log,
 		Pipelines: []dedup.Pipeline{{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Limits: dedup.DefaultLimits()}}})

@@ -32,9 +32,9 @@ func (f *meterFrame) excess() float64 { return f.True - f.Counted }
 // global counters that lose none. It needs the counters of every node and the list of all queues.
 type lossMeter struct {
 	acks, publishes countMeter
-	// asked: the nodes are asked. why says why the newest reading gives no frame.
-	asked bool
-	why   string
+	// asked: the nodes are asked. why says why the newest reading gives no frame. listed: the broker has told how many nodes it has.
+	asked, listed bool
+	why           string
 }
 
 // lostCounts are what the meter of a broker read; empty where that is nothing.
@@ -61,7 +61,13 @@ func newCountMeter() countMeter {
 	return countMeter{nodes: make(map[string]*counter), queues: make(map[dedup.QueueRef]*meteredQueue)}
 }
 
-func (m *lossMeter) lost() lostCounts { return lostCounts{m.acks.frames, m.publishes.frames} }
+// lost returns what the meter read; nothing while it is not known whether all nodes are read.
+func (m *lossMeter) lost() lostCounts {
+	if !m.listed {
+		return lostCounts{}
+	}
+	return lostCounts{m.acks.frames, m.publishes.frames}
+}
 
 // absorb takes a sample; moved says that another node answered than before. What cannot be read now comes with a later reading.
 func (m *lossMeter) absorb(s *brokerReading, moved bool) {
@@ -80,11 +86,10 @@ func (m *lossMeter) absorb(s *brokerReading, moved bool) {
 			m.publishes.countNode(n.URL, n.Routed)
 		}
 	}
-	switch nodes := len(s.State.Nodes); {
+	nodes := len(s.State.Nodes)
+	m.listed = m.listed || nodes > 0
+	switch {
 	case m.why != "":
-		return
-	case nodes == 0:
-		m.why = "the nodes cannot be listed, and each tells of itself alone"
 		return
 	case nodes > len(s.Totals):
 		m.why = fmt.Sprintf("prometheus_urls lists %d of %d nodes, and each tells of itself alone", len(s.Totals), nodes)
@@ -251,8 +256,10 @@ func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
 	if !m.asked {
 		return "at least: " + closed, false
 	}
-	low, high, ok := m.acks.frames.lost(from, to)
+	low, high, ok := m.lost().Acks.lost(from, to)
 	switch {
+	case !m.listed:
+		return "at least: " + closed + "; how many is not known: the nodes cannot be listed, and each tells of itself alone", false
 	case !ok && m.why != "":
 		return "at least: " + closed + "; how many is not known: " + m.why, false
 	case !ok:

@@ -190,7 +190,7 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 			b.pass(5 * time.Second)
 		}
 		to := b.at.Add(-5 * time.Second)
-		_, _, ok := m.acks.frames.lost(from, to)
+		_, _, ok := m.lost().Acks.lost(from, to)
 		words, exact := m.words(from, to)
 		if ok != tt.ok || exact != tt.ok || !strings.Contains(words, tt.words) {
 			t.Errorf("%s: %v, %q", tt.name, ok, words)

@@ -75,37 +75,27 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 	pass.Completions.Freeze()
 	pass.GaveUp.Freeze()
 	return residualSample{
-		Meter:  s.meter(frames, epoch),
+		Meter:  s.meter(frames, epoch, total),
 		Window: window, Interval: s.interval, Frames: frames, Pass: pass, ClockError: 50 * time.Millisecond, Prefetch: prefetch,
 		Scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: 24 * time.Hour, ProcessingTTL: 5 * time.Minute, GiveUp: 5},
 	}, time.Duration(epoch.UnixNano())
 }
 
-// meter reads what the nodes count for themselves along with each frame.
-func (s *simShop) meter(frames reel, epoch time.Time) (m lostCounts) {
+// meter reads what the nodes count for themselves along with each frame; counted is what queues show by a time.
+func (s *simShop) meter(frames reel, epoch time.Time, counted func(*[]simCount, time.Duration) float64) (m lostCounts) {
 	if s.unmetered == "all" {
 		return m
 	}
-	by := func(list []simCount, at time.Duration) (exact, counted float64) {
-		for _, c := range list {
-			if c.at <= at {
-				exact++
-				if !c.lost && c.shown <= at {
-					counted++
-				}
-			}
-		}
-		return exact, counted
-	}
 	for _, f := range frames {
-		read := func(r *meterReel, list []simCount) {
-			exact, counted := by(list, f.Began.Sub(epoch))
-			*r = append(*r, meterFrame{Began: f.Began, Ended: f.Ended, True: exact, Counted: counted})
+		at := f.Began.Sub(epoch)
+		read := func(r *meterReel, list *[]simCount) {
+			exact := sort.Search(len(*list), func(i int) bool { return (*list)[i].at > at })
+			*r = append(*r, meterFrame{Began: f.Began, Ended: f.Ended, True: float64(exact), Counted: counted(list, at)})
 		}
 		if s.unmetered != "acks" {
-			read(&m.Acks, s.acks)
+			read(&m.Acks, &s.acks)
 		}
-		read(&m.Publishes, s.publishes)
+		read(&m.Publishes, &s.publishes)
 	}
 	return m
 }
