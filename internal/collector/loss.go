@@ -258,10 +258,10 @@ func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
 	}
 	low, high, ok := m.lost().Acks.lost(from, to)
 	switch {
-	case !m.listed:
-		return "at least: " + closed + "; how many is not known: the nodes cannot be listed, and each tells of itself alone", false
 	case !ok && m.why != "":
 		return "at least: " + closed + "; how many is not known: " + m.why, false
+	case !m.listed:
+		return "at least: " + closed + "; how many is not known: the nodes cannot be listed, and each tells of itself alone", false
 	case !ok:
 		return "at least: " + closed + "; how many is not known yet", false
 	case high < 0.5:
