@@ -56,7 +56,7 @@ type brokerWatch struct {
 	queueSet  uint64
 	closedRaw *int64
 	closedAt  time.Time
-	// lister is of everybody.
+	// lister has a lock of its own: samples, lists and rounds use it.
 	lister channelLister
 
 	// The rest belongs to the round.
