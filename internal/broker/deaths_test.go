@@ -14,7 +14,6 @@ import (
 	"dedup-dashboard/internal/broker/brokertest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/playground/servers"
-	"dedup-dashboard/internal/secret"
 )
 
 const exposition = `# TYPE rabbitmq_global_messages_dead_lettered_rejected_total counter
@@ -148,15 +147,7 @@ func TestEndpointsOfPrometheusAreChecked(t *testing.T) {
 func TestARealBrokerCountsDeathsByReason(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), Prometheus: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
-	user, password := rabbit.Admin()
-	client := newClient(t, rabbit.ManagementURL(), func(c *Config) {
-		c.Username, c.Password, c.PrometheusURLs = user, secret.New(password), []string{rabbit.PrometheusURL()}
-	})
+	rabbit, client := startScraped(ctx, t, servers.RabbitMQOptions{})
 	declare := func(name string, arguments map[string]any) {
 		t.Helper()
 		if err := rabbit.API(ctx, "PUT", "/api/queues/%2F/"+name, map[string]any{"durable": true, "arguments": arguments}, nil); err != nil {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -17,24 +18,8 @@ func TestARealNodeRoutesAsManyMessagesAsItsQueuesCount(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), Prometheus: true, StatisticsInterval: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
-	user, password := rabbit.Admin()
-	client := newClient(t, rabbit.ManagementURL(), func(c *Config) {
-		c.Username, c.Password, c.PrometheusURLs = user, secret.New(password), []string{rabbit.PrometheusURL()}
-	})
-	connection, err := amqp.Dial(rabbit.AMQPURL(user, password))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	channel, err := connection.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rabbit, client := startScraped(ctx, t, servers.RabbitMQOptions{StatisticsInterval: time.Second})
+	channel := openChannel(t, rabbit)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -78,6 +63,108 @@ func TestARealNodeRoutesAsManyMessagesAsItsQueuesCount(t *testing.T) {
 			t.Fatalf("published %d, routed %d; want %d", published, routed, want)
 		}
 	}
+}
+
+// TestAClassicQueueCountsWhatItTookIn whatever way a message came in, whoever sent it and whatever became of it.
+func TestAClassicQueueCountsWhatItTookIn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	rabbit, client := startScraped(ctx, t, servers.RabbitMQOptions{StatisticsInterval: time.Second})
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	channel := openChannel(t, rabbit)
+	dies := amqp.Table{"x-max-length": 0, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+	for name, arguments := range map[string]amqp.Table{
+		"consumed": nil, "purged": nil, "lazy": {"x-queue-mode": "lazy"}, "urgent": {"x-max-priority": 5}, "bounded": dies, "dead": nil, "idle": nil,
+		"quorum": {"x-queue-type": "quorum"},
+	} {
+		_, err := channel.QueueDeclare(name, true, false, false, false, arguments)
+		must(err)
+	}
+	deliveries, err := channel.ConsumeWithContext(ctx, "consumed", "", false, false, false, false, nil)
+	must(err)
+	publisher := openChannel(t, rabbit)
+	publish := func(queue string, n int) {
+		for i := range n {
+			must(publisher.PublishWithContext(ctx, "", queue, false, false, amqp.Publishing{Priority: uint8(i % 4), DeliveryMode: amqp.Persistent}))
+		}
+	}
+	want := map[string]int64{"consumed": 9, "purged": 4, "lazy": 5, "urgent": 6, "bounded": 3, "dead": 3, "idle": 0}
+	for queue, n := range want {
+		if queue != "dead" {
+			publish(queue, int(n))
+		}
+	}
+	publish("quorum", 2)
+	must(publisher.Close()) // its counts of publishes may go with it
+	for i := range 9 + 3 {
+		d := <-deliveries
+		if i < 3 {
+			must(d.Nack(false, true)) // comes back, and is not new
+		} else {
+			must(d.Ack(false))
+		}
+	}
+	_, err = channel.QueuePurge("purged", false)
+	must(err)
+	for {
+		sample, err := client.Sample(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(map[string]int64)
+		for _, q := range sample.Queues {
+			if q.Entered != nil {
+				got[q.Name] = *q.Entered
+			}
+		}
+		if maps.Equal(got, want) {
+			return
+		}
+		for queue, n := range got {
+			if most, known := want[queue]; !known || n > most {
+				t.Fatalf("%s took in %d, want %d (%v)", queue, n, most, known)
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the queues took in %v, want %v", got, want)
+		}
+	}
+}
+
+// startScraped starts a RabbitMQ with Prometheus, and a client that reads both.
+func startScraped(ctx context.Context, t *testing.T, options servers.RabbitMQOptions) (*servers.RabbitMQ, *Client) {
+	t.Helper()
+	options.Dir, options.Prometheus = t.TempDir(), true
+	rabbit, err := servers.StartRabbitMQ(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rabbit.Kill)
+	user, password := rabbit.Admin()
+	return rabbit, newClient(t, rabbit.ManagementURL(), func(c *Config) {
+		c.Username, c.Password, c.PrometheusURLs = user, secret.New(password), []string{rabbit.PrometheusURL()}
+	})
+}
+
+// openChannel opens a channel on a connection of its own.
+func openChannel(t *testing.T, rabbit *servers.RabbitMQ) *amqp.Channel {
+	t.Helper()
+	connection, err := amqp.Dial(rabbit.AMQPURL(rabbit.Admin()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	channel, err := connection.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return channel
 }
 
 func count(n *int64) int64 {

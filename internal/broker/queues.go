@@ -16,26 +16,33 @@ const pageSize = "500"
 // A queueRow is a queue as the list sends it, reduced to what is used. Of the 40 fields of the list any may be absent:
 // just after a declaration, on a node that is down, and with statistics disabled.
 type queueRow struct {
-	Name       word             `json:"name"`
-	Vhost      word             `json:"vhost"`
-	Type       word             `json:"type"`
-	State      word             `json:"state"`
-	Node       word             `json:"node"`
-	Leader     word             `json:"leader"`
-	Members    names            `json:"members"`
-	Online     names            `json:"online"`
-	Durable    flag             `json:"durable"`
-	AutoDelete flag             `json:"auto_delete"`
-	Exclusive  flag             `json:"exclusive"`
-	Arguments  table            `json:"arguments"`
-	Policy     table            `json:"effective_policy_definition"`
-	Messages   number           `json:"messages"`
-	Ready      number           `json:"messages_ready"`
-	Unacked    number           `json:"messages_unacknowledged"`
-	Bytes      number           `json:"message_bytes"`
-	Consumers  number           `json:"consumers"`
-	Head       number           `json:"head_message_timestamp"`
-	Stats      object[statsRow] `json:"message_stats"`
+	Name       word               `json:"name"`
+	Vhost      word               `json:"vhost"`
+	Type       word               `json:"type"`
+	State      word               `json:"state"`
+	Node       word               `json:"node"`
+	Leader     word               `json:"leader"`
+	Members    names              `json:"members"`
+	Online     names              `json:"online"`
+	Durable    flag               `json:"durable"`
+	AutoDelete flag               `json:"auto_delete"`
+	Exclusive  flag               `json:"exclusive"`
+	Arguments  table              `json:"arguments"`
+	Policy     table              `json:"effective_policy_definition"`
+	Messages   number             `json:"messages"`
+	Ready      number             `json:"messages_ready"`
+	Unacked    number             `json:"messages_unacknowledged"`
+	Bytes      number             `json:"message_bytes"`
+	Consumers  number             `json:"consumers"`
+	Head       number             `json:"head_message_timestamp"`
+	Backing    object[backingRow] `json:"backing_queue_status"`
+	Stats      object[statsRow]   `json:"message_stats"`
+}
+
+// A backingRow is what a classic queue says of its storage. The sequence number of the next message counts those that came before
+// it, delivered at once or not (rabbit_variable_queue:publish and publish_delivered); a priority queue adds up those of its levels.
+type backingRow struct {
+	NextSeqID number `json:"next_seq_id"`
 }
 
 type statsRow struct {
@@ -55,7 +62,7 @@ func (r *queueRow) queue() dedup.Queue {
 		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive),
 		Arguments: r.Arguments, Policy: r.Policy,
 		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
-		HeadTimestamp: r.head(), Counters: r.Stats.is.counters(),
+		HeadTimestamp: r.head(), Entered: r.Backing.is.NextSeqID.value, Counters: r.Stats.is.counters(),
 	}
 	if q.Node == "" {
 		q.Node = string(r.Leader)

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"math"
 	"time"
 )
 
@@ -9,15 +8,13 @@ import (
 type cut struct {
 	At    time.Time // our clock
 	Store time.Time // the store's clock, a whole second
-	// AcksLow and AcksHigh bound the acks as the broker counts them, BalanceLow and BalanceHigh as the balance does.
-	AcksLow, AcksHigh       float64
-	BalanceLow, BalanceHigh float64
-	Balanced                bool
-	// Counts of publishes that were lost after PublishedFrom are missing from BalanceHigh less an earlier BalanceLow, as far as
-	// PublishedTo.
-	PublishedFrom, PublishedTo time.Time
-	// Worth ranks cuts by whether the balance from them bounds anything: see rank.
+	// AcksLow and AcksHigh bound the acks as the broker counts them, the balances what left the source queues: by the messages that
+	// were published, and by those that the queues took in.
+	AcksLow, AcksHigh  float64
+	Published, Entered balance
+	// Worth ranks cuts by whether a balance from them bounds anything, and Vague is by how much the better one errs: see rank.
 	Worth         int
+	Vague         float64
 	Before, After *frame
 	// Unsettled are the messages that were still there at the first depth after the cut, or came back until then: they
 	// widen what an end of the window must allow for. It only serves to choose.
@@ -25,12 +22,7 @@ type cut struct {
 }
 
 // doubt is the uncertainty that the cut adds.
-func (c cut) doubt() float64 {
-	if c.Balanced {
-		return c.AcksHigh - c.AcksLow + c.BalanceHigh - c.BalanceLow + c.Unsettled
-	}
-	return c.AcksHigh - c.AcksLow + c.Unsettled
-}
+func (c cut) doubt() float64 { return c.AcksHigh - c.AcksLow + c.Vague + c.Unsettled }
 
 // bestCut returns the cut of least doubt among the frames between two times; of equals the latest, or the earliest.
 func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
@@ -55,7 +47,11 @@ func (c *cut) watch(s residualSample) bool {
 	if !ok {
 		return false
 	}
-	later, ok := s.Frames.after(depth.Ended.Add(counterLag))
+	lag := counterLag
+	if c.Entered.Known && anyClosed(s.Own, s.Frames) {
+		lag = enteredIntake().lag // see leftBy
+	}
+	later, ok := s.Frames.after(depth.Ended.Add(lag))
 	if ok {
 		c.Unsettled = later.Redeliveries - c.Before.Redeliveries + depth.Depth
 	}
@@ -90,16 +86,22 @@ func cutAt(s residualSample, t time.Time) (cut, bool) {
 	return c, ok
 }
 
-// rank says what the balance at a cut is worth: without one, closed channels leave little that bounds the acks; and where
-// channels were closed at all, the loss meter must have run around the cut.
+// anyClosed reports whether channels of the pipeline may have been closed since the first frame.
+func anyClosed(own *ownClosures, r reel) bool {
+	return !noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1])
+}
+
+// rank says what the balances at a cut are worth: without one, closed channels leave little that bounds the acks; and where
+// channels were closed at all, that of publishes needs a loss meter that ran around the cut.
 func (c *cut) rank(meter lostCounts, own *ownClosures, r reel) {
-	switch {
-	case !c.Balanced:
-		c.Worth = 0
-	case noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1]) || meter.Publishes.spans(c.PublishedFrom, c.PublishedTo):
-		c.Worth = 2
-	default:
-		c.Worth = 1
+	if c.Published.Known {
+		c.Worth, c.Vague = 1, c.Published.doubt()
+		if !anyClosed(own, r) || meter.Publishes.spans(c.Published.From, c.Published.To) {
+			c.Worth = 2
+		}
+	}
+	if c.Entered.Known && (c.Worth < 2 || c.Entered.doubt() < c.Vague) {
+		c.Worth, c.Vague = 2, c.Entered.doubt()
 	}
 }
 
@@ -114,75 +116,7 @@ func cutBetween(r reel, early, late time.Time) (cut, bool) {
 		return cut{}, false
 	}
 	c := cut{AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
-	low, from, okLow := balanceLow(r, early)
-	high, to, okHigh := balanceHigh(r, late)
-	if okLow && okHigh {
-		c.BalanceLow, c.BalanceHigh, c.Balanced = low, high, true
-		c.PublishedFrom, c.PublishedTo = from, to
-	}
+	c.Published = publishedIntake().between(r, early, late)
+	c.Entered = enteredIntake().between(r, early, late)
 	return c, true
-}
-
-// balanceLow bounds from below, up to a constant, the messages that had left the source queues by an ack at t:
-// published - still there - dead-lettered, all at the instant at which a depth was taken that is not later than t. The publishes
-// are those counted by a reading that ended at from, or later.
-func balanceLow(r reel, t time.Time) (low float64, from time.Time, ok bool) {
-	depth, ok := r.before(t)
-	if !ok || !depth.Whole {
-		return 0, from, false
-	}
-	published, ok := r.before(depth.DepthFrom.Add(-transitDelay))
-	if ok {
-		from = published.Ended
-	} else {
-		// Nothing had been published yet, or all of it was counted since.
-		if published = &r[0]; !published.Unpublished {
-			return 0, from, false
-		}
-		from = depth.DepthFrom.Add(-transitDelay)
-	}
-	dead, ok := r.depthAfter(depth.Ended.Add(transitDelay))
-	if !ok || !dead.Whole {
-		return 0, from, false
-	}
-	return published.Publishes - depth.Depth - dead.Dead, from, true
-}
-
-// balanceHigh is balanceLow's upper counterpart: the depth was taken at t or later, or is left out, as it is never
-// below 0. The publishes are those up to a time.
-func balanceHigh(r reel, t time.Time) (high float64, to time.Time, ok bool) {
-	dead, ok := r.before(t)
-	if !ok || !dead.Whole {
-		return 0, to, false
-	}
-	published, ok := r.after(t.Add(counterLag))
-	if !ok {
-		return 0, to, false
-	}
-	high, to = published.Publishes-dead.Dead, t
-	if depth, ok := r.depthAfter(t); ok && depth.Whole {
-		if published, ok := r.after(depth.Ended.Add(counterLag)); ok {
-			high, to = min(high, published.Publishes-depth.Depth-dead.Dead), depth.Ended
-		}
-	}
-	return high, to, true
-}
-
-// balance bounds the messages that left the source queues by an ack between two cuts: published - still there - dead-lettered.
-// Publishers' channels that were closed took counts of publishes along, which only the loss meter tells, so that without it
-// there is no upper bound. Nor is there a lower one without the meter of acks, which tells a purge from acks that were lost, or
-// where the depths of the ends overlap, or where dead letters went that nobody was seen to take.
-func (l lostCounts) balance(from, to cut) [2]float64 {
-	bounds := [2]float64{math.Inf(-1), math.Inf(1)}
-	if !from.Balanced || !to.Balanced {
-		return bounds
-	}
-	overlap, fell := to.PublishedFrom.Before(from.PublishedTo), to.Before.Dead < from.Before.Dead
-	if l.Acks.spans(from.Before.Ended, to.After.Began) && !overlap && !fell {
-		bounds[0] = to.BalanceLow - from.BalanceHigh
-	}
-	if _, lost, ok := l.Publishes.lost(from.PublishedFrom, to.PublishedTo); ok {
-		bounds[1] = to.BalanceHigh - from.BalanceLow + lost
-	}
-	return bounds
 }

@@ -78,7 +78,7 @@ func (p *pipeline) measureDepths(f *frame, s *brokerReading) {
 		f.Depth += float64(*q.Messages)
 		f.Unacked += float64(*q.Unacked)
 	}
-	f.Dead, f.Whole = p.absorbDeadLetters(s, depths, f.Whole)
+	f.Whole = p.absorbDeadLetters(f, s, depths) && f.Whole
 	f.Presumed = f.Whole && p.keeps == keepsPerhaps
 	f.Whole = f.Whole && !f.Presumed
 }
@@ -95,10 +95,11 @@ func (p *pipeline) completeFrame(s *brokerReading) {
 	}
 }
 
-// absorbDeadLetters follows the dead-letter queues. It returns what they have received by dead-lettering, and whether
-// that is known and complete.
-func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole bool) (float64, bool) {
-	var dead float64
+// absorbDeadLetters follows the dead-letter queues, notes in a frame what they hold and what went in and out of them otherwise than by
+// dead-lettering, and reports whether that is known and complete.
+func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSource) bool {
+	whole := len(p.targets) > 0 && s.counting()
+	f.Dead, f.DeadSettled, f.DeadPublished = 0, 0, 0
 	for _, t := range p.targets {
 		d, ok := p.dead[t.QueueRef]
 		if !ok {
@@ -120,7 +121,9 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 				whole = false
 			}
 		}
-		dead += float64(*there.Messages) + d.settled - d.published
+		f.Dead += float64(*there.Messages)
+		f.DeadSettled += d.settled
+		f.DeadPublished += d.published
 		if q.Messages == nil {
 			d.inflow.lose()
 			continue
@@ -131,7 +134,7 @@ func (p *pipeline) absorbDeadLetters(s *brokerReading, depths depthSource, whole
 		}
 		d.head.observe(*q.Messages, d.settled, s.At)
 	}
-	return dead, whole && len(p.targets) > 0 && s.counting()
+	return whole
 }
 
 func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {

@@ -93,7 +93,7 @@ func TestAnAckThatIsLostAfterTheWindowIsARepeat(t *testing.T) {
 	s := residualSample{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second, Meter: lostCounts{Publishes: published}}
 	from, ok1 := cutAt(s, frames[2].Ended)
 	to, ok2 := cutAt(s, frames[6].Ended)
-	if !ok1 || !ok2 || !from.Balanced || !to.Balanced {
+	if !ok1 || !ok2 || !from.Published.Known || !to.Published.Known {
 		t.Fatal("the ends of the window are not bounded")
 	}
 	b, why := repeats(s, from, to)

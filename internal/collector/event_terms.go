@@ -72,7 +72,7 @@ func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	if noneClosed(s.Own, from, to.After) {
 		return counted, true
 	}
-	left := s.Meter.balance(from, to)
+	left := s.Meter.left(from, to)
 	bounds := [2]float64{max(counted[0], left[0]), left[1]}
 	// What was lost may all be of other queues, or all of these.
 	if _, high, ok := s.Meter.Acks.lost(from.Before.Ended, to.After.Began); ok {
@@ -101,10 +101,9 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 		}
 		var buried float64
 		if s.Limited {
-			if !f.Whole || !from.Before.Whole {
+			if buried, ok = s.Frames.buriedBetween(from.Before, &f); !ok {
 				continue
 			}
-			buried = max(0, f.Dead-from.Before.Dead)
 		}
 		best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+buried-failed)
 	}
@@ -141,15 +140,20 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
 		last = f
 	}
+	high = to.After.Deliveries - from.Before.Deliveries + waiting(from)
 	own := s.Own
-	if !from.Before.Whole || !last.Whole {
+	rejected, ok := s.Frames.buriedBetween(from.Before, last)
+	switch whole := from.Before.Whole && last.Whole; {
+	case whole && !ok:
+		return 0, high // it is not known yet
+	case !whole:
 		own = nil // others may consume the dead letters, and their counts are lost too
+		rejected = max(0, last.deadNet()-from.Before.deadNet())
 	}
 	if closed, known := own.most(from.Before, to.After); known {
-		rejected := max(0, last.Dead-from.Before.Dead)
 		low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed*float64(s.Prefetch)-rejected)
 	}
-	return low, to.After.Deliveries - from.Before.Deliveries + waiting(from)
+	return low, high
 }
 
 // strangers names a count that does not fit the broker's: then others use the command too, or consumers do not use it. It

@@ -27,6 +27,11 @@ const (
 	littleRest = 2 * littleLate
 )
 
+// littleAsked is the share of the time of asking for the unacked messages that is taken off a wait, and that the wait may err by
+// in turn. What waits on a busy broker because it is being asked is in every sample, and in none of the seconds between: a queue
+// is asked half way through on average, and by then nothing that arrived since may have been acked, or all of it.
+const littleAsked = 0.25
+
 // littleWidest is the relative half width of a band from which on there is no number.
 const littleWidest = 0.15
 
@@ -66,24 +71,26 @@ func little(s littleSample) dedup.Figure {
 		f.Why = "too few in flight to estimate"
 		return f
 	}
-	band := s.Frames.littleBand(first, last)
+	wait := mean / (delivered / last.Began.Sub(first.Began).Seconds())
+	asked := min(wait/2, littleAsked*(last.UnackedTook-first.UnackedTook)/n)
+	wait -= asked
+	band := s.Frames.littleBand(first, last) + asked/wait
 	if band > littleWidest {
 		f.Why = fmt.Sprintf("the unacked messages changed too fast for their samples, or the broker was too slow to tell them: the mean is only known within %.0f %%", 100*band)
 		return f
 	}
 	f.Quality, f.N = dedup.Estimated, delivered
-	f.Value = mean / (delivered / last.Began.Sub(first.Began).Seconds())
+	f.Value = wait
 	f.Error = f.Value * band
 	f.Low, f.High = f.Value, f.Value
 	f.Why = "mean, includes prefetch wait"
 	return f
 }
 
-// littleBand is the relative half width of the band of an estimate, of three parts that are added. One is twice the standard
+// littleBand is the relative half width of the band of an estimate, of two parts that are added. One is twice the standard
 // error of the integral of the unacked messages, and at least 1.5 / sqrt(L*n), the largest error that was measured against a
-// known truth while nothing stalled. Another is what the broker's counters can lack at the end of the span or have too much from
-// before its beginning, because they come late: nothing, where as much was delivered at both ends. The third is the time that a
-// sample takes: what waits on a busy broker because it is being asked is in every sample, and in none of the seconds between.
+// known truth while nothing stalled. The other is what the broker's counters can lack at the end of the span or have too much from
+// before its beginning, because they come late: nothing, where as much was delivered at both ends.
 func (r reel) littleBand(first, last frame) float64 {
 	area, span := last.UnackedArea-first.UnackedArea, last.UnackedSpan-first.UnackedSpan
 	n := last.UnackedCount - first.UnackedCount
@@ -97,10 +104,7 @@ func (r reel) littleBand(first, last frame) float64 {
 		ending = &first
 	}
 	late := littleLate.Seconds() * math.Abs(deliveryRate(*ending, last)-deliveryRate(first, *begun))
-	delivered := last.Deliveries - first.Deliveries
-	wait := area / span * last.Began.Sub(first.Began).Seconds() / delivered
-	asking := (last.UnackedTook - first.UnackedTook) / n
-	return sampling + late/delivered + asking/wait
+	return sampling + late/(last.Deliveries-first.Deliveries)
 }
 
 // deliveryRate is that of manual deliveries between two frames, each second.

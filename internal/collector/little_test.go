@@ -27,8 +27,9 @@ func TestLittlesLaw(t *testing.T) {
 		"one in twenty is returned":              {func(f *frame) { f.Redeliveries = 150 }, 0, "5 % of deliveries were redelivered"},
 		"samples that vary as chance has it":     {func(f *frame) { f.UnackedNoise = 300 * 2 }, 0.2, "includes prefetch wait"},
 		"samples that jump":                      {func(f *frame) { f.UnackedNoise = 2100 }, 0, "changed too fast for their samples, or the broker was too slow to tell them: the mean is only known within 15 %"},
-		"samples that take 5 ms":                 {func(f *frame) { f.UnackedTook = 300 * 0.005 }, 0.2, "includes prefetch wait"},
-		"samples that take a sixth of the wait":  {func(f *frame) { f.UnackedTook = 300 * 0.033 }, 0, "the mean is only known within 23 %"},
+		"a quarter of what a sample takes":       {func(f *frame) { f.UnackedTook = 300 * 0.02 }, 0.195, "includes prefetch wait"},
+		"samples that take half of the wait":     {func(f *frame) { f.UnackedTook = 300 * 0.1 }, 0, "the mean is only known within 20 %"},
+		"samples that take longer than the wait": {func(f *frame) { f.UnackedTook = 300 }, 0, "the mean is only known within 106 %"},
 		"a stray redelivery is borne":            {func(f *frame) { f.Redeliveries = 149 }, 0.2, "includes prefetch wait"},
 	}
 	for name, tt := range tests {

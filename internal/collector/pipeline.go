@@ -38,27 +38,29 @@ type pipeline struct {
 	queues          map[dedup.QueueRef]*queueCounters
 	frames          tape
 	gaps, gets      float64
-	prefetches      []prefetchNote
-	consumers       int64
-	consumersKnown  bool
-	deserted        map[dedup.QueueRef]desertion
-	targets         []deadLetterTarget
-	found           discovery
-	dead            map[dedup.QueueRef]*deadQueue
-	keeps           keeping
-	lastActivity    time.Time
-	events          eventLog
-	spark           spark
+	// entered and its gaps are those of a frame.
+	entered, enteredGaps float64
+	prefetches           []prefetchNote
+	consumers            int64
+	consumersKnown       bool
+	deserted             map[dedup.QueueRef]desertion
+	targets              []deadLetterTarget
+	found                discovery
+	dead                 map[dedup.QueueRef]*deadQueue
+	keeps                keeping
+	lastActivity         time.Time
+	events               eventLog
+	spark                spark
 }
 
 // queueCounters are the raw counters of one source queue.
 type queueCounters struct {
-	node                                                          string
-	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck counter
+	node                                                                   string
+	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck, entered counter
 }
 
 func (q *queueCounters) all() []*counter {
-	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
+	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck, &q.entered}
 }
 
 // awaitBirth notes that the queue does not exist: its counters will be born at 0.
@@ -205,13 +207,14 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *brokerReading) {
 	counting := s.counting()
-	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting}
+	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
 	for _, ref := range p.refs {
 		q := p.broker.queues[ref]
 		if counting {
 			dropped = p.countQueue(ref, q, s.At) || dropped
+			p.takeEntered(&f, ref, q)
 			f.Unpublished = f.Unpublished && p.queues[ref].publish.state == counterAbsent
 		}
 		if q == nil && p.broker.complete {
@@ -236,6 +239,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	p.notePrefetch(s.At)
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
+	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
 	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.state != counterCounting
 	live := p.broker.live.of(p.Name)
@@ -288,6 +292,21 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	take(&c.deliverNoAck, n.DeliverNoAck, p.autoAcks)
 	take(&c.getNoAck, n.GetNoAck, p.autoAcks)
 	return dropped
+}
+
+// takeEntered takes what one source queue says of the messages that it took in itself, and notes in a frame whether it says so, and
+// whether there was none; q is nil when the broker does not list the queue.
+func (p *pipeline) takeEntered(f *frame, ref dedup.QueueRef, q *dedup.Queue) {
+	raw := &p.queues[ref].entered
+	if q != nil {
+		st := p.observe(raw, q.Entered)
+		p.entered += float64(st.Delta)
+		if st.Dropped {
+			p.enteredGaps++
+		}
+	}
+	f.EnteredKnown = f.EnteredKnown && q != nil && raw.state == counterCounting
+	f.Unentered = f.Unentered && raw.known() && raw.raw == 0
 }
 
 func (p *pipeline) observe(raw *counter, value *int64) step {

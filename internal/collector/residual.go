@@ -224,7 +224,7 @@ func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float6
 	if _, lost, metered := meter.Acks.lost(from.Before.Ended, to.After.Began); metered {
 		most = acks[1] + lost
 	}
-	left := meter.balance(from, to)
+	left := meter.left(from, to)
 	switch {
 	case math.IsInf(most, 1) && math.IsInf(left[1], 1):
 		return acks, "channels were closed in the window, which makes the broker lose counts, and nothing tells how many"
@@ -302,25 +302,38 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 // lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
 // the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
 // the depth.
-func lostAcks(s residualSample, from cut, f, later *frame) (float64, bool) {
+func lostAcks(s residualSample, from cut, f, later *frame) (most float64, ok bool) {
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
-	_, lost, metered := s.Meter.Acks.lost(from.Before.Ended, later.Began)
-	before, ok := s.Frames.before(f.DepthFrom)
-	if !ok || !from.Balanced || !f.Whole || !before.Whole {
-		return lost, metered
-	}
-	_, unpublished, ok := s.Meter.Publishes.lost(from.PublishedFrom, later.Began)
+	_, lost, ok := s.Meter.Acks.lost(from.Before.Ended, later.Began)
 	if !ok {
-		return lost, metered
+		lost = math.Inf(1)
 	}
-	left := later.Publishes + unpublished - f.Depth - before.Dead - from.BalanceLow
-	balanced := max(0, left-max(0, before.Acks-from.AcksHigh))
-	if metered {
-		return min(balanced, lost), true
+	before, there := s.Frames.before(f.DepthFrom)
+	if there && f.Whole {
+		if dead, _, ok := s.Frames.buried(before); ok {
+			left := leftBy(s, from, f, later) - dead
+			lost = min(lost, max(0, left-max(0, before.Acks-from.AcksHigh)))
+		}
 	}
-	return balanced, true
+	return lost, !math.IsInf(lost, 1)
+}
+
+// leftBy bounds the messages that left the source queues between a cut and the depth of a frame, dead-lettered ones included; later
+// shows all that was published before that depth. It is +Inf where nothing bounds them.
+func leftBy(s residualSample, from cut, f, later *frame) float64 {
+	best := math.Inf(1)
+	if from.Published.Known {
+		if _, unpublished, ok := s.Meter.Publishes.lost(from.Published.From, later.Began); ok {
+			best = later.Publishes + unpublished - f.Depth - from.Published.Low
+		}
+	}
+	settled, ok := s.Frames.after(f.Ended.Add(depthLag))
+	if ok && from.Entered.Known && settled.EnteredKnown && settled.EnteredGaps == from.Entered.Gaps {
+		best = min(best, settled.Entered-f.Depth-from.Entered.Low)
+	}
+	return best
 }
 
 // joinReasons puts the reasons of several refusals into one sentence.

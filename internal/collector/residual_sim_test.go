@@ -36,7 +36,7 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 		return steps[i-1].delta
 	}
 	shown := map[*[]simCount][]time.Duration{}
-	for _, list := range []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.closures, &s.deliveries} {
+	for _, list := range []*[]simCount{&s.publishes, &s.entered, &s.acks, &s.redeliveries, &s.closures, &s.deliveries, &s.buried, &s.dug} {
 		for _, c := range *list {
 			if !c.lost {
 				shown[list] = append(shown[list], c.shown)
@@ -53,6 +53,8 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond), DepthFrom: epoch.Add(at - depthLag), Whole: true,
 			Acks: total(&s.acks, at), Redeliveries: total(&s.redeliveries, at), Publishes: total(&s.publishes, at),
 			Consumers: float64(s.channels), ConsumersKnown: true, Deliveries: total(&s.deliveries, at), Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
+			Entered: total(&s.entered, at), EnteredKnown: s.tellsEntered, Unentered: s.tellsEntered && total(&s.entered, at) == 0,
+			DeadPublished: total(&s.buried, at), DeadSettled: total(&s.dug, at),
 		}
 		taken := func() time.Duration { return at - s.upTo(depthLag) }
 		if s.chance(s.live) {
@@ -135,7 +137,9 @@ func drawTraffic(t *rapid.T) simTraffic {
 		overlap:     rapid.Bool().Draw(t, "overlap"),
 		looks:       rapid.Bool().Draw(t, "looks"),
 		hangUps:     rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.3}).Draw(t, "publishers hang up"), unmetered: rapid.SampledFrom([]string{"", "acks", "all"}).Draw(t, "unmetered"),
-		live: rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
+		live:         rapid.SampledFrom([]float64{0, 1, 1, 0.7}).Draw(t, "live depths"),
+		tellsEntered: rapid.Bool().Draw(t, "queues tell what they took in"),
+		hands:        rapid.SampledFrom([]float64{0, 0, 0.1, 1}).Draw(t, "hands in the dead-letter queue"),
 	}
 }
 

@@ -25,6 +25,8 @@ type simTraffic struct {
 	prefetch, atOnce                                         int     // of each channel; 0: each delivery is worked on at once
 	hangUps                                                  float64 // publishers' channels closed per second
 	unmetered                                                string  // which of the nodes' own counters are missing: none, that of acks, or all
+	tellsEntered                                             bool    // queues tell how many messages they took in
+	hands                                                    float64 // times per second that somebody puts a message into the dead-letter queue, or takes one out
 }
 
 // simEvent is one thing that happens at a time.
@@ -65,8 +67,9 @@ type simShop struct {
 	gaveUp  map[int]time.Duration
 	done    []time.Duration
 
-	publishes, acks, redeliveries, closures, deliveries []simCount
-	depth, unacked, dead                                []simStep
+	publishes, entered, acks, redeliveries, closures, deliveries []simCount
+	buried, dug                                                  []simCount // put into the dead-letter queue by hand, and taken out
+	depth, unacked, dead                                         []simStep
 
 	// truth: settlements that the scheme acks, and the duplicates among them, by the time of the decision.
 	settled, duplicates []time.Duration
@@ -120,6 +123,9 @@ func runSim(t simTraffic) *simShop {
 	for at := t.quietBefore; t.hangUps > 0 && at < end+t.quietAfter; at += time.Duration(s.r.ExpFloat64() / t.hangUps * float64(time.Second)) {
 		heap.Push(&s.events, simEvent{at, func() { s.hangUp(publisher - s.r.IntN(publishers)) }})
 	}
+	for at := t.quietBefore; t.hands > 0 && at < end+t.quietAfter; at += time.Duration(s.r.ExpFloat64() / t.hands * float64(time.Second)) {
+		heap.Push(&s.events, simEvent{at, s.meddle})
+	}
 	horizon := end + t.quietAfter
 	for s.events.Len() > 0 && s.events[0].at < horizon {
 		e := heap.Pop(&s.events).(simEvent)
@@ -130,15 +136,27 @@ func runSim(t simTraffic) *simShop {
 	return s
 }
 
-// publisher is the first of the publishers' channels, which go down from it.
-const publisher, publishers = -1, 2
+// publisher is the first of the publishers' channels, which go down from it; what queues count themselves is of no channel.
+const publisher, publishers, nobody = -1, 2, -99
 
 func (s *simShop) publish(msg int) {
 	s.count(&s.publishes, publisher-msg%publishers)
 	s.later(s.upTo(transitDelay/2), func() {
 		s.move(&s.depth, 1)
+		s.entered = append(s.entered, simCount{at: s.now, shown: s.now + s.upTo(depthLag-500*time.Millisecond), channel: nobody})
 		s.later(s.upTo(100*time.Millisecond), func() { s.deliver(msg, false) })
 	})
+}
+
+// meddle puts a message into the dead-letter queue by hand, or takes one of those out again.
+func (s *simShop) meddle() {
+	if len(s.dug) < len(s.buried) && s.chance(0.5) {
+		s.count(&s.dug, nobody)
+		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, -1) })
+		return
+	}
+	s.count(&s.buried, nobody)
+	s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
 }
 
 func (s *simShop) deliver(msg int, again bool) {
@@ -257,14 +275,28 @@ func (s *simShop) close(msg, channel int) {
 	}
 }
 
-// hangUp closes a channel, whose newest counts may be lost.
+// hangUp closes a channel, whose newest counts may be lost: all from a time on, as the broker collects all that a channel counts
+// together, and only what was not shown.
 func (s *simShop) hangUp(channel int) {
 	s.count(&s.closures, channel)
-	for _, list := range []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.deliveries} {
-		for i := len(*list) - 1; i >= 0 && s.now-(*list)[i].at < counterLag; i-- {
-			if c := &(*list)[i]; c.channel == channel && c.shown > s.now && s.chance(s.losesCounts) {
-				c.lost = true
+	if !s.chance(s.losesCounts) {
+		return
+	}
+	lists := []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.deliveries}
+	since := s.now - s.upTo(counterLag)
+	newest := func(each func(*simCount)) {
+		for _, list := range lists {
+			for i := len(*list) - 1; i >= 0 && s.now-(*list)[i].at < counterLag; i-- {
+				if c := &(*list)[i]; c.channel == channel {
+					each(c)
+				}
 			}
 		}
 	}
+	newest(func(c *simCount) {
+		if c.shown <= s.now {
+			since = max(since, c.at)
+		}
+	})
+	newest(func(c *simCount) { c.lost = c.lost || c.at > since })
 }

@@ -25,15 +25,26 @@ type frame struct {
 	Gets         float64
 	AutoAcks     float64
 	Publishes    float64
+	// Entered are the messages that the queues themselves took in: see dedup.Queue. EnteredKnown is true when each of them tells,
+	// and EnteredGaps counts the times at which some may have been dropped, cumulative.
+	Entered      float64
+	EnteredGaps  float64
+	EnteredKnown bool
+	// Unentered is true when no source queue had taken in a message yet.
+	Unentered bool
 	// ReportedDuplicates are those that consumers had reported by then.
 	ReportedDuplicates float64
 	// Closures are the channels that were closed in the whole broker.
 	Closures float64
-	// Depth is ready + unacked of the source queues, Unacked alone; Dead is what the dead-letter queues received. They are
-	// of times between DepthFrom and Ended.
+	// Depth is ready + unacked of the source queues, Unacked alone, and Dead the messages in the dead-letter queues. They are of
+	// times between DepthFrom and Ended.
 	Depth   float64
 	Unacked float64
 	Dead    float64
+	// DeadSettled are the messages that were taken out of the dead-letter queues, DeadPublished those that somebody published there
+	// himself, both by counters as old as counterLag.
+	DeadSettled   float64
+	DeadPublished float64
 	// Consumers are those of the source queues, which have at most as many channels, and as old as a depth;
 	// ConsumersKnown is false when the broker does not tell.
 	Consumers      float64
@@ -64,6 +75,9 @@ type frame struct {
 	UnackedNoise float64
 	UnackedTook  float64
 }
+
+// deadNet are the dead letters as the frame alone shows them: its counts are older than its depths.
+func (f *frame) deadNet() float64 { return f.Dead + f.DeadSettled - f.DeadPublished }
 
 // A tape is the frames of one pipeline in time order.
 type tape struct {
@@ -134,6 +148,28 @@ func (r reel) depthAfter(t time.Time) (*frame, bool) {
 		}
 	}
 	return nil, false
+}
+
+// buried bounds the messages that were dead-lettered by the time at which a frame looked at the dead-letter queues: those there, and
+// those that were taken out, less those that somebody published there himself. It is not ok where the queues are not known, or no
+// later frame shows what was counted by then.
+func (r reel) buried(f *frame) (low, high float64, ok bool) {
+	later, ok := r.after(f.Ended.Add(counterLag))
+	if !ok || !f.Whole {
+		return 0, 0, false
+	}
+	before := &r[0] // counts of before the first frame are not ours: it shows none
+	if earlier, ok := r.before(f.DepthFrom.Add(-transitDelay)); ok {
+		before = earlier
+	}
+	return f.Dead + before.DeadSettled - later.DeadPublished, f.Dead + later.DeadSettled - before.DeadPublished, true
+}
+
+// buriedBetween bounds from above the messages that were dead-lettered between two frames.
+func (r reel) buriedBetween(from, to *frame) (most float64, ok bool) {
+	least, _, ok1 := r.buried(from)
+	_, most, ok2 := r.buried(to)
+	return max(0, most-least), ok1 && ok2
 }
 
 // span returns the frames whose readings began in [from, to].

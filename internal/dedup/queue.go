@@ -28,7 +28,10 @@ type Queue struct {
 	Bytes *int64
 	// HeadTimestamp is the timestamp property of the oldest message; classic queues only, and only if publishers set it.
 	HeadTimestamp *time.Time
-	Counters      QueueCounters
+	// Entered is how many messages its own process took in since it was started, whoever sent them: unlike a counter of publishes
+	// none is ever lost. It is as old as a depth; classic queues only, and brokers before 3.13.
+	Entered  *int64
+	Counters QueueCounters
 }
 
 // QueueCounters are the cumulative message_stats of one queue, as the broker counts them: they restart at 0, in part
