@@ -78,3 +78,39 @@ func TestWhatWasPutAmongTheDeadLettersIsNoDeadLetter(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatEnteredLateIsShownLater: a message enters just before a depth that misses it no more, is acked, and is shown 10 s later.
+func TestWhatEnteredLateIsShownLater(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	var s residualSample
+	for i := range 14 {
+		at := start.Add(time.Duration(i) * 5 * time.Second)
+		f := frame{Began: at, Ended: at, DepthFrom: at, Whole: true, EnteredKnown: true, Entered: 100, Closures: float64(i)}
+		if i >= 10 {
+			f.Entered = 101
+		}
+		s.Frames = append(s.Frames, f)
+	}
+	s.Pass = &dedup.Pass{}
+	from, ok := cutAt(s, s.Frames[2].Ended)
+	if !ok || !from.Entered.Known {
+		t.Fatalf("the cut is not bounded: %+v", from)
+	}
+	if left := leftBy(s, from, &s.Frames[8], &s.Frames[9]); left != 1 {
+		t.Errorf("at most %v messages left the queues, want 1", left)
+	}
+}
+
+func TestAYoungTapeTellsWhatEnteredOnlyFromNothing(t *testing.T) {
+	for _, untaken := range []bool{true, false} {
+		start := time.Unix(1_800_000_000, 0)
+		var r reel
+		for i := range 8 {
+			at := start.Add(time.Duration(i) * 5 * time.Second)
+			r = append(r, frame{Began: at, Ended: at, DepthFrom: at.Add(-2 * time.Second), Whole: true, EnteredKnown: i > 0 || !untaken, Unentered: untaken})
+		}
+		if b := enteredIntake().between(r, start, start); b.Known != untaken {
+			t.Errorf("nothing had entered %v: known %v", untaken, b.Known)
+		}
+	}
+}

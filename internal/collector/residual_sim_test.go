@@ -161,6 +161,19 @@ func TestLostPublishesHideNoAcks(t *testing.T) {
 	})
 }
 
+// TestWhatQueuesTookInBoundsTheAcks: nobody meters what channels take along, and the shop need not rest before, in or after the window.
+func TestWhatQueuesTookInBoundsTheAcks(t *testing.T) {
+	holdsTheTruth(t, func(t *rapid.T) simTraffic {
+		traffic := drawTraffic(t)
+		traffic.tellsEntered, traffic.unmetered, traffic.losesCounts = true, "all", 1
+		traffic.rate, traffic.resend, traffic.lostAck = rapid.Float64Range(20, 40).Draw(t, "high rate"), 0.2, 0.01
+		traffic.crash, traffic.fail, traffic.reject, traffic.stuckShare = 0, 0, 0, 0
+		traffic.quietBefore, traffic.length = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "rest before"), 2*time.Minute
+		traffic.passAt = -time.Duration(rapid.IntRange(-30, 90).Draw(t, "pass in mid-traffic")) * time.Second
+		return traffic
+	})
+}
+
 // holdsTheTruth returns how many intervals were narrow.
 func holdsTheTruth(t *testing.T, draw func(*rapid.T) simTraffic) (known int) {
 	tried, wide := 0, 0
