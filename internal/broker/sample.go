@@ -49,7 +49,8 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
 		ChannelsOpen:   overview.Objects.is.Channels.value,
 	}
-	sample.Deaths, sample.Totals = c.scrape(ctx)
+	nodesTell := c.scrape(ctx, countsQueues(overview))
+	sample.Deaths, sample.Totals, sample.QueueTotals = nodesTell.deaths, nodesTell.totals, nodesTell.queues
 	sample.Log = c.listener.reading()
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list

@@ -48,6 +48,7 @@ type pipeline struct {
 	found                discovery
 	dead                 map[dedup.QueueRef]*deadQueue
 	keeps                keeping
+	meter                queueMeter
 	lastActivity         time.Time
 	events               eventLog
 	spark                spark
@@ -158,6 +159,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
+	out.meter = newQueueMeter(out.refs)
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &counter{}
@@ -207,6 +209,7 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *brokerReading) {
 	counting := s.counting()
+	p.meter.absorb(s, p.broker.moved)
 	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
