@@ -16,7 +16,7 @@ var errNodeCounters = errors.New("node_counters_unreadable")
 func printNodes(w io.Writer, s dedup.BrokerSample) error {
 	const note = "  NOTE %s: %s\n    mend: %s\n"
 	if len(s.Totals) == 0 {
-		fmt.Fprintf(w, note, "node_counters_missing", "no Prometheus endpoint of a node is listed: dead letters by reason are unknown, and no duplicate rate can be told from acks where channels were closed, but on classic queues before RabbitMQ 3.13",
+		fmt.Fprintf(w, note, "node_counters_missing", "no Prometheus endpoint of a node is listed: dead letters by reason are unknown, and no duplicate rate can be told from acks where channels were closed, but on classic queues up to RabbitMQ 3.12.6",
 			"enable the plugin rabbitmq_prometheus and list every node in prometheus_urls")
 		return nil
 	}

@@ -5,27 +5,48 @@ import (
 	"time"
 )
 
-// A balance bounds, up to a constant, the messages that had left the source queues by an ack at a time: those that came in, less
-// those that are still there, less those that were dead-lettered.
+// bounds are a lower and an upper bound of one number.
+type bounds struct{ Low, High float64 }
+
+func (b bounds) doubt() float64 { return b.High - b.Low }
+
+// A balance bounds, up to a constant, the messages that had left the source queues by an ack at a time: those that came in and are not
+// there any more, less those that were dead-lettered.
 type balance struct {
-	Low, High float64
-	Known     bool
-	// From and To are the times that the counts of what came in are of: Low has at least those from before From, High none from
-	// after To.
+	Gone, Buried bounds
+	Known        bool
+	// From and To are the times that the counts of what came in are of: the lower end has at least those from before From, the upper
+	// one none from after To.
 	From, To time.Time
-	// Gaps counts the times at which some of what came in may not have been counted, up to then.
-	Gaps float64
+	// Gaps and DeadGaps count the times at which some of either may not have been counted, up to then.
+	Gaps, DeadGaps float64
 }
 
 // doubt is by how much a balance may err.
-func (b balance) doubt() float64 { return b.High - b.Low }
+func (b balance) doubt() float64 { return b.Gone.doubt() + b.Buried.doubt() }
+
+// comparable reports whether nothing was missed between two balances.
+func (b balance) comparable(to balance) bool {
+	return b.Known && to.Known && b.Gaps == to.Gaps && b.DeadGaps == to.DeadGaps
+}
+
+// most bounds from above the messages that left by an ack from one balance to another. Of the growth of the dead letters so many may be
+// somebody's own publishes whose counts were lost, and no dead letters.
+func (b balance) most(to balance, lost float64) float64 {
+	return to.Gone.High - b.Gone.Low - max(0, to.Buried.Low-b.Buried.High-lost)
+}
+
+// least bounds them from below.
+func (b balance) least(to balance) float64 {
+	return to.Gone.Low - b.Gone.High - max(0, to.Buried.High-b.Buried.Low)
+}
 
 // An intake is a way to count the messages that come into the source queues.
 type intake struct {
 	of func(*frame) float64
 	// lag is how old a count can be.
 	lag time.Duration
-	// gaps and known are of the counts alone; the others' refuse the whole window.
+	// gaps counts the times at which this count, or any other of the pipeline's queues, may have missed events.
 	gaps  func(*frame) float64
 	known func(*frame) bool
 	// bornLater reports whether the count was still at 0, or not there yet, when a frame was read.
@@ -36,7 +57,7 @@ type intake struct {
 func publishedIntake() intake {
 	return intake{
 		of: func(f *frame) float64 { return f.Publishes }, lag: counterLag,
-		gaps: func(*frame) float64 { return 0 }, known: func(*frame) bool { return true },
+		gaps: func(f *frame) float64 { return f.Gaps }, known: func(*frame) bool { return true },
 		bornLater: func(f *frame) bool { return f.Unpublished },
 	}
 }
@@ -51,22 +72,25 @@ func enteredIntake() intake {
 }
 
 // between strikes the balance at a time that lies between two others.
-func (n intake) between(r reel, early, late time.Time) balance {
-	low, first, okLow := n.low(r, early)
-	high, last, okHigh := n.high(r, late)
-	if !okLow || !okHigh || n.gaps(first) != n.gaps(last) {
+func (n intake) between(r reel, early, late time.Time) (b balance) {
+	first, ok := n.low(r, early, &b)
+	if !ok {
 		return balance{}
 	}
-	low.High, low.To, low.Gaps, low.Known = high.High, high.To, n.gaps(first), true
-	return low
+	last, ok := n.high(r, late, &b)
+	if !ok || n.gaps(first) != n.gaps(last) || first.DeadGaps != last.DeadGaps {
+		return balance{}
+	}
+	b.Gaps, b.DeadGaps, b.Known = n.gaps(first), first.DeadGaps, true
+	return b
 }
 
-// low bounds the balance from below, all at the instant at which a depth was taken that is not later than t. What came in is
-// counted by the reading of the frame that it returns, or later.
-func (n intake) low(r reel, t time.Time) (b balance, counted *frame, ok bool) {
+// low bounds from below what is gone, and so from above what was dead-lettered, all at the instant at which a depth was taken that is
+// not later than t. What came in is counted by the reading of the frame that it returns, or later.
+func (n intake) low(r reel, t time.Time, b *balance) (counted *frame, ok bool) {
 	depth, ok := r.before(t)
 	if !ok || !depth.Whole {
-		return b, nil, false
+		return nil, false
 	}
 	counted, ok = r.before(depth.DepthFrom.Add(-transitDelay))
 	if ok && n.known(counted) {
@@ -74,63 +98,69 @@ func (n intake) low(r reel, t time.Time) (b balance, counted *frame, ok bool) {
 	} else {
 		// Nothing had come in yet, or all of it was counted since.
 		if counted = &r[0]; !n.bornLater(counted) {
-			return b, nil, false
+			return nil, false
 		}
 		b.From = depth.DepthFrom.Add(-transitDelay)
 	}
 	after, ok := r.depthAfter(depth.Ended.Add(transitDelay))
 	if !ok {
-		return b, nil, false
+		return nil, false
 	}
-	_, dead, ok := r.buried(after)
-	b.Low = n.of(counted) - depth.Depth - dead
-	return b, counted, ok
+	_, b.Buried.High, ok = r.buried(after)
+	b.Gone.Low = n.of(counted) - depth.Depth
+	return counted, ok && after.DeadGaps == counted.DeadGaps
 }
 
 // high is low's upper counterpart: the depth was taken at t or later, or is left out, as it is never below 0. What came in is
 // that up to a time.
-func (n intake) high(r reel, t time.Time) (b balance, counted *frame, ok bool) {
+func (n intake) high(r reel, t time.Time, b *balance) (counted *frame, ok bool) {
 	before, ok := r.before(t)
 	if !ok {
-		return b, nil, false
+		return nil, false
 	}
-	dead, _, ok := r.buried(before)
-	if !ok {
-		return b, nil, false
+	if b.Buried.Low, _, ok = r.buried(before); !ok {
+		return nil, false
 	}
 	counted, ok = r.after(t.Add(n.lag))
-	if !ok || !n.known(counted) {
-		return b, nil, false
+	if !ok || !n.known(counted) || counted.DeadGaps != before.DeadGaps {
+		return nil, false
 	}
-	b.High, b.To = n.of(counted)-dead, t
+	b.Gone.High, b.To = n.of(counted), t
 	if depth, ok := r.depthAfter(t); ok && depth.Whole {
 		later, ok := r.after(depth.Ended.Add(n.lag))
-		if ok && n.known(later) && n.of(later)-depth.Depth-dead < b.High {
-			b.High, b.To, counted = n.of(later)-depth.Depth-dead, depth.Ended, later
+		if ok && n.known(later) && n.gaps(later) == n.gaps(counted) && n.of(later)-depth.Depth < b.Gone.High {
+			b.Gone.High, b.To, counted = n.of(later)-depth.Depth, depth.Ended, later
 		}
 	}
-	return b, counted, true
+	return counted, true
 }
 
 // left bounds the messages that left the source queues by an ack between two cuts. Publishers' channels that were closed took
-// counts of publishes along, which only the loss meter tells, so that without it only what the queues took in themselves gives
-// an upper bound. Nor is there a lower one without the meter of acks, which tells a purge from acks that were lost, or where the
-// depths of the ends overlap, or where dead letters went that nobody was seen to take. What queues took in gives none at all: one
-// that its supervisor starts again may count on from a number that is too high.
+// counts of publishes along, which only the loss meter tells: without it only what the queues took in themselves gives an upper
+// bound, of which no dead letters are taken off, as somebody's own publishes may be among them. Nor is there a lower bound without
+// the meter of acks, which tells a purge from acks that were lost, or where the depths of the ends overlap, or where dead letters
+// went that nobody was seen to take. What queues took in gives no lower bound at all: one that is started again may count on from a
+// number that is too high. One that counts on from a number that is too low would contradict the publishes.
 func (l lostCounts) left(from, to cut) [2]float64 {
-	bounds := [2]float64{math.Inf(-1), math.Inf(1)}
-	if from.Entered.Known && to.Entered.Known && from.Entered.Gaps == to.Entered.Gaps {
-		bounds[1] = to.Entered.High - from.Entered.Low
+	out := [2]float64{math.Inf(-1), math.Inf(1)}
+	lost := math.Inf(1)
+	if from.Published.comparable(to.Published) {
+		overlap, fell := to.Published.From.Before(from.Published.To), to.Before.deadNet() < from.Before.deadNet()
+		if l.Acks.spans(from.Before.Ended, to.After.Began) && !overlap && !fell {
+			out[0] = from.Published.least(to.Published)
+		}
+		if _, most, ok := l.Publishes.lost(from.Published.From, to.Published.To); ok {
+			lost = most
+			out[1] = from.Published.most(to.Published, 0) + lost
+		}
 	}
-	if !from.Published.Known || !to.Published.Known {
-		return bounds
+	if from.Entered.comparable(to.Entered) && !from.Entered.lacks(to.Entered, from.Published, to.Published) {
+		out[1] = min(out[1], from.Entered.most(to.Entered, lost))
 	}
-	overlap, fell := to.Published.From.Before(from.Published.To), to.Before.deadNet() < from.Before.deadNet()
-	if l.Acks.spans(from.Before.Ended, to.After.Began) && !overlap && !fell {
-		bounds[0] = to.Published.Low - from.Published.High
-	}
-	if _, lost, ok := l.Publishes.lost(from.Published.From, to.Published.To); ok {
-		bounds[1] = min(bounds[1], to.Published.High-from.Published.Low+lost)
-	}
-	return bounds
+	return out
+}
+
+// lacks reports whether less came in between two balances than was published.
+func (b balance) lacks(to, fromPublished, toPublished balance) bool {
+	return fromPublished.comparable(toPublished) && to.Gone.High-b.Gone.Low < toPublished.Gone.Low-fromPublished.Gone.High
 }

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -35,11 +36,7 @@ func (p *pipeline) depthsOf(s *brokerReading) depthSource {
 	if s.depths.at.Before(sampled.from) || s.depths.at.After(s.At) {
 		return sampled
 	}
-	refs := append([]dedup.QueueRef(nil), p.refs...)
-	for _, t := range p.targets {
-		refs = append(refs, t.QueueRef)
-	}
-	for _, ref := range refs {
+	for _, ref := range slices.Concat(p.refs, p.deadRefs()) {
 		q := p.broker.queues[ref]
 		if q == nil {
 			return sampled
@@ -49,6 +46,15 @@ func (p *pipeline) depthsOf(s *brokerReading) depthSource {
 		}
 	}
 	return depthSource{live: s.depths, from: s.depths.at}
+}
+
+// deadRefs are the dead-letter queues of the pipeline.
+func (p *pipeline) deadRefs() []dedup.QueueRef {
+	refs := make([]dedup.QueueRef, len(p.targets))
+	for i, t := range p.targets {
+		refs[i] = t.QueueRef
+	}
+	return refs
 }
 
 // of returns the queue as it is to be read for its depth; nil for no queue.
@@ -108,22 +114,21 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 		}
 		q := p.broker.queues[t.QueueRef]
 		there := depths.of(q)
+		if there != nil && there.Messages != nil && s.counting() && d.count(p, q) {
+			p.deadGaps++
+			d.inflow.lose()
+			whole = false
+		}
+		// These go on though the queue is not there: sums of two frames must not differ for that.
+		f.DeadSettled += d.settled
+		f.DeadPublished += d.published
 		if there == nil || there.Messages == nil {
 			d.inflow.lose()
 			d.head = deadHead{}
 			whole = false
 			continue
 		}
-		if s.counting() {
-			lost := d.count(p, q)
-			if lost {
-				d.inflow.lose()
-				whole = false
-			}
-		}
 		f.Dead += float64(*there.Messages)
-		f.DeadSettled += d.settled
-		f.DeadPublished += d.published
 		if q.Messages == nil {
 			d.inflow.lose()
 			continue
@@ -134,6 +139,7 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 		}
 		d.head.observe(*q.Messages, d.settled, s.At)
 	}
+	f.DeadGaps = p.deadGaps
 	return whole
 }
 

@@ -142,12 +142,11 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	}
 	high = to.After.Deliveries - from.Before.Deliveries + waiting(from)
 	own := s.Own
-	rejected, ok := s.Frames.buriedBetween(from.Before, last)
-	switch whole := from.Before.Whole && last.Whole; {
-	case whole && !ok:
-		return 0, high // it is not known yet
-	case !whole:
+	if !from.Before.Whole || !last.Whole {
 		own = nil // others may consume the dead letters, and their counts are lost too
+	}
+	rejected, ok := s.Frames.buriedBetween(from.Before, last)
+	if !ok { // as well as it is known: this is no bound of a figure, but a check with slack
 		rejected = max(0, last.deadNet()-from.Before.deadNet())
 	}
 	if closed, known := own.most(from.Before, to.After); known {

@@ -24,7 +24,7 @@ func TestTheMeterOfAPipelineIsExactOnABrokerThatNeverRests(t *testing.T) {
 		"no node can be listed":  {func(s *dedup.BrokerSample) { s.State.Nodes = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, m := newLossyBroker(), newQueueMeter([]dedup.QueueRef{orders})
+			b, m := newLossyBroker(), newQueueMeter()
 			from, acked, other := b.at.Add(12*time.Second), int64(5000), int64(70)
 			for i := range 14 {
 				m.absorb(b.sample(func(s *dedup.BrokerSample) {
@@ -36,7 +36,7 @@ func TestTheMeterOfAPipelineIsExactOnABrokerThatNeverRests(t *testing.T) {
 					if tt.change != nil {
 						tt.change(s)
 					}
-				}), false)
+				}), false, []dedup.QueueRef{orders}, nil)
 				if i > 3 && i < 9 {
 					b.ack(0, 50)
 					acked += 50

@@ -26,7 +26,7 @@ type occupied struct {
 	// noise estimates the variance of area. Of samples that do not depend on one another, half the squared difference of two is
 	// their variance on average, and each weighs as much as the time to the next one.
 	noise float64
-	// took is how long the samples took together, in seconds: see littleBand.
+	// took is how long the samples took together, in seconds: see littleAsked.
 	took float64
 	// last is the newest sample and at when it was taken; at is zero when the next one begins anew.
 	last float64

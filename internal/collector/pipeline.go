@@ -40,28 +40,31 @@ type pipeline struct {
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	prefetches           []prefetchNote
-	consumers            int64
-	consumersKnown       bool
-	deserted             map[dedup.QueueRef]desertion
-	targets              []deadLetterTarget
-	found                discovery
-	dead                 map[dedup.QueueRef]*deadQueue
-	keeps                keeping
-	meter                queueMeter
-	lastActivity         time.Time
-	events               eventLog
-	spark                spark
+	// deadGaps are those of a frame.
+	deadGaps       float64
+	prefetches     []prefetchNote
+	consumers      int64
+	consumersKnown bool
+	deserted       map[dedup.QueueRef]desertion
+	targets        []deadLetterTarget
+	found          discovery
+	dead           map[dedup.QueueRef]*deadQueue
+	keeps          keeping
+	meter          queueMeter
+	lastActivity   time.Time
+	events         eventLog
+	spark          spark
 }
 
 // queueCounters are the raw counters of one source queue.
 type queueCounters struct {
-	node                                                                   string
-	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck, entered counter
+	node                                                          string
+	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck counter
+	entered                                                       enteredCounter
 }
 
 func (q *queueCounters) all() []*counter {
-	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck, &q.entered}
+	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
 }
 
 // awaitBirth notes that the queue does not exist: its counters will be born at 0.
@@ -159,7 +162,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
-	out.meter = newQueueMeter(out.refs)
+	out.meter = newQueueMeter()
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &counter{}
@@ -209,7 +212,7 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *brokerReading) {
 	counting := s.counting()
-	p.meter.absorb(s, p.broker.moved)
+	p.meter.absorb(s, p.broker.moved, p.refs, p.deadRefs())
 	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
@@ -295,21 +298,6 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	take(&c.deliverNoAck, n.DeliverNoAck, p.autoAcks)
 	take(&c.getNoAck, n.GetNoAck, p.autoAcks)
 	return dropped
-}
-
-// takeEntered takes what one source queue says of the messages that it took in itself, and notes in a frame whether it says so, and
-// whether there was none; q is nil when the broker does not list the queue.
-func (p *pipeline) takeEntered(f *frame, ref dedup.QueueRef, q *dedup.Queue) {
-	raw := &p.queues[ref].entered
-	if q != nil {
-		st := p.observe(raw, q.Entered)
-		p.entered += float64(st.Delta)
-		if st.Dropped {
-			p.enteredGaps++
-		}
-	}
-	f.EnteredKnown = f.EnteredKnown && q != nil && raw.state == counterCounting
-	f.Unentered = f.Unentered && raw.known() && raw.raw == 0
 }
 
 func (p *pipeline) observe(raw *counter, value *int64) step {

@@ -306,32 +306,38 @@ func lostAcks(s residualSample, from cut, f, later *frame) (most float64, ok boo
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
-	_, lost, ok := s.Meter.Acks.lost(from.Before.Ended, later.Began)
+	_, most, ok = s.Meter.Acks.lost(from.Before.Ended, later.Began)
 	if !ok {
-		lost = math.Inf(1)
+		most = math.Inf(1)
 	}
 	before, there := s.Frames.before(f.DepthFrom)
 	if there && f.Whole {
-		if dead, _, ok := s.Frames.buried(before); ok {
-			left := leftBy(s, from, f, later) - dead
-			lost = min(lost, max(0, left-max(0, before.Acks-from.AcksHigh)))
-		}
+		shown := max(0, before.Acks-from.AcksHigh)
+		most = min(most, max(0, leftBy(s, from, f, later, before)-shown))
 	}
-	return lost, !math.IsInf(lost, 1)
+	return most, !math.IsInf(most, 1)
 }
 
-// leftBy bounds the messages that left the source queues between a cut and the depth of a frame, dead-lettered ones included; later
-// shows all that was published before that depth. It is +Inf where nothing bounds them.
-func leftBy(s residualSample, from cut, f, later *frame) float64 {
-	best := math.Inf(1)
-	if from.Published.Known {
+// leftBy bounds from above the messages that left the source queues by an ack between a cut and the depth of a frame; later shows all
+// that was published before that depth, and before is a frame from before it. It is +Inf where nothing bounds them.
+func leftBy(s residualSample, from cut, f, later, before *frame) float64 {
+	best, lost := math.Inf(1), math.Inf(1)
+	least, _, known := s.Frames.buried(before)
+	to := balance{Buried: bounds{Low: least}, DeadGaps: before.DeadGaps, Known: known}
+	to.Gone.High, to.Gaps = later.Publishes-f.Depth, later.Gaps
+	if from.Published.comparable(to) {
 		if _, unpublished, ok := s.Meter.Publishes.lost(from.Published.From, later.Began); ok {
-			best = later.Publishes + unpublished - f.Depth - from.Published.Low
+			lost = unpublished
+			best = from.Published.most(to, 0) + lost
 		}
 	}
-	settled, ok := s.Frames.after(f.Ended.Add(depthLag))
-	if ok && from.Entered.Known && settled.EnteredKnown && settled.EnteredGaps == from.Entered.Gaps {
-		best = min(best, settled.Entered-f.Depth-from.Entered.Low)
+	settled, ok := s.Frames.after(f.Ended.Add(enteredIntake().lag))
+	if !ok || !settled.EnteredKnown {
+		return best
+	}
+	to.Gone.High, to.Gaps = settled.Entered-f.Depth, settled.EnteredGaps
+	if from.Entered.comparable(to) {
+		best = min(best, from.Entered.most(to, lost))
 	}
 	return best
 }

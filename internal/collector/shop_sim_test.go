@@ -155,7 +155,7 @@ func (s *simShop) meddle() {
 		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, -1) })
 		return
 	}
-	s.count(&s.buried, nobody)
+	s.count(&s.buried, publisher)
 	s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
 }
 
@@ -282,7 +282,7 @@ func (s *simShop) hangUp(channel int) {
 	if !s.chance(s.losesCounts) {
 		return
 	}
-	lists := []*[]simCount{&s.publishes, &s.acks, &s.redeliveries, &s.deliveries}
+	lists := []*[]simCount{&s.publishes, &s.buried, &s.acks, &s.redeliveries, &s.deliveries}
 	since := s.now - s.upTo(counterLag)
 	newest := func(each func(*simCount)) {
 		for _, list := range lists {

@@ -45,6 +45,8 @@ type frame struct {
 	// himself, both by counters as old as counterLag.
 	DeadSettled   float64
 	DeadPublished float64
+	// DeadGaps counts the times at which either may have missed events, and those at which the dead-letter queues became others.
+	DeadGaps float64
 	// Consumers are those of the source queues, which have at most as many channels, and as old as a depth;
 	// ConsumersKnown is false when the broker does not tell.
 	Consumers      float64
@@ -151,16 +153,21 @@ func (r reel) depthAfter(t time.Time) (*frame, bool) {
 }
 
 // buried bounds the messages that were dead-lettered by the time at which a frame looked at the dead-letter queues: those there, and
-// those that were taken out, less those that somebody published there himself. It is not ok where the queues are not known, or no
-// later frame shows what was counted by then.
+// those that were taken out, less those that somebody published there himself. It is not ok where the queues are not known, where
+// no later frame shows what was counted by then, or where counts were missed in between.
 func (r reel) buried(f *frame) (low, high float64, ok bool) {
 	later, ok := r.after(f.Ended.Add(counterLag))
 	if !ok || !f.Whole {
 		return 0, 0, false
 	}
-	before := &r[0] // counts of before the first frame are not ours: it shows none
-	if earlier, ok := r.before(f.DepthFrom.Add(-transitDelay)); ok {
-		before = earlier
+	before, ok := r.before(f.DepthFrom.Add(-transitDelay))
+	if !ok {
+		if before = &r[0]; f.Dead > 0 {
+			return 0, 0, false // it is not known what of it was counted before the first frame
+		}
+	}
+	if before.DeadGaps != f.DeadGaps || later.DeadGaps != f.DeadGaps {
+		return 0, 0, false
 	}
 	return f.Dead + before.DeadSettled - later.DeadPublished, f.Dead + later.DeadSettled - before.DeadPublished, true
 }
@@ -169,7 +176,7 @@ func (r reel) buried(f *frame) (low, high float64, ok bool) {
 func (r reel) buriedBetween(from, to *frame) (most float64, ok bool) {
 	least, _, ok1 := r.buried(from)
 	_, most, ok2 := r.buried(to)
-	return max(0, most-least), ok1 && ok2
+	return max(0, most-least), ok1 && ok2 && from.DeadGaps == to.DeadGaps
 }
 
 // span returns the frames whose readings began in [from, to].

@@ -28,8 +28,9 @@ type Queue struct {
 	Bytes *int64
 	// HeadTimestamp is the timestamp property of the oldest message; classic queues only, and only if publishers set it.
 	HeadTimestamp *time.Time
-	// Entered is how many messages its own process took in since it was started, whoever sent them: unlike a counter of publishes
-	// none is ever lost. It is as old as a depth; classic queues only, and brokers before 3.13.
+	// Entered numbers the messages that its own process took in, whoever sent them: unlike a counter of publishes it lacks none while the
+	// process runs. One that is started again goes on, or begins at 0 or at some number above. It is as old as a depth; classic
+	// queues of brokers up to 3.12.6 only.
 	Entered  *int64
 	Counters QueueCounters
 }
