@@ -150,7 +150,8 @@ func TestAnIdleQueueThatIsDeclaredAgainSpoilsNoOtherCount(t *testing.T) {
 	elsewhere.Node = "n2"
 	var c enteredCounter
 	gaps := 0
-	p := &pipeline{broker: &brokerWatch{complete: true}, queues: map[dedup.QueueRef]*queueCounters{}}
+	p := newPipeline(dedup.Pipeline{Name: "idle"}, newBook())
+	p.broker = &brokerWatch{complete: true}
 	for _, listed := range []*dedup.Queue{&q, &q, nil, &q, &elsewhere} {
 		if p.countQueue(q.QueueRef, listed, time.Unix(1_800_000_000, 0)) {
 			t.Errorf("the broker's counters were reset by %+v", listed)
