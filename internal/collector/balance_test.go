@@ -125,6 +125,10 @@ func TestWhatSomebodyPutAmongTheDeadLettersMayBeLostCounts(t *testing.T) {
 			t.Errorf("%v lost: at most %v, want %v", lost, most, want)
 		}
 	}
+	unmetered := (lostCounts{}).left(cut{Entered: from, Before: &frame{}}, cut{Entered: to, After: &frame{}})
+	if unmetered[1] != 400 {
+		t.Errorf("nobody meters what was lost: at most %v, want 400", unmetered[1])
+	}
 }
 
 // TestAQueueThatCountsOnTooLowIsNotBelieved: its process was started again and had taken in more than before when it was next read.
