@@ -67,35 +67,35 @@ func (c Config) validatePrometheus() error {
 	return errors.Join(problems...)
 }
 
-// A scraped is what the nodes count by themselves, each in the order of the endpoints.
-type scraped struct {
-	deaths []dedup.NodeDeaths
-	totals []dedup.NodeTotals
-	queues []dedup.NodeQueueTotals
-}
-
-// scrape reads what each node counts by itself, all nodes at once: how many messages died, its message totals, and where they are
-// wanted those of single queues. All are nil where no endpoint is configured. A node that does not answer says why, and fails
-// nothing else.
-func (c *Client) scrape(ctx context.Context, queues bool) (s scraped) {
+// scrape reads what each node counts by itself, all nodes at once: how many messages died, and its message totals. Both are nil
+// where no endpoint is configured. A node that does not answer says why, and fails nothing else.
+func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTotals) {
 	if len(c.prometheus) == 0 {
-		return s
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(c.timeout, deathsTimeout))
 	defer cancel()
-	s.deaths, s.totals = make([]dedup.NodeDeaths, len(c.prometheus)), make([]dedup.NodeTotals, len(c.prometheus))
-	if queues {
-		s.queues = make([]dedup.NodeQueueTotals, len(c.prometheus))
-	}
+	deaths, totals := make([]dedup.NodeDeaths, len(c.prometheus)), make([]dedup.NodeTotals, len(c.prometheus))
 	var reading sync.WaitGroup
 	for i, root := range c.prometheus {
-		reading.Go(func() { s.deaths[i], s.totals[i] = c.nodeCounters(ctx, root) })
-		if queues {
-			reading.Go(func() { s.queues[i] = c.queueTotals(ctx, root) })
-		}
+		reading.Go(func() {
+			deaths[i], totals[i] = dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
+			lines, err := c.nodeCounters(ctx, root)
+			if err != nil {
+				deaths[i].Err = deathsWords(ctx, err)
+				totals[i].Err = deaths[i].Err
+				return
+			}
+			if deaths[i].Counts, err = readDeaths(lines[0]); err != nil {
+				deaths[i].Err = deathsWords(ctx, err)
+			}
+			if err := readTotals(lines[1], lines[2], &totals[i]); err != nil {
+				totals[i].Err = err.Error()
+			}
+		})
 	}
 	reading.Wait()
-	return s
+	return deaths, totals
 }
 
 func deathsWords(ctx context.Context, err error) string {
@@ -110,27 +110,10 @@ func deathsWords(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// nodeCounters reads one node's counters of dead letters, of acked messages and of routed ones.
-func (c *Client) nodeCounters(ctx context.Context, root *url.URL) (dedup.NodeDeaths, dedup.NodeTotals) {
-	deaths, totals := dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
-	lines, err := c.counterLines(ctx, root.JoinPath("metrics"), maxDeathLines, deathsPrefix, acknowledgedTotal, routedTotal)
-	if err != nil {
-		deaths.Err = deathsWords(ctx, err)
-		totals.Err = deaths.Err
-		return deaths, totals
-	}
-	if deaths.Counts, err = readDeaths(lines[0]); err != nil {
-		deaths.Err = deathsWords(ctx, err)
-	}
-	if err := readTotals(lines[1], lines[2], &totals); err != nil {
-		totals.Err = err.Error()
-	}
-	return deaths, totals
-}
-
-// counterLines reads the lines of some counters from a node, at most so many bytes. The endpoint asks for no account, and none is sent.
-func (c *Client) counterLines(ctx context.Context, at *url.URL, most int, prefixes ...string) ([][]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+// nodeCounters reads the lines of one node's counters of dead letters, of acked messages and of routed ones. The endpoint asks for no
+// account, and none is sent.
+func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, root.JoinPath("metrics").String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +127,12 @@ func (c *Client) counterLines(ctx context.Context, at *url.URL, most int, prefix
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, most, prefixes...)
+	return pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, deathsPrefix, acknowledgedTotal, routedTotal)
 }
 
-// pickLines picks the lines of metrics with these prefixes out of a Prometheus exposition, at most so many bytes, those of each
-// apart, so that one that cannot be read spoils no other. Lines of other metrics are passed over unread.
-func pickLines(body io.Reader, most int, prefixes ...string) ([][]byte, error) {
+// pickLines picks the lines of metrics with these prefixes out of a Prometheus exposition, those of each apart, so that one that
+// cannot be read spoils no other. Lines of other metrics are passed over unread.
+func pickLines(body io.Reader, prefixes ...string) ([][]byte, error) {
 	lines, size := make([][]byte, len(prefixes)), 0
 	scan := bufio.NewScanner(body)
 	scan.Buffer(make([]byte, 0, 4<<10), maxMetricLine)
@@ -159,7 +142,7 @@ func pickLines(body io.Reader, most int, prefixes ...string) ([][]byte, error) {
 			continue
 		}
 		lines[i] = append(append(lines[i], scan.Bytes()...), '\n')
-		if size += len(scan.Bytes()) + 1; size > most {
+		if size += len(scan.Bytes()) + 1; size > maxDeathLines {
 			return nil, errors.New("the answer has too many counters of messages")
 		}
 	}

@@ -32,7 +32,7 @@ func key(reason, strategy string) dedup.DeathKey {
 
 // deathsIn reads the deaths of a whole exposition.
 func deathsIn(text string) (map[dedup.DeathKey]int64, error) {
-	lines, err := pickLines(strings.NewReader(text), maxDeathLines, deathsPrefix, acknowledgedTotal)
+	lines, err := pickLines(strings.NewReader(text), deathsPrefix, acknowledgedTotal)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ rabbitmq_queue_messages{queue="a{b"} nonsense
 
 // totalsIn reads the totals of a whole exposition.
 func totalsIn(text string, into *dedup.NodeTotals) error {
-	lines, err := pickLines(strings.NewReader(text), maxDeathLines, deathsPrefix, acknowledgedTotal, routedTotal)
+	lines, err := pickLines(strings.NewReader(text), deathsPrefix, acknowledgedTotal, routedTotal)
 	if err != nil {
 		return err
 	}

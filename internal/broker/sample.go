@@ -49,8 +49,7 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
 		ChannelsOpen:   overview.Objects.is.Channels.value,
 	}
-	nodesTell := c.scrape(ctx, countsQueues(overview))
-	sample.Deaths, sample.Totals, sample.QueueTotals = nodesTell.deaths, nodesTell.totals, nodesTell.queues
+	sample.Deaths, sample.Totals = c.scrape(ctx)
 	sample.Log = c.listener.reading()
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list

@@ -34,11 +34,6 @@ func (r *brokerReading) counting() bool {
 	return !r.Info.StatsDisabled && r.Info.RatesMode != "none"
 }
 
-// whole reports whether the list of queues hides none.
-func (r *brokerReading) whole() bool {
-	return r.QueuesTotal != nil && *r.QueuesTotal <= int64(len(r.Queues))
-}
-
 // A brokerWatch reads one broker and remembers what its pipelines need between two readings.
 type brokerWatch struct {
 	broker  Broker
@@ -175,7 +170,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.noteTimeouts(&sample.BrokerSample)
 		b.loss.absorb(&sample, b.moved)
 	}
-	b.reindex(&sample, count)
+	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
 }
 
@@ -239,7 +234,7 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 }
 
 // reindex arranges queues and topology for lookups when either changed.
-func (b *brokerWatch) reindex(s *brokerReading, count uint64) {
+func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	topology, version := b.topology.get()
 	if b.indexed == [2]uint64{count, version} {
 		return
@@ -247,7 +242,7 @@ func (b *brokerWatch) reindex(s *brokerReading, count uint64) {
 	fresh := version != b.indexed[1] && topology.err == ""
 	b.indexed = [2]uint64{count, version}
 	was, wasComplete := b.queues, b.complete
-	b.complete = s.whole()
+	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
 	b.queues = make(map[dedup.QueueRef]*dedup.Queue, len(s.Queues))
 	for i := range s.Queues {
 		ref := s.Queues[i].QueueRef

@@ -119,6 +119,10 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 			d.inflow.lose()
 			whole = false
 		}
+		if q == nil && p.broker.complete && d.there {
+			p.deadGaps++ // it was deleted, with what was in it
+		}
+		d.there = q != nil
 		// These go on though the queue is not there: sums of two frames must not differ for that.
 		f.DeadSettled += d.settled
 		f.DeadPublished += d.published
@@ -143,13 +147,18 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 	return whole
 }
 
+// count takes the counters of a dead-letter queue, and reports whether events may have been dropped: those of before its first value
+// may be later than the first frame.
 func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
-	for raw, value := range map[*counter]*int64{&d.ack: q.Counters.Ack, &d.deliverNoAck: q.Counters.DeliverNoAck, &d.getNoAck: q.Counters.GetNoAck} {
+	take := func(raw *counter, value *int64, sum *float64) {
+		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
 		st := p.observe(raw, value)
-		d.settled += float64(st.Delta)
-		dropped = dropped || st.Dropped
+		*sum += float64(st.Delta)
+		dropped = dropped || st.Dropped || late
 	}
-	st := p.observe(&d.publish, q.Counters.Publish)
-	d.published += float64(st.Delta)
-	return dropped || st.Dropped
+	take(&d.ack, q.Counters.Ack, &d.settled)
+	take(&d.deliverNoAck, q.Counters.DeliverNoAck, &d.settled)
+	take(&d.getNoAck, q.Counters.GetNoAck, &d.settled)
+	take(&d.publish, q.Counters.Publish, &d.published)
+	return dropped
 }

@@ -146,8 +146,8 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 		own = nil // others may consume the dead letters, and their counts are lost too
 	}
 	rejected, ok := s.Frames.buriedBetween(from.Before, last)
-	if !ok { // as well as it is known: this is no bound of a figure, but a check with slack
-		rejected = max(0, last.deadNet()-from.Before.deadNet())
+	if !ok { // as well as it is known, and not yet counted ones besides: this is no bound of a figure, but a check with slack
+		rejected = max(0, max(last.deadNet(), s.Frames[len(s.Frames)-1].deadNet())-from.Before.deadNet())
 	}
 	if closed, known := own.most(from.Before, to.After); known {
 		low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed*float64(s.Prefetch)-rejected)

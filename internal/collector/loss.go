@@ -98,32 +98,18 @@ func (m *lossMeter) absorb(s *brokerReading, moved bool) {
 		m.why = "the broker gives no counters of its queues"
 		return
 	}
-	listed := listedQueues{s.At, s.Took, s.Queues, s.whole(), moved}
-	m.acks.countQueues(listed, acksOf)
+	m.acks.countQueues(s, moved, func(c dedup.QueueCounters) *int64 { return c.Ack })
 	if routed {
-		m.publishes.countQueues(listed, publishesOf)
+		m.publishes.countQueues(s, moved, func(c dedup.QueueCounters) *int64 { return c.Publish })
 	}
 }
 
-func acksOf(c dedup.QueueCounters) *int64      { return c.Ack }
-func publishesOf(c dedup.QueueCounters) *int64 { return c.Publish }
-
-// listedQueues are the queues of a sample that a meter looks at.
-type listedQueues struct {
-	at     time.Time
-	took   time.Duration
-	queues []dedup.Queue
-	// complete: none is hidden. moved: another node answered than before.
-	complete, moved bool
-}
-
-// countNode takes a count of a node, by a name of its own.
-func (m *countMeter) countNode(name string, count *int64) {
-	if m.nodes[name] == nil {
-		m.nodes[name] = &counter{}
+func (m *countMeter) countNode(url string, count *int64) {
+	if m.nodes[url] == nil {
+		m.nodes[url] = &counter{}
 		m.gaps++ // it may have counted before
 	}
-	st := m.nodes[name].observe(count)
+	st := m.nodes[url].observe(count)
 	m.exact += float64(st.Delta)
 	if st.Dropped {
 		m.gaps++
@@ -131,14 +117,15 @@ func (m *countMeter) countNode(name string, count *int64) {
 }
 
 // countQueues completes a frame by what the queues count.
-func (m *countMeter) countQueues(l listedQueues, of func(dedup.QueueCounters) *int64) {
-	if !l.complete {
+func (m *countMeter) countQueues(s *brokerReading, moved bool, of func(dedup.QueueCounters) *int64) {
+	complete := s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
+	if !complete {
 		m.gone++ // what hidden queues count is not known
 	}
-	listed := make(map[dedup.QueueRef]bool, len(l.queues))
-	for i := range l.queues {
-		listed[l.queues[i].QueueRef] = true
-		m.countQueue(&l.queues[i], of(l.queues[i].Counters), l.moved)
+	listed := make(map[dedup.QueueRef]bool, len(s.Queues))
+	for i := range s.Queues {
+		listed[s.Queues[i].QueueRef] = true
+		m.countQueue(&s.Queues[i], of(s.Queues[i].Counters), moved)
 	}
 	for ref := range m.queues {
 		if !listed[ref] {
@@ -146,8 +133,8 @@ func (m *countMeter) countQueues(l listedQueues, of func(dedup.QueueCounters) *i
 			m.gone++
 		}
 	}
-	m.complete = l.complete
-	m.frames = m.frames.add(meterFrame{Began: l.at, Ended: l.at.Add(l.took), True: m.exact, Counted: m.counted, Gaps: m.gaps, Gone: m.gone})
+	m.complete = complete
+	m.frames = m.frames.add(meterFrame{Began: s.At, Ended: s.At.Add(s.Took), True: m.exact, Counted: m.counted, Gaps: m.gaps, Gone: m.gone})
 }
 
 func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
@@ -265,16 +252,11 @@ func (r meterReel) most(j, k int) float64 {
 
 // words says what the meter knows of the acks that were lost up to a reading, for a figure that counts acks at least.
 func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
-	return m.wordsOf(m.lost().Acks, ", of all its queues", from, to)
-}
-
-// wordsOf says it of those acks alone that a reel is of.
-func (m *lossMeter) wordsOf(acks meterReel, whose string, from, to time.Time) (why string, exact bool) {
 	const closed = "channels were closed in the window, and the broker may have lost their last counts"
 	if !m.asked {
 		return "at least: " + closed, false
 	}
-	low, high, ok := acks.lost(from, to)
+	low, high, ok := m.lost().Acks.lost(from, to)
 	switch {
 	case !ok && m.why != "":
 		return "at least: " + closed + "; how many is not known: " + m.why, false
@@ -285,7 +267,7 @@ func (m *lossMeter) wordsOf(acks meterReel, whose string, from, to time.Time) (w
 	case high < 0.5:
 		return "channels were closed in the window, and the broker's nodes prove that no count of an ack was lost", true
 	case low >= 0.5:
-		return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of %s to %s%s", grouped(whole(low)), counted(whole(high), "ack"), whose), false
+		return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of %s to %s, of all its queues", grouped(whole(low)), counted(whole(high), "ack")), false
 	}
-	return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of at most %s%s", counted(whole(high), "ack"), whose), false
+	return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of at most %s, of all its queues", counted(whole(high), "ack")), false
 }

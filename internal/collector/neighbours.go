@@ -32,7 +32,7 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
 	}
 	x.frames, x.reportedDuplicates, x.slip = p.frames.frames, p.reportedDuplicates(), c.cfg.Interval
-	x.own, x.meter = p.own, p.lostCounts().Acks
+	x.own, x.meter = p.own, p.broker.loss.lost().Acks
 	x.failures(out)
 	x.origins(out)
 	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)

@@ -50,7 +50,6 @@ type pipeline struct {
 	found          discovery
 	dead           map[dedup.QueueRef]*deadQueue
 	keeps          keeping
-	meter          queueMeter
 	lastActivity   time.Time
 	events         eventLog
 	spark          spark
@@ -80,8 +79,10 @@ func (q *queueCounters) awaitBirth() {
 type deadQueue struct {
 	ack, deliverNoAck, getNoAck, publish counter
 	settled, published                   float64
-	inflow                               inflow
-	head                                 deadHead
+	// there: the newest list had the queue.
+	there  bool
+	inflow inflow
+	head   deadHead
 }
 
 // unbounded is the prefetch of a channel that may hold any number of deliveries.
@@ -162,7 +163,6 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
-	out.meter = newQueueMeter()
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &counter{}
@@ -212,7 +212,6 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *brokerReading) {
 	counting := s.counting()
-	p.meter.absorb(s, p.broker.moved, p.refs, p.deadRefs())
 	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true

@@ -335,8 +335,9 @@ func leftBy(s residualSample, from cut, f, later, before *frame) float64 {
 	if !ok || !settled.EnteredKnown {
 		return best
 	}
+	published := balance{Gone: bounds{Low: before.Publishes - f.Depth}, Gaps: before.Gaps, DeadGaps: to.DeadGaps, Known: known}
 	to.Gone.High, to.Gaps = settled.Entered-f.Depth, settled.EnteredGaps
-	if from.Entered.comparable(to) {
+	if from.Entered.comparable(to) && !from.Entered.lacks(to, from.Published, published) {
 		best = min(best, from.Entered.most(to, lost))
 	}
 	return best

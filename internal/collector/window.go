@@ -157,7 +157,7 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 		f.Covered, f.At = acks.Covered, acks.At
 		if c.past.gain(w, p.broker.closures).Delta > 0 {
 			exact := false
-			f.Why, exact = p.lossWords(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
+			f.Why, exact = p.broker.loss.words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
 			if f.AtLeast = !exact; !p.broker.loss.asked {
 				f.Better = betterMeter
 			}

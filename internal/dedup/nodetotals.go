@@ -12,15 +12,3 @@ type NodeTotals struct {
 	// Routed are the messages that publishers' channels put into queues, once for each queue; nil where the node does not tell.
 	Routed *int64
 }
-
-// NodeQueueTotals is the same for each queue that channels of one node used, from RabbitMQ 4.1 on.
-type NodeQueueTotals struct {
-	URL string
-	// Err says why they could not be read; Queues is nil then.
-	Err string
-	// Queues lacks those of which nothing was counted.
-	Queues map[QueueRef]QueueEvents
-}
-
-// QueueEvents are the positive acks and the publishes of one queue by the AMQP 0-9-1 channels of one node.
-type QueueEvents struct{ Acked, Published int64 }

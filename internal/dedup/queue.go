@@ -96,8 +96,6 @@ type BrokerSample struct {
 	Deaths []NodeDeaths
 	// Totals are the message counters of each node; nil where the broker is not asked for them.
 	Totals []NodeTotals
-	// QueueTotals are those of single queues; nil where the broker is not asked for them, or has none (before 4.1).
-	QueueTotals []NodeQueueTotals
 	// Log is what the broker's log told of ack timeouts; nil where nobody listens to it.
 	Log *BrokerLog
 	// Problems are what is wrong though the reading succeeded: hidden queues, statistics disabled, a lagging collector.

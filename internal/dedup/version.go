@@ -16,9 +16,3 @@ func (i BrokerInfo) release() (major, minor int, ok bool) {
 	minor, errMinor := strconv.Atoi(second)
 	return major, minor, errMajor == nil && errMinor == nil && major >= 0 && minor >= 0
 }
-
-// CountsQueues reports whether the nodes of such a broker count the messages of each queue in their Prometheus plugin: since 4.1.
-func (i BrokerInfo) CountsQueues() bool {
-	major, minor, ok := i.release()
-	return ok && (major > 4 || major == 4 && minor >= 1)
-}
