@@ -37,6 +37,8 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 		if v.Possible <= dedup.Normal {
 			v.Possible = dedup.TierUnknown
 		}
+	} else if len(p.Down) > 0 {
+		v.Why += "; " + downSentence(p.Down)
 	}
 	v.Risk, v.RiskDriver = worstRisk(dup.risk, lat.risk)
 	return v

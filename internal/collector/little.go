@@ -3,6 +3,7 @@ package collector
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -63,6 +64,10 @@ func little(s littleSample) dedup.Figure {
 	}
 	if !s.Frames.restedAtEnds(first, last) && unsteady(s.Frames, first, last) {
 		f.Why = "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
+		return f
+	}
+	if share := s.Frames.humps(first, last); again(first, last) && share > littleWidest {
+		f.Why = fmt.Sprintf("%.0f %% of the waiting lies in a short part of the window, as during an outage, and some of it is of deliveries that were redelivered instead of acked", 100*share)
 		return f
 	}
 	mean := (last.UnackedArea - first.UnackedArea) / (last.UnackedSpan - first.UnackedSpan)
@@ -175,6 +180,44 @@ func unsteady(r reel, first, last frame) bool {
 	begin, beginKnown := meanUnacked(first, *early)
 	end, endKnown := meanUnacked(*late, last)
 	return beginKnown && endKnown && max(begin, end) > littleSteady*min(begin, end)
+}
+
+// again reports whether deliveries were repeated between two frames: what was held then was not acked.
+func again(from, to frame) bool { return to.Redeliveries > from.Redeliveries }
+
+// littleParts is the number of parts of a window that are compared, littleHump how many times as much as in the median one may be
+// held in a part before the rest counts as a hump.
+const (
+	littleParts = 12
+	littleHump  = littleSteady
+)
+
+// humps returns the share of the waiting that lies in humps: parts of the window in which far more was held than in most of those in
+// which anything was. Little's law holds for a hump too, but what was held in it may have been taken back instead of acked.
+func (r reel) humps(first, last frame) float64 {
+	var held []float64
+	each := last.Began.Sub(first.Began) / littleParts
+	from := first
+	for i := 1; i <= littleParts; i++ {
+		to := last
+		if f, ok := r.before(first.Began.Add(time.Duration(i) * each)); ok && i < littleParts {
+			to = *f
+		}
+		if area := to.UnackedArea - from.UnackedArea; area > 0 {
+			held = append(held, area)
+		}
+		from = to
+	}
+	if len(held) == 0 {
+		return 0
+	}
+	slices.Sort(held)
+	typical, all, hump := held[(len(held)-1)/2], 0.0, 0.0
+	for _, area := range held {
+		all += area
+		hump += max(0, area-littleHump*typical)
+	}
+	return hump / all
 }
 
 // meanUnacked is the mean of the samples between two frames, and false when there are none.

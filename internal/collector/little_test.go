@@ -206,3 +206,43 @@ func TestLittlesLawDrawsNoLineOverAnOutage(t *testing.T) {
 		})
 	}
 }
+
+// TestAHumpThatWasTakenBackIsNoLatency: in one part of the window much was held, as while a store was down, and came back.
+func TestAHumpThatWasTakenBackIsNoLatency(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hump, again float64
+		known       bool
+	}{
+		"nothing stood out":                      {4, 5, true},
+		"all of it was acked in the end":         {60, 0, true},
+		"some of it was redelivered":             {60, 5, false},
+		"a small one cannot change the mean far": {12, 5, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := time.Unix(1_800_000_000, 0)
+			frames := reel{{Began: at, Ended: at}}
+			for i := range 60 {
+				next := frames[i]
+				next.Began, next.Ended = at.Add(time.Duration(i+1)*15*time.Second), at.Add(time.Duration(i+1)*15*time.Second)
+				held := 4.0
+				if i >= 28 && i < 33 {
+					held = tt.hump
+				}
+				if i == 32 {
+					next.Redeliveries += tt.again
+				}
+				next.Deliveries += 150
+				next.Acks += 150
+				next.UnackedSum += 15 * held
+				next.UnackedCount += 15
+				next.UnackedArea += 15 * held
+				next.UnackedSpan += 15
+				frames = append(frames, next)
+			}
+			f := little(littleSample{Window: 15 * time.Minute, Frames: frames})
+			if f.Known() != tt.known || (!tt.known && !strings.Contains(f.Why, "redelivered instead of acked")) {
+				t.Errorf("got %+v, want known %v", f, tt.known)
+			}
+		})
+	}
+}

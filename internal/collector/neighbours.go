@@ -224,11 +224,27 @@ func (x explanation) lost(out *dedup.WindowFigures) dedup.Figure {
 		v := x.span.To.GaveUp - x.span.From.GaveUp
 		f := x.span.figure(eventQuality(x.scheme), dedup.Count, v, x.span.To.Completions-x.span.From.Completions+v, eventSource, fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
 		f.AtLeast, f.Why = true, lostNote
-		return f
+		return x.unparked(f)
 	case x.scheme.GiveUp > 0 && out.GaveUp.Known():
 		f := out.GaveUp
 		f.Formula, f.AtLeast, f.Why = "messages given up, and acked", true, joinReasons(f.Why, lostNote)
-		return f
+		return x.unparked(f)
 	}
 	return unknownCount(out, "nothing counts the messages that leave without their work in this scheme", x.better())
 }
+
+// unparked takes off the messages given up those that consumers may have put into a dead-letter queue themselves: they are not lost.
+func (x explanation) unparked(f dedup.Figure) dedup.Figure {
+	n := len(x.frames)
+	if n == 0 || x.frames[n-1].DeadPublished == 0 {
+		return f
+	}
+	put := x.frames[n-1].DeadPublished
+	f.Low = max(0, f.Low-put)
+	f.Value, f.Quality = f.Low, dedup.Derived
+	f.Why = joinReasons(fmt.Sprintf("up to %s, but %s into its dead-letter queues, perhaps by the consumers that gave up: those are not lost",
+		counted(whole(f.High), "message"), wasPut(whole(put))), f.Why)
+	return f
+}
+
+func wasPut(n int64) string { return counted(n, "message") + " " + verb(n, "was", "were") + " put" }

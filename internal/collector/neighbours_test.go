@@ -96,3 +96,14 @@ func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatConsumersPutAmongTheDeadLettersIsNotLost: of ten messages given up some were put into a dead-letter queue by somebody.
+func TestWhatConsumersPutAmongTheDeadLettersIsNotLost(t *testing.T) {
+	for put, want := range map[float64]float64{0: 10, 4: 6, 30: 0} {
+		x := explanation{frames: reel{{}, {DeadPublished: put}}}
+		f := x.unparked(dedup.Figure{Quality: dedup.Measured, Unit: dedup.Count, Value: 10, Low: 10, High: 10, AtLeast: true})
+		if f.Low != want || f.Value != want || f.High != 10 || (f.Quality == dedup.Derived) != (put > 0) || strings.Contains(f.Why, "not lost") != (put > 0) {
+			t.Errorf("%v were put there: %+v, want at least %v", put, f, want)
+		}
+	}
+}

@@ -196,6 +196,9 @@ func (m markersPage) empty(listed int) templates.Empty {
 			return templates.Empty{Heading: "Nothing is known to be in progress", Text: counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
 				Href: markersQuery{state: string(dedup.StateUnknown), sort: "age", page: 1}.address(m.path), Link: "See what could not be decoded"}
 		}
+		if !m.st.Health.OK {
+			return templates.Empty{Heading: "Nothing was in progress at the last pass", Text: "The store cannot be read now: what has come into progress since is not known."}
+		}
 		text := "No marker is processing, so none can be stuck."
 		if m.st.Scheme.Blind != "" {
 			text = "No marker is processing. In this scheme that proves nothing, for the reason above."

@@ -197,18 +197,19 @@ func sortPipelines(list []judged, q overviewQuery) []judged {
 	type key struct {
 		index int
 		value float64
+		blind int // of equals those come first whose sources cannot be read
 		name  string
 	}
 	keys := make([]key, len(list))
 	for i, p := range list {
-		keys[i] = key{i, sortValue(p, q.sort), strings.ToLower(p.Pipeline.Name)}
+		keys[i] = key{i, sortValue(p, q.sort), -min(1, len(p.Down)), strings.ToLower(p.Pipeline.Name)}
 	}
 	slices.SortStableFunc(keys, func(a, b key) int {
 		if q.sort == "name" {
 			return inOrder(cmp.Compare(a.name, b.name), q.descending)
 		}
 		unknown := cmp.Compare(rankUnknown(math.IsNaN(a.value)), rankUnknown(math.IsNaN(b.value)))
-		return cmp.Or(unknown, inOrder(cmp.Compare(a.value, b.value), q.descending), cmp.Compare(a.name, b.name))
+		return cmp.Or(unknown, inOrder(cmp.Compare(a.value, b.value), q.descending), cmp.Compare(a.blind, b.blind), cmp.Compare(a.name, b.name))
 	})
 	sorted := make([]judged, len(keys))
 	for i, k := range keys {

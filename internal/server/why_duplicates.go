@@ -31,7 +31,7 @@ func whyDuplicates(p judged, path string, now time.Time) templates.DuplicatesWhy
 		{"Double effects", "the work was done twice: what deduplication exists to prevent", w.DoubleEffects, effectsLink(p.PipelineStatus, path)},
 		{"Lost", "left without its work: given up, failed and acked, or dropped", w.Lost, neighbourLink{path + "/markers?state=" + string(admin.GaveUpList), "Messages given up"}},
 	} {
-		some := n.figure.Known() && n.figure.High > 0
+		some := n.figure.Known() && n.figure.Low > 0 // an upper bound alone is no alarm
 		one := templates.Neighbour{Label: n.label, Meaning: n.meaning, Figure: view(n.figure), Some: some}
 		if some && n.link.href != "" && p.Pipeline.Store != "" {
 			one.Href, one.Link = n.link.href, n.link.text
