@@ -37,7 +37,7 @@ func (r Rule) findingsOf(p *dedup.PipelineStatus, labels map[string]string) []de
 	}
 	var out []dedup.Finding
 	for _, f := range p.Findings {
-		elsewhere := slices.ContainsFunc(r.others, func(o Rule) bool { return slices.Contains(o.findingKinds(), f.Kind) && o.Covers(labels) })
+		elsewhere := slices.ContainsFunc(r.others, func(o Rule) bool { return slices.Contains(o.kinds, f.Kind) && o.Covers(labels) })
 		if !elsewhere {
 			out = append(out, f)
 		}

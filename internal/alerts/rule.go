@@ -64,8 +64,10 @@ type Rule struct {
 	// else 1 h, else 24 h, the first whose denominator reaches MinCount.
 	Numerator, Denominator string
 
-	// others are the rules whose findings EveryOtherFinding leaves to them.
+	// others are the rules to which EveryOtherFinding leaves their kinds of findings.
 	others []Rule
+	// kinds are, in others, the kinds of findings that the rule judges.
+	kinds []string
 	// replaced is true of a built-in rule that one of the configuration overrides for all subjects.
 	replaced bool
 }

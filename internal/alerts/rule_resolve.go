@@ -90,7 +90,7 @@ func bySpecificity(group []Rule) []Rule {
 func judgingFindings(rules []Rule, but string) []Rule {
 	var out []Rule
 	for _, r := range rules {
-		if r.Name != but && len(r.findingKinds()) > 0 {
+		if r.kinds = r.findingKinds(); r.Name != but && len(r.kinds) > 0 {
 			r.others = nil
 			out = append(out, r)
 		}
