@@ -127,7 +127,7 @@ func TestARatioNeedsEvidence(t *testing.T) {
 		{"three of fifty could well be less than half the limit", 3, 50, dedup.Normal},
 		{"five of fifty are a warning", 5, 50, dedup.Warning},
 		{"ten of fifty are severe", 10, 50, dedup.Severe},
-		{"three of ten are a warning: severe would take more of them", 3, 10, dedup.Severe},
+		{"three of ten are severe, since even their lower bound is above the warning limit", 3, 10, dedup.Severe},
 		{"exactly the limit of many is a warning", 500, 10_000, dedup.Warning},
 		{"just below it is normal", 499, 10_000, dedup.Normal},
 	} {
