@@ -79,12 +79,12 @@ func (j Judgement) hourly(p *dedup.PipelineStatus, r Rule, word string, pick fun
 	if why := usable(f); why != "" {
 		return j.unjudged(HealthNoData, word+"s unknown: "+why)
 	}
-	value, over := f.Low, ""
+	value, what := f.Low, perHour(f.Low, word)
 	if f.Partial() && finite(f.N) && f.N < value {
-		value, over = f.N, ", counted over "+seconds(f.Covered)
+		value, what = f.N, figured(f.N, word)+" in "+seconds(f.Covered)
 	}
 	j.N = f.N
-	return j.judged(r, atLeastWord(f)+perHour(value, word)+over, value)
+	return j.judged(r, atLeastWord(f)+what, value)
 }
 
 func atLeastWord(f dedup.Figure) string {
