@@ -119,6 +119,12 @@ func TestMeasuresOfWork(t *testing.T) {
 			f.Window, f.Covered = time.Hour, 12*time.Minute
 			windowOf(p, time.Hour).Messages = f
 		}, HealthOK, dedup.Warning, dedup.Warning, 720, "no ack for 12 m"},
+		{"not where messages were acked in it", "unacked_without_ack", func(p *dedup.PipelineStatus) {
+			p.Unacked, p.LastActivity = exactly(1), time.Time{}
+			f := exactly(5)
+			f.Window, f.Covered = time.Hour, 12*time.Minute
+			windowOf(p, time.Hour).Messages = f
+		}, HealthNoData, 0, 0, 0, "not known yet"},
 		{"and where nothing was watched there is no data", "unacked_without_ack", func(p *dedup.PipelineStatus) {
 			p.Unacked, p.LastActivity = exactly(1), time.Time{}
 		}, HealthNoData, 0, 0, 0, "not known yet"},
@@ -153,5 +159,26 @@ func TestMeasuresOfWork(t *testing.T) {
 		}), HealthNoData, 0, 0, 0, "only estimated"},
 	} {
 		t.Run(tt.name, tt.run)
+	}
+}
+
+func TestTheBacklogIsJudgedOnceItHasALimit(t *testing.T) {
+	p := quietPipeline()
+	p.Ready = exactly(1200)
+	r := covering(resolve(t, Rule{Name: "backlog", Limits: RuleLimits{Warning: Limit(1000)}}), "backlog", nil)[0]
+	if js, _ := r.Judge(roundOf(p)); len(js) != 1 || js[0].Enters != dedup.Warning || js[0].Why != "1,200 messages waiting, at or above the warning limit of 1,000" {
+		t.Errorf("the backlog is %+v", js)
+	}
+	p.Ready = dedup.Unknown(dedup.Count, "not read yet")
+	if js, _ := r.Judge(roundOf(p)); len(js) != 1 || js[0].Health != HealthNoData {
+		t.Errorf("a backlog that is not known is %+v", js)
+	}
+}
+
+func TestAPipelineWithoutAStoreHasNoLabelOfOne(t *testing.T) {
+	p := quietPipeline()
+	p.Pipeline.Store = ""
+	if store, there := judgeOne(t, p, "dead_letters").Labels["store"]; there {
+		t.Errorf("its label store is %q, which its owner wrote", store)
 	}
 }

@@ -94,6 +94,19 @@ func TestASourceIsUnreachableAfterThreeIntervals(t *testing.T) {
 	}
 }
 
+func TestASourceThatNeverAnsweredIsUnreachableSinceItWasFirstAsked(t *testing.T) {
+	h := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, Since: causeNow.Add(-time.Minute), Err: "refused"}
+	in := NewRound(causeNow, &dedup.Snapshot{At: causeNow, Interval: 15 * time.Second, Brokers: []dedup.BrokerStatus{{Name: "main", Health: h}}}, Self{})
+	if j := judgedBy(t, in)["source_unreachable"][0]; j.Enters != dedup.Warning || j.Value != 60 {
+		t.Errorf("it is %s because %q", j.Enters, j.Why)
+	}
+	h.Tried = false
+	in.Snapshot.Brokers[0].Health = h
+	if j := judgedBy(t, in)["source_unreachable"][0]; j.Health != HealthNoData {
+		t.Errorf("one that was not asked yet is %s because %q", j.Health, j.Why)
+	}
+}
+
 func TestTheDashboardJudgesItself(t *testing.T) {
 	share := func(v float64) *float64 { return &v }
 	for _, tt := range []struct {

@@ -208,12 +208,17 @@ func (r Rule) checkSource(say func(string, ...any)) {
 		say("findings: a kind is empty; docs/findings.md lists the kinds")
 	}
 	r.checkQueries(say)
+	r.checkLimits(say, m.limits)
+}
+
+// checkLimits checks the limits, or that there are none where refused says why.
+func (r Rule) checkLimits(say func(string, ...any), refused string) {
 	switch {
 	case len(r.Findings) > 0 && r.Limits.any():
 		say("limits: findings bring their own tiers; leave the limits out")
-	case r.Measure != "" && m.limits != "" && r.Limits.any():
-		say("limits: %s", m.limits)
-	case len(r.Findings) == 0 && m.limits == "":
+	case refused != "" && r.Limits.any():
+		say("limits: %s", refused)
+	case len(r.Findings) == 0 && refused == "":
 		r.Limits.check(say, r.Disabled)
 	}
 }
@@ -316,12 +321,12 @@ func (l RuleLimits) decide(value float64, sure func(below *float64, own float64)
 		if value >= *own && sure(below, *own) {
 			enters, limit = t, *own
 		}
-		if value >= leave && sure(left, leave) {
+		if value >= leave && sure(left, leave) { // which is so wherever the tier is entered
 			holds = t
 		}
 		below, left = own, &leave
 	}
-	return enters, max(enters, holds), limit
+	return enters, holds, limit
 }
 
 // check says what is wrong with limits. Those of a rule that is switched off may be missing.

@@ -139,6 +139,25 @@ func TestARatioNeedsEvidence(t *testing.T) {
 	}
 }
 
+func TestTheEvidenceOfARatioIsAboveTheLimitOfTheTierBelow(t *testing.T) {
+	l := RuleLimits{Warning: Limit(0.10), Severe: Limit(0.20)}
+	for _, tt := range []struct {
+		name          string
+		hits, n       float64
+		enters, holds dedup.Tier
+	}{
+		{"the evidence of severe is below the warning limit, and below that at which one is left", 3, 15, dedup.Warning, dedup.Warning},
+		{"the evidence of severe is below the warning limit, and above that at which one is left", 4, 18, dedup.Warning, dedup.Severe},
+		{"the evidence of severe is above the warning limit", 12, 50, dedup.Severe, dedup.Severe},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if enters, holds, _ := l.ratioTiers(tt.hits/tt.n, tt.n); enters != tt.enters || holds != tt.holds {
+				t.Errorf("it enters %s and holds %s (at least %.4f), want %s and %s", enters, holds, WilsonLower(tt.hits, tt.n), tt.enters, tt.holds)
+			}
+		})
+	}
+}
+
 func TestThePolicyDecidesWhereThereIsNoData(t *testing.T) {
 	limits := RuleLimits{Severe: Limit(1), Emergency: Limit(5)}
 	none := Judgement{At: lifeStart, Health: HealthNoData}
@@ -207,6 +226,11 @@ func TestTheMostSpecificVariantJudgesAPipeline(t *testing.T) {
 				t.Fatalf("%d variants judge it: %+v", len(got), got)
 			}
 		})
+	}
+	base := warning(50, nil)
+	base.Step = "Call the shop."
+	if got := covering(resolve(t, warning(100, shop), base), "dead_letters", shop); len(got) != 1 || got[0].Step != base.Step || *got[0].Limits.Warning != 100 {
+		t.Errorf("a variant builds on what holds for all, wherever that stands; got %+v", got)
 	}
 	two := resolve(t, warning(100, shop), warning(200, gold))
 	if got := covering(two, "dead_letters", both); len(got) != 1 || *got[0].Limits.Warning != 200 {
