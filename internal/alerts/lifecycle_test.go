@@ -1,0 +1,194 @@
+package alerts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// lifeStart is when the timelines begin.
+var lifeStart = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+
+// run judges a timeline and returns the state and the edge after each evaluation; an edge without a kind is none.
+func run(timeline []Evaluation, t Timing) (states []State, edges []Edge) {
+	var s State
+	for _, e := range timeline {
+		next, edge, _ := s.Next(e, t)
+		s = next
+		states, edges = append(states, s), append(edges, edge)
+	}
+	return states, edges
+}
+
+// told writes the edges of a timeline as kind to tier at seconds since its start.
+func told(edges []Edge) string {
+	var out []string
+	for _, e := range edges {
+		if e.Kind != "" {
+			out = append(out, fmt.Sprintf("%s %s %d", e.Kind, e.To, int(e.At.Sub(lifeStart)/time.Second)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// parse reads a timeline of evaluations that are 15 s apart. A word is one of them, by the tier that it enters, or by that and the
+// one that it holds, as in n/w: n is normal, w, s and m the tiers up to emergency, ? unknown; - is no data, and ! an error. After a
+// word, x10 makes it ten in all; +90 lets 90 s more pass, and +-60 sets the clock back.
+func parse(t *testing.T, text string) []Evaluation {
+	t.Helper()
+	tiers := map[string]dedup.Tier{"n": dedup.Normal, "w": dedup.Warning, "s": dedup.Severe, "m": dedup.Emergency}
+	var out []Evaluation
+	at := lifeStart
+	add := func(e Evaluation) {
+		e.At = at
+		out, at = append(out, e), at.Add(15*time.Second)
+	}
+	for _, word := range strings.Fields(text) {
+		var n int
+		switch {
+		case word == "-":
+			add(Evaluation{Health: HealthNoData})
+		case word == "!":
+			add(Evaluation{Health: HealthError})
+		case strings.HasPrefix(word, "x"):
+			if _, err := fmt.Sscanf(word, "x%d", &n); err != nil {
+				t.Fatal(err)
+			}
+			for range n - 1 {
+				add(out[len(out)-1])
+			}
+		case strings.HasPrefix(word, "+"):
+			if _, err := fmt.Sscanf(word, "+%d", &n); err != nil {
+				t.Fatal(err)
+			}
+			at = at.Add(time.Duration(n) * time.Second)
+		default:
+			enters, holds, apart := strings.Cut(word, "/")
+			if !apart {
+				holds = enters
+			}
+			add(Evaluation{Enters: tiers[enters], Holds: tiers[holds]})
+		}
+	}
+	return out
+}
+
+func TestNamedTimelines(t *testing.T) {
+	usual := DefaultTiming()
+	for _, tt := range []struct {
+		name     string
+		timing   Timing
+		timeline string
+		edges    string
+		phase    Phase
+	}{
+		{"what is normal stays normal", usual, "n x40", "", PhaseNormal},
+		{"a warning fires after its two minutes and not before", usual, "w x8", "", PhasePending},
+		{"a warning fires after its two minutes", usual, "w x9", "fired warning 120", PhaseFiring},
+		{"a break begins the two minutes anew", usual, "w x8 n w x8", "", PhasePending},
+		{"an emergency fires after one minute", usual, "m x5", "fired emergency 60", PhaseFiring},
+		{"an emergency of half a minute among warnings is a warning", usual, "w x3 m x2 w x4", "fired warning 120", PhaseFiring},
+		{"a warning becomes severe", usual, "w x9 s x9", "fired warning 120, escalated severe 255", PhaseFiring},
+		{"a higher tier is pending beside the one that fires", usual, "w x9 s x8", "fired warning 120", PhaseFiring},
+		{"a warning whose value is held by the leave limit stays", usual, "w x9 n/w x60", "fired warning 120", PhaseFiring},
+		{"it recovers before it resolves", usual, "w x9 n x20", "fired warning 120", PhaseRecovering},
+		{"it resolves after five minutes below", usual, "w x9 n x21", "fired warning 120, resolved normal 435", PhaseNormal},
+		{"a value that comes back in between begins the five minutes anew", usual, "w x9 n x20 n/w n x20", "fired warning 120", PhaseRecovering},
+		{"severe falls to the warning that the value still holds", usual, "s x9 n/w x21", "fired severe 120, deescalated warning 435", PhaseFiring},
+		{"and from there to normal", usual, "s x9 w x21 n x21", "fired severe 120, deescalated warning 435, resolved normal 750", PhaseNormal},
+		{"emergency falls to normal at once where nothing is held", usual, "m x9 n x21", "fired emergency 60, resolved normal 435", PhaseNormal},
+		{"an error never resolves", usual, "w x9 ! x400", "fired warning 120", PhaseFiring},
+		{"no data never resolves", usual, "w x9 - x400", "fired warning 120", PhaseFiring},
+		{"an error never fires", usual, "w x8 ! x40", "", PhasePending},
+		{"after an error one more evaluation must confirm what was pending", usual, "w ! x20 w", "", PhasePending},
+		{"after an error a second evaluation fires", usual, "w ! x20 w w", "fired warning 330", PhaseFiring},
+		{"an error in every second evaluation does not keep it from firing", usual, "w ! w ! w ! w ! w", "fired warning 120", PhaseFiring},
+		{"an error of more than an hour begins pending anew", usual, "w ! x250 w x8", "", PhasePending},
+		{"an error in recovery does not resolve", usual, "w x9 n ! x40", "fired warning 120", PhaseRecovering},
+		{"after an error in recovery a second evaluation resolves", usual, "w x9 n ! x40 n n", "fired warning 120, resolved normal 765", PhaseNormal},
+		{"after a pause of less than an hour one more evaluation must confirm", usual, "w +1800 w", "", PhasePending},
+		{"and then it fires by the time since it was reached", usual, "w +1800 w w", "fired warning 1830", PhaseFiring},
+		{"an evaluation sooner than ten seconds does not confirm", usual, "w +1800 w +-10 w", "", PhasePending},
+		{"a pause of an hour still counts", usual, "w +3585 w w", "fired warning 3615", PhaseFiring},
+		{"a pause of more than an hour begins pending anew", usual, "w +3586 w x8", "", PhasePending},
+		{"and then it fires after its two minutes", usual, "w +3586 w x9", "fired warning 3721", PhaseFiring},
+		{"a second pause must be confirmed as the first one", usual, "w +1800 w w n x21 w +1800 w", "fired warning 1830, resolved normal 2145", PhasePending},
+		{"what fires stays firing over a pause of a day", usual, "w x9 +86400 w x9", "fired warning 120", PhaseFiring},
+		{"recovery begins anew after a pause of more than an hour", usual, "w x9 n +4000 n x20", "fired warning 120", PhaseRecovering},
+		{"a clock that is set back an hour does not fire", usual, "w x4 +-3600 w x4", "", PhasePending},
+		{"nor does it begin pending anew", usual, "w x4 +-3600 w x6", "fired warning -3465", PhaseFiring},
+		{"nor does it resolve", usual, "w x9 n x5 +-3600 n x10", "fired warning 120", PhaseRecovering},
+		{"findings fire at once", immediate(), "n s", "fired severe 15", PhaseFiring},
+		{"also right after a pause", immediate(), "n +1800 s", "fired severe 1815", PhaseFiring},
+		{"a rule that keeps nothing firing resolves at once", Timing{}, "s w n", "fired severe 0, deescalated warning 15, resolved normal 30", PhaseNormal},
+		{"tiers of one time fire as the highest of them", Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}, "m x5", "fired emergency 60", PhaseFiring},
+		{"a slow tier escalates after a quick one", Timing{Severe: time.Minute, KeepFiring: time.Minute}, "s x5", "fired warning 0, escalated severe 60", PhaseFiring},
+		{"evaluations that are minutes apart fire all the same", usual, "w +285 w +285 w", "fired warning 600", PhaseFiring},
+		{"an evaluation that claims to be OK without a tier is none", Timing{}, "s ? ?", "fired severe 0", PhaseFiring},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			states, edges := run(parse(t, tt.timeline), tt.timing)
+			if got := told(edges); got != tt.edges {
+				t.Errorf("edges are %q, want %q", got, tt.edges)
+			}
+			if got := states[len(states)-1].Phase; got != tt.phase {
+				t.Errorf("the phase is %s, want %s", got, tt.phase)
+			}
+		})
+	}
+}
+
+func TestHealthAndTimesAreKept(t *testing.T) {
+	states, _ := run(parse(t, "w x9 ! ! - w n n"), DefaultTiming())
+	at := func(i int) time.Time { return lifeStart.Add(time.Duration(15*i) * time.Second) }
+	for _, tt := range []struct {
+		name  string
+		after int
+		is    func(State) (time.Time, time.Time)
+	}{
+		{"pending began with the first evaluation", 7, func(s State) (time.Time, time.Time) { return s.Since, at(0) }},
+		{"firing began when it fired", 8, func(s State) (time.Time, time.Time) { return s.FiredAt, at(8) }},
+		{"a health begins when it changes", 10, func(s State) (time.Time, time.Time) { return s.HealthSince, at(9) }},
+		{"another one begins anew", 11, func(s State) (time.Time, time.Time) { return s.HealthSince, at(11) }},
+		{"and so does a good one", 12, func(s State) (time.Time, time.Time) { return s.HealthSince, at(12) }},
+		{"calm began with the first evaluation below", 14, func(s State) (time.Time, time.Time) { return s.Calm, at(13) }},
+		{"the newest evaluation is seen", 14, func(s State) (time.Time, time.Time) { return s.Seen, at(14) }},
+	} {
+		if got, want := tt.is(states[tt.after]); !got.Equal(want) {
+			t.Errorf("%s: got %s, want %s", tt.name, got.Format("15:04:05"), want.Format("15:04:05"))
+		}
+	}
+}
+
+func TestAnAlertFiresSinceItBegan(t *testing.T) {
+	states, _ := run(parse(t, "w x9 s x9 w x21"), DefaultTiming())
+	for i, s := range states {
+		if want := lifeStart.Add(2 * time.Minute); i >= 8 && !s.FiredAt.Equal(want) {
+			t.Fatalf("evaluation %d, %s: it fired at %s, want %s", i, s.Tier, s.FiredAt, want)
+		}
+	}
+}
+
+func TestAStateHoldsNoTimeThatARestartWouldChange(t *testing.T) {
+	now := time.Now() // with a monotonic reading
+	s, edge, _ := State{}.Next(Evaluation{At: now, Enters: dedup.Severe, Holds: dedup.Severe}, immediate())
+	for _, at := range []time.Time{s.Since, s.FiredAt, s.Reached[0], s.HealthSince, s.Seen, edge.At} {
+		if at != at.Round(0) || !at.Equal(now) {
+			t.Errorf("%s is not %s, or has a monotonic reading", at, now)
+		}
+	}
+}
+
+func TestPhasesAndHealthsHaveWords(t *testing.T) {
+	for word, got := range map[string]fmt.Stringer{
+		"normal": PhaseNormal, "pending": PhasePending, "firing": PhaseFiring, "recovering": PhaseRecovering,
+		"ok": HealthOK, "no data": HealthNoData, "error": HealthError,
+	} {
+		if got.String() != word {
+			t.Errorf("%q is written %q", word, got)
+		}
+	}
+}

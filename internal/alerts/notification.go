@@ -1,0 +1,90 @@
+package alerts
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A NotificationKind is what a message to people is for.
+type NotificationKind string
+
+// The kinds of notifications.
+const (
+	// NotifyEdges tells of alerts that fired, escalated, de-escalated or resolved, and repeats what still fires.
+	NotifyEdges NotificationKind = "edges"
+	// NotifyDigest tells of so many alerts at once that only the worst are listed.
+	NotifyDigest NotificationKind = "digest"
+	// NotifyFlapping tells that an alert changes too often for its edges to be told one by one.
+	NotifyFlapping NotificationKind = "flapping"
+	// NotifyReminder tells that a silence is about to expire.
+	NotifyReminder NotificationKind = "reminder"
+	// NotifyTest is a message that somebody asked for, to see whether it arrives.
+	NotifyTest NotificationKind = "test"
+	// NotifyWatchdog says that the dashboard still evaluates: what is amiss is its absence.
+	NotifyWatchdog NotificationKind = "watchdog"
+)
+
+// A Notification is one message for one channel. It is frozen when it is put into the outbox: a repeated delivery says the same.
+type Notification struct {
+	// ID is unique; a channel may hand it on so that a receiver can tell a repeated delivery.
+	ID      string
+	Channel string
+	Kind    NotificationKind
+	// Group is what its alerts have in common, and GroupLabels the same as labels.
+	Group       string
+	GroupLabels map[string]string
+	At          time.Time
+	// Alerts are the worst first. LeftOut counts those that are not listed.
+	Alerts  []NotifiedAlert
+	LeftOut int
+	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog.
+	Text string
+	// ExternalURL is where the dashboard is reached; empty where that is not configured.
+	ExternalURL string
+	// Repeated is true when it may have been delivered before: we were stopped while it was under way.
+	Repeated bool
+}
+
+// A NotifiedAlert is an alert as a notification tells it: the words of the page.
+type NotifiedAlert struct {
+	Key      Key
+	Title    string
+	Firing   bool
+	Edge     EdgeKind // empty for a repeat
+	Tier     dedup.Tier
+	Was      dedup.Tier
+	Labels   map[string]string
+	Value    float64
+	Limit    float64
+	Unit     dedup.Unit
+	N        float64
+	Window   time.Duration
+	Why      string
+	Cause    string
+	Step     string // what to do first
+	Runbook  string
+	Link     string
+	Stale    bool // what it rests on cannot be read now
+	StartsAt time.Time
+	EndsAt   time.Time // zero while it fires
+}
+
+// A DeliveryError says why a channel did not take a notification. Its text holds no secret.
+type DeliveryError struct {
+	// Permanent: trying again cannot help.
+	Permanent bool
+	// RetryAfter is how long the receiver asks to wait; 0 where it does not say.
+	RetryAfter time.Duration
+	// Public says what happened and what to do, in words that may be shown.
+	Public string
+}
+
+// Error implements error.
+func (e *DeliveryError) Error() string {
+	if e.RetryAfter > 0 {
+		return fmt.Sprintf("%s (try again in %s)", e.Public, e.RetryAfter)
+	}
+	return e.Public
+}
