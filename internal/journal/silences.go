@@ -1,0 +1,110 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// keepSilences is how long a silence can be looked at after it has ended; the audit keeps who made it for good.
+const keepSilences = 90 * 24 * time.Hour
+
+// AddSilence keeps a silence, and drops those that ended long ago. Times are kept to the millisecond.
+func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("keep silence: %w", err)
+	}
+	return a.inOne(ctx, "keep silence", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO alert_silences (id, starts_at, ends_at, body) VALUES (?, ?, ?, ?)",
+			s.ID, s.Starts.UnixMilli(), s.Ends.UnixMilli(), string(body))
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM alert_silences WHERE ends_at < ?", s.Starts.Add(-keepSilences).UnixMilli())
+		return err
+	})
+}
+
+// ExpireSilence ends a silence at a time; one that has ended before stays as it is. It fails with dedup.NotFound when there is none.
+func (a *Alerts) ExpireSilence(ctx context.Context, id string, at time.Time) error {
+	res, err := a.write.ExecContext(ctx, "UPDATE alert_silences SET ends_at = min(ends_at, ?) WHERE id = ?", at.UnixMilli(), id)
+	if err != nil {
+		return fmt.Errorf("expire silence: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("expire silence: %w", err)
+	}
+	if n == 0 {
+		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such silence; it may have ended long ago"}
+	}
+	return nil
+}
+
+// Silences returns those that end after a time, whether or not they have begun, by their ends.
+func (a *Alerts) Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
+	rows, err := a.read.QueryContext(ctx, "SELECT starts_at, ends_at, body FROM alert_silences WHERE ends_at > ? ORDER BY ends_at, id", after.UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []alerts.Silence
+	for rows.Next() {
+		var starts, ends int64
+		var body string
+		var s alerts.Silence
+		if err := rows.Scan(&starts, &ends, &body); err != nil {
+			return nil, fmt.Errorf("read silences: %w", err)
+		}
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			return nil, fmt.Errorf("read silences: %w", err)
+		}
+		s.Starts, s.Ends = time.UnixMilli(starts).UTC(), time.UnixMilli(ends).UTC()
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	return all, nil
+}
+
+// SetAck keeps the acknowledgement of an alert in place of an earlier one.
+func (a *Alerts) SetAck(ctx context.Context, key alerts.Key, ack alerts.Ack) error {
+	_, err := a.write.ExecContext(ctx, `
+		INSERT INTO alert_acks (key, made_by, note, made_at, until, tier) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (key) DO UPDATE SET made_by = excluded.made_by, note = excluded.note, made_at = excluded.made_at,
+			until = excluded.until, tier = excluded.tier`,
+		key.String(), ack.By, ack.Note, ack.At.UnixMilli(), toMillis(ack.Until), int(ack.Tier))
+	if err != nil {
+		return fmt.Errorf("keep acknowledgement: %w", err)
+	}
+	return nil
+}
+
+// ClearAck ends the acknowledgement of an alert, if there is one.
+func (a *Alerts) ClearAck(ctx context.Context, key alerts.Key) error {
+	if _, err := a.write.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", key.String()); err != nil {
+		return fmt.Errorf("end acknowledgement: %w", err)
+	}
+	return nil
+}
+
+// endAcks ends the acknowledgements of alerts that became worse or are over, and those whose time has come.
+func endAcks(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	for _, e := range t.Edges {
+		if e.Kind != alerts.EdgeEscalated && e.Kind != alerts.EdgeResolved {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", e.Judgement.Key.String()); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE until <= ?", t.At.UnixMilli())
+	return err
+}
