@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -104,9 +105,9 @@ type OutboxConfig struct {
 	Reader OutboxReader
 	// Senders are the channels by name.
 	Senders map[string]Sender
-	// Jitter returns a random number of [0,1).
+	// Jitter returns a random number of [0,1); nil for one that does.
 	Jitter func() float64
-	// Failed is told of every message that was given up, and why. It must not block.
+	// Failed is told of every message that was given up, and why. It must not block; nil when nobody is.
 	Failed func(n Notification, why string)
 	Log    *slog.Logger
 }
@@ -119,6 +120,12 @@ type Outbox struct {
 
 // NewOutbox returns an outbox that delivers nothing before it is run.
 func NewOutbox(cfg OutboxConfig) *Outbox {
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	if cfg.Failed == nil {
+		cfg.Failed = func(Notification, string) {}
+	}
 	o := &Outbox{cfg: cfg}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Senders)) {
 		o.workers = append(o.workers, &worker{cfg: &o.cfg, channel: name, sender: cfg.Senders[name], wake: make(chan struct{}, 1)})

@@ -1,0 +1,518 @@
+package alerts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// deskOpens is when the scenes of dispatching begin.
+var deskOpens = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// A desk plays alerts to a dispatcher.
+type desk struct {
+	d      *Dispatcher
+	at     time.Time
+	alerts map[Key]Alert
+	edges  []Transition
+	hush   []Silence
+}
+
+// newDesk has one channel, ops, unless the configuration names others.
+func newDesk(change func(*DispatchConfig)) *desk {
+	cfg := DefaultDispatch()
+	cfg.Channels, cfg.ExternalURL = []string{"ops"}, "https://dash.example/"
+	if change != nil {
+		change(&cfg)
+	}
+	return &desk{d: NewDispatcher(cfg), at: deskOpens, alerts: map[Key]Alert{}}
+}
+
+func ofPipeline(name string) Key {
+	return Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: name}
+}
+
+// set gives an alert a tier, with the edge of the change.
+func (s *desk) set(k Key, tier dedup.Tier) {
+	a := s.alerts[k]
+	from := firingTier(a.State)
+	a.Key = k
+	labels := map[string]string{"broker": "main", string(k.Kind): k.Subject}
+	a.Last = Judgement{Key: k, At: s.at, Labels: labels, Enters: tier, Holds: tier, Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5.00 % ≥ severe 3 %"}
+	a.LastOK = a.Last
+	if tier == from {
+		s.alerts[k] = a
+		return
+	}
+	edge := Edge{From: from, To: tier, At: s.at, Kind: EdgeEscalated}
+	switch {
+	case from == dedup.Normal:
+		edge.Kind, a.State.FiredAt = EdgeFired, s.at
+	case tier == dedup.Normal:
+		edge.Kind, a.State.FiredAt = EdgeResolved, time.Time{}
+	case tier < from:
+		edge.Kind = EdgeDeescalated
+	}
+	a.State.Phase, a.State.Tier, a.State.Since = PhaseFiring, tier, s.at
+	if tier == dedup.Normal {
+		a.State.Phase = PhaseNormal
+	}
+	s.alerts[k] = a
+	s.edges = append(s.edges, Transition{Edge: edge, Judgement: a.Last})
+}
+
+// plan plans now and goes on by a time.
+func (s *desk) plan(after time.Duration) []Notification {
+	plan := s.d.Plan(s.at, slices.Collect(maps.Values(s.alerts)), s.edges, s.hush)
+	s.edges = nil
+	s.at = s.at.Add(after)
+	return plan
+}
+
+// during plans every fifteen seconds for a time and returns all that was told.
+func (s *desk) during(span time.Duration) []Notification {
+	var all []Notification
+	for end := s.at.Add(span); s.at.Before(end); {
+		all = append(all, s.plan(15*time.Second)...)
+	}
+	return all
+}
+
+// told writes notifications down in short.
+func told(plan []Notification) string {
+	var lines []string
+	for _, n := range plan {
+		line := n.Channel + " " + string(n.Kind)
+		for _, a := range n.Alerts {
+			line += fmt.Sprintf(", %s %s %s", a.Key.Subject, strings.TrimSpace(string(a.Edge)+" "+a.Tier.String()), strings.Join(marks(a), " "))
+			line = strings.TrimRight(line, " ")
+		}
+		if n.LeftOut > 0 {
+			line += fmt.Sprintf(" and %d more", n.LeftOut)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+func marks(a NotifiedAlert) []string {
+	if a.Stale {
+		return []string{"stale"}
+	}
+	return nil
+}
+
+func wantTold(t *testing.T, plan []Notification, want string) {
+	t.Helper()
+	if got := told(plan); got != want {
+		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestANewAlertWaitsForOthersOfItsGroupAndIsToldOnceWithThem(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	wantTold(t, s.plan(20*time.Second), "")
+	s.set(ofPipeline("payments"), dedup.Severe)
+	wantTold(t, s.plan(10*time.Second), "")
+	wantTold(t, s.plan(time.Second), "ops edges, payments fired severe, orders fired warning")
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAFollowingMessageOfAGroupKeepsTheInterval(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Severe)
+	s.during(31 * time.Second)
+	toldAt := s.at.Add(-15 * time.Second)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	for len(s.plan(0)) == 0 {
+		s.at = s.at.Add(time.Second)
+	}
+	if waited := s.at.Sub(toldAt); waited != 5*time.Minute {
+		t.Errorf("waited for %s", waited)
+	}
+}
+
+func TestAnEscalationGoesOutAtOnce(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(31 * time.Second)
+	s.set(ofPipeline("orders"), dedup.Severe)
+	wantTold(t, s.plan(time.Second), "ops edges, orders escalated severe")
+	s.set(ofPipeline("orders"), dedup.Emergency)
+	wantTold(t, s.plan(0), "ops edges, orders escalated emergency")
+}
+
+func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(ofPipeline("payments"), dedup.Warning)
+	s.during(31 * time.Second)
+	a := s.alerts[ofPipeline("payments")]
+	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(6 * time.Hour), Tier: dedup.Warning}
+	s.alerts[a.Key] = a
+	wantTold(t, s.during(5*time.Hour), "ops edges, orders warning")
+	// The acknowledgement ends by itself after six hours.
+	wantTold(t, s.during(2*time.Hour), "ops edges, payments warning")
+}
+
+func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(6 * time.Minute)
+	a := s.alerts[ofPipeline("orders")]
+	a.Ack = &Ack{By: "ann", At: s.at}
+	s.alerts[a.Key] = a
+	s.set(a.Key, dedup.Normal)
+	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
+}
+
+func TestResolvedIsToldOnlyWhereFiringWas(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.plan(10 * time.Second)
+	s.set(ofPipeline("orders"), dedup.Normal)
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAResolvedAlertSaysWhenItBeganAndEnded(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(6 * time.Minute)
+	ended := s.at
+	s.set(ofPipeline("orders"), dedup.Normal)
+	plan := s.plan(0)
+	if len(plan) != 1 || len(plan[0].Alerts) != 1 {
+		t.Fatal(told(plan))
+	}
+	if a := plan[0].Alerts[0]; a.Firing || !a.StartsAt.Equal(deskOpens) || !a.EndsAt.Equal(ended) || a.Was != dedup.Warning {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
+	s := newDesk(nil)
+	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(ofPipeline("payments"), dedup.Warning)
+	wantTold(t, s.during(time.Hour), "ops edges, payments fired warning")
+	wantTold(t, s.plan(0), "ops edges, orders fired warning")
+}
+
+func TestWhatIsOverBeforeItsSilenceEndsIsNeverTold(t *testing.T) {
+	s := newDesk(nil)
+	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(30 * time.Minute)
+	s.set(ofPipeline("orders"), dedup.Normal)
+	wantTold(t, s.during(2*time.Hour), "")
+}
+
+func TestTheEndOfAnAlertThatWasToldIsToldAfterTheSilence(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(10 * time.Minute)
+	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(time.Hour))}
+	s.set(ofPipeline("orders"), dedup.Normal)
+	wantTold(t, s.during(time.Hour), "")
+	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
+}
+
+func TestABrokerThatIsDownInhibitsItsPipelinesButNotWhatTheyLostBefore(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
+	lost := Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "orders"}
+	down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+	s.set(lost, dedup.Severe)
+	s.at = s.at.Add(time.Second)
+	s.set(down, dedup.Severe)
+	s.set(ofPipeline("payments"), dedup.Warning)
+	s.set(Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "late"}, dedup.Severe)
+	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired severe")
+	s.set(down, dedup.Normal)
+	wantTold(t, s.during(10*time.Minute), "ops edges, late fired severe, payments fired warning, main resolved normal")
+}
+
+func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
+	routes := []Route{
+		{Match: map[string]string{"pipeline": "orders"}, Channels: []string{"shop"}, Continue: true},
+		{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}},
+		{Match: map[string]string{"rule": "muted"}},
+		{Match: map[string]string{"pipeline": "orders"}, Channels: []string{"ops"}},
+	}
+	for name, c := range map[string]struct {
+		key  Key
+		tier dedup.Tier
+		want string
+	}{
+		"the first that matches":            {ofPipeline("payments"), dedup.Emergency, "pager"},
+		"and further ones where one says so": {ofPipeline("orders"), dedup.Warning, "ops shop"},
+		"nobody where a route has none":     {Key{Rule: "muted", Kind: OfPipeline, Subject: "payments"}, dedup.Severe, ""},
+		"all where none matches":            {ofPipeline("payments"), dedup.Severe, "ops pager shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDesk(func(cfg *DispatchConfig) { cfg.Channels, cfg.Routes = []string{"shop", "pager", "ops"}, routes })
+			s.set(c.key, c.tier)
+			var channels []string
+			for _, n := range s.during(time.Minute) {
+				channels = append(channels, n.Channel)
+			}
+			if got := strings.Join(channels, " "); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAChannelThatWasToldHearsOfTheEndWhereverTheAlertIsRoutedThen(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Channels = []string{"ops", "pager"}
+		c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}}, {Channels: []string{"ops"}}}
+	})
+	s.set(ofPipeline("orders"), dedup.Emergency)
+	wantTold(t, s.during(10*time.Minute), "pager edges, orders fired emergency")
+	s.set(ofPipeline("orders"), dedup.Warning)
+	wantTold(t, s.during(time.Minute), "pager edges, orders deescalated warning; ops edges, orders fired warning")
+	s.set(ofPipeline("orders"), dedup.Normal)
+	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal; pager edges, orders resolved normal")
+}
+
+func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupBy = []string{"pipeline"} })
+	for i := range 1000 {
+		tier := dedup.Warning
+		if i%500 == 7 {
+			tier = dedup.Emergency
+		}
+		s.set(ofPipeline(fmt.Sprintf("p%03d", i)), tier)
+		if i == 600 {
+			s.plan(15 * time.Second) // the rest follows within the wait
+		}
+	}
+	plan := s.during(time.Minute)
+	if len(plan) != 1 || plan[0].Kind != NotifyDigest || len(plan[0].Alerts) != 10 || plan[0].LeftOut != 990 || plan[0].Alerts[1].Key.Subject != "p507" {
+		t.Fatal(told(plan))
+	}
+	wantTold(t, s.during(time.Hour), "")
+	for k := range s.alerts {
+		s.set(k, dedup.Normal)
+	}
+	// Nobody read the names of the others.
+	ends := s.during(time.Hour)
+	for _, n := range ends {
+		if len(n.Alerts) != 1 || n.Alerts[0].Edge != EdgeResolved {
+			t.Error(told(ends))
+		}
+	}
+	if len(ends) != 10 {
+		t.Errorf("%d ends are told", len(ends))
+	}
+}
+
+func TestOneAlertLessThanADigestIsToldByGroups(t *testing.T) {
+	for _, n := range []int{19, 20} {
+		s := newDesk(nil)
+		for i := range n {
+			s.set(ofPipeline(fmt.Sprint("p", i)), dedup.Warning)
+		}
+		plan := s.during(time.Minute)
+		if len(plan) != 1 || (plan[0].Kind == NotifyDigest) != (n == 20) {
+			t.Errorf("%d: %s", n, told(plan))
+		}
+	}
+}
+
+func TestAnAlertThatOnlyADigestCountedIsToldByNameWhenItGetsWorse(t *testing.T) {
+	s := newDesk(nil)
+	for i := range 30 {
+		s.set(ofPipeline(fmt.Sprintf("p%02d", i)), dedup.Warning)
+	}
+	s.during(time.Minute)
+	s.set(ofPipeline("p29"), dedup.Severe)
+	wantTold(t, s.plan(time.Minute), "ops edges, p29 escalated severe")
+	s.set(ofPipeline("p29"), dedup.Normal)
+	wantTold(t, s.during(10*time.Minute), "ops edges, p29 resolved normal")
+}
+
+func TestAFlappingAlertIsToldOnceAndItsStateWhenItIsCalm(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	orders := ofPipeline("orders")
+	for i, want := range []string{"ops edges, orders fired warning", "ops edges, orders resolved normal", "ops edges, orders fired warning", "ops flapping, orders normal"} {
+		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		wantTold(t, s.plan(time.Minute), want)
+	}
+	if since := s.d.Flapping(orders); !since.Equal(deskOpens.Add(3 * time.Minute)) {
+		t.Errorf("flapping since %s", since)
+	}
+	for i := range 9 {
+		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		wantTold(t, s.plan(time.Minute), "")
+	}
+	s.set(orders, dedup.Severe)
+	wantTold(t, s.plan(14*time.Minute), "ops edges, orders fired severe")
+	s.set(orders, dedup.Warning)
+	wantTold(t, s.during(15*time.Minute), "")
+	wantTold(t, s.plan(0), "ops edges, orders deescalated warning")
+	if !s.d.Flapping(orders).IsZero() {
+		t.Error("it still flaps")
+	}
+}
+
+func TestARiseThroughAllTiersAndBackIsNoFlapping(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	var kinds []string
+	for _, tier := range []dedup.Tier{dedup.Warning, dedup.Severe, dedup.Emergency, dedup.Severe, dedup.Warning, dedup.Normal} {
+		s.set(ofPipeline("orders"), tier)
+		for _, n := range s.plan(time.Minute) {
+			kinds = append(kinds, string(n.Alerts[0].Edge))
+		}
+	}
+	if got := strings.Join(kinds, " "); got != "fired escalated escalated deescalated deescalated resolved" {
+		t.Error(got)
+	}
+}
+
+func TestFlappingGoesOnAfterARestart(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	var edges []Transition
+	var log []Sent
+	for i := range 6 {
+		s.set(ofPipeline("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		edges = append(edges, s.edges...)
+		s.plan(time.Minute)
+		log = append(log, s.d.Sent()...)
+	}
+	s.d.Restore(log[len(log)-1:])
+	s.d.Recall(edges[4:])
+	s.set(ofPipeline("orders"), dedup.Warning)
+	wantTold(t, s.plan(0), "")
+}
+
+func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Channels = []string{"ops", "deadman"}
+		c.Routes = []Route{{Match: map[string]string{"rule": "watchdog"}, Channels: []string{"deadman"}}, {Channels: []string{"ops"}}}
+	})
+	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
+	wantTold(t, s.during(2*time.Minute), "deadman watchdog; deadman watchdog")
+	s = newDesk(nil)
+	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAMessageSaysWhatThePageSays(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Titles = map[string]string{"duplicate_rate": "Duplicate rate"}
+		c.Steps = map[string]string{"duplicate_rate": "Look at the producers."}
+		c.Runbooks = map[string]string{"duplicate_rate": "https://runbook.example/duplicates"}
+	})
+	s.set(ofPipeline("or&ders"), dedup.Severe)
+	a := s.alerts[ofPipeline("or&ders")]
+	a.Cause = "A producer sends twice."
+	s.alerts[a.Key] = a
+	s.plan(30 * time.Second)
+	n := s.plan(0)[0]
+	got := n.Alerts[0]
+	if got.Title != "Duplicate rate" || got.Step != "Look at the producers." || got.Runbook != "https://runbook.example/duplicates" ||
+		got.Why != a.Last.Why || got.Value != 0.05 || got.Limit != 0.03 || got.N != 1000 || got.Window != 15*time.Minute || got.Cause != a.Cause ||
+		got.Labels["broker"] != "main" || got.Link != "https://dash.example/alerts?alert=duplicate_rate%2Fpipeline%2For%26ders" || !got.Firing || got.Stale {
+		t.Errorf("%+v", got)
+	}
+	if n.Group != `{broker="main",rule="duplicate_rate"}` || n.GroupLabels["rule"] != "duplicate_rate" || n.ExternalURL != "https://dash.example" || len(n.ID) != 32 {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.Repeat = time.Minute })
+	s.set(ofPipeline("orders"), dedup.Severe)
+	s.during(31 * time.Second)
+	a := s.alerts[ofPipeline("orders")]
+	a.Last = Judgement{Key: a.Key, At: s.at, Health: HealthError, Why: "the store cannot be read"}
+	s.alerts[a.Key] = a
+	plan := s.during(time.Minute)
+	wantTold(t, plan, "ops edges, orders severe stale")
+	if got := plan[0].Alerts[0]; got.Why != a.LastOK.Why || got.Value != 0.05 || got.Labels["pipeline"] != "orders" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAPlanThatCouldNotBeKeptIsMadeAgain(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait = 0 })
+	s.set(ofPipeline("orders"), dedup.Warning)
+	edges := s.edges
+	first := s.plan(0)
+	s.d.Undo()
+	s.edges = edges
+	again := s.plan(0)
+	if len(first) != 1 || len(again) != 1 || first[0].ID != again[0].ID {
+		t.Errorf("%s, then %s", told(first), told(again))
+	}
+	wantTold(t, s.plan(0), "")
+}
+
+func TestAClockThatWasSetBackHoldsNothingUp(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Severe)
+	s.during(31 * time.Second)
+	s.at = s.at.Add(-time.Hour)
+	s.set(ofPipeline("orders"), dedup.Normal)
+	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
+}
+
+func TestAnAlertThatIsGoneWhenItsEndComesIsToldAllTheSame(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(time.Minute)
+	s.set(ofPipeline("orders"), dedup.Normal)
+	clear(s.alerts)
+	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal")
+	if len(s.d.gone) != 0 {
+		t.Errorf("%d are still remembered", len(s.d.gone))
+	}
+}
+
+func TestAlertsThatAreMissingAreNotTakenForResolved(t *testing.T) {
+	s := newDesk(nil)
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(time.Minute)
+	kept := s.alerts
+	s.alerts = map[Key]Alert{}
+	wantTold(t, s.during(time.Hour), "")
+	s.alerts = kept
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAChannelMayHaveARepeatOfItsOwn(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Channels, c.Repeats = []string{"ops", "handoff"}, map[string]time.Duration{"handoff": time.Minute}
+	})
+	s.set(ofPipeline("orders"), dedup.Warning)
+	s.during(45 * time.Second)
+	wantTold(t, s.during(2*time.Minute), "handoff edges, orders warning; handoff edges, orders warning")
+}
+
+func TestAConfigurationThatCannotWorkSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*DispatchConfig)
+		want   string
+	}{
+		"a channel that is not there": {func(c *DispatchConfig) { c.Routes = []Route{{Channels: []string{"pager"}}} }, `no channel "pager"`},
+		"a tier that is none":         {func(c *DispatchConfig) { c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Normal}}} }, "no tier"},
+		"a negative wait":             {func(c *DispatchConfig) { c.GroupWait = -1 }, "group_wait"},
+		"all right":                   {func(*DispatchConfig) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := DefaultDispatch()
+			cfg.Channels = []string{"ops"}
+			c.change(&cfg)
+			if err := cfg.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Error(err)
+			}
+		})
+	}
+}
