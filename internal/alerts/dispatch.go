@@ -1,7 +1,6 @@
 package alerts
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,8 +69,8 @@ type Dispatcher struct {
 	// before is what told held before the newest plan, of what that plan changed; a Sent without a channel where it held nothing.
 	before map[sentKey]Sent
 	flaps  flaps
-	// gone are alerts whose end came as an edge when they were no longer among the alerts.
-	gone map[Key]Alert
+	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
+	over map[Key]Alert
 }
 
 // NewDispatcher returns a dispatcher that has told nobody anything yet.
@@ -85,7 +84,7 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 
 // Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it.
 func (d *Dispatcher) Restore(log []Sent) {
-	d.told, d.before, d.gone = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
+	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
 	d.flaps = newFlaps()
 	for _, s := range log {
 		d.told[sentKey{s.Channel, s.Key}] = s
@@ -114,7 +113,7 @@ func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, sile
 	for _, channel := range d.cfg.Channels {
 		plan = append(plan, d.planChannel(at, channel, all)...)
 	}
-	d.forget()
+	d.remember(all)
 	return plan
 }
 
@@ -163,20 +162,21 @@ func (d *Dispatcher) put(s Sent) {
 	}
 }
 
-// forget drops alerts that are gone and of which nobody waits to hear.
-func (d *Dispatcher) forget() {
-	if len(d.gone) == 0 {
-		return
-	}
+// remember keeps the alerts that are over until every channel has heard of it.
+func (d *Dispatcher) remember(all []candidate) {
+	clear(d.over)
 	awaited := map[Key]bool{}
 	for k := range d.told {
 		awaited[k.key] = true
 	}
-	// A plan that is undone needs them again.
-	for k := range d.before {
+	for k := range d.before { // a plan that is undone is made again
 		awaited[k.key] = true
 	}
-	maps.DeleteFunc(d.gone, func(k Key, _ Alert) bool { return !awaited[k] })
+	for i := range all {
+		if k := all[i].alert.Key; all[i].tier <= dedup.Normal && awaited[k] {
+			d.over[k] = all[i].alert
+		}
+	}
 }
 
 // inOrder returns edges by their times and keys.

@@ -98,7 +98,7 @@ func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, st
 		return "", flap
 	case it.tier > was && (!flapping || it.tier > it.told.Peak):
 		// What is worse than what the channel knows of is told although it flaps.
-		return rise(was), tell
+		return risen(was), tell
 	case it.tier > dedup.Normal && (flapping || it.tier == was):
 		return "", d.repeated(at, channel, it, routed)
 	case it.tier < was && !flapping:
@@ -107,7 +107,7 @@ func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, st
 	return "", rest
 }
 
-func rise(was dedup.Tier) EdgeKind {
+func risen(was dedup.Tier) EdgeKind {
 	if was == dedup.Normal {
 		return EdgeFired
 	}
@@ -210,6 +210,6 @@ func (d *Dispatcher) watchdog(at time.Time, channel string, c *candidate) []Noti
 	}
 	d.put(Sent{Channel: channel, Key: c.alert.Key, Tier: c.tier, At: at, Began: c.alert.State.FiredAt})
 	n := Notification{Channel: channel, Kind: NotifyWatchdog, At: at, Text: c.alert.Last.Why, ExternalURL: d.cfg.ExternalURL}
-	n.ID = identity(n)
+	n.ID = identity(n, []item{{candidate: c, told: told}})
 	return []Notification{n}
 }

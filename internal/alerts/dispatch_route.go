@@ -106,19 +106,15 @@ type candidate struct {
 	peak     dedup.Tier
 }
 
-// candidates returns the alerts by their keys, each once, with those that are gone.
+// candidates returns the alerts by their keys, each once, with those that are over and no longer among them.
 func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []candidate {
-	known := map[Key]Alert{}
+	known := maps.Clone(d.over)
+	for _, e := range inOrder(edges) {
+		known[e.Judgement.Key] = afterEdge(e)
+	}
 	for _, a := range alerts {
 		known[a.Key] = a
-		delete(d.gone, a.Key)
 	}
-	for _, e := range inOrder(edges) {
-		if _, ok := known[e.Judgement.Key]; !ok {
-			d.gone[e.Judgement.Key] = afterEdge(e)
-		}
-	}
-	maps.Copy(known, d.gone)
 	away := unreachable(known)
 	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return at.Before(s.Starts) || !at.Before(s.Ends) })
 	all := make([]candidate, 0, len(known))

@@ -33,7 +33,7 @@ func newDesk(change func(*DispatchConfig)) *desk {
 	return &desk{d: NewDispatcher(cfg), at: deskOpens, alerts: map[Key]Alert{}}
 }
 
-func ofPipeline(name string) Key {
+func duplicatesOf(name string) Key {
 	return Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: name}
 }
 
@@ -83,13 +83,13 @@ func (s *desk) during(span time.Duration) []Notification {
 	return all
 }
 
-// told writes notifications down in short.
-func told(plan []Notification) string {
+// toldText writes notifications down in short.
+func toldText(plan []Notification) string {
 	var lines []string
 	for _, n := range plan {
 		line := n.Channel + " " + string(n.Kind)
 		for _, a := range n.Alerts {
-			line += fmt.Sprintf(", %s %s %s", a.Key.Subject, strings.TrimSpace(string(a.Edge)+" "+a.Tier.String()), strings.Join(marks(a), " "))
+			line += fmt.Sprintf(", %s %s %s", a.Key.Subject, strings.TrimSpace(string(a.Edge)+" "+a.Tier.String()), strings.Join(staleMark(a), " "))
 			line = strings.TrimRight(line, " ")
 		}
 		if n.LeftOut > 0 {
@@ -100,7 +100,7 @@ func told(plan []Notification) string {
 	return strings.Join(lines, "; ")
 }
 
-func marks(a NotifiedAlert) []string {
+func staleMark(a NotifiedAlert) []string {
 	if a.Stale {
 		return []string{"stale"}
 	}
@@ -109,16 +109,16 @@ func marks(a NotifiedAlert) []string {
 
 func wantTold(t *testing.T, plan []Notification, want string) {
 	t.Helper()
-	if got := told(plan); got != want {
+	if got := toldText(plan); got != want {
 		t.Errorf("told:\n%s\nwant:\n%s", got, want)
 	}
 }
 
 func TestANewAlertWaitsForOthersOfItsGroupAndIsToldOnceWithThem(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	wantTold(t, s.plan(20*time.Second), "")
-	s.set(ofPipeline("payments"), dedup.Severe)
+	s.set(duplicatesOf("payments"), dedup.Severe)
 	wantTold(t, s.plan(10*time.Second), "")
 	wantTold(t, s.plan(time.Second), "ops edges, payments fired severe, orders fired warning")
 	wantTold(t, s.during(time.Hour), "")
@@ -126,10 +126,10 @@ func TestANewAlertWaitsForOthersOfItsGroupAndIsToldOnceWithThem(t *testing.T) {
 
 func TestAFollowingMessageOfAGroupKeepsTheInterval(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Severe)
+	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(31 * time.Second)
 	toldAt := s.at.Add(-15 * time.Second)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	for len(s.plan(0)) == 0 {
 		s.at = s.at.Add(time.Second)
 	}
@@ -140,20 +140,20 @@ func TestAFollowingMessageOfAGroupKeepsTheInterval(t *testing.T) {
 
 func TestAnEscalationGoesOutAtOnce(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(31 * time.Second)
-	s.set(ofPipeline("orders"), dedup.Severe)
+	s.set(duplicatesOf("orders"), dedup.Severe)
 	wantTold(t, s.plan(time.Second), "ops edges, orders escalated severe")
-	s.set(ofPipeline("orders"), dedup.Emergency)
+	s.set(duplicatesOf("orders"), dedup.Emergency)
 	wantTold(t, s.plan(0), "ops edges, orders escalated emergency")
 }
 
 func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
-	s.set(ofPipeline("payments"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.set(duplicatesOf("payments"), dedup.Warning)
 	s.during(31 * time.Second)
-	a := s.alerts[ofPipeline("payments")]
+	a := s.alerts[duplicatesOf("payments")]
 	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(6 * time.Hour), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	wantTold(t, s.during(5*time.Hour), "ops edges, orders warning")
@@ -163,9 +163,9 @@ func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
 
 func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(6 * time.Minute)
-	a := s.alerts[ofPipeline("orders")]
+	a := s.alerts[duplicatesOf("orders")]
 	a.Ack = &Ack{By: "ann", At: s.at}
 	s.alerts[a.Key] = a
 	s.set(a.Key, dedup.Normal)
@@ -174,21 +174,21 @@ func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
 
 func TestResolvedIsToldOnlyWhereFiringWas(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.plan(10 * time.Second)
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	wantTold(t, s.during(time.Hour), "")
 }
 
 func TestAResolvedAlertSaysWhenItBeganAndEnded(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(6 * time.Minute)
 	ended := s.at
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	plan := s.plan(0)
 	if len(plan) != 1 || len(plan[0].Alerts) != 1 {
-		t.Fatal(told(plan))
+		t.Fatal(toldText(plan))
 	}
 	if a := plan[0].Alerts[0]; a.Firing || !a.StartsAt.Equal(deskOpens) || !a.EndsAt.Equal(ended) || a.Was != dedup.Warning {
 		t.Errorf("%+v", a)
@@ -198,8 +198,8 @@ func TestAResolvedAlertSaysWhenItBeganAndEnded(t *testing.T) {
 func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
 	s := newDesk(nil)
 	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
-	s.set(ofPipeline("orders"), dedup.Warning)
-	s.set(ofPipeline("payments"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.set(duplicatesOf("payments"), dedup.Warning)
 	wantTold(t, s.during(time.Hour), "ops edges, payments fired warning")
 	wantTold(t, s.plan(0), "ops edges, orders fired warning")
 }
@@ -207,18 +207,18 @@ func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
 func TestWhatIsOverBeforeItsSilenceEndsIsNeverTold(t *testing.T) {
 	s := newDesk(nil)
 	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(30 * time.Minute)
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	wantTold(t, s.during(2*time.Hour), "")
 }
 
 func TestTheEndOfAnAlertThatWasToldIsToldAfterTheSilence(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(10 * time.Minute)
 	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(time.Hour))}
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	wantTold(t, s.during(time.Hour), "")
 	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
 }
@@ -230,7 +230,7 @@ func TestABrokerThatIsDownInhibitsItsPipelinesButNotWhatTheyLostBefore(t *testin
 	s.set(lost, dedup.Severe)
 	s.at = s.at.Add(time.Second)
 	s.set(down, dedup.Severe)
-	s.set(ofPipeline("payments"), dedup.Warning)
+	s.set(duplicatesOf("payments"), dedup.Warning)
 	s.set(Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "late"}, dedup.Severe)
 	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired severe")
 	s.set(down, dedup.Normal)
@@ -249,10 +249,10 @@ func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
 		tier dedup.Tier
 		want string
 	}{
-		"the first that matches":            {ofPipeline("payments"), dedup.Emergency, "pager"},
-		"and further ones where one says so": {ofPipeline("orders"), dedup.Warning, "ops shop"},
+		"the first that matches":            {duplicatesOf("payments"), dedup.Emergency, "pager"},
+		"and further ones where one says so": {duplicatesOf("orders"), dedup.Warning, "ops shop"},
 		"nobody where a route has none":     {Key{Rule: "muted", Kind: OfPipeline, Subject: "payments"}, dedup.Severe, ""},
-		"all where none matches":            {ofPipeline("payments"), dedup.Severe, "ops pager shop"},
+		"all where none matches":            {duplicatesOf("payments"), dedup.Severe, "ops pager shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newDesk(func(cfg *DispatchConfig) { cfg.Channels, cfg.Routes = []string{"shop", "pager", "ops"}, routes })
@@ -273,11 +273,11 @@ func TestAChannelThatWasToldHearsOfTheEndWhereverTheAlertIsRoutedThen(t *testing
 		c.Channels = []string{"ops", "pager"}
 		c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}}, {Channels: []string{"ops"}}}
 	})
-	s.set(ofPipeline("orders"), dedup.Emergency)
+	s.set(duplicatesOf("orders"), dedup.Emergency)
 	wantTold(t, s.during(10*time.Minute), "pager edges, orders fired emergency")
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	wantTold(t, s.during(time.Minute), "pager edges, orders deescalated warning; ops edges, orders fired warning")
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal; pager edges, orders resolved normal")
 }
 
@@ -288,14 +288,14 @@ func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
 		if i%500 == 7 {
 			tier = dedup.Emergency
 		}
-		s.set(ofPipeline(fmt.Sprintf("p%03d", i)), tier)
+		s.set(duplicatesOf(fmt.Sprintf("p%03d", i)), tier)
 		if i == 600 {
 			s.plan(15 * time.Second) // the rest follows within the wait
 		}
 	}
 	plan := s.during(time.Minute)
 	if len(plan) != 1 || plan[0].Kind != NotifyDigest || len(plan[0].Alerts) != 10 || plan[0].LeftOut != 990 || plan[0].Alerts[1].Key.Subject != "p507" {
-		t.Fatal(told(plan))
+		t.Fatal(toldText(plan))
 	}
 	wantTold(t, s.during(time.Hour), "")
 	for k := range s.alerts {
@@ -305,7 +305,7 @@ func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
 	ends := s.during(time.Hour)
 	for _, n := range ends {
 		if len(n.Alerts) != 1 || n.Alerts[0].Edge != EdgeResolved {
-			t.Error(told(ends))
+			t.Error(toldText(ends))
 		}
 	}
 	if len(ends) != 10 {
@@ -317,11 +317,11 @@ func TestOneAlertLessThanADigestIsToldByGroups(t *testing.T) {
 	for _, n := range []int{19, 20} {
 		s := newDesk(nil)
 		for i := range n {
-			s.set(ofPipeline(fmt.Sprint("p", i)), dedup.Warning)
+			s.set(duplicatesOf(fmt.Sprint("p", i)), dedup.Warning)
 		}
 		plan := s.during(time.Minute)
 		if len(plan) != 1 || (plan[0].Kind == NotifyDigest) != (n == 20) {
-			t.Errorf("%d: %s", n, told(plan))
+			t.Errorf("%d: %s", n, toldText(plan))
 		}
 	}
 }
@@ -329,18 +329,18 @@ func TestOneAlertLessThanADigestIsToldByGroups(t *testing.T) {
 func TestAnAlertThatOnlyADigestCountedIsToldByNameWhenItGetsWorse(t *testing.T) {
 	s := newDesk(nil)
 	for i := range 30 {
-		s.set(ofPipeline(fmt.Sprintf("p%02d", i)), dedup.Warning)
+		s.set(duplicatesOf(fmt.Sprintf("p%02d", i)), dedup.Warning)
 	}
 	s.during(time.Minute)
-	s.set(ofPipeline("p29"), dedup.Severe)
+	s.set(duplicatesOf("p29"), dedup.Severe)
 	wantTold(t, s.plan(time.Minute), "ops edges, p29 escalated severe")
-	s.set(ofPipeline("p29"), dedup.Normal)
+	s.set(duplicatesOf("p29"), dedup.Normal)
 	wantTold(t, s.during(10*time.Minute), "ops edges, p29 resolved normal")
 }
 
 func TestAFlappingAlertIsToldOnceAndItsStateWhenItIsCalm(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
-	orders := ofPipeline("orders")
+	orders := duplicatesOf("orders")
 	for i, want := range []string{"ops edges, orders fired warning", "ops edges, orders resolved normal", "ops edges, orders fired warning", "ops flapping, orders normal"} {
 		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
 		wantTold(t, s.plan(time.Minute), want)
@@ -366,7 +366,7 @@ func TestARiseThroughAllTiersAndBackIsNoFlapping(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
 	var kinds []string
 	for _, tier := range []dedup.Tier{dedup.Warning, dedup.Severe, dedup.Emergency, dedup.Severe, dedup.Warning, dedup.Normal} {
-		s.set(ofPipeline("orders"), tier)
+		s.set(duplicatesOf("orders"), tier)
 		for _, n := range s.plan(time.Minute) {
 			kinds = append(kinds, string(n.Alerts[0].Edge))
 		}
@@ -381,14 +381,14 @@ func TestFlappingGoesOnAfterARestart(t *testing.T) {
 	var edges []Transition
 	var log []Sent
 	for i := range 6 {
-		s.set(ofPipeline("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
 		edges = append(edges, s.edges...)
 		s.plan(time.Minute)
 		log = append(log, s.d.Sent()...)
 	}
 	s.d.Restore(log[len(log)-1:])
 	s.d.Recall(edges[4:])
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	wantTold(t, s.plan(0), "")
 }
 
@@ -410,8 +410,8 @@ func TestAMessageSaysWhatThePageSays(t *testing.T) {
 		c.Steps = map[string]string{"duplicate_rate": "Look at the producers."}
 		c.Runbooks = map[string]string{"duplicate_rate": "https://runbook.example/duplicates"}
 	})
-	s.set(ofPipeline("or&ders"), dedup.Severe)
-	a := s.alerts[ofPipeline("or&ders")]
+	s.set(duplicatesOf("or&ders"), dedup.Severe)
+	a := s.alerts[duplicatesOf("or&ders")]
 	a.Cause = "A producer sends twice."
 	s.alerts[a.Key] = a
 	s.plan(30 * time.Second)
@@ -429,9 +429,9 @@ func TestAMessageSaysWhatThePageSays(t *testing.T) {
 
 func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) { c.Repeat = time.Minute })
-	s.set(ofPipeline("orders"), dedup.Severe)
+	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(31 * time.Second)
-	a := s.alerts[ofPipeline("orders")]
+	a := s.alerts[duplicatesOf("orders")]
 	a.Last = Judgement{Key: a.Key, At: s.at, Health: HealthError, Why: "the store cannot be read"}
 	s.alerts[a.Key] = a
 	plan := s.during(time.Minute)
@@ -443,42 +443,72 @@ func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T)
 
 func TestAPlanThatCouldNotBeKeptIsMadeAgain(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) { c.GroupWait = 0 })
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	edges := s.edges
-	first := s.plan(0)
+	first := s.plan(15 * time.Second)
 	s.d.Undo()
 	s.edges = edges
 	again := s.plan(0)
 	if len(first) != 1 || len(again) != 1 || first[0].ID != again[0].ID {
-		t.Errorf("%s, then %s", told(first), told(again))
+		t.Errorf("%s, then %s", toldText(first), toldText(again))
 	}
 	wantTold(t, s.plan(0), "")
 }
 
+func TestEveryMessageHasAnIDOfItsOwn(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval, c.Repeat = 0, 0, time.Minute })
+	seen := map[string]bool{}
+	for i := range 200 {
+		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal, dedup.Warning, dedup.Warning, dedup.Severe}[i%5])
+		for _, n := range append(s.plan(time.Minute), s.plan(20*time.Minute)...) {
+			if seen[n.ID] {
+				t.Errorf("again: %s", toldText([]Notification{n}))
+			}
+			seen[n.ID] = true
+		}
+	}
+	if len(seen) < 200 {
+		t.Errorf("only %d messages", len(seen))
+	}
+}
+
 func TestAClockThatWasSetBackHoldsNothingUp(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Severe)
+	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(31 * time.Second)
 	s.at = s.at.Add(-time.Hour)
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
 }
 
 func TestAnAlertThatIsGoneWhenItsEndComesIsToldAllTheSame(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(time.Minute)
-	s.set(ofPipeline("orders"), dedup.Normal)
+	s.set(duplicatesOf("orders"), dedup.Normal)
 	clear(s.alerts)
 	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal")
-	if len(s.d.gone) != 0 {
-		t.Errorf("%d are still remembered", len(s.d.gone))
+	if len(s.d.over) != 0 {
+		t.Errorf("%d are still remembered", len(s.d.over))
+	}
+}
+
+func TestAnAlertThatIsForgottenBeforeItsEndIsToldIsRemembered(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(time.Minute)
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	s.during(15 * time.Second)
+	clear(s.alerts)
+	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal")
+	if len(s.d.over) != 0 {
+		t.Errorf("%d are still remembered", len(s.d.over))
 	}
 }
 
 func TestAlertsThatAreMissingAreNotTakenForResolved(t *testing.T) {
 	s := newDesk(nil)
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(time.Minute)
 	kept := s.alerts
 	s.alerts = map[Key]Alert{}
@@ -491,7 +521,7 @@ func TestAChannelMayHaveARepeatOfItsOwn(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) {
 		c.Channels, c.Repeats = []string{"ops", "handoff"}, map[string]time.Duration{"handoff": time.Minute}
 	})
-	s.set(ofPipeline("orders"), dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(45 * time.Second)
 	wantTold(t, s.during(2*time.Minute), "handoff edges, orders warning; handoff edges, orders warning")
 }

@@ -32,7 +32,7 @@ func (d *Dispatcher) notify(at time.Time, channel string, kind NotificationKind,
 		}
 		d.put(it.sent(channel, at, i >= listed))
 	}
-	n.ID = identity(n)
+	n.ID = identity(n, b.news)
 	return n
 }
 
@@ -77,14 +77,26 @@ func (d *Dispatcher) link(k Key) string {
 	return d.cfg.ExternalURL + "/alerts?alert=" + url.QueryEscape(k.String())
 }
 
-// identity returns the ID of a message: the same whenever the same plan is made again.
-func identity(n Notification) string {
+// identity returns the ID of a message: the same when a plan that could not be kept, or seemed not to be, is made again later, and another
+// one for every other message. So it says what each alert was before, and not when it is told.
+func identity(n Notification, items []item) string {
 	h := sha256.New()
 	// What is hashed is never read again, so that quoting is all it needs. A hash cannot fail.
-	_, _ = fmt.Fprintf(h, "%q %q %q %d %d", n.Channel, n.Kind, n.Group, n.At.UnixNano(), n.LeftOut)
-	for _, a := range n.Alerts {
-		_, _ = fmt.Fprintf(h, " %q %q %d", a.Key.String(), a.Edge, a.Tier)
+	_, _ = fmt.Fprintf(h, "%q %q %q", n.Channel, n.Kind, n.Group)
+	for _, it := range items {
+		began := it.alert.State.FiredAt
+		if began.IsZero() {
+			began = it.told.Began
+		}
+		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, millis(began), millis(it.told.At), millis(it.flapping))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// millis returns a time as precisely as it is kept, and 0 for none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

@@ -30,10 +30,10 @@ type Alerts struct {
 func (db *DB) Alerts() *Alerts { return &Alerts{read: db.main, write: db.acts} }
 
 // CommitTick keeps what an evaluation came to: the states of its alerts, their edges, the messages that are due and what channels were
-// told, all or nothing. Alerts that are not in it stay as they are. An edge that an acknowledgement does not outlive ends it.
+// told, all or nothing. Alerts that are not in it stay as they are; those that are in it have the acknowledgements that it says.
 func (a *Alerts) CommitTick(ctx context.Context, t alerts.Tick) error {
 	return a.inOne(ctx, "keep alerts", func(tx *sql.Tx) error {
-		for _, step := range []func(context.Context, *sql.Tx, alerts.Tick) error{keepStates, keepEdgesOf, endAcks, keepDue, keepSent} {
+		for _, step := range []func(context.Context, *sql.Tx, alerts.Tick) error{keepSent, keepStates, keepAcks, keepEdgesOf, keepDue} {
 			if err := step(ctx, tx, t); err != nil {
 				return err
 			}
@@ -67,26 +67,18 @@ func quiet(a alerts.Alert) bool {
 }
 
 func keepStates(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
-	kept, err := keptKeys(ctx, tx)
+	kept, err := keysIn(ctx, tx, "SELECT key FROM alert_states")
 	if err != nil {
 		return err
 	}
-	upsert, err := tx.PrepareContext(ctx, `
-		INSERT INTO alert_states (key, phase, tier, seen, body) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (key) DO UPDATE SET phase = excluded.phase, tier = excluded.tier, seen = excluded.seen, body = excluded.body`)
+	upsert, err := tx.PrepareContext(ctx, "INSERT OR REPLACE INTO alert_states (key, quiet, body) VALUES (?, ?, ?)")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = upsert.Close() }()
 	for _, one := range t.Alerts {
 		key := one.Key.String()
-		if quiet(one) {
-			if !kept[key] {
-				continue
-			}
-			if _, err := tx.ExecContext(ctx, "DELETE FROM alert_states WHERE key = ?", key); err != nil {
-				return err
-			}
+		if quiet(one) && !kept[key] {
 			continue
 		}
 		one.Ack, one.Silences = nil, nil // which are kept apart
@@ -95,15 +87,17 @@ func keepStates(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 		if err != nil {
 			return err
 		}
-		if _, err := upsert.ExecContext(ctx, key, int(one.State.Phase), int(one.State.Tier), one.State.Seen.UnixMilli(), string(body)); err != nil {
+		if _, err := upsert.ExecContext(ctx, key, quiet(one), string(body)); err != nil {
 			return err
 		}
 	}
-	return nil
+	// One that is over stays until every channel that was told of it has heard so.
+	_, err = tx.ExecContext(ctx, "DELETE FROM alert_states WHERE quiet = 1 AND key NOT IN (SELECT key FROM alert_sent)")
+	return err
 }
 
-func keptKeys(ctx context.Context, tx *sql.Tx) (map[string]bool, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT key FROM alert_states")
+func keysIn(ctx context.Context, tx *sql.Tx, query string) (map[string]bool, error) {
+	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}

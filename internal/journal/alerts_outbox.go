@@ -227,3 +227,31 @@ func (a *Alerts) ChannelStats(ctx context.Context) (map[string]alerts.ChannelSta
 	}
 	return all, nil
 }
+
+// Backlog returns how the outbox stands: with what was given up within the last hour, and why, by channel.
+func (a *Alerts) Backlog(ctx context.Context) (alerts.Backlog, error) {
+	var b alerts.Backlog
+	var oldest sql.NullInt64
+	since := time.Now().Add(-time.Hour).UnixMilli()
+	err := a.read.QueryRowContext(ctx, `
+		SELECT (SELECT count(*) FROM alert_outbox WHERE done_at IS NULL), (SELECT min(made_at) FROM alert_outbox WHERE done_at IS NULL),
+			(SELECT count(*) FROM alert_outbox WHERE done_at >= ? AND state = 'failed')`, since).Scan(&b.Waiting, &oldest, &b.Failed)
+	if err != nil {
+		return b, fmt.Errorf("read the outbox: %w", err)
+	}
+	b.Oldest = fromMillis(oldest)
+	rows, err := a.read.QueryContext(ctx, `
+		SELECT channel || ': ' || error FROM alert_outbox WHERE done_at >= ? AND state = 'failed' GROUP BY channel HAVING max(seq) ORDER BY channel`, since)
+	if err != nil {
+		return b, fmt.Errorf("read the outbox: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var why string
+		if err := rows.Scan(&why); err != nil {
+			return b, fmt.Errorf("read the outbox: %w", err)
+		}
+		b.Errors = append(b.Errors, why)
+	}
+	return b, rows.Err()
+}

@@ -26,7 +26,7 @@ func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM alert_silences WHERE ends_at < ?", s.Starts.Add(-keepSilences).UnixMilli())
+		_, err = tx.ExecContext(ctx, "DELETE FROM alert_silences WHERE ends_at < ?", time.Now().Add(-keepSilences).UnixMilli())
 		return err
 	})
 }
@@ -47,8 +47,13 @@ func (a *Alerts) ExpireSilence(ctx context.Context, id string, at time.Time) err
 	return nil
 }
 
-// Silences returns those that end after a time, whether or not they have begun, by their ends.
-func (a *Alerts) Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
+// Silences returns those that have not ended, by their ends.
+func (a *Alerts) Silences(ctx context.Context) ([]alerts.Silence, error) {
+	return a.SilencesSince(ctx, time.Now())
+}
+
+// SilencesSince returns those that end after a time, whether or not they have begun, by their ends.
+func (a *Alerts) SilencesSince(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
 	rows, err := a.read.QueryContext(ctx, "SELECT starts_at, ends_at, body FROM alert_silences WHERE ends_at > ? ORDER BY ends_at, id", after.UnixMilli())
 	if err != nil {
 		return nil, fmt.Errorf("read silences: %w", err)
@@ -74,37 +79,24 @@ func (a *Alerts) Silences(ctx context.Context, after time.Time) ([]alerts.Silenc
 	return all, nil
 }
 
-// SetAck keeps the acknowledgement of an alert in place of an earlier one.
-func (a *Alerts) SetAck(ctx context.Context, key alerts.Key, ack alerts.Ack) error {
-	_, err := a.write.ExecContext(ctx, `
-		INSERT INTO alert_acks (key, made_by, note, made_at, until, tier) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (key) DO UPDATE SET made_by = excluded.made_by, note = excluded.note, made_at = excluded.made_at,
-			until = excluded.until, tier = excluded.tier`,
-		key.String(), ack.By, ack.Note, ack.At.UnixMilli(), toMillis(ack.Until), int(ack.Tier))
+// keepAcks keeps the acknowledgements of the alerts of a tick, and ends those that they have no longer.
+func keepAcks(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	kept, err := keysIn(ctx, tx, "SELECT key FROM alert_acks")
 	if err != nil {
-		return fmt.Errorf("keep acknowledgement: %w", err)
+		return err
 	}
-	return nil
-}
-
-// ClearAck ends the acknowledgement of an alert, if there is one.
-func (a *Alerts) ClearAck(ctx context.Context, key alerts.Key) error {
-	if _, err := a.write.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", key.String()); err != nil {
-		return fmt.Errorf("end acknowledgement: %w", err)
-	}
-	return nil
-}
-
-// endAcks ends the acknowledgements of alerts that became worse or are over, and those whose time has come.
-func endAcks(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
-	for _, e := range t.Edges {
-		if e.Kind != alerts.EdgeEscalated && e.Kind != alerts.EdgeResolved {
-			continue
+	for _, one := range t.Alerts {
+		key := one.Key.String()
+		switch ack := one.Ack; {
+		case ack != nil:
+			_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO alert_acks (key, made_by, note, made_at, until, tier) VALUES (?, ?, ?, ?, ?, ?)",
+				key, ack.By, ack.Note, ack.At.UnixMilli(), toMillis(ack.Until), int(ack.Tier))
+		case kept[key]:
+			_, err = tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", key)
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", e.Judgement.Key.String()); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE until <= ?", t.At.UnixMilli())
-	return err
+	return nil
 }

@@ -2,11 +2,11 @@
 -- dedup.Tier, and bodies JSON.
 CREATE TABLE alert_states (
     key   TEXT PRIMARY KEY,   -- rule/kind/subject
-    phase INTEGER NOT NULL,
-    tier  INTEGER NOT NULL,
-    seen  INTEGER NOT NULL,
+    quiet INTEGER NOT NULL,   -- 1 when it is over and only some channel has not heard so yet
     body  TEXT NOT NULL
 ) STRICT;
+
+CREATE INDEX alert_states_quiet ON alert_states (key) WHERE quiet = 1;
 
 -- What happened to alerts.
 CREATE TABLE alert_edges (
@@ -57,6 +57,8 @@ CREATE TABLE alert_sent (
     peak     INTEGER NOT NULL,
     PRIMARY KEY (channel, key)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX alert_sent_by_key ON alert_sent (key);
 
 CREATE TABLE alert_silences (
     id        TEXT PRIMARY KEY,
