@@ -241,7 +241,8 @@ func (a *Alerts) Backlog(ctx context.Context) (alerts.Backlog, error) {
 	}
 	b.Oldest = fromMillis(oldest)
 	rows, err := a.read.QueryContext(ctx, `
-		SELECT channel || ': ' || error FROM alert_outbox WHERE done_at >= ? AND state = 'failed' GROUP BY channel HAVING max(seq) ORDER BY channel`, since)
+		SELECT channel || ': ' || error FROM (
+			SELECT channel, error, max(seq) FROM alert_outbox WHERE done_at >= ? AND state = 'failed' GROUP BY channel) ORDER BY channel`, since)
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}
