@@ -54,8 +54,8 @@ func TestEveryEdgeIsDeliveredAtLeastOnceAndAtMostTwiceHoweverOftenWeAreKilled(t 
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range kills {
-		killOne(t, r, random, dir, server.URL, base)
+	for round := range kills {
+		killOne(t, r, random, round, dir, server.URL, base)
 	}
 	edges := drain(t, r, dir)
 	twice := 0
@@ -92,6 +92,8 @@ type receiver struct {
 	mu sync.Mutex
 	// got says of each edge, by channel, which deliveries were marked as repeated.
 	got map[string][]bool
+	// round names the newest process.
+	round string
 	// heard are the channels that delivered something since the newest process was started, taken counts what they did.
 	heard map[string]bool
 	taken int
@@ -107,7 +109,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "", http.StatusBadRequest)
 		return
 	}
-	r.take(n)
+	r.take(n, req.URL.Query().Get("round"))
 	r.mu.Lock()
 	full, dead, hold := r.full, r.dead, r.hold
 	r.mu.Unlock()
@@ -121,14 +123,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (r *receiver) take(n alerts.Notification) {
+// take notes a message. One that comes late, of a process that is dead already, counts as delivered and says nothing of the newest process.
+func (r *receiver) take(n alerts.Notification, round string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range n.Alerts {
 		name := edgeName(n.Channel, a.Key, a.Edge, n.At)
 		r.got[name] = append(r.got[name], n.Repeated)
 	}
-	if r.heard == nil {
+	if round != r.round {
 		return
 	}
 	r.heard[n.Channel] = true
@@ -143,7 +146,7 @@ func (r *receiver) take(n alerts.Notification) {
 }
 
 // killOne starts a process and kills it after a random number of deliveries: while one of them waits for its answer, or a moment later.
-func killOne(t *testing.T, r *receiver, random *rand.Rand, dir, url string, base time.Time) {
+func killOne(t *testing.T, r *receiver, random *rand.Rand, round int, dir, url string, base time.Time) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -151,13 +154,14 @@ func killOne(t *testing.T, r *receiver, random *rand.Rand, dir, url string, base
 	}
 	full, dead := make(chan struct{}), make(chan struct{})
 	r.mu.Lock()
+	r.round = strconv.Itoa(round)
 	r.heard, r.taken, r.wanted, r.hold = map[string]bool{}, 0, 1+random.IntN(30), random.IntN(2) == 0
 	r.full, r.dead = full, dead
 	hold := r.hold
 	r.mu.Unlock()
 	defer close(dead)
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestEveryEdgeIsDeliveredAtLeastOnceAndAtMostTwiceHoweverOftenWeAreKilled$")
-	cmd.Env = append(os.Environ(), childDir+"="+dir, childURL+"="+url, childBase+"="+strconv.FormatInt(base.UnixMilli(), 10))
+	cmd.Env = append(os.Environ(), childDir+"="+dir, childURL+"="+url+"?round="+strconv.Itoa(round), childBase+"="+strconv.FormatInt(base.UnixMilli(), 10))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -197,7 +201,7 @@ func drain(t *testing.T, r *receiver, dir string) []alerts.Transition {
 	senders := map[string]alerts.Sender{}
 	for _, channel := range killChannels {
 		senders[channel] = sendFunc(func(_ context.Context, n alerts.Notification) error {
-			r.take(n)
+			r.take(n, "drain")
 			return nil
 		})
 	}
