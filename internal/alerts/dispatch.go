@@ -69,6 +69,8 @@ type Dispatcher struct {
 	// before is what told held before the newest plan, of what that plan changed; a Sent without a channel where it held nothing.
 	before map[sentKey]Sent
 	flaps  flaps
+	// restored is true until the first plan after Restore.
+	restored bool
 	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
 	over map[Key]Alert
 }
@@ -82,13 +84,13 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 	return d
 }
 
-// Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it.
+// Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it, before the next plan.
 func (d *Dispatcher) Restore(log []Sent) {
 	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
-	d.flaps = newFlaps()
+	d.flaps, d.restored = newFlaps(), true
 	for _, s := range log {
 		d.told[sentKey{s.Channel, s.Key}] = s
-		d.flaps.restore(s)
+		d.flaps.restore(s.Key, s.Flapping)
 	}
 }
 
@@ -104,6 +106,12 @@ func (d *Dispatcher) Recall(edges []Transition) {
 // Sent returns then; when that fails, Undo takes the plan back.
 func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification {
 	clear(d.before)
+	if d.restored {
+		for _, a := range alerts {
+			d.flaps.restore(a.Key, a.Flapping)
+		}
+		d.restored = false
+	}
 	d.flaps.age(at)
 	for _, e := range inOrder(edges) {
 		d.flaps.note(at, e)

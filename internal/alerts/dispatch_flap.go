@@ -31,10 +31,10 @@ type flaps struct {
 
 func newFlaps() flaps { return flaps{recent: map[Key][]turn{}, since: map[Key]time.Time{}} }
 
-// restore goes on with an alert that a channel was told to flap.
-func (f *flaps) restore(s Sent) {
-	if since, ok := f.since[s.Key]; !s.Flapping.IsZero() && (!ok || s.Flapping.After(since)) {
-		f.since[s.Key] = s.Flapping
+// restore goes on with an alert that was known to flap.
+func (f *flaps) restore(k Key, flapping time.Time) {
+	if since, ok := f.since[k]; !flapping.IsZero() && (!ok || flapping.After(since)) {
+		f.since[k] = flapping
 	}
 }
 

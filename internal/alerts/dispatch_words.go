@@ -88,13 +88,13 @@ func identity(n Notification, items []item) string {
 		if began.IsZero() {
 			began = it.told.Began
 		}
-		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, millis(began), millis(it.told.At), millis(it.flapping))
+		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flapping))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// millis returns a time as precisely as it is kept, and 0 for none.
-func millis(t time.Time) int64 {
+// keptMillis returns a time as precisely as it is kept, and 0 for none.
+func keptMillis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
