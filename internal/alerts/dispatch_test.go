@@ -249,10 +249,10 @@ func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
 		tier dedup.Tier
 		want string
 	}{
-		"the first that matches":            {duplicatesOf("payments"), dedup.Emergency, "pager"},
+		"the first that matches":             {duplicatesOf("payments"), dedup.Emergency, "pager"},
 		"and further ones where one says so": {duplicatesOf("orders"), dedup.Warning, "ops shop"},
-		"nobody where a route has none":     {Key{Rule: "muted", Kind: OfPipeline, Subject: "payments"}, dedup.Severe, ""},
-		"all where none matches":            {duplicatesOf("payments"), dedup.Severe, "ops pager shop"},
+		"nobody where a route has none":      {Key{Rule: "muted", Kind: OfPipeline, Subject: "payments"}, dedup.Severe, ""},
+		"all where none matches":             {duplicatesOf("payments"), dedup.Severe, "ops pager shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newDesk(func(cfg *DispatchConfig) { cfg.Channels, cfg.Routes = []string{"shop", "pager", "ops"}, routes })

@@ -22,7 +22,7 @@ const (
 	lastRetry  = 5 * time.Minute
 	// longestAsked caps the wait that a receiver asks for.
 	longestAsked = time.Hour
-	// giveUp is after which time a message that nobody takes is given up.
+	// giveUp is after which time a message is given up when it fails once more.
 	giveUp = 24 * time.Hour
 	// lookAgain is how often a worker looks for messages when nobody wakes it, storePatience how long it waits for a store that fails.
 	lookAgain     = time.Second
@@ -40,8 +40,8 @@ type OutboxStore interface {
 	// Recover marks what was under way when we were stopped: for one more delivery, as repeated, or as unknown when it was a repeated one
 	// already. Messages for channels that are not among the given ones fail.
 	Recover(ctx context.Context, channels []string, at time.Time) (Recovered, error)
-	// Claim marks the next due message of a channel as under way and returns it; without an ID when there is none. A message waits for
-	// those of its group that were made before it.
+	// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none. A
+	// message waits for those of its group that were made before it.
 	Claim(ctx context.Context, channel string, at time.Time) (Outgoing, error)
 	// Finish keeps what became of a message that was claimed.
 	Finish(ctx context.Context, id string, o Outcome) error

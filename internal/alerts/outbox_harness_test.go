@@ -65,14 +65,18 @@ func (s *shelf) Claim(_ context.Context, channel string, at time.Time) (Outgoing
 	if s.failing {
 		return Outgoing{}, errShelf
 	}
+	var next *shelfRow
 	for _, row := range s.rows {
-		if row.n.Channel == channel && row.state == "due" && !row.due.After(at) {
-			row.state = "sending"
-			row.tries++
-			return Outgoing{Notification: row.n, Made: row.made, Tries: row.tries}, nil
+		if row.n.Channel == channel && row.state == "due" && !row.due.After(at) && (next == nil || row.due.Before(next.due)) {
+			next = row
 		}
 	}
-	return Outgoing{}, nil
+	if next == nil {
+		return Outgoing{}, nil
+	}
+	next.state = "sending"
+	next.tries++
+	return Outgoing{Notification: next.n, Made: next.made, Tries: next.tries}, nil
 }
 
 func (s *shelf) Finish(_ context.Context, id string, o Outcome) error {

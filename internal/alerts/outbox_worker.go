@@ -57,13 +57,9 @@ func (w *worker) step(ctx context.Context) (time.Duration, <-chan struct{}) {
 func (w *worker) refused(ctx context.Context, out Outgoing, why *DeliveryError) time.Duration {
 	now := time.Now()
 	asked := min(max(why.RetryAfter, 0), longestAsked)
-	end := out.Made.Add(giveUp)
 	text := why.Error()
-	if !why.Permanent && now.Before(end) {
+	if !why.Permanent && now.Before(out.Made.Add(giveUp)) {
 		retry := now.Add(max(w.backoff(out.Tries), asked))
-		if retry.After(end) {
-			retry = end
-		}
 		w.finish(ctx, out.ID, Outcome{Result: DeliveryRetry, At: now, Retry: retry, Error: text})
 		return max(w.backoff(w.failures), asked)
 	}

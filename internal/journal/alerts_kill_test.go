@@ -264,7 +264,7 @@ func deliverUntilKilled(dir, url, base string) error {
 	}
 	// room is how many messages may still be put into the outbox.
 	room := make(chan struct{}, ahead+int(b.Waiting))
-	for range ahead {
+	for range ahead - int(b.Waiting) {
 		room <- struct{}{}
 	}
 	senders := map[string]alerts.Sender{}

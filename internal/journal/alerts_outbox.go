@@ -146,8 +146,8 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 	return found, err
 }
 
-// Claim marks the next due message of a channel as under way and returns it; without an ID when there is none. One that is under way
-// already was claimed without us knowing, and never sent: each channel has one worker, which finishes what it sends.
+// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one that
+// nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each channel has one worker, which finishes what it sends.
 func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
 	var out alerts.Outgoing
 	var made int64
@@ -159,7 +159,7 @@ func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alert
 		WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (
 			SELECT 1 FROM alert_outbox e WHERE e.channel = ?1 AND e.done_at IS NULL AND e.seq < o.seq
 			AND (e.grouping = o.grouping OR e.grouping = '' OR o.grouping = ''))
-		ORDER BY o.seq LIMIT 1`, channel, at.UnixMilli()).Scan(&id, &made, &out.Tries, &repeated, &body)
+		ORDER BY o.due_at, o.seq LIMIT 1`, channel, at.UnixMilli()).Scan(&id, &made, &out.Tries, &repeated, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return alerts.Outgoing{}, nil
 	}

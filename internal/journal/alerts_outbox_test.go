@@ -60,7 +60,7 @@ func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testin
 	}
 	step(alerts.Outcome{Result: alerts.DeliveryRetry, Retry: later, Error: "503"}) // a1 waits, and what follows it in its group
 	step(alerts.Outcome{Result: alerts.DeliverySent})                              // b1
-	step(alerts.Outcome{})                                                        // the digest tells of all groups
+	step(alerts.Outcome{})                                                         // the digest tells of all groups
 	again := claim(t, a, "ops", later)
 	order = append(order, again.ID)
 	finish(t, a, again.ID, alerts.Outcome{Result: alerts.DeliveryFailed, Error: "400"})

@@ -213,11 +213,11 @@ func TestTheHistoryIsReadBySubjectInWholeTicks(t *testing.T) {
 		before  time.Time
 		want    int
 	}{
-		"all of a subject":             {"orders", 100, end, 12},
-		"whole ticks":                  {"orders", 3, end, 4},
-		"older than the page before":   {"orders", 100, tickAt.Add(2 * time.Minute), 4},
-		"of all subjects":              {"", 100, end, 18},
-		"of a subject that has none":   {"%' OR 1 --", 100, end, 0},
+		"all of a subject":              {"orders", 100, end, 12},
+		"whole ticks":                   {"orders", 3, end, 4},
+		"older than the page before":    {"orders", 100, tickAt.Add(2 * time.Minute), 4},
+		"of all subjects":               {"", 100, end, 18},
+		"of a subject that has none":    {"%' OR 1 --", 100, end, 0},
 		"older than the oldest is gone": {"orders", 100, tickAt, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
