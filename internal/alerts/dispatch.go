@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -137,10 +138,7 @@ func (d *Dispatcher) Sent() []Sent {
 		changed = append(changed, s)
 	}
 	slices.SortFunc(changed, func(a, b Sent) int {
-		if c := strings.Compare(a.Channel, b.Channel); c != 0 {
-			return c
-		}
-		return a.Key.compare(b.Key)
+		return cmp.Or(strings.Compare(a.Channel, b.Channel), a.Key.compare(b.Key))
 	})
 	return changed
 }
@@ -173,13 +171,7 @@ func (d *Dispatcher) put(s Sent) {
 // remember keeps the alerts that are over until every channel has heard of it.
 func (d *Dispatcher) remember(all []candidate) {
 	clear(d.over)
-	awaited := map[Key]bool{}
-	for k := range d.told {
-		awaited[k.key] = true
-	}
-	for k := range d.before { // a plan that is undone is made again
-		awaited[k.key] = true
-	}
+	awaited := d.awaited()
 	for i := range all {
 		if k := all[i].alert.Key; all[i].tier <= dedup.Normal && awaited[k] {
 			d.over[k] = all[i].alert
@@ -187,16 +179,28 @@ func (d *Dispatcher) remember(all []candidate) {
 	}
 }
 
+// awaited returns the alerts of which some channel may have to hear that they are over, also when the newest plan is undone.
+func (d *Dispatcher) awaited() map[Key]bool {
+	awaited := map[Key]bool{}
+	for k := range d.told {
+		awaited[k.key] = true
+	}
+	for k := range d.before {
+		awaited[k.key] = true
+	}
+	return awaited
+}
+
 // inOrder returns edges by their times and keys.
 func inOrder(edges []Transition) []Transition {
 	sorted := slices.Clone(edges)
 	slices.SortStableFunc(sorted, func(a, b Transition) int {
-		if c := a.At.Compare(b.At); c != 0 {
-			return c
-		}
-		return a.Judgement.Key.compare(b.Judgement.Key)
+		return cmp.Or(a.At.Compare(b.At), a.Judgement.Key.compare(b.Judgement.Key))
 	})
 	return sorted
 }
 
-func (k Key) compare(other Key) int { return strings.Compare(k.String(), other.String()) }
+// compare orders keys by rule, kind and subject.
+func (k Key) compare(other Key) int {
+	return cmp.Or(strings.Compare(k.Rule, other.Rule), strings.Compare(string(k.Kind), string(other.Kind)), strings.Compare(k.Subject, other.Subject))
+}

@@ -56,7 +56,7 @@ func drawDay(rt *rapid.T) day {
 	slices.SortFunc(d.moves, func(a, b move) int { return a.tick - b.tick })
 	for i := range rapid.IntRange(0, 3).Draw(rt, "silences") {
 		from := deskOpens.Add(time.Duration(rapid.IntRange(0, d.ticks).Draw(rt, "from")) * 15 * time.Second)
-		d.hushes = append(d.hushes, silenceOfPipeline(fmt.Sprint("p", i), from, from.Add(time.Duration(rapid.IntRange(1, 120).Draw(rt, "minutes"))*time.Minute)))
+		d.hushes = append(d.hushes, silenceOfPipeline(fmt.Sprint("p", i), from, from.Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "minutes"))*time.Minute)))
 	}
 	return d
 }
@@ -136,7 +136,7 @@ func TestResolvedIsToldOnlyAfterFiringByAlertAndChannel(t *testing.T) {
 // calmed plays on, without moves but that the broker can be read, until everything has been told.
 func calmed(d day) day {
 	d.moves = append(d.moves, move{tick: d.ticks, key: Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, tier: dedup.Normal})
-	d.ticks += int(4 * time.Hour / (15 * time.Second))
+	d.ticks += int(2 * time.Hour / (15 * time.Second))
 	return d
 }
 

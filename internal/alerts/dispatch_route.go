@@ -106,7 +106,8 @@ type candidate struct {
 	peak     dedup.Tier
 }
 
-// candidates returns the alerts by their keys, each once, with those that are over and no longer among them.
+// candidates returns the alerts by their keys, each once, with those that are over and no longer among them. Those of which there is nothing
+// to tell are left out.
 func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []candidate {
 	known := maps.Clone(d.over)
 	for _, e := range inOrder(edges) {
@@ -117,6 +118,10 @@ func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition
 	}
 	away := unreachable(known)
 	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return at.Before(s.Starts) || !at.Before(s.Ends) })
+	awaited := d.awaited()
+	maps.DeleteFunc(known, func(k Key, a Alert) bool {
+		return firingTier(a.State) <= dedup.Normal && !awaited[k] && d.flaps.since[k].IsZero()
+	})
 	all := make([]candidate, 0, len(known))
 	for _, k := range slices.SortedFunc(maps.Keys(known), Key.compare) {
 		all = append(all, d.candidate(at, known[k], away, active))
