@@ -120,6 +120,26 @@ func TestFlappingGoesOnAfterARestart(t *testing.T) {
 	wantTold(t, s.plan(0), "")
 }
 
+func TestFlappingThatNoChannelWasToldOfGoesOnAfterARestart(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait = 0 })
+	orders := duplicatesOf("orders")
+	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(25*time.Minute))}
+	var late []Transition
+	for i, wait := range []time.Duration{time.Minute, time.Minute, time.Minute, 7 * time.Minute, 10 * time.Minute, 5 * time.Minute} {
+		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		if i >= 4 {
+			late = append(late, s.edges...)
+		}
+		wantTold(t, s.plan(wait), "")
+	}
+	a := s.alerts[orders]
+	a.Flapping = s.d.Flapping(orders)
+	s.alerts[orders] = a
+	s.d.Restore(nil)
+	s.d.Recall(late)
+	wantTold(t, s.plan(0), "ops flapping, orders normal")
+}
+
 func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) {
 		c.Channels = []string{"ops", "deadman"}

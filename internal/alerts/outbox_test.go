@@ -138,6 +138,23 @@ func TestAPermanentErrorIsTriedOnceAndToldAndTheNextMessageFollows(t *testing.T)
 	})
 }
 
+func TestAPermanentErrorOfAMessageIsNotHeldAgainstItsChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		ops := &post{answer: func(_ context.Context, n Notification) error {
+			return &DeliveryError{Public: "no", Permanent: n.ID != "busy"}
+		}}
+		for _, id := range []string{"wrong", "wrong too", "busy"} {
+			s.put(id, "ops")
+		}
+		openOffice(t, s, map[string]Sender{"ops": ops}, nil)
+		letPass(firstRetry)
+		if got := sentIDs(ops.sendings()); got != "wrong wrong too busy busy" {
+			t.Error(got)
+		}
+	})
+}
+
 func TestAMessageIsGivenUpAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
