@@ -85,13 +85,13 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 	return d
 }
 
-// Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it, before the next plan.
+// Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it, before the next plan, which believes
+// the alerts as to which of them were flapping.
 func (d *Dispatcher) Restore(log []Sent) {
 	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
 	d.flaps, d.restored = newFlaps(), true
 	for _, s := range log {
 		d.told[sentKey{s.Channel, s.Key}] = s
-		d.flaps.restore(s.Key, s.Flapping)
 	}
 }
 

@@ -114,6 +114,9 @@ func TestFlappingGoesOnAfterARestart(t *testing.T) {
 		s.plan(time.Minute)
 		log = append(log, s.d.Sent()...)
 	}
+	a := s.alerts[duplicatesOf("orders")]
+	a.Flapping = s.d.Flapping(a.Key)
+	s.alerts[a.Key] = a
 	s.d.Restore(log[len(log)-1:])
 	s.d.Recall(edges[4:])
 	s.set(duplicatesOf("orders"), dedup.Warning)

@@ -33,7 +33,7 @@ func newFlaps() flaps { return flaps{recent: map[Key][]turn{}, since: map[Key]ti
 
 // restore goes on with an alert that was known to flap.
 func (f *flaps) restore(k Key, flapping time.Time) {
-	if since, ok := f.since[k]; !flapping.IsZero() && (!ok || flapping.After(since)) {
+	if !flapping.IsZero() {
 		f.since[k] = flapping
 	}
 }
