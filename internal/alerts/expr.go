@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -201,12 +202,12 @@ func judgeQuery(r *Rule, of []*subject, asked *answers) []Judgement {
 		return out
 	}
 	got := asked.ask(r.Kind, r.Expr, ratioWindows()[0])
-	l := ladderOf(r.Limits)
 	for i, s := range of {
 		v, j, ok := got.value(s, out[i], "the expression")
 		if ok {
-			j = l.judge(j, v)
-			j.Why = sentence(r, j, l)
+			j.Value = v
+			j.Enters, j.Holds, j.Limit = r.Limits.tiers(v)
+			j.Why = sentence(r, j)
 		}
 		out[i] = j
 	}
@@ -219,7 +220,7 @@ func judgeRatios(r *Rule, of []*subject, out []Judgement, asked *answers) {
 	for i := range of {
 		open[i] = i
 	}
-	l, windows := ladderOf(r.Limits), ratioWindows()
+	windows := ratioWindows()
 	for step, window := range windows {
 		if len(open) == 0 {
 			return
@@ -228,7 +229,7 @@ func judgeRatios(r *Rule, of []*subject, out []Judgement, asked *answers) {
 		var next []int
 		for _, i := range open {
 			out[i].Window = window
-			j, enough := judgeRatio(r, of[i], out[i], l, below, above)
+			j, enough := judgeRatio(r, of[i], out[i], below, above)
 			if !enough && step < len(windows)-1 {
 				next = append(next, i)
 			}
@@ -248,7 +249,7 @@ func longest(before, now Judgement) Judgement {
 }
 
 // judgeRatio judges one subject over one span, and returns false where a longer span may tell more.
-func judgeRatio(r *Rule, of *subject, j Judgement, l ladder, below, above answer) (Judgement, bool) {
+func judgeRatio(r *Rule, of *subject, j Judgement, below, above answer) (Judgement, bool) {
 	window := j.Window
 	j = Judgement{Key: j.Key, At: j.At, Labels: j.Labels, Unit: j.Unit, Window: window}
 	n, j, ok := below.value(of, j, "the denominator")
@@ -267,31 +268,30 @@ func judgeRatio(r *Rule, of *subject, j Judgement, l ladder, below, above answer
 	if hits < 0 {
 		return missing(j, "the numerator is negative"), true
 	}
-	j.N = n
+	j.N, j.Value = n, hits/n
 	if r.MinCount > 0 && r.Unit == dedup.Ratio {
-		j = l.judgeShare(j, hits)
+		j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(j.Value, n)
 	} else {
-		j = l.judge(j, hits/n)
+		j.Enters, j.Holds, j.Limit = r.Limits.tiers(j.Value)
 	}
-	j.Why = sentence(r, j, l)
-	if j.Enters <= dedup.Normal && j.Value >= l.enter[0] && l.enter[0] > 0 {
-		j.Why = fmt.Sprintf("%s %s, too few to be sure of more than normal%s", r.Title, amount(j.Value, r.Unit), counted(j))
-	}
+	j.Why = sentence(r, j)
 	return j, true
 }
 
-// sentence says value against limit in one line.
-func sentence(r *Rule, j Judgement, l ladder) string {
-	against := ""
-	switch lowest, ok := l.lowest(); {
+// sentence says value against limit in one line. The limit of a judgement is that of its tier, and for normal the lowest one.
+func sentence(r *Rule, j Judgement) string {
+	var against string
+	switch {
 	case j.Enters > dedup.Normal:
 		against = fmt.Sprintf(", at or above the %s limit of %s", j.Enters, amount(j.Limit, r.Unit))
 	case j.Holds > dedup.Normal:
 		against = fmt.Sprintf(", not yet below what ends %s", j.Holds)
-	case ok:
-		against = fmt.Sprintf(", below the %s limit of %s", lowest, amount(j.Limit, r.Unit))
+	case j.Limit > 0 && j.Value >= j.Limit:
+		against = ", too few to be sure of more than normal"
+	case j.Limit > 0:
+		against = fmt.Sprintf(", below the %s limit of %s", r.Limits.lowest(), amount(j.Limit, r.Unit))
 	}
-	return r.Title + " " + amount(j.Value, r.Unit) + against + counted(j)
+	return firstNonEmpty(r.Title, r.Name) + " " + amount(j.Value, r.Unit) + against + counted(j)
 }
 
 // counted says what a ratio rests on.
@@ -303,4 +303,38 @@ func counted(j Judgement) string {
 		return fmt.Sprintf(" (%s in %s)", number(j.N), span(j.Window))
 	}
 	return ""
+}
+
+// amount writes a value in its unit.
+func amount(v float64, unit dedup.Unit) string {
+	switch unit {
+	case dedup.Ratio:
+		return percent(v)
+	case dedup.Seconds:
+		switch {
+		case math.Abs(v) < 10:
+			return millis(v)
+		case v < 120 || v > math.MaxInt32:
+			return strconv.FormatFloat(v, 'f', 0, 64) + " s"
+		}
+		return span(time.Duration(v) * time.Second)
+	case dedup.PerHour:
+		return plain(v) + " per hour"
+	case dedup.Bytes:
+		return plain(v/(1<<20)) + " MiB"
+	default:
+		return plain(v)
+	}
+}
+
+// plain writes a number without needless decimals.
+func plain(v float64) string {
+	switch {
+	case v < 0:
+		return "-" + plain(-v)
+	case v == math.Trunc(v) || v >= 1000:
+		return number(v)
+	default:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
 }

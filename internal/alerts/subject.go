@@ -99,26 +99,16 @@ func newRuleBook(rules []Rule) ruleBook {
 	return b
 }
 
-// find returns the rule of a name that holds for a subject: of its variants that match the labels the last one, unless that one is
-// switched off.
+// find returns the rule of a name that holds for a subject: of its variants the last one that covers the labels, unless that one is
+// switched off. A rule without a kind judges subjects of several.
 func (b ruleBook) find(name string, kind SubjectKind, labels map[string]string) (*Rule, bool) {
 	variants := b.variants[name]
 	for i := len(variants) - 1; i >= 0; i-- {
-		if r := &variants[i]; r.Kind == kind && matchesAll(r.Match, labels) {
+		if r := &variants[i]; (r.Kind == kind || r.Kind == "") && r.Covers(labels) {
 			return r, !r.Disabled
 		}
 	}
 	return nil, false
-}
-
-// matchesAll reports whether every wanted label is there with its value.
-func matchesAll(want, labels map[string]string) bool {
-	for name, value := range want {
-		if labels[name] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // isQuery reports whether PromQL gives the value of the rule.
