@@ -71,15 +71,14 @@ type snapshotSource interface {
 	Snapshot() *dedup.Snapshot
 }
 
-// EngineDeps are what the engine works with. Measures, Planner, Silences and Watch may be nil.
+// EngineDeps are what the engine works with. Planner, Silences and Watch may be nil.
 type EngineDeps struct {
 	// Interval is the time between two evaluations; 0 stands for 15 s.
 	Interval time.Duration
 	// Rules are resolved; their order is that of pages.
 	Rules     []Rule
 	Snapshots snapshotSource
-	// Measures judges the rules that rest on the snapshot, History those whose value PromQL gives.
-	Measures ruleEvaluator
+	// History answers the rules whose value PromQL gives.
 	History  querier
 	Journal  Journal
 	Silences silencer
@@ -100,6 +99,8 @@ type Engine struct {
 	book     ruleBook
 	patience time.Duration
 	view     atomic.Pointer[View]
+	// overSnapshot judges the rules that rest on the snapshot, overHistory those whose value PromQL gives.
+	overSnapshot, overHistory ruleEvaluator
 
 	// The lanes and what they brought belong to Evaluate, which is one goroutine.
 	snapshots lane[*dedup.Snapshot]
@@ -153,6 +154,8 @@ func NewEngine(deps EngineDeps) (*Engine, error) {
 	}
 	e := &Engine{deps: deps, log: deps.Log, book: newRuleBook(deps.Rules), patience: min(enginePatience, deps.Interval*2/3),
 		alerts: make(map[Key]*entry), behind: make(map[Key]bool), started: time.Now()}
+	e.overSnapshot = &measureRules{rules: deps.Rules, watch: deps.Watch}
+	e.overHistory = newExprRules(deps.Rules, deps.History)
 	e.view.Store(&View{Interval: deps.Interval, Rules: slices.Clone(deps.Rules)})
 	return e, nil
 }

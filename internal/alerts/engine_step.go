@@ -35,17 +35,14 @@ func (e *Engine) judge(ctx context.Context, at time.Time) judged {
 	}
 	var measured, asked []Judgement
 	var running sync.WaitGroup
-	if e.deps.Measures != nil {
-		running.Go(func() {
-			measured, round.measuresErr = e.measures.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
-				return e.deps.Measures.Judge(ctx, round.snapshot, at)
-			})
+	running.Go(func() {
+		measured, round.measuresErr = e.measures.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
+			return e.overSnapshot.Judge(ctx, round.snapshot, at)
 		})
-	}
-	queries := newExprRules(e.deps.Rules, e.deps.History)
+	})
 	running.Go(func() {
 		asked, round.queriesErr = e.queries.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
-			return queries.Judge(ctx, round.snapshot, at)
+			return e.overHistory.Judge(ctx, round.snapshot, at)
 		})
 	})
 	running.Wait()
@@ -77,8 +74,8 @@ func (e *Engine) late(at time.Time) string {
 		if waited := at.Sub(e.started); waited > lateAfter*e.deps.Interval {
 			return fmt.Sprintf("no round of the collector has ended since the start %s ago", seconds(waited))
 		}
-	case s.Interval > 0 && at.Sub(s.At) > lateAfter*s.Interval:
-		return fmt.Sprintf("no round of the collector has ended since %s", s.At.In(at.Location()).Format("15:04:05"))
+	default:
+		return (&Round{Now: at, Snapshot: s}).stale()
 	}
 	return ""
 }
@@ -93,7 +90,6 @@ func (e *Engine) step(at time.Time, round judged) {
 	}
 	causes := causes{snapshot: round.snapshot, late: round.late != "", zone: at.Location(), known: make(map[string]string)}
 	seen := make(map[Key]bool, len(round.judgements))
-	watched := false
 	for _, j := range round.judgements {
 		s := of[Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]
 		if s == nil || seen[j.Key] {
@@ -104,16 +100,10 @@ func (e *Engine) step(at time.Time, round judged) {
 			continue
 		}
 		seen[j.Key] = true
-		watched = watched || j.Key.Rule == RuleWatchdog
 		j.At, j.Labels = at, s.labels
 		if round.late != "" && s.kind != OfDashboard {
-			j = failed(Judgement{Key: j.Key, At: at, Labels: s.labels, Unit: j.Unit}, round.late)
+			j = j.unjudged(HealthError, round.late)
 		}
-		e.advance(j, rule, &causes)
-	}
-	if rule, ok := e.book.find(RuleWatchdog, OfDashboard, nil); ok && !watched {
-		j := JudgeWatchdog(RuleWatchdog, at)
-		seen[j.Key] = true
 		e.advance(j, rule, &causes)
 	}
 	for _, en := range slices.Clone(e.order) {
@@ -184,7 +174,7 @@ func (e *Engine) silencesOf(a *Alert, at time.Time) []string {
 func (e *Engine) unjudged(en *entry, s *subject, at time.Time, round judged, causes *causes) {
 	if s == nil && !round.subjects.known(en.Key.Kind) {
 		if round.late != "" && en.rule != nil {
-			e.advance(failed(Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}, round.late), en.rule, causes)
+			e.advance(Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}.unjudged(HealthError, round.late), en.rule, causes)
 		}
 		return // before the first round nobody can tell which subjects there are
 	}
@@ -205,7 +195,7 @@ func (e *Engine) unjudged(en *entry, s *subject, at time.Time, round judged, cau
 	if err != nil {
 		why = failure(err)
 	}
-	e.advance(failed(Judgement{Key: en.Key, At: at, Labels: s.labels, Unit: rule.Unit}, why), rule, causes)
+	e.advance(Judgement{Key: en.Key, At: at, Labels: s.labels, Unit: rule.Unit}.unjudged(HealthError, why), rule, causes)
 }
 
 // retire resolves an alert that nobody will judge again, with a note, and forgets it.

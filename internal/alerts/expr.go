@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -167,28 +166,18 @@ func labelText(labels map[string]string) string {
 func (a answer) value(of *subject, j Judgement, what string) (float64, Judgement, bool) {
 	switch v, have := a.values[of.name]; {
 	case a.err != nil:
-		return 0, failed(j, dedup.PublicText(a.err)), false
+		return 0, j.unjudged(HealthError, dedup.PublicText(a.err)), false
 	case a.twice[of.name] != "":
-		return 0, failed(j, fmt.Sprintf("the expression gives two values: %s; add by (%s)", a.twice[of.name], of.kind)), false
+		return 0, j.unjudged(HealthError, fmt.Sprintf("the expression gives two values: %s; add by (%s)", a.twice[of.name], of.kind)), false
 	case !have && len(of.down) > 0: // there is none because its source cannot be read: nothing may follow from that
-		return 0, failed(j, downSentence(of.down)), false
+		return 0, j.unjudged(HealthError, downSentence(of.down)), false
 	case !have:
-		return 0, missing(j, what+" has no value"), false
+		return 0, j.unjudged(HealthNoData, what+" has no value"), false
 	case !finite(v.Value):
-		return 0, missing(j, what+" is not a finite number"), false
+		return 0, j.unjudged(HealthNoData, what+" is not a finite number"), false
 	default:
 		return v.Value, j, true
 	}
-}
-
-func failed(j Judgement, why string) Judgement {
-	j.Health, j.Why = HealthError, "cannot be evaluated: "+why
-	return j
-}
-
-func missing(j Judgement, why string) Judgement {
-	j.Health, j.Why = HealthNoData, "no data: "+why
-	return j
 }
 
 // judgeQuery judges the subjects of one rule.
@@ -205,9 +194,7 @@ func judgeQuery(r *Rule, of []*subject, asked *answers) []Judgement {
 	for i, s := range of {
 		v, j, ok := got.value(s, out[i], "the expression")
 		if ok {
-			j.Value = v
-			j.Enters, j.Holds, j.Limit = r.Limits.tiers(v)
-			j.Why = sentence(r, j)
+			j = j.judged(*r, said(r, v), v)
 		}
 		out[i] = j
 	}
@@ -257,7 +244,7 @@ func judgeRatio(r *Rule, of *subject, j Judgement, below, above answer) (Judgeme
 		return j, j.Health == HealthError
 	}
 	if n < r.MinCount || n <= 0 {
-		j = missing(j, fmt.Sprintf("too few to judge (%s in %s)", number(max(n, 0)), span(window)))
+		j = j.unjudged(HealthNoData, fmt.Sprintf("too few to judge (%s in %s)", number(max(n, 0)), span(window)))
 		j.N = max(n, 0)
 		return j, false
 	}
@@ -266,7 +253,7 @@ func judgeRatio(r *Rule, of *subject, j Judgement, below, above answer) (Judgeme
 		return j, true
 	}
 	if hits < 0 {
-		return missing(j, "the numerator is negative"), true
+		return j.unjudged(HealthNoData, "the numerator is negative"), true
 	}
 	j.N, j.Value = n, hits/n
 	if r.MinCount > 0 && r.Unit == dedup.Ratio {
@@ -274,25 +261,11 @@ func judgeRatio(r *Rule, of *subject, j Judgement, below, above answer) (Judgeme
 	} else {
 		j.Enters, j.Holds, j.Limit = r.Limits.tiers(j.Value)
 	}
-	j.Why = sentence(r, j)
-	return j, true
+	return j.sentenced(*r, said(r, j.Value), counted(j)), true
 }
 
-// sentence says value against limit in one line. The limit of a judgement is that of its tier, and for normal the lowest one.
-func sentence(r *Rule, j Judgement) string {
-	var against string
-	switch {
-	case j.Enters > dedup.Normal:
-		against = fmt.Sprintf(", at or above the %s limit of %s", j.Enters, amount(j.Limit, r.Unit))
-	case j.Holds > dedup.Normal:
-		against = fmt.Sprintf(", not yet below what ends %s", j.Holds)
-	case j.Limit > 0 && j.Value >= j.Limit:
-		against = ", too few to be sure of more than normal"
-	case j.Limit > 0:
-		against = fmt.Sprintf(", below the %s limit of %s", r.Limits.lowest(), amount(j.Limit, r.Unit))
-	}
-	return firstNonEmpty(r.Title, r.Name) + " " + amount(j.Value, r.Unit) + against + counted(j)
-}
+// said names a value: what it is of, and how much.
+func said(r *Rule, v float64) string { return firstNonEmpty(r.Title, r.Name) + " " + valueText(v, r.Unit) }
 
 // counted says what a ratio rests on.
 func counted(j Judgement) string {
@@ -303,38 +276,4 @@ func counted(j Judgement) string {
 		return fmt.Sprintf(" (%s in %s)", number(j.N), span(j.Window))
 	}
 	return ""
-}
-
-// amount writes a value in its unit.
-func amount(v float64, unit dedup.Unit) string {
-	switch unit {
-	case dedup.Ratio:
-		return percent(v)
-	case dedup.Seconds:
-		switch {
-		case math.Abs(v) < 10:
-			return millis(v)
-		case v < 120 || v > math.MaxInt32:
-			return strconv.FormatFloat(v, 'f', 0, 64) + " s"
-		}
-		return span(time.Duration(v) * time.Second)
-	case dedup.PerHour:
-		return plain(v) + " per hour"
-	case dedup.Bytes:
-		return plain(v/(1<<20)) + " MiB"
-	default:
-		return plain(v)
-	}
-}
-
-// plain writes a number without needless decimals.
-func plain(v float64) string {
-	switch {
-	case v < 0:
-		return "-" + plain(-v)
-	case v == math.Trunc(v) || v >= 1000:
-		return number(v)
-	default:
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
 }
