@@ -215,8 +215,7 @@ func judgeRatios(r *Rule, of []*subject, out []Judgement, asked *answers) {
 		below, above := asked.ask(r.Kind, r.Denominator, window), asked.ask(r.Kind, r.Numerator, window)
 		var next []int
 		for _, i := range open {
-			out[i].Window = window
-			j, enough := judgeRatio(r, of[i], out[i], below, above)
+			j, enough := judgeRatio(r, of[i], out[i], window, below, above)
 			if !enough && step < len(windows)-1 {
 				next = append(next, i)
 			}
@@ -236,8 +235,7 @@ func longest(before, now Judgement) Judgement {
 }
 
 // judgeRatio judges one subject over one span, and returns false where a longer span may tell more.
-func judgeRatio(r *Rule, of *subject, j Judgement, below, above answer) (Judgement, bool) {
-	window := j.Window
+func judgeRatio(r *Rule, of *subject, j Judgement, window time.Duration, below, above answer) (Judgement, bool) {
 	j = Judgement{Key: j.Key, At: j.At, Labels: j.Labels, Unit: j.Unit, Window: window}
 	n, j, ok := below.value(of, j, "the denominator")
 	if !ok {
