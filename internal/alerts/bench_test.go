@@ -124,7 +124,7 @@ func benchRules() []Rule {
 	add := func(r Rule) {
 		r.Name = fmt.Sprintf("rule_%02d", len(rules))
 		r.Title, r.Kind, r.Timing = r.Name, OfPipeline, DefaultTiming()
-		r.Limits = RuleLimits{Warning: At(1e12), Severe: At(1e13)}
+		r.Limits = RuleLimits{Warning: Limit(1e12), Severe: Limit(1e13)}
 		rules = append(rules, r)
 	}
 	for _, g := range benchGauges() {

@@ -118,7 +118,7 @@ func (s scriptedRules) Judge(ctx context.Context, _ *dedup.Snapshot, at time.Tim
 
 // scripted is a rule that a script judges: it fires at once unless timing says otherwise.
 func scripted(timing Timing) Rule {
-	return Rule{Name: "scripted", Title: "scripted", Kind: OfPipeline, Unit: dedup.Count, Timing: timing, Limits: RuleLimits{Warning: At(1)}}
+	return Rule{Name: "scripted", Title: "scripted", Kind: OfPipeline, Unit: dedup.Count, Timing: timing, Limits: RuleLimits{Warning: Limit(1)}}
 }
 
 func tierOf(subject string, t dedup.Tier) Judgement {

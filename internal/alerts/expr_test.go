@@ -49,12 +49,12 @@ func watching(names ...string) *dedup.Snapshot {
 }
 
 func plainRule() Rule {
-	return Rule{Name: "backlog", Title: "backlog", Kind: OfPipeline, Unit: dedup.Count, Expr: "ready", Limits: RuleLimits{Warning: At(100), Severe: At(1000)}}
+	return Rule{Name: "backlog", Title: "backlog", Kind: OfPipeline, Unit: dedup.Count, Expr: "ready", Limits: RuleLimits{Warning: Limit(100), Severe: Limit(1000)}}
 }
 
 func shareRule() Rule {
 	return Rule{Name: "failures", Title: "failure rate", Kind: OfPipeline, Unit: dedup.Ratio, MinCount: 50,
-		Numerator: "failed[$window]", Denominator: "all[$window]", Limits: RuleLimits{Warning: At(0.05), Severe: At(0.2)}}
+		Numerator: "failed[$window]", Denominator: "all[$window]", Limits: RuleLimits{Warning: Limit(0.05), Severe: Limit(0.2)}}
 }
 
 // judgedBy judges a snapshot by one set of rules, by subject.
@@ -143,7 +143,7 @@ func TestARatioIsJudgedOverTheFirstSpanThatHoldsEnough(t *testing.T) {
 
 func TestOneQueryServesAllPipelinesAndAllVariantsOfARule(t *testing.T) {
 	rule, strict := plainRule(), plainRule()
-	strict.Match, strict.Limits = map[string]string{"team": "shop"}, RuleLimits{Warning: At(10)}
+	strict.Match, strict.Limits = map[string]string{"team": "shop"}, RuleLimits{Warning: Limit(10)}
 	rule.Except = []map[string]string{strict.Match}
 	snap := watching("orders", "emails", "payments")
 	snap.Pipelines[1].Pipeline.Labels = map[string]string{"team": "shop"}
