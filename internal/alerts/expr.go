@@ -20,7 +20,9 @@ const windowWord = "$window"
 const windowSample = "000015m"
 
 // ratioWindows are the spans that a ratio is taken over: the next longer one where the one before holds too few events.
-func ratioWindows() []time.Duration { return []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour} }
+func ratioWindows() []time.Duration {
+	return []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}
+}
 
 // CheckExpr reports what is wrong with the PromQL of a rule, as an error of kind invalid that names the place. $window stands for
 // the span that is judged.
@@ -263,7 +265,9 @@ func judgeRatio(r *Rule, of *subject, j Judgement, window time.Duration, below, 
 }
 
 // said names a value: what it is of, and how much.
-func said(r *Rule, v float64) string { return firstNonEmpty(r.Title, r.Name) + " " + valueText(v, r.Unit) }
+func said(r *Rule, v float64) string {
+	return firstNonEmpty(r.Title, r.Name) + " " + valueText(v, r.Unit)
+}
 
 // counted says what a ratio rests on.
 func counted(j Judgement) string {

@@ -102,10 +102,10 @@ func TestASilenceSaysEverythingThatIsWrongAtOnce(t *testing.T) {
 func TestASilenceHoldsFromItsBeginningToItsEnd(t *testing.T) {
 	s := nightly()
 	for _, tt := range []struct {
-		name          string
-		at            time.Time
-		active, soon  bool
-		expired       bool
+		name         string
+		at           time.Time
+		active, soon bool
+		expired      bool
 	}{
 		{"before it begins", s.Starts.Add(-time.Second), false, false, false},
 		{"at its beginning", s.Starts, true, false, false},
