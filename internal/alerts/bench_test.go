@@ -3,6 +3,7 @@ package alerts
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +18,8 @@ const (
 )
 
 // BenchmarkEvaluation times one evaluation of 20 rules whose value PromQL gives, over 1,000 pipelines with an hour of samples at 15 s
-// in the real history, and with the minutes of a day ago. Six rules are ratios, of which no pipeline has enough events in 15 minutes or
-// an hour, so that all three windows are asked for.
+// in the real history, and with the minutes of a day ago. Six rules are ratios, for which a third of the pipelines have enough events in
+// 15 minutes, a third in an hour and a third in a day, so that numerator and denominator are asked for over all three.
 func BenchmarkEvaluation(b *testing.B) {
 	now := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	history := benchHistory(b, now)
@@ -34,30 +35,40 @@ func BenchmarkEvaluation(b *testing.B) {
 	}
 	e.Evaluate(b.Context(), now)
 	checkBench(b, e.View())
-	var worst, total time.Duration
-	n := 0
+	var took []time.Duration
 	for b.Loop() {
 		began := time.Now()
-		e.Evaluate(b.Context(), now.Add(time.Duration(n%2)*time.Second))
-		took := time.Since(began)
-		worst, total, n = max(worst, took), total+took, n+1
+		e.Evaluate(b.Context(), now.Add(time.Duration(len(took)%2)*time.Second))
+		took = append(took, time.Since(began))
 	}
-	b.ReportMetric(float64(total.Microseconds())/1000/float64(n), "ms/evaluation")
-	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
-	if mean := total / time.Duration(n); mean > benchGoal {
-		b.Logf("short of the goal: %s for one evaluation, want at most %s", mean, benchGoal)
+	slices.Sort(took)
+	median := took[len(took)/2]
+	b.ReportMetric(float64(took[0].Microseconds())/1000, "ms-best")
+	b.ReportMetric(float64(median.Microseconds())/1000, "ms-median")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms-worst")
+	if median > benchGoal {
+		b.Logf("short of the goal: %s for one evaluation, want at most %s", median, benchGoal)
 	}
 }
 
-// checkBench makes sure that the benchmark measures something: every rule judges every pipeline, the ratios over the day.
+// checkBench makes sure that the benchmark measures something: every rule judges every pipeline, the ratios over all windows.
 func checkBench(b *testing.B, v *View) {
 	b.Helper()
 	if len(v.Alerts) != 20*benchPipelines || len(v.Errors) != 0 {
 		b.Fatalf("%d alerts, errors %v; want 20 for each of %d pipelines", len(v.Alerts), v.Errors, benchPipelines)
 	}
+	over := make(map[time.Duration]int)
 	for _, a := range v.Alerts {
-		if a.Last.Health != HealthOK || a.Rule.Numerator != "" && a.Last.Window != 24*time.Hour {
-			b.Fatalf("%s: %v over %s: %s; want a value, a ratio over 24 h", a.Key, a.Last.Health, a.Last.Window, a.Last.Why)
+		if a.Last.Health != HealthOK {
+			b.Fatalf("%s: %v over %s: %s; want a value", a.Key, a.Last.Health, a.Last.Window, a.Last.Why)
+		}
+		if a.Rule.Numerator != "" {
+			over[a.Last.Window]++
+		}
+	}
+	for _, w := range ratioWindows() {
+		if over[w] < 6*benchPipelines/4 {
+			b.Fatalf("ratios are judged over %v; want about a third over each window", over)
 		}
 	}
 }
@@ -83,6 +94,7 @@ func benchHistory(b *testing.B, now time.Time) *series.DB {
 	b.Cleanup(func() { _ = db.Close() })
 	<-db.Ready()
 	var samples []series.Sample
+	pace := make(map[string]float64) // events in 15 s
 	for i := range benchPipelines {
 		l := func(more ...string) map[string]string {
 			m := map[string]string{"pipeline": benchName(i)}
@@ -91,6 +103,7 @@ func benchHistory(b *testing.B, now time.Time) *series.DB {
 			}
 			return m
 		}
+		pace[benchName(i)] = []float64{20, 5, 1}[i%3]
 		for _, name := range benchGauges() {
 			samples = append(samples, series.Sample{Name: name, Labels: l()})
 		}
@@ -103,7 +116,7 @@ func benchHistory(b *testing.B, now time.Time) *series.DB {
 	}
 	fill := func(at time.Time) {
 		for i := range samples {
-			samples[i].Value = float64(at.Unix()/15%1_000_000) * float64(1+i%7)
+			samples[i].Value = float64(at.Unix()/15%1_000_000) * pace[samples[i].Labels["pipeline"]]
 		}
 		if err := db.Append(b.Context(), at, samples); err != nil {
 			b.Fatal(err)
@@ -138,10 +151,13 @@ func benchRules() []Rule {
 	for _, c := range benchCounters() {
 		add(Rule{Unit: dedup.Count, Expr: gain(c)})
 	}
-	all := series.ReportedOutcomes
-	for _, numerator := range []string{all + `{outcome="failed"}`, all + `{outcome="duplicate_done"}`, all + `{outcome=~"failed|duplicate_done"}`,
-		series.BrokerRedeliveries, series.AckTimeouts, series.ConsumerRestarts} {
-		add(Rule{Unit: dedup.Ratio, MinCount: 30_000, Numerator: gain(numerator), Denominator: gain(all)})
+	outcomes := series.ReportedOutcomes
+	for _, ratio := range [][2]string{
+		{outcomes + `{outcome="failed"}`, outcomes}, {outcomes + `{outcome="duplicate_done"}`, outcomes + `{outcome=~"processed|duplicate_done"}`},
+		{series.BrokerRedeliveries, series.BrokerDeliveries}, {series.AckTimeouts, series.BrokerAcks}, {series.ConsumerRestarts, series.BrokerPublishes},
+		{outcomes + `{outcome=~"failed|processed"}`, outcomes + `{outcome!=""}`},
+	} {
+		add(Rule{Unit: dedup.Ratio, MinCount: 1000, Numerator: gain(ratio[0]), Denominator: gain(ratio[1])})
 	}
 	return rules
 }

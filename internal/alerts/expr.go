@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -55,23 +57,46 @@ func newExprRules(rules []Rule, history querier) *exprRules {
 	return &exprRules{book: newRuleBook(queries), history: history}
 }
 
+// maxWorkers bounds how many rules are judged at once: the pages want the processor too.
+const maxWorkers = 4
+
 // Judge judges every subject by every rule. An expression is evaluated once for all its subjects. What goes wrong with one rule is a
 // judgement of that rule; only the end of ctx is an error.
 func (x *exprRules) Judge(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]Judgement, error) {
 	all := subjectsOf(snapshot)
-	asked := &answers{ctx: ctx, history: x.history, at: at, known: make(map[string]answer)}
-	var out []Judgement
-	for _, name := range x.book.names {
-		for _, kind := range []SubjectKind{OfPipeline, OfBroker, OfStore, OfDashboard} {
-			for rule, of := range x.assigned(name, all.byKind[kind]) {
-				out = append(out, judgeQuery(rule, of, asked)...)
+	asked := &answers{ctx: ctx, history: x.history, at: at, known: make(map[question]*answer)}
+	said := make([][]Judgement, len(x.book.names))
+	next := make(chan int, len(x.book.names))
+	for i := range x.book.names {
+		next <- i
+	}
+	close(next)
+	var running sync.WaitGroup
+	for range min(maxWorkers, runtime.GOMAXPROCS(0), len(x.book.names)) {
+		running.Go(func() {
+			for i := range next {
+				if ctx.Err() == nil {
+					said[i] = x.judgeRule(x.book.names[i], all, asked)
+				}
 			}
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("evaluate the PromQL rules: %w", err)
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("evaluate the rules over the history: %w", err)
+	}
+	return slices.Concat(said...), nil
+}
+
+// judgeRule judges the subjects of one rule, by the variant that holds for each.
+func (x *exprRules) judgeRule(name string, all subjects, asked *answers) []Judgement {
+	var out []Judgement
+	for _, kind := range []SubjectKind{OfPipeline, OfBroker, OfStore, OfDashboard} {
+		for rule, of := range x.assigned(name, all.byKind[kind]) {
+			out = append(out, judgeQuery(rule, of, asked)...)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // assigned yields each variant of a rule with the subjects that it holds for.
@@ -98,61 +123,74 @@ func (x *exprRules) assigned(name string, of []subject) func(yield func(*Rule, [
 	}
 }
 
-// answers are those of the queries of one evaluation: variants of a rule ask for the same.
+// answers are those of the queries of one evaluation: variants of a rule, and ratios of one denominator, ask for the same.
 type answers struct {
 	ctx     context.Context
 	history querier
 	at      time.Time
-	known   map[string]answer
+
+	mu    sync.Mutex
+	known map[question]*answer
+}
+
+// A question is an expression for the subjects of one kind.
+type question struct {
+	kind SubjectKind
+	expr string
 }
 
 // An answer is what one query says of each subject.
 type answer struct {
-	values map[string]series.Value
+	once   sync.Once
+	values map[string]float64
 	// twice says of a subject that has several values which they are.
 	twice map[string]string
 	err   error
 }
 
 // ask evaluates an expression over a span and sorts its values by subject.
-func (a *answers) ask(kind SubjectKind, expr string, window time.Duration) answer {
-	expr = strings.ReplaceAll(expr, windowWord, promWindow(window))
-	id := string(kind) + " " + expr
-	if known, ok := a.known[id]; ok {
-		return known
+func (a *answers) ask(kind SubjectKind, expr string, window time.Duration) *answer {
+	q := question{kind, strings.ReplaceAll(expr, windowWord, promWindow(window))}
+	a.mu.Lock()
+	got := a.known[q]
+	if got == nil {
+		got = new(answer)
+		a.known[q] = got
 	}
-	values, err := a.history.Query(a.ctx, expr, a.at)
-	got := answer{err: err}
-	if err == nil {
-		got = bySubject(kind, values)
-	}
-	a.known[id] = got
+	a.mu.Unlock()
+	got.once.Do(func() {
+		values, err := a.history.Query(a.ctx, q.expr, a.at)
+		if got.err = err; err == nil {
+			got.sort(kind, values)
+		}
+	})
 	return got
 }
 
-// bySubject sorts values by the label that names the subject. A value without that label is an error of the rule.
-func bySubject(kind SubjectKind, values []series.Value) answer {
-	got := answer{values: make(map[string]series.Value, len(values))}
-	for _, v := range values {
+// sort sorts values by the label that names the subject. A value without that label is an error of the rule.
+func (a *answer) sort(kind SubjectKind, values []series.Value) {
+	a.values = make(map[string]float64, len(values))
+	first := make(map[string]int, len(values))
+	for i, v := range values {
 		name := ""
 		if kind != OfDashboard {
 			if name = v.Labels[string(kind)]; name == "" {
-				return answer{err: &dedup.Error{Kind: dedup.Invalid,
-					Public: fmt.Sprintf("The expression gives a value without the label %s (%s): add by (%s)", kind, labelText(v.Labels), kind)}}
+				a.err = &dedup.Error{Kind: dedup.Invalid,
+					Public: fmt.Sprintf("The expression gives a value without the label %s (%s): add by (%s)", kind, labelText(v.Labels), kind)}
+				return
 			}
 		}
-		if other, have := got.values[name]; have {
-			if got.twice == nil {
-				got.twice = make(map[string]string)
+		before, have := first[name]
+		switch {
+		case !have:
+			first[name], a.values[name] = i, v.Value
+		case a.twice[name] == "":
+			if a.twice == nil {
+				a.twice = make(map[string]string)
 			}
-			if got.twice[name] == "" {
-				got.twice[name] = labelText(other.Labels) + " and " + labelText(v.Labels)
-			}
-			continue
+			a.twice[name] = labelText(values[before].Labels) + " and " + labelText(v.Labels)
 		}
-		got.values[name] = v
 	}
-	return got
 }
 
 // labelText writes a label set as PromQL does.
@@ -165,7 +203,7 @@ func labelText(labels map[string]string) string {
 }
 
 // value returns the value of one subject, and false with a judgement that says why there is none to judge.
-func (a answer) value(of *subject, j Judgement, what string) (float64, Judgement, bool) {
+func (a *answer) value(of *subject, j Judgement, what string) (float64, Judgement, bool) {
 	switch v, have := a.values[of.name]; {
 	case a.err != nil:
 		return 0, j.unjudged(HealthError, dedup.PublicText(a.err)), false
@@ -175,10 +213,10 @@ func (a answer) value(of *subject, j Judgement, what string) (float64, Judgement
 		return 0, j.unjudged(HealthError, downSentence(of.down)), false
 	case !have:
 		return 0, j.unjudged(HealthNoData, what+" has no value"), false
-	case !finite(v.Value):
+	case !finite(v):
 		return 0, j.unjudged(HealthNoData, what+" is not a finite number"), false
 	default:
-		return v.Value, j, true
+		return v, j, true
 	}
 }
 
@@ -203,65 +241,78 @@ func judgeQuery(r *Rule, of []*subject, asked *answers) []Judgement {
 	return out
 }
 
-// judgeRatios takes the ratio over the first span that holds enough events, for each subject its own.
+// judgeRatios takes the ratio over the first span that holds enough events, for each subject its own. A numerator is asked for only
+// where some subject has enough.
 func judgeRatios(r *Rule, of []*subject, out []Judgement, asked *answers) {
 	open := make([]int, len(of))
 	for i := range of {
 		open[i] = i
 	}
-	windows := ratioWindows()
-	for step, window := range windows {
+	for _, window := range ratioWindows() {
 		if len(open) == 0 {
 			return
 		}
-		below, above := asked.ask(r.Kind, r.Denominator, window), asked.ask(r.Kind, r.Numerator, window)
-		var next []int
+		below := asked.ask(r.Kind, r.Denominator, window)
+		var short, enough []int
 		for _, i := range open {
-			j, enough := judgeRatio(r, of[i], out[i], window, below, above)
-			if !enough && step < len(windows)-1 {
-				next = append(next, i)
+			j := denominated(r, of[i], out[i], window, below)
+			switch j.Health {
+			case HealthOK:
+				enough = append(enough, i)
+			case HealthNoData:
+				short = append(short, i)
+				j = longest(out[i], j)
 			}
-			out[i] = longest(out[i], j)
+			out[i] = j
 		}
-		open = next
+		if len(enough) > 0 {
+			above := asked.ask(r.Kind, r.Numerator, window)
+			for _, i := range enough {
+				out[i] = divided(r, of[i], out[i], above)
+			}
+		}
+		open = short
 	}
 }
 
 // longest keeps what the longest span with events said where a longer one has no value: the history may be younger than it.
 func longest(before, now Judgement) Judgement {
-	if now.Health == HealthNoData && now.N == 0 && before.N > 0 {
-		before.Health = HealthNoData
+	if before.Health == HealthNoData && before.N > 0 && now.N == 0 {
 		return before
 	}
 	return now
 }
 
-// judgeRatio judges one subject over one span, and returns false where a longer span may tell more.
-func judgeRatio(r *Rule, of *subject, j Judgement, window time.Duration, below, above answer) (Judgement, bool) {
+// denominated begins the judgement of one subject over one span: OK with N events where they are enough.
+func denominated(r *Rule, of *subject, j Judgement, window time.Duration, below *answer) Judgement {
 	j = Judgement{Key: j.Key, At: j.At, Labels: j.Labels, Unit: j.Unit, Window: window}
 	n, j, ok := below.value(of, j, "the denominator")
-	if !ok {
-		return j, j.Health == HealthError
+	switch n = max(n, 0); {
+	case ok && (n < r.MinCount || n == 0):
+		j = j.unjudged(HealthNoData, fmt.Sprintf("too few to judge (%s in %s)", number(n), span(window)))
+		j.N = n
+	case ok:
+		j.N = n
 	}
-	if n < r.MinCount || n <= 0 {
-		j = j.unjudged(HealthNoData, fmt.Sprintf("too few to judge (%s in %s)", number(max(n, 0)), span(window)))
-		j.N = max(n, 0)
-		return j, false
-	}
+	return j
+}
+
+// divided judges one subject by the ratio over its denominator, which is N.
+func divided(r *Rule, of *subject, j Judgement, above *answer) Judgement {
 	hits, j, ok := above.value(of, j, "the numerator")
-	if !ok {
-		return j, true
+	switch {
+	case !ok:
+		return j
+	case hits < 0:
+		return j.unjudged(HealthNoData, "the numerator is negative")
 	}
-	if hits < 0 {
-		return j.unjudged(HealthNoData, "the numerator is negative"), true
-	}
-	j.N, j.Value = n, hits/n
+	j.Value = hits / j.N
 	if r.MinCount > 0 && r.Unit == dedup.Ratio {
-		j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(j.Value, n)
+		j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(j.Value, j.N)
 	} else {
 		j.Enters, j.Holds, j.Limit = r.Limits.tiers(j.Value)
 	}
-	return j.sentenced(*r, said(r, j.Value), counted(j)), true
+	return j.sentenced(*r, said(r, j.Value), counted(j))
 }
 
 // said names a value: what it is of, and how much.

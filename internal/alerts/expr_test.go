@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,10 +20,14 @@ var evaluatedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type cannedHistory struct {
 	values map[string][]series.Value
 	errs   map[string]error
-	asked  map[string]int
+
+	mu    sync.Mutex
+	asked map[string]int
 }
 
 func (c *cannedHistory) Query(_ context.Context, promql string, at time.Time) ([]series.Value, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.asked == nil {
 		c.asked = make(map[string]int)
 	}
@@ -110,14 +115,14 @@ func TestARatioIsJudgedOverTheFirstSpanThatHoldsEnough(t *testing.T) {
 		askedAfter int
 	}{
 		{"enough in 15 m", [3]float64{60, -1, -1}, [3]float64{1000, -1, -1}, HealthOK, dedup.Warning, 15 * time.Minute, 1000, "6.00 %, at or above the warning limit of 5.00 % (60 of 1,000 in 15 m)", 2},
-		{"three of three are too few in every span", [3]float64{3, 3, 3}, [3]float64{3, 3, 3}, HealthNoData, dedup.TierUnknown, 24 * time.Hour, 3, "too few to judge (3 in 24 h)", 6},
-		{"5 of 40 wait for the hour that holds 50", [3]float64{5, 20, -1}, [3]float64{40, 80, -1}, HealthOK, dedup.Severe, time.Hour, 80, "25.00 %", 4},
-		{"the day is asked last", [3]float64{0, 1, 10}, [3]float64{1, 10, 100}, HealthOK, dedup.Warning, 24 * time.Hour, 100, "in 24 h", 6},
+		{"three of three are too few in every span", [3]float64{3, 3, 3}, [3]float64{3, 3, 3}, HealthNoData, dedup.TierUnknown, 24 * time.Hour, 3, "too few to judge (3 in 24 h)", 3},
+		{"5 of 40 wait for the hour that holds 50", [3]float64{5, 20, -1}, [3]float64{40, 80, -1}, HealthOK, dedup.Severe, time.Hour, 80, "25.00 %", 3},
+		{"the day is asked last", [3]float64{0, 1, 10}, [3]float64{1, 10, 100}, HealthOK, dedup.Warning, 24 * time.Hour, 100, "in 24 h", 4},
 		{"three of 50 are not sure to be above half the limit", [3]float64{3, -1, -1}, [3]float64{50, -1, -1}, HealthOK, dedup.Normal, 15 * time.Minute, 50, "6.00 %, too few to be sure", 2},
 		{"ten of 50 are severe, since even their lower bound is above warning", [3]float64{10, -1, -1}, [3]float64{50, -1, -1}, HealthOK, dedup.Severe, 15 * time.Minute, 50, "20.00 %", 2},
-		{"no span has anything", [3]float64{-1, -1, -1}, [3]float64{-1, -1, -1}, HealthNoData, dedup.TierUnknown, 24 * time.Hour, 0, "no value", 6},
-		{"a history younger than a day says how few there were", [3]float64{1, 2, -1}, [3]float64{10, 20, -1}, HealthNoData, dedup.TierUnknown, time.Hour, 20, "too few to judge (20 in 1 h)", 6},
-		{"nothing at all in every span is too few, not normal", [3]float64{0, 0, 0}, [3]float64{0, 0, 0}, HealthNoData, dedup.TierUnknown, 24 * time.Hour, 0, "too few to judge (0 in 24 h)", 6},
+		{"no span has anything", [3]float64{-1, -1, -1}, [3]float64{-1, -1, -1}, HealthNoData, dedup.TierUnknown, 24 * time.Hour, 0, "no value", 3},
+		{"a history younger than a day says how few there were", [3]float64{1, 2, -1}, [3]float64{10, 20, -1}, HealthNoData, dedup.TierUnknown, time.Hour, 20, "too few to judge (20 in 1 h)", 3},
+		{"nothing at all in every span is too few, not normal", [3]float64{0, 0, 0}, [3]float64{0, 0, 0}, HealthNoData, dedup.TierUnknown, 24 * time.Hour, 0, "too few to judge (0 in 24 h)", 3},
 		{"a numerator without a value is no data", [3]float64{-1, -1, -1}, [3]float64{100, -1, -1}, HealthNoData, dedup.TierUnknown, 15 * time.Minute, 0, "the numerator has no value", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,6 +143,23 @@ func TestARatioIsJudgedOverTheFirstSpanThatHoldsEnough(t *testing.T) {
 				t.Errorf("%d queries, want %d: %v", len(h.asked), tt.askedAfter, h.asked)
 			}
 		})
+	}
+}
+
+func TestEachPipelineIsJudgedOverASpanOfItsOwn(t *testing.T) {
+	h := &cannedHistory{values: map[string][]series.Value{
+		"all[15m]": {valueFor("orders", 100), valueFor("emails", 10), valueFor("payments", 1)}, "failed[15m]": {valueFor("orders", 0), valueFor("emails", 10), valueFor("payments", 1)},
+		"all[1h]": {valueFor("orders", 900), valueFor("emails", 60), valueFor("payments", 2)}, "failed[1h]": {valueFor("orders", 900), valueFor("emails", 30), valueFor("payments", 2)},
+		"all[24h]": {valueFor("orders", 900), valueFor("emails", 900), valueFor("payments", 200)}, "failed[24h]": {valueFor("orders", 900), valueFor("emails", 900), valueFor("payments", 20)},
+	}}
+	js := judgedBy(t, h, watching("orders", "emails", "payments"), shareRule())
+	for name, want := range map[string]struct {
+		tier   dedup.Tier
+		window time.Duration
+	}{"orders": {dedup.Normal, 15 * time.Minute}, "emails": {dedup.Severe, time.Hour}, "payments": {dedup.Warning, 24 * time.Hour}} {
+		if j := js[name]; j.Enters != want.tier || j.Window != want.window {
+			t.Errorf("%s: %v over %s (%s), want %v over %s", name, j.Enters, j.Window, j.Why, want.tier, want.window)
+		}
 	}
 }
 
