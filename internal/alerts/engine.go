@@ -239,8 +239,9 @@ func (e *Engine) plan(at time.Time) Tick {
 		tick.Sent = e.deps.Planner.Sent()
 		if f, ok := e.deps.Planner.(flapper); ok {
 			for _, en := range e.order {
-				if en.notable {
-					en.Flapping = f.Flapping(en.Key)
+				if since := f.Flapping(en.Key); en.notable && !since.Equal(en.Flapping) {
+					en.Flapping = since
+					e.behind[en.Key] = true
 				}
 			}
 		}

@@ -584,6 +584,45 @@ type changingSilences struct{ now []Silence }
 
 func (c *changingSilences) Silences(context.Context) ([]Silence, error) { return c.now, nil }
 
+// flappingPlanner tells of alerts that change too often.
+type flappingPlanner struct {
+	stagePlanner
+	since map[Key]time.Time
+}
+
+func (f *flappingPlanner) Flapping(k Key) time.Time { return f.since[k] }
+
+func TestSinceWhenAnAlertFlapsIsKeptAndShownAndSoIsItsEnd(t *testing.T) {
+	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	p := &flappingPlanner{since: map[Key]time.Time{key: evaluatedAt}}
+	s := newStage(t, evaluatedAt, newStageJournal(), soon(), func(d *EngineDeps) { d.Planner = p })
+	s.script(tierOf("orders", dedup.Severe))
+	s.tick(t.Context())
+	if a := s.alert(t, "orders"); !a.Flapping.Equal(evaluatedAt) || !s.journal.alerts[key].Flapping.Equal(evaluatedAt) {
+		t.Errorf("shown since %s, kept since %s", a.Flapping, s.journal.alerts[key].Flapping)
+	}
+	s.script(tierOf("orders", dedup.Normal))
+	s.tick(t.Context())
+	s.tick(t.Context())
+	delete(p.since, key)
+	s.tick(t.Context())
+	if a := s.alert(t, "orders"); !a.Flapping.IsZero() || !s.journal.alerts[key].Flapping.IsZero() {
+		t.Errorf("it is calm, but shown since %s, kept since %s", a.Flapping, s.journal.alerts[key].Flapping)
+	}
+}
+
+func TestAnAlertOfBeforeARestartIsPlannedForAlthoughItIsNormalNow(t *testing.T) {
+	journal := newStageJournal()
+	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	journal.alerts[key] = Alert{Key: key, State: State{Tier: dedup.Normal, Since: evaluatedAt, Seen: evaluatedAt}}
+	s := newStage(t, evaluatedAt, journal, soon())
+	s.script(tierOf("orders", dedup.Normal), tierOf("emails", dedup.Normal))
+	s.tick(t.Context())
+	if known := s.planner.known[0]; len(known) != 1 || known[0].Key != key {
+		t.Errorf("the plan knows %v, want the alert that a channel may wait to hear the end of, and no calm one", known)
+	}
+}
+
 func TestOnePipelineWithoutDataLeavesTheOthersAlone(t *testing.T) {
 	rule := plainRule()
 	rule.NoData = NoDataKeep

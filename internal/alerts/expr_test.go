@@ -62,8 +62,8 @@ func shareRule() Rule {
 		Numerator: "failed[$window]", Denominator: "all[$window]", Limits: RuleLimits{Warning: Limit(0.05), Severe: Limit(0.2)}}
 }
 
-// judgedBy judges a snapshot by one set of rules, by subject.
-func judgedBy(t *testing.T, h querier, snap *dedup.Snapshot, rules ...Rule) map[string]Judgement {
+// byQueries judges a snapshot by one set of rules, by subject.
+func byQueries(t *testing.T, h querier, snap *dedup.Snapshot, rules ...Rule) map[string]Judgement {
 	t.Helper()
 	js, err := newExprRules(rules, h).Judge(t.Context(), snap, evaluatedAt)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestAValueIsJudgedByTheLimitsOfItsRule(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &cannedHistory{values: map[string][]series.Value{"ready": {valueFor("orders", tt.value)}}}
-			j := judgedBy(t, h, watching("orders"), plainRule())["orders"]
+			j := byQueries(t, h, watching("orders"), plainRule())["orders"]
 			if j.Health != HealthOK || j.Enters != tt.enters || j.Holds != tt.holds || !strings.Contains(j.Why, tt.why) || j.Value != tt.value {
 				t.Errorf("got %v, holds %v, %v, %q; want %v, holds %v, %q", j.Enters, j.Holds, j.Health, j.Why, tt.enters, tt.holds, tt.why)
 			}
@@ -135,7 +135,7 @@ func TestARatioIsJudgedOverTheFirstSpanThatHoldsEnough(t *testing.T) {
 					h.values["all["+w+"]"] = []series.Value{valueFor("orders", tt.den[i])}
 				}
 			}
-			j := judgedBy(t, h, watching("orders"), shareRule())["orders"]
+			j := byQueries(t, h, watching("orders"), shareRule())["orders"]
 			if j.Health != tt.health || j.Enters != tt.enters || j.Window != tt.window || j.N != tt.n || !strings.Contains(j.Why, tt.why) {
 				t.Errorf("got %v %v over %s of %v: %q\nwant %v %v over %s of %v: %q", j.Health, j.Enters, j.Window, j.N, j.Why, tt.health, tt.enters, tt.window, tt.n, tt.why)
 			}
@@ -152,7 +152,7 @@ func TestEachPipelineIsJudgedOverASpanOfItsOwn(t *testing.T) {
 		"all[1h]": {valueFor("orders", 900), valueFor("emails", 60), valueFor("payments", 2)}, "failed[1h]": {valueFor("orders", 900), valueFor("emails", 30), valueFor("payments", 2)},
 		"all[24h]": {valueFor("orders", 900), valueFor("emails", 900), valueFor("payments", 200)}, "failed[24h]": {valueFor("orders", 900), valueFor("emails", 900), valueFor("payments", 20)},
 	}}
-	js := judgedBy(t, h, watching("orders", "emails", "payments"), shareRule())
+	js := byQueries(t, h, watching("orders", "emails", "payments"), shareRule())
 	for name, want := range map[string]struct {
 		tier   dedup.Tier
 		window time.Duration
@@ -170,7 +170,7 @@ func TestOneQueryServesAllPipelinesAndAllVariantsOfARule(t *testing.T) {
 	snap := watching("orders", "emails", "payments")
 	snap.Pipelines[1].Pipeline.Labels = map[string]string{"team": "shop"}
 	h := &cannedHistory{values: map[string][]series.Value{"ready": {valueFor("orders", 50), valueFor("emails", 50), valueFor("payments", 100)}}}
-	js := judgedBy(t, h, snap, rule, strict)
+	js := byQueries(t, h, snap, rule, strict)
 	if h.asked["ready"] != 1 {
 		t.Errorf("the expression was evaluated %d times, want once", h.asked["ready"])
 	}
@@ -208,7 +208,7 @@ func TestWhatCannotBeJudgedIsNeverNormalAndLeavesOthersAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &cannedHistory{values: map[string][]series.Value{"ready": tt.values}, errs: map[string]error{"ready": tt.err}}
-			js := judgedBy(t, h, tt.snap, plainRule())
+			js := byQueries(t, h, tt.snap, plainRule())
 			j := js["orders"]
 			if j.Health != tt.health || j.Enters != dedup.TierUnknown || j.Holds != dedup.TierUnknown {
 				t.Errorf("got %v, %v: %q; want %v and an unknown tier", j.Health, j.Enters, j.Why, tt.health)
@@ -232,7 +232,7 @@ func TestARuleOfBrokersAsksByTheirLabel(t *testing.T) {
 	rule := plainRule()
 	rule.Kind = OfBroker
 	h := &cannedHistory{values: map[string][]series.Value{"ready": {{Labels: map[string]string{"broker": "main"}, Value: 500}}}}
-	js := judgedBy(t, h, watching("orders"), rule)
+	js := byQueries(t, h, watching("orders"), rule)
 	if len(js) != 1 || js["main"].Enters != dedup.Warning || js["main"].Key.Kind != OfBroker {
 		t.Errorf("got %+v, want a warning of broker main", js)
 	}
@@ -242,7 +242,7 @@ func TestARuleOfTheDashboardTakesItsOnlyValue(t *testing.T) {
 	rule := plainRule()
 	rule.Kind = OfDashboard
 	h := &cannedHistory{values: map[string][]series.Value{"ready": {{Labels: map[string]string{}, Value: 500}}}}
-	if js := judgedBy(t, h, nil, rule); js[""].Enters != dedup.Warning {
+	if js := byQueries(t, h, nil, rule); js[""].Enters != dedup.Warning {
 		t.Errorf("got %+v, want a warning of the dashboard, even before the first round", js)
 	}
 }
@@ -251,7 +251,7 @@ func TestARuleThatIsSwitchedOffAsksNothing(t *testing.T) {
 	rule := plainRule()
 	rule.Disabled = true
 	h := &cannedHistory{}
-	if js := judgedBy(t, h, watching("orders"), rule); len(js) != 0 || len(h.asked) != 0 {
+	if js := byQueries(t, h, watching("orders"), rule); len(js) != 0 || len(h.asked) != 0 {
 		t.Errorf("got %v after %v, want nothing", js, h.asked)
 	}
 }
