@@ -32,7 +32,8 @@ type ruleEvaluator interface {
 // A Tick is what one evaluation changed. It is kept in one transaction, or not at all.
 type Tick struct {
 	At time.Time
-	// Alerts are those that are not normal, or no longer: a normal one that stays so is not kept.
+	// Alerts are those that are not normal, or no longer, and those of which something was lost or came back. A normal one that stays so
+	// is not kept.
 	Alerts []Alert
 	Edges  []Transition
 	// Due are put into the outbox; Sent is what channels count as told from then on.

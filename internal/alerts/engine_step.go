@@ -121,7 +121,7 @@ func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
 		e.add(en)
 	}
 	en.rule = rule
-	before := en.State.Phase
+	before := en.State
 	state, edge, changed := en.State.Next(rule.Evaluation(j), rule.Timing)
 	en.State, en.Last = state, j
 	if j.Health == HealthOK {
@@ -138,8 +138,9 @@ func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
 	e.settle(en, before, j.At)
 }
 
-// settle brings what follows from the new state up to date, and notes whether the journal has to keep it.
-func (e *Engine) settle(en *entry, before Phase, at time.Time) {
+// settle brings what follows from the new state up to date, and notes whether the journal has to keep it. Of an alert that is normal
+// it keeps when what it rests on was lost and came back, on which later edges depend, and no evaluation beside.
+func (e *Engine) settle(en *entry, before State, at time.Time) {
 	if en.State.Phase == PhaseNormal {
 		en.Cause = ""
 	}
@@ -147,8 +148,11 @@ func (e *Engine) settle(en *entry, before Phase, at time.Time) {
 		en.Ack = nil
 		e.behind[en.Key] = true
 	}
-	if en.State.Phase != PhaseNormal || before != PhaseNormal {
+	if en.State.Phase != PhaseNormal || before.Phase != PhaseNormal {
 		en.notable = true
+		e.behind[en.Key] = true
+	}
+	if en.State.Health != before.Health || !en.State.Resumed.Equal(before.Resumed) {
 		e.behind[en.Key] = true
 	}
 	en.Silences = e.silencesOf(&en.Alert, at)

@@ -257,6 +257,62 @@ func TestEdgesOfACommitThatFailedComeAgainAsTheyWere(t *testing.T) {
 	}
 }
 
+func TestWhatTheJournalHasNotTakenIsNotShownByASilenceInBetween(t *testing.T) {
+	silences := &changingSilences{}
+	s := newStage(t, evaluatedAt, newStageJournal(), soon(), func(d *EngineDeps) { d.Silences = silences })
+	s.script(tierOf("orders", dedup.Normal))
+	s.tick(t.Context())
+	s.journal.fail = errors.New("database is locked")
+	s.script(tierOf("orders", dedup.Severe))
+	s.tick(t.Context())
+	fresh := nightly()
+	fresh.Ends = time.Now().Add(time.Hour)
+	silences.now = []Silence{fresh}
+	if err := s.ReloadSilences(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v := s.View(); v.Worst != dedup.Normal || len(v.Silences) != 1 || len(v.Errors) != 1 {
+		t.Errorf("worst %v, silences %v, errors %v; want what was kept, the silence, and the error", v.Worst, v.Silences, v.Errors)
+	}
+	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	if err := s.Acknowledge(t.Context(), key, "ada", "", time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
+		t.Errorf("acknowledged what is not kept: %v", err)
+	}
+}
+
+func TestTheEngineWaitsForAJournalThatRefusesForLong(t *testing.T) {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("p%d", i))
+	}
+	s := newStage(t, evaluatedAt, newStageJournal(), soon())
+	s.snapshots.snap = watching(names...)
+	s.journal.fail = errors.New("disk is full")
+	turn := func(tier dedup.Tier) {
+		var js []Judgement
+		for _, n := range names {
+			js = append(js, tierOf(n, tier))
+		}
+		s.script(js...)
+		s.tick(t.Context())
+	}
+	for i := range 30 {
+		turn([]dedup.Tier{dedup.Severe, dedup.Normal}[i%2])
+	}
+	if n := len(s.unkept); n != maxUnkept {
+		t.Errorf("%d edges wait, want that the engine waits from %d on", n, maxUnkept)
+	}
+	s.journal.fail = nil
+	turn(dedup.Severe)
+	if n := len(s.journal.edges); n != maxUnkept || s.View().Firing != 0 {
+		t.Errorf("%d edges were kept, %d alerts fire; want those that waited", n, s.View().Firing)
+	}
+	turn(dedup.Severe)
+	if s.View().Firing != 1000 {
+		t.Errorf("%d alerts fire, want all", s.View().Firing)
+	}
+}
+
 func TestAHungSourceOfSnapshotsMakesAlertsStaleAndResolvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := append(soon(), Rule{Name: "watchdog", Title: "watchdog", Kind: OfDashboard, Measure: "watchdog"})
@@ -442,8 +498,8 @@ func TestACalmAlertIsNotWrittenAgainAndAgain(t *testing.T) {
 	for range 5 {
 		s.tick(t.Context())
 	}
-	if len(s.journal.ticks) != 0 {
-		t.Errorf("%d ticks were written, want none", len(s.journal.ticks))
+	if ticks := s.journal.ticks; len(ticks) != 1 || len(ticks[0].Alerts) != 1 || ticks[0].Alerts[0].Key.Subject != "emails" {
+		t.Errorf("%+v was written, want once that emails cannot be told", ticks)
 	}
 	if v := s.View(); len(v.Alerts) != 2 || v.Alerts[0].Key.Subject != "emails" || len(v.Alerts[0].History) != 5 {
 		t.Errorf("view %+v, want both alerts with their history, the unknown one first", v.Alerts)
@@ -530,10 +586,12 @@ func TestAnAcknowledgementIsKeptAtOnceAndEndsWhenTheTierWorsens(t *testing.T) {
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
 	s.journal.fail = errors.New("disk I/O error")
-	if err := s.Acknowledge(t.Context(), key, "ada", "on it", now.Add(time.Hour)); err == nil || s.alert(t, "orders").Ack != nil {
+	err := s.Acknowledge(t.Context(), key, "ada", "on it", now.Add(time.Hour))
+	s.journal.fail = nil
+	s.tick(t.Context())
+	if err == nil || s.alert(t, "orders").Ack != nil || s.journal.alerts[key].Ack != nil {
 		t.Errorf("an acknowledgement that was not kept holds: %v, %+v", err, s.alert(t, "orders").Ack)
 	}
-	s.journal.fail = nil
 	if err := s.Acknowledge(t.Context(), key, "ada", "on it", now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
