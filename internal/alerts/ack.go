@@ -1,0 +1,47 @@
+package alerts
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// The bounds of an acknowledgement. It says that somebody works on it: for longer there are silences.
+const (
+	maxAck     = 7 * 24 * time.Hour
+	maxAckNote = 1000
+)
+
+// NewAck returns an acknowledgement of an alert as it is now, until a time. An alert that does not fire cannot be acknowledged: that
+// is an error of kind conflict. What is wrong with the rest is one of kind invalid.
+func NewAck(a *Alert, by, note string, now, until time.Time) (Ack, error) {
+	invalid := func(text string) (Ack, error) {
+		return Ack{}, &dedup.Error{Kind: dedup.Invalid, Public: text}
+	}
+	note = strings.TrimSpace(note)
+	switch {
+	case !fires(a.State):
+		return Ack{}, &dedup.Error{Kind: dedup.Conflict, Public: "The alert does not fire any more: there is nothing to acknowledge"}
+	case strings.TrimSpace(by) == "":
+		return invalid("An acknowledgement needs the name of who gives it")
+	case len(note) > maxAckNote || !utf8.ValidString(note):
+		return invalid(fmt.Sprintf("The note is longer than %d bytes, or no text", maxAckNote))
+	case !until.After(now):
+		return invalid("The acknowledgement ends before it begins: choose a later end")
+	case until.Sub(now) > maxAck:
+		return invalid("An acknowledgement lasts for 7 days at most: make a silence for longer")
+	}
+	return Ack{By: by, Note: note, At: now, Until: until, Tier: a.State.Tier}, nil
+}
+
+// Holds reports whether the acknowledgement still stands: the alert fires, at no worse a tier than the one that was acknowledged,
+// and its time is not over.
+func (a *Ack) Holds(s State, at time.Time) bool {
+	return a != nil && fires(s) && s.Tier <= a.Tier && at.Before(a.Until)
+}
+
+// fires reports whether an alert fires, recovering or not.
+func fires(s State) bool { return s.Phase == PhaseFiring || s.Phase == PhaseRecovering }

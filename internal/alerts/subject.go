@@ -1,0 +1,100 @@
+package alerts
+
+import "dedup-dashboard/internal/dedup"
+
+// The labels that the dashboard gives to an alert. They win over labels of the same name in the configuration.
+const (
+	LabelRule     = "rule"
+	LabelKind     = "kind"
+	LabelTier     = "tier"
+	LabelPipeline = "pipeline"
+	LabelBroker   = "broker"
+	LabelStore    = "store"
+)
+
+// A subject is what a rule judges, as it stands in one snapshot.
+type subject struct {
+	kind   SubjectKind
+	name   string
+	labels map[string]string
+	// pipeline is set for a pipeline.
+	pipeline *dedup.PipelineStatus
+	// down are the sources of it that cannot be read now.
+	down []dedup.SourceHealth
+}
+
+func (s *subject) key(rule string) Key { return Key{Rule: rule, Kind: s.kind, Subject: s.name} }
+
+// subjects are those of one snapshot, in its order.
+type subjects struct {
+	byKind map[SubjectKind][]subject
+}
+
+// subjectsOf lists what rules judge. Before the first round there is the dashboard alone.
+func subjectsOf(snap *dedup.Snapshot) subjects {
+	all := subjects{byKind: map[SubjectKind][]subject{OfDashboard: {{kind: OfDashboard, labels: map[string]string{}}}}}
+	if snap == nil || snap.Round == 0 {
+		return all
+	}
+	pipelines := make([]subject, len(snap.Pipelines))
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		pipelines[i] = subject{kind: OfPipeline, name: p.Pipeline.Name, labels: labelsOfPipeline(&p.Pipeline), pipeline: p, down: p.Down}
+	}
+	all.byKind[OfPipeline] = pipelines
+	for i := range snap.Brokers {
+		b := &snap.Brokers[i]
+		all.byKind[OfBroker] = append(all.byKind[OfBroker],
+			subject{kind: OfBroker, name: b.Name, labels: map[string]string{LabelBroker: b.Name}, down: downOf(b.Health)})
+	}
+	for i := range snap.Stores {
+		s := &snap.Stores[i]
+		all.byKind[OfStore] = append(all.byKind[OfStore],
+			subject{kind: OfStore, name: s.Name, labels: map[string]string{LabelStore: s.Name}, down: downOf(s.Health)})
+	}
+	return all
+}
+
+func downOf(h dedup.SourceHealth) []dedup.SourceHealth {
+	if h.Tried && !h.OK {
+		return []dedup.SourceHealth{h}
+	}
+	return nil
+}
+
+// known reports whether the snapshot can tell which subjects there are: before the first round nothing has left.
+func (s subjects) known(kind SubjectKind) bool {
+	return kind == OfDashboard || len(s.byKind[OfPipeline])+len(s.byKind[OfBroker])+len(s.byKind[OfStore]) > 0
+}
+
+// A ruleBook holds the rules by name. Several of one name are variants of one rule for subjects with other labels.
+type ruleBook struct {
+	names    []string
+	variants map[string][]Rule
+}
+
+func newRuleBook(rules []Rule) ruleBook {
+	b := ruleBook{variants: make(map[string][]Rule)}
+	for _, r := range rules {
+		if _, have := b.variants[r.Name]; !have {
+			b.names = append(b.names, r.Name)
+		}
+		b.variants[r.Name] = append(b.variants[r.Name], r)
+	}
+	return b
+}
+
+// find returns the rule of a name that holds for a subject: of its variants the last one that covers the labels, unless that one is
+// switched off. A rule without a kind judges subjects of several.
+func (b ruleBook) find(name string, kind SubjectKind, labels map[string]string) (*Rule, bool) {
+	variants := b.variants[name]
+	for i := len(variants) - 1; i >= 0; i-- {
+		if r := &variants[i]; (r.Kind == kind || r.Kind == "") && r.Covers(labels) {
+			return r, !r.Disabled
+		}
+	}
+	return nil, false
+}
+
+// isQuery reports whether PromQL gives the value of the rule.
+func isQuery(r *Rule) bool { return r.Expr != "" || r.Numerator != "" }
