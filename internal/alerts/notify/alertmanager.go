@@ -171,6 +171,9 @@ func (a *alertmanager) both(one *alerts.NotifiedAlert, n alerts.Notification) []
 			now.EndsAt = n.At.UTC().Add(shortly)
 		}
 	}
+	if now.EndsAt.Before(now.StartsAt) { // a clock was set back; Alertmanager refuses what ends before it begins
+		now.StartsAt = now.EndsAt
+	}
 	changed := one.Edge == alerts.EdgeEscalated || one.Edge == alerts.EdgeDeescalated
 	if !one.Firing || !changed || one.Was <= dedup.Normal || one.Was == one.Tier {
 		return []postableAlert{now}
