@@ -194,11 +194,11 @@ func (e *email) settle(id string, open int, got []string, refusals []refusal) er
 
 // deliver hands over the message for those recipients whom the server takes; an error is one of all of them.
 func deliver(server *smtp.Client, message *gomail.Msg, from string, to []string) (got []string, refusals []refusal, err error) {
-	if err := server.Mail("<" + from + ">"); err != nil {
+	if err := server.Mail(angled(from)); err != nil {
 		return nil, nil, err
 	}
 	for _, address := range to {
-		err := server.Rcpt("<" + address + ">")
+		err := server.Rcpt(angled(address))
 		switch {
 		case err == nil:
 			got = append(got, address)
@@ -223,6 +223,9 @@ func deliver(server *smtp.Client, message *gomail.Msg, from string, to []string)
 	_ = server.Quit() // the message is theirs, whatever comes now
 	return got, refusals, nil
 }
+
+// angled writes an address as SMTP takes it.
+func angled(address string) string { return (&mail.Address{Address: address}).String() }
 
 // dial connects, encrypts and logs in.
 func (e *email) dial(ctx context.Context, conversation *conversation) (*smtp.Client, error) {

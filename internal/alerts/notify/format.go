@@ -14,10 +14,11 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// The most characters of a name and of a sentence that a message repeats.
+// The most characters of a name, a sentence and an address that a message repeats.
 const (
 	maxName = 120
 	maxText = 600
+	maxLink = 1000
 )
 
 // clean makes a foreign text one line that can be shown: spaces for line breaks, escapes for what is invisible, turns the direction of
@@ -59,7 +60,7 @@ func disarm(s string) string {
 // safeLink returns an address of http or https that is fit for a link, empty for anything else.
 func safeLink(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(text) > 2000 {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(text) > maxLink {
 		return ""
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
@@ -90,7 +91,7 @@ func value(v float64, unit dedup.Unit) string {
 func seconds(v float64) string {
 	switch ms := v * 1000; {
 	case ms < 9.95 && ms != 0:
-		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+		return strings.TrimSuffix(strconv.FormatFloat(ms, 'f', 1, 64), ".0") + " ms"
 	case ms < 999.5:
 		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
 	case v < 99.5:
@@ -110,7 +111,7 @@ func size(v float64) string {
 	if i == 0 {
 		return number(v) + " B"
 	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[i]
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " " + units[i]
 }
 
 // decimal writes a number with commas between thousands, and with decimals only where it is small and broken.

@@ -151,7 +151,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 // A voice words the failures of one channel, without its secrets.
 type voice struct {
 	channel string
-	secrets []string
+	secrets []secret.Secret
 	// mute is true where a secret is too short to be found in a text for sure: then no text of others is repeated.
 	mute bool
 }
@@ -178,7 +178,7 @@ func newVoice(c Config) voice {
 func (v *voice) hide(s string) {
 	for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s)} {
 		if len(form) >= 4 {
-			v.secrets = append(v.secrets, form)
+			v.secrets = append(v.secrets, secret.New(form))
 		}
 	}
 }
@@ -215,7 +215,8 @@ func (v *voice) hideURL(text string) {
 // mask replaces every secret, the longest first, so that no part of one stays.
 func (v voice) mask(text string) string {
 	for longest := ""; ; longest = "" {
-		for _, s := range v.secrets {
+		for _, hidden := range v.secrets {
+			s := hidden.Reveal()
 			if len(s) > len(longest) && strings.Contains(text, s) {
 				longest = s
 			}
@@ -280,7 +281,7 @@ func (v voice) unreached(ctx context.Context, host string, err error) error {
 		return v.again(0, "the name %s cannot be resolved; see that it is right and that the name server answers", host)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return v.again(0, "%s refuses connections; see that it runs and that its port is right", host)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return v.again(0, "%s did not answer in time; it is down or slow, or a firewall drops packets", host)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return v.again(0, "%s closed the connection without an answer", host)

@@ -19,16 +19,18 @@ type pace struct {
 // wait returns when the caller may pass, or with the error of ctx. Who gives up has taken nothing.
 func (p *pace) wait(ctx context.Context) error {
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		rest := p.take(time.Now())
 		if rest <= 0 {
-			return ctx.Err()
+			return nil
 		}
 		timer := time.NewTimer(rest)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
 		}
 	}
 }

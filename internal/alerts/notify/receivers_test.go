@@ -1,0 +1,477 @@
+package notify_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"mime/quotedprintable"
+
+	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/secret"
+)
+
+// A delivery is what a receiver got: of mail the whole message and its recipients.
+type delivery struct {
+	uri    string
+	header http.Header
+	body   []byte
+	to     []string
+}
+
+// An inbox keeps what a receiver got.
+type inbox struct {
+	arrived chan struct{} // one token for each request, whatever comes of it
+
+	mu         sync.Mutex
+	deliveries []delivery
+}
+
+func newInbox() *inbox { return &inbox{arrived: make(chan struct{}, 10_000)} }
+
+func (i *inbox) put(d delivery) {
+	i.mu.Lock()
+	i.deliveries = append(i.deliveries, d)
+	i.mu.Unlock()
+	i.arrived <- struct{}{}
+}
+
+func (i *inbox) all() []delivery {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return append([]delivery(nil), i.deliveries...)
+}
+
+func (i *inbox) last(t *testing.T) delivery {
+	t.Helper()
+	all := i.all()
+	if len(all) == 0 {
+		t.Fatal("nothing was delivered")
+	}
+	return all[len(all)-1]
+}
+
+// The secrets of the channels under test.
+const (
+	tokenCanary    = canary + "-token"
+	secretCanary   = canary + "-secret"
+	passwordCanary = canary + "-password"
+	pathCanary     = canary + "-path"
+	queryCanary    = canary + "+query/=" // looks otherwise when it is escaped
+)
+
+// secretForms are the looks that a secret must not have in any text.
+func secretForms() []string {
+	return []string{
+		canary, url.QueryEscape(queryCanary), base64.StdEncoding.EncodeToString([]byte("mover:" + passwordCanary)),
+		base64.StdEncoding.EncodeToString([]byte("\x00mover\x00" + passwordCanary)), base64.StdEncoding.EncodeToString([]byte(passwordCanary)),
+	}
+}
+
+// httpConfig returns the configuration of a channel of a type to an address, with every secret that the type can have.
+func httpConfig(kind, hostport string) notify.Config {
+	address := "http://" + hostport + "/hooks/" + pathCanary
+	c := notify.Config{Name: "oncall", Type: kind}
+	switch kind {
+	case "webhook":
+		c.URL, c.Token, c.Secret = secret.New(address+"?key="+url.QueryEscape(queryCanary)), secret.New(tokenCanary), secret.New(secretCanary)
+	case "alertmanager":
+		c.URLs, c.Username, c.Password = []secret.Secret{secret.New(address)}, "mover", secret.New(passwordCanary)
+	case "slack":
+		c.URL = secret.New(address)
+	case "dingtalk":
+		c.URL, c.Secret = secret.New(address+"?access_token="+url.QueryEscape(queryCanary)), secret.New(secretCanary)
+	}
+	return c
+}
+
+func open(t *testing.T, c notify.Config) notify.Channel {
+	t.Helper()
+	channel, err := notify.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return channel
+}
+
+func httpRig(kind string) rig {
+	return rig{
+		name:    kind,
+		towards: func(t *testing.T, hostport string) notify.Channel { return open(t, httpConfig(kind, hostport)) },
+		start: func(t *testing.T, how behaviour) (notify.Channel, *inbox) {
+			server := startHTTP(t, httpBehaviour(kind, how))
+			return open(t, httpConfig(kind, server.hostport)), server.inbox
+		},
+		read: readJSON,
+	}
+}
+
+// An answer is what a test server says.
+type answer struct {
+	status               int
+	body                 string
+	retryAfter, location string
+}
+
+type httpServer struct {
+	hostport string
+	inbox    *inbox
+}
+
+// startHTTP starts a receiver that keeps what it gets and answers as judge says; a status of 0 means that judge did all.
+func startHTTP(t *testing.T, judge func(http.ResponseWriter, *http.Request) answer) httpServer {
+	t.Helper()
+	in := newInbox()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("read a request: %v", err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		in.put(delivery{uri: r.RequestURI, header: r.Header, body: body})
+		a := judge(w, r)
+		if a.status == 0 {
+			return
+		}
+		if a.retryAfter != "" {
+			w.Header().Set("Retry-After", a.retryAfter)
+		}
+		if a.location != "" {
+			w.Header().Set("Location", a.location)
+		}
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body)
+	}))
+	t.Cleanup(server.Close)
+	return httpServer{hostport: strings.TrimPrefix(server.URL, "http://"), inbox: in}
+}
+
+// yes is the answer by which a receiver of a type says that it took a message.
+func yes(kind string) answer {
+	return answer{status: 200, body: map[string]string{"slack": "ok", "dingtalk": `{"errcode":0,"errmsg":"ok"}`, "alertmanager": "{}"}[kind]}
+}
+
+func httpBehaviour(kind string, how behaviour) func(http.ResponseWriter, *http.Request) answer {
+	return func(w http.ResponseWriter, r *http.Request) answer {
+		switch how {
+		case hangs:
+			<-r.Context().Done()
+			return answer{}
+		case babbles:
+			return answer{status: 200, body: "<html>\x00\x1b[31m\xff log in with " + echo(r) + "</html>"}
+		case floods:
+			chunk := strings.Repeat("0123456789abcdef", 4096)
+			for range 10 << 20 / len(chunk) {
+				if _, err := io.WriteString(w, chunk); err != nil {
+					break // the client has read enough
+				}
+			}
+			return answer{}
+		case busy:
+			return answer{status: 503, body: "busy: " + echo(r)}
+		case forbids:
+			return answer{status: 403, body: "forbidden: " + echo(r)}
+		case breaksOff:
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				_ = conn.Close()
+			}
+			return answer{}
+		default:
+			return yes(kind)
+		}
+	}
+}
+
+// echo repeats everything in a request that a client would rather keep to itself.
+func echo(r *http.Request) string {
+	user, password, _ := r.BasicAuth()
+	return strings.Join([]string{r.URL.Query().Get("key"), r.URL.Query().Get("access_token"), r.RequestURI, r.Header.Get("Authorization"), user, password, r.URL.Path}, " ")
+}
+
+// readJSON returns every string of a JSON body.
+func readJSON(t *testing.T, d delivery) []string {
+	t.Helper()
+	var decoded any
+	if err := json.Unmarshal(d.body, &decoded); err != nil {
+		t.Fatalf("%v: %s", err, d.body)
+	}
+	var texts []string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			texts = append(texts, v)
+		case []any:
+			for _, each := range v {
+				walk(each)
+			}
+		case map[string]any:
+			for name, each := range v {
+				texts = append(texts, name)
+				walk(each)
+			}
+		}
+	}
+	walk(decoded)
+	return texts
+}
+
+// A mailServer is as much of an SMTP server as the tests need (RFC 5321, 3207 and 4954).
+type mailServer struct {
+	hostport string
+	caFile   string
+	inbox    *inbox
+	how      behaviour
+	// say replaces the answer to a command: "EHLO", "AUTH", "MAIL", "RCPT a@b", "DATA", "." and "" for the greeting.
+	say map[string]string
+	// plain: it offers no STARTTLS. implicit: the connection is encrypted from the first byte.
+	plain, implicit bool
+	certificate     *tls.Config
+}
+
+func startMail(t *testing.T, prepare func(*mailServer)) *mailServer {
+	t.Helper()
+	identity := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(identity.Close)
+	s := &mailServer{inbox: newInbox(), certificate: &tls.Config{Certificates: identity.TLS.Certificates}, caFile: filepath.Join(t.TempDir(), "ca.pem"), say: map[string]string{}}
+	if err := os.WriteFile(s.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: identity.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if prepare != nil {
+		prepare(s)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hostport = listener.Addr().String()
+	var serving sync.WaitGroup
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open[conn] = true
+			mu.Unlock()
+			serving.Go(func() { s.serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for conn := range open {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		serving.Wait()
+	})
+	return s
+}
+
+// A mailTalk is one session.
+type mailTalk struct {
+	server  *mailServer
+	conn    net.Conn
+	in      *bufio.Reader
+	secure  bool
+	login   string
+	to      []string
+	ended   bool
+	hanging bool
+}
+
+func (s *mailServer) serve(conn net.Conn) {
+	defer conn.Close()
+	if s.implicit {
+		conn = tls.Server(conn, s.certificate)
+	}
+	talk := &mailTalk{server: s, conn: conn, in: bufio.NewReader(conn), secure: s.implicit}
+	switch s.how {
+	case breaksOff:
+		s.inbox.arrived <- struct{}{}
+		return
+	case babbles:
+		_, _ = io.WriteString(conn, "\x00\x1b[31m\xff <html> log in\r\n")
+		return
+	case floods:
+		_, _ = io.WriteString(conn, "220-"+strings.Repeat("0123456789abcdef", 10<<20/16))
+		return
+	}
+	talk.reply("", "220 mail.example ESMTP")
+	for !talk.ended {
+		text, err := talk.in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		talk.command(strings.TrimRight(text, "\r\n"))
+	}
+}
+
+func (m *mailTalk) reply(to, usual string) {
+	if said, ok := m.server.say[to]; ok {
+		usual = said
+	}
+	_, _ = io.WriteString(m.conn, usual+"\r\n")
+}
+
+func (m *mailTalk) command(text string) {
+	verb, rest, _ := strings.Cut(text, " ")
+	verb = strings.ToUpper(verb)
+	switch verb {
+	case "EHLO":
+		offers := "250-mail.example\r\n"
+		if !m.server.plain && !m.secure {
+			offers += "250-STARTTLS\r\n"
+		}
+		m.reply(verb, offers+"250 AUTH PLAIN LOGIN")
+	case "STARTTLS":
+		m.reply(verb, "220 go on")
+		m.conn = tls.Server(m.conn, m.server.certificate)
+		m.in, m.secure = bufio.NewReader(m.conn), true
+	case "AUTH":
+		m.login = rest
+		m.reply(verb, "235 welcome")
+	case "MAIL":
+		m.mail(rest)
+	case "RCPT":
+		address := strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
+		if _, refused := m.server.say["RCPT "+address]; !refused {
+			m.to = append(m.to, address)
+		}
+		m.reply("RCPT "+address, "250 ok")
+	case "DATA":
+		m.data()
+	case "QUIT":
+		m.reply(verb, "221 bye")
+		m.ended = true
+	default:
+		m.reply(verb, "250 ok")
+	}
+}
+
+// mail answers to MAIL FROM as the server behaves, and repeats the login where it refuses.
+func (m *mailTalk) mail(string) {
+	_, encoded, _ := strings.Cut(m.login, " ")
+	decoded, _ := base64.StdEncoding.DecodeString(encoded)
+	told := fmt.Sprintf("%s %s", m.login, strings.ReplaceAll(string(decoded), "\x00", " "))
+	switch m.server.how {
+	case hangs:
+		m.server.inbox.arrived <- struct{}{}
+		_, _ = io.Copy(io.Discard, m.in)
+		m.ended = true
+	case busy:
+		m.reply("MAIL", "451 4.3.0 busy: "+told)
+	case forbids:
+		m.reply("MAIL", "550 5.7.1 forbidden: "+told)
+	default:
+		m.reply("MAIL", "250 ok")
+	}
+}
+
+func (m *mailTalk) data() {
+	m.reply("DATA", "354 go on")
+	if m.server.say["DATA"] != "" {
+		return
+	}
+	var body bytes.Buffer
+	for {
+		text, err := m.in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if text == ".\r\n" {
+			break
+		}
+		body.WriteString(strings.TrimPrefix(text, "."))
+	}
+	if m.server.say["."] == "" {
+		m.server.inbox.put(delivery{body: body.Bytes(), to: m.to, uri: m.login})
+	}
+	m.to = nil
+	m.reply(".", "250 taken")
+}
+
+func mailConfig(s *mailServer, hostport string) notify.Config {
+	host, port, _ := net.SplitHostPort(hostport)
+	c := notify.Config{
+		Name: "oncall", Type: "email", Username: "mover", Password: secret.New(passwordCanary),
+		SMTP: notify.SMTP{Host: host}, From: "Dashboard <alerts@example.org>", To: []string{"First <a@example.org>", "b@example.org"},
+	}
+	_, _ = fmt.Sscan(port, &c.SMTP.Port)
+	if s != nil {
+		c.CAFile = s.caFile
+	}
+	return c
+}
+
+func mailRig() rig {
+	return rig{
+		name:    "email",
+		towards: func(t *testing.T, hostport string) notify.Channel { return open(t, mailConfig(nil, hostport)) },
+		start: func(t *testing.T, how behaviour) (notify.Channel, *inbox) {
+			server := startMail(t, func(s *mailServer) { s.how = how })
+			return open(t, mailConfig(server, server.hostport)), server.inbox
+		},
+		read: readMail,
+	}
+}
+
+// readMail returns the headers and parts of a message, decoded.
+func readMail(t *testing.T, d delivery) []string {
+	t.Helper()
+	message, err := mail.ReadMessage(bytes.NewReader(d.body))
+	if err != nil {
+		t.Fatalf("%v: %s", err, d.body)
+	}
+	var texts []string
+	for name, values := range message.Header {
+		for _, v := range values {
+			decoded, err := new(mime.WordDecoder).DecodeHeader(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, name+": "+decoded)
+		}
+	}
+	_, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := multipart.NewReader(message.Body, parameters["boundary"])
+	for {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			return texts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(quotedprintable.NewReader(part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, strings.ReplaceAll(string(text), "\r\n", "\n"))
+	}
+}
