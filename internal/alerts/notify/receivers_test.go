@@ -11,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"mime/quotedprintable"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,8 +22,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"mime/quotedprintable"
 
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/secret"
@@ -295,11 +294,10 @@ type mailTalk struct {
 	server  *mailServer
 	conn    net.Conn
 	in      *bufio.Reader
-	secure  bool
-	login   string
-	to      []string
-	ended   bool
-	hanging bool
+	secure bool
+	login  string
+	to     []string
+	ended  bool
 }
 
 func (s *mailServer) serve(conn net.Conn) {
