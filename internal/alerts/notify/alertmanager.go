@@ -20,6 +20,9 @@ const (
 	defaultEndsAfter = 9 * time.Hour
 	// shortly is for how long Alertmanager believes what must be said again and again, or is said once: the watchdog and tests.
 	shortly = 5 * time.Minute
+	// clocksApart is how far Alertmanager's clock may be behind ours: an end that lies ahead for it does not count against the one that
+	// it was told before.
+	clocksApart = 30 * time.Second
 	// maxManagers is the most members of a cluster.
 	maxManagers = 16
 )
@@ -171,16 +174,25 @@ func (a *alertmanager) both(one *alerts.NotifiedAlert, n alerts.Notification) []
 			now.EndsAt = n.At.UTC().Add(shortly)
 		}
 	}
-	if now.EndsAt.Before(now.StartsAt) { // a clock was set back; Alertmanager refuses what ends before it begins
-		now.StartsAt = now.EndsAt
+	past := n.At.UTC().Add(-clocksApart)
+	if !one.Firing && now.EndsAt.After(past) {
+		now.EndsAt = past
 	}
 	changed := one.Edge == alerts.EdgeEscalated || one.Edge == alerts.EdgeDeescalated
 	if !one.Firing || !changed || one.Was <= dedup.Normal || one.Was == one.Tier {
-		return []postableAlert{now}
+		return []postableAlert{now.ordered()}
 	}
 	old := now
-	old.Labels, old.EndsAt = alertLabels(one, one.Was), n.At.UTC()
-	return []postableAlert{now, old}
+	old.Labels, old.EndsAt = alertLabels(one, one.Was), past
+	return []postableAlert{now.ordered(), old.ordered()}
+}
+
+// ordered sees to it that an alert does not end before it begins, which Alertmanager refuses.
+func (p postableAlert) ordered() postableAlert {
+	if p.EndsAt.Before(p.StartsAt) {
+		p.StartsAt = p.EndsAt
+	}
+	return p
 }
 
 // brief makes an alert that ends by itself soon.

@@ -112,7 +112,7 @@ func TestARecipientWhoIsRefusedForNowGetsTheMailLaterAndOthersNoSecondOne(t *tes
 			t.Errorf("%q: %v", class(err), err)
 		}
 	}
-	delete(server.say, "RCPT a@example.org")
+	server.change("RCPT a@example.org", "")
 	if err := channel.Send(t.Context(), firing()); err != nil {
 		t.Error(err)
 	}

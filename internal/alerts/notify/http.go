@@ -111,7 +111,9 @@ func (c *client) post(ctx context.Context, target *url.URL, header http.Header, 
 }
 
 // jsonHeader returns the headers of a request with a body in JSON.
-func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json; charset=utf-8"}} }
+func jsonHeader() http.Header {
+	return http.Header{"Content-Type": {"application/json; charset=utf-8"}}
+}
 
 // refused words an answer that is not 2xx. All of 4xx is for good but 408 and 429.
 func (c *client) refused(host string, answer *http.Response, text []byte) error {

@@ -240,6 +240,7 @@ type mailServer struct {
 	inbox    *inbox
 	how      behaviour
 	// say replaces the answer to a command: "EHLO", "AUTH", "MAIL", "RCPT a@b", "DATA", "." and "" for the greeting.
+	mu  sync.Mutex
 	say map[string]string
 	// plain: it offers no STARTTLS. implicit: the connection is encrypted from the first byte.
 	plain, implicit bool
@@ -289,11 +290,25 @@ func startMail(t *testing.T, prepare func(*mailServer)) *mailServer {
 	return s
 }
 
+// says returns the answer to a command that replaces the usual one; empty where there is none.
+func (s *mailServer) says(command string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.say[command]
+}
+
+// change replaces the answer to a command while the server runs.
+func (s *mailServer) change(command, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say[command] = answer
+}
+
 // A mailTalk is one session.
 type mailTalk struct {
-	server  *mailServer
-	conn    net.Conn
-	in      *bufio.Reader
+	server *mailServer
+	conn   net.Conn
+	in     *bufio.Reader
 	secure bool
 	login  string
 	to     []string
@@ -328,7 +343,7 @@ func (s *mailServer) serve(conn net.Conn) {
 }
 
 func (m *mailTalk) reply(to, usual string) {
-	if said, ok := m.server.say[to]; ok {
+	if said := m.server.says(to); said != "" {
 		usual = said
 	}
 	_, _ = io.WriteString(m.conn, usual+"\r\n")
@@ -355,7 +370,7 @@ func (m *mailTalk) command(text string) {
 		m.mail(rest)
 	case "RCPT":
 		address := strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
-		if _, refused := m.server.say["RCPT "+address]; !refused {
+		if m.server.says("RCPT "+address) == "" {
 			m.to = append(m.to, address)
 		}
 		m.reply("RCPT "+address, "250 ok")
@@ -390,7 +405,7 @@ func (m *mailTalk) mail(string) {
 
 func (m *mailTalk) data() {
 	m.reply("DATA", "354 go on")
-	if m.server.say["DATA"] != "" {
+	if m.server.says("DATA") != "" {
 		return
 	}
 	var body bytes.Buffer
@@ -404,7 +419,7 @@ func (m *mailTalk) data() {
 		}
 		body.WriteString(strings.TrimPrefix(text, "."))
 	}
-	if m.server.say["."] == "" {
+	if m.server.says(".") == "" {
 		m.server.inbox.put(delivery{body: body.Bytes(), to: m.to, uri: m.login})
 	}
 	m.to = nil

@@ -97,8 +97,8 @@ type slackAttachment struct {
 }
 
 type slackBlock struct {
-	Type     string          `json:"type"`
-	Text     *slackObject    `json:"text,omitempty"`
+	Type     string        `json:"type"`
+	Text     *slackObject  `json:"text,omitempty"`
 	Elements []slackObject `json:"elements,omitempty"`
 }
 

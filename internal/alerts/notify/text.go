@@ -67,7 +67,7 @@ func describe(n alerts.Notification, c cut) words {
 	w := words{tier: dedup.Normal, link: safeLink(n.ExternalURL)}
 	for i := range n.Alerts {
 		a := &n.Alerts[i]
-		if a.Firing && a.Tier.Rank() > w.tier.Rank() {
+		if a.Firing && a.Tier.Rank() < w.tier.Rank() {
 			w.tier = a.Tier
 		}
 		if i < c.listed {
