@@ -56,7 +56,7 @@ func TestAWebhookIsSignedAndTellsARepeatByItsID(t *testing.T) {
 }
 
 func TestAWebhookWithoutSecretsSendsNoSignature(t *testing.T) {
-	server := startHTTP(t, httpBehaviour("webhook", accepts))
+	server := startHTTP(t, httpBehaviour(t, "webhook", accepts))
 	c := httpConfig("webhook", server.hostport)
 	c.Token, c.Secret = secret.Secret{}, secret.Secret{}
 	if err := open(t, c).Send(t.Context(), firing()); err != nil {
@@ -192,7 +192,7 @@ func TestAlertmanagerLabelsAreValidNames(t *testing.T) {
 }
 
 func TestOneAlertmanagerThatTakesTheAlertsIsEnough(t *testing.T) {
-	dead, alive := startHTTP(t, func(http.ResponseWriter, *http.Request) answer { return answer{status: 500} }), startHTTP(t, httpBehaviour("alertmanager", accepts))
+	dead, alive := startHTTP(t, func(http.ResponseWriter, *http.Request) answer { return answer{status: 500} }), startHTTP(t, httpBehaviour(t, "alertmanager", accepts))
 	c := httpConfig("alertmanager", dead.hostport)
 	c.URLs = append(c.URLs, secret.New("http://"+alive.hostport))
 	if err := open(t, c).Send(t.Context(), firing()); err != nil {
@@ -268,7 +268,11 @@ func TestSlackMessagesKeepItsLimits(t *testing.T) {
 		a.Why, a.Cause, a.Step = strings.Repeat("<&>", 3000), strings.Repeat("&", 9000), strings.Repeat("ü", 9000)
 		big.Alerts = append(big.Alerts, a)
 	}
-	for _, n := range []alerts.Notification{big, hostile(strings.Repeat("&", 10_000))} {
+	many := firing()
+	for i := range 60 {
+		many.Alerts = append(many.Alerts, duplicates(fmt.Sprintf("pipeline-%d", i)))
+	}
+	for _, n := range []alerts.Notification{big, many, hostile(strings.Repeat("&", 10_000))} {
 		if err := channel.Send(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +389,7 @@ func TestATrustedAuthorityAndNoOtherIsBelieved(t *testing.T) {
 }
 
 func TestOnlyTheConfiguredProxyIsUsed(t *testing.T) {
-	direct, proxy := startHTTP(t, httpBehaviour("slack", accepts)), startHTTP(t, httpBehaviour("slack", accepts))
+	direct, proxy := startHTTP(t, httpBehaviour(t, "slack", accepts)), startHTTP(t, httpBehaviour(t, "slack", accepts))
 	t.Setenv("HTTP_PROXY", "http://"+proxy.hostport)
 	t.Setenv("http_proxy", "http://"+proxy.hostport)
 	c := httpConfig("slack", direct.hostport)

@@ -115,7 +115,7 @@ func httpRig(kind string) rig {
 		name:    kind,
 		towards: func(t *testing.T, hostport string) notify.Channel { return open(t, httpConfig(kind, hostport)) },
 		start: func(t *testing.T, how behaviour) (notify.Channel, *inbox) {
-			server := startHTTP(t, httpBehaviour(kind, how))
+			server := startHTTP(t, httpBehaviour(t, kind, how))
 			return open(t, httpConfig(kind, server.hostport)), server.inbox
 		},
 		read: readJSON,
@@ -167,7 +167,7 @@ func yes(kind string) answer {
 	return answer{status: 200, body: map[string]string{"slack": "ok", "dingtalk": `{"errcode":0,"errmsg":"ok"}`, "alertmanager": "{}"}[kind]}
 }
 
-func httpBehaviour(kind string, how behaviour) func(http.ResponseWriter, *http.Request) answer {
+func httpBehaviour(t *testing.T, kind string, how behaviour) func(http.ResponseWriter, *http.Request) answer {
 	return func(w http.ResponseWriter, r *http.Request) answer {
 		switch how {
 		case hangs:
@@ -176,12 +176,7 @@ func httpBehaviour(kind string, how behaviour) func(http.ResponseWriter, *http.R
 		case babbles:
 			return answer{status: 200, body: "<html>\x00\x1b[31m\xff log in with " + echo(r) + "</html>"}
 		case floods:
-			chunk := strings.Repeat("0123456789abcdef", 4096)
-			for range 10 << 20 / len(chunk) {
-				if _, err := io.WriteString(w, chunk); err != nil {
-					break // the client has read enough
-				}
-			}
+			flood(t, w)
 			return answer{}
 		case busy:
 			return answer{status: 503, body: "busy: " + echo(r)}
@@ -235,6 +230,7 @@ func readJSON(t *testing.T, d delivery) []string {
 
 // A mailServer is as much of an SMTP server as the tests need (RFC 5321, 3207 and 4954).
 type mailServer struct {
+	t        *testing.T
 	hostport string
 	caFile   string
 	inbox    *inbox
@@ -251,7 +247,7 @@ func startMail(t *testing.T, prepare func(*mailServer)) *mailServer {
 	t.Helper()
 	identity := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(identity.Close)
-	s := &mailServer{inbox: newInbox(), certificate: &tls.Config{Certificates: identity.TLS.Certificates}, caFile: filepath.Join(t.TempDir(), "ca.pem"), say: map[string]string{}}
+	s := &mailServer{t: t, inbox: newInbox(), certificate: &tls.Config{Certificates: identity.TLS.Certificates}, caFile: filepath.Join(t.TempDir(), "ca.pem"), say: map[string]string{}}
 	if err := os.WriteFile(s.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: identity.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +325,8 @@ func (s *mailServer) serve(conn net.Conn) {
 		_, _ = io.WriteString(conn, "\x00\x1b[31m\xff <html> log in\r\n")
 		return
 	case floods:
-		_, _ = io.WriteString(conn, "220-"+strings.Repeat("0123456789abcdef", 10<<20/16))
+		_, _ = io.WriteString(conn, "220-")
+		flood(s.t, conn)
 		return
 	}
 	talk.reply("", "220 mail.example ESMTP")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -38,11 +39,26 @@ const (
 	accepts   behaviour = "accepts"
 	hangs     behaviour = "hangs before it answers"
 	babbles   behaviour = "answers garbage"
-	floods    behaviour = "answers 10 MB"
+	floods    behaviour = "answers without end"
 	busy      behaviour = "cannot now"
 	forbids   behaviour = "refuses for good and repeats what it was told"
 	breaksOff behaviour = "closes the connection"
 )
+
+// floodEnds is how much of an endless answer is sent before the test says that the client reads too much. It is more than the buffers of
+// two sockets hold.
+const floodEnds = 64 << 20
+
+// flood writes until the other side has had enough.
+func flood(t *testing.T, to io.Writer) {
+	chunk := []byte(strings.Repeat("0123456789abcdef", 4096))
+	for range floodEnds / len(chunk) {
+		if _, err := to.Write(chunk); err != nil {
+			return
+		}
+	}
+	t.Errorf("the client read %d MiB", floodEnds>>20)
+}
 
 // A rig is a type of channel with a receiver to test it against.
 type rig struct {
