@@ -39,7 +39,7 @@ type dingTalk struct {
 }
 
 func checkDingTalk(c Config) []error {
-	const example = "https://oapi.dingtalk.com/robot/send?access_token=XXXX"
+	const example = "https://oapi.dingtalk.com/robot/send?access_token=TOKEN"
 	problems := checkURL("url", c.URL, example)
 	if u, err := parseURL(c.URL); err == nil && u.Query().Get("access_token") == "" {
 		problems = append(problems, errors.New("url: has no access_token; copy the whole address of the robot, e.g. "+example))

@@ -26,7 +26,7 @@ type slack struct {
 }
 
 func checkSlack(c Config) []error {
-	return checkURL("url", c.URL, "https://hooks.slack.com/services/T000/B000/XXXX")
+	return checkURL("url", c.URL, "https://hooks.slack.com/services/T000/B000/TOKEN")
 }
 
 func openSlack(c Config) (Channel, error) {
