@@ -1,0 +1,201 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// defaultEndsAfter is more than twice the longest time between two repeats of what fires.
+	defaultEndsAfter = 9 * time.Hour
+	// shortly is for how long Alertmanager believes what must be said again and again, or is said once: the watchdog and tests.
+	shortly = 5 * time.Minute
+	// clocksApart is how far Alertmanager's clock may be behind ours: an end that lies ahead for it does not count against the one that
+	// it was told before.
+	clocksApart = 30 * time.Second
+	// maxManagers is the most members of a cluster.
+	maxManagers = 16
+)
+
+// An alertmanager hands alerts to all members of an Alertmanager cluster, which do not tell each other of alerts.
+type alertmanager struct {
+	*client
+	config  Config
+	targets []*url.URL
+	hold    time.Duration
+}
+
+func checkAlertmanager(c Config) []error {
+	var problems []error
+	const example = "http://alertmanager:9093"
+	if len(c.URLs) == 0 {
+		problems = append(problems, errors.New("urls: is missing; list the address of every member of the cluster, e.g. "+example))
+	}
+	if len(c.URLs) > maxManagers {
+		problems = append(problems, fmt.Errorf("urls: must be at most %d", maxManagers))
+	}
+	for i, u := range c.URLs {
+		key := fmt.Sprintf("urls[%d]", i)
+		problems = append(problems, checkURL(key, u, example)...)
+		if strings.Contains(u.Reveal(), "/api/v") {
+			problems = append(problems, fmt.Errorf("%s: must not hold /api/v2, which is added to it, e.g. %s", key, example))
+		}
+	}
+	if !c.Token.IsZero() && c.Username != "" {
+		problems = append(problems, errors.New("token: cannot be together with username; keep one of them"))
+	}
+	if c.Username == "" && given(c.Password) {
+		problems = append(problems, errors.New("username: is missing; the password is sent with it"))
+	}
+	if c.EndsAfter < 0 || c.EndsAfter > 0 && c.EndsAfter < 10*time.Minute || c.EndsAfter > 7*24*time.Hour {
+		problems = append(problems, fmt.Errorf("ends_after: must be between 10m and 168h, or 0s, which means %s", defaultEndsAfter))
+	}
+	return problems
+}
+
+func openAlertmanager(c Config) (Channel, error) {
+	client, err := newClient(c)
+	if err != nil {
+		return nil, err
+	}
+	a := &alertmanager{client: client, config: c, hold: c.EndsAfter}
+	if a.hold == 0 {
+		a.hold = defaultEndsAfter
+	}
+	for _, text := range c.URLs {
+		root, err := parseURL(text)
+		if err != nil {
+			return nil, err
+		}
+		a.targets = append(a.targets, root.JoinPath("api", "v2", "alerts"))
+	}
+	return a, nil
+}
+
+// Send posts the alerts to every member at once. One that takes them is enough, as for Prometheus.
+func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
+	body, err := json.Marshal(a.postable(n))
+	if err != nil {
+		return a.permanent("the alerts cannot be written")
+	}
+	failures := make([]error, len(a.targets))
+	var sending sync.WaitGroup
+	for i, target := range a.targets {
+		sending.Go(func() { _, failures[i] = a.post(ctx, target, a.header(n), body) })
+	}
+	sending.Wait()
+	return a.all(failures)
+}
+
+func (a *alertmanager) header(n alerts.Notification) http.Header {
+	header := jsonHeader()
+	header.Set(headerID, clean(n.ID, maxName))
+	switch {
+	case !a.config.Token.IsZero():
+		header.Set("Authorization", "Bearer "+a.config.Token.Reveal())
+	case a.config.Username != "":
+		request := http.Request{Header: header}
+		request.SetBasicAuth(a.config.Username, a.config.Password.Reveal())
+	}
+	return header
+}
+
+// all returns nil if one succeeded, else one error for all: for good only if every one is, and after the shortest wait asked for.
+func (a *alertmanager) all(failures []error) error {
+	joined := &alerts.DeliveryError{Permanent: true}
+	var words []string
+	for _, err := range failures {
+		if err == nil {
+			return nil
+		}
+		var d *alerts.DeliveryError
+		if !errors.As(err, &d) {
+			return err
+		}
+		words = append(words, strings.TrimPrefix(d.Public, "channel "+a.channel+": "))
+		if d.Permanent {
+			continue
+		}
+		if joined.Permanent || d.RetryAfter < joined.RetryAfter {
+			joined.RetryAfter = d.RetryAfter
+		}
+		joined.Permanent = false
+	}
+	joined.Public = "channel " + a.channel + ": " + strings.Join(words, "; ")
+	return joined
+}
+
+// A postableAlert is one alert as POST /api/v2/alerts takes it (api/v2/openapi.yaml of Alertmanager). Its labels are its identity.
+type postableAlert struct {
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt"`
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
+// postable returns what is posted. Alertmanager resolves by itself what it does not hear of again, and we tell of edges and repeats
+// alone, so everything that fires says until when it does. All times are counted from when the notification was made: what is delivered
+// late must not keep a watchdog alive.
+func (a *alertmanager) postable(n alerts.Notification) []postableAlert {
+	out := []postableAlert{}
+	for i := range n.Alerts {
+		out = append(out, a.both(&n.Alerts[i], n)...)
+	}
+	if len(n.Alerts) == 0 {
+		out = append(out, brief(standIn(n), n.At))
+	}
+	if n.LeftOut > 0 {
+		rest := standIn(n)
+		rest.Labels["alertname"], rest.Annotations["summary"] = "alerts_not_listed", plural(n.LeftOut, "more alert", "more alerts")+" of one digest; the dashboard shows all"
+		out = append(out, brief(rest, n.At))
+	}
+	return out
+}
+
+// both returns an alert and, where its tier has changed, the end of the one under its old tier: the tier is a label, and with it part of
+// what identifies the alert to Alertmanager.
+func (a *alertmanager) both(one *alerts.NotifiedAlert, n alerts.Notification) []postableAlert {
+	m := newMessageAlert(one, n)
+	now := postableAlert{m.StartsAt, m.EndsAt, m.Labels, m.Annotations, m.GeneratorURL}
+	if one.Firing {
+		now.EndsAt = n.At.UTC().Add(a.hold)
+		if one.Key.Rule == "watchdog" {
+			now.EndsAt = n.At.UTC().Add(shortly)
+		}
+	}
+	past := n.At.UTC().Add(-clocksApart)
+	if !one.Firing && now.EndsAt.After(past) {
+		now.EndsAt = past
+	}
+	changed := one.Edge == alerts.EdgeEscalated || one.Edge == alerts.EdgeDeescalated
+	if !one.Firing || !changed || one.Was <= dedup.Normal || one.Was == one.Tier {
+		return []postableAlert{now.ordered()}
+	}
+	old := now
+	old.Labels, old.EndsAt = alertLabels(one, one.Was), past
+	return []postableAlert{now.ordered(), old.ordered()}
+}
+
+// ordered sees to it that an alert does not end before it begins, which Alertmanager refuses.
+func (p postableAlert) ordered() postableAlert {
+	if p.EndsAt.Before(p.StartsAt) {
+		p.StartsAt = p.EndsAt
+	}
+	return p
+}
+
+// brief makes an alert that ends by itself soon.
+func brief(m messageAlert, at time.Time) postableAlert {
+	return postableAlert{m.StartsAt, at.UTC().Add(shortly), m.Labels, m.Annotations, m.GeneratorURL}
+}

@@ -1,0 +1,194 @@
+package notify
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/secret"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxTimeout     = time.Minute
+)
+
+// Config says how to reach the receiver of one channel. Which keys mean something depends on the type; docs/alerts.md lists them.
+type Config struct {
+	// Name is how routes and pages call the channel, Type what it speaks: one of Types.
+	Name string `yaml:"name"`
+	Type string `yaml:"type"`
+	// URL is where a webhook, Slack or DingTalk takes messages. It is a secret, because a token is part of it.
+	URL secret.Secret `yaml:"url"`
+	// URLs are the roots of all Alertmanagers of a cluster, without /api/v2: each must be told.
+	URLs []secret.Secret `yaml:"urls"`
+	// Token is sent as a bearer token.
+	Token secret.Secret `yaml:"token"`
+	// Secret signs what is sent: of a webhook its body, of DingTalk the address.
+	Secret secret.Secret `yaml:"secret"`
+	// Username and Password are for basic authentication at Alertmanager, or for the mail server.
+	Username string        `yaml:"username"`
+	Password secret.Secret `yaml:"password"`
+	// SMTP is the mail server; From and To are addresses, with or without a name: Shop <alerts@example.org>.
+	SMTP SMTP     `yaml:"smtp"`
+	From string   `yaml:"from"`
+	To   []string `yaml:"to"`
+	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again; 0 means 9 h, which is more than
+	// twice the time between two repeats.
+	EndsAfter time.Duration `yaml:"ends_after"`
+	// Timeout bounds one attempt; 0 means 10 s.
+	Timeout time.Duration `yaml:"timeout"`
+	// CAFile is a PEM file of certificate authorities that are trusted beside those of the system.
+	CAFile string `yaml:"ca_file"`
+	// Proxy is the address of a proxy (http, https or socks5). The settings of the environment are ignored, so that a token never travels
+	// through a proxy that was meant for something else.
+	Proxy secret.Secret `yaml:"proxy"`
+}
+
+// SMTP says where the mail server is and how the connection to it is encrypted.
+type SMTP struct {
+	Host string `yaml:"host"`
+	// Port is 465 with implicit TLS and 587 otherwise, unless configured.
+	Port int `yaml:"port"`
+	// TLS is starttls (must be encrypted, the default), opportunistic (if the server can), implicit (from the first byte) or none.
+	TLS string `yaml:"tls"`
+}
+
+// Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it. None repeats a secret.
+func (c Config) Validate() error {
+	var problems []error
+	if c.Name == "" {
+		problems = append(problems, errors.New("name: must not be empty"))
+	}
+	k, ok := kinds()[c.Type]
+	if !ok {
+		return errors.Join(append(problems, fmt.Errorf("type: must be one of %s", strings.Join(Types(), ", ")))...)
+	}
+	for _, key := range c.set() {
+		if !slices.Contains(k.keys, key) {
+			problems = append(problems, fmt.Errorf("%s: means nothing to a channel of type %s; remove it", key, c.Type))
+		}
+	}
+	problems = append(problems, k.check(c)...)
+	if c.Timeout < 0 || c.Timeout > maxTimeout {
+		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout))
+	}
+	if _, err := c.roots(); err != nil {
+		problems = append(problems, fmt.Errorf("ca_file: %w", err))
+	}
+	if _, err := c.proxy(); err != nil {
+		problems = append(problems, fmt.Errorf("proxy: %w", err))
+	}
+	return errors.Join(append(problems, c.unread()...)...)
+}
+
+// set returns those keys with a value that not every type reads.
+func (c Config) set() []string {
+	var keys []string
+	for _, k := range []struct {
+		key string
+		set bool
+	}{
+		{"url", given(c.URL)}, {"urls", len(c.URLs) > 0}, {"token", given(c.Token)}, {"secret", given(c.Secret)},
+		{"username", c.Username != ""}, {"password", given(c.Password)}, {"smtp", c.SMTP != SMTP{}}, {"from", c.From != ""},
+		{"to", len(c.To) > 0}, {"ends_after", c.EndsAfter != 0}, {"proxy", given(c.Proxy)},
+	} {
+		if k.set {
+			keys = append(keys, k.key)
+		}
+	}
+	return keys
+}
+
+// given tells whether a secret was written, whether or not it could be read.
+func given(s secret.Secret) bool { return !s.IsZero() || s.Err() != nil }
+
+// unread returns why secrets could not be read from their environment variables or files.
+func (c Config) unread() []error {
+	var problems []error
+	add := func(key string, s secret.Secret) {
+		if s.Err() != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", key, s.Err()))
+		}
+	}
+	add("url", c.URL)
+	for i, u := range c.URLs {
+		add(fmt.Sprintf("urls[%d]", i), u)
+	}
+	add("token", c.Token)
+	add("secret", c.Secret)
+	add("password", c.Password)
+	add("proxy", c.Proxy)
+	return problems
+}
+
+func (c Config) timeout() time.Duration {
+	if c.Timeout == 0 {
+		return defaultTimeout
+	}
+	return c.Timeout
+}
+
+// roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
+func (c Config) roots() (*x509.CertPool, error) {
+	if c.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, errors.New("holds no certificate in PEM form")
+	}
+	return pool, nil
+}
+
+// proxy returns the address of the proxy, nil where none is configured.
+func (c Config) proxy() (*url.URL, error) {
+	if c.Proxy.IsZero() {
+		return nil, nil
+	}
+	u, err := url.Parse(c.Proxy.Reveal())
+	if err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" {
+		return nil, errors.New("must be http://, https:// or socks5:// with a host, e.g. http://proxy.example:3128")
+	}
+	return u, nil
+}
+
+// checkURL returns what is wrong with an address. Its error never repeats it.
+func checkURL(key string, s secret.Secret, example string) []error {
+	if s.Err() != nil {
+		return nil // unread tells
+	}
+	if s.IsZero() {
+		return []error{fmt.Errorf("%s: is missing; give an address as a value, {env: NAME} or {file: PATH}, e.g. %s", key, example)}
+	}
+	if _, err := parseURL(s); err != nil {
+		return []error{fmt.Errorf("%s: %w, e.g. %s", key, err, example)}
+	}
+	return nil
+}
+
+// parseURL parses the address of a receiver. Its error never repeats it.
+func parseURL(s secret.Secret) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(s.Reveal()))
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, errors.New("must be http:// or https:// with a host")
+	case u.User != nil:
+		return nil, errors.New("must not hold a user or password")
+	case u.Fragment != "":
+		return nil, errors.New("must not have a fragment (#)")
+	}
+	return u, nil
+}

@@ -1,0 +1,178 @@
+package notify
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/secret"
+)
+
+// The limits of a robot of DingTalk: more than 20 messages in a minute have it banned for 10 minutes, and a body has at most 20,000 bytes.
+const (
+	dingTalkMost  = 20
+	dingTalkSpan  = time.Minute + 2*time.Second // its minute does not begin with ours
+	dingTalkBan   = 10 * time.Minute
+	dingTalkBytes = 20000
+)
+
+// The codes of the answers of a robot, which come with status 200.
+const (
+	dingTalkOK       = 0
+	dingTalkTooMany  = 130101
+	dingTalkTooMany2 = 410100 // the same, of newer robots
+	dingTalkSecurity = 310000 // keyword, signature or address of the sender
+)
+
+// dingTalk posts as a custom robot of a DingTalk group.
+type dingTalk struct {
+	*client
+	target *url.URL
+	key    secret.Secret
+	pace   pace
+}
+
+func checkDingTalk(c Config) []error {
+	const example = "https://oapi.dingtalk.com/robot/send?access_token=TOKEN"
+	problems := checkURL("url", c.URL, example)
+	if u, err := parseURL(c.URL); err == nil && u.Query().Get("access_token") == "" {
+		problems = append(problems, errors.New("url: has no access_token; copy the whole address of the robot, e.g. "+example))
+	}
+	return problems
+}
+
+func openDingTalk(c Config) (Channel, error) {
+	target, err := parseURL(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newClient(c)
+	if err != nil {
+		return nil, err
+	}
+	return &dingTalk{client: client, target: target, key: c.Secret, pace: pace{most: dingTalkMost, length: dingTalkSpan}}, nil
+}
+
+// Send posts one message, and waits before it while the robot has posted as many as it may.
+func (d *dingTalk) Send(ctx context.Context, n alerts.Notification) error {
+	body, err := fit(n, dingTalkBody, func(body []byte) bool { return len(body) <= dingTalkBytes })
+	if err != nil {
+		return d.permanent("the message cannot be written")
+	}
+	if err := d.pace.wait(ctx); err != nil {
+		return d.again(0, "we were stopped while the message waited, because a robot may post %d in a minute", dingTalkMost)
+	}
+	answer, err := d.post(ctx, d.signed(time.Now()), jsonHeader(), body)
+	if err != nil {
+		return err
+	}
+	return d.judge(answer)
+}
+
+// signed returns the address with timestamp and sign, the base64 of the HMAC-SHA256, with the secret as key, of the time in milliseconds,
+// a line feed and the secret again. DingTalk takes it for an hour.
+func (d *dingTalk) signed(now time.Time) *url.URL {
+	target := *d.target
+	if d.key.IsZero() {
+		return &target
+	}
+	at, key := strconv.FormatInt(now.UnixMilli(), 10), d.key.Reveal()
+	query := target.Query()
+	query.Set("timestamp", at)
+	query.Set("sign", base64.StdEncoding.EncodeToString(signature(key, at+"\n"+key)))
+	target.RawQuery = query.Encode()
+	return &target
+}
+
+// judge reads the code in an answer with status 200.
+func (d *dingTalk) judge(answer []byte) error {
+	host := d.target.Host
+	var said struct {
+		Code *int   `json:"errcode"`
+		Text string `json:"errmsg"`
+	}
+	if json.Unmarshal(answer, &said) != nil || said.Code == nil {
+		return d.again(0, "%s answered 200 without an errcode, so this is not DingTalk: %s", host, d.quote(string(answer)))
+	}
+	switch *said.Code {
+	case dingTalkOK:
+		return nil
+	case dingTalkTooMany, dingTalkTooMany2:
+		return d.again(dingTalkBan, "%s takes nothing for 10 minutes (errcode %d), because the robot posted too often; give other senders a robot of their own", host, *said.Code)
+	case dingTalkSecurity:
+		return d.permanent("%s refused the message (errcode 310000): %s", host, d.security(said.Text))
+	case 300001, 400101, 400102, 400105, 400106, 40035, 43004, 400013, 430101, 430102, 430103, 430104:
+		return d.permanent("%s refused the message (errcode %d %s); see that the robot still exists and that its address is whole", host, *said.Code, d.quote(said.Text))
+	}
+	return d.again(0, "%s did not take the message (errcode %d %s)", host, *said.Code, d.quote(said.Text))
+}
+
+// security says what to do about a refusal by the robot's security settings, of which its text tells which one.
+func (d *dingTalk) security(text string) string {
+	low := strings.ToLower(text)
+	switch {
+	case strings.Contains(low, "timestamp"):
+		return "the timestamp of the signature is not within an hour of DingTalk's; this machine's clock is wrong: set it, with NTP for example"
+	case strings.Contains(low, "sign"):
+		return "the signature does not match; see that secret is the robot's (it begins with SEC) and that this machine's clock is right"
+	case strings.Contains(low, "keyword"):
+		return "the message has none of the robot's keywords; add the keyword dedup-dashboard, which every message has, or choose the signature instead"
+	case strings.Contains(low, "ip"):
+		return "the address of this machine is not on the robot's list; add it, or choose the signature instead"
+	}
+	return d.quote(text)
+}
+
+// dingTalkBody writes a message of type markdown. Nobody is mentioned.
+func dingTalkBody(w words) ([]byte, error) {
+	var b strings.Builder
+	b.WriteString("### " + dingTalkEscape(w.subject) + "\n\n")
+	for _, l := range w.intro {
+		b.WriteString(dingTalkEscape(l) + "\n\n")
+	}
+	single := len(w.told) == 1 && w.told[0].headline == w.subject
+	for _, t := range w.told {
+		dingTalkAlert(&b, t, single)
+	}
+	for _, l := range w.outro {
+		b.WriteString(dingTalkEscape(l) + "\n\n")
+	}
+	b.WriteString("dedup-dashboard")
+	if w.link != "" {
+		b.WriteString(" · [Open the dashboard](" + w.link + ")")
+	}
+	return json.Marshal(map[string]any{
+		"msgtype":  "markdown",
+		"markdown": map[string]string{"title": dingTalkEscape(w.subject), "text": b.String()},
+		"at":       map[string]any{"isAtAll": false},
+	})
+}
+
+// dingTalkAlert writes one alert as a list, without the headline where it is that of the message.
+func dingTalkAlert(b *strings.Builder, t told, single bool) {
+	if !single {
+		b.WriteString("**" + dingTalkEscape(t.headline) + "**\n\n")
+	}
+	for _, l := range t.lines {
+		b.WriteString("- **" + l.name + ":** " + dingTalkEscape(l.text) + "\n")
+	}
+	if t.link != "" {
+		b.WriteString("- [Open the alert](" + t.link + ")\n")
+	}
+	if t.runbook != "" && len(t.lines) > 0 {
+		b.WriteString("- [Runbook](" + t.runbook + ")\n")
+	}
+	b.WriteString("\n")
+}
+
+// dingTalkEscape puts full-width characters in the place of those that make markup or mentions: not every client of DingTalk knows a
+// backslash as an escape.
+func dingTalkEscape(s string) string {
+	return strings.NewReplacer("[", "［", "]", "］", "<", "＜", ">", "＞", "*", "＊", "`", "｀", "~", "～", "|", "｜", "@", "＠", `\`, "＼").Replace(s)
+}

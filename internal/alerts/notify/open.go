@@ -1,0 +1,47 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"dedup-dashboard/internal/alerts"
+)
+
+// A Channel delivers notifications to one receiver. Send tries once, honours ctx, and may be called at the same time; its error is an
+// *alerts.DeliveryError, which holds no secret.
+type Channel interface {
+	Send(ctx context.Context, n alerts.Notification) error
+}
+
+// A kind is a type of channel.
+type kind struct {
+	// keys are those of the configuration that it reads, beside the ones that every channel has.
+	keys []string
+	// check returns what is wrong with them; each message begins with the key that is at fault.
+	check func(Config) []error
+	open  func(Config) (Channel, error)
+}
+
+// kinds maps the types of channels. A new one is one file and one line here.
+func kinds() map[string]kind {
+	return map[string]kind{
+		"webhook":      {[]string{"url", "token", "secret", "proxy"}, checkWebhook, openWebhook},
+		"alertmanager": {[]string{"urls", "token", "username", "password", "proxy", "ends_after"}, checkAlertmanager, openAlertmanager},
+		"slack":        {[]string{"url", "proxy"}, checkSlack, openSlack},
+		"dingtalk":     {[]string{"url", "secret", "proxy"}, checkDingTalk, openDingTalk},
+		"email":        {[]string{"smtp", "username", "password", "from", "to"}, checkEmail, openEmail},
+	}
+}
+
+// Types returns the types of channels that there are, sorted.
+func Types() []string { return slices.Sorted(maps.Keys(kinds())) }
+
+// Open returns the channel that the configuration describes. It connects to nothing; the errors are those of Validate.
+func Open(c Config) (Channel, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("open channel %q: %w", clean(c.Name, maxName), err)
+	}
+	return kinds()[c.Type].open(c)
+}

@@ -1,0 +1,302 @@
+package notify
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// words is a notification as people read it: cleaned and without markup, which each channel adds after it has escaped them. Links are
+// whole addresses that are fit to be one.
+type words struct {
+	subject string
+	// tier is the worst that fires; normal where nothing does.
+	tier  dedup.Tier
+	intro []string
+	told  []told
+	outro []string
+	link  string
+}
+
+// told is one alert in words.
+type told struct {
+	// headline says tier, subject and value against limit in one line.
+	headline string
+	tier     dedup.Tier
+	firing   bool
+	// lines say the rest; empty where only the headline is told.
+	lines         []line
+	link, runbook string
+}
+
+// A line is a name and what there is to say under it.
+type line struct{ name, text string }
+
+// A cut says how much of a notification is told: everything of the first full alerts, and the headline of others up to listed.
+type cut struct{ full, listed int }
+
+// cuts are how a message gets shorter until its channel takes it: a digest in the end.
+func cuts(n alerts.Notification) []cut {
+	all := len(n.Alerts)
+	short := []cut{{0, min(all, 50)}, {0, min(all, 20)}, {0, min(all, 10)}, {0, min(all, 5)}, {0, min(all, 1)}, {0, 0}}
+	if n.Kind == alerts.NotifyDigest {
+		return short
+	}
+	return append([]cut{{min(all, 5), min(all, 50)}, {min(all, 5), min(all, 20)}, {min(all, 2), min(all, 20)}, {min(all, 1), min(all, 20)}}, short...)
+}
+
+// fit renders a notification as whole as the channel takes it; fits decides.
+func fit[T any](n alerts.Notification, render func(words) (T, error), fits func(T) bool) (T, error) {
+	var out T
+	var err error
+	for _, c := range cuts(n) {
+		if out, err = render(describe(n, c)); err != nil || fits(out) {
+			break
+		}
+	}
+	return out, err
+}
+
+// describe puts a notification into words.
+func describe(n alerts.Notification, c cut) words {
+	w := words{tier: dedup.Normal, link: safeLink(n.ExternalURL)}
+	for i := range n.Alerts {
+		a := &n.Alerts[i]
+		if a.Firing && a.Tier.Rank() < w.tier.Rank() {
+			w.tier = a.Tier
+		}
+		if i < c.listed {
+			w.told = append(w.told, tell(a, n.At, i < c.full))
+		}
+	}
+	left := n.LeftOut + len(n.Alerts) - len(w.told)
+	w.subject = subject(n, w)
+	w.intro = intro(n, len(w.told), left)
+	if left > 0 && len(w.told) > 0 {
+		w.outro = append(w.outro, plural(left, "more alert is", "more alerts are")+" not listed here; the dashboard shows all.")
+	}
+	if n.Repeated {
+		w.outro = append(w.outro, "This may have been delivered before: the dashboard was stopped while it sent it.")
+	}
+	return w
+}
+
+// subject is the one line that a lock screen shows.
+func subject(n alerts.Notification, w words) string {
+	total, text := len(n.Alerts)+n.LeftOut, clean(n.Text, maxText)
+	switch n.Kind {
+	case alerts.NotifyTest:
+		return "[TEST] " + cmp.Or(text, "a test of this channel; nothing is wrong")
+	case alerts.NotifyReminder:
+		return "[REMINDER] " + cmp.Or(text, "a silence is about to expire")
+	case alerts.NotifyWatchdog:
+		return "[WATCHDOG] " + cmp.Or(text, "the dashboard evaluates its rules")
+	}
+	if len(n.Alerts) == 0 {
+		return cmp.Or(text, plural(total, "alert", "alerts"))
+	}
+	mark, group, only := tag(w.tier), "", &n.Alerts[0]
+	if g := clean(n.Group, maxName); g != "" {
+		group = g + ": "
+	}
+	switch {
+	case n.Kind == alerts.NotifyDigest:
+		return fmt.Sprintf("%s %s at once, the worst %s", mark, plural(total, "alert", "alerts"), number(float64(len(n.Alerts))))
+	case n.Kind == alerts.NotifyFlapping && total == 1:
+		return fmt.Sprintf("%s %s: %s flaps", mark, who(only), title(only))
+	case n.Kind == alerts.NotifyFlapping:
+		return fmt.Sprintf("%s %s%s", mark, group, plural(total, "alert flaps", "alerts flap"))
+	case total == 1:
+		return headline(only, n.At)
+	}
+	return fmt.Sprintf("%s %s%s%s", mark, group, plural(total, "alert", "alerts"), shares(n))
+}
+
+// shares says how many of the alerts fire, where all of them are known.
+func shares(n alerts.Notification) string {
+	firing := 0
+	for i := range n.Alerts {
+		if n.Alerts[i].Firing {
+			firing++
+		}
+	}
+	if n.LeftOut > 0 || firing == 0 || firing == len(n.Alerts) {
+		return ""
+	}
+	return fmt.Sprintf(" (%d firing, %d resolved)", firing, len(n.Alerts)-firing)
+}
+
+// tag is the tier of a subject line; what does not fire is resolved.
+func tag(t dedup.Tier) string {
+	if t == dedup.Normal {
+		return "[RESOLVED]"
+	}
+	return "[" + strings.ToUpper(t.String()) + "]"
+}
+
+// intro is said before the alerts.
+func intro(n alerts.Notification, listed, left int) []string {
+	var lines []string
+	switch n.Kind {
+	case alerts.NotifyDigest:
+		lines = append(lines, fmt.Sprintf("%s became active at about the same time; the worst %s told here in one message.",
+			plural(len(n.Alerts)+n.LeftOut, "alert", "alerts"), plural(listed, "is", "are")))
+	case alerts.NotifyFlapping:
+		lines = append(lines, "The tier changes too often for each change to be told. Nothing more is sent until it has been calm for 15 minutes.")
+	case alerts.NotifyTest:
+		lines = append(lines, "Somebody asked for this message, to see whether it arrives. Nothing is wrong.")
+	case alerts.NotifyWatchdog:
+		lines = append(lines, "This comes as long as the dashboard evaluates its rules. Something is wrong when it stays away.")
+	}
+	if listed == 0 && left > 0 {
+		lines = append(lines, plural(left, "alert is", "alerts are")+" not listed here; the dashboard shows all.")
+	}
+	return lines
+}
+
+// tell puts one alert into words.
+func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
+	t := told{headline: headline(a, at), tier: a.Tier, firing: a.Firing, link: safeLink(a.Link), runbook: safeLink(a.Runbook)}
+	if !a.Firing {
+		t.tier = dedup.Normal
+	}
+	if !full {
+		return t
+	}
+	add := func(name, text string) {
+		if text != "" {
+			t.lines = append(t.lines, line{name, text})
+		}
+	}
+	add("Tier", change(a))
+	add(subjectName(a.Key.Kind), clean(a.Key.Subject, maxName))
+	add("Rule", clean(a.Key.Rule, maxName))
+	if a.Unit != "" {
+		add("Value", value(a.Value, a.Unit))
+		if a.Limit > 0 {
+			add("Limit", value(a.Limit, a.Unit))
+		}
+		add("Based on", basis(a))
+	}
+	add("Since", since(a, at))
+	add("Why", clean(a.Why, maxText))
+	if a.Stale {
+		add("Stale", "what this rests on cannot be read now; it keeps its tier until it can be judged again")
+	}
+	add("Likely cause", clean(a.Cause, maxText))
+	add("First step", clean(a.Step, maxText))
+	return t
+}
+
+// headline says an alert in one line: [SEVERE] orders: duplicate rate 4.62 % (limit 3.00 %), 500 of 10,824 messages in 15 m.
+func headline(a *alerts.NotifiedAlert, at time.Time) string {
+	if !a.Firing {
+		text := fmt.Sprintf("[RESOLVED] %s: %s", who(a), title(a))
+		if was := worstOf(a); was > dedup.Normal {
+			text += ", was " + was.String()
+		}
+		if end := cmp.Or(a.EndsAt, at); !a.StartsAt.IsZero() && end.After(a.StartsAt) {
+			text += " for " + span(end.Sub(a.StartsAt))
+		}
+		return text
+	}
+	text := fmt.Sprintf("%s %s: %s", tag(a.Tier), who(a), title(a))
+	if a.Unit != "" {
+		text += " " + value(a.Value, a.Unit)
+		if a.Limit > 0 {
+			text += " (limit " + value(a.Limit, a.Unit) + ")"
+		}
+		if b := basis(a); b != "" {
+			text += ", " + b
+		}
+	}
+	if a.Edge == alerts.EdgeEscalated || a.Edge == alerts.EdgeDeescalated {
+		text += ", was " + a.Was.String()
+	}
+	if a.Stale {
+		text += " [stale]"
+	}
+	return text
+}
+
+// worstOf returns the tier that a resolved alert had.
+func worstOf(a *alerts.NotifiedAlert) dedup.Tier {
+	if a.Was > dedup.Normal {
+		return a.Was
+	}
+	return a.Tier
+}
+
+// change says the tier, and from which one it came.
+func change(a *alerts.NotifiedAlert) string {
+	switch {
+	case !a.Firing && worstOf(a) > dedup.Normal:
+		return "resolved, was " + worstOf(a).String()
+	case !a.Firing:
+		return "resolved"
+	case a.Edge == alerts.EdgeEscalated:
+		return a.Tier.String() + ", up from " + a.Was.String()
+	case a.Edge == alerts.EdgeDeescalated:
+		return a.Tier.String() + ", down from " + a.Was.String()
+	case a.Edge == "":
+		return a.Tier.String() + ", still"
+	}
+	return a.Tier.String()
+}
+
+// who names what an alert is about.
+func who(a *alerts.NotifiedAlert) string {
+	return cmp.Or(clean(a.Key.Subject, maxName), string(alerts.OfDashboard))
+}
+
+func title(a *alerts.NotifiedAlert) string {
+	return cmp.Or(clean(a.Title, maxName), clean(a.Key.Rule, maxName))
+}
+
+func subjectName(kind alerts.SubjectKind) string {
+	switch kind {
+	case alerts.OfPipeline:
+		return "Pipeline"
+	case alerts.OfBroker:
+		return "Broker"
+	case alerts.OfStore:
+		return "Store"
+	default:
+		return "Subject"
+	}
+}
+
+// basis says how many events a value rests on: "500 of 10,824 messages in 15 m".
+func basis(a *alerts.NotifiedAlert) string {
+	var text string
+	switch known := a.N > 0 && !math.IsInf(a.N, 0); {
+	case known && a.Unit == dedup.Ratio && !math.IsNaN(a.Value) && !math.IsInf(a.Value, 0):
+		text = number(math.Round(a.Value*a.N)) + " of " + plural(int(a.N), "message", "messages")
+	case known:
+		text = plural(int(a.N), "message", "messages")
+	}
+	if a.Window > 0 {
+		text = strings.TrimSpace(text + " in " + span(a.Window))
+	}
+	return text
+}
+
+// since says from when an alert fires or fired, and for how long.
+func since(a *alerts.NotifiedAlert, at time.Time) string {
+	if a.StartsAt.IsZero() {
+		return ""
+	}
+	text := moment(a.StartsAt)
+	if !a.Firing && !a.EndsAt.IsZero() {
+		return text + " until " + moment(a.EndsAt) + " (" + span(a.EndsAt.Sub(a.StartsAt)) + ")"
+	}
+	if at.After(a.StartsAt) {
+		text += " (" + span(at.Sub(a.StartsAt)) + ")"
+	}
+	return text
+}

@@ -1,0 +1,160 @@
+package notify
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// The headers of a webhook. The signature is sha256= and the HMAC-SHA256 in hex, with the configured secret as key, of the timestamp in
+// seconds, a full stop and the body. The id is the same when a notification is delivered again.
+const (
+	headerID        = "Idempotency-Key"
+	headerTimestamp = "X-Dedup-Timestamp"
+	headerSignature = "X-Dedup-Signature"
+)
+
+type webhook struct {
+	*client
+	name   string
+	target *url.URL
+	config Config
+}
+
+func checkWebhook(c Config) []error {
+	return checkURL("url", c.URL, "https://hooks.example.org/dedup")
+}
+
+func openWebhook(c Config) (Channel, error) {
+	target, err := parseURL(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newClient(c)
+	if err != nil {
+		return nil, err
+	}
+	return &webhook{client: client, name: c.Name, target: target, config: c}, nil
+}
+
+// Send posts the notification as Alertmanager posts to a webhook; every answer with 2xx takes it.
+func (w *webhook) Send(ctx context.Context, n alerts.Notification) error {
+	body, err := json.Marshal(newMessage(n, w.name))
+	if err != nil {
+		return w.permanent("the message cannot be written")
+	}
+	header := jsonHeader()
+	header.Set(headerID, clean(n.ID, maxName))
+	if !w.config.Token.IsZero() {
+		header.Set("Authorization", "Bearer "+w.config.Token.Reveal())
+	}
+	if !w.config.Secret.IsZero() {
+		at := strconv.FormatInt(time.Now().Unix(), 10)
+		header.Set(headerTimestamp, at)
+		header.Set(headerSignature, "sha256="+hex.EncodeToString(signature(w.config.Secret.Reveal(), at+"."+string(body))))
+	}
+	_, err = w.post(ctx, w.target, header, body)
+	return err
+}
+
+// signature is the HMAC-SHA256 of a text.
+func signature(key, text string) []byte {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// A message is the body that Alertmanager posts to webhooks, version 4, from its documentation of <webhook_config>.
+type message struct {
+	Version           string            `json:"version"`
+	GroupKey          string            `json:"groupKey"`
+	TruncatedAlerts   int               `json:"truncatedAlerts"`
+	Status            string            `json:"status"`
+	Receiver          string            `json:"receiver"`
+	GroupLabels       map[string]string `json:"groupLabels"`
+	CommonLabels      map[string]string `json:"commonLabels"`
+	CommonAnnotations map[string]string `json:"commonAnnotations"`
+	ExternalURL       string            `json:"externalURL"`
+	Alerts            []messageAlert    `json:"alerts"`
+}
+
+type messageAlert struct {
+	Status       string            `json:"status"`
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt"`
+	GeneratorURL string            `json:"generatorURL"`
+	// Fingerprint is the same for all of the life of an alert, whatever its tier.
+	Fingerprint string `json:"fingerprint"`
+}
+
+func newMessage(n alerts.Notification, receiver string) message {
+	m := message{
+		Version: "4", GroupKey: clean(n.Group, maxText), TruncatedAlerts: n.LeftOut, Status: "resolved", Receiver: clean(receiver, maxName),
+		GroupLabels: labelSet(n.GroupLabels), ExternalURL: safeLink(n.ExternalURL), Alerts: []messageAlert{},
+	}
+	for i := range n.Alerts {
+		m.Alerts = append(m.Alerts, newMessageAlert(&n.Alerts[i], n))
+	}
+	if len(m.Alerts) == 0 {
+		m.Alerts = append(m.Alerts, standIn(n))
+	}
+	var labels, annotations []map[string]string
+	for _, a := range m.Alerts {
+		if a.Status == "firing" {
+			m.Status = a.Status
+		}
+		labels, annotations = append(labels, a.Labels), append(annotations, a.Annotations)
+	}
+	m.CommonLabels, m.CommonAnnotations = common(labels), common(annotations)
+	return m
+}
+
+func newMessageAlert(a *alerts.NotifiedAlert, n alerts.Notification) messageAlert {
+	tier := a.Tier
+	if !a.Firing {
+		tier = worstOf(a)
+	}
+	out := messageAlert{
+		Status: "firing", Labels: alertLabels(a, tier), Annotations: annotations(a, n), StartsAt: a.StartsAt.UTC(),
+		GeneratorURL: safeLink(a.Link), Fingerprint: fingerprint(a.Key),
+	}
+	if !a.Firing {
+		out.Status, out.EndsAt = "resolved", endOf(a, n.At)
+	}
+	return out
+}
+
+// endOf returns when an alert that is resolved ended.
+func endOf(a *alerts.NotifiedAlert, at time.Time) time.Time {
+	if a.EndsAt.IsZero() {
+		return at.UTC()
+	}
+	return a.EndsAt.UTC()
+}
+
+// standIn is the alert of a notification that has none, so that a receiver that goes through the alerts has something to tell.
+func standIn(n alerts.Notification) messageAlert {
+	name := map[alerts.NotificationKind]string{
+		alerts.NotifyTest: "test_notification", alerts.NotifyReminder: "silence_expires", alerts.NotifyWatchdog: "watchdog",
+	}[n.Kind]
+	if name == "" {
+		name = "notification"
+	}
+	w := describe(n, cut{})
+	return messageAlert{
+		Status:      "firing",
+		Labels:      map[string]string{"alertname": name, "severity": dedup.Warning.String(), "kind": string(alerts.OfDashboard)},
+		Annotations: map[string]string{"summary": w.subject}, StartsAt: n.At.UTC(), GeneratorURL: safeLink(n.ExternalURL),
+		Fingerprint: fingerprint(alerts.Key{Rule: name, Kind: alerts.OfDashboard}),
+	}
+}
