@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"internal/admin":          {"internal/auth", "internal/dedup", "internal/admin/requeue"},
 	"internal/admin/requeue":  {"internal/dedup"},
 	"internal/journal":        {"internal/dedup", "internal/alerts", "internal/admin", "internal/auth"},
-	"internal/alerts/notify":  {"internal/alerts", "internal/secret"},
+	"internal/alerts/notify":  {"internal/alerts", "internal/dedup", "internal/secret"},
 	"internal/markers":        {"internal/dedup", "internal/secret"},
 	"internal/broker":         {"internal/dedup", "internal/secret"},
 	"internal/series":         {"internal/dedup", "internal/secret"},
@@ -61,6 +61,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_model": {"internal/broker", "internal/markers"},
 	"go.yaml.in/yaml":                    {"internal/config"},
 	"golang.org/x/crypto":                {"internal/auth"},
+	"github.com/wneessen/go-mail":        {"internal/alerts/notify"},
 }
 
 // listed is what "go list -json" says of a package.
