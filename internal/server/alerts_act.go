@@ -56,7 +56,7 @@ func (s *Server) attendViews(r *request, v *templates.AlertView, view *alerts.Vi
 		if a.Ack != nil {
 			v.Ack.Back = base + "/alerts/unacknowledge"
 		}
-		v.Silence = silenceFor(base, a.Key)
+		v.Silence = silenceFor(base, a)
 	}
 	for _, one := range view.Silences {
 		if slices.Contains(a.Silences, one.ID) {
@@ -65,13 +65,17 @@ func (s *Server) attendViews(r *request, v *templates.AlertView, view *alerts.Vi
 	}
 }
 
-// silenceFor is the form of a silence for one alert.
-func silenceFor(base string, k alerts.Key) string {
+// silenceFor is the form of a silence for one alert, so that it covers it as it is.
+func silenceFor(base string, a *alerts.AlertView) string {
+	k := a.Key
 	q := url.Values{"label": {alerts.LabelRule}, "op": {string(alerts.MatchEqual)}, "value": {k.Rule}}
 	if k.Kind != alerts.OfDashboard {
 		q.Add("label", string(k.Kind))
 		q.Add("op", string(alerts.MatchEqual))
 		q.Add("value", k.Subject)
+	}
+	if a.State.Tier == dedup.Emergency || a.Pending() == dedup.Emergency {
+		q.Set("emergency", "1")
 	}
 	return base + "/silences/new?" + q.Encode()
 }

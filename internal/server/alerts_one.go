@@ -208,9 +208,14 @@ func limitsText(r *alerts.Rule) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	leave := cmp.Or(r.Limits.Leave, 0.8)
-	return strings.Join(parts, ", ") + "; a tier is left below " + templates.Percent(leave) + " of its limit"
+	return strings.Join(parts, ", ") + "; a tier is left below " + templates.Percent(leaveOf(r)) + " of its limit"
 }
+
+// leaveOf is the share of a limit below which its tier is left.
+func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave) }
+
+// usualLeave is the share where a rule gives none (design, the scales).
+const usualLeave = 0.8
 
 // edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
 func (s *Server) edgesOf(r *request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
