@@ -214,7 +214,7 @@ func limitsText(r *alerts.Rule) string {
 // leaveOf is the share of a limit below which its tier is left.
 func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave) }
 
-// usualLeave is the share where a rule gives none (design, the scales).
+// usualLeave is the share where a rule gives none.
 const usualLeave = 0.8
 
 // edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
