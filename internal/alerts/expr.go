@@ -20,7 +20,9 @@ const windowWord = "$window"
 const windowSample = "000015m"
 
 // ratioWindows are the spans that a ratio is taken over: the next longer one where the one before holds too few events.
-func ratioWindows() []time.Duration { return []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour} }
+func ratioWindows() []time.Duration {
+	return []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}
+}
 
 // CheckExpr reports what is wrong with the PromQL of a rule, as an error of kind invalid that names the place. $window stands for
 // the span that is judged.
@@ -166,28 +168,18 @@ func labelText(labels map[string]string) string {
 func (a answer) value(of *subject, j Judgement, what string) (float64, Judgement, bool) {
 	switch v, have := a.values[of.name]; {
 	case a.err != nil:
-		return 0, failed(j, dedup.PublicText(a.err)), false
+		return 0, j.unjudged(HealthError, dedup.PublicText(a.err)), false
 	case a.twice[of.name] != "":
-		return 0, failed(j, fmt.Sprintf("the expression gives two values: %s; add by (%s)", a.twice[of.name], of.kind)), false
+		return 0, j.unjudged(HealthError, fmt.Sprintf("the expression gives two values: %s; add by (%s)", a.twice[of.name], of.kind)), false
 	case !have && len(of.down) > 0: // there is none because its source cannot be read: nothing may follow from that
-		return 0, failed(j, downSentence(of.down)), false
+		return 0, j.unjudged(HealthError, downSentence(of.down)), false
 	case !have:
-		return 0, missing(j, what+" has no value"), false
+		return 0, j.unjudged(HealthNoData, what+" has no value"), false
 	case !finite(v.Value):
-		return 0, missing(j, what+" is not a finite number"), false
+		return 0, j.unjudged(HealthNoData, what+" is not a finite number"), false
 	default:
 		return v.Value, j, true
 	}
-}
-
-func failed(j Judgement, why string) Judgement {
-	j.Health, j.Why = HealthError, "cannot be evaluated: "+why
-	return j
-}
-
-func missing(j Judgement, why string) Judgement {
-	j.Health, j.Why = HealthNoData, "no data: "+why
-	return j
 }
 
 // judgeQuery judges the subjects of one rule.
@@ -201,12 +193,10 @@ func judgeQuery(r *Rule, of []*subject, asked *answers) []Judgement {
 		return out
 	}
 	got := asked.ask(r.Kind, r.Expr, ratioWindows()[0])
-	l := ladderOf(r.Limits)
 	for i, s := range of {
 		v, j, ok := got.value(s, out[i], "the expression")
 		if ok {
-			j = l.judge(j, v)
-			j.Why = sentence(r, j, l)
+			j = j.judged(*r, said(r, v), v)
 		}
 		out[i] = j
 	}
@@ -219,7 +209,7 @@ func judgeRatios(r *Rule, of []*subject, out []Judgement, asked *answers) {
 	for i := range of {
 		open[i] = i
 	}
-	l, windows := ladderOf(r.Limits), ratioWindows()
+	windows := ratioWindows()
 	for step, window := range windows {
 		if len(open) == 0 {
 			return
@@ -227,8 +217,7 @@ func judgeRatios(r *Rule, of []*subject, out []Judgement, asked *answers) {
 		below, above := asked.ask(r.Kind, r.Denominator, window), asked.ask(r.Kind, r.Numerator, window)
 		var next []int
 		for _, i := range open {
-			out[i].Window = window
-			j, enough := judgeRatio(r, of[i], out[i], l, below, above)
+			j, enough := judgeRatio(r, of[i], out[i], window, below, above)
 			if !enough && step < len(windows)-1 {
 				next = append(next, i)
 			}
@@ -248,15 +237,14 @@ func longest(before, now Judgement) Judgement {
 }
 
 // judgeRatio judges one subject over one span, and returns false where a longer span may tell more.
-func judgeRatio(r *Rule, of *subject, j Judgement, l ladder, below, above answer) (Judgement, bool) {
-	window := j.Window
+func judgeRatio(r *Rule, of *subject, j Judgement, window time.Duration, below, above answer) (Judgement, bool) {
 	j = Judgement{Key: j.Key, At: j.At, Labels: j.Labels, Unit: j.Unit, Window: window}
 	n, j, ok := below.value(of, j, "the denominator")
 	if !ok {
 		return j, j.Health == HealthError
 	}
 	if n < r.MinCount || n <= 0 {
-		j = missing(j, fmt.Sprintf("too few to judge (%s in %s)", number(max(n, 0)), span(window)))
+		j = j.unjudged(HealthNoData, fmt.Sprintf("too few to judge (%s in %s)", number(max(n, 0)), span(window)))
 		j.N = max(n, 0)
 		return j, false
 	}
@@ -265,33 +253,20 @@ func judgeRatio(r *Rule, of *subject, j Judgement, l ladder, below, above answer
 		return j, true
 	}
 	if hits < 0 {
-		return missing(j, "the numerator is negative"), true
+		return j.unjudged(HealthNoData, "the numerator is negative"), true
 	}
-	j.N = n
+	j.N, j.Value = n, hits/n
 	if r.MinCount > 0 && r.Unit == dedup.Ratio {
-		j = l.judgeShare(j, hits)
+		j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(j.Value, n)
 	} else {
-		j = l.judge(j, hits/n)
+		j.Enters, j.Holds, j.Limit = r.Limits.tiers(j.Value)
 	}
-	j.Why = sentence(r, j, l)
-	if j.Enters <= dedup.Normal && j.Value >= l.enter[0] && l.enter[0] > 0 {
-		j.Why = fmt.Sprintf("%s %s, too few to be sure of more than normal%s", r.Title, amount(j.Value, r.Unit), counted(j))
-	}
-	return j, true
+	return j.sentenced(*r, said(r, j.Value), counted(j)), true
 }
 
-// sentence says value against limit in one line.
-func sentence(r *Rule, j Judgement, l ladder) string {
-	against := ""
-	switch lowest, ok := l.lowest(); {
-	case j.Enters > dedup.Normal:
-		against = fmt.Sprintf(", at or above the %s limit of %s", j.Enters, amount(j.Limit, r.Unit))
-	case j.Holds > dedup.Normal:
-		against = fmt.Sprintf(", not yet below what ends %s", j.Holds)
-	case ok:
-		against = fmt.Sprintf(", below the %s limit of %s", lowest, amount(j.Limit, r.Unit))
-	}
-	return r.Title + " " + amount(j.Value, r.Unit) + against + counted(j)
+// said names a value: what it is of, and how much.
+func said(r *Rule, v float64) string {
+	return firstNonEmpty(r.Title, r.Name) + " " + valueText(v, r.Unit)
 }
 
 // counted says what a ratio rests on.

@@ -34,7 +34,7 @@ const (
 	MatchNotRegexp MatchOp = "!~"
 )
 
-// A Matcher tells alerts by one label: rule, tier, pipeline, broker, store, or a label of the pipeline. A label that an alert has
+// A Matcher tells alerts by one label: rule, kind, tier, pipeline, broker, store, or a label of the pipeline. A label that an alert has
 // not counts as empty.
 type Matcher struct {
 	Name  string
@@ -179,11 +179,11 @@ func (s Silence) ExpiresSoon(at time.Time, within time.Duration) bool {
 	return s.Active(at) && s.Ends.Sub(at) <= within
 }
 
-// SilenceLabels are the labels of an alert that silences and routes match: those of its subject, its rule and its tier.
+// SilenceLabels are the labels of an alert that silences and routes match: those of its subject, its rule, its kind and its tier.
 func SilenceLabels(a *Alert) map[string]string {
-	l := make(map[string]string, len(a.Last.Labels)+2)
+	l := make(map[string]string, len(a.Last.Labels)+3)
 	maps.Copy(l, a.Last.Labels)
-	l[LabelRule], l[LabelTier] = a.Key.Rule, a.State.Tier.String()
+	l[LabelRule], l[LabelKind], l[LabelTier] = a.Key.Rule, string(a.Key.Kind), a.State.Tier.String()
 	return l
 }
 
@@ -223,6 +223,7 @@ func Preview(s Silence, v *View, snap *dedup.Snapshot) Coverage {
 // canCover reports whether a rule and a tier exist for which the silence covers an alert of the subject.
 func (s Silence) canCover(book ruleBook, of *subject) bool {
 	labels := maps.Clone(of.labels)
+	labels[LabelKind] = string(of.kind)
 	for _, name := range book.names {
 		if _, ok := book.find(name, of.kind, of.labels); !ok {
 			continue

@@ -1,14 +1,11 @@
 package alerts
 
-import (
-	"maps"
-
-	"dedup-dashboard/internal/dedup"
-)
+import "dedup-dashboard/internal/dedup"
 
 // The labels that the dashboard gives to an alert. They win over labels of the same name in the configuration.
 const (
 	LabelRule     = "rule"
+	LabelKind     = "kind"
 	LabelTier     = "tier"
 	LabelPipeline = "pipeline"
 	LabelBroker   = "broker"
@@ -42,7 +39,7 @@ func subjectsOf(snap *dedup.Snapshot) subjects {
 	pipelines := make([]subject, len(snap.Pipelines))
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
-		pipelines[i] = subject{kind: OfPipeline, name: p.Pipeline.Name, labels: pipelineLabels(&p.Pipeline), pipeline: p, down: p.Down}
+		pipelines[i] = subject{kind: OfPipeline, name: p.Pipeline.Name, labels: labelsOfPipeline(&p.Pipeline), pipeline: p, down: p.Down}
 	}
 	all.byKind[OfPipeline] = pipelines
 	for i := range snap.Brokers {
@@ -56,18 +53,6 @@ func subjectsOf(snap *dedup.Snapshot) subjects {
 			subject{kind: OfStore, name: s.Name, labels: map[string]string{LabelStore: s.Name}, down: downOf(s.Health)})
 	}
 	return all
-}
-
-// pipelineLabels are the pipeline's own labels, with those that the dashboard gives.
-func pipelineLabels(p *dedup.Pipeline) map[string]string {
-	l := make(map[string]string, len(p.Labels)+3)
-	maps.Copy(l, p.Labels)
-	l[LabelPipeline], l[LabelBroker] = p.Name, p.Broker
-	delete(l, LabelStore)
-	if p.Store != "" {
-		l[LabelStore] = p.Store
-	}
-	return l
 }
 
 func downOf(h dedup.SourceHealth) []dedup.SourceHealth {
@@ -99,26 +84,16 @@ func newRuleBook(rules []Rule) ruleBook {
 	return b
 }
 
-// find returns the rule of a name that holds for a subject: of its variants that match the labels the last one, unless that one is
-// switched off.
+// find returns the rule of a name that holds for a subject: of its variants the last one that covers the labels, unless that one is
+// switched off. A rule without a kind judges subjects of several.
 func (b ruleBook) find(name string, kind SubjectKind, labels map[string]string) (*Rule, bool) {
 	variants := b.variants[name]
 	for i := len(variants) - 1; i >= 0; i-- {
-		if r := &variants[i]; r.Kind == kind && matchesAll(r.Match, labels) {
+		if r := &variants[i]; (r.Kind == kind || r.Kind == "") && r.Covers(labels) {
 			return r, !r.Disabled
 		}
 	}
 	return nil, false
-}
-
-// matchesAll reports whether every wanted label is there with its value.
-func matchesAll(want, labels map[string]string) bool {
-	for name, value := range want {
-		if labels[name] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // isQuery reports whether PromQL gives the value of the rule.

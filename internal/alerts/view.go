@@ -37,7 +37,7 @@ type AlertView struct {
 // Pending is the worst tier that is reached and does not fire yet; unknown where there is none.
 func (a *AlertView) Pending() dedup.Tier {
 	for t := dedup.Emergency; t > a.State.Tier && t >= dedup.Warning; t-- {
-		if !a.State.Reached[rung(t)].IsZero() {
+		if !a.State.Reached[t-dedup.Warning].IsZero() {
 			return t
 		}
 	}

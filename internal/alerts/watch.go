@@ -28,70 +28,46 @@ type heart interface {
 	Beat(ctx context.Context) error
 }
 
-// A Failure is a channel that refused a notification for good.
-type Failure struct {
-	Channel string
-	At      time.Time
-	// Why is what the channel said, in words that may be shown.
-	Why string
-}
-
 // A Backlog is how the outbox stands.
 type Backlog struct {
 	// Oldest is when the oldest notification that waits was put there, zero when none waits; Waiting counts them.
 	Oldest  time.Time
-	Waiting int
-	// Failed are the permanent failures that are not yet made good by a delivery of the same channel.
-	Failed []Failure
+	Waiting int64
+	// Failed counts those of the last hour that were given up, and Errors says why, by channel, in words that may be shown.
+	Failed int64
+	Errors []string
 }
 
 // WatchDeps are what the dashboard looks at to judge itself. Each may be nil: nothing is known of it then.
 type WatchDeps struct {
-	// Interval is that of the engine.
+	// Interval is that of the engine; 0 stands for 15 s.
 	Interval time.Duration
 	Heart    heart
-	// Backlog tells of the outbox, FreeDisk which share (0 to 1) of the disk of the data directory is free.
-	Backlog  func(context.Context) (Backlog, error)
-	FreeDisk func() (float64, error)
-	Log      *slog.Logger
+	// Backlog tells of the outbox, FreeDisk which share (0 to 1) of the disk of the data directory is free, and AuditRefused why the
+	// audit log takes no entry, empty while it does.
+	Backlog      func(context.Context) (Backlog, error)
+	FreeDisk     func() (float64, error)
+	AuditRefused func() string
+	Log          *slog.Logger
 }
 
-// Self is what the dashboard knows of itself. A fact that cannot be told has an error in its place.
-type Self struct {
-	At time.Time
-	// Started is when the watch began, Evaluated when rules were last evaluated and the outcome kept, zero before the first time.
-	Started, Evaluated time.Time
-	Interval           time.Duration
-	Backlog            Backlog
-	BacklogErr         string
-	// FreeDisk is the free share of the disk, 0 to 1.
-	FreeDisk    float64
-	FreeDiskErr string
-	// Beaten is the last heartbeat that was taken, BeatErr why the last one was not; both empty where there is no heartbeat.
-	Beaten  time.Time
-	BeatErr string
+// A Pulse is how the heartbeat goes.
+type Pulse struct {
+	// Beaten is when one was last taken; zero where none was.
+	Beaten time.Time
+	// Err says why the last one was not sent or not taken; empty when all is well.
+	Err string
 }
-
-// Late is how long ago rules were last evaluated, or the watch began where they never were.
-func (s Self) Late() time.Duration {
-	since := s.Evaluated
-	if since.Before(s.Started) {
-		since = s.Started
-	}
-	return max(0, s.At.Sub(since))
-}
-
-// OnTime reports whether rules are evaluated as often as they should be.
-func (s Self) OnTime() bool { return !s.Evaluated.IsZero() && s.Late() <= lateAfter*s.Interval }
 
 // Watch keeps an eye on the dashboard itself, beside the engine: neither waits for the other.
 type Watch struct {
 	deps WatchDeps
 	log  *slog.Logger
 
-	mu   sync.Mutex
-	self Self
-	seen time.Time // when the facts were last looked at with an answer, good or bad
+	mu    sync.Mutex
+	self  Self
+	seen  time.Time // when the facts were last looked at to the end
+	pulse Pulse
 }
 
 // NewWatch returns a watch that has not started.
@@ -102,10 +78,7 @@ func NewWatch(deps WatchDeps) *Watch {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	w := &Watch{deps: deps, log: deps.Log}
-	w.self.Interval, w.self.Started = deps.Interval, time.Now()
-	w.self.BacklogErr, w.self.FreeDiskErr = "not looked at yet", "not looked at yet"
-	return w
+	return &Watch{deps: deps, log: deps.Log, self: Self{Interval: deps.Interval}}
 }
 
 // Run looks and beats until ctx ends.
@@ -148,49 +121,72 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Self returns what is known at a time. What was not looked at for three intervals cannot be told.
+// Self returns what is known at a time. How full the disk is cannot be told when nothing answered for three intervals; of the outbox
+// what was known last stands, since an alert must not end because nobody can look.
 func (w *Watch) Self(at time.Time) Self {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.self
-	s.At = at
-	if !w.seen.IsZero() && at.Sub(w.seen) > lateAfter*s.Interval {
-		s.BacklogErr = firstNonEmpty(s.BacklogErr, "the outbox has not answered since "+w.seen.Format(time.TimeOnly))
-		s.FreeDiskErr = firstNonEmpty(s.FreeDiskErr, "the disk has not answered since "+w.seen.Format(time.TimeOnly))
+	if at.Sub(w.seen) > lateAfter*w.deps.Interval {
+		s.DiskFree = nil
 	}
 	return s
+}
+
+// Pulse returns how the heartbeat goes.
+func (w *Watch) Pulse() Pulse {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pulse
+}
+
+// OnTime reports whether rules were evaluated, and the outcome kept, within the last three intervals.
+func (w *Watch) OnTime(at time.Time) bool {
+	last := w.Self(at).LastEvaluation
+	return !last.IsZero() && at.Sub(last) <= lateAfter*w.deps.Interval
 }
 
 // evaluated notes that the rules were evaluated and the outcome kept.
 func (w *Watch) evaluated(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.self.Evaluated = at
+	w.self.LastEvaluation = at
 }
 
 // look asks for the facts, without the lock: a disk that hangs must not hang who asks for what is known.
 func (w *Watch) look(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
-	var (
-		found Self
-		err   = errors.New("nothing tells")
-	)
+	var found Self
+	var backlog Backlog
+	var errs []error
+	if w.deps.FreeDisk != nil {
+		free, err := w.deps.FreeDisk()
+		errs = append(errs, err)
+		if err == nil {
+			found.DiskFree = &free
+		}
+	}
+	if w.deps.AuditRefused != nil {
+		found.AuditRefused = w.deps.AuditRefused()
+	}
+	var unread error
 	if w.deps.Backlog != nil {
-		found.Backlog, err = w.deps.Backlog(bounded)
+		backlog, unread = w.deps.Backlog(bounded)
 	}
-	found.BacklogErr = publicError(err)
-	if err = errors.New("nothing tells"); w.deps.FreeDisk != nil {
-		found.FreeDisk, err = w.deps.FreeDisk()
-	}
-	found.FreeDiskErr = publicError(err)
 	if ctx.Err() != nil {
 		return
 	}
+	if err := errors.Join(append(errs, unread)...); err != nil {
+		w.log.Warn("the dashboard cannot look at itself", "err", err)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.self.Backlog, w.self.BacklogErr = found.Backlog, found.BacklogErr
-	w.self.FreeDisk, w.self.FreeDiskErr = found.FreeDisk, found.FreeDiskErr
+	w.self.DiskFree, w.self.AuditRefused = found.DiskFree, found.AuditRefused
+	if unread == nil {
+		w.self.OutboxOldest, w.self.OutboxWaiting = backlog.Oldest, backlog.Waiting
+		w.self.DeliveriesFailed, w.self.DeliveryErrors = backlog.Failed, backlog.Errors
+	}
 	w.seen = time.Now()
 }
 
@@ -215,8 +211,7 @@ func publicError(err error) string {
 
 // beat sends a heartbeat, if the evaluations are on time: its absence is the alarm.
 func (w *Watch) beat(ctx context.Context) {
-	self := w.Self(time.Now())
-	if !self.OnTime() {
+	if !w.OnTime(time.Now()) {
 		w.beaten(time.Time{}, "none is sent: rules are not evaluated on time")
 		return
 	}
@@ -235,11 +230,11 @@ func (w *Watch) beat(ctx context.Context) {
 // beaten notes how a heartbeat went, and logs when that is news.
 func (w *Watch) beaten(at time.Time, why string) {
 	w.mu.Lock()
-	news := w.self.BeatErr != why
+	news := w.pulse.Err != why
 	if why == "" {
-		w.self.Beaten = at
+		w.pulse.Beaten = at
 	}
-	w.self.BeatErr = why
+	w.pulse.Err = why
 	w.mu.Unlock()
 	switch {
 	case !news:
@@ -247,14 +242,5 @@ func (w *Watch) beaten(at time.Time, why string) {
 		w.log.Info("the heartbeat is taken again")
 	default:
 		w.log.Warn("the heartbeat is not sent or not taken", "why", why)
-	}
-}
-
-// JudgeWatchdog is the judgement of the rule that always fires, for as long as rules are evaluated at all.
-func JudgeWatchdog(rule string, at time.Time) Judgement {
-	return Judgement{
-		Key: Key{Rule: rule, Kind: OfDashboard}, At: at, Labels: map[string]string{},
-		Enters: dedup.Warning, Holds: dedup.Warning, Health: HealthOK, Value: 1, Limit: 1, Unit: dedup.Count,
-		Why: "rules are evaluated: this alert always fires, and what is amiss is its absence",
 	}
 }

@@ -1,0 +1,373 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// defaultEvaluation is the time between two evaluations unless configured.
+	defaultEvaluation = 15 * time.Second
+	// enginePatience bounds the wait for rules, silences and the journal, each; at a shorter interval it is two thirds of that.
+	enginePatience = 10 * time.Second
+	// maxUnkept bounds the edges that wait for a journal that refuses them: beyond it the engine waits too, and evaluates nothing.
+	maxUnkept = 20_000
+	// topicAlerts is the topic of what changed.
+	topicAlerts = "alerts"
+)
+
+// A ruleEvaluator judges all subjects of a snapshot by the rules that it has. It honours ctx.
+type ruleEvaluator interface {
+	Judge(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]Judgement, error)
+}
+
+// A Tick is what one evaluation changed. It is kept in one transaction, or not at all.
+type Tick struct {
+	At time.Time
+	// Alerts are those that are not normal, or no longer: a normal one that stays so is not kept.
+	Alerts []Alert
+	Edges  []Transition
+	// Due are put into the outbox; Sent is what channels count as told from then on.
+	Due  []Notification
+	Sent []Sent
+}
+
+// A Journal keeps alerts over a restart. A tick whose commit failed in our eyes comes again with the next one, with the same edges:
+// one that was kept all the same, as where the answer came too late, is passed over by its alert, kind and time.
+type Journal interface {
+	LoadAlerts(ctx context.Context) ([]Alert, error)
+	CommitTick(ctx context.Context, tick Tick) error
+}
+
+// A planner decides what is told to whom. Edges are those since the last plan that was kept; Sent belongs to the newest plan, and
+// Undo takes it back.
+type planner interface {
+	Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification
+	Sent() []Sent
+	Undo()
+}
+
+// A flapper knows since when the edges of an alert are told in digests only.
+type flapper interface {
+	Flapping(k Key) time.Time
+}
+
+// A silencer keeps the silences.
+type silencer interface {
+	// Silences returns those that have not ended.
+	Silences(ctx context.Context) ([]Silence, error)
+}
+
+// A snapshotSource publishes what was read of brokers and stores.
+type snapshotSource interface {
+	Snapshot() *dedup.Snapshot
+}
+
+// EngineDeps are what the engine works with. Planner, Silences and Watch may be nil.
+type EngineDeps struct {
+	// Interval is the time between two evaluations; 0 stands for 15 s.
+	Interval time.Duration
+	// Rules are resolved; their order is that of pages.
+	Rules     []Rule
+	Snapshots snapshotSource
+	// History answers the rules whose value PromQL gives.
+	History  querier
+	Journal  Journal
+	Silences silencer
+	Planner  planner
+	Watch    *Watch
+	Log      *slog.Logger
+	// Changed is called with the topic alerts after a view was published that says something new, Due after notifications were put
+	// into the outbox. Neither may block.
+	Changed func(topic string)
+	Due     func()
+}
+
+// Engine evaluates all rules on its own ticker and leads each alert through its life. It waits for nothing longer than a part of its
+// interval. It is safe for concurrent use.
+type Engine struct {
+	deps     EngineDeps
+	log      *slog.Logger
+	book     ruleBook
+	patience time.Duration
+	view     atomic.Pointer[View]
+	// overSnapshot judges the rules that rest on the snapshot, overHistory those whose value PromQL gives.
+	overSnapshot, overHistory ruleEvaluator
+
+	// The lanes and what they brought belong to Evaluate, which is one goroutine.
+	snapshots lane[*dedup.Snapshot]
+	measures  lane[[]Judgement]
+	queries   lane[[]Judgement]
+	silencing lane[[]Silence]
+	loading   lane[[]Alert]
+	snapshot  *dedup.Snapshot
+	started   time.Time
+
+	// mu guards the rest. It is held while the journal is written, so that nothing comes in between.
+	mu       sync.Mutex
+	loaded   bool
+	alerts   map[Key]*entry
+	order    []*entry // in the order in which they were first judged
+	silences []Silence
+	commits  lane[struct{}]
+	// unkept are the edges that the journal has not taken yet, and behind the alerts whose state it has not.
+	unkept []Transition
+	behind map[Key]bool
+	stats  struct{ evaluations, failedCommits uint64 }
+}
+
+// An entry is an alert at work.
+type entry struct {
+	Alert
+	rule    *Rule
+	history []Evaluated
+	// notable: it was more than normal since we know of it, so that somebody may have been told of it.
+	notable bool
+}
+
+// NewEngine returns an engine that has not started.
+func NewEngine(deps EngineDeps) (*Engine, error) {
+	switch {
+	case deps.Snapshots == nil || deps.History == nil || deps.Journal == nil:
+		return nil, errors.New("start the alert engine: it takes a source of snapshots, a history and a journal")
+	case deps.Interval < 0:
+		return nil, fmt.Errorf("start the alert engine: the interval %s is negative", deps.Interval)
+	case deps.Interval == 0:
+		deps.Interval = defaultEvaluation
+	}
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.Changed == nil {
+		deps.Changed = func(string) {}
+	}
+	if deps.Due == nil {
+		deps.Due = func() {}
+	}
+	e := &Engine{deps: deps, log: deps.Log, book: newRuleBook(deps.Rules), patience: min(enginePatience, deps.Interval*2/3),
+		alerts: make(map[Key]*entry), behind: make(map[Key]bool), started: time.Now()}
+	e.overSnapshot = &measureRules{rules: deps.Rules, watch: deps.Watch}
+	e.overHistory = newExprRules(deps.Rules, deps.History)
+	e.view.Store(&View{Interval: deps.Interval, Rules: slices.Clone(deps.Rules)})
+	return e, nil
+}
+
+// Run evaluates until ctx ends and then returns nil.
+func (e *Engine) Run(ctx context.Context) error {
+	every(ctx, e.deps.Interval, func(ctx context.Context) { e.Evaluate(ctx, time.Now()) })
+	return nil
+}
+
+// View returns the newest view, never nil. Before the first evaluation it has no alerts.
+func (e *Engine) View() *View { return e.view.Load() }
+
+// Evaluate judges everything once, as of a time: Run does so on its ticker. It must not be called twice at once.
+func (e *Engine) Evaluate(ctx context.Context, at time.Time) {
+	began := time.Now()
+	if err := e.load(ctx); err != nil {
+		e.complain(fmt.Sprintf("alerts of before cannot be read, so that no rule is evaluated: %s", publicError(err)))
+		return
+	}
+	round := e.judge(ctx, at)
+	silences, err := e.readSilences(ctx)
+	if err != nil {
+		round.errs = append(round.errs, "silences cannot be read; those that were known still hold: "+publicError(err))
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	if err == nil {
+		e.silences = silences
+	}
+	due, news := e.turn(ctx, at, round, began)
+	e.mu.Unlock()
+	if news {
+		e.deps.Changed(topicAlerts)
+	}
+	if due {
+		e.deps.Due()
+	}
+}
+
+// turn steps every alert, keeps what changed, and publishes the view. It reports whether notifications were put into the outbox, and
+// whether the view says something new.
+func (e *Engine) turn(ctx context.Context, at time.Time, round judged, began time.Time) (due, news bool) {
+	if len(e.unkept) < maxUnkept {
+		e.step(at, round)
+	}
+	tick := e.plan(at)
+	if err := e.commit(ctx, tick); err != nil {
+		e.stats.failedCommits++
+		if e.deps.Planner != nil {
+			e.deps.Planner.Undo()
+		}
+		if ctx.Err() != nil {
+			return false, false
+		}
+		e.log.Error("alerts cannot be kept; the same edges are tried again with the next evaluation", "edges", len(e.unkept), "err", err)
+		return false, e.publishErrors(append(round.errs, "alerts cannot be kept, so that nothing new is told: "+publicError(err)))
+	}
+	e.unkept = nil
+	clear(e.behind)
+	e.stats.evaluations++
+	if e.deps.Watch != nil {
+		e.deps.Watch.evaluated(at)
+	}
+	return len(tick.Due) > 0, e.publish(at, time.Since(began), round.errs)
+}
+
+// plan collects what is to be kept: what the journal has not taken yet, and what is to be told.
+func (e *Engine) plan(at time.Time) Tick {
+	tick := Tick{At: at, Edges: e.unkept}
+	if e.deps.Planner != nil {
+		var known []Alert
+		for _, en := range e.order {
+			if en.notable {
+				known = append(known, en.Alert)
+			}
+		}
+		tick.Due = e.deps.Planner.Plan(at, known, e.unkept, e.silences)
+		tick.Sent = e.deps.Planner.Sent()
+		if f, ok := e.deps.Planner.(flapper); ok {
+			for _, en := range e.order {
+				if en.notable {
+					en.Flapping = f.Flapping(en.Key)
+				}
+			}
+		}
+	}
+	for _, en := range e.order {
+		if e.behind[en.Key] {
+			tick.Alerts = append(tick.Alerts, en.Alert)
+		}
+	}
+	return tick
+}
+
+// commit keeps a tick, if there is anything in it.
+func (e *Engine) commit(ctx context.Context, tick Tick) error {
+	if len(tick.Alerts)+len(tick.Edges)+len(tick.Due)+len(tick.Sent) == 0 {
+		return nil
+	}
+	_, err := e.commits.call(ctx, e.patience, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, e.deps.Journal.CommitTick(ctx, tick)
+	})
+	return err
+}
+
+// load reads the alerts of before a restart, once. Without them rules are not evaluated: every alert would fire a second time.
+func (e *Engine) load(ctx context.Context) error {
+	if e.loaded {
+		return nil
+	}
+	known, err := e.loading.call(ctx, e.patience, e.deps.Journal.LoadAlerts)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.log.Error("alerts of before a restart cannot be read; no rule is evaluated until they can be", "err", err)
+		}
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range known {
+		e.add(&entry{Alert: a, notable: true})
+	}
+	e.loaded = true
+	return nil
+}
+
+func (e *Engine) add(en *entry) {
+	if _, have := e.alerts[en.Key]; have {
+		return
+	}
+	e.alerts[en.Key] = en
+	e.order = append(e.order, en)
+}
+
+func (e *Engine) readSilences(ctx context.Context) ([]Silence, error) {
+	if e.deps.Silences == nil {
+		return nil, nil
+	}
+	read, err := e.silencing.call(ctx, e.patience, e.deps.Silences.Silences)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.log.Warn("silences cannot be read; those that were known still hold", "err", err)
+		}
+		return nil, err
+	}
+	return compiled(read), nil
+}
+
+func compiled(silences []Silence) []Silence {
+	out := make([]Silence, len(silences))
+	for i, s := range silences {
+		out[i] = s.Compiled()
+	}
+	return out
+}
+
+// ReloadSilences reads the silences at once, so that a page shows the one that was just made or ended.
+func (e *Engine) ReloadSilences(ctx context.Context) error {
+	if e.deps.Silences == nil {
+		return nil
+	}
+	read, err := e.deps.Silences.Silences(ctx)
+	if err != nil {
+		return fmt.Errorf("read the silences: %w", err)
+	}
+	e.mu.Lock()
+	e.silences = compiled(read)
+	e.republish(time.Now())
+	e.mu.Unlock()
+	e.deps.Changed(topicAlerts)
+	return nil
+}
+
+// Acknowledge notes that somebody attends to an alert, until a time. An alert that there is not is an error of kind not_found.
+func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, until time.Time) error {
+	return e.attend(ctx, k, func(a *Alert, at time.Time) (*Ack, error) {
+		ack, err := NewAck(a, by, note, at, until)
+		return &ack, err
+	})
+}
+
+// Unacknowledge takes an acknowledgement back. It is no error where there is none.
+func (e *Engine) Unacknowledge(ctx context.Context, k Key) error {
+	return e.attend(ctx, k, func(*Alert, time.Time) (*Ack, error) { return nil, nil })
+}
+
+// attend changes the acknowledgement of one alert. Only what the journal took holds.
+func (e *Engine) attend(ctx context.Context, k Key, change func(*Alert, time.Time) (*Ack, error)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	en, ok := e.alerts[k]
+	if !ok {
+		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such alert"}
+	}
+	if len(e.unkept) > 0 {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts cannot be kept at present, so that nothing can be acknowledged; the alerts page says why"}
+	}
+	at := time.Now()
+	ack, err := change(&en.Alert, at)
+	if err != nil {
+		return err
+	}
+	changed := en.Alert
+	changed.Ack = ack
+	if err := e.commit(ctx, Tick{At: at, Alerts: []Alert{changed}}); err != nil {
+		return fmt.Errorf("keep the acknowledgement: %w", err)
+	}
+	en.Alert = changed
+	e.republish(at)
+	e.deps.Changed(topicAlerts)
+	return nil
+}

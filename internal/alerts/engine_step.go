@@ -1,0 +1,274 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// judged is what the rules said at one time.
+type judged struct {
+	snapshot   *dedup.Snapshot
+	subjects   subjects
+	judgements []Judgement
+	// late says why nothing can be told of brokers, stores and pipelines now; empty when it can.
+	late string
+	// measuresErr and queriesErr say why no rule of the kind could be evaluated.
+	measuresErr, queriesErr error
+	errs                    []string
+}
+
+// judge asks all rules, and waits for none of them longer than its patience.
+func (e *Engine) judge(ctx context.Context, at time.Time) judged {
+	snap, err := e.snapshots.call(ctx, e.patience, func(context.Context) (*dedup.Snapshot, error) { return e.deps.Snapshots.Snapshot(), nil })
+	if err == nil && snap != nil {
+		e.snapshot = snap
+	}
+	round := judged{snapshot: e.snapshot, subjects: subjectsOf(e.snapshot), late: e.late(at)}
+	if round.late != "" {
+		round.errs = append(round.errs, round.late)
+	}
+	var measured, asked []Judgement
+	var running sync.WaitGroup
+	running.Go(func() {
+		measured, round.measuresErr = e.measures.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
+			return e.overSnapshot.Judge(ctx, round.snapshot, at)
+		})
+	})
+	running.Go(func() {
+		asked, round.queriesErr = e.queries.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
+			return e.overHistory.Judge(ctx, round.snapshot, at)
+		})
+	})
+	running.Wait()
+	round.judgements = slices.Concat(measured, asked)
+	for _, failed := range []struct {
+		what string
+		err  error
+	}{{"rules over the snapshot", round.measuresErr}, {"rules over the history", round.queriesErr}} {
+		if failed.err != nil && ctx.Err() == nil {
+			e.log.Error("rules cannot be evaluated; what fires stays firing", "rules", failed.what, "err", failed.err)
+			round.errs = append(round.errs, failed.what+" cannot be evaluated: "+failure(failed.err))
+		}
+	}
+	return round
+}
+
+// failure is why an evaluation failed, in words that may be shown.
+func failure(err error) string {
+	if errors.Is(err, errUnderWay) {
+		return errUnderWay.Error()
+	}
+	return publicError(err)
+}
+
+// late says why the snapshot tells nothing of now: the collector has not ended a round for three intervals.
+func (e *Engine) late(at time.Time) string {
+	switch s := e.snapshot; {
+	case s == nil || s.Round == 0:
+		if waited := at.Sub(e.started); waited > lateAfter*e.deps.Interval {
+			return fmt.Sprintf("no round of the collector has ended since the start %s ago", seconds(waited))
+		}
+	default:
+		return (&Round{Now: at, Snapshot: s}).stale()
+	}
+	return ""
+}
+
+// step leads every alert through one evaluation, and notes what the journal has to keep.
+func (e *Engine) step(at time.Time, round judged) {
+	of := make(map[Key]*subject)
+	for _, list := range round.subjects.byKind {
+		for i := range list {
+			of[list[i].key("")] = &list[i]
+		}
+	}
+	causes := causes{snapshot: round.snapshot, late: round.late != "", zone: at.Location(), known: make(map[string]string)}
+	seen := make(map[Key]bool, len(round.judgements))
+	for _, j := range round.judgements {
+		s := of[Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]
+		if s == nil || seen[j.Key] {
+			continue
+		}
+		rule, ok := e.book.find(j.Key.Rule, j.Key.Kind, s.labels)
+		if !ok {
+			continue
+		}
+		seen[j.Key] = true
+		j.At, j.Labels = at, s.labels
+		if round.late != "" && s.kind != OfDashboard {
+			j = j.unjudged(HealthError, round.late)
+		}
+		e.advance(j, rule, &causes)
+	}
+	for _, en := range slices.Clone(e.order) {
+		if !seen[en.Key] {
+			e.unjudged(en, of[Key{Kind: en.Key.Kind, Subject: en.Key.Subject}], at, round, &causes)
+		}
+	}
+}
+
+// advance leads one alert through one judgement.
+func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
+	en := e.alerts[j.Key]
+	if en == nil {
+		en = &entry{Alert: Alert{Key: j.Key}}
+		e.add(en)
+	}
+	en.rule = rule
+	before := en.State.Phase
+	state, edge, changed := en.State.Next(rule.Evaluation(j), rule.Timing)
+	en.State, en.Last = state, j
+	if j.Health == HealthOK {
+		en.LastOK = j
+	}
+	if state.Phase != PhaseNormal {
+		if cause, ok := causes.of(rule, j); ok {
+			en.Cause = cause
+		}
+	}
+	if changed {
+		e.unkept = append(e.unkept, Transition{Edge: edge, Judgement: j, Cause: en.Cause})
+	}
+	e.settle(en, before, j.At)
+}
+
+// settle brings what follows from the new state up to date, and notes whether the journal has to keep it.
+func (e *Engine) settle(en *entry, before Phase, at time.Time) {
+	if en.State.Phase == PhaseNormal {
+		en.Cause = ""
+	}
+	if en.Ack != nil && !en.Ack.Holds(en.State, at) {
+		en.Ack = nil
+		e.behind[en.Key] = true
+	}
+	if en.State.Phase != PhaseNormal || before != PhaseNormal {
+		en.notable = true
+		e.behind[en.Key] = true
+	}
+	en.Silences = e.silencesOf(&en.Alert, at)
+	en.history = remember(en.history, &en.Alert)
+}
+
+// silencesOf returns the ids of the silences that cover an alert now. One that is normal is covered by none: there is nothing to tell.
+func (e *Engine) silencesOf(a *Alert, at time.Time) []string {
+	if a.State.Phase == PhaseNormal || len(e.silences) == 0 {
+		return nil
+	}
+	var ids []string
+	labels := SilenceLabels(a)
+	for _, s := range e.silences {
+		if s.Active(at) && s.Covers(labels) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// unjudged leads an alert on that no rule said anything of: it stays as it is, unless nobody will ever judge it again.
+func (e *Engine) unjudged(en *entry, s *subject, at time.Time, round judged, causes *causes) {
+	if s == nil && !round.subjects.known(en.Key.Kind) {
+		if round.late != "" && en.rule != nil {
+			e.advance(Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}.unjudged(HealthError, round.late), en.rule, causes)
+		}
+		return // before the first round nobody can tell which subjects there are
+	}
+	if s == nil {
+		e.retire(en, at, "the "+string(en.Key.Kind)+" left the configuration")
+		return
+	}
+	rule, ok := e.book.find(en.Key.Rule, en.Key.Kind, s.labels)
+	if !ok {
+		e.retire(en, at, "the rule left the configuration, was switched off, or does not cover it any more")
+		return
+	}
+	err := round.measuresErr
+	if isQuery(rule) {
+		err = round.queriesErr
+	}
+	why := "the rule gave no judgement"
+	if err != nil {
+		why = failure(err)
+	}
+	e.advance(Judgement{Key: en.Key, At: at, Labels: s.labels, Unit: rule.Unit}.unjudged(HealthError, why), rule, causes)
+}
+
+// retire resolves an alert that nobody will judge again, with a note, and forgets it.
+func (e *Engine) retire(en *entry, at time.Time, why string) {
+	if fires(en.State) {
+		j := en.Last
+		j.At, j.Health, j.Enters, j.Holds, j.Evidence = at, HealthOK, dedup.Normal, dedup.Normal, nil
+		j.Why = "resolved: " + why
+		e.unkept = append(e.unkept, Transition{
+			Edge:      Edge{Kind: EdgeResolved, From: en.State.Tier, To: dedup.Normal, At: at},
+			Judgement: j, Cause: en.Cause,
+		})
+		en.Last = j
+	}
+	if en.State.Phase != PhaseNormal {
+		en.State = State{Tier: dedup.Normal, Since: at, Seen: at, HealthSince: at}
+		en.Cause, en.Ack, en.Silences = "", nil, nil
+		e.behind[en.Key] = true
+		return // it is forgotten once the journal has it
+	}
+	if !e.behind[en.Key] {
+		delete(e.alerts, en.Key)
+		e.order = slices.DeleteFunc(e.order, func(o *entry) bool { return o == en })
+	}
+}
+
+// causes finds the likely cause of what is amiss with a pipeline, once for each.
+type causes struct {
+	snapshot *dedup.Snapshot
+	late     bool
+	zone     *time.Location
+	known    map[string]string
+}
+
+// of returns the cause that explains an alert; empty text where there is none, and false where nothing can be told now.
+func (c *causes) of(rule *Rule, j Judgement) (string, bool) {
+	if j.Key.Kind != OfPipeline || c.late || j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule) {
+		return "", false
+	}
+	if said, ok := c.known[j.Key.Subject]; ok {
+		return said, true
+	}
+	p, ok := c.snapshot.Pipeline(j.Key.Subject)
+	if !ok {
+		return "", false
+	}
+	said := ""
+	if _, ok := LikelyCause(p, nil); ok { // the events of most pipelines need not be joined
+		if cause, ok := LikelyCause(p, eventsOf(c.snapshot, p)); ok {
+			said = cause.Sentence(c.zone)
+		}
+	}
+	c.known[j.Key.Subject] = said
+	return said, true
+}
+
+// aboutDuplicates reports whether the likely cause of duplicates or of a loop explains the rule: said of any other alert it would be
+// a wrong track.
+func aboutDuplicates(r *Rule) bool { return r.Name == "duplicate_rate" || r.Name == "redelivery_loop" }
+
+// eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
+func eventsOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.Event {
+	all := slices.Clone(p.Events)
+	for i := range snap.Brokers {
+		if snap.Brokers[i].Name == p.Pipeline.Broker {
+			all = append(all, snap.Brokers[i].Events...)
+		}
+	}
+	for i := range snap.Stores {
+		if name := snap.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
+			all = append(all, snap.Stores[i].Events...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b dedup.Event) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b dedup.Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
+}
