@@ -84,3 +84,176 @@ type Edge struct {
 	From, To dedup.Tier
 	At       time.Time
 }
+
+const (
+	// gapLeast is how long no evaluation must have come for the evaluations to have paused: several are missing then.
+	gapLeast = time.Minute
+	// gapMost is the longest pause over which what is pending stays pending.
+	gapMost = time.Hour
+	// resumeFor is how long after a pause a further evaluation must confirm what was reached before it.
+	resumeFor = 10 * time.Second
+)
+
+// of returns how long the tier must be reached before it fires.
+func (t Timing) of(tier dedup.Tier) time.Duration {
+	switch tier {
+	case dedup.Emergency:
+		return t.Emergency
+	case dedup.Severe:
+		return t.Severe
+	default:
+		return t.Warning
+	}
+}
+
+// Next returns the life of an alert after one more evaluation, and the edge if there is one. It is pure: state and evaluations
+// decide alone, so that a restart between any two of them changes nothing.
+//
+// An evaluation that is not OK changes neither phase nor tier. A clock that was set back stands still: what was reached keeps the
+// span that it had. Over a pause of evaluations of at most an hour spans go on, but one that began before it needs a further
+// evaluation to have an effect; after a longer pause they begin anew. What fires stays firing.
+func (s State) Next(e Evaluation, t Timing) (State, Edge, bool) {
+	e.At = e.At.Round(0) // without the monotonic reading, which does not outlive a restart
+	if s.Tier == dedup.TierUnknown {
+		s.Tier = dedup.Normal
+	}
+	if e.Health == HealthOK && e.Enters == dedup.TierUnknown { // no data is never normal
+		e.Health = HealthNoData
+	}
+	s = s.sinceLast(e)
+	if e.Health != HealthOK {
+		return s, Edge{}, false
+	}
+	s = s.reach(e)
+	was, phase := s.Tier, s.Phase
+	switch tier := s.due(e.At, t); {
+	case tier > s.Tier:
+		s = s.rise(tier, e.At)
+	case s.Tier > dedup.Normal:
+		s = s.fall(e, t)
+	default:
+		s.Phase = PhaseNormal
+		if e.Enters > dedup.Normal {
+			s.Phase = PhasePending
+		}
+	}
+	if s.Tier != was || s.Phase != phase || s.Since.IsZero() {
+		s.Since = e.At
+	}
+	if !s.Resumed.IsZero() && e.At.Sub(s.Resumed) >= resumeFor {
+		s.Resumed = time.Time{}
+	}
+	if s.Tier == was {
+		return s, Edge{}, false
+	}
+	return s, Edge{Kind: edgeKind(was, s.Tier), From: was, To: s.Tier, At: e.At}, true
+}
+
+// sinceLast follows the clock and the health from the evaluation before to this one.
+func (s State) sinceLast(e Evaluation) State {
+	first, blind := s.Seen.IsZero(), time.Duration(0)
+	if !first && e.At.Before(s.Seen) {
+		s = s.shifted(e.At.Sub(s.Seen))
+	}
+	paused := !first && e.At.Sub(s.Seen) > gapLeast
+	if s.Health != HealthOK {
+		blind = e.At.Sub(s.HealthSince)
+	}
+	if !first && max(e.At.Sub(s.Seen), blind) > gapMost {
+		s.Reached, s.Calm, s.Resumed = [3]time.Time{}, time.Time{}, time.Time{}
+	}
+	if e.Health == HealthOK && s.Resumed.IsZero() && (paused || s.Health != HealthOK) {
+		s.Resumed = e.At
+	}
+	if first || s.Health != e.Health {
+		s.Health, s.HealthSince = e.Health, e.At
+	}
+	s.Seen = e.At
+	return s
+}
+
+// shifted moves every time of the state: the clock that they were taken from was set.
+func (s State) shifted(by time.Duration) State {
+	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Calm, &s.HealthSince, &s.Seen, &s.Resumed} {
+		if !at.IsZero() {
+			*at = at.Add(by)
+		}
+	}
+	return s
+}
+
+// reach notes since when each tier has been reached.
+func (s State) reach(e Evaluation) State {
+	for i := range s.Reached {
+		switch tier := dedup.Warning + dedup.Tier(i); {
+		case e.Enters < tier:
+			s.Reached[i] = time.Time{}
+		case s.Reached[i].IsZero():
+			s.Reached[i] = e.At
+		}
+	}
+	return s
+}
+
+// due returns the highest tier that was reached for long enough to fire; normal where none was.
+func (s State) due(at time.Time, t Timing) dedup.Tier {
+	for tier := dedup.Emergency; tier >= dedup.Warning; tier-- {
+		if s.lasted(s.Reached[tier-dedup.Warning], at, t.of(tier)) {
+			return tier
+		}
+	}
+	return dedup.Normal
+}
+
+// lasted reports whether a span that began at since is long enough. Where evaluations paused in it, the end of the pause must have
+// been confirmed.
+func (s State) lasted(since, at time.Time, least time.Duration) bool {
+	if since.IsZero() || at.Sub(since) < least {
+		return false
+	}
+	return s.Resumed.IsZero() || !since.Before(s.Resumed) || at.Sub(s.Resumed) >= resumeFor
+}
+
+// rise fires, or escalates what fires.
+func (s State) rise(tier dedup.Tier, at time.Time) State {
+	if s.Tier == dedup.Normal {
+		s.FiredAt = at
+	}
+	s.Phase, s.Tier, s.Calm = PhaseFiring, tier, time.Time{}
+	return s
+}
+
+// fall lets the tier that fires fall to the one that the value still holds, once it has been below for long enough.
+func (s State) fall(e Evaluation, t Timing) State {
+	holds := max(e.Holds, e.Enters)
+	if holds >= s.Tier {
+		s.Phase, s.Calm = PhaseFiring, time.Time{}
+		return s
+	}
+	if s.Calm.IsZero() {
+		s.Calm = e.At
+	}
+	s.Phase = PhaseRecovering
+	if !s.lasted(s.Calm, e.At, t.KeepFiring) {
+		return s
+	}
+	s.Phase, s.Tier, s.Calm = PhaseFiring, holds, time.Time{}
+	if holds <= dedup.Normal {
+		s.Phase, s.Tier, s.FiredAt = PhaseNormal, dedup.Normal, time.Time{}
+	}
+	return s
+}
+
+// edgeKind names the change from one tier to another.
+func edgeKind(from, to dedup.Tier) EdgeKind {
+	switch {
+	case from <= dedup.Normal:
+		return EdgeFired
+	case to <= dedup.Normal:
+		return EdgeResolved
+	case to > from:
+		return EdgeEscalated
+	default:
+		return EdgeDeescalated
+	}
+}

@@ -1,0 +1,285 @@
+package alerts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Self is what the engine knows of the dashboard itself. The zero value says that nothing is known, and nothing amiss.
+type Self struct {
+	// Interval is how often rules are evaluated, LastEvaluation when they were evaluated before this time; zero where never.
+	Interval       time.Duration
+	LastEvaluation time.Time
+	// OutboxOldest is when the oldest notification was put into the outbox that is not delivered yet; zero where none waits.
+	// OutboxWaiting counts those that wait.
+	OutboxOldest  time.Time
+	OutboxWaiting int64
+	// DiskFree is the share of the data directory's file system that is free, 0..1; nil where that is not known.
+	DiskFree *float64
+	// DeliveriesFailed counts the notifications of the last hour that were given up, DeliveryErrors says why, by channel.
+	DeliveriesFailed int64
+	DeliveryErrors   []string
+	// AuditRefused says why the audit log takes no entry; empty while it does.
+	AuditRefused string
+}
+
+// A Round is what one evaluation of the rules judges.
+type Round struct {
+	Now      time.Time
+	Snapshot *dedup.Snapshot
+	Self     Self
+	// labels are those of the pipelines, in the order of the snapshot.
+	labels []map[string]string
+}
+
+// NewRound returns the round of a snapshot; a nil one, as before the first reading, has no subjects but the dashboard.
+func NewRound(now time.Time, snapshot *dedup.Snapshot, self Self) *Round {
+	in := &Round{Now: now, Snapshot: snapshot, Self: self}
+	if snapshot == nil {
+		in.Snapshot = &dedup.Snapshot{}
+		return in
+	}
+	for i := range snapshot.Pipelines {
+		in.labels = append(in.labels, labelsOfPipeline(&snapshot.Pipelines[i].Pipeline))
+	}
+	return in
+}
+
+// labelsOfPipeline returns the labels that routes, silences and groups match: its own, and the names of what it is made of.
+func labelsOfPipeline(p *dedup.Pipeline) map[string]string {
+	labels := make(map[string]string, len(p.Labels)+3)
+	maps.Copy(labels, p.Labels)
+	labels["pipeline"], labels["broker"] = p.Name, p.Broker
+	if delete(labels, "store"); p.Store != "" {
+		labels["store"] = p.Store
+	}
+	return labels
+}
+
+// stale says that the newest readings are too old to judge by; empty when they are not.
+func (in *Round) stale() string {
+	const least = 30 * time.Second // a round of a short interval may take longer than three
+	age := in.Now.Sub(in.Snapshot.At)
+	if in.Snapshot.At.IsZero() || age <= max(3*in.Snapshot.Interval, least) {
+		return ""
+	}
+	return "the newest readings are " + seconds(age) + " old: the dashboard does not finish its rounds, its log says why"
+}
+
+// judgement begins one of a rule.
+func (in *Round) judgement(r Rule, kind SubjectKind, subject string, labels map[string]string) Judgement {
+	return Judgement{Key: Key{Rule: r.Name, Kind: kind, Subject: subject}, At: in.Now, Labels: labels, Unit: r.Unit}
+}
+
+// A MeasureFunc judges every subject of a round that the rule covers by one measure of the snapshot.
+type MeasureFunc func(in *Round, r Rule) []Judgement
+
+// Measure returns the measure of a name, and false where there is none.
+func Measure(name string) (MeasureFunc, bool) {
+	m, ok := measures()[name]
+	return m.judge, ok
+}
+
+// A measure is a figure of the snapshot that rules judge.
+type measure struct {
+	// kind is what it judges; empty where it names the kind of each subject.
+	kind  SubjectKind
+	judge MeasureFunc
+	// findings are the kinds of findings that it judges along.
+	findings []string
+	// limits says why a rule of it takes none; empty where it does.
+	limits string
+}
+
+func measureNames() []string { return slices.Sorted(maps.Keys(measures())) }
+
+// measures returns the measures by name.
+func measures() map[string]measure {
+	const ofThePage = "they are those of the page; set them under limits of the pipeline or of alerts"
+	broker, store, reported := "broker", "store", "reported"
+	return map[string]measure{
+		"duplicate_rate":         {kind: OfPipeline, judge: byPipeline(duplicateRate, broker, store, reported), limits: ofThePage},
+		"ack_latency":            {kind: OfPipeline, judge: byPipeline(ackLatency, broker, reported), limits: ofThePage},
+		"dead_letters":           {kind: OfPipeline, judge: byPipeline(deadLetters, broker), findings: []string{"dead_letters_wait"}},
+		"dead_letter_inflow":     {kind: OfPipeline, judge: byPipeline(deadLetterInflow, broker)},
+		"stuck_markers":          {kind: OfPipeline, judge: byPipeline(stuckMarkers, broker, store), findings: []string{"stuck_markers"}},
+		"markers_without_expiry": {kind: OfPipeline, judge: byPipeline(markersWithoutExpiry, store), findings: []string{"marker_without_expiry"}},
+		"looping":                {kind: OfPipeline, judge: byPipeline(looping, broker, store, reported), findings: []string{"looping"}},
+		"unacked_without_ack":    {kind: OfPipeline, judge: byPipeline(unackedWithoutAck, broker)},
+		"lost_messages":          {kind: OfPipeline, judge: byPipeline(lostMessages, broker, store, reported), findings: lossKinds()},
+		"double_effects":         {kind: OfPipeline, judge: byPipeline(doubleEffects, broker, store), findings: []string{"double_effects"}},
+		"failure_rate":           {kind: OfPipeline, judge: byPipeline(failureRate, store, reported)},
+		"ack_timeouts":           {kind: OfPipeline, judge: byPipeline(ackTimeouts, broker)},
+		"ready":                  {kind: OfPipeline, judge: byPipeline(readyMessages, broker)},
+		"consumer_restarts":      {kind: OfPipeline, judge: byPipeline(consumerRestarts, broker)},
+		"broker_alarm":           {kind: OfBroker, judge: byBroker(nodesInAlarm)},
+		"node_down":              {kind: OfBroker, judge: byBroker(nodesDown)},
+		"partition":              {kind: OfBroker, judge: byBroker(nodesCutOff)},
+		"minority":               {kind: OfBroker, judge: byBroker(queuesWithoutService)},
+		"source_unreachable":     {judge: sourcesUnreachable},
+		"watchdog":               {kind: OfDashboard, judge: bySelf(watchdog), limits: "the watchdog always fires at warning; leave the limits out"},
+		"evaluation_late":        {kind: OfDashboard, judge: bySelf(evaluationLate)},
+		"outbox_age":             {kind: OfDashboard, judge: bySelf(outboxAge)},
+		"disk_used":              {kind: OfDashboard, judge: bySelf(diskUsed)},
+		"deliveries_failed":      {kind: OfDashboard, judge: bySelf(deliveriesFailed)},
+		"audit_refused":          {kind: OfDashboard, judge: bySelf(auditRefused)},
+	}
+}
+
+// A pipelineMeasure fills value, tiers, health and why into the judgement of one pipeline.
+type pipelineMeasure func(in *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement
+
+// byPipeline judges each pipeline by a measure that rests on sources of these kinds.
+func byPipeline(measure pipelineMeasure, rests ...string) MeasureFunc {
+	return func(in *Round, r Rule) []Judgement {
+		why := in.stale()
+		out := make([]Judgement, 0, len(in.Snapshot.Pipelines))
+		for i := range in.Snapshot.Pipelines {
+			p := &in.Snapshot.Pipelines[i]
+			if !r.Covers(in.labels[i]) {
+				continue
+			}
+			j := in.judgement(r, OfPipeline, p.Pipeline.Name, in.labels[i])
+			if why != "" {
+				out = append(out, j.unjudged(HealthError, why))
+				continue
+			}
+			out = append(out, measure(in, p, r, j).withDown(p.Down, rests))
+		}
+		return out
+	}
+}
+
+// withDown weighs that sources are down, as the page does: a tier above normal that others show stays true, and nothing falls;
+// otherwise nothing can be told.
+func (j Judgement) withDown(down []dedup.SourceHealth, rests []string) Judgement {
+	var missing []dedup.SourceHealth
+	tried := false
+	for _, h := range down {
+		if slices.Contains(rests, h.Kind) {
+			missing, tried = append(missing, h), tried || h.Tried
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return j
+	case j.Health == HealthOK && j.Enters > dedup.Normal:
+		j.Holds = dedup.Emergency
+		j.Evidence = append(slices.Clone(j.Evidence), downSentence(missing))
+		return j
+	case tried:
+		return j.unjudged(HealthError, downSentence(missing))
+	}
+	return j.unjudged(HealthNoData, downSentence(missing))
+}
+
+// unjudged says why nothing can be told.
+func (j Judgement) unjudged(h Health, why string) Judgement {
+	j.Health, j.Why = h, why
+	j.Enters, j.Holds, j.Value, j.Limit, j.N = dedup.TierUnknown, dedup.TierUnknown, 0, 0, 0
+	return j
+}
+
+// judged fills in a value, its tiers by the limits of the rule, and value against limit in one line that begins with what it is.
+func (j Judgement) judged(r Rule, what string, value float64) Judgement {
+	j.Value = value
+	j.Enters, j.Holds, j.Limit = r.Limits.tiers(value)
+	return j.sentenced(r, what, "")
+}
+
+// sentenced says value against limit: what the value is, the limit, and what it rests on.
+func (j Judgement) sentenced(r Rule, what, rests string) Judgement {
+	j.Why = what
+	switch {
+	case j.Limit == 0:
+	case j.Enters > dedup.Normal:
+		j.Why += fmt.Sprintf(", at or above the %s limit of %s", j.Enters, valueText(j.Limit, j.Unit))
+	case j.Value >= j.Limit:
+		j.Why += ", too few to be sure of more than normal"
+	default:
+		j.Why += fmt.Sprintf(", below the %s limit of %s", r.Limits.lowest(), valueText(j.Limit, j.Unit))
+	}
+	j.Why += rests
+	return j
+}
+
+// usable returns why a figure can set no tier; empty when it can.
+func usable(f dedup.Figure) string {
+	switch {
+	case !f.Known():
+		return firstNonEmpty(f.Why, "no data")
+	case f.Quality == dedup.Estimated:
+		return "only estimated, and an estimate sets no tier"
+	case !finite(f.Low, f.High):
+		return "the figure is not a number"
+	}
+	return ""
+}
+
+// raisedBy raises a judgement to the worst finding of these kinds, whose words are then told.
+func (j Judgement) raisedBy(findings []dedup.Finding, kinds ...string) Judgement {
+	worst, n := worstFinding(ofKinds(findings, kinds))
+	if n == 0 || worst.Tier < j.Enters {
+		return j
+	}
+	if worst.Tier > j.Enters || j.Enters <= dedup.Normal {
+		j.Why, j.Limit = worst.Text, 0
+	}
+	if worst.Evidence != "" {
+		j.Evidence = append(slices.Clone(j.Evidence), worst.Evidence)
+	}
+	j.Enters = worst.Tier
+	j.Holds = max(j.Holds, j.Enters)
+	return j
+}
+
+func ofKinds(findings []dedup.Finding, kinds []string) []dedup.Finding {
+	var out []dedup.Finding
+	for _, f := range findings {
+		if slices.Contains(kinds, f.Kind) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// valueText writes a value in its unit.
+func valueText(v float64, u dedup.Unit) string {
+	switch u {
+	case dedup.Ratio:
+		return percent(v)
+	case dedup.Seconds:
+		return secondsText(v)
+	case dedup.PerHour:
+		return shortNumber(v) + " per hour"
+	case dedup.Bytes:
+		return number(v) + " bytes"
+	default:
+		return shortNumber(v)
+	}
+}
+
+// secondsText writes a span of seconds as people say it.
+func secondsText(v float64) string {
+	switch d := time.Duration(v * float64(time.Second)); {
+	case v < 1:
+		return millis(v)
+	case d >= time.Hour && d%time.Hour != 0:
+		return strconv.Itoa(int(d.Minutes())) + " m"
+	default:
+		return seconds(d)
+	}
+}
+
+// shortNumber writes a number as it is: rounded to a whole one only where that does not hide it.
+func shortNumber(v float64) string {
+	if v >= 10 || v == float64(int64(v)) {
+		return number(v)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}

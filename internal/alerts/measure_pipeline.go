@@ -1,0 +1,260 @@
+package alerts
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// withLeave returns the limits at which a tier is left that is entered at these.
+func withLeave(l dedup.Limits, leave func(float64) float64) dedup.Limits {
+	for _, limit := range []*float64{&l.DuplicateWarning, &l.DuplicateSevere, &l.DuplicateEmergency, &l.LatencyWarning, &l.LatencySevere} {
+		*limit = leave(*limit)
+	}
+	return l
+}
+
+// duplicateRate judges as the page does.
+func duplicateRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	l := p.Pipeline.Limits
+	enters, holds := judgeDuplicates(p.Windows, l), judgeDuplicates(p.Windows, withLeave(l, r.Limits.leave))
+	limits := RuleLimits{Warning: &l.DuplicateWarning, Severe: &l.DuplicateSevere, Emergency: &l.DuplicateEmergency}
+	return j.asPage(enters, holds, enters.figure.Low, limits)
+}
+
+// ackLatency judges as the page does.
+func ackLatency(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	l := p.Pipeline.Limits
+	enters, holds := judgeLatency(p.Windows, l), judgeLatency(p.Windows, withLeave(l, r.Limits.leave))
+	return j.asPage(enters, holds, enters.figure.Value, RuleLimits{Warning: &l.LatencyWarning, Severe: &l.LatencySevere})
+}
+
+// asPage takes over what the functions of the page say by the limits and by those at which a tier is left.
+func (j Judgement) asPage(enters, holds judgement, value float64, l RuleLimits) Judgement {
+	if enters.tier == dedup.TierUnknown {
+		return j.unjudged(HealthNoData, enters.why)
+	}
+	j.Enters, j.Holds, j.Why = enters.tier, max(enters.tier, holds.tier), enters.why
+	j.Value, j.N, j.Window = value, enters.figure.N, enters.figure.Window
+	if limit := l.of(max(enters.tier, dedup.Warning)); limit != nil {
+		j.Limit = *limit
+	}
+	return j
+}
+
+// deadLetters counts the dead letters beyond those that were acknowledged.
+func deadLetters(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	if why := usable(p.DeadLetters); why != "" {
+		return j.unjudged(HealthNoData, "dead letters unknown: "+why)
+	}
+	fresh, beside := p.DeadLetters.Low, ""
+	if p.Baseline != nil {
+		fresh -= float64(p.Baseline.Count)
+		beside = fmt.Sprintf(" beside %s acknowledged", number(float64(p.Baseline.Count)))
+	}
+	fresh = max(0, fresh)
+	return j.judged(r, figured(fresh, "dead letter")+beside, fresh)
+}
+
+func deadLetterInflow(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	return j.hourly(p, r, "dead letter", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow })
+}
+
+func ackTimeouts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	return j.hourly(p, r, "ack timeout", func(w *dedup.WindowFigures) dedup.Figure { return w.AckTimeouts })
+}
+
+func consumerRestarts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	return j.hourly(p, r, "consumer restart", func(w *dedup.WindowFigures) dedup.Figure { return w.ConsumerRestarts })
+}
+
+// hourly judges what happened in the last hour. Where the history is shorter it is what was counted, and not that per hour: one
+// event in the first minute would be sixty.
+func (j Judgement) hourly(p *dedup.PipelineStatus, r Rule, word string, pick func(*dedup.WindowFigures) dedup.Figure) Judgement {
+	f := pick(windowOf(p, time.Hour))
+	j.Window = time.Hour
+	if why := usable(f); why != "" {
+		return j.unjudged(HealthNoData, word+"s unknown: "+why)
+	}
+	value, what := f.Low, perHour(f.Low, word)
+	if f.Partial() && finite(f.N) && f.N < value {
+		value, what = f.N, figured(f.N, word)+" in "+seconds(f.Covered)
+	}
+	j.N = f.N
+	return j.judged(r, atLeastWord(f)+what, value)
+}
+
+func atLeastWord(f dedup.Figure) string {
+	if f.AtLeast {
+		return "at least "
+	}
+	return ""
+}
+
+// windowOf returns the figures of a window; those of an unknown one where there is none.
+func windowOf(p *dedup.PipelineStatus, d time.Duration) *dedup.WindowFigures {
+	for i := range p.Windows {
+		if p.Windows[i].Window == d {
+			return &p.Windows[i]
+		}
+	}
+	return &dedup.WindowFigures{Window: d}
+}
+
+// stuckMarkers judges how many markers are stuck. The finding also tells of those that are overdue and of which nothing is known,
+// which no figure counts.
+func stuckMarkers(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	why := usable(p.Stuck)
+	if why == "" && p.Stuck.Low >= 1 {
+		return j.judged(r, "stuck markers: "+count(p.Stuck), p.Stuck.Low)
+	}
+	if found := j.judged(r, "no stuck marker", 0).raisedBy(p.Findings, "stuck_markers"); why == "" || found.Enters > dedup.Normal {
+		return found
+	}
+	return j.unjudged(HealthNoData, "stuck markers unknown: "+why)
+}
+
+// markersWithoutExpiry judges markers that never expire, where the finding says that the scheme gives them an expiry.
+func markersWithoutExpiry(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	const kind = "marker_without_expiry"
+	f := p.MarkersNoExpiry
+	if why := usable(f); why != "" {
+		return j.unjudged(HealthNoData, "markers without an expiry unknown: "+why)
+	}
+	found := ofKinds(p.Findings, []string{kind})
+	if len(found) == 0 {
+		return j.judged(r, "no marker lacks the expiry that its scheme gives it", 0)
+	}
+	return j.judged(r, figured(f.Low, "marker")+" without an expiry", f.Low).raisedBy(found, kind)
+}
+
+// looping judges redeliveries of messages that cannot proceed, by their count and by the finding.
+func looping(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	const over = 15 * time.Minute
+	f := windowOf(p, over).Looping
+	j.Window = over
+	if why := usable(f); why != "" { // the finding rests on the broker alone, so that its absence says something
+		j.Why = "no message loops, by the broker's redeliveries; how many deliveries met work in flight is unknown: " + why
+		j.Enters, j.Holds = dedup.Normal, dedup.Normal
+		return j.raisedBy(p.Findings, "looping")
+	}
+	what := fmt.Sprintf("%s%s redeliveries of messages that cannot proceed in %s", atLeastWord(f), number(f.Low), span(over))
+	return j.judged(r, what, f.Low).raisedBy(p.Findings, "looping")
+}
+
+// unackedWithoutAck judges for how long nothing was acked while deliveries are out. Work that honestly takes longer than the
+// lowest limit raises the limits.
+func unackedWithoutAck(in *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	if why := usable(p.Unacked); why != "" {
+		return j.unjudged(HealthNoData, "unacked messages unknown: "+why)
+	}
+	if p.Unacked.Low <= 0 {
+		return j.judged(r, "no message is unacked", 0)
+	}
+	quiet, known := sinceAck(in, p)
+	if !known {
+		return j.unjudged(HealthNoData, "when a message was last acked is not known yet")
+	}
+	out := figured(p.Unacked.Low, "unacked message")
+	r.Limits = r.Limits.atLeast(p.Pipeline.MaxProcessing.Seconds())
+	return j.judged(r, fmt.Sprintf("%s and no ack for %s", out, secondsText(quiet)), quiet)
+}
+
+// sinceAck returns for how many seconds nothing was acked. Where no ack was ever seen it is as long as that has been watched.
+func sinceAck(in *Round, p *dedup.PipelineStatus) (float64, bool) {
+	if !p.LastActivity.IsZero() {
+		return max(0, in.Now.Sub(p.LastActivity).Seconds()), true
+	}
+	for i := len(p.Windows) - 1; i >= 0; i-- {
+		if f := p.Windows[i].Messages; usable(f) == "" && f.High == 0 && !f.AtLeast {
+			return f.Covered.Seconds(), true
+		}
+	}
+	return 0, false
+}
+
+// atLeast returns the limits with none of them below a value.
+func (l RuleLimits) atLeast(least float64) RuleLimits {
+	for _, limit := range []**float64{&l.Warning, &l.Severe, &l.Emergency} {
+		if *limit != nil && **limit < least {
+			*limit = &least
+		}
+	}
+	return l
+}
+
+// lossKinds are the findings that tell of messages that left without their work.
+func lossKinds() []string { return []string{"messages_given_up", "failed_and_acked"} }
+
+// lostMessages judges the messages of the last hour that were acked although their work was not done, and those that were given
+// up. Where consumers may publish what they give up to a queue that is listed, the finding alone can say whether it is lost.
+func lostMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	w := windowOf(p, time.Hour)
+	j.Window = time.Hour
+	var parts, whys []string
+	var sum float64
+	for _, f := range []struct {
+		word   string
+		figure dedup.Figure
+	}{{"swallowed", w.Swallowed}, {"lost", w.Lost}} {
+		if why := usable(f.figure); why != "" {
+			whys = append(whys, f.word+" messages unknown: "+why)
+			continue
+		}
+		if f.word == "lost" && len(p.Pipeline.DeadLetterQueues) > 0 && len(ofKinds(p.Findings, []string{"messages_given_up"})) > 0 {
+			continue
+		}
+		sum += f.figure.Low
+		parts = append(parts, count(f.figure)+" "+f.word)
+	}
+	if len(whys) == 2 {
+		j.Why, j.Enters, j.Holds = strings.Join(whys, "; "), dedup.Normal, dedup.Normal
+		if j = j.raisedBy(p.Findings, lossKinds()...); j.Enters > dedup.Normal {
+			return j
+		}
+		return j.unjudged(HealthNoData, strings.Join(whys, "; "))
+	}
+	j.Evidence = whys
+	return j.judged(r, "messages without their work in 1 h: "+firstNonEmpty(strings.Join(parts, ", "), "none that is certain"), sum).
+		raisedBy(p.Findings, lossKinds()...)
+}
+
+// doubleEffects judges work that was done twice in the last 24 hours. That of before is told by the finding, at its tier.
+func doubleEffects(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	const over = 24 * time.Hour
+	f := windowOf(p, over).DoubleEffects
+	j.Window = over
+	why := usable(f)
+	value, what := 0.0, "double effects unknown: "+why
+	if why == "" {
+		value, what = f.Low, fmt.Sprintf("double effects in %s: %s", span(over), count(f))
+	}
+	j = j.judged(r, what, value).raisedBy(p.Findings, "double_effects")
+	if why != "" && j.Enters <= dedup.Normal {
+		return j.unjudged(HealthNoData, what)
+	}
+	return j
+}
+
+// failureRate judges the share of attempts that failed, over the first window with enough of them.
+func failureRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	l := dedup.Limits{Window: 15 * time.Minute, MinMessages: r.MinCount}
+	f, w, why := firstJudgeable(p.Windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate })
+	if w == nil {
+		return j.unjudged(HealthNoData, "failure rate unknown: "+why)
+	}
+	j.Value, j.N, j.Window = f.Low, f.N, w.Window
+	j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(f.Low, f.N)
+	rests := fmt.Sprintf(" (%s of %s attempts in %s)", number(math.Round(f.Low*f.N)), number(f.N), span(w.Window))
+	return j.sentenced(r, "failure rate "+percentRange(f), rests)
+}
+
+func readyMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	if why := usable(p.Ready); why != "" {
+		return j.unjudged(HealthNoData, "backlog unknown: "+why)
+	}
+	return j.judged(r, figured(p.Ready.Low, "message")+" waiting", p.Ready.Low)
+}

@@ -1,0 +1,258 @@
+package alerts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// byBroker judges each broker by a measure. What was read of a broker that is down is old, and says nothing.
+func byBroker(measure func(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement) MeasureFunc {
+	return func(in *Round, r Rule) []Judgement {
+		why := in.stale()
+		var out []Judgement
+		for i := range in.Snapshot.Brokers {
+			b := &in.Snapshot.Brokers[i]
+			labels := map[string]string{"broker": b.Name}
+			if !r.Covers(labels) {
+				continue
+			}
+			j := in.judgement(r, OfBroker, b.Name, labels)
+			switch {
+			case why != "":
+				j = j.unjudged(HealthError, why)
+			case !b.Health.OK && b.Health.Tried:
+				j = j.unjudged(HealthError, downSentence([]dedup.SourceHealth{b.Health}))
+			case !b.Health.OK:
+				j = j.unjudged(HealthNoData, downSentence([]dedup.SourceHealth{b.Health}))
+			default:
+				j = measure(b, r, j)
+			}
+			out = append(out, j)
+		}
+		return out
+	}
+}
+
+// byNodes judges the number of a broker's nodes of which a sentence can be said.
+func byNodes(b *dedup.BrokerStatus, r Rule, j Judgement, none string, say func(dedup.Node) string) Judgement {
+	if b.State.Nodes == nil {
+		return j.unjudged(HealthNoData, "the nodes of the broker cannot be read: give the watching account the tag monitoring")
+	}
+	var said []string
+	for _, n := range b.State.Nodes {
+		if text := say(n); text != "" {
+			said = append(said, text)
+		}
+	}
+	j = j.judged(r, none, float64(len(said)))
+	if len(said) > 0 {
+		j.Why, j.Evidence = said[0], said[1:]
+		if len(said) > 1 {
+			j.Why += fmt.Sprintf("; +%d more", len(said)-1)
+		}
+	}
+	return j
+}
+
+func nodesInAlarm(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement {
+	return byNodes(b, r, j, "no node has an alarm", func(n dedup.Node) string {
+		var alarms []string
+		if n.MemoryAlarm {
+			alarms = append(alarms, "memory")
+		}
+		if n.DiskAlarm {
+			alarms = append(alarms, "disk")
+		}
+		if len(alarms) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("node %s has a %s alarm: the broker takes no message from any publisher", n.Name, strings.Join(alarms, " and a "))
+	})
+}
+
+func nodesDown(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement {
+	return byNodes(b, r, j, "every node runs", func(n dedup.Node) string {
+		if n.Running {
+			return ""
+		}
+		return "node " + n.Name + " does not run"
+	})
+}
+
+func nodesCutOff(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement {
+	return byNodes(b, r, j, "every node sees the others", func(n dedup.Node) string {
+		if len(n.Partitions) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("node %s cannot see %s", n.Name, strings.Join(n.Partitions, ", "))
+	})
+}
+
+// queuesWithoutService judges the queues that cannot serve: those without a majority of their members, and those that are down.
+func queuesWithoutService(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement {
+	minority, down := b.State.QueuesMinority, b.State.QueuesDown
+	what := "every queue can serve"
+	if len(minority)+len(down) > 0 {
+		what = fmt.Sprintf("%s without a majority of members, %s down", figured(float64(len(minority)), "queue"), number(float64(len(down))))
+	}
+	j = j.judged(r, what, float64(len(minority)+len(down)))
+	for _, list := range []struct {
+		word   string
+		queues []dedup.QueueRef
+	}{{"without a majority: ", minority}, {"down: ", down}} {
+		if len(list.queues) > 0 {
+			j.Evidence = append(j.Evidence, list.word+queueList(list.queues))
+		}
+	}
+	return j
+}
+
+// queueList names some queues, with their vhosts.
+func queueList(refs []dedup.QueueRef) string {
+	const most = 10
+	var named []string
+	for _, ref := range refs[:min(most, len(refs))] {
+		named = append(named, ref.Name+" in "+ref.Vhost)
+	}
+	if len(refs) > most {
+		named = append(named, fmt.Sprintf("%d more", len(refs)-most))
+	}
+	return strings.Join(named, ", ")
+}
+
+// sourcesUnreachable judges for how long a broker, a store, or what consumers of a pipeline report could not be read. The warning
+// limit is three intervals unless the rule gives one.
+func sourcesUnreachable(in *Round, r Rule) []Judgement {
+	s := in.Snapshot
+	late := 3 * s.Interval.Seconds()
+	if r.Limits.Warning == nil && late > 0 {
+		r.Limits = r.Limits.atLeast(late)
+		r.Limits.Warning = &late
+	}
+	var out []Judgement
+	judge := func(kind SubjectKind, subject string, labels map[string]string, h dedup.SourceHealth) {
+		if r.Covers(labels) {
+			out = append(out, in.unreachable(r, in.judgement(r, kind, subject, labels), h))
+		}
+	}
+	for i := range s.Brokers {
+		judge(OfBroker, s.Brokers[i].Name, map[string]string{"broker": s.Brokers[i].Name}, s.Brokers[i].Health)
+	}
+	down := make(map[string]bool)
+	for i := range s.Stores {
+		judge(OfStore, s.Stores[i].Name, map[string]string{"store": s.Stores[i].Name}, s.Stores[i].Health)
+		down[s.Stores[i].Name] = !s.Stores[i].Health.OK
+	}
+	for i := range s.Pipelines {
+		p := &s.Pipelines[i]
+		h, reported := sourceOf(s, p, "reported")
+		if reported && !down[p.Pipeline.ReportedStore] { // one alert of a store that is down is enough
+			judge(OfPipeline, p.Pipeline.Name, in.labels[i], h)
+		}
+	}
+	return out
+}
+
+// sourceOf finds the source of a kind that a pipeline depends on.
+func sourceOf(s *dedup.Snapshot, p *dedup.PipelineStatus, kind string) (dedup.SourceHealth, bool) {
+	for _, h := range s.Sources {
+		if h.Kind == kind && slices.Contains(p.Sources, h.Name) {
+			return h, true
+		}
+	}
+	return dedup.SourceHealth{}, false
+}
+
+// unreachable judges one source.
+func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth) Judgement {
+	if why := in.stale(); why != "" {
+		return j.unjudged(HealthError, why)
+	}
+	if h.OK {
+		return j.judged(r, h.Name+" answers", 0)
+	}
+	if !h.Tried {
+		return j.unjudged(HealthNoData, downSentence([]dedup.SourceHealth{h}))
+	}
+	since := h.LastSuccess
+	if since.IsZero() {
+		since = h.Since
+	}
+	quiet := max(0, in.Now.Sub(since).Seconds())
+	if since.IsZero() {
+		quiet = 0
+	}
+	j = j.judged(r, h.Name+" unreachable for "+secondsText(quiet), quiet)
+	if h.Err != "" {
+		j.Why += ": " + h.Err
+	}
+	return j
+}
+
+// bySelf judges the dashboard itself.
+func bySelf(measure func(in *Round, r Rule, j Judgement) Judgement) MeasureFunc {
+	return func(in *Round, r Rule) []Judgement {
+		labels := map[string]string{}
+		if !r.Covers(labels) {
+			return nil
+		}
+		return []Judgement{measure(in, r, in.judgement(r, OfDashboard, "", labels))}
+	}
+}
+
+// watchdog always fires: what is amiss is that it does not arrive.
+func watchdog(_ *Round, _ Rule, j Judgement) Judgement {
+	j.Enters, j.Holds, j.Value = dedup.Warning, dedup.Warning, 1
+	j.Why = "the dashboard evaluates its rules; this alert always fires, and is missed when it does not arrive"
+	return j
+}
+
+// evaluationLate judges how long ago the rules were evaluated before. No limit is below three intervals.
+func evaluationLate(in *Round, r Rule, j Judgement) Judgement {
+	if in.Self.LastEvaluation.IsZero() {
+		return j.unjudged(HealthNoData, "rules are evaluated for the first time")
+	}
+	r.Limits = r.Limits.atLeast(3 * in.Self.Interval.Seconds())
+	late := max(0, in.Now.Sub(in.Self.LastEvaluation).Seconds())
+	return j.judged(r, "the last evaluation of the rules was "+secondsText(late)+" ago", late)
+}
+
+func outboxAge(in *Round, r Rule, j Judgement) Judgement {
+	if in.Self.OutboxOldest.IsZero() {
+		return j.judged(r, "no notification waits for its delivery", 0)
+	}
+	age := max(0, in.Now.Sub(in.Self.OutboxOldest).Seconds())
+	what := "the oldest notification has waited for its delivery for " + secondsText(age)
+	if n := in.Self.OutboxWaiting; n > 1 {
+		j.Evidence = []string{number(float64(n)) + " notifications wait"}
+	}
+	return j.judged(r, what, age)
+}
+
+// diskUsed judges the share of the file system of the data directory that is taken.
+func diskUsed(in *Round, r Rule, j Judgement) Judgement {
+	free := in.Self.DiskFree
+	if free == nil || !finite(*free) {
+		return j.unjudged(HealthNoData, "how full the disk of the data directory is cannot be told")
+	}
+	return j.judged(r, "the disk of the data directory is "+percent(1-*free)+" full", 1-*free)
+}
+
+func deliveriesFailed(in *Round, r Rule, j Judgement) Judgement {
+	n := float64(in.Self.DeliveriesFailed)
+	j.Window, j.Evidence = time.Hour, in.Self.DeliveryErrors
+	return j.judged(r, figured(n, "notification")+" given up in 1 h", n)
+}
+
+func auditRefused(in *Round, r Rule, j Judgement) Judgement {
+	if in.Self.AuditRefused == "" {
+		return j.judged(r, "the audit log takes entries", 0)
+	}
+	j = j.judged(r, "the audit log takes no entry, and nothing can be acted on", 1)
+	j.Evidence = []string{in.Self.AuditRefused}
+	return j
+}

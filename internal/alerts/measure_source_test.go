@@ -1,0 +1,131 @@
+package alerts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestABrokerIsJudgedByItsNodesAndQueues(t *testing.T) {
+	up := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, OK: true, LastSuccess: causeNow}
+	well := func(name string) dedup.Node { return dedup.Node{Name: name, Running: true} }
+	for _, tt := range []struct {
+		name   string
+		state  dedup.BrokerState
+		health dedup.SourceHealth
+		rule   string
+		want   Health
+		tier   dedup.Tier
+		why    string
+	}{
+		{"a broker that is well has no alarm", dedup.BrokerState{Nodes: []dedup.Node{well("a")}}, up, "broker_alarm", HealthOK, dedup.Normal, "no node has an alarm"},
+		{"an alarm is severe", dedup.BrokerState{Nodes: []dedup.Node{well("a"), {Name: "b", Running: true, MemoryAlarm: true, DiskAlarm: true}}}, up, "broker_alarm", HealthOK, dedup.Severe, "node b has a memory and a disk alarm"},
+		{"a node that does not run is severe", dedup.BrokerState{Nodes: []dedup.Node{well("a"), {Name: "b"}, {Name: "c"}}}, up, "node_down", HealthOK, dedup.Severe, "node b does not run; +1 more"},
+		{"a partition is an emergency", dedup.BrokerState{Nodes: []dedup.Node{{Name: "a", Running: true, Partitions: []string{"b", "c"}}}}, up, "partition", HealthOK, dedup.Emergency, "node a cannot see b, c"},
+		{"a queue without a majority is severe", dedup.BrokerState{QueuesMinority: []dedup.QueueRef{{Vhost: "/", Name: "orders"}}}, up, "minority", HealthOK, dedup.Severe, "1 queue without a majority of members, 0 down"},
+		{"and so is one that is down", dedup.BrokerState{QueuesDown: []dedup.QueueRef{{Vhost: "/", Name: "orders"}}}, up, "minority", HealthOK, dedup.Severe, "0 queues without a majority of members, 1 down"},
+		{"nodes that cannot be read are no data", dedup.BrokerState{}, up, "node_down", HealthNoData, 0, "tag monitoring"},
+		{"what a broker that is down last said is nothing", dedup.BrokerState{Nodes: []dedup.Node{well("a")}}, dedup.SourceHealth{Name: "broker main", Tried: true, Err: "refused"}, "node_down", HealthError, 0, "broker main cannot be read: refused"},
+		{"one that was not read yet is no data", dedup.BrokerState{}, dedup.SourceHealth{Name: "broker main"}, "node_down", HealthNoData, 0, "has not been read yet"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := NewRound(causeNow, &dedup.Snapshot{At: causeNow, Brokers: []dedup.BrokerStatus{{Name: "main", Health: tt.health, State: tt.state}}}, Self{})
+			js := judgedBy(t, in)[tt.rule]
+			if len(js) != 1 || js[0].Key != (Key{Rule: tt.rule, Kind: OfBroker, Subject: "main"}) || js[0].Labels["broker"] != "main" {
+				t.Fatalf("judgements are %+v", js)
+			}
+			if j := js[0]; j.Health != tt.want || j.Enters != tt.tier || !strings.Contains(j.Why, tt.why) {
+				t.Errorf("got %s and %s because %q, want %s and %s because %q", j.Health, j.Enters, j.Why, tt.want, tt.tier, tt.why)
+			}
+		})
+	}
+}
+
+// unreachableRound has a broker that is well, a store last read some time ago, and what consumers of a pipeline report.
+func unreachableRound(quiet time.Duration, storeOK, reportedOK bool, reportedStore string, interval time.Duration) *Round {
+	last := causeNow.Add(-quiet)
+	store := dedup.SourceHealth{Name: "store redis", Kind: "store", Tried: true, OK: storeOK, LastSuccess: last, Err: "refused"}
+	reported := dedup.SourceHealth{Name: "reported orders", Kind: "reported", Tried: true, OK: reportedOK, LastSuccess: last, Err: "refused"}
+	p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Broker: "main", Store: "redis", ReportedStore: reportedStore}, Sources: []string{"store redis", "reported orders"}}
+	return NewRound(causeNow, &dedup.Snapshot{
+		At: causeNow, Interval: interval, Pipelines: []dedup.PipelineStatus{p}, Sources: []dedup.SourceHealth{store, reported},
+		Brokers: []dedup.BrokerStatus{{Name: "main", Health: dedup.SourceHealth{Name: "broker main", Tried: true, OK: true, LastSuccess: causeNow}}},
+		Stores:  []dedup.StoreStatus{{Name: "redis", Health: store}},
+	}, Self{})
+}
+
+func TestASourceIsUnreachableAfterThreeIntervals(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		in       *Round
+		tiers    map[string]dedup.Tier // by kind and subject
+		contains string
+	}{
+		{"what answers is normal", unreachableRound(0, true, true, "redis", 15*time.Second),
+			map[string]dedup.Tier{"broker/main": dedup.Normal, "store/redis": dedup.Normal, "pipeline/orders": dedup.Normal}, "store redis answers"},
+		{"one reading that failed is normal", unreachableRound(44*time.Second, false, true, "redis", 15*time.Second),
+			map[string]dedup.Tier{"broker/main": dedup.Normal, "store/redis": dedup.Normal}, "store redis unreachable for 44 s, below the warning limit of 45 s: refused"},
+		{"three intervals are a warning", unreachableRound(45*time.Second, false, true, "redis", 15*time.Second),
+			map[string]dedup.Tier{"broker/main": dedup.Normal, "store/redis": dedup.Warning}, "at or above the warning limit of 45 s"},
+		{"five minutes are severe", unreachableRound(5*time.Minute, false, true, "redis", 15*time.Second),
+			map[string]dedup.Tier{"broker/main": dedup.Normal, "store/redis": dedup.Severe}, "unreachable for 5 m, at or above the severe limit of 5 m"},
+		{"intervals of minutes have three of them", unreachableRound(10*time.Minute, false, true, "redis", 4*time.Minute),
+			map[string]dedup.Tier{"broker/main": dedup.Normal, "store/redis": dedup.Normal}, "below the warning limit of 12 m"},
+		{"endpoints at which consumers report are the pipeline's", unreachableRound(time.Minute, true, false, "", 15*time.Second),
+			map[string]dedup.Tier{"broker/main": dedup.Normal, "store/redis": dedup.Normal, "pipeline/orders": dedup.Warning}, "reported orders unreachable for 60 s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			js := judgedBy(t, tt.in)["source_unreachable"]
+			if len(js) != len(tt.tiers) {
+				t.Errorf("%d sources are judged, want %d", len(js), len(tt.tiers))
+			}
+			for _, j := range js {
+				if want := tt.tiers[string(j.Key.Kind)+"/"+j.Key.Subject]; j.Enters != want {
+					t.Errorf("%s is %s because %q, want %s", j.Key, j.Enters, j.Why, want)
+				}
+			}
+			if !slices.ContainsFunc(js, func(j Judgement) bool { return strings.Contains(j.Why, tt.contains) }) {
+				t.Errorf("nothing says %q: %+v", tt.contains, js)
+			}
+		})
+	}
+}
+
+func TestTheDashboardJudgesItself(t *testing.T) {
+	share := func(v float64) *float64 { return &v }
+	for _, tt := range []struct {
+		name   string
+		self   Self
+		rule   string
+		health Health
+		enters dedup.Tier
+		why    string
+	}{
+		{"the watchdog always fires", Self{}, "watchdog", HealthOK, dedup.Warning, "always fires"},
+		{"a first evaluation is not late", Self{}, "evaluation_late", HealthNoData, 0, "for the first time"},
+		{"an evaluation in time is not late", Self{LastEvaluation: causeNow.Add(-15 * time.Second)}, "evaluation_late", HealthOK, dedup.Normal, "15 s ago"},
+		{"one after a minute is", Self{LastEvaluation: causeNow.Add(-time.Minute)}, "evaluation_late", HealthOK, dedup.Warning, "60 s ago, at or above the warning limit of 60 s"},
+		{"not where it is due each half minute", Self{LastEvaluation: causeNow.Add(-80 * time.Second), Interval: 30 * time.Second}, "evaluation_late", HealthOK, dedup.Normal, "below the warning limit of 90 s"},
+		{"an empty outbox is normal", Self{}, "outbox_old", HealthOK, dedup.Normal, "no notification waits"},
+		{"a notification of an hour is severe", Self{OutboxOldest: causeNow.Add(-time.Hour), OutboxWaiting: 7}, "outbox_old", HealthOK, dedup.Severe, "has waited for its delivery for 1 h"},
+		{"a disk of which nothing is known is no data", Self{}, "disk_nearly_full", HealthNoData, 0, "cannot be told"},
+		{"a disk with room is normal", Self{DiskFree: share(0.5)}, "disk_nearly_full", HealthOK, dedup.Normal, "50.00 % full"},
+		{"one with four percent left is severe", Self{DiskFree: share(0.04)}, "disk_nearly_full", HealthOK, dedup.Severe, "96.00 % full, at or above the severe limit of 95.00 %"},
+		{"a delivery that was given up is severe", Self{DeliveriesFailed: 1, DeliveryErrors: []string{"ops: 403"}}, "delivery_failed", HealthOK, dedup.Severe, "1 notification given up in 1 h"},
+		{"an audit log that takes entries is normal", Self{}, "audit_refused", HealthOK, dedup.Normal, "takes entries"},
+		{"one that refuses is severe", Self{AuditRefused: "no space left"}, "audit_refused", HealthOK, dedup.Severe, "takes no entry"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			js := judgedBy(t, NewRound(causeNow, nil, tt.self))[tt.rule]
+			if len(js) != 1 || js[0].Key != (Key{Rule: tt.rule, Kind: OfDashboard}) {
+				t.Fatalf("judgements are %+v", js)
+			}
+			if j := js[0]; j.Health != tt.health || j.Enters != tt.enters || !strings.Contains(j.Why, tt.why) {
+				t.Errorf("got %s and %s because %q, want %s and %s because %q", j.Health, j.Enters, j.Why, tt.health, tt.enters, tt.why)
+			}
+		})
+	}
+}

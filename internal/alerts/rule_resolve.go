@@ -1,0 +1,190 @@
+package alerts
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Resolve joins the built-in rules with those of the configuration. A custom rule whose name is new adds a rule. One with a name
+// that is there already is a variant of it for the subjects that its Match covers: it overrides the fields that it gives, and is
+// switched on unless it is Disabled. Of several variants that cover a subject the most specific one, the one with most labels,
+// judges it, and of equals the last one; so that a rule judges a subject once.
+//
+// The variants of a rule stand together, the least specific first, with their Except filled in. The error names everything that is
+// wrong, in words of Check.
+func Resolve(defaults, custom []Rule) ([]Rule, error) {
+	var names []string
+	variants := make(map[string][]Rule)
+	for _, r := range defaults {
+		names = append(names, r.Name)
+		variants[r.Name] = append(variants[r.Name], r)
+	}
+	var errs []error
+	for _, r := range baseFirst(custom) {
+		group, known := variants[r.Name]
+		if !known {
+			names = append(names, r.Name)
+			variants[r.Name] = []Rule{r.completed()}
+			continue
+		}
+		if base := group[0]; len(base.Match) == 0 {
+			r = base.with(r)
+		} else {
+			r = r.completed()
+		}
+		same := slices.IndexFunc(group, func(o Rule) bool { return maps.Equal(o.Match, r.Match) })
+		switch {
+		case same < 0:
+			variants[r.Name] = append(group, r)
+		case len(r.Match) == 0 && isDefault(defaults, r.Name) && !group[0].replaced:
+			r.replaced = true
+			group[0] = r
+		default:
+			errs = append(errs, fmt.Errorf("rule %q: it is given twice for the same labels; join the two, or give them other labels under match", r.Name))
+		}
+	}
+	var out []Rule
+	for _, name := range names {
+		out = append(out, bySpecificity(variants[name])...)
+	}
+	for i := range out {
+		errs = append(errs, out[i].Check())
+		if slices.Contains(out[i].Findings, EveryOtherFinding) {
+			out[i].others = judgingFindings(out, out[i].Name)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// baseFirst puts the rules without labels first, since variants build on them.
+func baseFirst(rules []Rule) []Rule {
+	sorted := slices.Clone(rules)
+	slices.SortStableFunc(sorted, func(a, b Rule) int { return min(1, len(a.Match)) - min(1, len(b.Match)) })
+	return sorted
+}
+
+func isDefault(defaults []Rule, name string) bool {
+	return slices.ContainsFunc(defaults, func(r Rule) bool { return r.Name == name })
+}
+
+// bySpecificity sorts the variants of one rule, and excepts from each the subjects that later ones judge.
+func bySpecificity(group []Rule) []Rule {
+	group = slices.Clone(group)
+	slices.SortStableFunc(group, func(a, b Rule) int { return len(a.Match) - len(b.Match) })
+	for i := range group {
+		group[i].Except = nil
+		for _, later := range group[i+1:] {
+			group[i].Except = append(group[i].Except, later.Match)
+		}
+	}
+	return group
+}
+
+// judgingFindings returns the rules, other than the named one, that judge some kinds of findings. One that is switched off still
+// does: its findings are not wanted, and not to be told elsewhere.
+func judgingFindings(rules []Rule, but string) []Rule {
+	var out []Rule
+	for _, r := range rules {
+		if r.kinds = r.findingKinds(); r.Name != but && len(r.kinds) > 0 {
+			r.others = nil
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// findingKinds are the kinds of findings that the rule judges.
+func (r Rule) findingKinds() []string {
+	if r.Measure != "" {
+		return measures()[r.Measure].findings
+	}
+	return r.Findings
+}
+
+// completed fills in what a rule does not give.
+func (r Rule) completed() Rule {
+	r.Title = firstNonEmpty(r.Title, r.Name)
+	if r.Kind == "" {
+		r.Kind = OfPipeline
+		if m, ok := measures()[r.Measure]; ok {
+			r.Kind = m.kind
+		}
+	}
+	if r.Unit == "" {
+		r.Unit = dedup.Count
+		if r.Numerator != "" {
+			r.Unit = dedup.Ratio
+		}
+	}
+	if r.NoData == "" {
+		r.NoData = NoDataKeep
+	}
+	r.Timing = DefaultTiming().with(r.Timing)
+	return r
+}
+
+// with returns the rule with the fields that another one gives.
+func (r Rule) with(o Rule) Rule {
+	v := r
+	v.Match, v.Disabled, v.Except = o.Match, o.Disabled, nil
+	v.Title, v.Meaning, v.Step = firstNonEmpty(o.Title, r.Title), firstNonEmpty(o.Meaning, r.Meaning), firstNonEmpty(o.Step, r.Step)
+	v.Runbook = firstNonEmpty(o.Runbook, r.Runbook)
+	if o.Measure != "" || len(o.Findings) > 0 || o.Expr != "" || o.Numerator != "" || o.Denominator != "" {
+		v.Measure, v.Findings, v.Expr, v.Numerator, v.Denominator = o.Measure, o.Findings, o.Expr, o.Numerator, o.Denominator
+	}
+	if o.Kind != "" {
+		v.Kind = o.Kind
+	}
+	if o.Unit != "" {
+		v.Unit = o.Unit
+	}
+	if o.NoData != "" {
+		v.NoData = o.NoData
+	}
+	if o.MinCount != 0 {
+		v.MinCount = o.MinCount
+	}
+	v.Timing, v.Limits = r.Timing.with(o.Timing), r.Limits.with(o.Limits)
+	return v
+}
+
+// with returns the timing with the spans that another one gives.
+func (t Timing) with(o Timing) Timing {
+	t.Warning, t.Severe = given(o.Warning, t.Warning), given(o.Severe, t.Severe)
+	t.Emergency, t.KeepFiring = given(o.Emergency, t.Emergency), given(o.KeepFiring, t.KeepFiring)
+	return t
+}
+
+// given returns the span that a rule gives, or else the one that holds.
+func given(span, otherwise time.Duration) time.Duration {
+	switch span {
+	case 0:
+		return otherwise
+	case AtOnce:
+		return 0
+	default:
+		return span
+	}
+}
+
+// with returns the limits with those that another one gives.
+func (l RuleLimits) with(o RuleLimits) RuleLimits {
+	if o.Warning != nil {
+		l.Warning = o.Warning
+	}
+	if o.Severe != nil {
+		l.Severe = o.Severe
+	}
+	if o.Emergency != nil {
+		l.Emergency = o.Emergency
+	}
+	if o.Leave != 0 {
+		l.Leave = o.Leave
+	}
+	return l
+}
