@@ -1,0 +1,202 @@
+package alerts
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A DispatchConfig says who is told of which alerts, and how often.
+type DispatchConfig struct {
+	// Channels are the names of all channels.
+	Channels []string
+	// Routes are tried in their order. An alert that none matches goes to all channels.
+	Routes []Route
+	// GroupBy are the labels that alerts have in common that are told together.
+	GroupBy []string
+	// GroupWait is how long a new alert waits for others of its group, GroupInterval how long after a message of a group that still
+	// fires the next one may follow, Repeat after which time what still fires is told again. Neither wait holds up an escalation. At 0
+	// nothing waits, and nothing is repeated.
+	GroupWait, GroupInterval, Repeat time.Duration
+	// Repeats are the repeats of channels that have one of their own.
+	Repeats map[string]time.Duration
+	// Watchdog is how often channels that ask for the watchdog get it; 0 for never.
+	Watchdog time.Duration
+	// DigestAt is how many alerts, newly due on one channel, are told in one digest; 0 for never.
+	DigestAt int
+	// Titles, Steps and Runbooks say what a rule is called, what to do first and where to read on, by the name of the rule.
+	Titles, Steps, Runbooks map[string]string
+	// ExternalURL is where the dashboard is reached; empty where that is not configured.
+	ExternalURL string
+}
+
+// DefaultDispatch returns a configuration without channels and routes, with the waits that operators know from Alertmanager.
+func DefaultDispatch() DispatchConfig {
+	return DispatchConfig{
+		GroupBy: []string{"broker", ruleLabel}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
+		Watchdog: time.Minute, DigestAt: 20,
+	}
+}
+
+// A Sent is what a channel was last told of an alert. A message counts as sent when it is planned: from then on the outbox has it.
+type Sent struct {
+	Channel string
+	Key     Key
+	// Tier is the tier that was told: normal for an alert that was told as resolved, or never.
+	Tier dedup.Tier
+	// At is when, and Began when the alert had begun to fire.
+	At, Began time.Time
+	// LeftOut is true when it was one of those that a digest only counts. Its end is not told then.
+	LeftOut bool
+	// Flapping is since when the channel was told that the alert flaps, zero where it was not, and Peak the worst tier that was told then.
+	Flapping time.Time
+	Peak     dedup.Tier
+}
+
+type sentKey struct {
+	channel string
+	key     Key
+}
+
+// A Dispatcher decides what is told to whom and when. It compares what each channel was last told of an alert with what is true now, so
+// that a message that was held back, by a silence or by an outage of ours, is made up for and nothing is told twice. It reads no clock and
+// does no work of its own, so that the same alerts at the same times make the same messages. It is not safe for concurrent use.
+type Dispatcher struct {
+	cfg  DispatchConfig
+	told map[sentKey]Sent
+	// before is what told held before the newest plan, of what that plan changed; a Sent without a channel where it held nothing.
+	before map[sentKey]Sent
+	flaps  flaps
+	// restored is true until the first plan after Restore.
+	restored bool
+	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
+	over map[Key]Alert
+}
+
+// NewDispatcher returns a dispatcher that has told nobody anything yet.
+func NewDispatcher(cfg DispatchConfig) *Dispatcher {
+	cfg.Channels = slices.Compact(slices.Sorted(slices.Values(cfg.Channels)))
+	cfg.ExternalURL = strings.TrimRight(cfg.ExternalURL, "/")
+	d := &Dispatcher{cfg: cfg}
+	d.Restore(nil)
+	return d
+}
+
+// Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it, before the next plan.
+func (d *Dispatcher) Restore(log []Sent) {
+	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
+	d.flaps, d.restored = newFlaps(), true
+	for _, s := range log {
+		d.told[sentKey{s.Channel, s.Key}] = s
+		d.flaps.restore(s.Key, s.Flapping)
+	}
+}
+
+// Recall tells the dispatcher the edges of the last FlapWindow before a restart, so that alerts that were flapping go on to.
+func (d *Dispatcher) Recall(edges []Transition) {
+	for _, e := range inOrder(edges) {
+		d.flaps.note(e.Edge.At, e)
+	}
+}
+
+// Plan returns the messages that are due, sorted by channel, kind and group: at most one for each group of a channel. The alerts are all
+// that are known, in any order; the edges are those since the plan before. What it returns has to be kept in one transaction with what
+// Sent returns then; when that fails, Undo takes the plan back.
+func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification {
+	clear(d.before)
+	if d.restored {
+		for _, a := range alerts {
+			d.flaps.restore(a.Key, a.Flapping)
+		}
+		d.restored = false
+	}
+	d.flaps.age(at)
+	for _, e := range inOrder(edges) {
+		d.flaps.note(at, e)
+	}
+	all := d.candidates(at, alerts, edges, silences)
+	var plan []Notification
+	for _, channel := range d.cfg.Channels {
+		plan = append(plan, d.planChannel(at, channel, all)...)
+	}
+	d.remember(all)
+	return plan
+}
+
+// Sent returns what the newest plan changed in what channels were told, sorted: with a tier of normal and no flapping where nothing is
+// left to know.
+func (d *Dispatcher) Sent() []Sent {
+	var changed []Sent
+	for k := range d.before {
+		s, ok := d.told[k]
+		if !ok {
+			s = Sent{Channel: k.channel, Key: k.key, Tier: dedup.Normal}
+		}
+		changed = append(changed, s)
+	}
+	slices.SortFunc(changed, func(a, b Sent) int {
+		if c := strings.Compare(a.Channel, b.Channel); c != 0 {
+			return c
+		}
+		return a.Key.compare(b.Key)
+	})
+	return changed
+}
+
+// Undo takes the newest plan back, because it could not be kept. The next plan makes its messages again.
+func (d *Dispatcher) Undo() {
+	for k, s := range d.before {
+		if s.Channel == "" {
+			delete(d.told, k)
+		} else {
+			d.told[k] = s
+		}
+	}
+	clear(d.before)
+}
+
+// put notes what a channel is told.
+func (d *Dispatcher) put(s Sent) {
+	k := sentKey{s.Channel, s.Key}
+	if _, noted := d.before[k]; !noted {
+		d.before[k] = d.told[k]
+	}
+	if s.Tier <= dedup.Normal && s.Flapping.IsZero() {
+		delete(d.told, k)
+	} else {
+		d.told[k] = s
+	}
+}
+
+// remember keeps the alerts that are over until every channel has heard of it.
+func (d *Dispatcher) remember(all []candidate) {
+	clear(d.over)
+	awaited := map[Key]bool{}
+	for k := range d.told {
+		awaited[k.key] = true
+	}
+	for k := range d.before { // a plan that is undone is made again
+		awaited[k.key] = true
+	}
+	for i := range all {
+		if k := all[i].alert.Key; all[i].tier <= dedup.Normal && awaited[k] {
+			d.over[k] = all[i].alert
+		}
+	}
+}
+
+// inOrder returns edges by their times and keys.
+func inOrder(edges []Transition) []Transition {
+	sorted := slices.Clone(edges)
+	slices.SortStableFunc(sorted, func(a, b Transition) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		return a.Judgement.Key.compare(b.Judgement.Key)
+	})
+	return sorted
+}
+
+func (k Key) compare(other Key) int { return strings.Compare(k.String(), other.String()) }

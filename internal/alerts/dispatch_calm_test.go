@@ -1,0 +1,200 @@
+package alerts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupBy = []string{"pipeline"} })
+	for i := range 1000 {
+		tier := dedup.Warning
+		if i%500 == 7 {
+			tier = dedup.Emergency
+		}
+		s.set(duplicatesOf(fmt.Sprintf("p%03d", i)), tier)
+		if i == 600 {
+			s.plan(15 * time.Second) // the rest follows within the wait
+		}
+	}
+	plan := s.during(time.Minute)
+	if len(plan) != 1 || plan[0].Kind != NotifyDigest || len(plan[0].Alerts) != 10 || plan[0].LeftOut != 990 || plan[0].Alerts[1].Key.Subject != "p507" {
+		t.Fatal(toldText(plan))
+	}
+	wantTold(t, s.during(time.Hour), "")
+	for k := range s.alerts {
+		s.set(k, dedup.Normal)
+	}
+	// Nobody read the names of the others.
+	ends := s.during(time.Hour)
+	for _, n := range ends {
+		if len(n.Alerts) != 1 || n.Alerts[0].Edge != EdgeResolved {
+			t.Error(toldText(ends))
+		}
+	}
+	if len(ends) != 10 {
+		t.Errorf("%d ends are told", len(ends))
+	}
+}
+
+func TestOneAlertLessThanADigestIsToldByGroups(t *testing.T) {
+	for _, n := range []int{19, 20} {
+		s := newDesk(nil)
+		for i := range n {
+			s.set(duplicatesOf(fmt.Sprint("p", i)), dedup.Warning)
+		}
+		plan := s.during(time.Minute)
+		if len(plan) != 1 || (plan[0].Kind == NotifyDigest) != (n == 20) {
+			t.Errorf("%d: %s", n, toldText(plan))
+		}
+	}
+}
+
+func TestAnAlertThatOnlyADigestCountedIsToldByNameWhenItGetsWorse(t *testing.T) {
+	s := newDesk(nil)
+	for i := range 30 {
+		s.set(duplicatesOf(fmt.Sprintf("p%02d", i)), dedup.Warning)
+	}
+	s.during(time.Minute)
+	s.set(duplicatesOf("p29"), dedup.Severe)
+	wantTold(t, s.plan(time.Minute), "ops edges, p29 escalated severe")
+	s.set(duplicatesOf("p29"), dedup.Normal)
+	wantTold(t, s.during(10*time.Minute), "ops edges, p29 resolved normal")
+}
+
+func TestAFlappingAlertIsToldOnceAndItsStateWhenItIsCalm(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	orders := duplicatesOf("orders")
+	for i, want := range []string{"ops edges, orders fired warning", "ops edges, orders resolved normal", "ops edges, orders fired warning", "ops flapping, orders normal"} {
+		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		wantTold(t, s.plan(time.Minute), want)
+	}
+	if since := s.d.Flapping(orders); !since.Equal(deskOpens.Add(3 * time.Minute)) {
+		t.Errorf("flapping since %s", since)
+	}
+	for i := range 9 {
+		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		wantTold(t, s.plan(time.Minute), "")
+	}
+	s.set(orders, dedup.Severe)
+	wantTold(t, s.plan(14*time.Minute), "ops edges, orders fired severe")
+	s.set(orders, dedup.Warning)
+	wantTold(t, s.during(15*time.Minute), "")
+	wantTold(t, s.plan(0), "ops edges, orders deescalated warning")
+	if !s.d.Flapping(orders).IsZero() {
+		t.Error("it still flaps")
+	}
+}
+
+func TestARiseThroughAllTiersAndBackIsNoFlapping(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	var kinds []string
+	for _, tier := range []dedup.Tier{dedup.Warning, dedup.Severe, dedup.Emergency, dedup.Severe, dedup.Warning, dedup.Normal} {
+		s.set(duplicatesOf("orders"), tier)
+		for _, n := range s.plan(time.Minute) {
+			kinds = append(kinds, string(n.Alerts[0].Edge))
+		}
+	}
+	if got := strings.Join(kinds, " "); got != "fired escalated escalated deescalated deescalated resolved" {
+		t.Error(got)
+	}
+}
+
+func TestFlappingGoesOnAfterARestart(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	var edges []Transition
+	var log []Sent
+	for i := range 6 {
+		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		edges = append(edges, s.edges...)
+		s.plan(time.Minute)
+		log = append(log, s.d.Sent()...)
+	}
+	s.d.Restore(log[len(log)-1:])
+	s.d.Recall(edges[4:])
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	wantTold(t, s.plan(0), "")
+}
+
+func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Channels = []string{"ops", "deadman"}
+		c.Routes = []Route{{Match: map[string]string{"rule": "watchdog"}, Channels: []string{"deadman"}}, {Channels: []string{"ops"}}}
+	})
+	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
+	wantTold(t, s.during(2*time.Minute), "deadman watchdog; deadman watchdog")
+	s = newDesk(nil)
+	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAMessageSaysWhatThePageSays(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Titles = map[string]string{"duplicate_rate": "Duplicate rate"}
+		c.Steps = map[string]string{"duplicate_rate": "Look at the producers."}
+		c.Runbooks = map[string]string{"duplicate_rate": "https://runbook.example/duplicates"}
+	})
+	s.set(duplicatesOf("or&ders"), dedup.Severe)
+	a := s.alerts[duplicatesOf("or&ders")]
+	a.Cause = "A producer sends twice."
+	s.alerts[a.Key] = a
+	s.plan(30 * time.Second)
+	n := s.plan(0)[0]
+	got := n.Alerts[0]
+	if got.Title != "Duplicate rate" || got.Step != "Look at the producers." || got.Runbook != "https://runbook.example/duplicates" ||
+		got.Why != a.Last.Why || got.Value != 0.05 || got.Limit != 0.03 || got.N != 1000 || got.Window != 15*time.Minute || got.Cause != a.Cause ||
+		got.Labels["broker"] != "main" || got.Link != "https://dash.example/alerts?alert=duplicate_rate%2Fpipeline%2For%26ders" || !got.Firing || got.Stale {
+		t.Errorf("%+v", got)
+	}
+	if n.Group != `{broker="main",rule="duplicate_rate"}` || n.GroupLabels["rule"] != "duplicate_rate" || n.ExternalURL != "https://dash.example" || len(n.ID) != 32 {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.Repeat = time.Minute })
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	s.during(31 * time.Second)
+	a := s.alerts[duplicatesOf("orders")]
+	a.Last = Judgement{Key: a.Key, At: s.at, Health: HealthError, Why: "the store cannot be read"}
+	s.alerts[a.Key] = a
+	plan := s.during(time.Minute)
+	wantTold(t, plan, "ops edges, orders severe stale")
+	if got := plan[0].Alerts[0]; got.Why != a.LastOK.Why || got.Value != 0.05 || got.Labels["pipeline"] != "orders" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAChannelMayHaveARepeatOfItsOwn(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Channels, c.Repeats = []string{"ops", "handoff"}, map[string]time.Duration{"handoff": time.Minute}
+	})
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(45 * time.Second)
+	wantTold(t, s.during(2*time.Minute), "handoff edges, orders warning; handoff edges, orders warning")
+}
+
+func TestAConfigurationThatCannotWorkSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*DispatchConfig)
+		want   string
+	}{
+		"a channel that is not there": {func(c *DispatchConfig) { c.Routes = []Route{{Channels: []string{"pager"}}} }, `no channel "pager"`},
+		"a tier that is none":         {func(c *DispatchConfig) { c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Normal}}} }, "no tier"},
+		"a negative wait":             {func(c *DispatchConfig) { c.GroupWait = -1 }, "group_wait"},
+		"all right":                   {func(*DispatchConfig) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := DefaultDispatch()
+			cfg.Channels = []string{"ops"}
+			c.change(&cfg)
+			if err := cfg.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package alerts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// The labels that routes, groups and silences can name beside those of an alert's pipeline.
+const (
+	ruleLabel = "rule"
+	kindLabel = "kind"
+	tierLabel = "tier"
+)
+
+// The rules that the dispatcher knows by name.
+const (
+	// watchdogRule goes to channels that ask for it alone.
+	watchdogRule = "watchdog"
+	// unreachableRule, firing for a broker, inhibits the alerts of the pipelines on it, but those of lossRule that fired before.
+	unreachableRule = "source_unreachable"
+	lossRule        = "lost_messages"
+)
+
+// A Route sends alerts to channels.
+type Route struct {
+	// Match names labels and the values they must have: those of the pipeline, with broker, store and pipeline, and rule and kind.
+	Match map[string]string
+	// Tiers are those it takes; empty for all.
+	Tiers []dedup.Tier
+	// Channels are told; when there are none, nobody is.
+	Channels []string
+	// Continue says that later routes are tried too.
+	Continue bool
+}
+
+func (r Route) takes(labels map[string]string, tier dedup.Tier) bool {
+	for label, value := range r.Match {
+		if labels[label] != value {
+			return false
+		}
+	}
+	return len(r.Tiers) == 0 || slices.Contains(r.Tiers, tier)
+}
+
+// Validate says what is wrong with a configuration and what to do about it; nil when nothing is.
+func (c DispatchConfig) Validate() error {
+	for i, r := range c.Routes {
+		for _, name := range r.Channels {
+			if !slices.Contains(c.Channels, name) {
+				return fmt.Errorf("route %d: there is no channel %q: name one of %s", i+1, name, strings.Join(c.Channels, ", "))
+			}
+		}
+		for _, t := range r.Tiers {
+			if t < dedup.Warning {
+				return fmt.Errorf("route %d: an alert has no tier %q: name warning, severe or emergency", i+1, t)
+			}
+		}
+	}
+	for name, d := range map[string]time.Duration{"group_wait": c.GroupWait, "group_interval": c.GroupInterval, "repeat": c.Repeat} {
+		if d < 0 {
+			return fmt.Errorf("%s is %s: it cannot be negative", name, d)
+		}
+	}
+	return nil
+}
+
+// channelsOf returns the channels that alerts with these labels go to.
+func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedup.Tier) []string {
+	var channels []string
+	matched := false
+	for _, r := range d.cfg.Routes {
+		if rule == watchdogRule && r.Match[ruleLabel] != watchdogRule || !r.takes(labels, tier) {
+			continue
+		}
+		matched = true
+		channels = append(channels, r.Channels...)
+		if !r.Continue {
+			break
+		}
+	}
+	if !matched && rule != watchdogRule {
+		return d.cfg.Channels
+	}
+	return channels
+}
+
+// A candidate is an alert with all that decides whom it is told to.
+type candidate struct {
+	alert Alert
+	// tier is what fires now; normal when nothing does.
+	tier        dedup.Tier
+	channels    []string
+	group       string
+	groupLabels map[string]string
+	// muted: a silence or another alert keeps it from being told. What it would have told is made up for afterwards.
+	muted bool
+	acked bool
+	// flapping is since when its edges are told in digests only, peak the worst tier that it has had lately.
+	flapping time.Time
+	peak     dedup.Tier
+}
+
+// candidates returns the alerts by their keys, each once, with those that are over and no longer among them.
+func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []candidate {
+	known := maps.Clone(d.over)
+	for _, e := range inOrder(edges) {
+		known[e.Judgement.Key] = afterEdge(e)
+	}
+	for _, a := range alerts {
+		known[a.Key] = a
+	}
+	away := unreachable(known)
+	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return at.Before(s.Starts) || !at.Before(s.Ends) })
+	all := make([]candidate, 0, len(known))
+	for _, k := range slices.SortedFunc(maps.Keys(known), Key.compare) {
+		all = append(all, d.candidate(at, known[k], away, active))
+	}
+	return all
+}
+
+// afterEdge returns an alert of which no more is known than its newest edge.
+func afterEdge(e Transition) Alert {
+	a := Alert{Key: e.Judgement.Key, Last: e.Judgement, LastOK: e.Judgement, Cause: e.Cause}
+	a.State = State{Tier: e.To, Since: e.At, Seen: e.At}
+	if e.To > dedup.Normal {
+		a.State.Phase, a.State.FiredAt = PhaseFiring, e.At
+	}
+	return a
+}
+
+func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]time.Time, silences []Silence) candidate {
+	c := candidate{alert: a, tier: firingTier(a.State), flapping: d.flaps.since[a.Key]}
+	c.acked = a.Ack != nil && (a.Ack.Until.IsZero() || at.Before(a.Ack.Until))
+	c.peak = max(c.tier, d.flaps.peak(a.Key))
+	shown := c.tier
+	if shown <= dedup.Normal {
+		shown = c.peak // what is over is routed and silenced as what it was
+	}
+	labels := allLabels(a, shown)
+	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
+	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
+	c.muted = inhibited(a, c.tier, away) || slices.ContainsFunc(silences, func(s Silence) bool { return s.Covers(labels) })
+	return c
+}
+
+func firingTier(s State) dedup.Tier {
+	if s.Phase == PhaseFiring || s.Phase == PhaseRecovering {
+		return max(s.Tier, dedup.Normal)
+	}
+	return dedup.Normal
+}
+
+// allLabels returns the labels of an alert with its rule, its kind and its tier.
+func allLabels(a Alert, tier dedup.Tier) map[string]string {
+	labels := maps.Clone(labelsOf(a))
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ruleLabel], labels[kindLabel], labels[tierLabel] = a.Key.Rule, string(a.Key.Kind), tier.String()
+	return labels
+}
+
+func labelsOf(a Alert) map[string]string {
+	if len(a.Last.Labels) > 0 {
+		return a.Last.Labels
+	}
+	return a.LastOK.Labels
+}
+
+// groupOf returns what alerts with these labels have in common, quoted so that no two groups read alike.
+func groupOf(by []string, labels map[string]string) (string, map[string]string) {
+	own := map[string]string{}
+	var parts []string
+	for _, label := range by {
+		if value := labels[label]; value != "" {
+			own[label] = value
+			parts = append(parts, label+"="+strconv.Quote(value))
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}", own
+}
+
+// unreachable returns since when the alert of each broker that cannot be read has fired.
+func unreachable(alerts map[Key]Alert) map[string]time.Time {
+	away := map[string]time.Time{}
+	for k, a := range alerts {
+		if k.Rule == unreachableRule && k.Kind == OfBroker && firingTier(a.State) > dedup.Normal {
+			away[k.Subject] = a.State.FiredAt
+		}
+	}
+	return away
+}
+
+// inhibited says whether the broker of an alert's pipeline is down, which is told already. That messages were lost is told all the same
+// when it fired before.
+func inhibited(a Alert, tier dedup.Tier, away map[string]time.Time) bool {
+	if a.Key.Kind != OfPipeline {
+		return false
+	}
+	since, down := away[labelsOf(a)["broker"]]
+	lost := a.Key.Rule == lossRule && tier >= dedup.Severe && a.State.FiredAt.Before(since)
+	return down && !lost
+}

@@ -1,0 +1,358 @@
+package alerts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// deskOpens is when the scenes of dispatching begin.
+var deskOpens = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// A desk plays alerts to a dispatcher.
+type desk struct {
+	d      *Dispatcher
+	at     time.Time
+	alerts map[Key]Alert
+	edges  []Transition
+	hush   []Silence
+}
+
+// newDesk has one channel, ops, unless the configuration names others.
+func newDesk(change func(*DispatchConfig)) *desk {
+	cfg := DefaultDispatch()
+	cfg.Channels, cfg.ExternalURL = []string{"ops"}, "https://dash.example/"
+	if change != nil {
+		change(&cfg)
+	}
+	return &desk{d: NewDispatcher(cfg), at: deskOpens, alerts: map[Key]Alert{}}
+}
+
+func duplicatesOf(name string) Key {
+	return Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: name}
+}
+
+// set gives an alert a tier, with the edge of the change.
+func (s *desk) set(k Key, tier dedup.Tier) {
+	a := s.alerts[k]
+	from := firingTier(a.State)
+	a.Key = k
+	labels := map[string]string{"broker": "main", string(k.Kind): k.Subject}
+	a.Last = Judgement{Key: k, At: s.at, Labels: labels, Enters: tier, Holds: tier, Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5.00 % ≥ severe 3 %"}
+	a.LastOK = a.Last
+	if tier == from {
+		s.alerts[k] = a
+		return
+	}
+	edge := Edge{From: from, To: tier, At: s.at, Kind: EdgeEscalated}
+	switch {
+	case from == dedup.Normal:
+		edge.Kind, a.State.FiredAt = EdgeFired, s.at
+	case tier == dedup.Normal:
+		edge.Kind, a.State.FiredAt = EdgeResolved, time.Time{}
+	case tier < from:
+		edge.Kind = EdgeDeescalated
+	}
+	a.State.Phase, a.State.Tier, a.State.Since = PhaseFiring, tier, s.at
+	if tier == dedup.Normal {
+		a.State.Phase = PhaseNormal
+	}
+	s.alerts[k] = a
+	s.edges = append(s.edges, Transition{Edge: edge, Judgement: a.Last})
+}
+
+// plan plans now and goes on by a time.
+func (s *desk) plan(after time.Duration) []Notification {
+	plan := s.d.Plan(s.at, slices.Collect(maps.Values(s.alerts)), s.edges, s.hush)
+	s.edges = nil
+	s.at = s.at.Add(after)
+	return plan
+}
+
+// during plans every fifteen seconds for a time and returns all that was told.
+func (s *desk) during(span time.Duration) []Notification {
+	var all []Notification
+	for end := s.at.Add(span); s.at.Before(end); {
+		all = append(all, s.plan(15*time.Second)...)
+	}
+	return all
+}
+
+// toldText writes notifications down in short.
+func toldText(plan []Notification) string {
+	var lines []string
+	for _, n := range plan {
+		line := n.Channel + " " + string(n.Kind)
+		for _, a := range n.Alerts {
+			line += fmt.Sprintf(", %s %s %s", a.Key.Subject, strings.TrimSpace(string(a.Edge)+" "+a.Tier.String()), strings.Join(staleMark(a), " "))
+			line = strings.TrimRight(line, " ")
+		}
+		if n.LeftOut > 0 {
+			line += fmt.Sprintf(" and %d more", n.LeftOut)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+func staleMark(a NotifiedAlert) []string {
+	if a.Stale {
+		return []string{"stale"}
+	}
+	return nil
+}
+
+func wantTold(t *testing.T, plan []Notification, want string) {
+	t.Helper()
+	if got := toldText(plan); got != want {
+		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestANewAlertWaitsForOthersOfItsGroupAndIsToldOnceWithThem(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	wantTold(t, s.plan(20*time.Second), "")
+	s.set(duplicatesOf("payments"), dedup.Severe)
+	wantTold(t, s.plan(10*time.Second), "")
+	wantTold(t, s.plan(time.Second), "ops edges, payments fired severe, orders fired warning")
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAFollowingMessageOfAGroupKeepsTheInterval(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	s.during(31 * time.Second)
+	toldAt := s.at.Add(-15 * time.Second)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	for len(s.plan(0)) == 0 {
+		s.at = s.at.Add(time.Second)
+	}
+	if waited := s.at.Sub(toldAt); waited != 5*time.Minute {
+		t.Errorf("waited for %s", waited)
+	}
+}
+
+func TestAnEscalationGoesOutAtOnce(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(31 * time.Second)
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	wantTold(t, s.plan(time.Second), "ops edges, orders escalated severe")
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	wantTold(t, s.plan(0), "ops edges, orders escalated emergency")
+}
+
+func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.set(duplicatesOf("payments"), dedup.Warning)
+	s.during(31 * time.Second)
+	a := s.alerts[duplicatesOf("payments")]
+	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(6 * time.Hour), Tier: dedup.Warning}
+	s.alerts[a.Key] = a
+	wantTold(t, s.during(5*time.Hour), "ops edges, orders warning")
+	// The acknowledgement ends by itself after six hours.
+	wantTold(t, s.during(2*time.Hour), "ops edges, payments warning")
+}
+
+func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(6 * time.Minute)
+	a := s.alerts[duplicatesOf("orders")]
+	a.Ack = &Ack{By: "ann", At: s.at}
+	s.alerts[a.Key] = a
+	s.set(a.Key, dedup.Normal)
+	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
+}
+
+func TestResolvedIsToldOnlyWhereFiringWas(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.plan(10 * time.Second)
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	wantTold(t, s.during(time.Hour), "")
+}
+
+func TestAResolvedAlertSaysWhenItBeganAndEnded(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(6 * time.Minute)
+	ended := s.at
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	plan := s.plan(0)
+	if len(plan) != 1 || len(plan[0].Alerts) != 1 {
+		t.Fatal(toldText(plan))
+	}
+	if a := plan[0].Alerts[0]; a.Firing || !a.StartsAt.Equal(deskOpens) || !a.EndsAt.Equal(ended) || a.Was != dedup.Warning {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
+	s := newDesk(nil)
+	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.set(duplicatesOf("payments"), dedup.Warning)
+	wantTold(t, s.during(time.Hour), "ops edges, payments fired warning")
+	wantTold(t, s.plan(0), "ops edges, orders fired warning")
+}
+
+func TestWhatIsOverBeforeItsSilenceEndsIsNeverTold(t *testing.T) {
+	s := newDesk(nil)
+	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(30 * time.Minute)
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	wantTold(t, s.during(2*time.Hour), "")
+}
+
+func TestTheEndOfAnAlertThatWasToldIsToldAfterTheSilence(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(10 * time.Minute)
+	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(time.Hour))}
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	wantTold(t, s.during(time.Hour), "")
+	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
+}
+
+func TestABrokerThatIsDownInhibitsItsPipelinesButNotWhatTheyLostBefore(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
+	lost := Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "orders"}
+	down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+	s.set(lost, dedup.Severe)
+	s.at = s.at.Add(time.Second)
+	s.set(down, dedup.Severe)
+	s.set(duplicatesOf("payments"), dedup.Warning)
+	s.set(Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "late"}, dedup.Severe)
+	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired severe")
+	s.set(down, dedup.Normal)
+	wantTold(t, s.during(10*time.Minute), "ops edges, late fired severe, payments fired warning, main resolved normal")
+}
+
+func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
+	routes := []Route{
+		{Match: map[string]string{"pipeline": "orders"}, Channels: []string{"shop"}, Continue: true},
+		{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}},
+		{Match: map[string]string{"rule": "muted"}},
+		{Match: map[string]string{"pipeline": "orders"}, Channels: []string{"ops"}},
+	}
+	for name, c := range map[string]struct {
+		key  Key
+		tier dedup.Tier
+		want string
+	}{
+		"the first that matches":            {duplicatesOf("payments"), dedup.Emergency, "pager"},
+		"and further ones where one says so": {duplicatesOf("orders"), dedup.Warning, "ops shop"},
+		"nobody where a route has none":     {Key{Rule: "muted", Kind: OfPipeline, Subject: "payments"}, dedup.Severe, ""},
+		"all where none matches":            {duplicatesOf("payments"), dedup.Severe, "ops pager shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDesk(func(cfg *DispatchConfig) { cfg.Channels, cfg.Routes = []string{"shop", "pager", "ops"}, routes })
+			s.set(c.key, c.tier)
+			var channels []string
+			for _, n := range s.during(time.Minute) {
+				channels = append(channels, n.Channel)
+			}
+			if got := strings.Join(channels, " "); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAChannelThatWasToldHearsOfTheEndWhereverTheAlertIsRoutedThen(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) {
+		c.Channels = []string{"ops", "pager"}
+		c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}}, {Channels: []string{"ops"}}}
+	})
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	wantTold(t, s.during(10*time.Minute), "pager edges, orders fired emergency")
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	wantTold(t, s.during(time.Minute), "ops edges, orders fired warning; pager edges, orders deescalated warning")
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal; pager edges, orders resolved normal")
+}
+
+func TestAPlanThatCouldNotBeKeptIsMadeAgain(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait = 0 })
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	edges := s.edges
+	first := s.plan(15 * time.Second)
+	s.d.Undo()
+	s.edges = edges
+	again := s.plan(0)
+	if len(first) != 1 || len(again) != 1 || first[0].ID != again[0].ID {
+		t.Errorf("%s, then %s", toldText(first), toldText(again))
+	}
+	wantTold(t, s.plan(0), "")
+}
+
+func TestEveryMessageHasAnIDOfItsOwn(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval, c.Repeat = 0, 0, time.Minute })
+	seen := map[string]bool{}
+	for i := range 200 {
+		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal, dedup.Warning, dedup.Warning, dedup.Severe}[i%5])
+		for _, n := range append(s.plan(time.Minute), s.plan(20*time.Minute)...) {
+			if seen[n.ID] {
+				t.Errorf("again: %s", toldText([]Notification{n}))
+			}
+			seen[n.ID] = true
+		}
+	}
+	if len(seen) < 200 {
+		t.Errorf("only %d messages", len(seen))
+	}
+}
+
+func TestAClockThatWasSetBackHoldsNothingUp(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	s.during(31 * time.Second)
+	s.at = s.at.Add(-time.Hour)
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
+}
+
+func TestAnAlertThatIsGoneWhenItsEndComesIsToldAllTheSame(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(time.Minute)
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	clear(s.alerts)
+	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal")
+	if len(s.d.over) != 0 {
+		t.Errorf("%d are still remembered", len(s.d.over))
+	}
+}
+
+func TestAnAlertThatIsForgottenBeforeItsEndIsToldIsRemembered(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(time.Minute)
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	s.during(15 * time.Second)
+	clear(s.alerts)
+	wantTold(t, s.during(10*time.Minute), "ops edges, orders resolved normal")
+	if len(s.d.over) != 0 {
+		t.Errorf("%d are still remembered", len(s.d.over))
+	}
+}
+
+func TestAlertsThatAreMissingAreNotTakenForResolved(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(time.Minute)
+	kept := s.alerts
+	s.alerts = map[Key]Alert{}
+	wantTold(t, s.during(time.Hour), "")
+	s.alerts = kept
+	wantTold(t, s.during(time.Hour), "")
+}

@@ -1,0 +1,234 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// keepEdges is how long edges of alerts are kept, and maxEdges how many: the newest.
+	keepEdges = 90 * 24 * time.Hour
+	maxEdges  = 100_000
+)
+
+// Alerts keeps the life of alerts, what happened to them, the messages about them, silences and acknowledgements. Its writes are on disk
+// when they return. It is safe for concurrent use.
+type Alerts struct {
+	read *sql.DB
+	// write has one connection, so that writers queue here and not in SQLite.
+	write *sql.DB
+}
+
+// Alerts returns the keeper of alerts.
+func (db *DB) Alerts() *Alerts { return &Alerts{read: db.main, write: db.acts} }
+
+// CommitTick keeps what an evaluation came to: the states of its alerts, their edges, the messages that are due and what channels were
+// told, all or nothing. Alerts that are not in it stay as they are; those that are in it have the acknowledgements that it says.
+func (a *Alerts) CommitTick(ctx context.Context, t alerts.Tick) error {
+	return a.inOne(ctx, "keep alerts", func(tx *sql.Tx) error {
+		for _, step := range []func(context.Context, *sql.Tx, alerts.Tick) error{keepSent, keepStates, keepAcks, keepEdgesOf, keepDue} {
+			if err := step(ctx, tx, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inOne runs statements in one transaction.
+func (a *Alerts) inOne(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
+	tx, err := a.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer func() { _ = tx.Rollback() }() // no-op after Commit
+	if err := do(tx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// quiet says whether a state says no more than that nothing is amiss. Most do, and they are not kept: thousands would be written anew at
+// each evaluation.
+func quiet(a alerts.Alert) bool {
+	s := a.State
+	return s.Phase == alerts.PhaseNormal && s.Tier <= dedup.Normal && s.Health == alerts.HealthOK && s.Reached == [3]time.Time{} &&
+		s.Calm.IsZero() && s.Resumed.IsZero() && a.Flapping.IsZero()
+}
+
+func keepStates(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	kept, err := keysIn(ctx, tx, "SELECT key FROM alert_states")
+	if err != nil {
+		return err
+	}
+	upsert, err := tx.PrepareContext(ctx, "INSERT OR REPLACE INTO alert_states (key, quiet, body) VALUES (?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = upsert.Close() }()
+	for _, one := range t.Alerts {
+		key := one.Key.String()
+		if quiet(one) && !kept[key] {
+			continue
+		}
+		one.Ack, one.Silences = nil, nil // which are kept apart
+		one.Last, one.LastOK = finite(one.Last), finite(one.LastOK)
+		body, err := json.Marshal(one)
+		if err != nil {
+			return err
+		}
+		if _, err := upsert.ExecContext(ctx, key, quiet(one), string(body)); err != nil {
+			return err
+		}
+	}
+	// One that is over stays until every channel that was told of it has heard so.
+	_, err = tx.ExecContext(ctx, "DELETE FROM alert_states WHERE quiet = 1 AND key NOT IN (SELECT key FROM alert_sent)")
+	return err
+}
+
+func keysIn(ctx context.Context, tx *sql.Tx, query string) (map[string]bool, error) {
+	rows, err := tx.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	kept := map[string]bool{}
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		kept[key] = true
+	}
+	return kept, rows.Err()
+}
+
+// finite makes the figures of a judgement such that JSON holds them: it has no infinity, and none that is not a number. What the judgement
+// says in words stays.
+func finite(j alerts.Judgement) alerts.Judgement {
+	for _, v := range []*float64{&j.Value, &j.Limit, &j.N} {
+		*v = finiteNumber(*v)
+	}
+	return j
+}
+
+func finiteNumber(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return min(max(v, -math.MaxFloat64), math.MaxFloat64)
+}
+
+func keepEdgesOf(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	if len(t.Edges) == 0 {
+		return nil
+	}
+	for _, e := range t.Edges {
+		e.Judgement = finite(e.Judgement)
+		body, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO alert_edges (at, key, subject, edge, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			e.Edge.At.UnixMilli(), e.Judgement.Key.String(), e.Judgement.Key.Subject, string(e.Kind), string(body))
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM alert_edges WHERE at < ?", t.At.Add(-keepEdges).UnixMilli()); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM alert_edges WHERE id <= (SELECT id FROM alert_edges ORDER BY id DESC LIMIT 1 OFFSET ?)", maxEdges)
+	return err
+}
+
+// LoadAlerts returns the alerts that were not plainly normal after the newest evaluation, with their acknowledgements, by key.
+func (a *Alerts) LoadAlerts(ctx context.Context) ([]alerts.Alert, error) {
+	rows, err := a.read.QueryContext(ctx, `
+		SELECT s.body, k.made_by, k.note, k.made_at, k.until, k.tier FROM alert_states s LEFT JOIN alert_acks k ON k.key = s.key ORDER BY s.key`)
+	if err != nil {
+		return nil, fmt.Errorf("read alerts: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []alerts.Alert
+	for rows.Next() {
+		var body string
+		var by, note sql.NullString
+		var at, until, tier sql.NullInt64
+		if err := rows.Scan(&body, &by, &note, &at, &until, &tier); err != nil {
+			return nil, fmt.Errorf("read alerts: %w", err)
+		}
+		var one alerts.Alert
+		if err := json.Unmarshal([]byte(body), &one); err != nil {
+			return nil, fmt.Errorf("read alerts: %w", err)
+		}
+		if at.Valid {
+			one.Ack = &alerts.Ack{By: by.String, Note: note.String, At: fromMillis(at), Until: fromMillis(until), Tier: tierOf(tier.Int64)}
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read alerts: %w", err)
+	}
+	return all, nil
+}
+
+// tierOf returns a tier as it was kept, and unknown for a number that is none.
+func tierOf(n int64) dedup.Tier {
+	if n < 0 || n > int64(dedup.Emergency) {
+		return dedup.TierUnknown
+	}
+	return dedup.Tier(n)
+}
+
+// History returns the newest edges of a subject, of all with "", that are older than a time, newest first. It returns at most limit and
+// those that happened at the same time as the last of them, so that the time of the last one is where to go on.
+func (a *Alerts) History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error) {
+	where, args := "at < ?", []any{before.UnixMilli()}
+	if subject != "" {
+		where, args = "subject = ? AND at < ?", []any{subject, before.UnixMilli()}
+	}
+	args = append(append(append([]any{}, args...), args...), limit-1)
+	return a.edges(ctx, `
+		SELECT body FROM alert_edges WHERE `+where+` AND at >= coalesce((
+			SELECT at FROM alert_edges WHERE `+where+` ORDER BY at DESC LIMIT 1 OFFSET ?), 0) ORDER BY at DESC, id DESC`, args...)
+}
+
+// EdgesSince returns the edges that are not older than a time, oldest first.
+func (a *Alerts) EdgesSince(ctx context.Context, from time.Time) ([]alerts.Transition, error) {
+	return a.edges(ctx, "SELECT body FROM alert_edges WHERE at >= ? ORDER BY at, id", from.UnixMilli())
+}
+
+func (a *Alerts) edges(ctx context.Context, query string, args ...any) ([]alerts.Transition, error) {
+	rows, err := a.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the history of alerts: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []alerts.Transition
+	for rows.Next() {
+		var body string
+		var e alerts.Transition
+		if err := rows.Scan(&body); err != nil {
+			return nil, fmt.Errorf("read the history of alerts: %w", err)
+		}
+		if err := json.Unmarshal([]byte(body), &e); err != nil {
+			return nil, fmt.Errorf("read the history of alerts: %w", err)
+		}
+		all = append(all, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the history of alerts: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,258 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// keepDelivered is how long messages can be looked at after they were delivered or given up.
+	keepDelivered = 7 * 24 * time.Hour
+	// keepTold is how long it is known what a channel was told of an alert of which nothing was told since.
+	keepTold = 90 * 24 * time.Hour
+)
+
+// keepDue puts messages into the outbox. One that is there already is the same: the plan was made again.
+func keepDue(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	if len(t.Due) == 0 {
+		return nil
+	}
+	for _, n := range t.Due {
+		if n.Kind == alerts.NotifyWatchdog { // a sign of life that is late says nothing
+			_, err := tx.ExecContext(ctx, "DELETE FROM alert_outbox WHERE channel = ? AND kind = ? AND state = 'due'", n.Channel, string(n.Kind))
+			if err != nil {
+				return err
+			}
+		}
+		body, err := encodeNotification(n)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `
+			INSERT INTO alert_outbox (id, channel, kind, grouping, made_at, due_at, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			n.ID, n.Channel, string(n.Kind), n.Group, t.At.UnixMilli(), t.At.UnixMilli(), body)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM alert_outbox WHERE done_at < ?", t.At.Add(-keepDelivered).UnixMilli())
+	return err
+}
+
+func encodeNotification(n alerts.Notification) (string, error) {
+	list := make([]alerts.NotifiedAlert, len(n.Alerts))
+	for i, one := range n.Alerts {
+		one.Value, one.Limit, one.N = finiteNumber(one.Value), finiteNumber(one.Limit), finiteNumber(one.N)
+		list[i] = one
+	}
+	n.Alerts = list
+	body, err := json.Marshal(n)
+	return string(body), err
+}
+
+// keepSent keeps what channels were told since the tick before.
+func keepSent(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	if len(t.Sent) == 0 {
+		return nil
+	}
+	for _, s := range t.Sent {
+		var err error
+		if s.Tier <= dedup.Normal && s.Flapping.IsZero() {
+			_, err = tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE channel = ? AND key = ?", s.Channel, s.Key.String())
+		} else {
+			_, err = tx.ExecContext(ctx, `
+				INSERT OR REPLACE INTO alert_sent (channel, key, tier, at, began, left_out, flapping, peak) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				s.Channel, s.Key.String(), int(s.Tier), s.At.UnixMilli(), toMillis(s.Began), s.LeftOut, toMillis(s.Flapping), int(s.Peak))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE at < ?", t.At.Add(-keepTold).UnixMilli())
+	return err
+}
+
+// SentLog returns what each channel was last told of each alert that is not over for it.
+func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
+	rows, err := a.read.QueryContext(ctx, "SELECT channel, key, tier, at, began, left_out, flapping, peak FROM alert_sent ORDER BY channel, key")
+	if err != nil {
+		return nil, fmt.Errorf("read what channels were told: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []alerts.Sent
+	for rows.Next() {
+		var s alerts.Sent
+		var key string
+		var tier, at, peak int64
+		var began, flapping sql.NullInt64
+		if err := rows.Scan(&s.Channel, &key, &tier, &at, &began, &s.LeftOut, &flapping, &peak); err != nil {
+			return nil, fmt.Errorf("read what channels were told: %w", err)
+		}
+		var ok bool
+		if s.Key, ok = alerts.ParseKey(key); !ok {
+			continue // nothing can be told of it any more
+		}
+		s.Tier, s.Peak, s.At = tierOf(tier), tierOf(peak), time.UnixMilli(at).UTC()
+		s.Began, s.Flapping = fromMillis(began), fromMillis(flapping)
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read what channels were told: %w", err)
+	}
+	return all, nil
+}
+
+// Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. It runs
+// before anything is claimed.
+func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (alerts.Recovered, error) {
+	var found alerts.Recovered
+	known, err := json.Marshal(channels)
+	if err != nil {
+		return found, fmt.Errorf("recover the outbox: %w", err)
+	}
+	now := at.UnixMilli()
+	err = a.inOne(ctx, "recover the outbox", func(tx *sql.Tx) error {
+		for _, step := range []struct {
+			count     *int
+			statement string
+			arguments []any
+		}{
+			{&found.Orphans, `UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = 'No such channel is configured any more.'
+				WHERE done_at IS NULL AND channel NOT IN (SELECT value FROM json_each(?2))`, []any{now, string(known)}},
+			{&found.Unknown, `UPDATE alert_outbox SET state = 'unknown', done_at = ?1, error_at = ?1,
+				error = 'The dashboard was stopped twice while it was under way: it may have been delivered.'
+				WHERE state = 'sending' AND repeated = 1`, []any{now}},
+			{&found.Repeated, "UPDATE alert_outbox SET state = 'due', repeated = 1, due_at = min(due_at, ?1) WHERE state = 'sending'", []any{now}},
+		} {
+			res, err := tx.ExecContext(ctx, step.statement, step.arguments...)
+			if err != nil {
+				return err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return err
+			}
+			*step.count = int(n)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Claim marks the next due message of a channel as under way and returns it; without an ID when there is none. One that is under way
+// already was claimed without us knowing, and never sent: each channel has one worker, which finishes what it sends.
+func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
+	var out alerts.Outgoing
+	var made int64
+	var id, body string
+	var repeated bool
+	// A message without a group, as a digest is, tells of alerts of any group: what follows it waits for it.
+	err := a.read.QueryRowContext(ctx, `
+		SELECT o.id, o.made_at, o.tries, o.repeated, o.body FROM alert_outbox o
+		WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (
+			SELECT 1 FROM alert_outbox e WHERE e.channel = ?1 AND e.done_at IS NULL AND e.seq < o.seq
+			AND (e.grouping = o.grouping OR e.grouping = '' OR o.grouping = ''))
+		ORDER BY o.seq LIMIT 1`, channel, at.UnixMilli()).Scan(&id, &made, &out.Tries, &repeated, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return alerts.Outgoing{}, nil
+	}
+	if err != nil {
+		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
+	}
+	if err := json.Unmarshal([]byte(body), &out.Notification); err != nil {
+		// It can never be sent, and must not hold up the others.
+		why := alerts.Outcome{Result: alerts.DeliveryFailed, At: at, Error: "The message cannot be read; another version of the dashboard wrote it."}
+		return alerts.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, id, why))
+	}
+	res, err := a.write.ExecContext(ctx, "UPDATE alert_outbox SET state = 'sending', tries = tries + 1 WHERE id = ? AND done_at IS NULL", id)
+	if err != nil {
+		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n != 1 {
+		return alerts.Outgoing{}, err // a newer one took its place meanwhile
+	}
+	out.Repeated, out.Made, out.Tries = repeated, time.UnixMilli(made).UTC(), out.Tries+1
+	return out, nil
+}
+
+// Finish keeps what became of a message that was claimed.
+func (a *Alerts) Finish(ctx context.Context, id string, o alerts.Outcome) error {
+	statement, args := "UPDATE alert_outbox SET state = 'sent', done_at = ? WHERE id = ?", []any{o.At.UnixMilli(), id}
+	switch o.Result {
+	case alerts.DeliveryRetry:
+		statement = "UPDATE alert_outbox SET state = 'due', error_at = ?, due_at = ?, error = ? WHERE id = ?"
+		args = []any{o.At.UnixMilli(), o.Retry.UnixMilli(), o.Error, id}
+	case alerts.DeliveryFailed:
+		statement = "UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2 WHERE id = ?3"
+		args = []any{o.At.UnixMilli(), o.Error, id}
+	}
+	if _, err := a.write.ExecContext(ctx, statement, args...); err != nil {
+		return fmt.Errorf("finish a message: %w", err)
+	}
+	return nil
+}
+
+// ChannelStats returns how each channel fares that has had a message lately.
+func (a *Alerts) ChannelStats(ctx context.Context) (map[string]alerts.ChannelStats, error) {
+	// Of max alone SQLite takes the other columns from the row that has it.
+	rows, err := a.read.QueryContext(ctx, `
+		SELECT c.channel, c.depth, c.oldest, c.success, e.error, e.newest FROM (
+			SELECT channel, count(*) FILTER (WHERE done_at IS NULL) AS depth, min(made_at) FILTER (WHERE done_at IS NULL) AS oldest,
+				max(done_at) FILTER (WHERE state = 'sent') AS success FROM alert_outbox GROUP BY channel) c
+		LEFT JOIN (SELECT channel, error, max(error_at) AS newest FROM alert_outbox WHERE error <> '' GROUP BY channel) e ON e.channel = c.channel`)
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	all := map[string]alerts.ChannelStats{}
+	for rows.Next() {
+		var s alerts.ChannelStats
+		var oldest, success, failed sql.NullInt64
+		var why sql.NullString
+		if err := rows.Scan(&s.Channel, &s.Depth, &oldest, &success, &why, &failed); err != nil {
+			return nil, fmt.Errorf("read the outbox: %w", err)
+		}
+		s.Oldest, s.LastSuccess, s.LastError, s.LastErrorAt = fromMillis(oldest), fromMillis(success), why.String, fromMillis(failed)
+		all[s.Channel] = s
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	return all, nil
+}
+
+// Backlog returns how the outbox stands: with what was given up within the last hour, and why, by channel.
+func (a *Alerts) Backlog(ctx context.Context) (alerts.Backlog, error) {
+	var b alerts.Backlog
+	var oldest sql.NullInt64
+	since := time.Now().Add(-time.Hour).UnixMilli()
+	err := a.read.QueryRowContext(ctx, `
+		SELECT (SELECT count(*) FROM alert_outbox WHERE done_at IS NULL), (SELECT min(made_at) FROM alert_outbox WHERE done_at IS NULL),
+			(SELECT count(*) FROM alert_outbox WHERE done_at >= ? AND state = 'failed')`, since).Scan(&b.Waiting, &oldest, &b.Failed)
+	if err != nil {
+		return b, fmt.Errorf("read the outbox: %w", err)
+	}
+	b.Oldest = fromMillis(oldest)
+	rows, err := a.read.QueryContext(ctx, `
+		SELECT channel || ': ' || error FROM (
+			SELECT channel, error, max(seq) FROM alert_outbox WHERE done_at >= ? AND state = 'failed' GROUP BY channel) ORDER BY channel`, since)
+	if err != nil {
+		return b, fmt.Errorf("read the outbox: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var why string
+		if err := rows.Scan(&why); err != nil {
+			return b, fmt.Errorf("read the outbox: %w", err)
+		}
+		b.Errors = append(b.Errors, why)
+	}
+	return b, rows.Err()
+}

@@ -1,0 +1,211 @@
+package journal
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+func claim(t *testing.T, a *Alerts, channel string, at time.Time) alerts.Outgoing {
+	t.Helper()
+	out, err := a.Claim(t.Context(), channel, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func finish(t *testing.T, a *Alerts, id string, o alerts.Outcome) {
+	t.Helper()
+	if o.At.IsZero() {
+		o.At = tickAt
+	}
+	if err := a.Finish(t.Context(), id, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func recovered(t *testing.T, a *Alerts, channels ...string) alerts.Recovered {
+	t.Helper()
+	r, err := a.Recover(t.Context(), channels, tickAt.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{
+		messageFor("ops", "a1", "a"), messageFor("ops", "a2", "a"), messageFor("ops", "b1", "b"), messageFor("ops", "digest", ""), messageFor("ops", "b2", "b"),
+		messageFor("pager", "p", "a"),
+	}})
+	if got := claim(t, a, "ops", tickAt.Add(-time.Second)); got.ID != "" {
+		t.Errorf("%s is claimed before it is due", got.ID)
+	}
+	later := tickAt.Add(time.Minute)
+	var order []string
+	step := func(o alerts.Outcome) {
+		t.Helper()
+		out := claim(t, a, "ops", tickAt)
+		order = append(order, out.ID)
+		if out.ID != "" {
+			finish(t, a, out.ID, o)
+		}
+	}
+	step(alerts.Outcome{Result: alerts.DeliveryRetry, Retry: later, Error: "503"}) // a1 waits, and what follows it in its group
+	step(alerts.Outcome{Result: alerts.DeliverySent})                              // b1
+	step(alerts.Outcome{})                                                        // the digest tells of all groups
+	again := claim(t, a, "ops", later)
+	order = append(order, again.ID)
+	finish(t, a, again.ID, alerts.Outcome{Result: alerts.DeliveryFailed, Error: "400"})
+	for range 4 {
+		step(alerts.Outcome{Result: alerts.DeliverySent})
+	}
+	if got := strings.Join(order, " "); got != "a1 b1  a1 a2 digest b2 " {
+		t.Errorf("%q", got)
+	}
+	if again.Tries != 2 || again.Repeated {
+		t.Errorf("%+v", again)
+	}
+	if got := claim(t, a, "pager", tickAt); got.ID != "p" {
+		t.Errorf("the other channel got %q", got.ID)
+	}
+}
+
+func TestAMessageThatIsUnderWaySurvivesACrashAndIsSentOnceMore(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	commit(t, db.Alerts(), alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g"), messageFor("ops", "n", "g"), messageFor("gone", "o", "g")}})
+	if got := claim(t, db.Alerts(), "ops", tickAt); got.ID != "m" || got.Repeated {
+		t.Fatalf("%+v", got)
+	}
+	for i, want := range []struct {
+		recovered alerts.Recovered
+		next      string
+		repeated  bool
+	}{
+		{alerts.Recovered{Repeated: 1, Orphans: 1}, "m", true},
+		{alerts.Recovered{Unknown: 1}, "n", false},
+		{alerts.Recovered{Repeated: 1}, "n", true},
+		{alerts.Recovered{Unknown: 1}, "", false},
+	} {
+		a := reopen(t, dir)
+		if got := recovered(t, a, "ops", "other"); got != want.recovered {
+			t.Errorf("restart %d: %+v", i, got)
+		}
+		if got := claim(t, a, "ops", tickAt); got.ID != want.next || got.Repeated != want.repeated {
+			t.Errorf("restart %d: %q, repeated %t", i, got.ID, got.Repeated)
+		}
+	}
+	a := reopen(t, dir)
+	if got := recovered(t, a); got != (alerts.Recovered{}) {
+		t.Errorf("%+v", got)
+	}
+	stats, err := a.ChannelStats(t.Context())
+	if err != nil || !strings.Contains(stats["ops"].LastError, "may have been delivered") || !strings.Contains(stats["gone"].LastError, "No such channel") {
+		t.Errorf("%+v, %v", stats, err)
+	}
+}
+
+func TestAClaimThatNobodyHeardOfIsMadeAgain(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g")}})
+	claim(t, a, "ops", tickAt) // whose answer was lost
+	if got := claim(t, a, "ops", tickAt); got.ID != "m" || got.Repeated {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestASignOfLifeTakesThePlaceOfOneThatWasNotDelivered(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	sign := func(id, channel string) alerts.Notification {
+		return alerts.Notification{ID: id, Channel: channel, Kind: alerts.NotifyWatchdog, Text: "alive"}
+	}
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w1", "ops"), messageFor("ops", "m", "g"), sign("v1", "other")}})
+	claim(t, a, "ops", tickAt) // w1 is under way
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w2", "ops")}})
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w3", "ops")}})
+	finish(t, a, "w1", alerts.Outcome{Result: alerts.DeliverySent})
+	var order []string
+	for range 3 {
+		out := claim(t, a, "ops", tickAt)
+		order = append(order, out.ID)
+		finish(t, a, out.ID, alerts.Outcome{Result: alerts.DeliverySent})
+	}
+	if got := strings.Join(order, " "); got != "m w3 " {
+		t.Errorf("%q", got)
+	}
+	if got := claim(t, a, "other", tickAt); got.ID != "v1" {
+		t.Errorf("%q", got.ID)
+	}
+}
+
+func TestAMessageThatCannotBeReadHoldsUpNone(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g"), messageFor("ops", "n", "g")}})
+	if _, err := db.acts.ExecContext(t.Context(), "UPDATE alert_outbox SET body = '{' WHERE id = 'm'"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := a.Claim(t.Context(), "ops", tickAt); err == nil {
+		t.Errorf("%+v", out)
+	}
+	if got := claim(t, a, "ops", tickAt); got.ID != "n" {
+		t.Errorf("%q", got.ID)
+	}
+}
+
+func TestTheStatsSayHowChannelsFare(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	if stats, err := a.ChannelStats(t.Context()); err != nil || len(stats) != 0 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	for i := range 4 {
+		commit(t, a, alerts.Tick{At: tickAt.Add(time.Duration(i) * time.Minute), Due: []alerts.Notification{messageFor("ops", fmt.Sprint("m", i), fmt.Sprint(i))}})
+	}
+	end := time.Now().Truncate(time.Millisecond).UTC()
+	for _, o := range []alerts.Outcome{
+		{Result: alerts.DeliverySent, At: end.Add(-3 * time.Minute)},
+		{Result: alerts.DeliveryRetry, At: end.Add(-2 * time.Minute), Retry: end.Add(time.Hour), Error: "503"},
+		{Result: alerts.DeliveryFailed, At: end.Add(-time.Minute), Error: "400"},
+	} {
+		finish(t, a, claim(t, a, "ops", end).ID, o)
+	}
+	stats, err := a.ChannelStats(t.Context())
+	want := alerts.ChannelStats{
+		Channel: "ops", Depth: 2, Oldest: tickAt.Add(time.Minute), LastSuccess: end.Add(-3 * time.Minute), LastError: "400", LastErrorAt: end.Add(-time.Minute),
+	}
+	if err != nil || stats["ops"] != want {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	b, err := a.Backlog(t.Context())
+	if err != nil || b.Waiting != 2 || !b.Oldest.Equal(want.Oldest) || b.Failed != 1 || strings.Join(b.Errors, "; ") != "ops: 400" {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+func TestTheOutboxAndTheLogOfWhatWasSentAreBounded(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	old := alerts.Sent{Channel: "ops", Key: alertKey("old"), Tier: dedup.Warning, At: tickAt}
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "old", "g"), messageFor("ops", "open", "h")}, Sent: []alerts.Sent{old}})
+	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliverySent})
+	late := tickAt.Add(keepTold + time.Second)
+	commit(t, a, alerts.Tick{At: late, Due: []alerts.Notification{messageFor("ops", "new", "g")}, Sent: []alerts.Sent{{Channel: "ops", Key: alertKey("new"), Tier: dedup.Warning, At: late}}})
+	var left string
+	if err := db.main.QueryRowContext(t.Context(), "SELECT group_concat(id, ' ') FROM (SELECT id FROM alert_outbox ORDER BY seq)").Scan(&left); err != nil || left != "open new" {
+		t.Errorf("%q, %v", left, err)
+	}
+	if log, err := a.SentLog(t.Context()); err != nil || len(log) != 1 || log[0].Key != alertKey("new") {
+		t.Errorf("%+v, %v", log, err)
+	}
+}

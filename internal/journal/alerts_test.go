@@ -1,0 +1,304 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// tickAt is when the ticks of these tests begin.
+var tickAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func alertKey(pipeline string) alerts.Key {
+	return alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: pipeline}
+}
+
+// firing returns an alert that fires since a time.
+func firing(pipeline string, at time.Time) alerts.Alert {
+	j := alerts.Judgement{
+		Key: alertKey(pipeline), At: at, Labels: map[string]string{"broker": "main"}, Enters: dedup.Severe, Holds: dedup.Severe,
+		Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5 % ≥ 3 % <b>", Evidence: []string{"line"},
+	}
+	s := alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at, Reached: [3]time.Time{at, at, {}}, HealthSince: at, Seen: at}
+	return alerts.Alert{Key: j.Key, State: s, Last: j, LastOK: j, Cause: "A producer sends twice."}
+}
+
+func edgeOf(pipeline string, kind alerts.EdgeKind, at time.Time) alerts.Transition {
+	return alerts.Transition{Edge: alerts.Edge{Kind: kind, From: dedup.Normal, To: dedup.Severe, At: at}, Judgement: firing(pipeline, at).Last, Cause: "c"}
+}
+
+func messageFor(channel, id, group string) alerts.Notification {
+	return alerts.Notification{
+		ID: id, Channel: channel, Kind: alerts.NotifyEdges, Group: group, GroupLabels: map[string]string{"broker": "main"}, At: tickAt,
+		Alerts: []alerts.NotifiedAlert{{Key: alertKey("orders"), Title: "Duplicate rate", Firing: true, Tier: dedup.Severe, StartsAt: tickAt}},
+	}
+}
+
+func commit(t *testing.T, a *Alerts, tick alerts.Tick) {
+	t.Helper()
+	if tick.At.IsZero() {
+		tick.At = tickAt
+	}
+	if err := a.CommitTick(t.Context(), tick); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reopen opens the journal again as after a crash: the files of the one before are never closed in order.
+func reopen(t *testing.T, dir string) *Alerts {
+	t.Helper()
+	db, _ := open(t, dir)
+	return db.Alerts()
+}
+
+func TestATickSurvivesARestartAsItWas(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	one := firing("orders", tickAt)
+	one.Ack = &alerts.Ack{By: "ann", Note: "<b>at it</b>", At: tickAt, Until: tickAt.Add(time.Hour), Tier: dedup.Severe}
+	one.Silences = []string{"s"}
+	edge := edgeOf("orders", alerts.EdgeFired, tickAt)
+	sent := alerts.Sent{Channel: "ops", Key: one.Key, Tier: dedup.Severe, At: tickAt, Began: tickAt, LeftOut: true, Flapping: tickAt, Peak: dedup.Emergency}
+	commit(t, db.Alerts(), alerts.Tick{Alerts: []alerts.Alert{one}, Edges: []alerts.Transition{edge}, Due: []alerts.Notification{messageFor("ops", "m", "g")}, Sent: []alerts.Sent{sent}})
+	a := reopen(t, dir)
+	one.Silences = nil // which are found anew
+	if all, err := a.LoadAlerts(t.Context()); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], one) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if past, err := a.History(t.Context(), "orders", 10, tickAt.Add(time.Hour)); err != nil || len(past) != 1 || !reflect.DeepEqual(past[0], edge) {
+		t.Errorf("%+v, %v", past, err)
+	}
+	if log, err := a.SentLog(t.Context()); err != nil || len(log) != 1 || log[0] != sent {
+		t.Errorf("%+v, %v", log, err)
+	}
+	out, err := a.Claim(t.Context(), "ops", tickAt)
+	if err != nil || !reflect.DeepEqual(out.Notification, messageFor("ops", "m", "g")) || !out.Made.Equal(tickAt) || out.Tries != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestATickThatFailsLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	// The last thing that a tick writes is refused.
+	if _, err := db.acts.ExecContext(t.Context(), `
+		CREATE TRIGGER refuse BEFORE INSERT ON alert_outbox WHEN new.id = 'second' BEGIN SELECT raise(ABORT, 'refused'); END`); err != nil {
+		t.Fatal(err)
+	}
+	tick := alerts.Tick{
+		At: tickAt, Alerts: []alerts.Alert{firing("orders", tickAt)}, Edges: []alerts.Transition{edgeOf("orders", alerts.EdgeFired, tickAt)},
+		Due:  []alerts.Notification{messageFor("ops", "first", ""), messageFor("ops", "second", "")},
+		Sent: []alerts.Sent{{Channel: "ops", Key: alertKey("orders"), Tier: dedup.Severe, At: tickAt}},
+	}
+	if err := db.Alerts().CommitTick(t.Context(), tick); err == nil {
+		t.Fatal("it was kept")
+	}
+	for _, a := range []*Alerts{db.Alerts(), reopen(t, dir)} {
+		all, err := a.LoadAlerts(t.Context())
+		past, err2 := a.History(t.Context(), "", 10, tickAt.Add(time.Hour))
+		log, err3 := a.SentLog(t.Context())
+		out, err4 := a.Claim(t.Context(), "ops", tickAt)
+		if err := errors.Join(err, err2, err3, err4); err != nil || len(all)+len(past)+len(log) != 0 || out.ID != "" {
+			t.Errorf("%v %v %v %v, %v", all, past, log, out, err)
+		}
+	}
+}
+
+func TestATickThatWasKeptAlreadyIsKeptOnce(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	tick := alerts.Tick{Alerts: []alerts.Alert{firing("orders", tickAt)}, Edges: []alerts.Transition{edgeOf("orders", alerts.EdgeFired, tickAt)}, Due: []alerts.Notification{messageFor("ops", "m", "g")}}
+	commit(t, a, tick)
+	if _, err := a.Claim(t.Context(), "ops", tickAt); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Finish(t.Context(), "m", alerts.Outcome{Result: alerts.DeliverySent, At: tickAt}); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, a, tick)
+	past, err := a.History(t.Context(), "", 10, tickAt.Add(time.Hour))
+	if out, err2 := a.Claim(t.Context(), "ops", tickAt); len(past) != 1 || out.ID != "" || errors.Join(err, err2) != nil {
+		t.Errorf("%d edges, message %q again, %v", len(past), out.ID, errors.Join(err, err2))
+	}
+}
+
+func TestAlertsThatAreNormalAreNotKeptUnlessAChannelWaitsToHearOfIt(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	normal := alerts.Alert{Key: alertKey("calm"), State: alerts.State{Tier: dedup.Normal, Seen: tickAt}}
+	pending := alerts.Alert{Key: alertKey("soon"), State: alerts.State{Phase: alerts.PhasePending, Tier: dedup.Normal, Reached: [3]time.Time{tickAt}}}
+	unread := alerts.Alert{Key: alertKey("unread"), State: alerts.State{Tier: dedup.Normal, Health: alerts.HealthError, HealthSince: tickAt}}
+	told := alerts.Sent{Channel: "ops", Key: alertKey("orders"), Tier: dedup.Severe, At: tickAt}
+	commit(t, a, alerts.Tick{Alerts: []alerts.Alert{normal, pending, unread, firing("orders", tickAt)}, Sent: []alerts.Sent{told}})
+	wantKept(t, a, "orders", "soon", "unread")
+	over := alerts.Alert{Key: alertKey("orders"), State: alerts.State{Tier: dedup.Normal, Since: tickAt}}
+	pending.State = alerts.State{Tier: dedup.Normal}
+	commit(t, a, alerts.Tick{Alerts: []alerts.Alert{over, pending}})
+	wantKept(t, a, "orders", "unread")
+	told.Tier = dedup.Normal
+	commit(t, a, alerts.Tick{Sent: []alerts.Sent{told}})
+	wantKept(t, a, "unread")
+	if log, err := a.SentLog(t.Context()); err != nil || len(log) != 0 {
+		t.Errorf("%+v, %v", log, err)
+	}
+}
+
+func wantKept(t *testing.T, a *Alerts, want ...string) {
+	t.Helper()
+	all, err := a.LoadAlerts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, one := range all {
+		got = append(got, one.Key.Subject)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v are kept, want %v", got, want)
+	}
+}
+
+func TestFiguresThatJSONDoesNotKnowDoNotKeepATickFromBeingKept(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		one, edge, m := firing("orders", tickAt), edgeOf("orders", alerts.EdgeFired, tickAt), messageFor("ops", fmt.Sprint("m", i), "")
+		one.Last.Value, one.LastOK.Limit, edge.Judgement.N, m.Alerts[0].Value = v, v, v, v
+		commit(t, a, alerts.Tick{Alerts: []alerts.Alert{one}, Edges: []alerts.Transition{edge}, Due: []alerts.Notification{m}})
+		if !math.IsNaN(v) && m.Alerts[0].Value != v || math.IsNaN(v) && !math.IsNaN(m.Alerts[0].Value) {
+			t.Error("the message of the caller was changed")
+		}
+		all, err := a.LoadAlerts(t.Context())
+		if err != nil || all[0].Last.Why != one.Last.Why || math.IsInf(all[0].Last.Value, 0) {
+			t.Errorf("%v: %+v, %v", v, all, err)
+		}
+	}
+}
+
+func TestAcknowledgementsEndWithTheAlertsOfATick(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	one, other := firing("orders", tickAt), firing("payments", tickAt)
+	one.Ack = &alerts.Ack{By: "ann", At: tickAt, Tier: dedup.Severe}
+	other.Ack = one.Ack
+	commit(t, a, alerts.Tick{Alerts: []alerts.Alert{one, other}})
+	one.Ack = nil
+	commit(t, a, alerts.Tick{Alerts: []alerts.Alert{one}})
+	all, err := a.LoadAlerts(t.Context())
+	if err != nil || len(all) != 2 || all[0].Ack != nil || all[1].Ack == nil || *all[1].Ack != *other.Ack {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestTheHistoryIsReadBySubjectInWholeTicks(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	for i := range 6 {
+		at := tickAt.Add(time.Duration(i) * time.Minute)
+		second := edgeOf("orders", alerts.EdgeFired, at)
+		second.Judgement.Key.Rule = "ack_latency"
+		commit(t, a, alerts.Tick{At: at, Edges: []alerts.Transition{edgeOf("orders", alerts.EdgeFired, at), second, edgeOf("payments", alerts.EdgeFired, at)}})
+	}
+	end := tickAt.Add(time.Hour)
+	for name, c := range map[string]struct {
+		subject string
+		limit   int
+		before  time.Time
+		want    int
+	}{
+		"all of a subject":             {"orders", 100, end, 12},
+		"whole ticks":                  {"orders", 3, end, 4},
+		"older than the page before":   {"orders", 100, tickAt.Add(2 * time.Minute), 4},
+		"of all subjects":              {"", 100, end, 18},
+		"of a subject that has none":   {"%' OR 1 --", 100, end, 0},
+		"older than the oldest is gone": {"orders", 100, tickAt, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			past, err := a.History(t.Context(), c.subject, c.limit, c.before)
+			if err != nil || len(past) != c.want {
+				t.Fatalf("%d, %v", len(past), err)
+			}
+			for i := 1; i < len(past); i++ {
+				if past[i].At.After(past[i-1].At) {
+					t.Error("not the newest first")
+				}
+			}
+		})
+	}
+	if since, err := a.EdgesSince(t.Context(), tickAt.Add(4*time.Minute)); err != nil || len(since) != 6 || since[0].At.After(since[5].At) {
+		t.Errorf("%d, %v", len(since), err)
+	}
+}
+
+func TestTheHistoryIsBoundedInNumberAndAge(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	if _, err := db.acts.ExecContext(t.Context(), `
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?)
+		INSERT INTO alert_edges (at, key, subject, edge, body) SELECT ?, 'k' || i, 's', 'fired', '{}' FROM n`, maxEdges, tickAt.UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	old := edgeOf("old", alerts.EdgeFired, tickAt.Add(-keepEdges-time.Second))
+	commit(t, a, alerts.Tick{Edges: []alerts.Transition{old, edgeOf("new", alerts.EdgeFired, tickAt)}})
+	var n, newest, older int
+	err := db.main.QueryRowContext(t.Context(), "SELECT count(*), count(*) FILTER (WHERE subject = 'new'), count(*) FILTER (WHERE subject = 'old') FROM alert_edges").Scan(&n, &newest, &older)
+	if err != nil || n != maxEdges || newest != 1 || older != 0 {
+		t.Error(n, newest, older, err)
+	}
+}
+
+func TestSilencesAreListedUntilTheyEndOrAreExpired(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	a := db.Alerts()
+	now := time.Now().Truncate(time.Millisecond).UTC()
+	made := func(id string, from, to time.Duration) alerts.Silence {
+		return alerts.Silence{
+			ID: id, Matchers: []alerts.Matcher{{Name: "pipeline", Op: alerts.MatchEqual, Value: "<b>"}}, Author: "ann", Reason: "deploy",
+			Starts: now.Add(from), Ends: now.Add(to),
+		}
+	}
+	long, short, later, over := made("long", 0, 2*time.Hour), made("short", 0, time.Hour), made("later", time.Hour, 3*time.Hour), made("over", -time.Hour, -time.Minute)
+	for _, s := range []alerts.Silence{long, short, later, over} {
+		if err := a.AddSilence(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a = reopen(t, dir)
+	if got, err := a.Silences(t.Context()); err != nil || !reflect.DeepEqual(got, []alerts.Silence{short, long, later}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	ended := now.Add(-time.Second)
+	for _, id := range []string{"short", "over", "short"} {
+		if err := a.ExpireSilence(t.Context(), id, ended); err != nil {
+			t.Error(id, err)
+		}
+	}
+	if err := a.ExpireSilence(t.Context(), "none", now); dedup.KindOf(err) != dedup.NotFound {
+		t.Error(err)
+	}
+	short.Ends = ended
+	if got, err := a.SilencesSince(t.Context(), now.Add(-2*time.Hour)); err != nil || !reflect.DeepEqual(got, []alerts.Silence{over, short, long, later}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := a.Silences(t.Context()); err != nil || len(got) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestATickIsGivenUpWithItsContext(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Alerts().CommitTick(ctx, alerts.Tick{At: tickAt, Alerts: []alerts.Alert{firing("orders", tickAt)}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	wantKept(t, db.Alerts())
+}

@@ -1,0 +1,102 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// keepSilences is how long a silence can be looked at after it has ended; the audit keeps who made it for good.
+const keepSilences = 90 * 24 * time.Hour
+
+// AddSilence keeps a silence, and drops those that ended long ago. Times are kept to the millisecond.
+func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("keep silence: %w", err)
+	}
+	return a.inOne(ctx, "keep silence", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO alert_silences (id, starts_at, ends_at, body) VALUES (?, ?, ?, ?)",
+			s.ID, s.Starts.UnixMilli(), s.Ends.UnixMilli(), string(body))
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM alert_silences WHERE ends_at < ?", time.Now().Add(-keepSilences).UnixMilli())
+		return err
+	})
+}
+
+// ExpireSilence ends a silence at a time; one that has ended before stays as it is. It fails with dedup.NotFound when there is none.
+func (a *Alerts) ExpireSilence(ctx context.Context, id string, at time.Time) error {
+	res, err := a.write.ExecContext(ctx, "UPDATE alert_silences SET ends_at = min(ends_at, ?) WHERE id = ?", at.UnixMilli(), id)
+	if err != nil {
+		return fmt.Errorf("expire silence: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("expire silence: %w", err)
+	}
+	if n == 0 {
+		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such silence; it may have ended long ago"}
+	}
+	return nil
+}
+
+// Silences returns those that have not ended, by their ends.
+func (a *Alerts) Silences(ctx context.Context) ([]alerts.Silence, error) {
+	return a.SilencesSince(ctx, time.Now())
+}
+
+// SilencesSince returns those that end after a time, whether or not they have begun, by their ends.
+func (a *Alerts) SilencesSince(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
+	rows, err := a.read.QueryContext(ctx, "SELECT starts_at, ends_at, body FROM alert_silences WHERE ends_at > ? ORDER BY ends_at, id", after.UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []alerts.Silence
+	for rows.Next() {
+		var starts, ends int64
+		var body string
+		var s alerts.Silence
+		if err := rows.Scan(&starts, &ends, &body); err != nil {
+			return nil, fmt.Errorf("read silences: %w", err)
+		}
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			return nil, fmt.Errorf("read silences: %w", err)
+		}
+		s.Starts, s.Ends = time.UnixMilli(starts).UTC(), time.UnixMilli(ends).UTC()
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	return all, nil
+}
+
+// keepAcks keeps the acknowledgements of the alerts of a tick, and ends those that they have no longer.
+func keepAcks(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
+	kept, err := keysIn(ctx, tx, "SELECT key FROM alert_acks")
+	if err != nil {
+		return err
+	}
+	for _, one := range t.Alerts {
+		key := one.Key.String()
+		switch ack := one.Ack; {
+		case ack != nil:
+			_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO alert_acks (key, made_by, note, made_at, until, tier) VALUES (?, ?, ?, ?, ?, ?)",
+				key, ack.By, ack.Note, ack.At.UnixMilli(), toMillis(ack.Until), int(ack.Tier))
+		case kept[key]:
+			_, err = tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
