@@ -44,12 +44,12 @@ const (
 	actExpireSilence = "expire_silence"
 	actTestChannel   = "test_channel"
 
-	actLook        = "scan_dead_letters"
-	actReveal      = "reveal_dead_letter"
-	actExport      = "export_dead_letters"
-	actPause       = "pause_job"
-	actResume      = "resume_job"
-	actCancel      = "cancel_job"
+	actLook   = "scan_dead_letters"
+	actReveal = "reveal_dead_letter"
+	actExport = "export_dead_letters"
+	actPause  = "pause_job"
+	actResume = "resume_job"
+	actCancel = "cancel_job"
 )
 
 // MoveAction is how the audit names a job that does this.
