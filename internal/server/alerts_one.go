@@ -167,6 +167,9 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 		}
 	}
 	add("Limits", limitsText(r))
+	if r.Measure == "duplicate_rate" || r.Measure == "ack_latency" {
+		add("Limits", "those of the pipeline, on its page")
+	}
 	add("Fires after", templates.Span(r.Timing.Warning)+" warning, "+templates.Span(r.Timing.Severe)+" severe, "+templates.Span(r.Timing.Emergency)+" emergency")
 	add("Falls after", templates.Span(r.Timing.KeepFiring)+" below what holds it")
 	if r.MinCount > 0 {

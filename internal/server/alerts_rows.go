@@ -101,12 +101,12 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, base st
 	for _, r := range view.Rules {
 		rules[r.Name] = true
 	}
-	f.Pipelines, f.Rules = choicesOf(pipelines, q.pipeline), choicesOf(rules, q.rule)
+	f.Pipelines, f.Rules = namedChoices(pipelines, q.pipeline), namedChoices(rules, q.rule)
 	return f
 }
 
-// choicesOf are names in their order; the chosen one is among them even where there is no such name.
-func choicesOf(names map[string]bool, chosen string) []templates.Choice {
+// namedChoices are names in their order; the chosen one is among them even where there is no such name.
+func namedChoices(names map[string]bool, chosen string) []templates.Choice {
 	if chosen != "" {
 		names[chosen] = true
 	}
