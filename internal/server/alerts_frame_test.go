@@ -30,18 +30,18 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 		s.tower.show(tt.all...)
 		for _, path := range []string{"/", "/alerts", "/silences", "/pipelines/orders", "/dead-letters"} {
 			b := s.page("viewer", path).Find(".banner")
-			if got := oneLine(b); !strings.HasPrefix(got, tt.want) || b.Find("a").AttrOr("href", "") != tt.href {
+			if got := apart(b); !strings.HasPrefix(got, tt.want) || b.Find("a").AttrOr("href", "") != tt.href {
 				t.Errorf("%s: %s says %q to %s", tt.name, path, got, b.Find("a").AttrOr("href", ""))
 			}
 		}
 	}
 	s.tower.show(warned, acked)
-	if got := oneLine(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
+	if got := apart(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
 		t.Errorf("what is attended to and what is a warning: %q", got)
 	}
 	s.tower.show(rate)
 	s.tower.view.At = time.Now().Add(-time.Hour)
-	if got := oneLine(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
+	if got := apart(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
 		t.Errorf("an hour after the last evaluation: %q", got)
 	}
 }
@@ -49,7 +49,7 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 func TestTheBannerTellsOfLostSourcesBesideAlerts(t *testing.T) {
 	s := night(t)
 	s.snapshots.snap.Store(demo.Scene("outage", time.Now()))
-	if got := oneLine(s.page("viewer", "/alerts").Find(".banner")); !strings.Contains(got, "1 alert in emergency") || !strings.Contains(got, "unreachable since") {
+	if got := apart(s.page("viewer", "/alerts").Find(".banner")); !strings.Contains(got, "1 alert in emergency") || !strings.Contains(got, "unreachable since") {
 		t.Errorf("%q", got)
 	}
 }
@@ -57,11 +57,11 @@ func TestTheBannerTellsOfLostSourcesBesideAlerts(t *testing.T) {
 func TestTheNavigationCountsWhatFires(t *testing.T) {
 	s := night(t)
 	link := s.page("viewer", "/alerts").Find(`nav[aria-label=Pages] a[href="/alerts"]`)
-	if oneLine(link) != "Alerts 4" || link.AttrOr("aria-current", "none") == "none" {
-		t.Errorf("the link says %q", oneLine(link))
+	if apart(link) != "Alerts 4" || link.AttrOr("aria-current", "none") == "none" {
+		t.Errorf("the link says %q", apart(link))
 	}
 	s.tower.show()
-	if got := oneLine(s.page("viewer", "/").Find(`nav[aria-label=Pages] a[href="/alerts"]`)); got != "Alerts" {
+	if got := apart(s.page("viewer", "/").Find(`nav[aria-label=Pages] a[href="/alerts"]`)); got != "Alerts" {
 		t.Errorf("without any: %q", got)
 	}
 }
@@ -69,7 +69,7 @@ func TestTheNavigationCountsWhatFires(t *testing.T) {
 func TestThePageOfAPipelineSaysWhatOfItFires(t *testing.T) {
 	s := night(t)
 	line := s.page("viewer", "/pipelines/orders").Find("#status .alert-line")
-	if got := oneLine(line); !strings.HasPrefix(got, "1 alert fires: Duplicate rate, emergency since ") || !strings.HasSuffix(got, "; 1 alert pending. Its alerts") {
+	if got := apart(line); !strings.HasPrefix(got, "1 alert fires: Duplicate rate, emergency since ") || !strings.HasSuffix(got, "; 1 alert pending. Its alerts") {
 		t.Errorf("orders: %q", got)
 	}
 	if got := line.Find("a").AttrOr("href", ""); got != "/alerts?pipeline=orders" {
@@ -78,11 +78,11 @@ func TestThePageOfAPipelineSaysWhatOfItFires(t *testing.T) {
 	for name, want := range map[string]string{
 		"payments": "1 alert fires: Ack latency, unknown (was severe) since ", "inventory": "1 alert fires: Dead letters, warning since ", "points": "",
 	} {
-		if got := oneLine(s.page("viewer", "/pipelines/"+name).Find("#status .alert-line")); !strings.HasPrefix(got, want) || want == "" && got != "" {
+		if got := apart(s.page("viewer", "/pipelines/"+name).Find("#status .alert-line")); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if got := oneLine(s.page("viewer", "/pipelines/inventory").Find("#status .alert-line")); !strings.Contains(got, "attended to") {
+	if got := apart(s.page("viewer", "/pipelines/inventory").Find("#status .alert-line")); !strings.Contains(got, "attended to") {
 		t.Errorf("an acknowledged one: %q", got)
 	}
 }

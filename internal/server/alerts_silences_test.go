@@ -44,21 +44,21 @@ func TestSilencesAreListedByWhenTheyHold(t *testing.T) {
 		{`rule="x"`, "another", `team!~"a|b"`, "a test", "eve", "ended by mallory"},
 	} {
 		for _, w := range want {
-			if got := oneLine(tables.Eq(i)); !strings.Contains(got, w) {
+			if got := apart(tables.Eq(i)); !strings.Contains(got, w) {
 				t.Errorf("table %d lacks %q: %s", i, w, got)
 			}
 		}
 	}
-	if strings.Contains(oneLine(tables.Eq(2)), "End now") {
+	if strings.Contains(apart(tables.Eq(2)), "End now") {
 		t.Error("what has ended can be ended")
 	}
 	s.tower.show()
 	s.tower.view.Silences, s.tower.ended = nil, nil
-	if got := oneLine(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "No silence holds now") || !strings.Contains(got, "No silence has ended in the last 30 days") {
+	if got := apart(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "No silence holds now") || !strings.Contains(got, "No silence has ended in the last 30 days") {
 		t.Errorf("without silences: %s", got)
 	}
 	s.alerts.Records = nil
-	if got := oneLine(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "are not kept") {
+	if got := apart(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "are not kept") {
 		t.Errorf("without records: %s", got)
 	}
 }
@@ -75,13 +75,13 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	form.Set("reason", "the shop is closed")
 	form.Set("for", "4h")
 	doc = s.page("operator", "/silences/new?"+form.Encode())
-	preview := oneLine(doc.Find("#preview"))
+	preview := apart(doc.Find("#preview"))
 	if !strings.Contains(preview, "It keeps 1 alert quiet now, and can cover alerts of 1 pipeline") || !strings.Contains(preview, "pipeline orders") || listedAlerts(doc)[0] != rateKey {
 		t.Errorf("the preview says %q", preview)
 	}
 	button := doc.Find("form.silence-form button[formmethod=post]")
-	if button.AttrOr("formaction", "") != "/silences" || oneLine(button) != "Silence" {
-		t.Errorf("the button: %q to %s", oneLine(button), button.AttrOr("formaction", ""))
+	if button.AttrOr("formaction", "") != "/silences" || apart(button) != "Silence" {
+		t.Errorf("the button: %q to %s", apart(button), button.AttrOr("formaction", ""))
 	}
 	res := s.as("operator", "POST", "/silences", filledIn(doc).Encode())
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/silences" {
@@ -94,14 +94,14 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	if row := alertRowOf(s.page("viewer", "/alerts"), rateKey); !strings.Contains(row, "emergency") || !strings.Contains(row, "Silenced until") {
 		t.Errorf("the alert says %q", row)
 	}
-	if got := oneLine(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "Silenced by") || !strings.Contains(got, "the shop is closed") {
+	if got := apart(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "Silenced by") || !strings.Contains(got, "the shop is closed") {
 		t.Errorf("the page of the alert: %s", got)
 	}
 	end := s.page("operator", "/silences").Find("form[action='/silences/" + made.ID + "/expire']")
 	if res := s.as("operator", "POST", end.AttrOr("action", ""), ""); res.StatusCode != http.StatusSeeOther {
 		t.Fatalf("ending it: %s", res.Status)
 	}
-	if got := oneLine(s.page("viewer", "/silences").Find("table.rows").Last()); !strings.Contains(got, "the shop is closed") || !strings.Contains(got, "ended by o") {
+	if got := apart(s.page("viewer", "/silences").Find("table.rows").Last()); !strings.Contains(got, "the shop is closed") || !strings.Contains(got, "ended by o") {
 		t.Errorf("the list says %q", got)
 	}
 	if res := s.as("operator", "POST", end.AttrOr("action", ""), ""); res.StatusCode != http.StatusNotFound {
@@ -117,10 +117,10 @@ func TestASilenceThatCoversNothingIsWarnedOfFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := oneLine(doc.Find("#preview")); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, "It covers nothing") || len(s.tower.View().Silences) != 2 {
+	if got := apart(doc.Find("#preview")); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, "It covers nothing") || len(s.tower.View().Silences) != 2 {
 		t.Fatalf("%s: %q", res.Status, got)
 	}
-	if got := oneLine(doc.Find("button[formmethod=post]")); got != "Silence it nevertheless" {
+	if got := apart(doc.Find("button[formmethod=post]")); got != "Silence it nevertheless" {
 		t.Errorf("the button says %q", got)
 	}
 	if res := s.as("operator", "POST", "/silences", filledIn(doc).Encode()); res.StatusCode != http.StatusSeeOther || len(s.tower.View().Silences) != 3 {
@@ -146,7 +146,7 @@ func TestEmergenciesAreLeftOutUnlessSomebodyTicksThem(t *testing.T) {
 		}
 	}
 	doc := s.page("operator", "/silences/new?preview=1&pipeline=orders")
-	if got := oneLine(doc.Find("#preview")); strings.Contains(got, "Duplicate rate") || !strings.Contains(got, "Stuck markers") {
+	if got := apart(doc.Find("#preview")); strings.Contains(got, "Duplicate rate") || !strings.Contains(got, "Stuck markers") {
 		t.Errorf("a silence without emergencies covers %q", got)
 	}
 }
@@ -190,7 +190,7 @@ func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := oneLine(doc.Find("#wrong")); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, c.want) {
+		if got := apart(doc.Find("#wrong")); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, %q", name, res.Status, got)
 		}
 		if kept := filledIn(doc); c.form.Get("reason") != "one\ntwo" && strings.TrimSpace(kept.Get("reason")) != strings.TrimSpace(c.form.Get("reason")) || c.form.Get("label") != "" && kept.Get("value") != c.form.Get("value") {
@@ -200,7 +200,7 @@ func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.
 			t.Errorf("%s: markup", name)
 		}
 		if name != "no reason" && name != "a reason of lines" {
-			if got := oneLine(s.page("operator", "/silences/new?preview=1&"+c.form.Encode()).Find("#wrong")); !strings.Contains(got, c.want) {
+			if got := apart(s.page("operator", "/silences/new?preview=1&"+c.form.Encode()).Find("#wrong")); !strings.Contains(got, c.want) {
 				t.Errorf("%s, previewed: %q", name, got)
 			}
 		}

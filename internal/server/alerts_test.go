@@ -1,8 +1,10 @@
 package server
 
 import (
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,16 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
+
+// apart is the text of a selection on one line, with a space between elements.
+func apart(s *goquery.Selection) string {
+	var b strings.Builder
+	s.Each(func(_ int, one *goquery.Selection) {
+		text, _ := goquery.OuterHtml(one)
+		b.WriteString(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, " ")))
+	})
+	return strings.Join(strings.Fields(b.String()), " ")
+}
 
 // listedAlerts are the keys of the alerts that a page lists, in its order.
 func listedAlerts(doc *goquery.Document) []string {
@@ -91,7 +103,7 @@ func TestTheAddressOfTheListKeepsItsFilter(t *testing.T) {
 
 // alertRowOf is the text of the row of an alert.
 func alertRowOf(doc *goquery.Document, key string) string {
-	return oneLine(doc.Find(".alert-rows tr").FilterFunction(func(_ int, tr *goquery.Selection) bool {
+	return apart(doc.Find(".alert-rows tr").FilterFunction(func(_ int, tr *goquery.Selection) bool {
 		return strings.HasSuffix(tr.Find(".c-id > a").AttrOr("href", ""), "key="+url.QueryEscape(key))
 	}))
 }
@@ -115,7 +127,7 @@ func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
 	if row := alertRowOf(doc, latencyKey); strings.Contains(row, "severe since") {
 		t.Errorf("what cannot be told passes for told: %s", row)
 	}
-	if got := oneLine(doc.Find(".tabs")); got != "need eyes 6 firing 4 pending 1 cannot tell 2 acknowledged 1 silenced 1 normal 1" {
+	if got := apart(doc.Find(".tabs")); got != "need eyes 6 firing 4 pending 1 cannot tell 2 acknowledged 1 silenced 1 normal 1" {
 		t.Errorf("the tabs say %q", got)
 	}
 	if got := doc.Find("#alerts").AttrOr("data-alerts", ""); got != "Alerts: 1 emergency, 2 severe, 1 warning" {
@@ -132,26 +144,26 @@ func TestAnEmptyListSaysWhatIsWatchedAndWhenItWasJudged(t *testing.T) {
 		"pipeline=points&tier=emergency":   "No alert matches this filter",
 		"state=silenced&pipeline=payments": "No alert is in this state",
 	} {
-		if got := oneLine(s.page("viewer", "/alerts?"+query).Find(".blank")); !strings.Contains(got, want) || !strings.Contains(got, "Last evaluated at") || !strings.Contains(got, "rules watch 8 pipelines") {
+		if got := apart(s.page("viewer", "/alerts?"+query).Find(".blank")); !strings.Contains(got, want) || !strings.Contains(got, "Last evaluated at") || !strings.Contains(got, "rules watch 8 pipelines") {
 			t.Errorf("%s says %q, want %q", query, got, want)
 		}
 	}
 	s.tower.show()
-	if got := oneLine(s.page("viewer", "/alerts").Find(".blank")); !strings.Contains(got, "Nothing fires") {
+	if got := apart(s.page("viewer", "/alerts").Find(".blank")); !strings.Contains(got, "Nothing fires") {
 		t.Errorf("without alerts: %q", got)
 	}
 	s.tower.view = &alerts.View{Interval: 15 * time.Second}
-	if got := oneLine(s.page("viewer", "/alerts").Find(".blank")); !strings.Contains(got, "The first evaluation is under way") {
+	if got := apart(s.page("viewer", "/alerts").Find(".blank")); !strings.Contains(got, "The first evaluation is under way") {
 		t.Errorf("before the first evaluation: %q", got)
 	}
 	s.tower.show()
 	s.tower.view.At = time.Now().Add(-5 * time.Minute)
 	s.tower.view.Errors = []string{"alerts cannot be kept: disk full\u202e"}
 	doc := s.page("viewer", "/alerts")
-	if got := oneLine(doc.Find(".fresh.late")); !strings.Contains(got, "Stale since") || strings.Contains(oneLine(doc.Find(".blank")), "Nothing fires") {
-		t.Errorf("five minutes after the last evaluation: %q, %q", got, oneLine(doc.Find(".blank")))
+	if got := apart(doc.Find(".fresh.late")); !strings.Contains(got, "Stale since") || strings.Contains(apart(doc.Find(".blank")), "Nothing fires") {
+		t.Errorf("five minutes after the last evaluation: %q, %q", got, apart(doc.Find(".blank")))
 	}
-	if got := oneLine(doc.Find(".problem.t-severe")); !strings.Contains(got, `Alerts cannot be kept: disk full\u202e`) {
+	if got := apart(doc.Find(".problem.t-severe")); !strings.Contains(got, `Alerts cannot be kept: disk full\u202e`) {
 		t.Errorf("what keeps rules from being judged: %q", got)
 	}
 }
@@ -160,7 +172,7 @@ func TestAlertsThatAreSwitchedOffAreSaidToBe(t *testing.T) {
 	s := night(t)
 	s.alerts = AlertDeps{Off: "alerts.enabled is false in the configuration"}
 	for _, path := range []string{"/alerts", "/alerts/one?key=" + url.QueryEscape(rateKey), "/silences", "/silences/new"} {
-		if got := oneLine(s.page("operator", path).Find(".blank")); got != "Alerts are switched off Alerts.enabled is false in the configuration." {
+		if got := apart(s.page("operator", path).Find(".blank")); got != "Alerts are switched off Alerts.enabled is false in the configuration." {
 			t.Errorf("%s says %q", path, got)
 		}
 	}
@@ -173,7 +185,7 @@ func TestAlertsThatAreSwitchedOffAreSaidToBe(t *testing.T) {
 		t.Errorf("acknowledging: %s", res.Status)
 	}
 	doc := s.page("viewer", "/")
-	if doc.Find(`nav a[href="/alerts"]`).Length() != 0 || strings.Contains(oneLine(doc.Find(".banner")), "alert") {
+	if doc.Find(`nav a[href="/alerts"]`).Length() != 0 || strings.Contains(apart(doc.Find(".banner")), "alert") {
 		t.Error("the frame speaks of alerts")
 	}
 }
@@ -186,8 +198,8 @@ func TestManyAlertsArePaged(t *testing.T) {
 	}
 	s.tower.show(many...)
 	doc := s.page("viewer", "/alerts?page=2&state=firing")
-	if n := len(listedAlerts(doc)); n != 50 || oneLine(doc.Find(".count")) != "120 of 120 alerts, page 2 of 3" {
-		t.Errorf("page 2 has %d alerts: %s", n, oneLine(doc.Find(".count")))
+	if n := len(listedAlerts(doc)); n != 50 || apart(doc.Find(".count")) != "120 of 120 alerts, page 2 of 3" {
+		t.Errorf("page 2 has %d alerts: %s", n, apart(doc.Find(".count")))
 	}
 	links := doc.Find("#alerts > .buttons a").Map(func(_ int, a *goquery.Selection) string { return a.AttrOr("href", "") })
 	if !slices.Equal(links, []string{"/alerts?state=firing", "/alerts?page=3&state=firing"}) {
@@ -198,7 +210,7 @@ func TestManyAlertsArePaged(t *testing.T) {
 func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 	s := night(t)
 	doc := s.page("operator", "/alerts/one?key="+url.QueryEscape(rateKey))
-	text := oneLine(doc.Find("main"))
+	text := apart(doc.Find("main"))
 	for _, want := range []string{
 		"17.20 % of 12,345 messages in 15 m were duplicates", "Likely cause: consumers of queue orders restart", "What it means More of the messages than the limit",
 		"What to do first Read the likely cause", "docs/alerts.md#duplicate_rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
@@ -209,20 +221,20 @@ func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 		}
 	}
 	rows := doc.Find("section[aria-labelledby=why-title] tbody tr")
-	if rows.Length() != 20 || !strings.Contains(oneLine(rows.First()), "11.90 %") {
-		t.Errorf("%d evaluations, the newest is %s", rows.Length(), oneLine(rows.First()))
+	if rows.Length() != 20 || !strings.Contains(apart(rows.First()), "11.90 %") {
+		t.Errorf("%d evaluations, the newest is %s", rows.Length(), apart(rows.First()))
 	}
-	if failed := oneLine(rows.Eq(16)); !strings.Contains(failed, "error") || !strings.Contains(failed, "store orders cannot be read") || strings.Contains(failed, "0.00 %") {
+	if failed := apart(rows.Eq(16)); !strings.Contains(failed, "error") || !strings.Contains(failed, "store orders cannot be read") || strings.Contains(failed, "0.00 %") {
 		t.Errorf("an evaluation without a value says %q", failed)
 	}
 	doc = s.page("viewer", "/alerts/one?key="+url.QueryEscape(latencyKey))
-	if got := oneLine(doc.Find("#alert > .problem.t-unknown")); !strings.Contains(got, "The rule cannot be judged since") || !strings.Contains(got, "connection refused") {
+	if got := apart(doc.Find("#alert > .problem.t-unknown")); !strings.Contains(got, "The rule cannot be judged since") || !strings.Contains(got, "connection refused") {
 		t.Errorf("a stale alert says %q", got)
 	}
-	if got := oneLine(doc.Find("section[aria-labelledby=why-title]")); !strings.Contains(got, "Not evaluated since the dashboard began") {
+	if got := apart(doc.Find("section[aria-labelledby=why-title]")); !strings.Contains(got, "Not evaluated since the dashboard began") {
 		t.Errorf("without evaluations: %q", got)
 	}
-	if got := oneLine(doc.Find("section[aria-labelledby=edges-title]")); !strings.Contains(got, "Nothing happened in the last 90 days") {
+	if got := apart(doc.Find("section[aria-labelledby=edges-title]")); !strings.Contains(got, "Nothing happened in the last 90 days") {
 		t.Errorf("without edges: %q", got)
 	}
 }
@@ -258,7 +270,7 @@ func TestAnAlertIsAcknowledgedByFormAndThatIsTakenBack(t *testing.T) {
 		t.Fatalf("%s, to %q: %.300s", res.Status, to, s.body(res))
 	}
 	doc := s.page("operator", at)
-	if got := oneLine(doc.Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Acknowledged by o") || !strings.Contains(got, "I restart the consumer") {
+	if got := apart(doc.Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Acknowledged by o") || !strings.Contains(got, "I restart the consumer") {
 		t.Errorf("the page says %q", got)
 	}
 	a, _ := s.tower.View().Alert(alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"})
@@ -269,7 +281,7 @@ func TestAnAlertIsAcknowledgedByFormAndThatIsTakenBack(t *testing.T) {
 	if res.StatusCode != http.StatusSeeOther {
 		t.Errorf("taking back: %s", res.Status)
 	}
-	if got := oneLine(s.page("operator", at).Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Nobody has acknowledged it") {
+	if got := apart(s.page("operator", at).Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Nobody has acknowledged it") {
 		t.Errorf("after taking back: %q", got)
 	}
 	entries, err := s.journal.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 10})
@@ -296,16 +308,16 @@ func TestWhoMayNotAttendIsToldWhy(t *testing.T) {
 	s := night(t)
 	for _, path := range []string{"/alerts/one?key=" + url.QueryEscape(rateKey), "/silences", "/silences/new"} {
 		doc := s.page("viewer", path)
-		if doc.Find("main form[method=post], main button[formmethod=post]").Length() != 0 || !strings.Contains(oneLine(doc.Find("main")), "needs the role operator; you are signed in as viewer") {
-			t.Errorf("%s offers to a viewer: %s", path, oneLine(doc.Find("main")))
+		if doc.Find("main form[method=post], main button[formmethod=post]").Length() != 0 || !strings.Contains(apart(doc.Find("main")), "needs the role operator; you are signed in as viewer") {
+			t.Errorf("%s offers to a viewer: %s", path, apart(doc.Find("main")))
 		}
 	}
 	s.alerts.Attend = admin.NewAlerting(admin.AlertingDeps{ReadOnly: true})
-	if got := oneLine(s.page("admin", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "read-only") {
+	if got := apart(s.page("admin", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "read-only") {
 		t.Errorf("read-only says %q", got)
 	}
 	s.alerts.Attend = nil
-	if got := oneLine(s.page("admin", "/silences").Find("main")); !strings.Contains(got, "without a journal of it") {
+	if got := apart(s.page("admin", "/silences").Find("main")); !strings.Contains(got, "without a journal of it") {
 		t.Errorf("without a journal: %q", got)
 	}
 }
@@ -332,7 +344,7 @@ func TestChannelsAreShownToOperatorsWhoMaySendForTrial(t *testing.T) {
 		t.Error("a viewer sees where notifications go")
 	}
 	doc := s.page("operator", "/alerts")
-	rows := doc.Find("section[aria-labelledby=channels-title] tbody tr").Map(func(_ int, tr *goquery.Selection) string { return oneLine(tr) })
+	rows := doc.Find("section[aria-labelledby=channels-title] tbody tr").Map(func(_ int, tr *goquery.Selection) string { return apart(tr) })
 	for i, want := range []string{"night webhook delivers 0", "refusing slack refuses 3 oldest", "new email never used 0"} {
 		if !strings.HasPrefix(rows[i], want) {
 			t.Errorf("row %d says %q, want %q", i, rows[i], want)
@@ -344,7 +356,7 @@ func TestChannelsAreShownToOperatorsWhoMaySendForTrial(t *testing.T) {
 		t.Fatalf("%s, sent %v", res.Status, s.tower.tested)
 	}
 	at, _, _ := strings.Cut(res.Header.Get("Location"), "#")
-	if got := oneLine(s.page("operator", at).Find("section[aria-labelledby=channels-title] > .hint")); got != "The channel night took the message for trial." {
+	if got := apart(s.page("operator", at).Find("section[aria-labelledby=channels-title] > .hint")); got != "The channel night took the message for trial." {
 		t.Errorf("after it: %q", got)
 	}
 	res = s.as("operator", "POST", "/alerts/test", url.Values{"channel": {"refusing"}}.Encode())
@@ -355,7 +367,7 @@ func TestChannelsAreShownToOperatorsWhoMaySendForTrial(t *testing.T) {
 		t.Errorf("no channel: %s", res.Status)
 	}
 	s.tower.channels = nil
-	if got := oneLine(s.page("operator", "/alerts").Selection); !strings.Contains(got, "Nobody is told of alerts") {
+	if got := apart(s.page("operator", "/alerts").Selection); !strings.Contains(got, "Nobody is told of alerts") {
 		t.Error("without a channel the page says nothing of it")
 	}
 }
@@ -369,7 +381,7 @@ func TestAJournalThatCannotBeReadTakesNothingElseFromThePages(t *testing.T) {
 		"/alerts/one?key=" + url.QueryEscape(rateKey): "What happened before cannot be read",
 		"/silences": "Silences that have ended cannot be read",
 	} {
-		if got := oneLine(s.page("operator", path).Find("main")); !strings.Contains(got, want) || strings.Contains(got, "secret") {
+		if got := apart(s.page("operator", path).Find("main")); !strings.Contains(got, want) || strings.Contains(got, "secret") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
