@@ -108,7 +108,7 @@ func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
 	var parts []string
 	if firing > 0 {
 		var row templates.AlertRow
-		alertState(&row, worst, now)
+		alertState(&row, worst, lateView(view, now) != "", now)
 		l.Tier = row.Tier
 		text := counted(firing, "alert") + " " + plural(int64(firing), "fires", "fire") + ": " + within(titleOf(worst)) + ", " + row.Word
 		if !worst.State.FiredAt.IsZero() {

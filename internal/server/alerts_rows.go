@@ -220,7 +220,7 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 	if a.Rule != nil && a.Rule.Step != "" {
 		r.Step = statement(a.Rule.Step)
 	}
-	alertState(&r, a, now)
+	alertState(&r, a, lateView(view, now) != "", now)
 	if a.Stale() && a.LastOK.Why != "" {
 		r.Before = statement("Before that, " + ago(a.LastOK.At, now) + ": " + a.LastOK.Why)
 	}
@@ -233,11 +233,11 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 	return r
 }
 
-// alertState fills in the chips of an alert and since when it is so.
-func alertState(r *templates.AlertRow, a *alerts.AlertView, now time.Time) {
+// alertState fills in the chips of an alert and since when it is so. While evaluations are late nothing can be told of any.
+func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.Time) {
 	since, pending := a.State.Since, a.Pending()
 	switch {
-	case fires(a) && a.Stale():
+	case fires(a) && (late || a.Stale()):
 		r.Tier, r.Word = dedup.TierUnknown.String(), "unknown (was "+a.State.Tier.String()+")"
 		r.SinceWord, since = "fires since", a.State.FiredAt
 	case fires(a):
@@ -246,6 +246,8 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, now time.Time) {
 	case a.Stale():
 		r.Tier, r.Word = dedup.TierUnknown.String(), dedup.TierUnknown.String()
 		r.SinceWord, since = a.State.Health.String()+" since", a.State.HealthSince
+	case late:
+		r.Tier, r.Word, since = dedup.TierUnknown.String(), dedup.TierUnknown.String(), time.Time{}
 	default:
 		r.Tier, r.Word = dedup.Normal.String(), dedup.Normal.String()
 		r.SinceWord = "normal since"

@@ -163,6 +163,11 @@ func TestAnEmptyListSaysWhatIsWatchedAndWhenItWasJudged(t *testing.T) {
 	if got := apart(doc.Find(".fresh.late")); !strings.Contains(got, "Stale since") || strings.Contains(apart(doc.Find(".blank")), "Nothing fires") {
 		t.Errorf("five minutes after the last evaluation: %q, %q", got, apart(doc.Find(".blank")))
 	}
+	s.tower.view.Alerts = night(t).tower.view.Alerts
+	late := s.page("viewer", "/alerts?state=firing,pending,normal")
+	if late.Find(".alert-rows .chip").Not(".t-unknown, .hollow").Length() != 0 || !strings.Contains(alertRowOf(late, rateKey), "unknown (was emergency)") {
+		t.Errorf("late evaluations show old tiers: %s", apart(late.Find(".alert-rows")))
+	}
 	if got := apart(doc.Find(".problem.t-severe")); !strings.Contains(got, `Alerts cannot be kept: disk full\u202e`) {
 		t.Errorf("what keeps rules from being judged: %q", got)
 	}
