@@ -186,6 +186,11 @@ func TestASilenceOrAnAcknowledgementThatMakesNoSenseIsRefusedBeforeTheAudit(t *t
 			t.Errorf("a silence %s: %v, audit %v", name, err, audit.phases())
 		}
 	}
+	viewer := operatorCalled("vera")
+	viewer.Role = auth.Viewer
+	if _, err := (&desk{}).service(&recorder{}, false).Silence(t.Context(), viewer, NewSilence{}); dedup.KindOf(err) != dedup.Forbidden {
+		t.Errorf("a viewer is told what is wrong before that it is not theirs: %v", err)
+	}
 	d, audit := &desk{acks: map[string]string{}}, &recorder{}
 	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "", duty); dedup.KindOf(err) != dedup.Invalid || len(audit.entries) != 0 {
 		t.Errorf("an acknowledgement of no time: %v", err)

@@ -244,6 +244,38 @@ func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 	}
 }
 
+func TestWhatDoesNotFireCannotBeAcknowledged(t *testing.T) {
+	s := night(t)
+	for _, key := range []string{stuckKey, calmKey, blindKey} {
+		section := s.page("operator", "/alerts/one?key="+url.QueryEscape(key)).Find("section[aria-labelledby=attend-title]")
+		if !strings.Contains(apart(section), "It does not fire: there is nothing to acknowledge.") || section.Find("form").Length() != 0 {
+			t.Errorf("%s offers %q", key, apart(section))
+		}
+	}
+}
+
+func TestATimelineHoldsTheEdgesOfItsAlertAlone(t *testing.T) {
+	s := night(t)
+	mine := s.tower.edges[0]
+	for _, key := range []alerts.Key{{Rule: "duplicate_rate", Kind: alerts.OfBroker, Subject: "orders"}, {Rule: "stuck_markers", Kind: alerts.OfPipeline, Subject: "orders"}} {
+		other := mine
+		other.Judgement.Key = key
+		s.tower.edges = append(s.tower.edges, other)
+	}
+	for path, want := range map[string]int{"/alerts/one?key=" + url.QueryEscape(rateKey): 2, "/alerts/one?key=" + url.QueryEscape(stuckKey): 1, "/alerts?pipeline=orders": 3} {
+		if got := s.page("viewer", path).Find(".timeline li").Length(); got != want {
+			t.Errorf("%s has %d edges, want %d", path, got, want)
+		}
+	}
+	for range 60 {
+		s.tower.edges = append(s.tower.edges, mine)
+	}
+	section := s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("section[aria-labelledby=edges-title]")
+	if section.Find("li").Length() != edgesShown || !strings.Contains(apart(section), "Only the newest 50 are shown") {
+		t.Errorf("%d edges: %s", section.Find("li").Length(), apart(section.Find(".hint")))
+	}
+}
+
 func TestAnAlertThatIsNotThereIsNotFound(t *testing.T) {
 	s := night(t)
 	for query, status := range map[string]int{
