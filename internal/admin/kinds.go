@@ -13,6 +13,7 @@ const (
 	AboutLetters Subject = "Dead letters"
 	AboutJobs    Subject = "Jobs"
 	AboutMarkers Subject = "Markers"
+	AboutAlerts  Subject = "Alerts"
 	// AboutPipelines is what is done to a pipeline itself.
 	AboutPipelines Subject = "Pipelines"
 	AboutAccounts  Subject = "Accounts"
@@ -36,12 +37,19 @@ const (
 	actAcknowledge = "acknowledge_dead_letters"
 	actForget      = "forget_acknowledged_dead_letters"
 	actMark        = "add_mark"
-	actLook        = "scan_dead_letters"
-	actReveal      = "reveal_dead_letter"
-	actExport      = "export_dead_letters"
-	actPause       = "pause_job"
-	actResume      = "resume_job"
-	actCancel      = "cancel_job"
+	actAckAlert    = "acknowledge_alert"
+	actUnackAlert  = "unacknowledge_alert"
+	actSilence     = "add_silence"
+	// actExpireSilence ends a silence before its time.
+	actExpireSilence = "expire_silence"
+	actTestChannel   = "test_channel"
+
+	actLook   = "scan_dead_letters"
+	actReveal = "reveal_dead_letter"
+	actExport = "export_dead_letters"
+	actPause  = "pause_job"
+	actResume = "resume_job"
+	actCancel = "cancel_job"
 )
 
 // MoveAction is how the audit names a job that does this.
@@ -55,7 +63,7 @@ func MovePlanAction(do Move) string { return "plan_" + string(do) }
 // ActionKinds returns every kind of action that the audit can hold: what acts first, what leaves an entry only when it is refused last.
 // It is the one list of them: no other name is written.
 func ActionKinds() []ActionKind {
-	return slices.Concat(letterKinds(), jobKinds(), markerKinds(), []ActionKind{
+	return slices.Concat(letterKinds(), jobKinds(), markerKinds(), alertKinds(), []ActionKind{
 		{Name: actAcknowledge, Label: "acknowledge dead letters", About: AboutPipelines},
 		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
 		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
@@ -90,6 +98,16 @@ func letterKinds() []ActionKind {
 
 func jobKinds() []ActionKind {
 	return about(AboutJobs, []ActionKind{{Name: actPause, Label: "pause a job"}, {Name: actResume, Label: "resume a job"}, {Name: actCancel, Label: "cancel a job"}})
+}
+
+func alertKinds() []ActionKind {
+	return about(AboutAlerts, []ActionKind{
+		{Name: actAckAlert, Label: "acknowledge an alert"},
+		{Name: actUnackAlert, Label: "take the acknowledgement of an alert back"},
+		{Name: actSilence, Label: "silence alerts"},
+		{Name: actExpireSilence, Label: "end a silence"},
+		{Name: actTestChannel, Label: "send a notification for trial"},
+	})
 }
 
 func markerKinds() []ActionKind {

@@ -282,8 +282,8 @@ func TestStreamsAreLimitedPerUserAndInAll(t *testing.T) {
 
 func TestTopicsAreChecked(t *testing.T) {
 	for list, ok := range map[string]bool{
-		"overview": true, "overview,pipeline:orders": true, "pipeline:a.b-c_d": true,
-		"": false, "alerts": false, "pipeline:": false, "pipeline:A": false, "overview,": false, "overview\n": false, strings.Repeat("overview,", 60) + "overview": false,
+		"overview": true, "alerts": true, "overview,pipeline:orders": true, "pipeline:a.b-c_d": true,
+		"": false, "alarms": false, "pipeline:": false, "pipeline:A": false, "overview,": false, "overview\n": false, strings.Repeat("overview,", 60) + "overview": false,
 	} {
 		if _, err := parseTopics(list); (err == nil) != ok {
 			t.Errorf("%q: %v", list, err)

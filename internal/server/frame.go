@@ -18,6 +18,7 @@ func (s *Server) frame(r *request, title string) templates.Frame {
 		text, tier := banner(snap, verdicts, now)
 		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)
 		f.Dead = deadCount(snap)
+		s.alertFrame(&f, snap, now)
 	}
 	return f
 }

@@ -61,6 +61,7 @@ type site struct {
 	journal   *journal.DB
 	shelf     *demo.Shelf
 	morgue    *demo.Morgue
+	tower     *tower
 	first     *auth.FirstAdmin
 	link      atomic.Pointer[string]
 	dir       string
@@ -97,7 +98,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		change(&cfg)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir(), shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now)}
+	s := &site{t: t, snapshots: &fakeSnapshots{}, history: &fakeHistory{ready: make(chan struct{})}, dir: t.TempDir(), shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now), tower: newTower()}
 	s.snapshots.snap.Store(&dedup.Snapshot{})
 	db, err := journal.Open(t.Context(), s.dir, log)
 	if err != nil {
@@ -130,7 +131,9 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		DeadLetters: s.morgue,
 		Baselines:   admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Marks:       admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
-		Snapshots:   s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
+		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,
+			Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})},
+		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
 		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
 	})
 	if err != nil {

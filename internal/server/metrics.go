@@ -20,7 +20,7 @@ type metrics struct {
 	requests *prometheus.HistogramVec
 }
 
-func newMetrics(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict, h *hub) *metrics {
+func newMetrics(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict, h *hub, alerting AlertDeps) *metrics {
 	reg := prometheus.NewRegistry()
 	m := &metrics{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "dedup_dashboard_http_request_duration_seconds", Help: "Time to answer a request, by route. Streams are left out.",
@@ -34,6 +34,7 @@ func newMetrics(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newSnapshotCollector(snaps, verdicts),
+		newAlertCollector(alerting),
 	)
 	// One broken metric must not hide the others.
 	m.handler = promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, DisableCompression: false})
@@ -163,13 +164,7 @@ func (c *snapshotCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c *snapshotCollector) Collect(out chan<- prometheus.Metric) {
 	snap := c.snapshots.Snapshot()
-	emit := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
-		m, err := prometheus.NewConstMetric(d, t, v, valid(labels)...)
-		if err != nil {
-			m = prometheus.NewInvalidMetric(d, err)
-		}
-		out <- m
-	}
+	emit := emitterTo(out)
 	emit(c.round, prometheus.CounterValue, float64(snap.Round))
 	if !snap.At.IsZero() {
 		emit(c.roundAt, prometheus.GaugeValue, seconds(snap.At))

@@ -15,9 +15,16 @@ func exposed(t *testing.T) map[string]string {
 	t.Helper()
 	c := newSnapshotCollector(&fakeSnapshots{}, nil)
 	all := []*prometheus.Desc{c.round, c.roundAt, c.tier, c.risk, c.up, c.success, c.took, c.miss, c.rateInfo, c.markers, c.deadLetters, c.judged, c.findings}
+	a := newAlertCollector(AlertDeps{})
+	all = append(all, a.firing, a.evaluated, a.took, a.failed, a.waiting, a.oldest, a.delivered)
 	fields := 0
 	for i := range reflect.TypeOf(*c).NumField() {
 		if reflect.TypeOf(*c).Field(i).Type == reflect.TypeFor[*prometheus.Desc]() {
+			fields++
+		}
+	}
+	for i := range reflect.TypeOf(*a).NumField() {
+		if reflect.TypeOf(*a).Field(i).Type == reflect.TypeFor[*prometheus.Desc]() {
 			fields++
 		}
 	}

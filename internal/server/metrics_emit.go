@@ -14,6 +14,17 @@ import (
 // emitter sends one value of one metric.
 type emitter func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string)
 
+// emitterTo returns what sends to a scrape.
+func emitterTo(out chan<- prometheus.Metric) emitter {
+	return func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+		m, err := prometheus.NewConstMetric(d, t, v, valid(labels)...)
+		if err != nil {
+			m = prometheus.NewInvalidMetric(d, err)
+		}
+		out <- m
+	}
+}
+
 func (c *snapshotCollector) source(h dedup.SourceHealth, emit emitter) {
 	if !h.Tried {
 		return

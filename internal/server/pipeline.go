@@ -231,6 +231,7 @@ func (s *Server) pipeline(r *request) (response, error) {
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	view := pipelineView(snap, p, alerts.Judge, q, now, frame, r.Who)
+	view.Alerts = s.alertLine(p.Pipeline.Name, now)
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
 	if r.Fragment == "" || r.Fragment == "charts" {
 		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))

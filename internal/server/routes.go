@@ -32,7 +32,7 @@ const (
 // A route is one address of the dashboard.
 type route struct {
 	method string // GET answers HEAD too
-	path   string // below the base path; {name} is a pipeline, {id} a plan, an operation or a job
+	path   string // below the base path; {name} is a pipeline, {id} a plan, an operation, a job or a silence
 	needs  auth.Role
 	kind   kind
 	// acts marks what changes something beyond sessions and settings: it goes away with read_only.
@@ -85,6 +85,15 @@ func (s *Server) routes() []route {
 		{"GET", "/audit", operator, pageKind, false, s.auditPage},
 		{"POST", "/pipelines/{name}/dead-letters/baseline", operator, pageKind, true, s.acknowledge},
 		{"POST", "/pipelines/{name}/dead-letters/baseline/remove", operator, pageKind, true, s.forget},
+		{"GET", "/alerts", viewer, pageKind, false, s.alertsPage},
+		{"GET", "/alerts/one", viewer, pageKind, false, s.alertPage},
+		{"POST", "/alerts/acknowledge", operator, pageKind, true, s.acknowledgeAlert},
+		{"POST", "/alerts/unacknowledge", operator, pageKind, true, s.unacknowledgeAlert},
+		{"POST", "/alerts/test", operator, pageKind, true, s.testChannel},
+		{"GET", "/silences", viewer, pageKind, false, s.silencesPage},
+		{"GET", "/silences/new", viewer, pageKind, false, s.newSilence},
+		{"POST", "/silences", operator, pageKind, true, s.makeSilence},
+		{"POST", "/silences/{id}/expire", operator, pageKind, true, s.expireSilence},
 		{"GET", "/events", viewer, streamKind, false, s.events},
 
 		{"GET", "/login", anybody, pageKind, false, s.loginForm},
@@ -122,6 +131,15 @@ func (s *Server) routes() []route {
 		{"POST", "/api/v1/jobs/{id}/cancel", operator, apiKind, true, s.apiCancelJob},
 		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline", operator, apiKind, true, s.apiAcknowledge},
 		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline/remove", operator, apiKind, true, s.apiForget},
+
+		{"GET", "/api/v1/alerts", viewer, apiKind, false, s.apiAlerts},
+		{"GET", "/api/v1/alerts/one", viewer, apiKind, false, s.apiAlert},
+		{"POST", "/api/v1/alerts/acknowledge", operator, apiKind, true, s.apiAcknowledgeAlert},
+		{"POST", "/api/v1/alerts/unacknowledge", operator, apiKind, true, s.apiUnacknowledgeAlert},
+		{"GET", "/api/v1/silences", viewer, apiKind, false, s.apiSilences},
+		{"POST", "/api/v1/silences", operator, apiKind, true, s.apiAddSilence},
+		{"POST", "/api/v1/silences/{id}/expire", operator, apiKind, true, s.apiExpireSilence},
+		{"GET", "/api/v1/rules", viewer, apiKind, false, s.apiRules},
 
 		{"GET", "/metrics", viewer, probeKind, false, s.exposeMetrics},
 		{"GET", "/healthz", anybody, probeKind, false, s.healthz},

@@ -58,7 +58,9 @@ type Deps struct {
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
 	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
-	Marks   markService
+	Marks markService
+	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
+	Alerts  AlertDeps
 	Log     *slog.Logger
 	Version string
 }
@@ -87,6 +89,7 @@ type Server struct {
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
 	marks     markService
+	alerts    AlertDeps
 	handler   http.Handler
 	http      *http.Server
 }
@@ -114,10 +117,10 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1),
 	}
-	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub)
+	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub, s.alerts)
 	h, err := s.newHandler()
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -159,5 +162,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Changed tells live pages that a topic changed: "overview", "pipeline:NAME", "operation:ID" or "job:ID". It never blocks.
+// Changed tells live pages that a topic changed: "overview", "alerts", "pipeline:NAME", "operation:ID" or "job:ID". It never blocks.
 func (s *Server) Changed(topic string) { s.hub.changed(topic) }

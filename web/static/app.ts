@@ -91,6 +91,7 @@ document.addEventListener("htmx:after:swap", () => {
   if (connected && !paused && state !== "ended") show("live");
   showSelections();
   speak();
+  speakOfAlerts();
   followJob();
 });
 
@@ -112,16 +113,33 @@ function countEmergencies(): number {
   return document.querySelectorAll("main .chip.t-emergency:not(.hollow)").length;
 }
 
+/** The words on a new emergency; pages of alerts have more than pipelines. */
+function emergencyWords(): string {
+  return document.querySelector("[data-alerts]") ? "An alert is in emergency." : "A pipeline is in emergency.";
+}
+
 /** Tells screen readers of a new emergency at once, and of nothing else: tables that talk are worse than silence. */
 function speak(): void {
   const now = countEmergencies();
-  if (now > emergencies && alarm) alarm.textContent = "A pipeline is in emergency.";
-  else if (now < emergencies && announce && Date.now() - lastSpoken > 10_000) {
+  if (now > emergencies && alarm) alarm.textContent = emergencyWords();
+  else if (now < emergencies && announce && !document.querySelector("[data-alerts]") && Date.now() - lastSpoken > 10_000) {
     lastSpoken = Date.now();
     announce.textContent = now === 0 ? "No pipeline is in emergency any more." : "Fewer pipelines are in emergency.";
   }
   if (now === 0 && alarm) alarm.textContent = "";
   emergencies = now;
+}
+
+const alertsSaid = (): string => document.querySelector<HTMLElement>("[data-alerts]")?.dataset.alerts ?? "";
+let alertsHeard = alertsSaid();
+
+/** Tells screen readers when tiers of alerts change, at most once in ten seconds: what changed meanwhile is told with the next. */
+function speakOfAlerts(): void {
+  const now = alertsSaid();
+  if (!announce || now === alertsHeard || Date.now() - lastSpoken <= 10_000) return;
+  lastSpoken = Date.now();
+  alertsHeard = now;
+  announce.textContent = now;
 }
 
 let quarter = document.getElementById("progress")?.dataset.quarter ?? "";

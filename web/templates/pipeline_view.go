@@ -20,6 +20,8 @@ type PipelineView struct {
 	Cause         Text
 	How           How
 	WhyDuplicates DuplicatesWhy
+	// Alerts says what of it fires.
+	Alerts AlertLine
 	// Parts are the two judged measures, each with its tier and risk.
 	Parts      []JudgedPart
 	Risk       string

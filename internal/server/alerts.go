@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// alertService judges, *alerts.Engine: View is what it knows now, never nil. It is cheap and safe for concurrent use.
+type alertService interface {
+	View() *alerts.View
+}
+
+// attendService acknowledges and silences alerts; *admin.Alerting is one. Its errors are *dedup.Error.
+type attendService interface {
+	acknowledger
+	silencer
+	Test(ctx context.Context, who admin.Caller, channel string) error
+	WhyNot() string
+}
+
+type acknowledger interface {
+	Acknowledge(ctx context.Context, who admin.Caller, alert, note string, until time.Time) error
+	Unacknowledge(ctx context.Context, who admin.Caller, alert string) error
+}
+
+type silencer interface {
+	Silence(ctx context.Context, who admin.Caller, s admin.NewSilence) (string, error)
+	Expire(ctx context.Context, who admin.Caller, id string) error
+}
+
+// alertRecords keep what happened to alerts, and silences beyond their end.
+type alertRecords interface {
+	// History returns the newest edges of a subject, of all with "", that are older than a time, newest first.
+	History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error)
+	// Silences returns those that end after a time, whether or not they have begun.
+	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
+}
+
+// silenceEnders is what alertRecords may know besides: who ended which silence before its time, by id.
+type silenceEnders interface {
+	SilenceEnders(ctx context.Context, ids []string) (map[string]string, error)
+}
+
+// A ChannelState is how a channel of notifications fares.
+type ChannelState struct {
+	// Name is that of the configuration, Kind what it is: webhook, slack.
+	Name, Kind string
+	// Waiting counts the messages that are not delivered yet, Oldest is when the oldest of them was made.
+	Waiting int
+	Oldest  time.Time
+	// LastSuccess is when a message was last delivered, LastError why one last was not, in words that may be shown, and LastErrorAt when.
+	LastSuccess, LastErrorAt time.Time
+	LastError                string
+}
+
+// channelReader tells how the channels of notifications fare, all that are configured, in their order.
+type channelReader interface {
+	Channels(ctx context.Context) ([]ChannelState, error)
+}
+
+// AlertDeps are what stands behind the pages of alerts. Without View there are none, and they say so; each of the others may be
+// missing too.
+type AlertDeps struct {
+	View     alertService
+	Attend   attendService
+	Records  alertRecords
+	Channels channelReader
+	// Off says why no rule is judged, where View is missing: "alerts.enabled is false in the configuration".
+	Off string
+}
+
+// alertsOffWhy says why there are no alerts; empty when there are.
+func (s *Server) alertsOffWhy() string {
+	switch {
+	case s.alerts.View != nil:
+		return ""
+	case s.alerts.Off != "":
+		return templates.Sentence(endSentence(capital(s.alerts.Off))).Short
+	default:
+		return "No rule is judged, and nobody is told of anything. Take alerts.enabled: false out of the configuration to change that."
+	}
+}
+
+// judging returns the view of alerts, or why there is none.
+func (s *Server) judging() (*alerts.View, error) {
+	if why := s.alertsOffWhy(); why != "" {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts are switched off. " + why}
+	}
+	return s.alerts.View.View(), nil
+}
+
+// attending returns what acknowledges and silences.
+func (s *Server) attending() (attendService, error) {
+	if _, err := s.judging(); err != nil {
+		return nil, err
+	}
+	if s.alerts.Attend == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of acknowledgements and silences"}
+	}
+	return s.alerts.Attend, nil
+}
+
+// whyNoAttending says why this reader cannot acknowledge or silence anything; empty when they can.
+func (s *Server) whyNoAttending(r *request) string {
+	switch {
+	case s.alerts.Attend == nil:
+		return "Nothing can be acknowledged or silenced here: the dashboard was started without a journal of it."
+	case s.alerts.Attend.WhyNot() != "":
+		return "Nothing can be acknowledged or silenced here: " + endSentence(s.alerts.Attend.WhyNot())
+	case !r.Who.Can(operator):
+		return "Acknowledging and silencing needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+	}
+	return ""
+}
+
+// lateView says since when rules were not judged, once three intervals have passed without; empty while they are on time.
+func lateView(v *alerts.View, now time.Time) string {
+	age := now.Sub(v.At)
+	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
+		return ""
+	}
+	return "Stale since " + moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
+}
+
+// alertsPage answers the list of alerts.
+func (s *Server) alertsPage(r *request) (response, error) {
+	q, err := parseAlertsQuery(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	frame := s.frame(r, "Alerts")
+	if why := s.alertsOffWhy(); why != "" {
+		return page{component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+	}
+	frame.Live = live("alerts")
+	now, view := time.Now().In(zone(r)), s.alerts.View.View()
+	v := alertsView(view, s.snapshots.Snapshot(), q, now, frame)
+	if q.pipeline != "" {
+		v.HistoryOf = templates.Plain(q.pipeline, nameLimit).Short
+		v.History = s.edgesOf(r, alerts.Key{Kind: alerts.OfPipeline, Subject: q.pipeline}, view, now)
+	}
+	if r.Fragment == "" {
+		v.Channels = s.channelsView(r, now)
+	}
+	return page{status: http.StatusOK, component: templates.Alerts(v)}, nil
+}
+
+// alertAsked returns the alert that a request names by its key.
+func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
+	if text == "" {
+		return nil, badParameter("key", "must name the alert, as duplicate_rate/pipeline/orders")
+	}
+	key, ok := alerts.ParseKey(text)
+	if ok {
+		if a, there := view.Alert(key); there {
+			return a, nil
+		}
+	}
+	return nil, notFound("There is no alert " + templates.Plain(text, 2*nameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
+}
+
+// alertPage answers the page of one alert.
+func (s *Server) alertPage(r *request) (response, error) {
+	if why := s.alertsOffWhy(); why != "" {
+		return page{component: templates.Alerts(templates.AlertsView{Frame: s.frame(r, "Alert"), Off: why})}, nil
+	}
+	view := s.alerts.View.View()
+	a, err := alertAsked(view, r.URL.Query().Get("key"))
+	if err != nil {
+		return nil, &ledBack{err, s.cfg.base() + "/alerts", "To the alerts"}
+	}
+	now := time.Now().In(zone(r))
+	frame := s.frame(r, templates.Plain(titleOf(a), nameLimit).Short)
+	frame.Live = live("alerts")
+	v := alertView(view, a, now, frame)
+	v.Timeline = s.edgesOf(r, a.Key, view, now)
+	s.attendViews(r, &v, view, a, now)
+	return page{status: http.StatusOK, component: templates.Alert(v)}, nil
+}

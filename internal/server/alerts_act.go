@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	// maxAckDays bounds an acknowledgement, maxSilenceDays a silence, in a form or a request.
+	maxAckDays     = 7
+	maxSilenceDays = 90
+)
+
+// spans are the durations that forms offer.
+func spans(chosen string) []templates.Choice {
+	var out []templates.Choice
+	for _, c := range [][2]string{{"30m", "30 minutes"}, {"1h", "1 hour"}, {"4h", "4 hours"}, {"24h", "24 hours"}, {"72h", "3 days"}, {"168h", "7 days"}} {
+		out = append(out, templates.Choice{Value: c[0], Label: c[1], Chosen: c[0] == chosen})
+	}
+	return out
+}
+
+// parseSpan reads the duration of a form or a request.
+func parseSpan(text string, days int) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > time.Duration(days)*24*time.Hour {
+		return 0, badParameter("for", "must be a span such as 30m or 4h, of at most "+strconv.Itoa(days)+" days")
+	}
+	return d, nil
+}
+
+// attendViews add the forms that attend to an alert, as who asks may use them.
+func (s *Server) attendViews(r *request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
+	base := s.cfg.base()
+	v.Ack = templates.AckForm{Key: a.Key.String(), WhyNot: s.whyNoAttending(r), Durations: spans("4h")}
+	switch {
+	case a.Ack != nil:
+		v.Ack.Line = templates.Sentence(ackText(a.Ack, now) + " That ends when the tier worsens, when the alert resolves, or then.")
+	case fires(a):
+		v.Ack.Line = templates.Sentence("Nobody has acknowledged it. Who does keeps it from being told again, until its tier worsens, it resolves, or the time is over.")
+	default:
+		v.Ack.Line = templates.Sentence("It does not fire: there is nothing to acknowledge.")
+	}
+	if v.Ack.WhyNot == "" {
+		if fires(a) {
+			v.Ack.Make = base + "/alerts/acknowledge"
+		}
+		if a.Ack != nil {
+			v.Ack.Back = base + "/alerts/unacknowledge"
+		}
+		v.Silence = silenceFor(base, a)
+	}
+	for _, one := range view.Silences {
+		if slices.Contains(a.Silences, one.ID) {
+			v.SilencedBy = append(v.SilencedBy, s.silenceRow(r, one, view, "", now))
+		}
+	}
+}
+
+// silenceFor is the form of a silence for one alert, so that it covers it as it is.
+func silenceFor(base string, a *alerts.AlertView) string {
+	k := a.Key
+	q := url.Values{"label": {alerts.LabelRule}, "op": {string(alerts.MatchEqual)}, "value": {k.Rule}}
+	if k.Kind != alerts.OfDashboard {
+		q.Add("label", string(k.Kind))
+		q.Add("op", string(alerts.MatchEqual))
+		q.Add("value", k.Subject)
+	}
+	if a.State.Tier == dedup.Emergency || a.Pending() == dedup.Emergency {
+		q.Set("emergency", "1")
+	}
+	return base + "/silences/new?" + q.Encode()
+}
+
+// acknowledgeAlert notes that the reader attends to an alert.
+func (s *Server) acknowledgeAlert(r *request) (response, error) {
+	service, a, err := s.postedAlert(r)
+	if err != nil {
+		return nil, err
+	}
+	span, err := parseSpan(r.PostForm.Get("for"), maxAckDays)
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Acknowledge(r.Context(), r.asker(), a.Key.String(), strings.TrimSpace(r.PostForm.Get("note")), time.Now().Add(span)); err != nil {
+		return nil, err
+	}
+	return redirect{alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
+}
+
+// unacknowledgeAlert takes an acknowledgement back.
+func (s *Server) unacknowledgeAlert(r *request) (response, error) {
+	service, a, err := s.postedAlert(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Unacknowledge(r.Context(), r.asker(), a.Key.String()); err != nil {
+		return nil, err
+	}
+	return redirect{alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
+}
+
+// postedAlert returns the alert that a form names, and what acts on it.
+func (s *Server) postedAlert(r *request) (attendService, *alerts.AlertView, error) {
+	service, err := s.attending()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, nil, formError(err)
+	}
+	a, err := alertAsked(s.alerts.View.View(), r.PostForm.Get("key"))
+	return service, a, err
+}
+
+// testChannel sends a message for trial.
+func (s *Server) testChannel(r *request) (response, error) {
+	service, err := s.attending()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	channel := r.PostForm.Get("channel")
+	if channel == "" {
+		return nil, badParameter("channel", "must name a channel of the configuration")
+	}
+	if err := service.Test(r.Context(), r.asker(), channel); err != nil {
+		return nil, err
+	}
+	return redirect{s.cfg.base() + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
+}
+
+// channelsView says how the channels fare, to who may know where notifications go.
+func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView {
+	if s.alerts.Channels == nil || !r.Who.Can(operator) {
+		return templates.ChannelsView{}
+	}
+	v := templates.ChannelsView{Shown: true}
+	ctx, cancel := context.WithTimeout(r.Context(), recordsTimeout)
+	defer cancel()
+	channels, err := s.alerts.Channels.Channels(ctx)
+	if err != nil {
+		s.log.Warn("the outbox cannot be read", "err", err)
+		v.Missing = templates.Sentence("How the channels fare cannot be read from the journal at the moment.")
+		return v
+	}
+	if s.whyNoAttending(r) == "" {
+		v.Test = s.cfg.base() + "/alerts/test"
+	}
+	tested := r.URL.Query().Get("tested")
+	for _, c := range channels {
+		if tested != "" && c.Name == tested {
+			v.Note = "The channel " + templates.Plain(c.Name, nameLimit).Short + " took the message for trial."
+		}
+		v.Rows = append(v.Rows, channelRow(c, now))
+	}
+	return v
+}
+
+func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
+	row := templates.ChannelRow{
+		Raw: c.Name, Name: templates.Plain(c.Name, nameLimit), Kind: templates.Plain(c.Kind, nameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
+		Oldest: moment(c.Oldest, now), Success: moment(c.LastSuccess, now), ErrAt: moment(c.LastErrorAt, now),
+		Tier: dedup.Normal.String(), Word: "delivers",
+	}
+	if c.LastError != "" {
+		row.Err = statement(c.LastError)
+	}
+	switch {
+	case c.LastError != "" && c.LastErrorAt.After(c.LastSuccess):
+		row.Tier, row.Word = dedup.Severe.String(), "refuses"
+	case c.LastSuccess.IsZero():
+		row.Tier, row.Word = dedup.TierUnknown.String(), "never used"
+	}
+	return row
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// alertFrame adds what fires to the frame of a page. In the banner alerts take the place of verdicts: they were true for long enough to
+// be told. Where none of the severe ones waits for somebody, the banner stays what it was without alerts.
+func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.Time) {
+	if s.alerts.View == nil {
+		return
+	}
+	view := s.alerts.View.View()
+	f.Alerts = true
+	if view.Firing > 0 {
+		f.Firing = templates.Number(float64(view.Firing))
+	}
+	text, tier, href := alertBanner(view, f.Base, now)
+	if text == "" {
+		return
+	}
+	parts := []string{text}
+	if why := late(snap, now); why != "" {
+		parts = append(parts, "no reading since "+moment(snap.At, now).Text)
+	} else {
+		parts = append(parts, lostText(snap, now)...)
+	}
+	f.Banner, f.BannerTier, f.BannerHref = strings.Join(parts, "; "), tier.String(), href
+}
+
+// alertBanner says how many alerts of severe and emergency nobody attends to, and since when the oldest fires; empty where there is none,
+// and where rules were not judged for so long that nothing can be told.
+func alertBanner(view *alerts.View, base string, now time.Time) (text string, tier dedup.Tier, href string) {
+	if lateView(view, now) != "" {
+		return "", dedup.TierUnknown, ""
+	}
+	var oldest time.Time
+	var only *alerts.AlertView
+	counts := firingByTier(view, func(a *alerts.AlertView) bool {
+		if a.Attended() || a.State.Tier < dedup.Severe {
+			return false
+		}
+		if only = a; oldest.IsZero() || a.State.FiredAt.Before(oldest) {
+			oldest = a.State.FiredAt
+		}
+		return true
+	})
+	emergency, severe := counts[dedup.Emergency], counts[dedup.Severe]
+	if emergency+severe == 0 {
+		return "", dedup.TierUnknown, ""
+	}
+	q := alertsQuery{states: []string{stateFiring}, page: 1}
+	switch {
+	case emergency > 0 && severe > 0:
+		text = counted(emergency, "alert") + " in emergency, " + templates.Number(float64(severe)) + " severe"
+		q.tiers = []dedup.Tier{dedup.Emergency, dedup.Severe}
+	case emergency > 0:
+		text = counted(emergency, "alert") + " in emergency"
+		q.tiers = []dedup.Tier{dedup.Emergency}
+	default:
+		text = counted(severe, "alert") + " severe"
+		q.tiers = []dedup.Tier{dedup.Severe}
+	}
+	tier = dedup.Severe
+	if emergency > 0 {
+		tier = dedup.Emergency
+	}
+	href = q.address(base)
+	if emergency+severe == 1 {
+		text += ": " + within(titleOf(only)) + ", " + within(subjectOf(only.Key))
+		href = alertAddress(base, only.Key)
+	}
+	if !oldest.IsZero() && now.After(oldest) {
+		text += ", " + plural(int64(emergency+severe), "for ", "the oldest for ") + templates.Span(now.Sub(oldest))
+	}
+	return text, tier, href
+}
+
+// alertLine says what fires or is pending of a pipeline, for its page.
+func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
+	if s.alerts.View == nil {
+		return templates.AlertLine{}
+	}
+	view := s.alerts.View.View()
+	var worst *alerts.AlertView
+	firing, pending := 0, 0
+	for _, a := range view.Alerts {
+		switch {
+		case pipelineOfAlert(a) != name || name == "":
+		case fires(a):
+			if firing++; worst == nil || a.State.Tier > worst.State.Tier {
+				worst = a
+			}
+		case a.Pending() >= dedup.Warning:
+			pending++
+		}
+	}
+	if firing+pending == 0 {
+		return templates.AlertLine{}
+	}
+	l := templates.AlertLine{Tier: dedup.TierUnknown.String(), Href: s.cfg.base() + "/alerts?pipeline=" + url.QueryEscape(name), Link: "Its alerts"}
+	var parts []string
+	if firing > 0 {
+		var row templates.AlertRow
+		alertState(&row, worst, lateView(view, now) != "", now)
+		l.Tier = row.Tier
+		text := counted(firing, "alert") + " " + plural(int64(firing), "fires", "fire") + ": " + within(titleOf(worst)) + ", " + row.Word
+		if !worst.State.FiredAt.IsZero() {
+			text += " since " + moment(worst.State.FiredAt, now).Text
+		}
+		if worst.Attended() {
+			text += ", attended to"
+		}
+		parts = append(parts, text)
+	}
+	if pending > 0 {
+		parts = append(parts, counted(pending, "alert")+" pending")
+	}
+	l.Text = statement(strings.Join(parts, "; "))
+	return l
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/demo"
+)
+
+func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
+	s := night(t)
+	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
+	stuck := alertIn(t, "stuck_markers", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	warned := alertIn(t, "dead_letters", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Warning, time.Hour)
+	acked := alertIn(t, "node_down", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	acked.Ack = &alerts.Ack{By: "bob", Until: time.Now().Add(time.Hour), Tier: dedup.Severe}
+	for _, tt := range []struct {
+		name       string
+		all        []*alerts.AlertView
+		want, href string
+	}{
+		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 1 severe, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"one alone is named", []*alerts.AlertView{rate, warned}, "1 alert in emergency: Duplicate rate, pipeline orders, for 14 m", "/alerts/one?key=" + url.QueryEscape(rateKey)},
+		{"severe alone", []*alerts.AlertView{stuck, stuck}, "2 alerts severe, the oldest for 1 h", "/alerts?state=firing&tier=severe"},
+	} {
+		s.tower.show(tt.all...)
+		for _, path := range []string{"/", "/alerts", "/silences", "/pipelines/orders", "/dead-letters"} {
+			b := s.page("viewer", path).Find(".banner")
+			if got := apart(b); !strings.HasPrefix(got, tt.want) || b.Find("a").AttrOr("href", "") != tt.href {
+				t.Errorf("%s: %s says %q to %s", tt.name, path, got, b.Find("a").AttrOr("href", ""))
+			}
+		}
+	}
+	s.tower.show(warned, acked)
+	if got := apart(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
+		t.Errorf("what is attended to and what is a warning: %q", got)
+	}
+	s.tower.show(rate)
+	s.tower.view.At = time.Now().Add(-time.Hour)
+	if got := apart(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
+		t.Errorf("an hour after the last evaluation: %q", got)
+	}
+}
+
+func TestTheBannerTellsOfLostSourcesBesideAlerts(t *testing.T) {
+	s := night(t)
+	s.snapshots.snap.Store(demo.Scene("outage", time.Now()))
+	if got := apart(s.page("viewer", "/alerts").Find(".banner")); !strings.Contains(got, "1 alert in emergency") || !strings.Contains(got, "unreachable since") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTheNavigationCountsWhatFires(t *testing.T) {
+	s := night(t)
+	link := s.page("viewer", "/alerts").Find(`nav[aria-label=Pages] a[href="/alerts"]`)
+	if apart(link) != "Alerts 4" || link.AttrOr("aria-current", "none") == "none" {
+		t.Errorf("the link says %q", apart(link))
+	}
+	s.tower.show()
+	if got := apart(s.page("viewer", "/").Find(`nav[aria-label=Pages] a[href="/alerts"]`)); got != "Alerts" {
+		t.Errorf("without any: %q", got)
+	}
+}
+
+func TestThePageOfAPipelineSaysWhatOfItFires(t *testing.T) {
+	s := night(t)
+	line := s.page("viewer", "/pipelines/orders").Find("#status .alert-line")
+	if got := apart(line); !strings.HasPrefix(got, "1 alert fires: Duplicate rate, emergency since ") || !strings.HasSuffix(got, "; 1 alert pending. Its alerts") {
+		t.Errorf("orders: %q", got)
+	}
+	if got := line.Find("a").AttrOr("href", ""); got != "/alerts?pipeline=orders" {
+		t.Errorf("it leads to %s", got)
+	}
+	for name, want := range map[string]string{
+		"payments": "1 alert fires: Ack latency, unknown (was severe) since ", "inventory": "1 alert fires: Dead letters, warning since ", "points": "",
+	} {
+		if got := apart(s.page("viewer", "/pipelines/"+name).Find("#status .alert-line")); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := apart(s.page("viewer", "/pipelines/inventory").Find("#status .alert-line")); !strings.Contains(got, "attended to") {
+		t.Errorf("an acknowledged one: %q", got)
+	}
+}
+
+func TestAlertsAreInTheMetrics(t *testing.T) {
+	s := night(t)
+	body := s.body(s.as("viewer", "GET", "/metrics", ""))
+	for _, want := range []string{
+		`dedup_alerts{rule="duplicate_rate",tier="emergency"} 1`, `dedup_alerts{rule="watchdog",tier="warning"} 1`, `dedup_alerts{rule="ack_latency",tier="severe"} 1`,
+		"dedup_alert_last_evaluation_timestamp_seconds 1", "dedup_alert_evaluation_duration_seconds 0.012", "dedup_alert_failed_commits_total 0",
+		`dedup_alert_outbox_waiting{channel="refusing"} 3`, `dedup_alert_outbox_waiting{channel="night"} 0`, `dedup_alert_outbox_oldest_timestamp_seconds{channel="refusing"} `,
+		`dedup_alert_last_delivery_timestamp_seconds{channel="night"} `,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	for _, absent := range []string{`dedup_alerts{rule="auto_ack"`, `dedup_alerts{rule="stuck_markers"`, `oldest_timestamp_seconds{channel="night"}`, `last_delivery_timestamp_seconds{channel="new"}`} {
+		if strings.Contains(body, absent) {
+			t.Errorf("/metrics has %s", absent)
+		}
+	}
+	s.tower.view, s.tower.err = &alerts.View{}, errDisk
+	body = s.body(s.as("viewer", "GET", "/metrics", ""))
+	if strings.Contains(body, "dedup_alert_last_evaluation") || strings.Contains(body, "dedup_alert_outbox") || !strings.Contains(body, "dedup_rounds_total") {
+		t.Error("what is not known is not absent, or takes the rest along")
+	}
+}
+
+// TestHostileNamesStayHarmlessOnThePagesOfAlerts puts each hostile string wherever a name, a note or an error from outside can stand.
+func TestHostileNamesStayHarmlessOnThePagesOfAlerts(t *testing.T) {
+	for _, h := range hostile {
+		s := night(t)
+		now := time.Now()
+		a := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, time.Hour)
+		a.Key.Subject, a.Last.Key.Subject, a.Cause, a.Last.Why, a.Last.Evidence, a.Flapping = h, h, h, h, []string{h}, now
+		a.Last.Labels = map[string]string{"pipeline": h, h: h}
+		a.Ack, a.Silences = &alerts.Ack{By: h, Note: h, At: now, Until: now.Add(time.Hour)}, []string{h}
+		rule := *a.Rule
+		rule.Title, rule.Meaning, rule.Step, rule.Runbook, rule.Expr, rule.Match = h, h, h, h, h, map[string]string{h: h}
+		a.Rule = &rule
+		a.History = []alerts.Evaluated{{At: now, Health: alerts.HealthError, Why: h}}
+		blind := stale(alertIn(t, "ack_latency", alerts.OfStore, "x", alerts.PhaseFiring, dedup.Severe, time.Hour), h)
+		blind.Key.Subject, blind.LastOK.Why = h, h
+		s.tower.show(a, blind)
+		s.tower.view.Errors = []string{h}
+		one := alerts.Silence{ID: h, Matchers: []alerts.Matcher{{Name: h, Op: "=", Value: h}}, Author: h, Reason: h, Starts: now.Add(-time.Hour), Ends: now.Add(time.Minute)}
+		over := one
+		over.Ends = now.Add(-time.Minute)
+		s.tower.view.Silences, s.tower.ended, s.tower.enders = []alerts.Silence{one}, []alerts.Silence{over}, map[string]string{h: h}
+		j := a.Last
+		s.tower.edges = []alerts.Transition{{Edge: alerts.Edge{Kind: alerts.EdgeKind(h), At: now}, Judgement: j, Cause: h}}
+		s.tower.channels = []ChannelState{{Name: h, Kind: h, LastError: h, LastErrorAt: now}}
+		q := url.QueryEscape(h)
+		paths := []string{"/alerts", "/alerts?pipeline=" + q + "&rule=" + q, "/silences", "/silences/new?preview=1&label=" + q + "&op=" + q + "&value=" + q + "&reason=" + q + "&for=" + q + "&until=" + q}
+		if !strings.Contains(h, "/") && len(h) < 1000 {
+			paths = append(paths, "/alerts/one?key="+url.QueryEscape(a.Key.String()))
+		}
+		for _, path := range paths {
+			body := s.body(s.as("operator", "GET", path, ""))
+			shown := body
+			for _, cut := range []string{`value="`, `href="`, `action="`} { // what goes back to the server goes as it came
+				shown = withoutAttribute(shown, cut)
+			}
+			for _, bad := range []string{"<script>alert", "<img src=x", `href="javascript:`, "\u202e", "\x00", "\x1b", "\u200b", "\ufeff"} {
+				if strings.Contains(shown, bad) {
+					t.Errorf("%.60s: %.40q shows %q", path, h, bad)
+				}
+			}
+			if strings.Contains(body, `href="javascript:`) || len(body) > 200_000 {
+				t.Errorf("%.60s: %.40q gives %d bytes, or a link that runs", path, h, len(body))
+			}
+		}
+	}
+}
+
+// withoutAttribute takes the values of an attribute out of HTML.
+func withoutAttribute(html, attribute string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(html, attribute)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		_, html, _ = strings.Cut(after, `"`)
+	}
+}

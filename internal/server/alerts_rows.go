@@ -1,0 +1,296 @@
+package server
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// alertsView builds the list of alerts, the worst first, filtered as its address says. Times are shown in the zone of now.
+func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time.Time, frame templates.Frame) templates.AlertsView {
+	base := frame.Base
+	v := templates.AlertsView{
+		Frame: frame, Self: q.address(base), AsOf: moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
+		Seconds: max(1, int(view.Interval.Seconds())), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
+		Watched: watched(view, snap),
+	}
+	for _, why := range view.Errors {
+		v.Errors = append(v.Errors, templates.Problem{Tier: dedup.Severe.String(), Text: statement(why)})
+	}
+	var matching []*alerts.AlertView
+	admitted := 0
+	for _, a := range view.Alerts {
+		if q.admits(a) {
+			admitted++
+		}
+		if q.matches(a) {
+			matching = append(matching, a)
+		}
+	}
+	pages := max(1, (len(matching)+alertsPerPage-1)/alertsPerPage)
+	v.PageNote = pageNote(q.page, pages)
+	at := q
+	at.page = min(q.page, pages)
+	first := (at.page - 1) * alertsPerPage
+	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
+		v.Rows = append(v.Rows, alertRow(view, a, now, base))
+	}
+	v.Count = templates.Number(float64(len(matching))) + " of " + counted(admitted, "alert")
+	if pages > 1 {
+		v.Count += ", page " + templates.Number(float64(at.page)) + " of " + templates.Number(float64(pages))
+	}
+	beside := func(n int) string {
+		q := at
+		q.page = n
+		return q.address(base)
+	}
+	if at.page > 1 {
+		v.Newer = beside(at.page - 1)
+	}
+	if at.page < pages {
+		v.Older = beside(at.page + 1)
+	}
+	v.Empty = emptyAlerts(view, q, v, admitted)
+	return v
+}
+
+// alertTabs are the states with how many alerts of the filter are in each.
+func alertTabs(view *alerts.View, q alertsQuery, base string) []templates.AlertTab {
+	tab := func(label string, states []string) templates.AlertTab {
+		link := q
+		link.page, link.states = 1, states
+		n := 0
+		for _, a := range view.Alerts {
+			if link.matches(a) {
+				n++
+			}
+		}
+		return templates.AlertTab{Label: label, Count: templates.Number(float64(n)), Href: link.address(base), Current: slices.Equal(q.states, states)}
+	}
+	labels := map[string]string{stateAcked: "acknowledged", stateUnknown: "cannot tell"}
+	tabs := []templates.AlertTab{tab("need eyes", nil)}
+	for _, s := range alertStates() {
+		tabs = append(tabs, tab(cmp.Or(labels[s], s), []string{s}))
+	}
+	return tabs
+}
+
+// alertFilter is the form, with the pipelines and rules that there are.
+func alertFilter(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, base string) templates.AlertFilter {
+	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: alertsQuery{states: q.states, page: 1}.address(base)}
+	for _, t := range tiersWorstFirst() {
+		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
+	}
+	pipelines, rules := map[string]bool{}, map[string]bool{}
+	for i := range snap.Pipelines {
+		pipelines[snap.Pipelines[i].Pipeline.Name] = true
+	}
+	for _, a := range view.Alerts { // what is gone may still have an alert
+		if name := pipelineOfAlert(a); name != "" {
+			pipelines[name] = true
+		}
+		rules[a.Key.Rule] = true
+	}
+	for _, r := range view.Rules {
+		rules[r.Name] = true
+	}
+	f.Pipelines, f.Rules = namedChoices(pipelines, q.pipeline), namedChoices(rules, q.rule)
+	return f
+}
+
+// namedChoices are names in their order; the chosen one is among them even where there is no such name.
+func namedChoices(names map[string]bool, chosen string) []templates.Choice {
+	if chosen != "" {
+		names[chosen] = true
+	}
+	var out []templates.Choice
+	for _, name := range slices.SortedFunc(maps.Keys(names), compareText) {
+		out = append(out, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == chosen})
+	}
+	return out
+}
+
+// watched says what is judged, and how often.
+func watched(view *alerts.View, snap *dedup.Snapshot) string {
+	on, off := 0, 0
+	for _, r := range view.Rules {
+		if r.Disabled {
+			off++
+		} else {
+			on++
+		}
+	}
+	text := counted(on, "rule") + " " + plural(int64(on), "watches", "watch") + " " + counted(len(snap.Pipelines), "pipeline") + ", " +
+		counted(len(snap.Brokers), "broker") + " and " + counted(len(snap.Stores), "store")
+	if off > 0 {
+		text += "; " + templates.Number(float64(off)) + " more " + plural(int64(off), "is", "are") + " switched off"
+	}
+	return text + "."
+}
+
+// emptyAlerts says why the list is empty, what is watched and when it was last judged.
+func emptyAlerts(view *alerts.View, q alertsQuery, v templates.AlertsView, admitted int) templates.Empty {
+	evaluated := v.Watched + " Last evaluated at " + v.AsOf.Text + "."
+	switch {
+	case view.At.IsZero():
+		return templates.Empty{Heading: "The first evaluation is under way", Text: "Rules are judged for the first time once brokers and stores have been read. " + v.Watched, Href: v.Self, Link: "Reload"}
+	case q.narrowed() && admitted == 0:
+		return templates.Empty{Heading: "No alert matches this filter", Text: evaluated, Href: v.Filter.Clear, Link: "Clear the filter"}
+	case v.Late != "":
+		return templates.Empty{Heading: "Nothing can be told", Text: v.Late + ". " + v.Watched}
+	case len(q.states) > 0 && !slices.Equal(q.states, []string{stateFiring}):
+		return templates.Empty{Heading: "No alert is in this state", Text: evaluated}
+	case q.narrowed():
+		return templates.Empty{Heading: "Nothing fires that matches this filter", Text: evaluated, Href: v.Filter.Clear, Link: "Clear the filter"}
+	default:
+		return templates.Empty{Heading: "Nothing fires", Text: evaluated}
+	}
+}
+
+// alertSummary says in a few words what fires, for those who hear the page: it changes when a tier does.
+func alertSummary(view *alerts.View) string {
+	counts := firingByTier(view, func(*alerts.AlertView) bool { return true })
+	var parts []string
+	for _, t := range []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning} {
+		if n := counts[t]; n > 0 {
+			parts = append(parts, templates.Number(float64(n))+" "+t.String())
+		}
+	}
+	if len(parts) == 0 {
+		return "Nothing fires"
+	}
+	return "Alerts: " + strings.Join(parts, ", ")
+}
+
+// firingByTier counts what fires, without the watchdog.
+func firingByTier(view *alerts.View, which func(*alerts.AlertView) bool) map[dedup.Tier]int {
+	counts := map[dedup.Tier]int{}
+	for _, a := range view.Alerts {
+		if fires(a) && a.Key.Rule != alerts.RuleWatchdog && which(a) {
+			counts[a.State.Tier]++
+		}
+	}
+	return counts
+}
+
+// titleOf is what an alert is called: the title of its rule.
+func titleOf(a *alerts.AlertView) string {
+	if a.Rule != nil && a.Rule.Title != "" {
+		return a.Rule.Title
+	}
+	return strings.ReplaceAll(a.Key.Rule, "_", " ")
+}
+
+// subjectOf says what an alert is about: "pipeline orders".
+func subjectOf(k alerts.Key) string {
+	if k.Kind == alerts.OfDashboard {
+		return "the dashboard itself"
+	}
+	return string(k.Kind) + " " + k.Subject
+}
+
+// subjectAddress is the page of what an alert is about.
+func subjectAddress(base string, k alerts.Key) string {
+	switch k.Kind {
+	case alerts.OfPipeline:
+		return base + "/pipelines/" + url.PathEscape(k.Subject)
+	case alerts.OfBroker, alerts.OfStore:
+		return base + "/#sources"
+	default:
+		return ""
+	}
+}
+
+// alertRow is one alert at a glance, in the words of its notification.
+func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
+	r := templates.AlertRow{
+		Href: alertAddress(base, a.Key), Title: templates.Plain(titleOf(a), 2*nameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*nameLimit),
+		SubjectHref: subjectAddress(base, a.Key), Why: statement(cmp.Or(a.Last.Why, "no value yet")), Cause: templates.Sentence(a.Cause),
+	}
+	if a.Cause != "" {
+		r.Cause = templates.Sentence(endSentence(a.Cause))
+	}
+	if a.Rule != nil && a.Rule.Step != "" {
+		r.Step = statement(a.Rule.Step)
+	}
+	alertState(&r, a, lateView(view, now) != "", now)
+	if a.Stale() && a.LastOK.Why != "" {
+		r.Before = statement("Before that, " + ago(a.LastOK.At, now) + ": " + a.LastOK.Why)
+	}
+	if a.Ack != nil {
+		r.Acked = templates.Sentence(ackText(a.Ack, now))
+	}
+	if len(a.Silences) > 0 {
+		r.Silenced = templates.Sentence(silencedText(view, a, now))
+	}
+	return r
+}
+
+// alertState fills in the chips of an alert and since when it is so. While evaluations are late nothing can be told of any.
+func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.Time) {
+	since, pending := a.State.Since, a.Pending()
+	switch {
+	case fires(a) && (late || a.Stale()):
+		r.Tier, r.Word = dedup.TierUnknown.String(), "unknown (was "+a.State.Tier.String()+")"
+		r.SinceWord, since = "fires since", a.State.FiredAt
+	case fires(a):
+		r.Tier, r.Word = a.State.Tier.String(), a.State.Tier.String()
+		r.SinceWord, since = "fires since", a.State.FiredAt
+	case a.Stale():
+		r.Tier, r.Word = dedup.TierUnknown.String(), dedup.TierUnknown.String()
+		r.SinceWord, since = a.State.Health.String()+" since", a.State.HealthSince
+	case late:
+		r.Tier, r.Word, since = dedup.TierUnknown.String(), dedup.TierUnknown.String(), time.Time{}
+	default:
+		r.Tier, r.Word = dedup.Normal.String(), dedup.Normal.String()
+		r.SinceWord = "normal since"
+	}
+	if pending >= dedup.Warning {
+		r.Pending = pending.String()
+		if !fires(a) && !a.Stale() {
+			r.SinceWord, since = "pending since", a.State.Reached[pending-dedup.Warning]
+		}
+	}
+	if a.State.Phase == alerts.PhaseRecovering {
+		r.Notes = append(r.Notes, "recovering")
+	}
+	if !a.Flapping.IsZero() {
+		r.Notes = append(r.Notes, "flapping")
+	}
+	if r.Since = moment(since, now); r.Since.RFC == "" {
+		r.SinceWord = ""
+	}
+}
+
+// ackText says who attends to an alert, until when, and with which note.
+func ackText(k *alerts.Ack, now time.Time) string {
+	text := "Acknowledged by " + within(k.By) + " " + moment(k.At, now).Text
+	if !k.Until.IsZero() {
+		text += ", until " + moment(k.Until, now).Text
+	}
+	if k.Note != "" {
+		text += ": “" + within(k.Note) + "”"
+	}
+	return endSentence(text)
+}
+
+// silencedText says until when an alert is silenced, and by whom.
+func silencedText(view *alerts.View, a *alerts.AlertView, now time.Time) string {
+	var last alerts.Silence
+	for _, s := range view.Silences {
+		if slices.Contains(a.Silences, s.ID) && s.Ends.After(last.Ends) {
+			last = s
+		}
+	}
+	if last.ID == "" {
+		return "Silenced."
+	}
+	return endSentence("Silenced until " + moment(last.Ends, now).Text + " by " + within(last.Author) + ": “" + within(last.Reason) + "”")
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	// matcherRows is how many lines for matchers the form has at least, maxMatcherRows at most.
+	matcherRows    = 3
+	maxMatcherRows = 20
+	untilLayout    = "2006-01-02T15:04"
+	defaultSilence = "1h"
+)
+
+// silenceForm is what the form of a new silence holds, as it came.
+type silenceForm struct {
+	matchers []alerts.Matcher
+	span     string
+	until    string
+	reason   string
+	// emergency: emergencies are silenced too.
+	emergency bool
+	preview   bool
+	// sure: the reader saw that it covers nothing.
+	sure bool
+}
+
+// readSilenceForm reads the form, or the address that fills it in: ?pipeline=orders&rule=duplicate_rate&for=4h.
+func readSilenceForm(v url.Values) silenceForm {
+	f := silenceForm{
+		span: v.Get("for"), until: strings.TrimSpace(v.Get("until")), reason: strings.TrimSpace(v.Get("reason")),
+		emergency: v.Get("emergency") != "", preview: v.Get("preview") != "", sure: v.Get("sure") != "",
+	}
+	ops, values := v["op"], v["value"]
+	for i, label := range v["label"] {
+		m := alerts.Matcher{Name: strings.TrimSpace(label), Op: alerts.MatchEqual}
+		if i < len(ops) && ops[i] != "" {
+			m.Op = alerts.MatchOp(ops[i])
+		}
+		if i < len(values) {
+			m.Value = values[i]
+		}
+		if m.Name != "" && len(f.matchers) < maxMatcherRows {
+			f.matchers = append(f.matchers, m)
+		}
+	}
+	for _, name := range []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelTier} {
+		if value := v.Get(name); value != "" {
+			f.matchers = append(f.matchers, alerts.Matcher{Name: name, Op: alerts.MatchEqual, Value: value})
+		}
+	}
+	return f
+}
+
+// silence returns the silence that the form asks for, from now on. Unless emergencies are to be silent too, or a matcher speaks of
+// tiers, they are left out.
+func (f silenceForm) silence(author string, now time.Time) (alerts.Silence, error) {
+	one := alerts.Silence{Matchers: slices.Clone(f.matchers), Author: author, Reason: f.reason, Starts: now, Created: now}
+	tiers := slices.ContainsFunc(one.Matchers, func(m alerts.Matcher) bool { return m.Name == alerts.LabelTier })
+	if !f.emergency && !tiers && len(one.Matchers) > 0 {
+		one.Matchers = append(one.Matchers, alerts.Matcher{Name: alerts.LabelTier, Op: alerts.MatchNotEqual, Value: dedup.Emergency.String()})
+	}
+	if f.until == "" {
+		text := f.span
+		if text == "" {
+			text = defaultSilence
+		}
+		span, err := parseSpan(text, maxSilenceDays)
+		one.Ends = now.Add(span)
+		return one, err
+	}
+	until, err := time.ParseInLocation(untilLayout, f.until, now.Location())
+	if err != nil {
+		if until, err = time.ParseInLocation(untilLayout+":05", f.until, now.Location()); err != nil {
+			return one, badParameter("until", "must be a time such as 2026-11-21T14:00")
+		}
+	}
+	if !until.After(now) {
+		return one, badParameter("until", "must be a time to come")
+	}
+	one.Ends = until
+	return one, nil
+}
+
+// askedSilence is a silence as the service takes it.
+func askedSilence(one alerts.Silence) admin.NewSilence {
+	asked := admin.NewSilence{Author: one.Author, Reason: one.Reason, Starts: one.Starts, Ends: one.Ends}
+	for _, m := range one.Matchers {
+		asked.Matchers = append(asked.Matchers, admin.SilenceMatcher{Label: m.Name, Op: string(m.Op), Value: m.Value})
+	}
+	return asked
+}
+
+// silenceForm is the page with the form filled in.
+func (s *Server) silenceForm(r *request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
+	v := templates.SilenceFormView{
+		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Labels: s.alertLabels(),
+		Until: f.until, Zone: zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
+	}
+	if v.WhyNot == "" {
+		v.Make = frame.Base + "/silences"
+	}
+	if f.span != "" {
+		v.Durations = spans(f.span)
+		if !slices.ContainsFunc(v.Durations, func(c templates.Choice) bool { return c.Chosen }) {
+			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: templates.Plain(f.span, nameLimit).Short, Chosen: true})
+		}
+	}
+	rows := slices.Clone(f.matchers)
+	for len(rows) < matcherRows || len(rows) == len(f.matchers) && len(rows) < maxMatcherRows {
+		rows = append(rows, alerts.Matcher{Op: alerts.MatchEqual})
+	}
+	for i, m := range rows {
+		v.Rows = append(v.Rows, templates.MatcherRow{Number: templates.Number(float64(i + 1)), Label: m.Name, Value: m.Value, Ops: opChoices(m.Op)})
+	}
+	return v
+}
+
+// opChoices are the ways to compare; one that is none of them chooses the first.
+func opChoices(chosen alerts.MatchOp) []templates.Choice {
+	var out []templates.Choice
+	for _, c := range []struct {
+		op    alerts.MatchOp
+		label string
+	}{
+		{alerts.MatchEqual, "is"}, {alerts.MatchNotEqual, "is not"}, {alerts.MatchRegexp, "matches (regular expression)"},
+		{alerts.MatchNotRegexp, "does not match (regular expression)"},
+	} {
+		out = append(out, templates.Choice{Value: string(c.op), Label: c.label, Chosen: c.op == chosen})
+	}
+	return out
+}
+
+// alertLabels are the labels that alerts have.
+func (s *Server) alertLabels() []string {
+	names := map[string]bool{}
+	snap := s.snapshots.Snapshot()
+	for i := range snap.Pipelines {
+		for name := range snap.Pipelines[i].Pipeline.Labels {
+			names[name] = true
+		}
+	}
+	own := []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelTier}
+	for _, name := range own {
+		delete(names, name)
+	}
+	return append(own, slices.Sorted(maps.Keys(names))...)
+}

@@ -1,0 +1,240 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	// endedShown is how many silences that have ended are listed, endedSince how far back.
+	endedShown = 100
+	endedSince = 30 * 24 * time.Hour
+	// silenceSoon is how long before its end a silence is said to end soon.
+	silenceSoon = 15 * time.Minute
+)
+
+// silencesPage answers the list of silences.
+func (s *Server) silencesPage(r *request) (response, error) {
+	v := templates.SilencesView{Frame: s.frame(r, "Silences")}
+	if v.Off = s.alertsOffWhy(); v.Off != "" {
+		return page{component: templates.Silences(v)}, nil
+	}
+	now, view, base := time.Now().In(zone(r)), s.alerts.View.View(), s.cfg.base()
+	v.EmptyActive = "Every alert that fires is told, as routes and channels say."
+	if v.WhyNot = s.whyNoAttending(r); v.WhyNot == "" {
+		v.New = base + "/silences/new"
+	}
+	for _, one := range sortedSilences(view.Silences) {
+		expire := ""
+		if v.New != "" {
+			expire = base + "/silences/" + url.PathEscape(one.ID) + "/expire"
+		}
+		switch {
+		case one.Expired(now):
+		case one.Active(now):
+			v.Active = append(v.Active, s.silenceRow(r, one, view, expire, now))
+		default:
+			v.Coming = append(v.Coming, s.silenceRow(r, one, view, expire, now))
+		}
+	}
+	s.endedSilences(r, &v, view, now)
+	return page{status: http.StatusOK, component: templates.Silences(v)}, nil
+}
+
+// sortedSilences are silences by their end, the first to end first.
+func sortedSilences(all []alerts.Silence) []alerts.Silence {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b alerts.Silence) int { return a.Ends.Compare(b.Ends) })
+	return all
+}
+
+// endedSilences lists the silences that have ended, newest first, with who ended them.
+func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *alerts.View, now time.Time) {
+	ended, by, err := s.readEnded(r.Context(), now)
+	switch {
+	case err != nil:
+		s.log.Warn("silences cannot be read", "err", err)
+		v.EndedNote = "Silences that have ended cannot be read from the journal at the moment."
+		return
+	case s.alerts.Records == nil:
+		v.EndedNote = "Silences that have ended are not kept: the dashboard was started without a journal of alerts."
+		return
+	case len(ended) == 0:
+		v.EndedNote = "No silence has ended in the last 30 days. The audit has all that were ever made."
+		return
+	}
+	v.EndedNote = "Those of the last 30 days are shown, " + templates.Number(endedShown) + " at most. The audit has all."
+	for _, one := range ended {
+		row := s.silenceRow(r, one, view, "", now)
+		row.Covers = ""
+		if who := by[one.ID]; who != "" {
+			row.EndedBy = templates.Sentence("ended by " + within(who))
+		}
+		v.Ended = append(v.Ended, row)
+	}
+}
+
+func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, map[string]string, error) {
+	if s.alerts.Records == nil {
+		return nil, nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
+	defer cancel()
+	all, err := s.alerts.Records.Silences(ctx, now.Add(-endedSince))
+	if err != nil {
+		return nil, nil, err
+	}
+	ended := slices.DeleteFunc(sortedSilences(all), func(one alerts.Silence) bool { return !one.Expired(now) })
+	slices.Reverse(ended)
+	ended = ended[:min(len(ended), endedShown)]
+	enders, ok := s.alerts.Records.(silenceEnders)
+	if !ok || len(ended) == 0 {
+		return ended, nil, nil
+	}
+	ids := make([]string, len(ended))
+	for i, one := range ended {
+		ids[i] = one.ID
+	}
+	by, err := enders.SilenceEnders(ctx, ids)
+	return ended, by, err
+}
+
+// silenceRow is one silence in a list.
+func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
+	row := templates.SilenceRow{
+		ID: templates.Plain(one.ID, nameLimit), Author: templates.Plain(one.Author, nameLimit), Reason: templates.Plain(one.Reason, partLimit),
+		Starts: moment(one.Starts, now), Ends: moment(one.Ends, now), Expire: expire,
+	}
+	for _, m := range one.Matchers {
+		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*keyLimit))
+	}
+	if one.ExpiresSoon(now, silenceSoon) {
+		row.Soon = "ends " + ago(one.Ends, now)
+	}
+	quiet := 0
+	for _, a := range view.Alerts {
+		if isState(a, stateSilenced) && slices.Contains(a.Silences, one.ID) {
+			quiet++
+		}
+	}
+	if one.Active(now) {
+		row.Covers = "keeps " + counted(quiet, "alert") + " quiet now"
+	}
+	return row
+}
+
+// expireSilence ends a silence.
+func (s *Server) expireSilence(r *request) (response, error) {
+	service, err := s.attending()
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("id")
+	if unescaped, err := url.PathUnescape(id); err == nil {
+		id = unescaped
+	}
+	if err := service.Expire(r.Context(), r.asker(), id); err != nil {
+		return nil, err
+	}
+	return redirect{s.cfg.base() + "/silences"}, nil
+}
+
+// newSilence answers the form of a new silence and, where it is asked, what that would cover.
+func (s *Server) newSilence(r *request) (response, error) {
+	frame := s.frame(r, "New silence")
+	if why := s.alertsOffWhy(); why != "" {
+		return page{component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
+	}
+	now := time.Now().In(zone(r))
+	f := readSilenceForm(r.URL.Query())
+	v := s.silenceForm(r, f, frame)
+	if f.preview {
+		one, err := f.silence(r.Who.Name, now)
+		if err == nil && f.reason == "" {
+			one.Reason = "to be given" // a preview needs none
+		}
+		if err == nil {
+			err = one.Validate()
+		}
+		if err != nil {
+			v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
+		} else {
+			v.Asked, v.Coverage = true, coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, frame.Base)
+		}
+	}
+	return page{status: http.StatusOK, component: templates.SilenceForm(v)}, nil
+}
+
+// makeSilence makes the silence of the form. One that covers nothing is shown again with a warning first, and one that is not valid
+// with what is wrong.
+func (s *Server) makeSilence(r *request) (response, error) {
+	service, err := s.attending()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	now := time.Now().In(zone(r))
+	f := readSilenceForm(r.PostForm)
+	wrong := func(err error) (response, error) {
+		if dedup.KindOf(err) != dedup.Invalid {
+			return nil, err
+		}
+		v := s.silenceForm(r, f, s.frame(r, "New silence"))
+		v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
+		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+	}
+	one, err := f.silence(r.Who.Name, now)
+	if err != nil {
+		return wrong(err)
+	}
+	if err := one.Validate(); err != nil {
+		return wrong(err)
+	}
+	if !f.sure {
+		if c := coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, s.cfg.base()); c.Warning.Short != "" {
+			v := s.silenceForm(r, f, s.frame(r, "New silence"))
+			v.Asked, v.Coverage = true, c
+			return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+		}
+	}
+	if _, err := service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
+		return wrong(err)
+	}
+	return redirect{s.cfg.base() + "/silences"}, nil
+}
+
+// coverage is what a silence would cover, as pages show it.
+func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now time.Time, base string) templates.SilenceCoverage {
+	const subjectsShown = 50
+	found := alerts.Preview(one, view, snap)
+	c := templates.SilenceCoverage{}
+	if found.Warning != "" {
+		c.Warning = statement(found.Warning)
+	}
+	for _, k := range found.Alerts {
+		if a, ok := view.Alert(k); ok && len(c.Alerts) < alertsPerPage {
+			c.Alerts = append(c.Alerts, alertRow(view, a, now, base))
+		}
+	}
+	c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + counted(len(found.Subjects), "pipeline, broker or store")
+	if n := len(found.Subjects); n != 1 {
+		c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
+	}
+	c.Line += ", until " + moment(one.Ends, now).Text + "."
+	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
+		c.Subjects = append(c.Subjects, templates.Plain(name, 2*nameLimit))
+	}
+	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
+		c.More = "And " + templates.Number(float64(more)) + " more."
+	}
+	return c
+}

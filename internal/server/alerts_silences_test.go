@@ -1,0 +1,223 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"dedup-dashboard/internal/alerts"
+)
+
+// filledIn is what the form of a silence sends as it stands.
+func filledIn(doc *goquery.Document) url.Values {
+	form := doc.Find("form.silence-form")
+	values := hiddenFields(form)
+	form.Find("input[type!=hidden][type!=checkbox], input:not([type])").Each(func(_ int, in *goquery.Selection) {
+		if in.AttrOr("type", "") != "hidden" && in.AttrOr("type", "") != "checkbox" {
+			values.Add(in.AttrOr("name", ""), in.AttrOr("value", ""))
+		}
+	})
+	form.Find("select").Each(func(_ int, in *goquery.Selection) {
+		values.Add(in.AttrOr("name", ""), in.Find("option[selected]").AttrOr("value", in.Find("option").First().AttrOr("value", "")))
+	})
+	form.Find("input[type=checkbox][checked]").Each(func(_ int, in *goquery.Selection) { values.Add(in.AttrOr("name", ""), in.AttrOr("value", "")) })
+	return values
+}
+
+func TestSilencesAreListedByWhenTheyHold(t *testing.T) {
+	s := night(t)
+	now := time.Now()
+	s.tower.ended = []alerts.Silence{
+		{ID: "old", Matchers: []alerts.Matcher{{Name: "team", Op: alerts.MatchNotRegexp, Value: "a|b"}}, Author: "eve", Reason: "a test", Starts: now.Add(-3 * time.Hour), Ends: now.Add(-2 * time.Hour)},
+		{ID: "newer", Matchers: []alerts.Matcher{{Name: "rule", Op: alerts.MatchEqual, Value: "x"}}, Author: "eve", Reason: "another", Starts: now.Add(-3 * time.Hour), Ends: now.Add(-time.Hour)},
+	}
+	s.tower.enders["old"] = "mallory"
+	doc := s.page("operator", "/silences")
+	tables := doc.Find("table.rows tbody")
+	for i, want := range [][]string{
+		{`broker="main" rule=~"node_.*" keeps 1 alert quiet now`, "the node is replaced", "ann", "ends in", "End now"},
+		{`pipeline="points"`, "the season ends", "bob", "End now"},
+		{`rule="x"`, "another", `team!~"a|b"`, "a test", "eve", "ended by mallory"},
+	} {
+		for _, w := range want {
+			if got := apart(tables.Eq(i)); !strings.Contains(got, w) {
+				t.Errorf("table %d lacks %q: %s", i, w, got)
+			}
+		}
+	}
+	if strings.Contains(apart(tables.Eq(2)), "End now") {
+		t.Error("what has ended can be ended")
+	}
+	s.tower.show()
+	s.tower.view.Silences, s.tower.ended = nil, nil
+	if got := apart(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "No silence holds now") || !strings.Contains(got, "No silence has ended in the last 30 days") {
+		t.Errorf("without silences: %s", got)
+	}
+	s.alerts.Records = nil
+	if got := apart(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "are not kept") {
+		t.Errorf("without records: %s", got)
+	}
+}
+
+// TestASilenceIsPreviewedMadeAndEndedByFormsAlone is the way of a reader without JavaScript, from the alert on.
+func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
+	s := night(t)
+	doc := s.page("operator", "/alerts/one?key="+url.QueryEscape(rateKey))
+	at := doc.Find("a[href^='/silences/new']").AttrOr("href", "")
+	form := filledIn(s.page("operator", at))
+	if form.Get("emergency") != "1" || form["label"][0] != "rule" || form["value"][1] != "orders" || form.Get("for") != "1h" {
+		t.Fatalf("the form of %s holds %v", at, form)
+	}
+	form.Set("reason", "the shop is closed")
+	form.Set("for", "4h")
+	doc = s.page("operator", "/silences/new?"+form.Encode())
+	preview := apart(doc.Find("#preview"))
+	if !strings.Contains(preview, "It keeps 1 alert quiet now, and can cover alerts of 1 pipeline") || !strings.Contains(preview, "pipeline orders") || listedAlerts(doc)[0] != rateKey {
+		t.Errorf("the preview says %q", preview)
+	}
+	button := doc.Find("form.silence-form button[formmethod=post]")
+	if button.AttrOr("formaction", "") != "/silences" || apart(button) != "Silence" {
+		t.Errorf("the button: %q to %s", apart(button), button.AttrOr("formaction", ""))
+	}
+	res := s.as("operator", "POST", "/silences", filledIn(doc).Encode())
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/silences" {
+		t.Fatalf("%s: %.400s", res.Status, s.body(res))
+	}
+	made := s.tower.View().Silences[2]
+	if made.Author != "o" || made.Reason != "the shop is closed" || made.Ends.Sub(made.Starts).Round(time.Minute) != 4*time.Hour || len(made.Matchers) != 2 {
+		t.Errorf("made %+v", made)
+	}
+	if row := alertRowOf(s.page("viewer", "/alerts"), rateKey); !strings.Contains(row, "emergency") || !strings.Contains(row, "Silenced until") {
+		t.Errorf("the alert says %q", row)
+	}
+	if got := apart(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "Silenced by") || !strings.Contains(got, "the shop is closed") {
+		t.Errorf("the page of the alert: %s", got)
+	}
+	end := s.page("operator", "/silences").Find("form[action='/silences/" + made.ID + "/expire']")
+	if res := s.as("operator", "POST", end.AttrOr("action", ""), ""); res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("ending it: %s", res.Status)
+	}
+	if got := apart(s.page("viewer", "/silences").Find("table.rows").Last()); !strings.Contains(got, "the shop is closed") || !strings.Contains(got, "ended by o") {
+		t.Errorf("the list says %q", got)
+	}
+	if res := s.as("operator", "POST", end.AttrOr("action", ""), ""); res.StatusCode != http.StatusNotFound {
+		t.Errorf("ending it again: %s", res.Status)
+	}
+}
+
+func TestASilenceThatCoversNothingIsWarnedOfFirst(t *testing.T) {
+	s := night(t)
+	form := url.Values{"label": {"pipeline"}, "op": {"="}, "value": {"ordres"}, "for": {"1h"}, "reason": {"a mistyped name"}}
+	res := s.as("operator", "POST", "/silences", form.Encode())
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(res)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := apart(doc.Find("#preview")); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, "It covers nothing") || len(s.tower.View().Silences) != 2 {
+		t.Fatalf("%s: %q", res.Status, got)
+	}
+	if got := apart(doc.Find("button[formmethod=post]")); got != "Silence it nevertheless" {
+		t.Errorf("the button says %q", got)
+	}
+	if res := s.as("operator", "POST", "/silences", filledIn(doc).Encode()); res.StatusCode != http.StatusSeeOther || len(s.tower.View().Silences) != 3 {
+		t.Errorf("nevertheless: %s", res.Status)
+	}
+}
+
+func TestEmergenciesAreLeftOutUnlessSomebodyTicksThem(t *testing.T) {
+	s := night(t)
+	for name, c := range map[string]struct {
+		extra url.Values
+		want  string
+	}{
+		"unticked":              {url.Values{}, `pipeline="orders", tier!="emergency"`},
+		"ticked":                {url.Values{"emergency": {"1"}}, `pipeline="orders"`},
+		"a tier is named":       {url.Values{"label": {"tier"}, "op": {"="}, "value": {"warning"}}, `tier="warning", pipeline="orders"`},
+		"by the short way also": {url.Values{"rule": {"auto_ack"}}, `rule="auto_ack", pipeline="orders", tier!="emergency"`},
+	} {
+		c.extra.Set("pipeline", "orders")
+		one, err := readSilenceForm(c.extra).silence("ann", noon)
+		if got := matcherTexts(one); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	doc := s.page("operator", "/silences/new?preview=1&pipeline=orders")
+	if got := apart(doc.Find("#preview")); strings.Contains(got, "Duplicate rate") || !strings.Contains(got, "Stuck markers") {
+		t.Errorf("a silence without emergencies covers %q", got)
+	}
+}
+
+func matcherTexts(one alerts.Silence) string {
+	var texts []string
+	for _, m := range one.Matchers {
+		texts = append(texts, m.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.T) {
+	s := night(t)
+	with := func(change url.Values) url.Values {
+		form := url.Values{"label": {"pipeline"}, "op": {"="}, "value": {"orders"}, "for": {"1h"}, "reason": {"the shop is closed"}}
+		for k, v := range change {
+			form[k] = v
+		}
+		return form
+	}
+	for name, c := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"no matcher":             {with(url.Values{"label": {""}}), "it has no matchers"},
+		"a broken expression":    {with(url.Values{"op": {"=~"}, "value": {"a("}}), "regular expression of label"},
+		"an unknown comparison":  {with(url.Values{"op": {"<"}}), "compares by"},
+		"everything":             {with(url.Values{"op": {"=~"}, "value": {".*"}}), "cover nearly everything"},
+		"no reason":              {with(url.Values{"reason": {" "}}), "it has no reason"},
+		"a reason of lines":      {with(url.Values{"reason": {"one\ntwo"}}), "in one line"},
+		"a bad span":             {with(url.Values{"for": {"soon"}}), "parameter for"},
+		"a span of a year":       {with(url.Values{"for": {"9000h"}}), "at most 90 days"},
+		"a bad end":              {with(url.Values{"until": {"tomorrow"}}), "parameter until"},
+		"an end that has passed": {with(url.Values{"until": {"2020-01-01T00:00"}}), "a time to come"},
+		"a hostile label":        {with(url.Values{"op": {"=~"}, "label": {hostile[1]}, "value": {"a("}}), "img src"},
+	} {
+		res := s.as("operator", "POST", "/silences", c.form.Encode())
+		body := s.body(res)
+		doc, err := goquery.NewDocumentFromReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := apart(doc.Find("#wrong")); res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, %q", name, res.Status, got)
+		}
+		if kept := filledIn(doc); c.form.Get("reason") != "one\ntwo" && strings.TrimSpace(kept.Get("reason")) != strings.TrimSpace(c.form.Get("reason")) || c.form.Get("label") != "" && kept.Get("value") != c.form.Get("value") {
+			t.Errorf("%s: the form forgets: %v", name, kept)
+		}
+		if strings.Contains(body, "<img src=x") {
+			t.Errorf("%s: markup", name)
+		}
+		if name != "no reason" && name != "a reason of lines" {
+			if got := apart(s.page("operator", "/silences/new?preview=1&"+c.form.Encode()).Find("#wrong")); !strings.Contains(got, c.want) {
+				t.Errorf("%s, previewed: %q", name, got)
+			}
+		}
+	}
+	if len(s.tower.View().Silences) != 2 {
+		t.Errorf("%d silences were made", len(s.tower.View().Silences)-2)
+	}
+}
+
+func TestTheEndOfASilenceIsInTheZoneOfItsReader(t *testing.T) {
+	zone := time.FixedZone("there", 5*3600)
+	f := readSilenceForm(url.Values{"pipeline": {"orders"}, "for": {"1h"}, "until": {"2026-11-21T18:30"}})
+	if one, err := f.silence("ann", noon.In(zone)); err != nil || !one.Ends.Equal(noon.Add(90*time.Minute)) || !one.Starts.Equal(noon) {
+		t.Errorf("until %s, %v", one.Ends, err)
+	}
+	f.until = "2026-11-21T18:30:30"
+	if one, err := f.silence("ann", noon.In(zone)); err != nil || !one.Ends.Equal(noon.Add(90*time.Minute+30*time.Second)) {
+		t.Errorf("with seconds: until %s, %v", one.Ends, err)
+	}
+}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// silencesJSON is the answer of /api/v1/silences: those that hold or will hold, the first to end first, and those of the last 30 days
+// that have ended, the newest first.
+type silencesJSON struct {
+	Silences []silenceJSON `json:"silences"`
+	Ended    []silenceJSON `json:"ended"`
+}
+
+// silenceJSON is a silence. State is active, pending or expired.
+type silenceJSON struct {
+	ID       string        `json:"id"`
+	State    string        `json:"state"`
+	Matchers []matcherJSON `json:"matchers"`
+	Author   string        `json:"author"`
+	Reason   string        `json:"reason"`
+	Starts   *time.Time    `json:"starts"`
+	Ends     *time.Time    `json:"ends"`
+	// EndedBy is who ended it before its time, where that is known.
+	EndedBy string `json:"ended_by"`
+}
+
+// matcherJSON compares one label: =, !=, =~ or !~ as in PromQL.
+type matcherJSON struct {
+	Label string `json:"label"`
+	Op    string `json:"op"`
+	Value string `json:"value"`
+}
+
+func silenceOf(one alerts.Silence, by string, now time.Time) silenceJSON {
+	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: timeOf(one.Starts), Ends: timeOf(one.Ends), EndedBy: by}
+	switch {
+	case one.Expired(now):
+		out.State = "expired"
+	case one.Active(now):
+		out.State = "active"
+	}
+	for _, m := range one.Matchers {
+		out.Matchers = append(out.Matchers, matcherJSON{m.Name, string(m.Op), m.Value})
+	}
+	return out
+}
+
+func (s *Server) apiSilences(r *request) (response, error) {
+	view, err := s.judging()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	body := silencesJSON{[]silenceJSON{}, []silenceJSON{}}
+	for _, one := range sortedSilences(view.Silences) {
+		if !one.Expired(now) {
+			body.Silences = append(body.Silences, silenceOf(one, "", now))
+		}
+	}
+	ended, by, err := s.readEnded(r.Context(), now)
+	if err != nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Silences that have ended cannot be read from the journal", Err: err}
+	}
+	for _, one := range ended {
+		body.Ended = append(body.Ended, silenceOf(one, by[one.ID], now))
+	}
+	return jsonBody{v: body}, nil
+}
+
+// addSilenceJSON asks for a silence: for a span such as 4h, or until a time. Without a beginning it begins now. With Preview nothing is
+// made, and the answer says what it would cover.
+type addSilenceJSON struct {
+	Matchers []matcherJSON `json:"matchers"`
+	Reason   string        `json:"reason"`
+	Starts   *time.Time    `json:"starts"`
+	For      string        `json:"for"`
+	Ends     *time.Time    `json:"ends"`
+	Preview  bool          `json:"preview"`
+}
+
+// addedSilenceJSON says what a silence covers. ID is empty where it was only looked at; Warning says that it covers nothing.
+type addedSilenceJSON struct {
+	ID       string   `json:"id"`
+	Alerts   []string `json:"alerts"`
+	Subjects []string `json:"subjects"`
+	Warning  string   `json:"warning"`
+}
+
+func (s *Server) apiAddSilence(r *request) (response, error) {
+	service, err := s.attending()
+	if err != nil {
+		return nil, err
+	}
+	var body addSilenceJSON
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	one, err := body.silence(r.Who.Name)
+	if err != nil {
+		return nil, err
+	}
+	found := alerts.Preview(one, s.alerts.View.View(), s.snapshots.Snapshot())
+	out := addedSilenceJSON{Alerts: []string{}, Subjects: list(found.Subjects), Warning: found.Warning}
+	for _, k := range found.Alerts {
+		out.Alerts = append(out.Alerts, k.String())
+	}
+	if body.Preview {
+		return jsonBody{v: out}, nil
+	}
+	if out.ID, err = service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
+		return nil, err
+	}
+	return jsonBody{http.StatusCreated, out}, nil
+}
+
+func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
+	now := time.Now()
+	one := alerts.Silence{Author: author, Reason: b.Reason, Starts: now, Created: now}
+	if b.Starts != nil {
+		one.Starts = *b.Starts
+	}
+	for _, m := range b.Matchers {
+		one.Matchers = append(one.Matchers, alerts.Matcher{Name: m.Label, Op: alerts.MatchOp(m.Op), Value: m.Value})
+	}
+	if b.For != "" || b.Ends == nil {
+		d, err := parseSpan(b.For, maxSilenceDays)
+		if err == nil && b.Ends != nil {
+			err = invalid("Give either for or ends, not both")
+		}
+		if err != nil {
+			return one, err
+		}
+		one.Ends = one.Starts.Add(d)
+	} else {
+		one.Ends = *b.Ends
+	}
+	if b.Preview && one.Reason == "" {
+		one.Reason = "to be given" // a preview needs none
+	}
+	return one, one.Validate()
+}
+
+func (s *Server) apiExpireSilence(r *request) (response, error) {
+	service, err := s.attending()
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("id")
+	if unescaped, err := url.PathUnescape(id); err == nil {
+		id = unescaped
+	}
+	if err := service.Expire(r.Context(), r.asker(), id); err != nil {
+		return nil, err
+	}
+	return jsonBody{v: map[string]bool{"expired": true}}, nil
+}
+
+// rulesJSON is the answer of /api/v1/rules, in the order of the configuration.
+type rulesJSON struct {
+	Rules []ruleJSON `json:"rules"`
+}
+
+// ruleJSON is a rule. Exactly one of measure, findings, expr, and numerator with denominator gives its value.
+type ruleJSON struct {
+	Name        string            `json:"name"`
+	Title       string            `json:"title"`
+	Kind        string            `json:"kind"`
+	Meaning     string            `json:"meaning"`
+	Step        string            `json:"step"`
+	Runbook     string            `json:"runbook"`
+	Unit        string            `json:"unit"`
+	Disabled    bool              `json:"disabled"`
+	Match       map[string]string `json:"match"`
+	Limits      ruleLimitsJSON    `json:"limits"`
+	For         ruleTimingJSON    `json:"for_seconds"`
+	KeepFiring  float64           `json:"keep_firing_seconds"`
+	MinCount    float64           `json:"min_count"`
+	NoData      string            `json:"no_data"`
+	Measure     string            `json:"measure"`
+	Findings    []string          `json:"findings"`
+	Expr        string            `json:"expr"`
+	Numerator   string            `json:"numerator"`
+	Denominator string            `json:"denominator"`
+}
+
+// ruleLimitsJSON are the limits at which tiers are entered, null where there is none, and the share of them at which one is left.
+type ruleLimitsJSON struct {
+	Warning   *float64 `json:"warning"`
+	Severe    *float64 `json:"severe"`
+	Emergency *float64 `json:"emergency"`
+	Leave     float64  `json:"leave"`
+}
+
+// ruleTimingJSON says for how long a tier must be reached before it fires.
+type ruleTimingJSON struct {
+	Warning   float64 `json:"warning"`
+	Severe    float64 `json:"severe"`
+	Emergency float64 `json:"emergency"`
+}
+
+func ruleOf(r *alerts.Rule) ruleJSON {
+	out := ruleJSON{
+		Name: r.Name, Title: r.Title, Kind: string(r.Kind), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook, Unit: string(r.Unit), Disabled: r.Disabled,
+		Match: map[string]string{}, Limits: ruleLimitsJSON{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency, leaveOf(r)},
+		For: ruleTimingJSON{r.Timing.Warning.Seconds(), r.Timing.Severe.Seconds(), r.Timing.Emergency.Seconds()}, KeepFiring: r.Timing.KeepFiring.Seconds(),
+		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: list(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
+	}
+	for name, value := range r.Match {
+		out.Match[name] = value
+	}
+	if out.NoData == "" {
+		out.NoData = string(alerts.NoDataKeep)
+	}
+	return out
+}
+
+func (s *Server) apiRules(r *request) (response, error) {
+	view, err := s.judging()
+	if err != nil {
+		return nil, err
+	}
+	body := rulesJSON{[]ruleJSON{}}
+	for i := range view.Rules {
+		body.Rules = append(body.Rules, ruleOf(&view.Rules[i]))
+	}
+	return jsonBody{v: body}, nil
+}

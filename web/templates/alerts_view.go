@@ -1,0 +1,258 @@
+package templates
+
+// AlertsView is the list of alerts, the worst first.
+type AlertsView struct {
+	Frame Frame
+	Self  string
+	// Off says why there are no alerts at all; empty when rules are judged.
+	Off string
+	// AsOf is the last evaluation, Late why it is old, and Seconds the interval for the script.
+	AsOf    Moment
+	Every   string
+	Late    string
+	Seconds int
+	// Summary says in a few words what fires, for those who hear the page.
+	Summary string
+	Tabs    []AlertTab
+	Filter  AlertFilter
+	// Errors say what keeps rules from being judged.
+	Errors []Problem
+	Rows   []AlertRow
+	// Count says how many there are of how many.
+	Count string
+	// Newer and Older lead to the pages beside this one; empty where there is none.
+	Newer, Older string
+	PageNote     string
+	Empty        Empty
+	// Watched says what is judged.
+	Watched string
+	// History are the edges of the subject that the filter names, newest first; HistoryOf is empty where it names none.
+	HistoryOf string
+	History   AlertTimeline
+	Channels  ChannelsView
+}
+
+// An AlertTab is one state of alerts with how many there are.
+type AlertTab struct {
+	Label   string
+	Count   string
+	Href    string
+	Current bool
+}
+
+// An AlertFilter is the state of the filter form of alerts.
+type AlertFilter struct {
+	// State is kept by the form; empty for all that need eyes.
+	State     string
+	Tiers     []Choice
+	Pipelines []Choice
+	Rules     []Choice
+	Any       bool
+	Clear     string
+}
+
+// An AlertRow is one alert at a glance.
+type AlertRow struct {
+	Href    string
+	Title   Text
+	Subject Text
+	// SubjectHref leads to what the alert is about; empty where it has no page.
+	SubjectHref string
+	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)".
+	Tier, Word string
+	// Pending is a tier that is reached and does not fire yet; empty where there is none.
+	Pending string
+	// Notes are further states in a word: recovering, flapping.
+	Notes []string
+	// Since says since when, in SinceWord: firing, pending or unknown.
+	SinceWord string
+	Since     Moment
+	// Why is value against limit in one line, or why there is none; Before what was known before that.
+	Why, Before Text
+	Cause, Step Text
+	// Acked and Silenced say by whom and until when; empty where nobody did.
+	Acked, Silenced Text
+}
+
+// attended reports whether somebody acknowledged or silenced the alert.
+func (r AlertRow) attended() bool { return r.Acked.Short != "" || r.Silenced.Short != "" }
+
+// AlertView is one alert: what it says, why, and what to do.
+type AlertView struct {
+	Frame   Frame
+	Self    string
+	Seconds int
+	Late    string
+	AsOf    Moment
+	Every   string
+	Crumbs  []Crumb
+	Row     AlertRow
+	// Trouble says that what it rests on cannot be told, Evidence what was seen.
+	Trouble  *Problem
+	Evidence []Text
+	Facts    []Fact
+	Meaning  Text
+	// Runbook is an address, RunbookText how it is shown; a page of ours is no link.
+	Runbook     string
+	RunbookText Text
+	Limits      []Fact
+	// Query is the PromQL of the rule; empty where it has none.
+	Query []AlertQuery
+	// Rule says that the rule is gone or switched off; empty while it is judged.
+	RuleNote    Text
+	Evaluations []AlertEvaluation
+	Timeline    AlertTimeline
+	Ack         AckForm
+	// Silence leads to the form of a silence for this alert; empty where nobody may. SilencedBy are those that cover it.
+	Silence    string
+	SilencedBy []SilenceRow
+}
+
+// An AlertQuery is one query of a rule.
+type AlertQuery struct {
+	Label string
+	Text  string
+}
+
+// An AlertEvaluation is one evaluation of a rule on one subject.
+type AlertEvaluation struct {
+	At     Moment
+	Value  string
+	N      string
+	Enters string
+	Holds  string
+	// State is what the alert was after it, and Tier its tier.
+	State string
+	Tier  string
+	// Why says why there was nothing to judge.
+	Why Text
+}
+
+// An AlertTimeline is what happened to alerts, newest first.
+type AlertTimeline struct {
+	Entries []TimelineEntry
+	// Note says what the list leaves out, or why there is none.
+	Note string
+}
+
+// An AckForm acknowledges an alert or takes that back. WhyNot says why this reader cannot.
+type AckForm struct {
+	Key       string
+	Line      Text
+	Make      string
+	Back      string
+	Durations []Choice
+	WhyNot    string
+}
+
+// ChannelsView is how the channels of notifications fare. It is not shown where nothing is told to anybody.
+type ChannelsView struct {
+	Shown bool
+	Rows  []ChannelRow
+	// Missing says why nothing can be told of them.
+	Missing Text
+	// Test is where a message for trial is asked for; empty where this reader may not.
+	Test string
+	Note string
+}
+
+// A ChannelRow is one channel.
+type ChannelRow struct {
+	// Raw is the name as a form sends it.
+	Raw     string
+	Name    Text
+	Kind    string
+	Tier    string
+	Word    string
+	Waiting string
+	Oldest  Moment
+	Success Moment
+	Err     Text
+	ErrAt   Moment
+}
+
+// An AlertLine is what a page of something else says of its alerts; not shown where none fires or is pending.
+type AlertLine struct {
+	Tier string
+	Text Text
+	Href string
+	Link string
+}
+
+// SilencesView is the list of silences.
+type SilencesView struct {
+	Frame                  Frame
+	Off                    string
+	Active, Coming, Ended  []SilenceRow
+	New                    string
+	WhyNot                 string
+	EndedNote, EmptyActive string
+}
+
+// A SilenceRow is one silence.
+type SilenceRow struct {
+	ID       Text
+	Matchers []Text
+	Author   Text
+	Reason   Text
+	Starts   Moment
+	Ends     Moment
+	// Soon says that it ends so soon that people are reminded of it.
+	Soon string
+	// Covers says how many alerts it keeps quiet now.
+	Covers string
+	// Expire ends it; empty where this reader may not, or where it has ended.
+	Expire string
+	// EndedBy is who ended it before its time, where that is known.
+	EndedBy Text
+}
+
+// SilenceFormView is the form of a new silence, with what it would cover.
+type SilenceFormView struct {
+	Frame Frame
+	Off   string
+	// Preview is where the form asks what it would cover, Make where it is made; Make is empty where this reader may not.
+	Preview string
+	Make    string
+	WhyNot  string
+	Rows    []MatcherRow
+	// Labels are offered for the names of labels.
+	Labels    []string
+	Durations []Choice
+	Until     string
+	Zone      string
+	Reason    string
+	// Emergency says that emergencies are silenced too.
+	Emergency bool
+	// Error says what is wrong with what was filled in.
+	Error Text
+	// Asked says that it was asked what it would cover.
+	Asked    bool
+	Coverage SilenceCoverage
+}
+
+// A MatcherRow is one matcher in the form.
+type MatcherRow struct {
+	Number string
+	Label  string
+	Value  string
+	Ops    []Choice
+}
+
+// A SilenceCoverage is what a silence would cover now.
+type SilenceCoverage struct {
+	Line     string
+	Warning  Text
+	Alerts   []AlertRow
+	Subjects []Text
+	// More says how many subjects are not listed.
+	More string
+}
+
+// makeWord is on the button that makes the silence.
+func (v SilenceFormView) makeWord() string {
+	if v.Coverage.Warning.Short != "" {
+		return "Silence it nevertheless"
+	}
+	return "Silence"
+}
