@@ -1,0 +1,123 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+)
+
+func TestWhatDoesNotFireCannotBeAcknowledged(t *testing.T) {
+	s := night(t)
+	for _, key := range []string{stuckKey, calmKey, blindKey} {
+		section := s.page("operator", "/alerts/one?key="+url.QueryEscape(key)).Find("section[aria-labelledby=attend-title]")
+		if !strings.Contains(apart(section), "It does not fire: there is nothing to acknowledge.") || section.Find("form").Length() != 0 {
+			t.Errorf("%s offers %q", key, apart(section))
+		}
+	}
+}
+
+func TestAnAlertIsAcknowledgedByFormAndThatIsTakenBack(t *testing.T) {
+	s := night(t)
+	at := "/alerts/one?key=" + url.QueryEscape(rateKey)
+	form := s.page("operator", at).Find("form[action$='/alerts/acknowledge']")
+	values := hiddenFields(form)
+	values.Set("for", form.Find("option[selected]").AttrOr("value", ""))
+	values.Set("note", "I restart the consumer")
+	res := s.as("operator", "POST", "/alerts/acknowledge", values.Encode())
+	if to := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || to != at+"#attend-title" {
+		t.Fatalf("%s, to %q: %.300s", res.Status, to, s.body(res))
+	}
+	doc := s.page("operator", at)
+	if got := apart(doc.Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Acknowledged by o") || !strings.Contains(got, "I restart the consumer") {
+		t.Errorf("the page says %q", got)
+	}
+	a, _ := s.tower.View().Alert(alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"})
+	if left := time.Until(a.Ack.Until); left < 3*time.Hour || left > 4*time.Hour {
+		t.Errorf("it ends in %s", left)
+	}
+	res = s.as("operator", "POST", "/alerts/unacknowledge", hiddenFields(doc.Find("form[action$='/alerts/unacknowledge']")).Encode())
+	if res.StatusCode != http.StatusSeeOther {
+		t.Errorf("taking back: %s", res.Status)
+	}
+	if got := apart(s.page("operator", at).Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Nobody has acknowledged it") {
+		t.Errorf("after taking back: %q", got)
+	}
+	entries, err := s.journal.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 10})
+	if err != nil || len(entries) != 4 || entries[3].Action != "acknowledge_alert" || entries[3].Reason != "I restart the consumer" || entries[0].Action != "unacknowledge_alert" {
+		t.Errorf("audit %+v, %v", entries, err)
+	}
+	for name, form := range map[string]url.Values{
+		"a bad span":        {"key": {rateKey}, "for": {"soon"}},
+		"a negative span":   {"key": {rateKey}, "for": {"-1h"}},
+		"too long a span":   {"key": {rateKey}, "for": {"200h"}},
+		"a note of lines":   {"key": {rateKey}, "for": {"1h"}, "note": {"one\ntwo"}},
+		"a hidden override": {"key": {rateKey}, "for": {"1h"}, "note": {"\u202egnp"}},
+	} {
+		if res := s.as("operator", "POST", "/alerts/acknowledge", form.Encode()); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+	if res := s.as("operator", "POST", "/alerts/acknowledge", url.Values{"key": {calmKey}, "for": {"1h"}}.Encode()); res.StatusCode != http.StatusConflict {
+		t.Errorf("acknowledging what does not fire: %s", res.Status)
+	}
+}
+
+func TestWhoMayNotAttendIsToldWhy(t *testing.T) {
+	s := night(t)
+	for _, path := range []string{"/alerts/one?key=" + url.QueryEscape(rateKey), "/silences", "/silences/new"} {
+		doc := s.page("viewer", path)
+		if doc.Find("main form[method=post], main button[formmethod=post]").Length() != 0 || !strings.Contains(apart(doc.Find("main")), "needs the role operator; you are signed in as viewer") {
+			t.Errorf("%s offers to a viewer: %s", path, apart(doc.Find("main")))
+		}
+	}
+	s.alerts.Attend = admin.NewAlerting(admin.AlertingDeps{ReadOnly: true})
+	if got := apart(s.page("admin", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "read-only") {
+		t.Errorf("read-only says %q", got)
+	}
+	s.alerts.Attend = nil
+	if got := apart(s.page("admin", "/silences").Find("main")); !strings.Contains(got, "without a journal of it") {
+		t.Errorf("without a journal: %q", got)
+	}
+}
+
+func TestChannelsAreShownToOperatorsWhoMaySendForTrial(t *testing.T) {
+	s := night(t)
+	if s.page("viewer", "/alerts").Find("#channels-title").Length() != 0 {
+		t.Error("a viewer sees where notifications go")
+	}
+	doc := s.page("operator", "/alerts")
+	rows := doc.Find("section[aria-labelledby=channels-title] tbody tr").Map(func(_ int, tr *goquery.Selection) string { return apart(tr) })
+	for i, want := range []string{"night webhook delivers 0", "refusing slack refuses 3 oldest", "new email never used 0"} {
+		if !strings.HasPrefix(rows[i], want) {
+			t.Errorf("row %d says %q, want %q", i, rows[i], want)
+		}
+	}
+	form := doc.Find("form[action='/alerts/test']").First()
+	res := s.as("operator", "POST", "/alerts/test", hiddenFields(form).Encode())
+	if res.StatusCode != http.StatusSeeOther || !slices.Equal(s.tower.tested, []string{"night by o"}) {
+		t.Fatalf("%s, sent %v", res.Status, s.tower.tested)
+	}
+	at, _, _ := strings.Cut(res.Header.Get("Location"), "#")
+	if got := apart(s.page("operator", at).Find("section[aria-labelledby=channels-title] > .hint")); got != "The channel night took the message for trial." {
+		t.Errorf("after it: %q", got)
+	}
+	res = s.as("operator", "POST", "/alerts/test", url.Values{"channel": {"refusing"}}.Encode())
+	if body := s.body(res); res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "403 Forbidden; look at its token") {
+		t.Errorf("a channel that refuses: %s", res.Status)
+	}
+	if res := s.as("operator", "POST", "/alerts/test", "x="); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("no channel: %s", res.Status)
+	}
+	s.tower.channels = nil
+	if got := apart(s.page("operator", "/alerts").Selection); !strings.Contains(got, "Nobody is told of alerts") {
+		t.Error("without a channel the page says nothing of it")
+	}
+}
