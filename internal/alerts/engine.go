@@ -281,10 +281,18 @@ func (e *Engine) load(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, a := range known {
+		if calm(a.State) { // it was not kept again at each evaluation, so that when it was last seen says nothing
+			a.State.Seen = time.Time{}
+		}
 		e.add(&entry{Alert: a, notable: true})
 	}
 	e.loaded = true
 	return nil
+}
+
+// calm reports whether a state says no more than that nothing is amiss.
+func calm(s State) bool {
+	return s.Phase == PhaseNormal && s.Health == HealthOK && s.Reached == [3]time.Time{} && s.Calm.IsZero() && s.Resumed.IsZero()
 }
 
 func (e *Engine) add(en *entry) {
