@@ -71,7 +71,7 @@ type AlertDeps struct {
 	Attend   attendService
 	Records  alertRecords
 	Channels channelReader
-	// Off says why no rule is judged, where View is missing: "alerts.enabled is false in the configuration".
+	// Off says why no rule is judged, where View is missing.
 	Off string
 }
 
@@ -83,7 +83,7 @@ func (s *Server) alertsOffWhy() string {
 	case s.alerts.Off != "":
 		return templates.Sentence(endSentence(capital(s.alerts.Off))).Short
 	default:
-		return "No rule is judged, and nobody is told of anything. Take alerts.enabled: false out of the configuration to change that."
+		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
 	}
 }
 

@@ -174,9 +174,9 @@ func TestAnEmptyListSaysWhatIsWatchedAndWhenItWasJudged(t *testing.T) {
 
 func TestAlertsThatAreSwitchedOffAreSaidToBe(t *testing.T) {
 	s := night(t)
-	s.alerts = AlertDeps{Off: "alerts.enabled is false in the configuration"}
+	s.alerts = AlertDeps{Off: "rules are judged elsewhere"}
 	for _, path := range []string{"/alerts", "/alerts/one?key=" + url.QueryEscape(rateKey), "/silences", "/silences/new"} {
-		if got := apart(s.page("operator", path).Find(".blank")); got != "Alerts are switched off Alerts.enabled is false in the configuration." {
+		if got := apart(s.page("operator", path).Find(".blank")); got != "Alerts are switched off Rules are judged elsewhere." {
 			t.Errorf("%s says %q", path, got)
 		}
 	}
