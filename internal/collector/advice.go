@@ -6,13 +6,16 @@ const (
 	reportsStopped = "consumers reported nothing in the window although the broker counted acks"
 	betterResume   = "See why the consumers stopped to report: they did before (docs/consumers.md)."
 	betterBack     = "Bring the source of the reported counters back: what consumers count is read there."
+	betterStore    = "Bring the store back: then its markers tell it again."
 )
 
 // reportAdvice is what betterReport comes to for a pipeline: who reports already must not be told to.
 func (p *pipeline) reportAdvice(v view, rep reportedResult) string {
 	switch {
-	case p.report != nil && v.reportDown != "":
+	case p.report != nil && v.reportDown != "" && (p.present || v.storeDown == ""):
 		return betterBack
+	case v.storeDown != "":
+		return betterStore // nothing was ever reported: that is not what is amiss now
 	case p.present && rep.Rate.Why == reportsStopped:
 		return betterResume
 	case p.present:

@@ -30,6 +30,10 @@ func TestOnlyPipelinesThatDoNotReportAreToldTo(t *testing.T) {
 			b.store.set(func(f *fakeSource) { f.err = errors.New("connection refused") })
 			pass(3 * testInterval)
 		}, dedup.MethodReported, betterBack},
+		"a store that is down, and nobody ever reported": {acking(0, 0, 0), func(b *testBench) {
+			b.store.set(func(f *fakeSource) { f.err = errors.New("connection refused") })
+			pass(3 * testInterval)
+		}, dedup.MethodReported, betterStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := provoked(t, tt.prepare, tt.spoil).Pipeline("orders")

@@ -53,26 +53,39 @@ func cannotTell(window time.Duration, all []dedup.Estimate) dedup.Figure {
 			f, found = r, true
 		}
 		if e.Rate.Better != "" {
-			reasons = append(reasons, e.Rate.Why)
+			reasons = append(reasons, reasonOf(e))
 		}
 	}
 	if n := len(all); !found && n > 0 {
 		last := all[n-1].Rate
 		f.Source, f.Formula, f.Covered, f.At, f.N = last.Source, last.Formula, last.Covered, last.At, last.N
-		f.Better = betterOf(all)
 	}
+	f.Better = betterOf(all)
 	f.Quality, f.Why = dedup.QualityUnknown, joinReasons(reasons...)
 	return f
 }
 
-// betterOf is the advice of the best source that has one.
+// reasonOf is why a source refuses, among the reasons of others. That nobody reports needs no name of a source.
+func reasonOf(e dedup.Estimate) string {
+	if e.Rate.Why == "" || e.Rate.Source == "" || e.Method == dedup.MethodReported {
+		return e.Rate.Why
+	}
+	return "by the " + e.Rate.Source + ": " + e.Rate.Why
+}
+
+// betterOf is the advice of the best source that has one. What an operator can do comes before a change of the consumers' code.
 func betterOf(all []dedup.Estimate) string {
+	var advice string
 	for _, e := range all {
-		if e.Rate.Better != "" {
+		switch {
+		case e.Rate.Better == "":
+		case e.Rate.Better != betterReport:
 			return e.Rate.Better
+		default:
+			advice = e.Rate.Better
 		}
 	}
-	return ""
+	return advice
 }
 
 // refusedRate is a rate that a source refuses before it looks at its samples. Without advice on how to get it, the source is

@@ -248,6 +248,8 @@ func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 	const rounding = 1e-12
 	width := f.High - f.Low
 	switch {
+	case width > residualWidest && f.N < 1:
+		f.Why = "too few messages were settled in the window to tell"
 	case width > residualWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
 	case width > measuredWidest+rounding:

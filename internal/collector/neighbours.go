@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -201,7 +202,7 @@ func (x explanation) swallowed(out *dedup.WindowFigures) dedup.Figure {
 // doubleEffects counts completions of work that had been done, as far as the store shows them.
 func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 	if !x.spanKnown {
-		return unknownCount(out, "a store shows double work only while its events are listened to; an effect check shows what it did", x.better())
+		return unknownCount(out, cmp.Or(x.storeDown, "a store shows double work only while its events are listened to; an effect check shows what it did"), x.better())
 	}
 	v := x.span.To.Again - x.span.From.Again
 	f := x.span.figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "completions of markers that were complete, or whose claim had ended")
@@ -230,7 +231,7 @@ func (x explanation) lost(out *dedup.WindowFigures) dedup.Figure {
 		f.Formula, f.AtLeast, f.Why = "messages given up, and acked", true, joinReasons(f.Why, lostNote)
 		return x.unparked(f)
 	}
-	return unknownCount(out, "nothing counts the messages that leave without their work in this scheme", x.better())
+	return unknownCount(out, cmp.Or(x.storeDown, "nothing counts the messages that leave without their work in this scheme"), x.better())
 }
 
 // unparked takes off the messages given up those that consumers may have put into a dead-letter queue themselves: they are not lost.

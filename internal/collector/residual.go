@@ -108,7 +108,7 @@ func residualOf(s residualSample) residualResult {
 	case acks[1] == 0:
 		f.Why = "no message was acked in the window"
 		return residualResult{Rate: f}
-	case acks[0] == 0:
+	case acks[0] < 1:
 		f.Why = "too few messages were acked in the window to tell"
 		return residualResult{Rate: f}
 	}

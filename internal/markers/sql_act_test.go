@@ -222,6 +222,10 @@ func TestARowThatALiveTransactionHoldsIsRefusedWithItsHolder(t *testing.T) {
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("it took %s to be refused", took)
 		}
+		// The server does not say which transaction holds it, and other tests have some open for longer: the three oldest are named.
+		for patience := time.Now().Add(20 * time.Second); !strings.Contains(outcome.Text, "playground_admin@127.0.0.1") && time.Now().Before(patience); {
+			outcome = a.actor.Clear(t.Context(), seen, false, keepNothing)
+		}
 		wantResult(t, outcome, dedup.Refused, "playground_admin@127.0.0.1")
 		wantResult(t, outcome, dedup.Refused, "open for ")
 		if err := tx.Rollback(); err != nil {

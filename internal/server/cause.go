@@ -29,7 +29,7 @@ func causeText(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string, now t
 	}
 	said := c.Sentence(now.Location())
 	if c.Kind == alerts.CauseUnexplained {
-		said = "none was seen. " + said
+		said = "none that explains it was seen. " + said
 	}
 	return templates.Sentence(said)
 }

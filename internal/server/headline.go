@@ -54,6 +54,7 @@ func (t *tally) prove(s *templates.Stat, key string, now time.Time) {
 // A tally adds up the figures of all pipelines, and counts how many of them know each.
 type tally struct {
 	of                 int
+	blind              int // pipelines with a source that does not answer
 	rate, n, low, high float64
 	// dead is by dead-letter queue and busy by store: pipelines that share one show the same messages and markers.
 	dead, busy map[string]float64
@@ -66,6 +67,9 @@ type tally struct {
 }
 
 func (t *tally) add(p judged) {
+	if len(p.Down) > 0 {
+		t.blind++
+	}
 	if len(p.Windows) > 0 {
 		if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
 			t.rate += m.Value / m.Covered.Seconds()
@@ -126,6 +130,9 @@ func (t *tally) stat(label, key, value string) templates.Stat {
 		s.Value, s.Note = "unknown", "no pipeline knows"
 	} else if t.known[key] < t.of {
 		s.Note = templates.Number(float64(t.known[key])) + " of " + templates.Number(float64(t.of)) + " pipelines"
+	}
+	if t.blind > 0 && t.known[key] < t.of { // else a number would look better because the worst is not in it any more
+		s.Note += " · " + templates.Number(float64(t.blind)) + " cannot be read"
 	}
 	return s
 }

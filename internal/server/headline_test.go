@@ -40,3 +40,19 @@ func TestHeadlinesCountWhatPipelinesShareOnce(t *testing.T) {
 		t.Errorf("%s processing markers in all, want 12 + 3", got["Processing markers"])
 	}
 }
+
+// TestAHeadlineSaysThatPipelinesDroppedOut: without the one that cannot be read the rest look better.
+func TestAHeadlineSaysThatPipelinesDroppedOut(t *testing.T) {
+	known := judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders"}, DeadLetters: dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "test")}}
+	dark := judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "payments"}, Down: []dedup.SourceHealth{{Name: "store payments", Tried: true}}}}
+	for _, s := range headline([]judged{known, dark}, noon) {
+		if s.Label == "Dead letters" && s.Note != "1 of 2 pipelines · 1 cannot be read" {
+			t.Errorf("the note is %q", s.Note)
+		}
+	}
+	for _, s := range headline([]judged{known}, noon) {
+		if s.Label == "Dead letters" && s.Note != "" {
+			t.Errorf("all are there: the note is %q", s.Note)
+		}
+	}
+}

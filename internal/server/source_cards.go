@@ -49,7 +49,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 		add("Alarms", templates.Number(float64(len(alarms))))
 	}
 	if b.Deaths != nil {
-		add("Dead letters per hour", deathsFact(b.Deaths))
+		add("Dead letters by reason", deathsFact(b.Deaths))
 	}
 	c.Problems = append(c.Problems, deathsProblem(b.Deaths)...)
 	c.Problems = append(c.Problems, troubles(alarms, "severe", "Publishers are blocked until it is cleared.")...)

@@ -24,7 +24,7 @@ func measures() []measure {
 		{"Messages", "deliveries that were acked", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.Messages }},
 		{"Duplicates", "acked without work, work was done", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.Duplicates }},
 		{rateLabel, "duplicates / messages", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate }},
-		{"Cross-check", "the next valid source", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.CrossCheck }},
+		{"Cross-check", "the next valid source, over a span of its own", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.CrossCheck }},
 		{"of them producer-sent", "a second message with the same id", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.ProducerSent }},
 		{"of them redelivered", "the same message again", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.Redelivered }},
 		{"Redelivery ratio", "a loop signal, not duplicates", 0, func(w *dedup.WindowFigures) dedup.Figure { return w.Redeliveries }},
