@@ -32,7 +32,7 @@ func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
 		"nobody reports":                    {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), events, res}, "events", "residual", 20},
 		"only the residual is narrow":       {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("events are off", "on"), res}, "residual", "nobody reports; events are off", 10},
 		"an estimate is neither":            {[]dedup.Figure{guess, no("no table", ""), no("events are off", "on"), res}, "residual", "events are off", 10},
-		"none is valid, the narrower stays": {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), wider, wide}, "nobody reports; wider still; the interval is too wide", "no second source", 0},
+		"none is valid, the narrower stays": {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), wider, wide}, "nobody reports; by the wider: wider still; by the wide: the interval is too wide", "no second source", 0},
 		"none says anything":                {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("events are off", "on"), no("no pass", "report")}, "nobody reports; events are off; no pass", "no second source", 0},
 	}
 	for name, tt := range tests {
