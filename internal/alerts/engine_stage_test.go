@@ -1,0 +1,177 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const tickEvery = 15 * time.Second
+
+// stageJournal keeps ticks in memory, and fails or hangs when told to.
+type stageJournal struct {
+	mu     sync.Mutex
+	alerts map[Key]Alert
+	ticks  []Tick
+	edges  []Transition
+	due    []Notification
+	fail   error
+	hang   chan struct{} // closed to let a commit go on
+	loads  error
+}
+
+func newStageJournal() *stageJournal { return &stageJournal{alerts: make(map[Key]Alert)} }
+
+func (s *stageJournal) LoadAlerts(context.Context) ([]Alert, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.alerts)), s.loads
+}
+
+func (s *stageJournal) CommitTick(_ context.Context, t Tick) error {
+	s.mu.Lock()
+	hang := s.hang
+	s.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	for _, a := range t.Alerts {
+		s.alerts[a.Key] = a
+	}
+	s.ticks = append(s.ticks, t)
+	s.edges = append(s.edges, t.Edges...)
+	s.due = append(s.due, t.Due...)
+	return nil
+}
+
+func (s *stageJournal) set(change func(*stageJournal)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+// told are the edges that were kept, each as kind and subject.
+func (s *stageJournal) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, e := range s.edges {
+		out = append(out, fmt.Sprintf("%s %s %s to %s", e.Judgement.Key.Subject, e.Kind, e.From, e.To))
+	}
+	return out
+}
+
+// stagePlanner plans one notification for each edge.
+type stagePlanner struct {
+	seen  [][]Transition
+	known [][]Alert
+	undos int
+}
+
+func (p *stagePlanner) Plan(at time.Time, alerts []Alert, edges []Transition, _ []Silence) []Notification {
+	p.seen, p.known = append(p.seen, edges), append(p.known, alerts)
+	var out []Notification
+	for _, e := range edges {
+		out = append(out, Notification{ID: e.Judgement.Key.String() + e.At.String(), At: at, Kind: NotifyEdges})
+	}
+	return out
+}
+
+func (p *stagePlanner) Sent() []Sent { return nil }
+
+func (p *stagePlanner) Undo() { p.undos++ }
+
+// stageSnapshots hands out a snapshot, and hangs when told to.
+type stageSnapshots struct {
+	snap *dedup.Snapshot
+	hang chan struct{}
+}
+
+func (s *stageSnapshots) Snapshot() *dedup.Snapshot {
+	if s.hang != nil {
+		<-s.hang
+	}
+	return s.snap
+}
+
+// scriptedRules judge by a function of the time.
+type scriptedRules func(ctx context.Context, at time.Time) ([]Judgement, error)
+
+func (s scriptedRules) Judge(ctx context.Context, _ *dedup.Snapshot, at time.Time) ([]Judgement, error) {
+	return s(ctx, at)
+}
+
+// scripted is a rule that a script judges: it fires at once unless timing says otherwise.
+func scripted(timing Timing) Rule {
+	return Rule{Name: "scripted", Title: "scripted", Kind: OfPipeline, Unit: dedup.Count, Timing: timing, Limits: RuleLimits{Warning: Limit(1)}}
+}
+
+func tierOf(subject string, t dedup.Tier) Judgement {
+	j := Judgement{Key: Key{Rule: "scripted", Kind: OfPipeline, Subject: subject}, Enters: t, Holds: t, Value: float64(t), Why: "it is " + t.String()}
+	if t == dedup.TierUnknown {
+		j.Health, j.Why = HealthError, "it cannot be read"
+	}
+	return j
+}
+
+// A stage is an engine over fakes.
+type stage struct {
+	*Engine
+	journal   *stageJournal
+	planner   *stagePlanner
+	snapshots *stageSnapshots
+	now       time.Time
+}
+
+func newStage(t interface{ Fatal(...any) }, now time.Time, journal *stageJournal, rules []Rule, change ...func(*EngineDeps)) *stage {
+	s := &stage{journal: journal, planner: &stagePlanner{}, snapshots: &stageSnapshots{snap: watching("orders", "emails")}, now: now}
+	s.snapshots.snap.At = now
+	deps := EngineDeps{Interval: tickEvery, Rules: rules, Snapshots: s.snapshots, History: &cannedHistory{}, Journal: journal, Planner: s.planner}
+	for _, c := range change {
+		c(&deps)
+	}
+	e, err := NewEngine(deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.started = now
+	s.Engine = e
+	return s
+}
+
+// script sets what the scripted rule says from now on.
+func (s *stage) script(js ...Judgement) {
+	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) { return js, nil })
+}
+
+// tick evaluates once, an interval later, on a fresh round of the collector.
+func (s *stage) tick(ctx context.Context) {
+	s.now = s.now.Add(tickEvery)
+	fresh := *s.snapshots.snap
+	fresh.At = s.now
+	s.snapshots.snap = &fresh
+	s.Evaluate(ctx, s.now)
+}
+
+func (s *stage) alert(t *testing.T, subject string) *AlertView {
+	t.Helper()
+	a, ok := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: subject})
+	if !ok {
+		t.Fatalf("there is no alert of %s", subject)
+	}
+	return a
+}
+
+// soon fires and resolves without waiting.
+func soon() []Rule { return []Rule{scripted(Timing{})} }
