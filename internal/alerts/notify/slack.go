@@ -77,7 +77,7 @@ func (s *slack) accepted(answer []byte) error {
 		return nil
 	}
 	if said.Error == "rate_limited" || said.Error == "ratelimited" {
-		return s.again(0, "%s takes no more messages for now", s.target.Host)
+		return s.again(0, "%s takes no more messages at the moment", s.target.Host)
 	}
 	return s.permanent("%s refused the message: %s", s.target.Host, s.quote(said.Error))
 }
