@@ -62,12 +62,8 @@ func little(s littleSample) dedup.Figure {
 		f.Why = why
 		return f
 	}
-	if !s.Frames.restedAtEnds(first, last) && unsteady(s.Frames, first, last) {
-		f.Why = "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
-		return f
-	}
-	if share := s.Frames.humps(first, last); again(first, last) && share > littleWidest {
-		f.Why = fmt.Sprintf("%.0f %% of the waiting lies in a short part of the window, as during an outage, and some of it is of deliveries that were redelivered instead of acked", 100*share)
+	if why := s.Frames.uneven(first, last); why != "" {
+		f.Why = why
 		return f
 	}
 	mean := (last.UnackedArea - first.UnackedArea) / (last.UnackedSpan - first.UnackedSpan)
@@ -77,6 +73,7 @@ func little(s littleSample) dedup.Figure {
 		return f
 	}
 	wait := mean / (delivered / last.Began.Sub(first.Began).Seconds())
+	// At most half of the wait, so that something stays: such a band is refused.
 	asked := min(wait/2, littleAsked*(last.UnackedTook-first.UnackedTook)/n)
 	wait -= asked
 	band := s.Frames.littleBand(first, last) + asked/wait
@@ -182,18 +179,23 @@ func unsteady(r reel, first, last frame) bool {
 	return beginKnown && endKnown && max(begin, end) > littleSteady*min(begin, end)
 }
 
-// again reports whether deliveries were repeated between two frames: what was held then was not acked.
-func again(from, to frame) bool { return to.Redeliveries > from.Redeliveries }
+// uneven says why what was held in the window does not tell how long deliveries waited that were acked; empty when it does.
+func (r reel) uneven(first, last frame) string {
+	if !r.restedAtEnds(first, last) && unsteady(r, first, last) {
+		return "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
+	}
+	if share := r.humps(first, last); last.Redeliveries > first.Redeliveries && share > littleWidest {
+		return fmt.Sprintf("%.0f %% of the waiting lies in a short part of the window, as during an outage, and some of it is of deliveries that were redelivered instead of acked", 100*share)
+	}
+	return ""
+}
 
-// littleParts is the number of parts of a window that are compared, littleHump how many times as much as in the median one may be
-// held in a part before the rest counts as a hump.
-const (
-	littleParts = 12
-	littleHump  = littleSteady
-)
+// littleParts is the number of parts of a window that are compared.
+const littleParts = 12
 
-// humps returns the share of the waiting that lies in humps: parts of the window in which far more was held than in most of those in
-// which anything was. Little's law holds for a hump too, but what was held in it may have been taken back instead of acked.
+// humps returns the share of the waiting that lies in humps: what was held in a part of the window beyond littleSteady times as much
+// as in the median one of those in which anything was held. Little's law holds for a hump too, but what was held in it may have been
+// taken back instead of acked.
 func (r reel) humps(first, last frame) float64 {
 	var held []float64
 	each := last.Began.Sub(first.Began) / littleParts
@@ -215,7 +217,7 @@ func (r reel) humps(first, last frame) float64 {
 	typical, all, hump := held[(len(held)-1)/2], 0.0, 0.0
 	for _, area := range held {
 		all += area
-		hump += max(0, area-littleHump*typical)
+		hump += max(0, area-littleSteady*typical)
 	}
 	return hump / all
 }
