@@ -248,7 +248,7 @@ func (c *causes) of(rule *Rule, j Judgement) (string, bool) {
 	}
 	said := ""
 	if _, ok := LikelyCause(p, nil); ok { // the events of most pipelines need not be joined
-		if cause, ok := LikelyCause(p, eventsOf(c.snapshot, p)); ok {
+		if cause, ok := LikelyCause(p, c.snapshot.EventsOf(p)); ok {
 			said = cause.Sentence(c.zone)
 		}
 	}
@@ -259,20 +259,3 @@ func (c *causes) of(rule *Rule, j Judgement) (string, bool) {
 // aboutDuplicates reports whether the likely cause of duplicates or of a loop explains the rule: said of any other alert it would be
 // a wrong track.
 func aboutDuplicates(r *Rule) bool { return r.Name == "duplicate_rate" || r.Name == "redelivery_loop" }
-
-// eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
-func eventsOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.Event {
-	all := slices.Clone(p.Events)
-	for i := range snap.Brokers {
-		if snap.Brokers[i].Name == p.Pipeline.Broker {
-			all = append(all, snap.Brokers[i].Events...)
-		}
-	}
-	for i := range snap.Stores {
-		if name := snap.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
-			all = append(all, snap.Stores[i].Events...)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b dedup.Event) int { return a.At.Compare(b.At) })
-	return slices.CompactFunc(all, func(a, b dedup.Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
-}

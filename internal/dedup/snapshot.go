@@ -1,6 +1,9 @@
 package dedup
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Snapshot holds everything known at the end of one round. It is immutable once published.
 type Snapshot struct {
@@ -21,6 +24,23 @@ func (s *Snapshot) Pipeline(name string) (*PipelineStatus, bool) {
 		}
 	}
 	return nil, false
+}
+
+// EventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
+func (s *Snapshot) EventsOf(p *PipelineStatus) []Event {
+	all := slices.Clone(p.Events)
+	for i := range s.Brokers {
+		if s.Brokers[i].Name == p.Pipeline.Broker {
+			all = append(all, s.Brokers[i].Events...)
+		}
+	}
+	for i := range s.Stores {
+		if name := s.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
+			all = append(all, s.Stores[i].Events...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
 }
 
 // SourceHealth says whether a source answers. A source is stale once its last success is older than three intervals.

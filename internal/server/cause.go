@@ -18,7 +18,7 @@ func causeAt(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) (alerts
 	if _, ok := alerts.LikelyCause(p, nil); !ok { // the events of most pipelines need not be joined
 		return alerts.Cause{}, false
 	}
-	return alerts.LikelyCause(p, eventsOf(snap, p))
+	return alerts.LikelyCause(p, snap.EventsOf(p))
 }
 
 // causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.

@@ -22,7 +22,7 @@ const (
 // apart share a mark.
 func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time.Time) templates.Track {
 	from, to, _ := q.window(snap.Interval)
-	events := slices.DeleteFunc(eventsOf(snap, p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
+	events := slices.DeleteFunc(snap.EventsOf(p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
 	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
 	var closed int64
 	t.Wide, closed, events = brokerWide(events, now)
@@ -166,21 +166,4 @@ func times(n int64) string {
 		return "once"
 	}
 	return templates.Number(float64(n)) + " times"
-}
-
-// eventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
-func eventsOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.Event {
-	all := slices.Clone(p.Events)
-	for i := range snap.Brokers {
-		if snap.Brokers[i].Name == p.Pipeline.Broker {
-			all = append(all, snap.Brokers[i].Events...)
-		}
-	}
-	for i := range snap.Stores {
-		if name := snap.Stores[i].Name; name == p.Pipeline.Store || name == p.Pipeline.ReportedStore {
-			all = append(all, snap.Stores[i].Events...)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b dedup.Event) int { return a.At.Compare(b.At) })
-	return slices.CompactFunc(all, func(a, b dedup.Event) bool { return a.At.Equal(b.At) && a.Kind == b.Kind && a.Text == b.Text })
 }
