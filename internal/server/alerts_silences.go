@@ -130,17 +130,22 @@ func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, e
 	return row
 }
 
-// expireSilence ends a silence.
-func (s *Server) expireSilence(r *request) (response, error) {
+// endSilence ends the silence that the address names.
+func (s *Server) endSilence(r *request) error {
 	service, err := s.attending()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	id := r.PathValue("id")
 	if unescaped, err := url.PathUnescape(id); err == nil {
 		id = unescaped
 	}
-	if err := service.Expire(r.Context(), r.asker(), id); err != nil {
+	return service.Expire(r.Context(), r.asker(), id)
+}
+
+// expireSilence ends a silence.
+func (s *Server) expireSilence(r *request) (response, error) {
+	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
 	return redirect{s.cfg.base() + "/silences"}, nil

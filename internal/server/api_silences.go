@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"net/url"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -146,15 +145,7 @@ func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
 }
 
 func (s *Server) apiExpireSilence(r *request) (response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
-	id := r.PathValue("id")
-	if unescaped, err := url.PathUnescape(id); err == nil {
-		id = unescaped
-	}
-	if err := service.Expire(r.Context(), r.asker(), id); err != nil {
+	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
 	return jsonBody{v: map[string]bool{"expired": true}}, nil
