@@ -122,7 +122,7 @@ func (a *alertmanager) all(failures []error) error {
 		if !errors.As(err, &d) {
 			return err
 		}
-		words = append(words, strings.TrimPrefix(d.Public, "channel "+a.channel+": "))
+		words = append(words, strings.TrimPrefix(d.Public, a.who+": "))
 		if d.Permanent {
 			continue
 		}
@@ -131,7 +131,7 @@ func (a *alertmanager) all(failures []error) error {
 		}
 		joined.Permanent = false
 	}
-	joined.Public = "channel " + a.channel + ": " + strings.Join(words, "; ")
+	joined.Public = a.who + ": " + strings.Join(words, "; ")
 	return joined
 }
 

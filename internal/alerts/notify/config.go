@@ -78,13 +78,20 @@ func (c Config) Validate() error {
 	if c.Timeout < 0 || c.Timeout > maxTimeout {
 		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout))
 	}
+	problems = append(problems, c.checkWay()...)
+	return errors.Join(append(problems, c.unread()...)...)
+}
+
+// checkWay returns what is wrong with the way to the receiver: whom to trust, and through which proxy.
+func (c Config) checkWay() []error {
+	var problems []error
 	if _, err := c.roots(); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
 	if _, err := c.proxy(); err != nil {
 		problems = append(problems, fmt.Errorf("proxy: %w", err))
 	}
-	return errors.Join(append(problems, c.unread()...)...)
+	return problems
 }
 
 // set returns those keys with a value that not every type reads.
