@@ -27,6 +27,9 @@ type DispatchConfig struct {
 	Watchdog time.Duration
 	// DigestAt is how many alerts, newly due on one channel, are told in one digest; 0 for never.
 	DigestAt int
+	// Undigested are the channels that group by themselves and believe for a while only what they are told: they get every alert by name
+	// and every change of one that flaps, and what they have is repeated for as long as it fires, whether or not people are to hear of it.
+	Undigested []string
 	// Titles, Steps and Runbooks say what a rule is called, what to do first and where to read on, by the name of the rule.
 	Titles, Steps, Runbooks map[string]string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.

@@ -34,6 +34,9 @@ func drawDay(rt *rapid.T) day {
 	cfg.Channels = []string{"ops", "pager"}
 	cfg.Repeat = time.Hour
 	cfg.DigestAt = rapid.IntRange(2, 6).Draw(rt, "digest at")
+	if rapid.Bool().Draw(rt, "whole") {
+		cfg.Undigested = []string{"pager"}
+	}
 	if rapid.Bool().Draw(rt, "routes") {
 		cfg.Routes = []Route{{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}, Continue: true}, {Channels: []string{"ops"}}}
 	}
