@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"dedup-dashboard/internal/alerts"
 )
@@ -13,6 +14,8 @@ import (
 // *alerts.DeliveryError, which holds no secret.
 type Channel interface {
 	Send(ctx context.Context, n alerts.Notification) error
+	// Patience is how long one Send may take before its context should end.
+	Patience() time.Duration
 }
 
 // A kind is a type of channel.
