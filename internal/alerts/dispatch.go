@@ -73,6 +73,9 @@ type Dispatcher struct {
 	// before is what told held before the newest plan, of what that plan changed; a Sent without a channel where it held nothing.
 	before map[sentKey]Sent
 	flaps  flaps
+	// reminded are the reminders that were planned of silences that still hold, and reminders those of the newest plan.
+	reminded  map[reminder]bool
+	reminders []reminder
 	// restored is true until the first plan after Restore.
 	restored bool
 	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
@@ -93,6 +96,7 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 func (d *Dispatcher) Restore(log []Sent) {
 	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
 	d.flaps, d.restored = newFlaps(), true
+	d.reminded, d.reminders = map[reminder]bool{}, nil
 	for _, s := range log {
 		d.told[sentKey{s.Channel, s.Key}] = s
 	}
@@ -120,6 +124,7 @@ func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, sile
 	for _, e := range inOrder(edges) {
 		d.flaps.note(at, e)
 	}
+	d.forget(at, silences)
 	all := d.candidates(at, alerts, edges, silences)
 	var plan []Notification
 	for _, channel := range d.cfg.Channels {
@@ -156,6 +161,10 @@ func (d *Dispatcher) Undo() {
 		}
 	}
 	clear(d.before)
+	for _, r := range d.reminders {
+		delete(d.reminded, r)
+	}
+	d.reminders = nil
 }
 
 // put notes what a channel is told.

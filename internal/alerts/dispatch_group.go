@@ -91,6 +91,7 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 		plan = append(plan, d.notify(at, channel, NotifyFlapping, &batch{news: flapping}))
 	}
 	plan = append(plan, d.flush(at, channel, batches)...)
+	plan = append(plan, d.remind(at, channel, all)...)
 	slices.SortFunc(plan, func(a, b Notification) int { return strings.Compare(string(a.Kind)+a.Group, string(b.Kind)+b.Group) })
 	return plan
 }

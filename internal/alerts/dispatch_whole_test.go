@@ -88,7 +88,7 @@ func TestASilenceHoldsNewsBackFromAChannelThatGroupsByItself(t *testing.T) {
 	s.during(time.Minute)
 	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Severe)
-	wantTold(t, s.during(2*time.Hour), "")
+	wantTold(t, s.during(2*time.Hour), "handoff reminder")
 	wantTold(t, s.plan(0), "handoff edges, orders escalated severe")
 }
 
@@ -104,7 +104,7 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 		for tick, plan := range plans {
 			now = deskOpens.Add(time.Duration(tick) * 15 * time.Second)
 			for _, n := range plan {
-				if n.Channel != "pager" {
+				if n.Channel != "pager" || n.Kind == NotifyReminder {
 					continue
 				}
 				if n.Kind != NotifyEdges || n.LeftOut > 0 {
