@@ -17,6 +17,8 @@ type Alerts struct {
 	Channels []notify.Config
 	// Dispatch says who is told of what. Where the dashboard is reached is filled in by whoever knows its address.
 	Dispatch alerts.DispatchConfig
+	// Heartbeat is told that rules are evaluated.
+	Heartbeat notify.HeartbeatConfig
 }
 
 // alertsSection is the section `alerts`: the limits of every pipeline that has none of its own, rules, and whom to tell.
@@ -26,6 +28,8 @@ type alertsSection struct {
 	Channels []notify.Config `yaml:"channels"`
 	Routes   []route         `yaml:"routes"`
 	Group    group           `yaml:"group"`
+
+	Heartbeat notify.HeartbeatConfig `yaml:"heartbeat"`
 }
 
 // route is one entry of `alerts.routes`.
@@ -48,7 +52,8 @@ type group struct {
 // build checks the section and returns what follows from it.
 func (s alertsSection) build(c *report) Alerts {
 	rules := s.buildRules(c)
-	return Alerts{Rules: rules, Channels: s.checkChannels(c), Dispatch: s.dispatch(c, rules)}
+	c.addErr("alerts.heartbeat", s.Heartbeat.Validate())
+	return Alerts{Rules: rules, Channels: s.checkChannels(c), Dispatch: s.dispatch(c, rules), Heartbeat: s.Heartbeat}
 }
 
 func (s alertsSection) checkChannels(c *report) []notify.Config {
