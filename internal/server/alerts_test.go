@@ -217,7 +217,7 @@ func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 	text := apart(doc.Find("main"))
 	for _, want := range []string{
 		"17.20 % of 12,345 messages in 15 m were duplicates", "Likely cause: consumers of queue orders restart", "What it means More of the messages than the limit",
-		"What to do first Read the likely cause", "docs/alerts.md#duplicate_rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
+		"What to do first Read the likely cause", "What to do about Duplicate rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
 		"escalated From severe to emergency.", "fired It fired at severe.", "Fires after 2 m warning, 2 m severe, 1 m emergency", "those of the pipeline",
 	} {
 		if !strings.Contains(text, want) {

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -71,11 +73,34 @@ func guideHTML(markdown []byte, base string) (string, error) {
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(guideLinks{base}, 100))),
 	)
 	var html bytes.Buffer
-	if err := md.Convert(markdown, &html); err != nil {
+	if err := md.Convert(markdown, &html, parser.WithContext(parser.NewContext(parser.WithIDs(guideAnchors{})))); err != nil {
 		return "", fmt.Errorf("render the documentation: %w", err)
 	}
 	return html.String(), nil
 }
+
+// guideAnchors names headings as the places where people read Markdown do, underscores kept: the ones of alerts.md are names of rules.
+type guideAnchors map[string]int
+
+// Generate implements parser.IDs.
+func (g guideAnchors) Generate(heading []byte, _ ast.NodeKind) []byte {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, strings.TrimSpace(string(heading)))
+	if g[name]++; g[name] > 1 {
+		name += "-" + strconv.Itoa(g[name]-1)
+	}
+	return []byte(name)
+}
+
+// Put implements parser.IDs.
+func (g guideAnchors) Put(name []byte) { g[string(name)]++ }
 
 // guideFile matches a reference to a page of the documentation: docs/alerts.md#backlog.
 var guideFile = regexp.MustCompile(`^(?:docs/)?([a-z-]+\.md)(#[a-z0-9_-]+)?$`)
