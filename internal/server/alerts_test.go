@@ -318,3 +318,18 @@ func TestAJournalThatCannotBeReadTakesNothingElseFromThePages(t *testing.T) {
 		t.Errorf("acknowledging: %s", res.Status)
 	}
 }
+
+func TestANotificationLinksToThePageOfItsAlert(t *testing.T) {
+	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"}
+	at := time.Now()
+	cfg := alerts.DefaultDispatch()
+	cfg.Channels, cfg.GroupWait, cfg.ExternalURL = []string{"pager"}, 0, "https://dedup.example.com/base"
+	fires := alerts.Alert{Key: key, State: alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at}}
+	due := alerts.NewDispatcher(cfg).Plan(at, []alerts.Alert{fires}, nil, nil)
+	if len(due) != 1 || len(due[0].Alerts) != 1 {
+		t.Fatalf("due: %+v", due)
+	}
+	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+alertAddress("/base", key); got != want {
+		t.Errorf("the link is %s, the page %s", got, want)
+	}
+}
