@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	}
 	dispatch := cfg.Alerts.Dispatch
 	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
+	dispatch.Runbooks = runbookLinks(dispatch.Runbooks, dispatch.ExternalURL)
 	receivers.home = dispatch.ExternalURL
 	dispatcher, err := restored(ctx, dispatch, records)
 	if err != nil {
@@ -52,6 +54,17 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 		View: engine, Records: alertRecords{records}, Channels: receivers,
 		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
 	}, nil
+}
+
+// runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
+func runbookLinks(runbooks map[string]string, home string) map[string]string {
+	links := maps.Clone(runbooks)
+	for rule, runbook := range links {
+		if page := server.GuidePath(runbook); page != "" {
+			links[rule] = home + page
+		}
+	}
+	return links
 }
 
 // restored returns a dispatcher that knows what channels were told before a restart.

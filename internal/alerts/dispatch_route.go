@@ -100,6 +100,8 @@ type candidate struct {
 	groupLabels map[string]string
 	// muted: a silence or another alert keeps it from being told. What it would have told is made up for afterwards.
 	muted bool
+	// hush is the silence that keeps it from being told for the longest; nil where none does, or something else would when it ends.
+	hush  *Silence
 	acked bool
 	// flapping is since when its edges are told in digests only, peak the worst tier that it has had lately.
 	flapping time.Time
@@ -117,7 +119,7 @@ func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition
 		known[a.Key] = a
 	}
 	away := unreachable(known)
-	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return at.Before(s.Starts) || !at.Before(s.Ends) })
+	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return !s.Active(at) })
 	awaited := d.awaited()
 	maps.DeleteFunc(known, func(k Key, a Alert) bool {
 		return firingTier(a.State) <= dedup.Normal && !awaited[k] && d.flaps.since[k].IsZero()
@@ -150,7 +152,10 @@ func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]time.Time,
 	labels := allLabels(a, shown)
 	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
 	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
-	c.muted = inhibited(a, c.tier, away) || slices.ContainsFunc(silences, func(s Silence) bool { return s.Covers(labels) })
+	if c.muted = inhibited(a, c.tier, away); !c.muted {
+		c.hush = lastToEnd(silences, labels)
+		c.muted = c.hush != nil
+	}
 	return c
 }
 

@@ -88,7 +88,7 @@ func identity(n Notification, items []item) string {
 		if began.IsZero() {
 			began = it.told.Began
 		}
-		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flapping))
+		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flaps))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

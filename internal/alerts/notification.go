@@ -75,6 +75,8 @@ type NotifiedAlert struct {
 type DeliveryError struct {
 	// Permanent: trying again cannot help.
 	Permanent bool
+	// Unsent: nothing of it has left us, so that it cannot have arrived.
+	Unsent bool
 	// RetryAfter is how long the receiver asks to wait; 0 where it does not say.
 	RetryAfter time.Duration
 	// Public says what happened and what to do, in words that may be shown.

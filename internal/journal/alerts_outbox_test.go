@@ -148,6 +148,22 @@ func TestASignOfLifeTakesThePlaceOfOneThatWasNotDelivered(t *testing.T) {
 	}
 }
 
+func TestAMessageThatIsPlannedAgainAfterItWasDeliveredIsNotDeliveredAgain(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	a := db.Alerts()
+	reminder := messageFor("ops", "r", "silence")
+	reminder.Kind, reminder.Text = alerts.NotifyReminder, "ends in 15 min"
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{reminder}})
+	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliverySent})
+	a = reopen(t, dir)
+	reminder.Text = "ends in 12 min"
+	commit(t, a, alerts.Tick{At: tickAt.Add(3 * time.Minute), Due: []alerts.Notification{reminder}})
+	if got := claim(t, a, "ops", tickAt.Add(time.Hour)); got.ID != "" {
+		t.Errorf("%s is delivered again", got.ID)
+	}
+}
+
 func TestAMessageThatCannotBeReadHoldsUpNone(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
