@@ -2,6 +2,7 @@ package internal_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,6 +185,45 @@ func TestTheExamplesOfAlertsCanBePasted(t *testing.T) {
 		}
 		if _, err := config.Load(file); err != nil {
 			t.Errorf("%s\n%v", example, err)
+		}
+	}
+}
+
+// TestTheQueriesOfAlertsAskForSeriesThatThereAre: a query for a series that nobody writes never fires.
+func TestTheQueriesOfAlertsAskForSeriesThatThereAre(t *testing.T) {
+	stored := map[string]bool{}
+	for _, m := range regexp.MustCompile("`(dedup_[a-z_]+)`").FindAllStringSubmatch(page(t, "metrics.md"), -1) {
+		stored[m[1]] = true
+	}
+	asked := regexp.MustCompile(`dedup_[a-z_]*[a-z]`).FindAllString(page(t, "alerts.md"), -1)
+	if len(asked) < 5 {
+		t.Errorf("only %d series found", len(asked))
+	}
+	for _, name := range asked {
+		if !stored[name] {
+			t.Errorf("docs/alerts.md names %s, which docs/metrics.md does not have", name)
+		}
+	}
+}
+
+// TestTheEvidenceThatIsToldIsTheEvidence judges the examples of rates by the function that judges.
+func TestTheEvidenceThatIsToldIsTheEvidence(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| ([0-9,]+) of ([0-9,]+) \| ([0-9.]+) % \| ([a-z]+)`).FindAllStringSubmatch(page(t, "alerts.md"), -1)
+	if len(rows) < 5 {
+		t.Errorf("only %d examples found", len(rows))
+	}
+	for _, r := range rows {
+		var numbers [3]float64
+		for i := range numbers {
+			var err error
+			if numbers[i], err = strconv.ParseFloat(strings.ReplaceAll(r[1+i], ",", ""), 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hits, n := numbers[0], numbers[1]
+		tier := alerts.DuplicateTier(hits/n, n, dedup.DefaultLimits()).String()
+		if tier != r[4] || math.Abs(100*hits/n-numbers[2]) > 0.005 {
+			t.Errorf("%s of %s are %v %% and %s, and the page says %s %% and %s", r[1], r[2], 100*hits/n, tier, r[3], r[4])
 		}
 	}
 }
