@@ -139,16 +139,9 @@ func hostile(name string) alerts.Notification {
 	return n
 }
 
-// hostileText puts a name into a message without alerts.
+// hostileText puts a name into both lines of a message without alerts.
 func hostileText(name string) alerts.Notification {
-	n := testMessage()
-	n.ID, n.Text = "t-"+strings.Repeat(name, 2), name
-	return n
-}
-
-// hostileReminder puts a name into both lines of a reminder.
-func hostileReminder(name string) alerts.Notification {
 	n := reminder()
-	n.Text, n.GroupLabels = name+"\n"+name, map[string]string{"silence": name}
+	n.ID, n.Text, n.GroupLabels = "t-"+strings.Repeat(name, 2), name+"\n"+name, map[string]string{"silence": name}
 	return n
 }

@@ -278,7 +278,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 	overAll(t, func(t *testing.T, r rig) {
 		channel, inbox := r.start(t, accepts)
 		for i, name := range hostileNames() {
-			for _, n := range []alerts.Notification{hostile(name), hostileText(name), hostileReminder(name)} {
+			for _, n := range []alerts.Notification{hostile(name), hostileText(name)} {
 				if err := channel.Send(t.Context(), n); err != nil {
 					t.Fatalf("%q: %v", name, err)
 				}
