@@ -76,7 +76,7 @@ func (d *Dispatcher) reminderOf(at time.Time, channel string, quiet []*candidate
 	return n
 }
 
-// reminderText says first what counts, since a channel may cut what is long.
+// reminderText says what counts in its first line, and the rest in the second.
 func (d *Dispatcher) reminderText(at time.Time, s *Silence, quiet []*candidate) string {
 	var names, matchers []string
 	for _, c := range quiet[:min(len(quiet), remindNames)] {
@@ -89,12 +89,12 @@ func (d *Dispatcher) reminderText(at time.Time, s *Silence, quiet []*candidate) 
 	for _, m := range s.Matchers {
 		matchers = append(matchers, m.String())
 	}
-	what := "1 alert that it covers still fires and is told again from then on"
+	what := "1 alert still fires"
 	if len(quiet) > 1 {
-		what = fmt.Sprintf("%d alerts that it covers still fire and are told again from then on", len(quiet))
+		what = fmt.Sprintf("%d alerts still fire", len(quiet))
 	}
-	return fmt.Sprintf("The silence by %s ends in %d min, at %s UTC. %s: %s. It covers %s. Its reason: %s",
-		s.Author, int(s.Ends.Sub(at).Round(time.Minute)/time.Minute), s.Ends.UTC().Format("2006-01-02 15:04"),
+	return fmt.Sprintf("The silence by %s ends in %d min, at %s UTC; %s under it\nTold again from then on: %s. It covers %s. Its reason: %s",
+		strings.Join(strings.Fields(s.Author), " "), int(s.Ends.Sub(at).Round(time.Minute)/time.Minute), s.Ends.UTC().Format("2006-01-02 15:04"),
 		what, strings.Join(names, "; "), strings.Join(matchers, ", "), s.Reason)
 }
 

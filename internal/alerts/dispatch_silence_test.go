@@ -29,8 +29,8 @@ func TestPeopleAreRemindedOnceOfASilenceThatKeepsWhatFiresQuiet(t *testing.T) {
 	wantTold(t, s.during(105*time.Minute), "")
 	plan := s.during(15 * time.Minute)
 	wantTold(t, plan, "ops reminder")
-	want := `The silence by ann ends in 15 min, at 2026-11-22 14:00 UTC. 1 alert that it covers still fires and is told again from then on: ` +
-		`Duplicate rate of pipeline orders, severe. It covers pipeline="orders". Its reason: deploy`
+	want := "The silence by ann ends in 15 min, at 2026-11-22 14:00 UTC; 1 alert still fires under it\n" +
+		`Told again from then on: Duplicate rate of pipeline orders, severe. It covers pipeline="orders". Its reason: deploy`
 	if n := plan[0]; n.Text != want || n.Group != `{silence="s-orders"}` || n.GroupLabels["silence"] != "s-orders" || n.ExternalURL == "" || len(n.ID) != 32 {
 		t.Errorf("%+v", n)
 	}
@@ -78,7 +78,7 @@ func TestAReminderNamesTheWorstAndCountsTheRest(t *testing.T) {
 	}
 	s.set(duplicatesOf("worst"), dedup.Emergency)
 	plan := s.plan(0)
-	if len(plan) != 1 || !strings.Contains(plan[0].Text, "5 alerts that it covers still fire") ||
+	if len(plan) != 1 || !strings.Contains(plan[0].Text, "; 5 alerts still fire under it\n") ||
 		!strings.Contains(plan[0].Text, "pipeline worst, emergency; duplicate_rate of pipeline orders, severe; duplicate_rate of pipeline a, warning; 2 more.") {
 		t.Errorf("%+v", plan)
 	}

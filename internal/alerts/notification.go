@@ -39,7 +39,7 @@ type Notification struct {
 	// Alerts are the worst first. LeftOut counts those that are not listed.
 	Alerts  []NotifiedAlert
 	LeftOut int
-	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog.
+	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog. Its first line is the subject.
 	Text string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.
 	ExternalURL string

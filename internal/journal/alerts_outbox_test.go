@@ -209,6 +209,25 @@ func TestTheStatsSayHowChannelsFare(t *testing.T) {
 	}
 }
 
+func TestAMessageOfWhichNobodyKnowsWhetherItArrivedCountsAsFailed(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	commit(t, db.Alerts(), alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g")}})
+	claim(t, db.Alerts(), "ops", tickAt)
+	now := time.Now()
+	for range 2 { // stopped twice while it was under way
+		a := reopen(t, dir)
+		if _, err := a.Recover(t.Context(), []string{"ops"}, now); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, a, "ops", now)
+	}
+	b, err := reopen(t, dir).Backlog(t.Context())
+	if err != nil || b.Waiting != 0 || b.Failed != 1 || len(b.Errors) != 1 || !strings.HasPrefix(b.Errors[0], "ops: The dashboard was stopped twice") {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
 func TestTheOutboxAndTheLogOfWhatWasSentAreBounded(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
