@@ -41,7 +41,7 @@ func testNotify(ctx context.Context, args []string, io streams) error {
 	}
 	var failed []string
 	for _, r := range chosen {
-		if !tryReceiver(ctx, r, cfg.Server.PublicURL, plainWriter{io.out}) {
+		if !tryReceiver(ctx, r, home(cfg), plainWriter{io.out}) {
 			failed = append(failed, r.name)
 		}
 	}
@@ -49,6 +49,14 @@ func testNotify(ctx context.Context, args []string, io streams) error {
 		return fmt.Errorf("not delivered to %s", strings.Join(failed, ", "))
 	}
 	return nil
+}
+
+// home is where the dashboard is reached; empty where only a running one knows.
+func home(cfg *config.Config) string {
+	if cfg.Server.PublicURL == "" {
+		return ""
+	}
+	return cfg.Server.URL(nil, "")
 }
 
 // chooseReceivers opens the channels and returns those that are named, or all.

@@ -170,7 +170,7 @@ func TestAMessageSaysWhatThePageSays(t *testing.T) {
 	got := n.Alerts[0]
 	if got.Title != "Duplicate rate" || got.Step != "Look at the producers." || got.Runbook != "https://runbook.example/duplicates" ||
 		got.Why != a.Last.Why || got.Value != 0.05 || got.Limit != 0.03 || got.N != 1000 || got.Window != 15*time.Minute || got.Cause != a.Cause ||
-		got.Labels["broker"] != "main" || got.Link != "https://dash.example/alerts?alert=duplicate_rate%2Fpipeline%2For%26ders" || !got.Firing || got.Stale {
+		got.Labels["broker"] != "main" || got.Link != "https://dash.example/alerts/one?key=duplicate_rate%2Fpipeline%2For%26ders" || !got.Firing || got.Stale {
 		t.Errorf("%+v", got)
 	}
 	if n.Group != `{broker="main",rule="duplicate_rate"}` || n.GroupLabels["rule"] != "duplicate_rate" || n.ExternalURL != "https://dash.example" || len(n.ID) != 32 {
