@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,26 +49,43 @@ func (r Route) takes(labels map[string]string, tier dedup.Tier) bool {
 	return len(r.Tiers) == 0 || slices.Contains(r.Tiers, tier)
 }
 
-// Validate says what is wrong with a configuration and what to do about it; nil when nothing is.
+// Validate returns all problems joined; each message begins with the key that is at fault, of those that belong to alerts, and says how to
+// mend it.
 func (c DispatchConfig) Validate() error {
+	var problems []error
+	fault := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for i, r := range c.Routes {
 		for _, name := range r.Channels {
 			if !slices.Contains(c.Channels, name) {
-				return fmt.Errorf("route %d: there is no channel %q: name one of %s", i+1, name, strings.Join(c.Channels, ", "))
+				fault("routes[%d].channels: there is no channel %q; %s", i, name, oneOf(c.Channels))
 			}
 		}
 		for _, t := range r.Tiers {
 			if t < dedup.Warning {
-				return fmt.Errorf("route %d: an alert has no tier %q: name warning, severe or emergency", i+1, t)
+				fault("routes[%d].tiers: an alert has no tier %q; name warning, severe or emergency", i, t)
 			}
 		}
 	}
-	for name, d := range map[string]time.Duration{"group_wait": c.GroupWait, "group_interval": c.GroupInterval, "repeat": c.Repeat} {
-		if d < 0 {
-			return fmt.Errorf("%s is %s: it cannot be negative", name, d)
+	for _, wait := range []struct {
+		key  string
+		span time.Duration
+	}{{"wait", c.GroupWait}, {"interval", c.GroupInterval}, {"repeat", c.Repeat}} {
+		if wait.span < 0 {
+			fault("group.%s: must not be negative, but is %s", wait.key, wait.span)
 		}
 	}
-	return nil
+	if c.DigestAt < 0 {
+		fault("group.digest_at: must not be negative, but is %d; 0 means that there are no digests", c.DigestAt)
+	}
+	return errors.Join(problems...)
+}
+
+// oneOf says which channels can be named.
+func oneOf(channels []string) string {
+	if len(channels) == 0 {
+		return "none is configured"
+	}
+	return "name one of " + strings.Join(channels, ", ")
 }
 
 // channelsOf returns the channels that alerts with these labels go to.
