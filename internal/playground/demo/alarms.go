@@ -60,9 +60,8 @@ func ownRules() []alerts.Rule {
 
 func newDispatcher(rules []alerts.Rule) *alerts.Dispatcher {
 	cfg := alerts.DefaultDispatch()
-	cfg.Channels = []string{"night-shift", "ops-chat"}
-	cfg.Routes = []alerts.Route{{Match: map[string]string{"team": "none"}, Channels: []string{"post"}}}
-	cfg.Channels = append(cfg.Channels, "post")
+	cfg.Channels = []string{"night-shift", "ops-chat", "post"}
+	cfg.Routes = []alerts.Route{{Channels: []string{"night-shift", "ops-chat"}}}
 	cfg.Titles, cfg.Steps = map[string]string{}, map[string]string{}
 	for _, r := range rules {
 		cfg.Titles[r.Name], cfg.Steps[r.Name] = r.Title, r.Step
