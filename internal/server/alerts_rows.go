@@ -231,7 +231,6 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 	}
 	late := lateView(view, now) != ""
 	alertState(&r, a, late, now)
-	r.Unattended = fires(a) && !a.Attended()
 	if !late {
 		r.Held = templates.Sentence(heldText(a, now))
 	}

@@ -74,8 +74,6 @@ type AlertRow struct {
 	// Held says why the tier stands although the value reaches it no longer; empty while it does.
 	Held        Text
 	Cause, Step Text
-	// Unattended says that it fires and nobody acknowledged or silenced it.
-	Unattended bool
 	// Acked and Silenced say by whom and until when; empty where nobody did.
 	Acked, Silenced Text
 }
