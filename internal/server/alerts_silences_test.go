@@ -74,7 +74,7 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	form.Set("reason", "the shop is closed")
 	form.Set("for", "4h")
 	doc = s.page("operator", "/silences/new?"+form.Encode())
-	preview := apart(doc.Find("#preview"))
+	preview := apart(doc.Find(".silence-form .covers, #preview"))
 	if !strings.Contains(preview, "It keeps 1 alert quiet now, and can cover alerts of 1 pipeline") || !strings.Contains(preview, "pipeline orders") || listedAlerts(doc)[0] != rateKey {
 		t.Errorf("the preview says %q", preview)
 	}
