@@ -49,9 +49,9 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	a.background("notifications", func(ctx context.Context) error { receivers.outbox.Run(ctx); return nil })
 	a.background("watch over the dashboard", watch.Run)
 	a.background("alert rules", engine.Run)
-	attention := &attention{engine: engine, records: records, log: a.log}
+	attention := records.Attention(engine, a.log)
 	return server.AlertDeps{
-		View: engine, Records: alertRecords{records}, Channels: receivers,
+		View: engine, Records: attention, Channels: receivers,
 		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
 	}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -17,16 +16,16 @@ import (
 // Alarms judge the scenes as the dashboard judges what it reads, with a past of some days. Engine, dispatcher, outbox and journal are
 // those of the dashboard; only the channels are made up.
 type Alarms struct {
-	*alerts.Engine
-	Journal *journal.Alerts
-	Outbox  *alerts.Outbox
+	Engine *alerts.Engine
+	// Attention keeps what people say of the alerts.
+	Attention *journal.Attention
+	Journal   *journal.Alerts
+	Outbox    *alerts.Outbox
 
 	senders map[string]alerts.Sender
 	scenes  *reel
 	// mu lets one evaluation run at a time.
 	mu sync.Mutex
-	// enders is who ended which silence.
-	enders sync.Map
 }
 
 // Snapshots publish a scene.
@@ -46,7 +45,11 @@ func NewAlarms(kept *journal.Alerts, live Snapshots, changed func(topic string),
 		Interval: interval, Rules: rules, Snapshots: a.scenes, History: noHistory{}, Journal: kept, Silences: kept, Planner: newDispatcher(rules),
 		Log: log, Changed: changed, Due: func() { a.Outbox.Wake() },
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	a.Attention = kept.Attention(a.Engine, log)
+	return a, nil
 }
 
 // ownRules make what lasts minutes elsewhere last: a demo is looked at for longer.
@@ -76,7 +79,6 @@ func (a *Alarms) Relive(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	a.enders.Store("over", "anna")
 	for _, age := range Ages() {
 		a.scenes.show(Past(now, age))
 		a.Engine.Evaluate(ctx, now.Add(-age))
@@ -97,7 +99,7 @@ func silences(now time.Time) []alerts.Silence {
 		{ID: "season", Matchers: []alerts.Matcher{equal("team", "marketing"), {Name: "tier", Op: alerts.MatchNotEqual, Value: "emergency"}}, Author: "anna",
 			Reason: "the autumn mailing goes out twice on purpose", Created: now.Add(-time.Hour), Starts: now.Add(5 * time.Hour), Ends: now.Add(29 * time.Hour)},
 		{ID: "over", Matchers: []alerts.Matcher{equal("pipeline", "inventory"), equal("rule", "ack_latency")}, Author: "ben",
-			Reason: "stocktaking: reservations are slow until noon", Created: now.Add(-26 * time.Hour), Starts: now.Add(-26 * time.Hour), Ends: now.Add(-22 * time.Hour)},
+			Reason: "stocktaking: reservations are slow until noon", Created: now.Add(-26 * time.Hour), Starts: now.Add(-26 * time.Hour), Ends: now.Add(-22 * time.Hour), EndedBy: "anna"},
 	}
 }
 
@@ -125,71 +127,6 @@ func (a *Alarms) Run(ctx context.Context) {
 		}
 	}
 	<-delivering
-}
-
-// Acknowledge, with the rest below, is what operators do; see admin.AlertingDeps.
-func (a *Alarms) Acknowledge(ctx context.Context, alert, by, note string, until time.Time) error {
-	key, ok := alerts.ParseKey(alert)
-	if !ok {
-		return noAlert()
-	}
-	return a.Engine.Acknowledge(ctx, key, by, note, until)
-}
-
-// Unacknowledge takes an acknowledgement back.
-func (a *Alarms) Unacknowledge(ctx context.Context, alert, _ string) error {
-	key, ok := alerts.ParseKey(alert)
-	if !ok {
-		return noAlert()
-	}
-	return a.Engine.Unacknowledge(ctx, key)
-}
-
-func noAlert() error { return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such alert"} }
-
-// AddSilence keeps a silence, which holds from then on.
-func (a *Alarms) AddSilence(ctx context.Context, asked admin.NewSilence) (string, error) {
-	one := alerts.Silence{ID: fmt.Sprintf("s%x", time.Now().UnixNano()), Author: asked.Author, Reason: asked.Reason, Starts: asked.Starts, Ends: asked.Ends, Created: time.Now()}
-	for _, m := range asked.Matchers {
-		one.Matchers = append(one.Matchers, alerts.Matcher{Name: m.Label, Op: alerts.MatchOp(m.Op), Value: m.Value})
-	}
-	if err := one.Validate(); err != nil {
-		return "", err
-	}
-	if err := a.Journal.AddSilence(ctx, one); err != nil {
-		return "", err
-	}
-	return one.ID, a.Engine.ReloadSilences(ctx)
-}
-
-// ExpireSilence ends a silence now.
-func (a *Alarms) ExpireSilence(ctx context.Context, id, by string) error {
-	if err := a.Journal.ExpireSilence(ctx, id, time.Now()); err != nil {
-		return err
-	}
-	a.enders.Store(id, by)
-	return a.Engine.ReloadSilences(ctx)
-}
-
-// SilenceEnders returns who ended which silence.
-func (a *Alarms) SilenceEnders(_ context.Context, ids []string) (map[string]string, error) {
-	by := map[string]string{}
-	for _, id := range ids {
-		if who, ok := a.enders.Load(id); ok {
-			by[id], _ = who.(string)
-		}
-	}
-	return by, nil
-}
-
-// History returns the newest edges of a subject.
-func (a *Alarms) History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error) {
-	return a.Journal.History(ctx, subject, limit, before)
-}
-
-// Silences returns those that end after a time.
-func (a *Alarms) Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
-	return a.Journal.SilencesSince(ctx, after)
 }
 
 // SendTest sends a message for trial to a channel.

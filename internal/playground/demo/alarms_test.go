@@ -35,7 +35,7 @@ func relived(t *testing.T) *Alarms {
 
 func TestTheAlarmsOfTheDemo(t *testing.T) {
 	a := relived(t)
-	t.Run("there is an alert in every state", func(t *testing.T) { everyState(t, a.View()) })
+	t.Run("there is an alert in every state", func(t *testing.T) { everyState(t, a.Engine.View()) })
 	t.Run("edges go back for days", func(t *testing.T) { daysOfEdges(t, a) })
 	t.Run("one channel refuses", func(t *testing.T) { oneRefuses(t, a) })
 }
@@ -69,7 +69,7 @@ func everyState(t *testing.T, view *alerts.View) {
 }
 
 func daysOfEdges(t *testing.T, a *Alarms) {
-	edges, err := a.History(t.Context(), "", 100, time.Now())
+	edges, err := a.Journal.History(t.Context(), "", 100, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,6 @@ func (c channels) Channels(ctx context.Context) ([]server.ChannelState, error) {
 
 // alertDeps put the alarms behind the pages.
 func alertDeps(alarms *demo.Alarms, gate *admin.Gate) server.AlertDeps {
-	attend := admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: alarms, Silences: alarms, Channels: alarms})
-	return server.AlertDeps{View: alarms, Attend: attend, Records: alarms, Channels: channels{alarms}}
+	attend := admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: alarms.Attention, Silences: alarms.Attention, Channels: alarms})
+	return server.AlertDeps{View: alarms.Engine, Attend: attend, Records: alarms.Attention, Channels: channels{alarms}}
 }
