@@ -74,7 +74,7 @@ func (r *reader) document(text []byte) *yaml.Node {
 		r.say(0, "the file is empty; write tests: and a list of tests")
 		return nil
 	case err != nil:
-		line, words := 0, err.Error()
+		line, words := 1, err.Error() // which it leaves out for the first line
 		if m := yamlLine.FindStringSubmatch(words); m != nil {
 			line, _ = strconv.Atoi(m[1])
 			words = words[len(m[0]):]
