@@ -204,6 +204,12 @@ func TestTheShippedTestsCatchEveryNumberThatIsALittleOff(t *testing.T) {
 	rules := rulesWith(t)
 	all := pageMutants(rules)
 	for i, r := range rules {
+		if f := shipped(t, Setup{Rules: rules}); !r.Disabled {
+			f.only(r.Name)
+			for _, failure := range run(t, f) {
+				t.Errorf("without a slip: %s", failure)
+			}
+		}
 		if !r.Disabled && r.Measure != "watchdog" {
 			all = append(append(all, timingMutants(rules, i)...), limitMutants(rules, i)...)
 		}
