@@ -103,7 +103,8 @@ func runTests(ctx context.Context, files []*ruletest.File, out stdio.Writer) err
 			broken[f.Test] = true
 		}
 		tests, failed = tests+file.Tests(), failed+len(broken)
-		fmt.Fprintf(out, "%s: %d of %d tests hold, the alerts were looked at %d times\n", file.Name(), file.Tests()-len(broken), file.Tests(), file.Looks())
+		fmt.Fprintf(out, "%s: %d of %d tests hold, the alerts were looked at %d times\n",
+			file.Name(), file.Tests()-len(broken), file.Tests(), file.Looks())
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d tests fail", failed, tests)

@@ -32,7 +32,8 @@ tests:
 `
 
 func TestTestRulesTellsWhetherTestsHold(t *testing.T) {
-	if out, err, _ := testRulesOn(t, holdingTest); err != nil || !strings.HasSuffix(out, "rules.yaml: 1 of 1 tests hold, the alerts were looked at 1 times\n") {
+	const hold = "rules.yaml: 1 of 1 tests hold, the alerts were looked at 1 times\n"
+	if out, err, _ := testRulesOn(t, holdingTest); err != nil || !strings.HasSuffix(out, hold) {
 		t.Errorf("a test that holds: %v\n%s", err, out)
 	}
 	failing := strings.Replace(holdingTest, "at: 2m", "at: 1m45s", 1)
@@ -40,7 +41,8 @@ func TestTestRulesTellsWhetherTestsHold(t *testing.T) {
 	if err == nil || usage || err.Error() != "1 of 1 tests fail" {
 		t.Errorf("a test that fails: %v", err)
 	}
-	for _, want := range []string{"rules.yaml:5: holds, at 1m45s: duplicate_rate of pipeline orders", "\n  expected severe\n  got      normal since 0s, pending severe since 0s", "0 of 1 tests hold"} {
+	for _, want := range []string{"rules.yaml:5: holds, at 1m45s: duplicate_rate of pipeline orders",
+		"\n  expected severe\n  got      normal since 0s, pending severe since 0s", "0 of 1 tests hold"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
@@ -52,10 +54,11 @@ func TestTestRulesRefusesWhatItCannotRead(t *testing.T) {
 	if !usage || !strings.Contains(err.Error(), `rules.yaml:5: an alert has no key "teir"`) {
 		t.Errorf("a key that is not known: %v", err)
 	}
-	if _, err, usage := testRulesOn(t, holdingTest, "-config", filepath.Join(t.TempDir(), "none.yaml")); !usage || !errors.Is(err, os.ErrNotExist) {
+	none := filepath.Join(t.TempDir(), "none.yaml")
+	if _, err, usage := testRulesOn(t, holdingTest, "-config", none); !usage || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a configuration that is not there: %v", err)
 	}
-	if _, err, usage := testRulesOn(t, holdingTest, filepath.Join(t.TempDir(), "none.yaml")); !usage || !errors.Is(err, os.ErrNotExist) {
+	if _, err, usage := testRulesOn(t, holdingTest, none); !usage || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("tests that are not there: %v", err)
 	}
 	for _, args := range [][]string{nil, {"-h"}, {"-rules", "x"}, {"x.yaml", "-config", "y.yaml"}} {

@@ -25,7 +25,8 @@ type Failure struct {
 
 // String writes the failure on three lines: where, what was expected, and what was.
 func (f Failure) String() string {
-	return fmt.Sprintf("%s:%d: %s, at %s: %s\n  expected %s\n  got      %s", f.File, f.Line, f.Test, span(f.At), subjectText(f.Key), f.Want, f.Got)
+	return fmt.Sprintf("%s:%d: %s, at %s: %s\n  expected %s\n  got      %s",
+		f.File, f.Line, f.Test, span(f.At), subjectText(f.Key), f.Want, f.Got)
 }
 
 // compare compares the alerts at one time with those that are expected.

@@ -177,12 +177,14 @@ func pageMutants(rules []alerts.Rule) []mutant {
 	for at, by := range []float64{0.0001, 0.0001, 0.0001, 0.001, 0.001, 1, 1} {
 		for _, by := range []float64{by, -by} {
 			l := dedup.DefaultLimits()
-			*[]*float64{&l.DuplicateWarning, &l.DuplicateSevere, &l.DuplicateEmergency, &l.LatencyWarning, &l.LatencySevere, &l.MinMessages, &l.MinDuplicates}[at] += by
+			*[]*float64{&l.DuplicateWarning, &l.DuplicateSevere, &l.DuplicateEmergency,
+				&l.LatencyWarning, &l.LatencySevere, &l.MinMessages, &l.MinDuplicates}[at] += by
 			rule := "duplicate_rate"
 			if at == 3 || at == 4 {
 				rule = "ack_latency"
 			}
-			all = append(all, mutant{fmt.Sprintf("limit %d of the page by %v", at, by), rule, Setup{Rules: rules, Pipelines: []dedup.Pipeline{{Name: "orders", Limits: l}}}})
+			setup := Setup{Rules: rules, Pipelines: []dedup.Pipeline{{Name: "orders", Limits: l}}}
+			all = append(all, mutant{fmt.Sprintf("limit %d of the page by %v", at, by), rule, setup})
 		}
 	}
 	return all

@@ -93,7 +93,8 @@ func (p *parser) file(root *yaml.Node, file *File) {
 		switch d, ok := p.span(n, "interval"); {
 		case !ok:
 		case d < leastInterval || d > mostInterval:
-			p.say(n.Line, "interval: %s is not within %s and %s; leave it out for %s", span(d), span(leastInterval), span(mostInterval), span(defaultInterval))
+			p.say(n.Line, "interval: %s is not within %s and %s; leave it out for %s",
+				span(d), span(leastInterval), span(mostInterval), span(defaultInterval))
 		default:
 			file.interval = d
 		}
@@ -266,7 +267,8 @@ func (p *parser) subject(f fields, key *alerts.Key, t *test) {
 		}
 		p.say(f.line, "rule %s judges one %s: name that, and nothing else", key.Rule, kind)
 	case !t.has(*key):
-		p.say(f.line, "no series of the test names the %s %q, nor is it listed under pipelines; the names must be equal", key.Kind, clipped(key.Subject))
+		p.say(f.line, "no series of the test names the %s %q, nor is it listed under pipelines; the names must be equal",
+			key.Kind, clipped(key.Subject))
 	}
 }
 

@@ -18,7 +18,7 @@ tests:
   - name: one
     serie: []
     series:
-      - {series: 'duplicate_rat{pipeline="orders"}', values: 1}
+      - {series: 'duplicate_rat{pipeline="orders"}', values: 1y}
       - {series: 'redelivery_loop{pipeline="orders"}', values: 1}
       - {series: 'duplicate_rate{queue="orders"}', values: 1}
       - {series: 'duplicate_rate{pipeline="orders", window="2h"}', values: 5}
@@ -62,6 +62,7 @@ tests:
 		`2: the file has no key "test"; the keys are interval, tests`,
 		`5: a test has no key "serie"; the keys are name, pipelines, series, expect`,
 		`7: series: duplicate_rat is no measure, and no rule asks for it by PromQL; the measures are ack_latency, `,
+		`7: values: "1y" is no value`,
 		`8: series: redelivery_loop is the name of a rule, which judges the measure looping; write that`,
 		`9: series: duplicate_rate does not say whose it is; write duplicate_rate{pipeline="..."}`,
 		`10: series: "2h" is no window; write 5m, 15m, 1h or 24h`,

@@ -76,6 +76,9 @@ func (p *parser) input(n *yaml.Node, t *test) {
 		p.say(in.line, "series: %s stands twice in the test; join the two", in.name)
 	}
 	if !p.measure(&in) {
+		if _, err := parseValues(p.text(f.of["values"], "values")); err != nil {
+			p.say(f.of["values"].Line, "values: %s", err)
+		}
 		return
 	}
 	p.values(f, &in)
@@ -200,8 +203,11 @@ func (s stretch) most() float64  { return max(s.first, s.number(s.to-1)) }
 
 // refuses says why a series does not take values of a stretch; empty when it does.
 func (in *input) refuses(s stretch) string {
+	if in.setter == nil && s.kind == failed {
+		return "it is of the history; write stale, and let its source fail by " + sourceSeries + `{store="..."}`
+	}
 	if in.setter == nil {
-		return map[bool]string{true: "it is of the history; write stale, and let its source fail by " + sourceSeries + `{store="..."}`}[s.kind == failed]
+		return ""
 	}
 	m := in.setter
 	units := map[dedup.Unit]string{dedup.Ratio: "%", dedup.Seconds: "s"}

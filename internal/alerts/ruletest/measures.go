@@ -34,20 +34,22 @@ const (
 func setters() map[string]setter {
 	const hour, day = time.Hour, 24 * time.Hour
 	return map[string]setter{
-		"duplicate_rate":  windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.DuplicateRate = f }),
-		"ack_latency":     windowed(dedup.Seconds, func(w *dedup.WindowFigures, f dedup.Figure) { w.AckMean = f }),
-		"failure_rate":    windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.FailureRate = f }),
-		"looping":         over(15*time.Minute, dedup.Count, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.Looping = f }),
-		"lost_messages":   over(hour, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.Swallowed = f }),
-		"double_effects":  over(day, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.DoubleEffects = f }),
-		"ack_timeouts":    over(hour, dedup.PerHour, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.AckTimeouts = f }),
-		"dead_letters":    now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.DeadLetters = f }),
-		"ready":           now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Ready = f }),
-		"stuck_markers":   now(dedup.Count, "store", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Stuck = f }),
-		"broker_alarm":    ofNodes(func(n *dedup.Node) { n.MemoryAlarm = true }),
-		"node_down":       ofNodes(func(n *dedup.Node) { n.Running = false }),
-		"partition":       ofNodes(func(n *dedup.Node) { n.Partitions = []string{"rabbit@test"} }),
-		"outbox_age":      ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) { s.OutboxOldest, s.OutboxWaiting = before(at, v), 1 }),
+		"duplicate_rate": windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.DuplicateRate = f }),
+		"ack_latency":    windowed(dedup.Seconds, func(w *dedup.WindowFigures, f dedup.Figure) { w.AckMean = f }),
+		"failure_rate":   windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.FailureRate = f }),
+		"looping":        over(15*time.Minute, dedup.Count, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.Looping = f }),
+		"lost_messages":  over(hour, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.Swallowed = f }),
+		"double_effects": over(day, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.DoubleEffects = f }),
+		"ack_timeouts":   over(hour, dedup.PerHour, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.AckTimeouts = f }),
+		"dead_letters":   now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.DeadLetters = f }),
+		"ready":          now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Ready = f }),
+		"stuck_markers":  now(dedup.Count, "store", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Stuck = f }),
+		"broker_alarm":   ofNodes(func(n *dedup.Node) { n.MemoryAlarm = true }),
+		"node_down":      ofNodes(func(n *dedup.Node) { n.Running = false }),
+		"partition":      ofNodes(func(n *dedup.Node) { n.Partitions = []string{"rabbit@test"} }),
+		"outbox_age": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) {
+			s.OutboxOldest, s.OutboxWaiting = before(at, v), 1
+		}),
 		"evaluation_late": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) { s.LastEvaluation = before(at, v) }),
 		"deliveries_failed": ofSelf(dedup.Count, func(s *alerts.Self, _ time.Time, v float64) {
 			s.DeliveriesFailed, s.DeliveryErrors = int64(v), []string{"the test says so"}
@@ -66,9 +68,10 @@ func setters() map[string]setter {
 		"markers_without_expiry": now(dedup.Count, "store", setWithoutExpiry),
 		"unacked_without_ack":    now(dedup.Seconds, "broker", setUnacked),
 		"minority":               {kind: alerts.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: setMinority},
-		alerts.RuleWatchdog:      ofSelf(dedup.Count, func(*alerts.Self, time.Time, float64) {}), // it fires whatever its value
+		alerts.RuleWatchdog:      ofSelf(dedup.Count, func(*alerts.Self, time.Time, float64) {}), // it always fires
 		sourceSeries:             {unit: dedup.Seconds, set: setUnreachable},
-		findingSeries:            {kind: alerts.OfPipeline, unit: dedup.Count, whole: true, sources: []string{"broker", "store"}, set: setFinding},
+		findingSeries: {kind: alerts.OfPipeline, unit: dedup.Count, whole: true, sources: []string{"broker", "store"},
+			set: setFinding},
 	}
 }
 
@@ -93,18 +96,19 @@ func over(window time.Duration, unit dedup.Unit, source string, set func(*dedup.
 
 // windowed is the setter of a figure that its rule takes over the first window with enough events.
 func windowed(unit dedup.Unit, set func(*dedup.WindowFigures, dedup.Figure)) setter {
-	return setter{kind: alerts.OfPipeline, unit: unit, windows: true, sources: []string{"reported"}, set: func(s *scene, in *input, v, n float64) {
+	put := func(s *scene, in *input, v, n float64) {
 		for _, window := range dedup.Windows() {
 			if in.window == 0 || in.window == window {
 				set(s.window(in.subject.Subject, window), s.figure(unit, v, n, window))
 			}
 		}
-	}}
+	}
+	return setter{kind: alerts.OfPipeline, unit: unit, windows: true, sources: []string{"reported"}, set: put}
 }
 
 // ofNodes is the setter of how many nodes of a broker ail, beside one that does not.
 func ofNodes(ail func(*dedup.Node)) setter {
-	return setter{kind: alerts.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: func(s *scene, in *input, v, _ float64) {
+	put := func(s *scene, in *input, v, _ float64) {
 		b := s.broker(in.subject.Subject)
 		if len(b.State.Nodes) == 0 {
 			b.State.Nodes = []dedup.Node{{Name: "rabbit@test", Running: true}}
@@ -114,7 +118,8 @@ func ofNodes(ail func(*dedup.Node)) setter {
 			ail(&n)
 			b.State.Nodes = append(b.State.Nodes, n)
 		}
-	}}
+	}
+	return setter{kind: alerts.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: put}
 }
 
 // ofSelf is the setter of a measure of the dashboard itself.

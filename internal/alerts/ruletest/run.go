@@ -73,8 +73,8 @@ func (f *File) newStage(ctx context.Context) (*stage, error) {
 		}
 		others = append(others, r)
 	}
-	s.engine, err = alerts.NewEngine(alerts.EngineDeps{Interval: patience, Rules: others, Snapshots: s, History: history, Journal: forgetful{}})
-	if err != nil {
+	deps := alerts.EngineDeps{Interval: patience, Rules: others, Snapshots: s, History: history, Journal: forgetful{}}
+	if s.engine, err = alerts.NewEngine(deps); err != nil {
 		return nil, errors.Join(err, history.close())
 	}
 	return s, nil

@@ -105,7 +105,8 @@ func parseWord(word string) (stretch, int, error) {
 	s := stretch{word: clipped(word)}
 	m := wordForm.FindStringSubmatch(word)
 	if m == nil {
-		return s, 0, fmt.Errorf("%q is no value; write a number with or without a unit (5, 0.5%%, 100ms, 15s), a+bxn, axn, _, _xn, stale or error", s.word)
+		return s, 0, fmt.Errorf("%q is no value; write a number with or without a unit (5, 0.5%%, 100ms, 15s), "+
+			"a+bxn, axn, _, _xn, stale or error", s.word)
 	}
 	times, repeated := 0, m[5] != ""
 	if repeated {

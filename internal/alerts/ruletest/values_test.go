@@ -71,7 +71,8 @@ func TestValuesThatCannotBeReadSayHowToMendThem(t *testing.T) {
 }
 
 func FuzzValuesAreBoundedAndFinite(f *testing.F) {
-	for _, text := range []string{"1 2x3", "0+10x100 _x4 stale", "1%+0.5%x20", "15s+15sx20 error", "-1e5-3x7", "1e308+1e308x2", "\x00", "_x100001"} {
+	for _, text := range []string{"1 2x3", "0+10x100 _x4 stale", "1%+0.5%x20", "15s+15sx20 error", "-1e5-3x7", "1e308+1e308x2", "\x00",
+		"_x100001"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
