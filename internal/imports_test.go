@@ -18,8 +18,8 @@ const module = "dedup-dashboard/"
 var allowed = map[string][]string{
 	"cmd/dashboard":           {"*"},
 	"cmd/playground":          {"*"},
-	"internal/config":         {"internal/series", "internal/markers", "internal/broker", "internal/collector", "internal/alerts", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret"},
-	"internal/server":         {"internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/secret", "web/templates", "web/static"},
+	"internal/config":         {"internal/series", "internal/markers", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret"},
+	"internal/server":         {"internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/secret", "web/templates", "web/static", "docs"},
 	"internal/collector":      {"internal/series", "internal/dedup", "internal/secret"},
 	"internal/alerts":         {"internal/series", "internal/dedup"},
 	"internal/admin":          {"internal/auth", "internal/dedup", "internal/admin/requeue"},
@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"internal/secret":         {},
 	"web/templates":           {"web/static"},
 	"web/static":              {},
+	"docs":                    {},
 	"internal":                {},
 	"internal/playground":     {"*"},
 	"internal/playground/...": {"*"},
@@ -61,6 +62,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_model": {"internal/broker", "internal/markers"},
 	"go.yaml.in/yaml":                    {"internal/config"},
 	"golang.org/x/crypto":                {"internal/auth"},
+	"github.com/yuin/goldmark":           {"internal/server"},
 	"github.com/wneessen/go-mail":        {"internal/alerts/notify"},
 }
 

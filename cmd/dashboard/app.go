@@ -116,11 +116,16 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
+	alerting, err := a.openAlerting(ctx, cfg, db, history, observer, gate)
+	if err != nil {
+		return nil, err
+	}
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
+		Alerts:    alerting,
 		Sessions:  db.Sessions(), Log: log, Version: version(),
 	})
 	if err != nil {

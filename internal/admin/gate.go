@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"dedup-dashboard/internal/auth"
@@ -79,6 +80,16 @@ type Gate struct {
 	audit auditor
 	users accounts
 	log   *slog.Logger
+	// refused is why the newest entry was not taken; empty when it was.
+	refused atomic.Pointer[string]
+}
+
+// Refused says why the audit did not take the newest entry, in words that may be shown; empty while it takes them.
+func (g *Gate) Refused() string {
+	if why := g.refused.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 // NewGate returns a gate that records in the audit.
@@ -160,5 +171,11 @@ func (g *Gate) close(ctx context.Context, e Entry, phase string) {
 
 func (g *Gate) record(ctx context.Context, e Entry, phase string) error {
 	e.At, e.Phase = time.Now().UTC(), phase
-	return g.audit.Record(ctx, e)
+	err := g.audit.Record(ctx, e)
+	why := ""
+	if err != nil {
+		why = dedup.PublicText(err)
+	}
+	g.refused.Store(&why)
+	return err
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/series"
 )
 
 // AtOnce, as a span of a custom rule's Timing, is no time at all: there, 0 says that nothing was given.
@@ -136,11 +135,26 @@ var ruleName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 // runbookAddress is what a runbook may be: a web address, or a page of our own documentation.
 var runbookAddress = regexp.MustCompile(`^(https?://[^\s/]+(/\S*)?|docs/\S+)$`)
 
-// Check returns everything that is wrong with a rule, joined, in words that name the rule and say how to mend it.
+// A RuleError is one mistake in a rule.
+type RuleError struct {
+	// Rule and Match tell which rule it is, and which of its variants.
+	Rule  string
+	Match map[string]string
+	// Err begins with the field that is at fault, and says how to mend it.
+	Err error
+}
+
+// Error names the rule.
+func (e *RuleError) Error() string { return fmt.Sprintf("rule %q: %s", e.Rule, e.Err) }
+
+// Unwrap returns the mistake without the name of the rule.
+func (e *RuleError) Unwrap() error { return e.Err }
+
+// Check returns everything that is wrong with a rule as RuleErrors, joined.
 func (r Rule) Check() error {
 	var errs []error
 	say := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("rule %q: "+format, append([]any{r.Name}, args...)...))
+		errs = append(errs, &RuleError{r.Name, r.Match, fmt.Errorf(format, args...)})
 	}
 	if !ruleName.MatchString(r.Name) {
 		say("name: write small letters, digits, dots, underscores and hyphens, at most 63, and begin with a letter or digit")
@@ -232,7 +246,7 @@ func (r Rule) checkQueries(say func(string, ...any)) {
 			}
 			continue
 		}
-		if err := series.Check(strings.ReplaceAll(q.promql, "$window", "000015m")); err != nil { // of one length, so that columns stay true
+		if err := CheckExpr(q.promql); err != nil {
 			say("%s: %w", q.field, err)
 		}
 		if q.field != "expr" && !strings.Contains(q.promql, "$window") {
@@ -335,7 +349,7 @@ func (l RuleLimits) check(say func(string, ...any), disabled bool) {
 		say("limits: none is given; give at least one of warning, severe and emergency")
 	}
 	if l.Leave < 0 || l.Leave > 1 || math.IsNaN(l.Leave) {
-		say("leave: %v is no share of a limit; write a number above 0 and up to 1", l.Leave)
+		say("limits.leave: %v is no share of a limit; write a number above 0 and up to 1", l.Leave)
 	}
 	last, lastTier := math.Inf(-1), dedup.Normal
 	for t := dedup.Warning; t <= dedup.Emergency; t++ {

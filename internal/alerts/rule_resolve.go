@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -45,7 +44,7 @@ func Resolve(defaults, custom []Rule) ([]Rule, error) {
 			r.replaced = true
 			group[0] = r
 		default:
-			errs = append(errs, fmt.Errorf("rule %q: it is given twice for the same labels; join the two, or give them other labels under match", r.Name))
+			errs = append(errs, &RuleError{r.Name, r.Match, errors.New("it is given twice for the same labels; join the two, or give them other labels under match")})
 		}
 	}
 	var out []Rule

@@ -38,6 +38,7 @@ type Config struct {
 	Scrapes map[string]markers.ScrapeConfig
 	// Effects are the checks for double effects, of the pipelines that have one.
 	Effects []markers.EffectConfig
+	Alerts  Alerts
 	Auth    auth.Config
 	Admin   admin.DeadLettersConfig
 }
@@ -67,11 +68,6 @@ type serverSection struct {
 type historySection struct {
 	Retention Duration `yaml:"retention"`
 	MaxSize   Size     `yaml:"max_size"`
-}
-
-// alertsSection holds the limits of every pipeline that has none of its own.
-type alertsSection struct {
-	Limits limits `yaml:"limits"`
 }
 
 // Load reads the file at path. Its error is Problems unless the file cannot be read.
@@ -137,6 +133,7 @@ func (f *file) build(c *report) *Config {
 	cfg.Pipelines = f.buildPipelines(c)
 	cfg.Scrapes = f.scrapes()
 	cfg.Effects = f.buildEffectChecks(c)
+	cfg.Alerts = f.Alerts.build(c)
 	c.addErr("auth", f.Auth.Validate())
 	c.addErr("admin", f.Admin.Validate())
 	return cfg

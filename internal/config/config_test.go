@@ -165,8 +165,11 @@ const example = "../../config.example.yaml"
 // exampleEnvironment sets what the example refers to.
 func exampleEnvironment(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"RABBITMQ_PASSWORD", "RABBITMQ_MOVER_PASSWORD", "RABBITMQ_LOG_PASSWORD"} {
+	for _, name := range []string{"RABBITMQ_PASSWORD", "RABBITMQ_MOVER_PASSWORD", "RABBITMQ_LOG_PASSWORD", "PAGER_TOKEN", "PAGER_SECRET", "DINGTALK_SECRET", "MAIL_PASSWORD"} {
 		t.Setenv(name, "x")
+	}
+	for _, name := range []string{"PAGER_URL", "SLACK_URL", "DINGTALK_URL", "HEARTBEAT_URL"} {
+		t.Setenv(name, "https://hooks.example.com/T0/x?access_token=x")
 	}
 	t.Setenv("ORDERS_REDIS_ADMIN", "redis://admin:x@127.0.0.1:6379/0")
 	t.Setenv("DASHBOARD_TOKEN", strings.Repeat("0123456789abcdef", 4))

@@ -268,8 +268,13 @@ func (c *report) names(list string) []string {
 	if c.root == nil {
 		return nil
 	}
-	node, _ := child(c.root, list)
-	if node == nil || node.Kind != yaml.SequenceNode {
+	node := c.root
+	for _, step := range steps(list) {
+		if node, _ = child(node, step); node == nil {
+			return nil
+		}
+	}
+	if node.Kind != yaml.SequenceNode {
 		return nil
 	}
 	names := make([]string, len(node.Content))

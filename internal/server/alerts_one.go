@@ -137,7 +137,10 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	}
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*keyLimit)
-		if strings.HasPrefix(r.Runbook, "https://") || strings.HasPrefix(r.Runbook, "http://") {
+		switch page := GuidePath(r.Runbook); {
+		case page != "":
+			v.Runbook, v.RunbookText = v.Frame.Base+page, templates.Plain("What to do about "+titleOf(a), 2*keyLimit)
+		case strings.HasPrefix(r.Runbook, "https://"), strings.HasPrefix(r.Runbook, "http://"):
 			v.Runbook = r.Runbook
 		}
 	}

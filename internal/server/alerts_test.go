@@ -217,7 +217,7 @@ func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 	text := apart(doc.Find("main"))
 	for _, want := range []string{
 		"17.20 % of 12,345 messages in 15 m were duplicates", "Likely cause: consumers of queue orders restart", "What it means More of the messages than the limit",
-		"What to do first Read the likely cause", "docs/alerts.md#duplicate_rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
+		"What to do first Read the likely cause", "What to do about Duplicate rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
 		"escalated From severe to emergency.", "fired It fired at severe.", "Fires after 2 m warning, 2 m severe, 1 m emergency", "those of the pipeline",
 	} {
 		if !strings.Contains(text, want) {
@@ -316,5 +316,20 @@ func TestAJournalThatCannotBeReadTakesNothingElseFromThePages(t *testing.T) {
 	res := s.as("operator", "POST", "/alerts/acknowledge", url.Values{"key": {rateKey}, "for": {"1h"}}.Encode())
 	if body := s.body(res); res.StatusCode != http.StatusServiceUnavailable || strings.Contains(body, "secret") {
 		t.Errorf("acknowledging: %s", res.Status)
+	}
+}
+
+func TestANotificationLinksToThePageOfItsAlert(t *testing.T) {
+	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"}
+	at := time.Now()
+	cfg := alerts.DefaultDispatch()
+	cfg.Channels, cfg.GroupWait, cfg.ExternalURL = []string{"pager"}, 0, "https://dedup.example.com/base"
+	fires := alerts.Alert{Key: key, State: alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at}}
+	due := alerts.NewDispatcher(cfg).Plan(at, []alerts.Alert{fires}, nil, nil)
+	if len(due) != 1 || len(due[0].Alerts) != 1 {
+		t.Fatalf("due: %+v", due)
+	}
+	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+alertAddress("/base", key); got != want {
+		t.Errorf("the link is %s, the page %s", got, want)
 	}
 }

@@ -28,7 +28,9 @@ const (
 	// maxQuoted is how many characters of an answer an error repeats.
 	maxQuoted      = 200
 	connectTimeout = 5 * time.Second
-	userAgent      = "dedup-dashboard"
+	// sayFor is how much sooner an attempt ends than the outbox would end it, so that the words of the channel are told.
+	sayFor    = 5 * time.Second
+	userAgent = "dedup-dashboard"
 	// maxRetryAfter bounds what a receiver may ask for.
 	maxRetryAfter = 24 * time.Hour
 )
@@ -87,6 +89,9 @@ func newDialer() *net.Dialer {
 		return nil
 	}}
 }
+
+// Patience returns how long a delivery may take: an attempt, and the time to say why it failed.
+func (c *client) Patience() time.Duration { return c.timeout + sayFor }
 
 // post sends a body and returns what was answered with 2xx, as far as it was read. Its error is an *alerts.DeliveryError.
 func (c *client) post(ctx context.Context, target *url.URL, header http.Header, body []byte) ([]byte, error) {
@@ -152,7 +157,8 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 // A voice words the failures of one channel, without its secrets.
 type voice struct {
-	channel string
+	// who is named as the one that failed: channel NAME.
+	who     string
 	secrets []secret.Secret
 	// mute is true where a secret is too short to be found in a text for sure: then no text of others is repeated.
 	mute bool
@@ -160,7 +166,7 @@ type voice struct {
 
 // newVoice gathers what must never be repeated: every secret, the parts of addresses, and each as it looks when it is escaped.
 func newVoice(c Config) voice {
-	v := voice{channel: clean(c.Name, maxName)}
+	v := voice{who: "channel " + clean(c.Name, maxName)}
 	for _, s := range []secret.Secret{c.Token, c.Secret, c.Password} {
 		v.hide(s.Reveal())
 		v.mute = v.mute || !s.IsZero() && len(s.Reveal()) < 4
@@ -245,11 +251,11 @@ func (v voice) quote(text string) string {
 }
 
 func (v voice) permanent(format string, args ...any) error {
-	return &alerts.DeliveryError{Permanent: true, Public: "channel " + v.channel + ": " + fmt.Sprintf(format, args...)}
+	return &alerts.DeliveryError{Permanent: true, Public: v.who + ": " + fmt.Sprintf(format, args...)}
 }
 
 func (v voice) again(after time.Duration, format string, args ...any) error {
-	return &alerts.DeliveryError{RetryAfter: after, Public: "channel " + v.channel + ": " + fmt.Sprintf(format, args...)}
+	return &alerts.DeliveryError{RetryAfter: after, Public: v.who + ": " + fmt.Sprintf(format, args...)}
 }
 
 // unreached words why there is no answer. All but a link-local address may be better later.

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"syscall"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
+)
+
+// openAlerting wires what judges and tells: the rules over what the observer reads, the journal that alerts and notifications
+// survive in, and the channels.
+func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.DB, history *series.DB, observer *collector.Collector, gate *admin.Gate) (server.AlertDeps, error) {
+	records := db.Alerts()
+	receivers, err := openReceivers(cfg.Alerts.Channels)
+	if err != nil {
+		return server.AlertDeps{}, err
+	}
+	dispatch := cfg.Alerts.Dispatch
+	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
+	dispatch.Runbooks = runbookLinks(dispatch.Runbooks, dispatch.ExternalURL)
+	receivers.home = dispatch.ExternalURL
+	dispatcher, err := restored(ctx, dispatch, records)
+	if err != nil {
+		return server.AlertDeps{}, dataDirError(err)
+	}
+	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: records, Reader: records, Senders: receivers.senders(), Log: a.log})
+	watch, err := a.openWatch(cfg, records, gate)
+	if err != nil {
+		return server.AlertDeps{}, err
+	}
+	engine, err := alerts.NewEngine(alerts.EngineDeps{
+		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: observer, History: history,
+		Journal: records, Silences: records, Planner: dispatcher, Watch: watch, Log: a.log,
+		Changed: func(topic string) { a.server.Changed(topic) }, Due: receivers.outbox.Wake,
+	})
+	if err != nil {
+		return server.AlertDeps{}, err
+	}
+	a.background("notifications", func(ctx context.Context) error { receivers.outbox.Run(ctx); return nil })
+	a.background("watch over the dashboard", watch.Run)
+	a.background("alert rules", engine.Run)
+	attention := &attention{engine: engine, records: records, log: a.log}
+	return server.AlertDeps{
+		View: engine, Records: alertRecords{records}, Channels: receivers,
+		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
+	}, nil
+}
+
+// runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
+func runbookLinks(runbooks map[string]string, home string) map[string]string {
+	links := maps.Clone(runbooks)
+	for rule, runbook := range links {
+		if page := server.GuidePath(runbook); page != "" {
+			links[rule] = home + page
+		}
+	}
+	return links
+}
+
+// restored returns a dispatcher that knows what channels were told before a restart.
+func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.Alerts) (*alerts.Dispatcher, error) {
+	told, err := records.SentLog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	edges, err := records.EdgesSince(ctx, time.Now().Add(-alerts.FlapWindow))
+	if err != nil {
+		return nil, err
+	}
+	dispatcher := alerts.NewDispatcher(cfg)
+	dispatcher.Restore(told)
+	dispatcher.Recall(edges)
+	return dispatcher, nil
+}
+
+// openWatch returns what keeps an eye on the dashboard itself, and beats to whoever watches for its absence.
+func (a *App) openWatch(cfg *config.Config, records *journal.Alerts, gate *admin.Gate) (*alerts.Watch, error) {
+	deps := alerts.WatchDeps{
+		Interval: cfg.Collector.Interval, Backlog: records.Backlog, AuditRefused: gate.Refused, Log: a.log,
+		FreeDisk: func() (float64, error) { return freeShare(cfg.DataDir) },
+	}
+	if cfg.Alerts.Heartbeat.On() {
+		heart, err := notify.OpenHeartbeat(cfg.Alerts.Heartbeat)
+		if err != nil {
+			return nil, unusable("alerts.heartbeat: %w", err)
+		}
+		deps.Heart = heart
+	}
+	return alerts.NewWatch(deps), nil
+}
+
+// freeShare returns which share of the disk of a directory is free for us, 0 to 1.
+func freeShare(dir string) (float64, error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return 0, fmt.Errorf("read how full the disk of %s is: %w", dir, err)
+	}
+	// What is reserved for the system counts as used: it is of no use to us.
+	if disk.Blocks == 0 {
+		return 0, fmt.Errorf("read how full the disk of %s is: it does not say", dir)
+	}
+	return float64(disk.Bavail) / float64(disk.Blocks), nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server"
+)
+
+// A receiver is a channel that notifications go to.
+type receiver struct {
+	name, kind string
+	channel    notify.Channel
+}
+
+// receivers are all channels, in the order of the configuration.
+type receivers struct {
+	all    []receiver
+	outbox *alerts.Outbox
+	// home is where the dashboard is reached.
+	home string
+}
+
+func openReceivers(configured []notify.Config) (*receivers, error) {
+	r := &receivers{}
+	for _, cfg := range configured {
+		channel, err := notify.Open(cfg)
+		if err != nil {
+			return nil, unusable("alerts.channels: %w", err)
+		}
+		r.all = append(r.all, receiver{cfg.Name, cfg.Type, channel})
+	}
+	return r, nil
+}
+
+// senders returns the channels by name.
+func (r *receivers) senders() map[string]alerts.Sender {
+	all := map[string]alerts.Sender{}
+	for _, one := range r.all {
+		all[one.name] = one.channel
+	}
+	return all
+}
+
+// find returns the channel of a name.
+func (r *receivers) find(name string) (receiver, bool) {
+	for _, one := range r.all {
+		if one.name == name {
+			return one, true
+		}
+	}
+	return receiver{}, false
+}
+
+// Channels tells how the channels fare.
+func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error) {
+	stats, err := r.outbox.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]alerts.ChannelStats{}
+	for _, s := range stats {
+		known[s.Channel] = s
+	}
+	states := make([]server.ChannelState, 0, len(r.all))
+	for _, one := range r.all {
+		s := known[one.name]
+		states = append(states, server.ChannelState{
+			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest,
+			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
+		})
+	}
+	return states, nil
+}
+
+// SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it.
+func (r *receivers) SendTest(ctx context.Context, channel, by string) error {
+	one, ok := r.find(channel)
+	if !ok {
+		return &dedup.Error{Kind: dedup.NotFound, Public: fmt.Sprintf("There is no channel %q", channel)}
+	}
+	return publicDelivery(one.channel.Send(ctx, trial(channel, by, r.home)))
+}
+
+// trial is a message that says no more than that it arrived.
+func trial(channel, by, home string) alerts.Notification {
+	return alerts.Notification{
+		ID: rand.Text(), Channel: channel, Kind: alerts.NotifyTest, At: time.Now().UTC(), ExternalURL: home,
+		Text: fmt.Sprintf("%s sent this to see whether notifications arrive here. Nothing is amiss.", by),
+	}
+}
+
+// publicDelivery returns an error of a channel as one that may be shown.
+func publicDelivery(err error) error {
+	var refused *alerts.DeliveryError
+	if errors.As(err, &refused) {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: refused.Public, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/dedup"
+)
+
+// Alerts say what is judged, and who is told of it.
+type Alerts struct {
+	// Rules are the built-in ones with those of the configuration, resolved.
+	Rules []alerts.Rule
+	// Channels are the receivers, in the order of the file.
+	Channels []notify.Config
+	// Dispatch says who is told of what. Where the dashboard is reached is filled in by whoever knows its address.
+	Dispatch alerts.DispatchConfig
+	// Heartbeat is told that rules are evaluated.
+	Heartbeat notify.HeartbeatConfig
+}
+
+// alertsSection is the section `alerts`: the limits of every pipeline that has none of its own, rules, and whom to tell.
+type alertsSection struct {
+	Limits   limits          `yaml:"limits"`
+	Rules    []rule          `yaml:"rules"`
+	Channels []notify.Config `yaml:"channels"`
+	Routes   []route         `yaml:"routes"`
+	Group    group           `yaml:"group"`
+
+	Heartbeat notify.HeartbeatConfig `yaml:"heartbeat"`
+}
+
+// route is one entry of `alerts.routes`.
+type route struct {
+	Match    map[string]string `yaml:"match"`
+	Tiers    []string          `yaml:"tiers"`
+	Channels []string          `yaml:"channels"`
+	Continue bool              `yaml:"continue"`
+}
+
+// group says which alerts are told together, and how often; a nil field leaves the default.
+type group struct {
+	By       []string  `yaml:"by"`
+	Wait     *Duration `yaml:"wait"`
+	Interval *Duration `yaml:"interval"`
+	Repeat   *Duration `yaml:"repeat"`
+	DigestAt *int      `yaml:"digest_at"`
+}
+
+// build checks the section and returns what follows from it.
+func (s alertsSection) build(c *report) Alerts {
+	rules := s.buildRules(c)
+	c.addErr("alerts.heartbeat", s.Heartbeat.Validate())
+	return Alerts{Rules: rules, Channels: s.checkChannels(c), Dispatch: s.dispatch(c, rules), Heartbeat: s.Heartbeat}
+}
+
+func (s alertsSection) checkChannels(c *report) []notify.Config {
+	names := map[string]int{}
+	for i, ch := range s.Channels {
+		path := c.entry("alerts.channels", i, ch.Name)
+		c.checkName(path, ch.Name, names, i)
+		c.addErr(path, ch.Validate())
+	}
+	return s.Channels
+}
+
+// dispatch lays the routes and the times that are set over the defaults.
+func (s alertsSection) dispatch(c *report, rules []alerts.Rule) alerts.DispatchConfig {
+	d := alerts.DefaultDispatch()
+	d.Repeats = map[string]time.Duration{}
+	for _, ch := range s.Channels {
+		d.Channels = append(d.Channels, ch.Name)
+		if notify.GroupsItself(ch.Type) {
+			d.Undigested = append(d.Undigested, ch.Name)
+		}
+		if every := ch.Repeat(); every > 0 {
+			d.Repeats[ch.Name] = every
+		}
+	}
+	for i, r := range s.Routes {
+		d.Routes = append(d.Routes, r.build(c, fmt.Sprintf("alerts.routes[%d]", i)))
+	}
+	if s.Group.By != nil {
+		d.GroupBy = s.Group.By
+	}
+	for _, span := range []struct {
+		to    *time.Duration
+		given *Duration
+	}{{&d.GroupWait, s.Group.Wait}, {&d.GroupInterval, s.Group.Interval}, {&d.Repeat, s.Group.Repeat}} {
+		if span.given != nil {
+			*span.to = time.Duration(*span.given)
+		}
+	}
+	if s.Group.DigestAt != nil {
+		d.DigestAt = *s.Group.DigestAt
+	}
+	d.Titles, d.Steps, d.Runbooks = map[string]string{}, map[string]string{}, map[string]string{}
+	for _, r := range rules {
+		// The variants of a rule share their name; the first one, which holds for most, gives the words.
+		if _, have := d.Titles[r.Name]; !have {
+			d.Titles[r.Name], d.Steps[r.Name], d.Runbooks[r.Name] = r.Title, r.Step, r.Runbook
+		}
+	}
+	if !within("alerts.channels", c.unread) { // else each of their names would count as unknown
+		c.addErr("alerts", d.Validate())
+	}
+	return d
+}
+
+func (r route) build(c *report, path string) alerts.Route {
+	built := alerts.Route{Match: r.Match, Channels: r.Channels, Continue: r.Continue}
+	for i, word := range r.Tiers {
+		t, ok := dedup.ParseTier(word)
+		if !ok || t < dedup.Warning {
+			c.add(fmt.Sprintf("%s.tiers[%d]", path, i), "%q is no tier that fires; write warning, severe or emergency", word)
+			continue
+		}
+		built.Tiers = append(built.Tiers, t)
+	}
+	return built
+}
