@@ -46,20 +46,14 @@ func testRules(ctx context.Context, args []string, io streams) error {
 // testSetup returns what is tested: the rules and pipelines of a configuration, or the built-in rules without one.
 func testSetup(path string) (ruletest.Setup, error) {
 	if path == "" {
-		rules, err := rulesFor(nil)
+		rules, err := alerts.Resolve(alerts.Defaults(), nil)
 		return ruletest.Setup{Rules: rules}, err
 	}
 	cfg, err := config.Load(path)
 	if err != nil {
 		return ruletest.Setup{}, err
 	}
-	rules, err := rulesFor(cfg)
-	return ruletest.Setup{Rules: rules, Pipelines: cfg.Pipelines}, err
-}
-
-// rulesFor returns the rules of a configuration; of none the built-in ones.
-func rulesFor(*config.Config) ([]alerts.Rule, error) {
-	return alerts.Resolve(alerts.Defaults(), nil)
+	return ruletest.Setup{Rules: cfg.Alerts.Rules, Pipelines: cfg.Pipelines}, nil
 }
 
 // readTests reads all files, so that everything that is wrong with any of them is said at once.

@@ -69,16 +69,22 @@ func TestTestRulesRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestTestRulesTakesTheLimitsOfTheConfiguration(t *testing.T) {
+// configured writes a configuration with a section of alerts, and returns its path.
+func configured(t *testing.T, section string) string {
+	t.Helper()
 	path := writeConfig(t, "127.0.0.1:0", t.TempDir())
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "alerts: {limits: {duplicate_rate: {severe: 6%}}}\n"...)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path, append(text, section...), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+func TestTestRulesTakesTheLimitsOfTheConfiguration(t *testing.T) {
+	path := configured(t, "alerts: {limits: {duplicate_rate: {severe: 6%}}}\n")
 	out, err, usage := testRulesOn(t, holdingTest, "-config", path)
 	if err == nil || usage || !strings.Contains(out, "got      warning since 2m") {
 		t.Errorf("%v\n%s", err, out)
@@ -86,5 +92,32 @@ func TestTestRulesTakesTheLimitsOfTheConfiguration(t *testing.T) {
 	_, err, usage = testRulesOn(t, strings.ReplaceAll(holdingTest, `"orders"`, `"emails"`), "-config", path)
 	if !usage || !strings.Contains(err.Error(), `the configuration has no pipeline "emails"`) {
 		t.Errorf("a pipeline that the configuration does not have: %v", err)
+	}
+}
+
+func TestTestRulesTestsTheRulesOfTheConfiguration(t *testing.T) {
+	path := configured(t, `
+alerts:
+  rules:
+    - {name: backlog, limits: {warning: 1000}, for: 30s}
+    - {name: few-consumers, expr: 5 - dedup_queue_consumers, limits: {severe: 3}, for: 0s}
+`)
+	const text = `
+tests:
+  - name: a backlog, and consumers that leave
+    series:
+      - {series: 'ready{pipeline="orders"}', values: 1000x20}
+      - {series: 'dedup_queue_consumers{pipeline="orders"}', values: 5x7 2x20}
+    expect:
+      - {at: 15s, alerts: []}
+      - {at: 30s, alerts: [{rule: backlog, pipeline: orders, tier: warning}]}
+      - at: 2m
+        alerts: [{rule: backlog, pipeline: orders, tier: warning}, {rule: few-consumers, pipeline: orders, tier: severe}]
+`
+	if out, err, _ := testRulesOn(t, text, "-config", path); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err, usage := testRulesOn(t, text); !usage || !strings.Contains(err.Error(), `there is no rule "few-consumers"`) {
+		t.Errorf("without the configuration: %v", err)
 	}
 }
