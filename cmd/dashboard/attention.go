@@ -65,8 +65,8 @@ func (a *attention) AddSilence(ctx context.Context, asked admin.NewSilence) (str
 }
 
 // ExpireSilence implements admin.AlertingDeps.
-func (a *attention) ExpireSilence(ctx context.Context, id, _ string) error {
-	if err := a.records.ExpireSilence(ctx, id, time.Now()); err != nil {
+func (a *attention) ExpireSilence(ctx context.Context, id, by string) error {
+	if err := a.records.ExpireSilence(ctx, id, by, time.Now()); err != nil {
 		return err
 	}
 	a.reload(ctx)
