@@ -150,11 +150,11 @@ func Alert(v AlertView) templ.Component {
 						}
 					}
 				}
-				templ_7745c5c3_Err = alertSteps(v).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = alertAttended(v.Row).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = alertAttended(v.Row).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = alertSteps(v).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
