@@ -14,7 +14,7 @@ type turn struct {
 	change      func(*spec)
 }
 
-// at a rate and at a latency are the turns that most of the past is made of.
+// atRate is a turn at another duplicate rate, atLatency one at another mean ack latency, in seconds.
 func atRate(rate float64) func(*spec) {
 	return func(sp *spec) { sp.low, sp.high = rate, rate }
 }
