@@ -13,9 +13,6 @@ import (
 // An alert is what the API tells of one.
 type alert struct {
 	Key         string       `json:"key"`
-	Rule        string       `json:"rule"`
-	Subject     string       `json:"subject"`
-	Phase       string       `json:"phase"`
 	Tier        string       `json:"tier"`
 	Health      string       `json:"health"`
 	Why         string       `json:"why"`
@@ -41,58 +38,38 @@ type edge struct {
 	Why  string    `json:"why"`
 }
 
-// alerts lists all alerts that the program has, without evaluations and edges.
-func (p *program) alerts(ctx context.Context) ([]alert, error) {
-	var list struct{ Alerts []alert }
-	err := p.ask(ctx, "/api/v1/alerts?"+url.Values{"state": {"firing", "pending", "unknown", "normal"}}.Encode(), &list)
-	return list.Alerts, err
-}
-
-// alert returns everything that the API tells of the alert of a rule.
-func (p *program) alert(ctx context.Context, rule, subject string) (alert, error) {
-	list, err := p.alerts(ctx)
-	if err != nil {
-		return alert{}, err
-	}
-	for _, a := range list {
-		if a.Rule == rule && a.Subject == subject {
-			return p.whole(ctx, a)
-		}
-	}
-	return alert{}, fmt.Errorf("there is no alert of %s for %q", rule, subject)
-}
-
-func (p *program) whole(ctx context.Context, a alert) (alert, error) {
-	err := p.ask(ctx, "/api/v1/alerts/one?"+url.Values{"key": {a.Key}}.Encode(), &a)
+// alert returns everything that the API tells of one alert.
+func (p *program) alert(ctx context.Context, key string) (alert, error) {
+	var a alert
+	err := p.ask(ctx, "/api/v1/alerts/one?"+url.Values{"key": {key}}.Encode(), &a)
 	return a, err
 }
 
-// history returns every edge that the journal knows of, as occasions.
+// history returns every edge of every alert that the program has, as occasions.
 func (p *program) history(ctx context.Context) ([]occasion, error) {
-	list, err := p.alerts(ctx)
-	if err != nil {
-		return nil, err
-	}
+	var list struct{ Alerts []alert }
+	err := p.ask(ctx, "/api/v1/alerts?"+url.Values{"state": {"firing", "pending", "unknown", "normal"}}.Encode(), &list)
 	var all []occasion
-	for _, a := range list {
-		if a, err = p.whole(ctx, a); err != nil {
+	for _, listed := range list.Alerts {
+		a, err := p.alert(ctx, listed.Key)
+		if err != nil {
 			return nil, err
 		}
 		for _, e := range a.Edges {
-			all = append(all, occasion{Rule: a.Rule, Subject: a.Subject, Edge: e.Kind, At: e.At})
+			all = append(all, occasion{a.Key, e.Kind, e.At})
 		}
 	}
-	return all, nil
+	return all, err
 }
 
-// An occasion is an edge, or that somebody was told of it.
+// An occasion is an edge of an alert, or that somebody was told of it.
 type occasion struct {
-	Rule, Subject, Edge string
-	At                  time.Time
+	Key, Edge string
+	At        time.Time
 }
 
-// name is the same for the edge and for what is told of it, for the n-th of its kind.
-func (o occasion) name() string { return o.Rule + " of " + o.Subject + " " + o.Edge }
+// name is the same for an edge and for what is told of it.
+func (o occasion) name() string { return o.Key + " " + o.Edge }
 
 // message is what is read of the JSON of a webhook.
 type message struct {
@@ -111,7 +88,8 @@ func occasions(n playground.Notification) ([]occasion, error) {
 	}
 	var all []occasion
 	for _, a := range m.Alerts {
-		all = append(all, occasion{Rule: a.Labels["alertname"], Subject: a.Labels[a.Labels["kind"]], Edge: a.Annotations["edge"], At: n.At})
+		kind := a.Labels["kind"]
+		all = append(all, occasion{a.Labels["alertname"] + "/" + kind + "/" + a.Labels[kind], a.Annotations["edge"], n.At})
 	}
 	return all, nil
 }

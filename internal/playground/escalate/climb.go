@@ -78,7 +78,7 @@ func (c *climb) run(ctx context.Context, calm time.Duration) error {
 
 // look reads the alert and keeps its evaluations.
 func (c *climb) look(ctx context.Context) (alert, error) {
-	a, err := c.site.dashboard.alert(ctx, duplicateRate, pipeline)
+	a, err := c.site.dashboard.alert(ctx, duplicateRate)
 	for _, e := range a.Evaluations {
 		c.seen[e.At] = e
 	}
@@ -128,7 +128,7 @@ func (c *climb) turn(ctx context.Context, before, next turn) error {
 // toldOfRate returns what the receiver was told of the rule of duplicates.
 func (c *climb) toldOfRate() ([]occasion, error) {
 	all, err := c.site.told()
-	return slices.DeleteFunc(all, func(o occasion) bool { return o.Rule != duplicateRate }), err
+	return slices.DeleteFunc(all, func(o occasion) bool { return o.Key != duplicateRate }), err
 }
 
 // faults says what was not as it should be.

@@ -27,7 +27,7 @@ const (
 	// rulesPerKill is how many alerts fire and resolve between two kills, in the mean.
 	rulesPerKill = 4
 	// A process lives for lifeLeast to lifeMost: the shortest does not get to its first evaluation.
-	lifeLeast, lifeMost = 300 * time.Millisecond, 4 * time.Second
+	lifeLeast, lifeMost = 300 * time.Millisecond, 3600 * time.Millisecond
 	meanLife            = (lifeLeast + lifeMost) / 2
 )
 

@@ -31,22 +31,25 @@ func TestAnAlertIsToldOnceAndOutlivesTheDashboardAndTheStore(t *testing.T) {
 
 	must(t, s.store.Stop(t.Context()))
 	w.await("the emergency, marked", duplicateRate, "emergency", "error")
-	w.await("the store's alert", unreachable, "severe", "ok")
-	w.awaitTold(unreachable)
+	w.await("the store's alert", storeUnreachable, "severe", "ok")
+	w.awaitTold(storeUnreachable)
 	w.await("the emergency, still marked", duplicateRate, "emergency", "error")
 
 	must(t, s.store.Restart(t.Context()))
-	w.await("the end of the store's alert", unreachable, "normal", "ok")
+	w.await("the end of the store's alert", storeUnreachable, "normal", "ok")
 	w.await("the emergency, unmarked", duplicateRate, "emergency", "ok")
-	w.awaitTold(unreachable)
+	w.awaitTold(storeUnreachable)
 
 	if slices.ContainsFunc(w.told(), func(o occasion) bool {
-		return o.Rule == duplicateRate && (o.Edge == "resolved" || o.Edge == "deescalated")
+		return o.Key == duplicateRate && (o.Edge == "resolved" || o.Edge == "deescalated")
 	}) {
 		t.Errorf("it was told that the duplicates are over: %v", w.told())
 	}
 	edges, err := s.dashboard.history(t.Context())
 	must(t, err)
+	if slices.ContainsFunc(edges, func(o occasion) bool { return o.Key == "source_unreachable/pipeline/"+pipeline }) {
+		t.Errorf("one store was down, and what it holds was told of beside it: %v", edges)
+	}
 	if wrong := compare(edges, w.told()); len(wrong) > 0 {
 		t.Errorf("not every edge was told once: %v\nedges %v\ntold %v", wrong, edges, w.told())
 	}
@@ -58,12 +61,12 @@ type watch struct {
 	site *site
 }
 
-// await waits until the alert of a rule fires at a tier, with a health.
-func (w watch) await(what, rule, tier, health string) {
+// await waits until an alert fires at a tier, with a health.
+func (w watch) await(what, key, tier, health string) {
 	w.t.Helper()
 	began := time.Now()
 	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, what, func() error {
-		a, err := w.site.dashboard.alert(w.t.Context(), rule, pipeline)
+		a, err := w.site.dashboard.alert(w.t.Context(), key)
 		if err == nil && (a.Tier != tier || a.Health != health) {
 			err = fmt.Errorf("tier %s, health %s: %s", a.Tier, a.Health, a.Why)
 		}
@@ -76,7 +79,7 @@ func (w watch) await(what, rule, tier, health string) {
 func (w watch) awaitEvaluations(n int) {
 	w.t.Helper()
 	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, "evaluations", func() error {
-		a, err := w.site.dashboard.alert(w.t.Context(), duplicateRate, pipeline)
+		a, err := w.site.dashboard.alert(w.t.Context(), duplicateRate)
 		if err == nil && len(a.Evaluations) < n {
 			err = fmt.Errorf("%d evaluations", len(a.Evaluations))
 		}
@@ -84,15 +87,15 @@ func (w watch) awaitEvaluations(n int) {
 	}))
 }
 
-// awaitTold waits until the receiver was told of every edge of a rule.
-func (w watch) awaitTold(rule string) {
+// awaitTold waits until the receiver was told of every edge of an alert.
+func (w watch) awaitTold(key string) {
 	w.t.Helper()
-	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, "notifications of "+rule, func() error {
-		a, err := w.site.dashboard.alert(w.t.Context(), rule, pipeline)
+	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, "notifications of "+key, func() error {
+		a, err := w.site.dashboard.alert(w.t.Context(), key)
 		if err != nil {
 			return err
 		}
-		told := slices.DeleteFunc(w.told(), func(o occasion) bool { return o.Rule != rule })
+		told := slices.DeleteFunc(w.told(), func(o occasion) bool { return o.Key != key })
 		if len(told) < len(a.Edges) {
 			return fmt.Errorf("told of %d of %d edges", len(told), len(a.Edges))
 		}

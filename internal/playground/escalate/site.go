@@ -21,10 +21,11 @@ const (
 	interval = 2 * time.Second
 	// look is how often we look at the program.
 	look = 200 * time.Millisecond
-	// pipeline is the one that the shop has, and duplicateRate the rule that judges it.
-	pipeline      = "orders"
-	duplicateRate = "duplicate_rate"
-	unreachable   = "source_unreachable"
+	// pipeline is the one that the shop has.
+	pipeline = "orders"
+	// duplicateRate and storeUnreachable are the alerts of its duplicates and of its store.
+	duplicateRate    = "duplicate_rate/pipeline/" + pipeline
+	storeUnreachable = "source_unreachable/store/" + pipeline
 )
 
 // timing are the spans of the rule of duplicates.
@@ -96,12 +97,12 @@ pipelines:
 alerts:
   limits: {window: 5m}
   rules:
-    - {name: %s, for: %s, keep_firing_for: %s}
-    - {name: %s, limits: {severe: 10s}, keep_firing_for: 0s}
+    - {name: duplicate_rate, for: %s, keep_firing_for: %s}
+    - {name: source_unreachable, limits: {severe: 10s}, keep_firing_for: 0s}
   channels: [{name: receiver, type: webhook, url: "http://%s"}]
   group: {wait: 0s, interval: 0s, repeat: 0s}
 `, s.broker.ManagementURL(), user, password, playground.TextStatus, s.store.URL(),
-		duplicateRate, times.enter, times.leave, unreachable, s.listener.Addr())
+		times.enter, times.leave, s.listener.Addr())
 }
 
 // start starts the dashboard and waits until it has tried every source.
