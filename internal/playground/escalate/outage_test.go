@@ -11,6 +11,7 @@ import (
 // TestAnAlertIsToldOnceAndOutlivesTheDashboardAndTheStore fires on the duplicates of a real shop, kills the dashboard, and takes the store
 // away: nothing is told twice, and what fires stays firing, marked, while nobody can tell whether it is over.
 func TestAnAlertIsToldOnceAndOutlivesTheDashboardAndTheStore(t *testing.T) {
+	t.Parallel()
 	// A rate that cannot be read must not pass for a low one: the alert would end long before the store is back.
 	s, err := openSite(t.Context(), t.TempDir(), 0.15, timing{enter: 4 * time.Second, leave: 4 * time.Second})
 	must(t, err)

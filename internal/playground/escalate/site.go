@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -146,7 +147,9 @@ func (s *site) close(ctx context.Context) error {
 		errs = append(errs, s.listener.Close())
 	}
 	if s.store != nil {
-		errs = append(errs, s.store.Stop(ctx))
+		if err := s.store.Stop(ctx); !errors.Is(err, os.ErrClosed) { // else it was stopped before
+			errs = append(errs, err)
+		}
 	}
 	if s.broker != nil {
 		errs = append(errs, s.broker.Stop(ctx))
