@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/playground"
@@ -104,8 +106,8 @@ func compare(edges []occasion, told []occasion) []string {
 		balance[t.name()]--
 	}
 	var wrong []string
-	for name, n := range balance {
-		switch {
+	for _, name := range slices.Sorted(maps.Keys(balance)) {
+		switch n := balance[name]; {
 		case n > 0:
 			wrong = append(wrong, fmt.Sprintf("%s: not told, %d times", name, n))
 		case n < 0:
