@@ -244,7 +244,8 @@ func (r *moody) check(t *testing.T, edges []occasion) {
 		}
 	}
 	for name := range r.took {
-		if !known[name] {
+		// The program tells of itself too, and may have begun to since the history was read.
+		if !known[name] && strings.HasPrefix(name, "alert_") {
 			t.Errorf("%s was told, and the history has no such edge", name)
 		}
 	}
