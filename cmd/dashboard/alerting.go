@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	}
 	dispatch := cfg.Alerts.Dispatch
 	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
+	dispatch.Runbooks = runbookLinks(dispatch.Runbooks, dispatch.ExternalURL)
 	receivers.home = dispatch.ExternalURL
 	dispatcher, err := restored(ctx, dispatch, records)
 	if err != nil {
@@ -47,11 +49,22 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	a.background("notifications", func(ctx context.Context) error { receivers.outbox.Run(ctx); return nil })
 	a.background("watch over the dashboard", watch.Run)
 	a.background("alert rules", engine.Run)
-	attention := &attention{engine: engine, records: records, log: a.log}
+	attention := records.Attention(engine, a.log)
 	return server.AlertDeps{
-		View: engine, Records: alertRecords{records}, Channels: receivers,
+		View: engine, Records: attention, Channels: receivers,
 		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
 	}, nil
+}
+
+// runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
+func runbookLinks(runbooks map[string]string, home string) map[string]string {
+	links := maps.Clone(runbooks)
+	for rule, runbook := range links {
+		if page := server.GuidePath(runbook); page != "" {
+			links[rule] = home + page
+		}
+	}
+	return links
 }
 
 // restored returns a dispatcher that knows what channels were told before a restart.

@@ -23,11 +23,13 @@ const usage = `dashboard watches the duplicate rates, ack latencies and dead let
 
   dashboard serve -config FILE    run the dashboard
   dashboard check -config FILE    check the configuration, connect read-only and report what is found
+  dashboard test-notify -config FILE [CHANNEL...]    send a message for trial to channels, all unless named
+  dashboard test-rules [-config FILE] TESTS [...]    run tests of alert rules
   dashboard hash-password         read a password and print its hash for auth.users
   dashboard audit verify -config FILE   check the chain of the audit
   dashboard version               print the version
 
-Exit codes: 0 done, 1 failed or check found a PROBLEM, 2 cannot work as called or configured.
+Exit codes: 0 done, 1 failed, or check found a PROBLEM, or a test did not hold, 2 cannot work as called or configured.
 `
 
 func main() {
@@ -47,7 +49,8 @@ type streams struct {
 // run carries out one command and returns its exit code.
 func run(ctx context.Context, args []string, io streams) int {
 	commands := map[string]func(context.Context, []string, streams) error{
-		"serve": serve, "check": check, "hash-password": hashPassword, "audit": auditCommand, "version": printVersion,
+		"serve": serve, "check": check, "test-notify": testNotify, "test-rules": testRules,
+		"hash-password": hashPassword, "audit": auditCommand, "version": printVersion,
 	}
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		fmt.Fprint(io.out, usage)

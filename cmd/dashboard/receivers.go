@@ -48,6 +48,16 @@ func (r *receivers) senders() map[string]alerts.Sender {
 	return all
 }
 
+// find returns the channel of a name.
+func (r *receivers) find(name string) (receiver, bool) {
+	for _, one := range r.all {
+		if one.name == name {
+			return one, true
+		}
+	}
+	return receiver{}, false
+}
+
 // Channels tells how the channels fare.
 func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error) {
 	stats, err := r.outbox.Stats(ctx)
@@ -71,12 +81,11 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 
 // SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it.
 func (r *receivers) SendTest(ctx context.Context, channel, by string) error {
-	for _, one := range r.all {
-		if one.name == channel {
-			return publicDelivery(one.channel.Send(ctx, trial(channel, by, r.home)))
-		}
+	one, ok := r.find(channel)
+	if !ok {
+		return &dedup.Error{Kind: dedup.NotFound, Public: fmt.Sprintf("There is no channel %q", channel)}
 	}
-	return &dedup.Error{Kind: dedup.NotFound, Public: fmt.Sprintf("There is no channel %q", channel)}
+	return publicDelivery(one.channel.Send(ctx, trial(channel, by, r.home)))
 }
 
 // trial is a message that says no more than that it arrived.

@@ -27,6 +27,9 @@ type DispatchConfig struct {
 	Watchdog time.Duration
 	// DigestAt is how many alerts, newly due on one channel, are told in one digest; 0 for never.
 	DigestAt int
+	// Undigested are the channels that group by themselves and believe for a while only what they are told: they get every alert by name
+	// and every change of one that flaps, and what they have is repeated for as long as it fires, whether or not people are to hear of it.
+	Undigested []string
 	// Titles, Steps and Runbooks say what a rule is called, what to do first and where to read on, by the name of the rule.
 	Titles, Steps, Runbooks map[string]string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.
@@ -70,6 +73,9 @@ type Dispatcher struct {
 	// before is what told held before the newest plan, of what that plan changed; a Sent without a channel where it held nothing.
 	before map[sentKey]Sent
 	flaps  flaps
+	// reminded are the reminders that were planned of silences that still hold, and reminders those of the newest plan.
+	reminded  map[reminder]bool
+	reminders []reminder
 	// restored is true until the first plan after Restore.
 	restored bool
 	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
@@ -90,6 +96,7 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 func (d *Dispatcher) Restore(log []Sent) {
 	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
 	d.flaps, d.restored = newFlaps(), true
+	d.reminded, d.reminders = map[reminder]bool{}, nil
 	for _, s := range log {
 		d.told[sentKey{s.Channel, s.Key}] = s
 	}
@@ -117,6 +124,7 @@ func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, sile
 	for _, e := range inOrder(edges) {
 		d.flaps.note(at, e)
 	}
+	d.forget(at, silences)
 	all := d.candidates(at, alerts, edges, silences)
 	var plan []Notification
 	for _, channel := range d.cfg.Channels {
@@ -153,6 +161,10 @@ func (d *Dispatcher) Undo() {
 		}
 	}
 	clear(d.before)
+	for _, r := range d.reminders {
+		delete(d.reminded, r)
+	}
+	d.reminders = nil
 }
 
 // put notes what a channel is told.

@@ -170,7 +170,7 @@ func TestAMessageSaysWhatThePageSays(t *testing.T) {
 	got := n.Alerts[0]
 	if got.Title != "Duplicate rate" || got.Step != "Look at the producers." || got.Runbook != "https://runbook.example/duplicates" ||
 		got.Why != a.Last.Why || got.Value != 0.05 || got.Limit != 0.03 || got.N != 1000 || got.Window != 15*time.Minute || got.Cause != a.Cause ||
-		got.Labels["broker"] != "main" || got.Link != "https://dash.example/alerts?alert=duplicate_rate%2Fpipeline%2For%26ders" || !got.Firing || got.Stale {
+		got.Labels["broker"] != "main" || got.Link != "https://dash.example/alerts/one?key=duplicate_rate%2Fpipeline%2For%26ders" || !got.Firing || got.Stale {
 		t.Errorf("%+v", got)
 	}
 	if n.Group != `{broker="main",rule="duplicate_rate"}` || n.GroupLabels["rule"] != "duplicate_rate" || n.ExternalURL != "https://dash.example" || len(n.ID) != 32 {
@@ -201,22 +201,29 @@ func TestAChannelMayHaveARepeatOfItsOwn(t *testing.T) {
 	wantTold(t, s.during(2*time.Minute), "handoff edges, orders warning; handoff edges, orders warning")
 }
 
-func TestAConfigurationThatCannotWorkSaysWhy(t *testing.T) {
+func TestAConfigurationThatCannotWorkSaysWhyByItsKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*DispatchConfig)
 		want   string
 	}{
-		"a channel that is not there": {func(c *DispatchConfig) { c.Routes = []Route{{Channels: []string{"pager"}}} }, `no channel "pager"`},
-		"a tier that is none":         {func(c *DispatchConfig) { c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Normal}}} }, "no tier"},
-		"a negative wait":             {func(c *DispatchConfig) { c.GroupWait = -1 }, "group_wait"},
-		"all right":                   {func(*DispatchConfig) {}, ""},
+		"a channel that is not there": {func(c *DispatchConfig) { c.Routes = []Route{{}, {Channels: []string{"ops", "pager"}}} }, `routes[1].channels: there is no channel "pager"; name one of ops`},
+		"no channel at all":           {func(c *DispatchConfig) { c.Channels, c.Routes = nil, []Route{{Channels: []string{"ops"}}} }, `routes[0].channels: there is no channel "ops"; none is configured`},
+		"a tier that is none":         {func(c *DispatchConfig) { c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Normal}}} }, `routes[0].tiers: an alert has no tier "normal"; name warning, severe or emergency`},
+		"all that is negative": {
+			func(c *DispatchConfig) {
+				c.GroupWait, c.GroupInterval, c.Repeat, c.DigestAt = -1, -time.Second, -time.Hour, -5
+			},
+			"group.wait: must not be negative, but is -1ns\ngroup.interval: must not be negative, but is -1s\ngroup.repeat: must not be negative, but is -1h0m0s\n" +
+				"group.digest_at: must not be negative, but is -5; 0 means that there are no digests",
+		},
+		"all right": {func(*DispatchConfig) {}, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := DefaultDispatch()
 			cfg.Channels = []string{"ops"}
 			c.change(&cfg)
-			if err := cfg.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Error(err)
+			if got := fmt.Sprint(cfg.Validate()); got != c.want {
+				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})
 	}

@@ -30,6 +30,19 @@ type item struct {
 	*candidate
 	told Sent
 	edge EdgeKind // empty when it is not told for a change
+	// flaps is since when the channel is told no more than that it flaps; zero while every change is told.
+	flaps time.Time
+	// whole: the channel gets all that there is, by DispatchConfig.Undigested.
+	whole bool
+}
+
+// on returns an alert as one channel is about to be told it.
+func (d *Dispatcher) on(channel string, c *candidate) item {
+	it := item{candidate: c, told: d.told[sentKey{channel, c.alert.Key}], whole: slices.Contains(d.cfg.Undigested, channel)}
+	if !it.whole {
+		it.flaps = c.flapping
+	}
+	return it
 }
 
 // A batch is a group on one channel.
@@ -53,7 +66,7 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 			plan = append(plan, d.watchdog(at, channel, c)...)
 			continue
 		}
-		it := item{candidate: c, told: d.told[sentKey{channel, c.alert.Key}]}
+		it := d.on(channel, c)
 		b := batches[c.group]
 		if b == nil {
 			b = &batch{name: c.group, labels: c.groupLabels}
@@ -78,6 +91,7 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 		plan = append(plan, d.notify(at, channel, NotifyFlapping, &batch{news: flapping}))
 	}
 	plan = append(plan, d.flush(at, channel, batches)...)
+	plan = append(plan, d.remind(at, channel, all)...)
 	slices.SortFunc(plan, func(a, b Notification) int { return strings.Compare(string(a.Kind)+a.Group, string(b.Kind)+b.Group) })
 	return plan
 }
@@ -85,22 +99,26 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 // stance compares what a channel was told of an alert with what is true.
 func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, stance) {
 	was := max(it.told.Tier, dedup.Normal)
-	flapping, toldFlapping := !it.flapping.IsZero(), !it.told.Flapping.IsZero()
+	flapping, toldFlapping := !it.flaps.IsZero(), !it.told.Flapping.IsZero()
 	routed := slices.Contains(it.channels, channel)
 	switch {
+	case it.whole && it.tier == was && was > dedup.Normal:
+		return "", d.repeated(at, channel, it) // or it would end there while it fires
 	case it.muted:
 		return "", rest
 	case !flapping && toldFlapping && it.tier == was:
 		return "", settle
 	case !routed && was == dedup.Normal:
 		return "", rest
-	case flapping && !it.told.Flapping.Equal(it.flapping):
+	case flapping && !it.told.Flapping.Equal(it.flaps):
 		return "", flap
 	case it.tier > was && (!flapping || it.tier > it.told.Peak):
 		// What is worse than what the channel knows of is told although it flaps.
 		return risen(was), tell
 	case it.tier > dedup.Normal && (flapping || it.tier == was):
-		return "", d.repeated(at, channel, it, routed)
+		if routed && !it.acked {
+			return "", d.repeated(at, channel, it)
+		}
 	case it.tier < was && !flapping:
 		return it.fall()
 	}
@@ -126,12 +144,12 @@ func (it item) fall() (EdgeKind, stance) {
 	}
 }
 
-func (d *Dispatcher) repeated(at time.Time, channel string, it item, routed bool) stance {
+func (d *Dispatcher) repeated(at time.Time, channel string, it item) stance {
 	repeat, own := d.cfg.Repeats[channel]
 	if !own {
 		repeat = d.cfg.Repeat
 	}
-	if !routed || it.acked || repeat <= 0 || at.Sub(it.told.At) < repeat {
+	if repeat <= 0 || !passed(at, it.told.At, repeat) {
 		return rest
 	}
 	return again
@@ -151,7 +169,7 @@ func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*bat
 			waiting.news = append(waiting.news, b.news...)
 		}
 	}
-	if len(due) > 0 && d.cfg.DigestAt > 0 && count+len(waiting.news) >= d.cfg.DigestAt {
+	if len(due) > 0 && d.digests(channel) && count+len(waiting.news) >= d.cfg.DigestAt {
 		for _, b := range due {
 			waiting.news = append(append(waiting.news, b.news...), b.old...)
 		}
@@ -163,6 +181,11 @@ func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*bat
 		plan = append(plan, d.notify(at, channel, NotifyEdges, b))
 	}
 	return plan
+}
+
+// digests says whether a channel may get a digest.
+func (d *Dispatcher) digests(channel string) bool {
+	return d.cfg.DigestAt > 0 && !slices.Contains(d.cfg.Undigested, channel)
 }
 
 // due says whether what is new in a group is to be told now. An escalation always is. Anything else keeps the interval after the message
@@ -196,8 +219,8 @@ func (it item) sent(channel string, at time.Time, leftOut bool) Sent {
 	if it.tier > dedup.Normal {
 		s.Began = it.alert.State.FiredAt
 	}
-	if !it.flapping.IsZero() {
-		s.Flapping, s.Peak = it.flapping, max(it.peak, it.told.Peak)
+	if !it.flaps.IsZero() {
+		s.Flapping, s.Peak = it.flaps, max(it.peak, it.told.Peak)
 	}
 	return s
 }

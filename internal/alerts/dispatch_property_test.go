@@ -34,6 +34,9 @@ func drawDay(rt *rapid.T) day {
 	cfg.Channels = []string{"ops", "pager"}
 	cfg.Repeat = time.Hour
 	cfg.DigestAt = rapid.IntRange(2, 6).Draw(rt, "digest at")
+	if rapid.Bool().Draw(rt, "whole") {
+		cfg.Undigested = []string{"pager"}
+	}
 	if rapid.Bool().Draw(rt, "routes") {
 		cfg.Routes = []Route{{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}, Continue: true}, {Channels: []string{"ops"}}}
 	}
@@ -186,6 +189,18 @@ func TestTheOrderOfAlertsAndEdgesChangesNothing(t *testing.T) {
 	})
 }
 
+// once takes away what the outbox has already: a reminder that is planned again after a restart.
+func once(plans [][]Notification) {
+	seen := map[string]bool{}
+	for i := range plans {
+		plans[i] = slices.DeleteFunc(plans[i], func(n Notification) bool {
+			again := seen[n.ID] && n.Kind == NotifyReminder
+			seen[n.ID] = true
+			return again
+		})
+	}
+}
+
 func TestARestartAtAnyTickTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := drawDay(rt)
@@ -209,6 +224,7 @@ func TestARestartAtAnyTickTellsTheSame(t *testing.T) {
 				s.d.Recall(slices.DeleteFunc(edges, func(e Transition) bool { return !e.At.After(begin) }))
 			}
 		}, nil)
+		once(restarted)
 		for i := range through {
 			if toldText(through[i]) != toldText(restarted[i]) {
 				rt.Fatalf("tick %d: %s, after a restart %s", i, toldText(through[i]), toldText(restarted[i]))

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,26 +49,43 @@ func (r Route) takes(labels map[string]string, tier dedup.Tier) bool {
 	return len(r.Tiers) == 0 || slices.Contains(r.Tiers, tier)
 }
 
-// Validate says what is wrong with a configuration and what to do about it; nil when nothing is.
+// Validate returns all problems joined; each message begins with the key that is at fault, of those that belong to alerts, and says how to
+// mend it.
 func (c DispatchConfig) Validate() error {
+	var problems []error
+	fault := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for i, r := range c.Routes {
 		for _, name := range r.Channels {
 			if !slices.Contains(c.Channels, name) {
-				return fmt.Errorf("route %d: there is no channel %q: name one of %s", i+1, name, strings.Join(c.Channels, ", "))
+				fault("routes[%d].channels: there is no channel %q; %s", i, name, oneOf(c.Channels))
 			}
 		}
 		for _, t := range r.Tiers {
 			if t < dedup.Warning {
-				return fmt.Errorf("route %d: an alert has no tier %q: name warning, severe or emergency", i+1, t)
+				fault("routes[%d].tiers: an alert has no tier %q; name warning, severe or emergency", i, t)
 			}
 		}
 	}
-	for name, d := range map[string]time.Duration{"group_wait": c.GroupWait, "group_interval": c.GroupInterval, "repeat": c.Repeat} {
-		if d < 0 {
-			return fmt.Errorf("%s is %s: it cannot be negative", name, d)
+	for _, wait := range []struct {
+		key  string
+		span time.Duration
+	}{{"wait", c.GroupWait}, {"interval", c.GroupInterval}, {"repeat", c.Repeat}} {
+		if wait.span < 0 {
+			fault("group.%s: must not be negative, but is %s", wait.key, wait.span)
 		}
 	}
-	return nil
+	if c.DigestAt < 0 {
+		fault("group.digest_at: must not be negative, but is %d; 0 means that there are no digests", c.DigestAt)
+	}
+	return errors.Join(problems...)
+}
+
+// oneOf says which channels can be named.
+func oneOf(channels []string) string {
+	if len(channels) == 0 {
+		return "none is configured"
+	}
+	return "name one of " + strings.Join(channels, ", ")
 }
 
 // channelsOf returns the channels that alerts with these labels go to.
@@ -100,6 +118,8 @@ type candidate struct {
 	groupLabels map[string]string
 	// muted: a silence or another alert keeps it from being told. What it would have told is made up for afterwards.
 	muted bool
+	// hush is the silence that keeps it from being told for the longest; nil where none does, or something else would when it ends.
+	hush  *Silence
 	acked bool
 	// flapping is since when its edges are told in digests only, peak the worst tier that it has had lately.
 	flapping time.Time
@@ -117,7 +137,7 @@ func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition
 		known[a.Key] = a
 	}
 	away := unreachable(known)
-	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return at.Before(s.Starts) || !at.Before(s.Ends) })
+	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return !s.Active(at) })
 	awaited := d.awaited()
 	maps.DeleteFunc(known, func(k Key, a Alert) bool {
 		return firingTier(a.State) <= dedup.Normal && !awaited[k] && d.flaps.since[k].IsZero()
@@ -150,7 +170,10 @@ func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]time.Time,
 	labels := allLabels(a, shown)
 	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
 	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
-	c.muted = inhibited(a, c.tier, away) || slices.ContainsFunc(silences, func(s Silence) bool { return s.Covers(labels) })
+	if c.muted = inhibited(a, c.tier, away); !c.muted {
+		c.hush = lastToEnd(silences, labels)
+		c.muted = c.hush != nil
+	}
 	return c
 }
 

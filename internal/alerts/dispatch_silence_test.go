@@ -1,8 +1,109 @@
 package alerts
 
-import "time"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
 
 // silenceOfPipeline covers all alerts of a pipeline for a time.
 func silenceOfPipeline(name string, from, to time.Time) Silence {
 	return Silence{ID: "s-" + name, Matchers: []Matcher{{Name: "pipeline", Op: MatchEqual, Value: name}}, Author: "ann", Reason: "deploy", Starts: from, Ends: to}
+}
+
+// hushed has an alert of orders that fires since a silence of it of two hours began, and goes on to a time before its end.
+func hushed(before time.Duration, change func(*DispatchConfig)) *desk {
+	s := newDesk(change)
+	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	s.during(2*time.Hour - before)
+	return s
+}
+
+func TestPeopleAreRemindedOnceOfASilenceThatKeepsWhatFiresQuiet(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.Titles = map[string]string{"duplicate_rate": "Duplicate rate"} })
+	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	wantTold(t, s.during(105*time.Minute), "")
+	plan := s.during(15 * time.Minute)
+	wantTold(t, plan, "ops reminder")
+	want := "The silence by ann ends in 15 min, at 2026-11-22 14:00 UTC; 1 alert still fires under it\n" +
+		`Told again from then on: Duplicate rate of pipeline orders, severe. It covers pipeline="orders". Its reason: deploy`
+	if n := plan[0]; n.Text != want || n.Group != `{silence="s-orders"}` || n.GroupLabels["silence"] != "s-orders" || n.ExternalURL == "" || len(n.ID) != 32 {
+		t.Errorf("%+v", n)
+	}
+	wantTold(t, s.plan(0), "ops edges, orders fired severe")
+}
+
+func TestNobodyIsRemindedOfASilence(t *testing.T) {
+	orders := duplicatesOf("orders")
+	for name, change := range map[string]func(*desk){
+		"that keeps nothing quiet": func(s *desk) { s.set(orders, dedup.Normal) },
+		"that is short":            func(s *desk) { s.hush[0].Starts = s.hush[0].Ends.Add(-remindLeast + time.Second) },
+		"that another one outlives": func(s *desk) {
+			s.hush = append(s.hush, Silence{ID: "x", Matchers: s.hush[0].Matchers, Ends: s.at.Add(time.Hour)})
+		},
+		"that ends before its time":  func(s *desk) { s.hush[0].Ends = s.at; delete(s.alerts, orders) },
+		"whose alert is attended to": func(s *desk) { a := s.alerts[orders]; a.Ack = &Ack{By: "ann"}; s.alerts[orders] = a },
+		"whose broker is down":       func(s *desk) { s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Severe) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := hushed(20*time.Minute, nil)
+			change(s)
+			if got := toldText(s.during(20 * time.Minute)); strings.Contains(got, "reminder") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestASilenceIsRemindedOfWhereItsAlertsAreTold(t *testing.T) {
+	s := hushed(20*time.Minute, func(c *DispatchConfig) {
+		c.Channels = []string{"ops", "pager", "shop"}
+		c.Routes = []Route{{Match: map[string]string{"pipeline": "orders"}, Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}}, {Channels: []string{"ops"}}}
+	})
+	wantTold(t, s.during(10*time.Minute), "ops reminder")
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	wantTold(t, s.during(10*time.Minute), "pager reminder")
+}
+
+func TestAReminderNamesTheWorstAndCountsTheRest(t *testing.T) {
+	s := hushed(10*time.Minute, nil)
+	s.d.Restore(nil)
+	s.hush[0].Matchers = []Matcher{{Name: "broker", Op: MatchEqual, Value: "main"}}
+	for _, name := range []string{"a", "b", "c", "worst"} {
+		s.set(duplicatesOf(name), dedup.Warning)
+	}
+	s.set(duplicatesOf("worst"), dedup.Emergency)
+	plan := s.plan(0)
+	if len(plan) != 1 || !strings.Contains(plan[0].Text, "; 5 alerts still fire under it\n") ||
+		!strings.Contains(plan[0].Text, "pipeline worst, emergency; duplicate_rate of pipeline orders, severe; duplicate_rate of pipeline a, warning; 2 more.") {
+		t.Errorf("%+v", plan)
+	}
+}
+
+func TestAReminderThatCouldNotBeKeptIsPlannedAgainAndHasTheSameIDAlsoAfterARestart(t *testing.T) {
+	s := hushed(15*time.Minute, nil)
+	first := s.plan(15 * time.Second)
+	s.d.Undo()
+	again := s.plan(15 * time.Second)
+	wantTold(t, s.plan(15*time.Second), "")
+	s.d.Restore(nil)
+	restarted := s.plan(0)
+	for _, plan := range [][]Notification{first, again, restarted} {
+		wantTold(t, plan, "ops reminder")
+		if plan[0].ID != first[0].ID {
+			t.Errorf("the ID %s became %s", first[0].ID, plan[0].ID)
+		}
+	}
+}
+
+func TestRemindersOfSilencesThatAreOverAreForgotten(t *testing.T) {
+	s := hushed(15*time.Minute, nil)
+	s.during(20 * time.Minute)
+	if n := len(s.d.reminded); n != 0 {
+		t.Errorf("%d are still remembered", n)
+	}
 }

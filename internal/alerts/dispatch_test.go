@@ -200,7 +200,7 @@ func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
 	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.set(duplicatesOf("payments"), dedup.Warning)
-	wantTold(t, s.during(time.Hour), "ops edges, payments fired warning")
+	wantTold(t, s.during(time.Hour), "ops edges, payments fired warning; ops reminder")
 	wantTold(t, s.plan(0), "ops edges, orders fired warning")
 }
 

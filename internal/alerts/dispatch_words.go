@@ -74,7 +74,7 @@ func (d *Dispatcher) link(k Key) string {
 	if d.cfg.ExternalURL == "" {
 		return ""
 	}
-	return d.cfg.ExternalURL + "/alerts?alert=" + url.QueryEscape(k.String())
+	return d.cfg.ExternalURL + "/alerts/one?key=" + url.QueryEscape(k.String())
 }
 
 // identity returns the ID of a message: the same when a plan that could not be kept, or seemed not to be, is made again later, and another
@@ -88,7 +88,7 @@ func identity(n Notification, items []item) string {
 		if began.IsZero() {
 			began = it.told.Began
 		}
-		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flapping))
+		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flaps))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

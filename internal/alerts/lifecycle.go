@@ -62,6 +62,8 @@ type State struct {
 	// Health is that of the newest evaluation, HealthSince when it last changed, Seen when the newest one was.
 	Health            Health
 	HealthSince, Seen time.Time
+	// Blind is since when no evaluation has been OK, for whatever reasons; zero while they are.
+	Blind time.Time
 	// Resumed is when evaluations went on after a gap: nothing fires by the time of the gap alone. Zero otherwise.
 	Resumed time.Time
 }
@@ -156,14 +158,21 @@ func (s State) sinceLast(e Evaluation) State {
 		s = s.shifted(e.At.Sub(s.Seen))
 	}
 	paused := !first && e.At.Sub(s.Seen) > gapLeast
-	if s.Health != HealthOK {
-		blind = e.At.Sub(s.HealthSince)
+	if !s.Blind.IsZero() {
+		blind = e.At.Sub(s.Blind)
 	}
 	if !first && max(e.At.Sub(s.Seen), blind) > gapMost {
 		s.Reached, s.Calm, s.Resumed = [3]time.Time{}, time.Time{}, time.Time{}
 	}
-	if e.Health == HealthOK && s.Resumed.IsZero() && (paused || s.Health != HealthOK) {
+	failed := s.Health != HealthOK
+	if e.Health == HealthOK && (s.Resumed.IsZero() && (paused || failed) || failed && s.beganSince(s.Resumed)) {
 		s.Resumed = e.At
+	}
+	switch {
+	case e.Health == HealthOK:
+		s.Blind = time.Time{}
+	case s.Blind.IsZero():
+		s.Blind = e.At
 	}
 	if first || s.Health != e.Health {
 		s.Health, s.HealthSince = e.Health, e.At
@@ -172,9 +181,20 @@ func (s State) sinceLast(e Evaluation) State {
 	return s
 }
 
+// beganSince reports whether a span began at a time or later: what was seen once only, between two failures, has yet to be confirmed. A
+// span that began before was seen on both sides of a failure, and a source that goes on failing must not hold it up for ever.
+func (s State) beganSince(at time.Time) bool {
+	for _, span := range [...]time.Time{s.Reached[0], s.Reached[1], s.Reached[2], s.Calm} {
+		if !span.IsZero() && !span.Before(at) {
+			return true
+		}
+	}
+	return false
+}
+
 // shifted moves every time of the state: the clock that they were taken from was set.
 func (s State) shifted(by time.Duration) State {
-	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Calm, &s.HealthSince, &s.Seen, &s.Resumed} {
+	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Calm, &s.HealthSince, &s.Seen, &s.Blind, &s.Resumed} {
 		if !at.IsZero() {
 			*at = at.Add(by)
 		}

@@ -102,6 +102,31 @@ func TestATierFallsOnlyAfterItWasNotHeldForLongEnough(t *testing.T) {
 	})
 }
 
+func TestNothingChangesOnTheWordOfOneEvaluationBetweenTwoFailuresAndOneAfter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLife(t, steps, true)
+		_, edges := run(l.timeline, l.timing)
+		for i, edge := range edges {
+			if edge.Kind == "" || i == 0 || l.timeline[i-1].Health == HealthOK {
+				continue
+			}
+			least, met := l.timing.of(edge.To), func(e Evaluation) bool { return e.Enters >= edge.To }
+			if edge.Kind == EdgeDeescalated || edge.Kind == EdgeResolved {
+				least, met = l.timing.KeepFiring, func(e Evaluation) bool { return e.Holds < edge.From }
+			}
+			seen := 0
+			for j := i; j >= 0 && (l.timeline[j].Health != HealthOK || met(l.timeline[j])); j-- {
+				if l.timeline[j].Health == HealthOK {
+					seen++
+				}
+			}
+			if least > 0 && seen < 3 {
+				t.Fatalf("evaluation %d, right after a failure: %s after %d evaluations", i, edge.Kind, seen)
+			}
+		}
+	})
+}
+
 func TestAnEvaluationThatIsNotOKChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLife(t, steps, true)

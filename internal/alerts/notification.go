@@ -39,7 +39,7 @@ type Notification struct {
 	// Alerts are the worst first. LeftOut counts those that are not listed.
 	Alerts  []NotifiedAlert
 	LeftOut int
-	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog.
+	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog. Its first line is the subject.
 	Text string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.
 	ExternalURL string
@@ -75,6 +75,8 @@ type NotifiedAlert struct {
 type DeliveryError struct {
 	// Permanent: trying again cannot help.
 	Permanent bool
+	// Unsent: nothing of it has left us, so that it cannot have arrived.
+	Unsent bool
 	// RetryAfter is how long the receiver asks to wait; 0 where it does not say.
 	RetryAfter time.Duration
 	// Public says what happened and what to do, in words that may be shown.

@@ -14,8 +14,10 @@ import (
 
 // The times of deliveries.
 const (
-	// sendDeadline is how long one delivery may take, sendGrace how long one that is under way may go on when we are stopped.
+	// sendDeadline is how long one delivery may take where the sender does not say, longestSend the most that it may say, and sendGrace how
+	// long one that is under way may go on when we are stopped.
 	sendDeadline = 15 * time.Second
+	longestSend  = 5 * time.Minute
 	sendGrace    = 3 * time.Second
 	// The waits after a failure begin with firstRetry and double up to lastRetry.
 	firstRetry = time.Second
@@ -30,9 +32,14 @@ const (
 )
 
 // A Sender hands a notification to a channel. It honours the context, and may be asked for one notification at a time. An error that is no
-// DeliveryError counts as one that may pass.
+// DeliveryError counts as one that may pass. One that may need more than 15 s for a delivery says so by a method Patience.
 type Sender interface {
 	Send(ctx context.Context, n Notification) error
+}
+
+// A patientSender says how long one delivery may take, with all that it waits for.
+type patientSender interface {
+	Patience() time.Duration
 }
 
 // An OutboxStore keeps messages until they are delivered. What it was told is on disk when it returns.
@@ -128,9 +135,18 @@ func NewOutbox(cfg OutboxConfig) *Outbox {
 	}
 	o := &Outbox{cfg: cfg}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Senders)) {
-		o.workers = append(o.workers, &worker{cfg: &o.cfg, channel: name, sender: cfg.Senders[name], wake: make(chan struct{}, 1)})
+		sender := cfg.Senders[name]
+		o.workers = append(o.workers, &worker{cfg: &o.cfg, channel: name, sender: sender, deadline: deadlineOf(sender), wake: make(chan struct{}, 1)})
 	}
 	return o
+}
+
+// deadlineOf returns how long one delivery of a sender may take.
+func deadlineOf(s Sender) time.Duration {
+	if p, ok := s.(patientSender); ok && p.Patience() > 0 {
+		return min(p.Patience(), longestSend)
+	}
+	return sendDeadline
 }
 
 // Run delivers until the context ends, and returns when every worker has: a delivery that is under way may go on for a few seconds.
@@ -213,13 +229,13 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 
 // refusal returns an error of a sender as one that says what to do about it. The text of an error that is no DeliveryError is not shown: it
 // may hold what a channel is called by, which can be a secret.
-func refusal(err error, limited context.Context) *DeliveryError {
+func refusal(err error, limited context.Context, deadline time.Duration) *DeliveryError {
 	var known *DeliveryError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		return &DeliveryError{Public: fmt.Sprintf("The channel did not answer within %s.", sendDeadline)}
+		return &DeliveryError{Public: fmt.Sprintf("The channel did not answer within %s.", deadline)}
 	default:
 		return &DeliveryError{Public: "The channel could not be reached; see that its address is right and can be reached from here."}
 	}

@@ -317,3 +317,63 @@ func TestAStoreThatFailsHoldsDeliveryUpWithoutRepeatingAny(t *testing.T) {
 		}
 	})
 }
+
+// A patientPost says how long it may take.
+type patientPost struct {
+	post
+	patience time.Duration
+}
+
+func (p *patientPost) Patience() time.Duration { return p.patience }
+
+func TestASenderThatSaysHowLongItMayTakeIsGivenThatLong(t *testing.T) {
+	takes := func(d time.Duration) func(context.Context, Notification) error {
+		return func(ctx context.Context, _ Notification) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(d):
+				return nil
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		patience, takes time.Duration
+		want            string
+	}{
+		"within its time":             {70 * time.Second, time.Minute, ""},
+		"longer than it said":         {70 * time.Second, time.Hour, "The channel did not answer within 1m10s."},
+		"longer than anything should": {time.Hour, 30 * time.Minute, "The channel did not answer within 5m0s."},
+		"a sender that does not say":  {0, time.Minute, "The channel did not answer within 15s."},
+		"less than usual":             {time.Second, 2 * time.Second, "The channel did not answer within 1s."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{}
+				s.put("m", "ops")
+				openOffice(t, s, map[string]Sender{"ops": &patientPost{post{answer: takes(c.takes)}, c.patience}}, nil)
+				letPass(6 * time.Minute)
+				if _, outcomes := s.row("m"); len(outcomes) == 0 || outcomes[0].Error != c.want {
+					t.Errorf("%+v", outcomes)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatHadNotLeftUsWhenWeWereStoppedIsNotTakenForRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		ops := &post{answer: func(ctx context.Context, _ Notification) error {
+			<-ctx.Done()
+			return &DeliveryError{Public: "it waited for its turn", Unsent: true}
+		}}
+		s.put("m", "ops")
+		o := openOffice(t, s, map[string]Sender{"ops": ops}, nil)
+		letPass(time.Second)
+		o.stop()
+		if state, outcomes := s.row("m"); state != "due" || len(outcomes) != 1 || outcomes[0].Result != DeliveryRetry {
+			t.Errorf("%s %+v", state, outcomes)
+		}
+	})
+}

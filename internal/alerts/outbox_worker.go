@@ -12,7 +12,9 @@ type worker struct {
 	cfg     *OutboxConfig
 	channel string
 	sender  Sender
-	wake    chan struct{}
+	// deadline is how long one delivery may take.
+	deadline time.Duration
+	wake     chan struct{}
 	// failures counts those since the channel last took a message.
 	failures int
 	// deaf is true while the store fails, which is logged once.
@@ -89,21 +91,22 @@ func (w *worker) backoff(failures int) time.Duration {
 // errPanicked stands for a sender that failed in a way that nobody foresaw.
 var errPanicked = errors.New("the sender panicked")
 
-// send delivers a message, and returns false when it was cut off because we are stopped: nobody knows then whether it arrived.
+// send delivers a message, and returns false when it was cut off because we are stopped: nobody knows then whether it arrived, unless the
+// sender is sure that it had not begun.
 func (w *worker) send(ctx context.Context, n Notification) (failed *DeliveryError, sure bool) {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendDeadline)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.deadline)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(sendGrace, cancel) })
 	defer stop()
 	err := w.guarded(limited, n)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil, true
-	case errors.Is(limited.Err(), context.Canceled):
-		return nil, false
-	default:
-		return refusal(err, limited), true
 	}
+	why := refusal(err, limited, w.deadline)
+	if errors.Is(limited.Err(), context.Canceled) && !why.Unsent {
+		return nil, false
+	}
+	return why, true
 }
 
 // guarded keeps a sender that panics from ending the program.

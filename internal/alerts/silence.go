@@ -108,6 +108,8 @@ type Silence struct {
 	// Author made it, for the reason given.
 	Author, Reason        string
 	Starts, Ends, Created time.Time
+	// EndedBy ended it before its time; empty where nobody did.
+	EndedBy string
 }
 
 // Validate reports everything that is wrong with the silence, as one error of kind invalid.

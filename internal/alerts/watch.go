@@ -33,7 +33,8 @@ type Backlog struct {
 	// Oldest is when the oldest notification that waits was put there, zero when none waits; Waiting counts them.
 	Oldest  time.Time
 	Waiting int64
-	// Failed counts those of the last hour that were given up, and Errors says why, by channel, in words that may be shown.
+	// Failed counts those of the last hour that were given up, or of which nobody knows whether they arrived, and Errors says why, by
+	// channel, in words that may be shown.
 	Failed int64
 	Errors []string
 }

@@ -228,21 +228,21 @@ func (a *Alerts) ChannelStats(ctx context.Context) (map[string]alerts.ChannelSta
 	return all, nil
 }
 
-// Backlog returns how the outbox stands: with what was given up within the last hour, and why, by channel.
+// Backlog returns how the outbox stands: with what was given up within the last hour, or may never have arrived, and why, by channel.
 func (a *Alerts) Backlog(ctx context.Context) (alerts.Backlog, error) {
 	var b alerts.Backlog
 	var oldest sql.NullInt64
 	since := time.Now().Add(-time.Hour).UnixMilli()
 	err := a.read.QueryRowContext(ctx, `
 		SELECT (SELECT count(*) FROM alert_outbox WHERE done_at IS NULL), (SELECT min(made_at) FROM alert_outbox WHERE done_at IS NULL),
-			(SELECT count(*) FROM alert_outbox WHERE done_at >= ? AND state = 'failed')`, since).Scan(&b.Waiting, &oldest, &b.Failed)
+			(SELECT count(*) FROM alert_outbox WHERE done_at >= ? AND state IN ('failed', 'unknown'))`, since).Scan(&b.Waiting, &oldest, &b.Failed)
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}
 	b.Oldest = fromMillis(oldest)
 	rows, err := a.read.QueryContext(ctx, `
 		SELECT channel || ': ' || error FROM (
-			SELECT channel, error, max(seq) FROM alert_outbox WHERE done_at >= ? AND state = 'failed' GROUP BY channel) ORDER BY channel`, since)
+			SELECT channel, error, max(seq) FROM alert_outbox WHERE done_at >= ? AND state IN ('failed', 'unknown') GROUP BY channel) ORDER BY channel`, since)
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}

@@ -148,6 +148,22 @@ func TestASignOfLifeTakesThePlaceOfOneThatWasNotDelivered(t *testing.T) {
 	}
 }
 
+func TestAMessageThatIsPlannedAgainAfterItWasDeliveredIsNotDeliveredAgain(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	a := db.Alerts()
+	reminder := messageFor("ops", "r", "silence")
+	reminder.Kind, reminder.Text = alerts.NotifyReminder, "ends in 15 min"
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{reminder}})
+	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliverySent})
+	a = reopen(t, dir)
+	reminder.Text = "ends in 12 min"
+	commit(t, a, alerts.Tick{At: tickAt.Add(3 * time.Minute), Due: []alerts.Notification{reminder}})
+	if got := claim(t, a, "ops", tickAt.Add(time.Hour)); got.ID != "" {
+		t.Errorf("%s is delivered again", got.ID)
+	}
+}
+
 func TestAMessageThatCannotBeReadHoldsUpNone(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
@@ -189,6 +205,25 @@ func TestTheStatsSayHowChannelsFare(t *testing.T) {
 	}
 	b, err := a.Backlog(t.Context())
 	if err != nil || b.Waiting != 2 || !b.Oldest.Equal(want.Oldest) || b.Failed != 1 || strings.Join(b.Errors, "; ") != "ops: 400" {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+func TestAMessageOfWhichNobodyKnowsWhetherItArrivedCountsAsFailed(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	commit(t, db.Alerts(), alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g")}})
+	claim(t, db.Alerts(), "ops", tickAt)
+	now := time.Now()
+	for range 2 { // stopped twice while it was under way
+		a := reopen(t, dir)
+		if _, err := a.Recover(t.Context(), []string{"ops"}, now); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, a, "ops", now)
+	}
+	b, err := reopen(t, dir).Backlog(t.Context())
+	if err != nil || b.Waiting != 0 || b.Failed != 1 || len(b.Errors) != 1 || !strings.HasPrefix(b.Errors[0], "ops: The dashboard was stopped twice") {
 		t.Errorf("%+v, %v", b, err)
 	}
 }

@@ -277,14 +277,17 @@ func TestSilencesAreListedUntilTheyEndOrAreExpired(t *testing.T) {
 	}
 	ended := now.Add(-time.Second)
 	for _, id := range []string{"short", "over", "short"} {
-		if err := a.ExpireSilence(t.Context(), id, ended); err != nil {
+		if err := a.ExpireSilence(t.Context(), id, "bob of "+id, ended); err != nil {
 			t.Error(id, err)
 		}
 	}
-	if err := a.ExpireSilence(t.Context(), "none", now); dedup.KindOf(err) != dedup.NotFound {
+	if err := a.ExpireSilence(t.Context(), "none", "bob", now); dedup.KindOf(err) != dedup.NotFound {
 		t.Error(err)
 	}
-	short.Ends = ended
+	if err := a.ExpireSilence(t.Context(), "short", "eve", ended.Add(time.Second)); err != nil {
+		t.Error(err)
+	}
+	short.Ends, short.EndedBy = ended, "bob of short"
 	if got, err := a.SilencesSince(t.Context(), now.Add(-2*time.Hour)); err != nil || !reflect.DeepEqual(got, []alerts.Silence{over, short, long, later}) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -31,20 +31,21 @@ func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
 	})
 }
 
-// ExpireSilence ends a silence at a time; one that has ended before stays as it is. It fails with dedup.NotFound when there is none.
-func (a *Alerts) ExpireSilence(ctx context.Context, id string, at time.Time) error {
-	res, err := a.write.ExecContext(ctx, "UPDATE alert_silences SET ends_at = min(ends_at, ?) WHERE id = ?", at.UnixMilli(), id)
-	if err != nil {
-		return fmt.Errorf("expire silence: %w", err)
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("expire silence: %w", err)
-	}
-	if n == 0 {
-		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such silence; it may have ended long ago"}
-	}
-	return nil
+// ExpireSilence ends a silence at a time and keeps who did; one that has ended before stays as it is. It fails with dedup.NotFound when there
+// is none.
+func (a *Alerts) ExpireSilence(ctx context.Context, id, by string, at time.Time) error {
+	return a.inOne(ctx, "expire silence", func(tx *sql.Tx) error {
+		var there bool
+		if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM alert_silences WHERE id = ?)", id).Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such silence; it may have ended long ago"}
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE alert_silences SET ends_at = ?1, body = json_set(body, '$.EndedBy', ?2) WHERE id = ?3 AND ends_at > ?1",
+			at.UnixMilli(), by, id)
+		return err
+	})
 }
 
 // Silences returns those that have not ended, by their ends.

@@ -42,11 +42,6 @@ type alertRecords interface {
 	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
 }
 
-// silenceEnders is what alertRecords may know besides: who ended which silence before its time, by id.
-type silenceEnders interface {
-	SilenceEnders(ctx context.Context, ids []string) (map[string]string, error)
-}
-
 // A ChannelState is how a channel of notifications fares.
 type ChannelState struct {
 	// Name is that of the configuration, Kind what it is: webhook, slack.

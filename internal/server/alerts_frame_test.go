@@ -131,8 +131,8 @@ func TestHostileNamesStayHarmlessOnThePagesOfAlerts(t *testing.T) {
 		s.tower.view.Errors = []string{h}
 		one := alerts.Silence{ID: h, Matchers: []alerts.Matcher{{Name: h, Op: "=", Value: h}}, Author: h, Reason: h, Starts: now.Add(-time.Hour), Ends: now.Add(time.Minute)}
 		over := one
-		over.Ends = now.Add(-time.Minute)
-		s.tower.view.Silences, s.tower.ended, s.tower.enders = []alerts.Silence{one}, []alerts.Silence{over}, map[string]string{h: h}
+		over.Ends, over.EndedBy = now.Add(-time.Minute), h
+		s.tower.view.Silences, s.tower.ended = []alerts.Silence{one}, []alerts.Silence{over}
 		j := a.Last
 		s.tower.edges = []alerts.Transition{{Edge: alerts.Edge{Kind: alerts.EdgeKind(h), At: now}, Judgement: j, Cause: h}}
 		s.tower.channels = []ChannelState{{Name: h, Kind: h, LastError: h, LastErrorAt: now}}

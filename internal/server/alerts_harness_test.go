@@ -21,7 +21,6 @@ type tower struct {
 	view     *alerts.View
 	edges    []alerts.Transition
 	ended    []alerts.Silence
-	enders   map[string]string
 	channels []ChannelState
 	tested   []string
 	err      error // of what is read or written
@@ -29,7 +28,7 @@ type tower struct {
 
 // newTower is one of whom nothing fires.
 func newTower() *tower {
-	t := &tower{enders: map[string]string{}}
+	t := &tower{}
 	t.show()
 	return t
 }
@@ -128,9 +127,9 @@ func (t *tower) ExpireSilence(_ context.Context, id, by string) error {
 	}
 	v := *t.view
 	one := v.Silences[at]
-	one.Ends = time.Now()
+	one.Ends, one.EndedBy = time.Now(), by
 	v.Silences = slices.Delete(slices.Clone(v.Silences), at, at+1)
-	t.view, t.ended, t.enders[id] = &v, append(t.ended, one), by
+	t.view, t.ended = &v, append(t.ended, one)
 	return nil
 }
 
@@ -154,10 +153,6 @@ func (t *tower) History(_ context.Context, subject string, limit int, _ time.Tim
 
 func (t *tower) Silences(context.Context, time.Time) ([]alerts.Silence, error) {
 	return slices.Concat(t.View().Silences, t.ended), t.err
-}
-
-func (t *tower) SilenceEnders(context.Context, []string) (map[string]string, error) {
-	return t.enders, t.err
 }
 
 func (t *tower) Channels(context.Context) ([]ChannelState, error) { return t.channels, t.err }

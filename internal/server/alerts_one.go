@@ -38,9 +38,7 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 	for _, e := range a.Last.Evidence {
 		v.Evidence = append(v.Evidence, statement(e))
 	}
-	for i := len(a.History) - 1; i >= 0; i-- {
-		v.Evaluations = append(v.Evaluations, evaluationRow(&a.History[i], a.Last.Unit, now))
-	}
+	v.Evaluations = evaluationRows(a, now)
 	ruleViews(&v, a)
 	return v
 }
@@ -94,7 +92,7 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 	}
 	add("State", a.State.Phase.String())
 	add("Fires since", at(a.State.FiredAt))
-	add("So since", at(a.State.Since))
+	add("In this state since", at(a.State.Since))
 	if a.State.Phase == alerts.PhaseRecovering {
 		add("Below its limit since", at(a.State.Calm))
 	}
@@ -104,6 +102,28 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 	add("Judged", at(j.At))
 	add("Labels", strings.Join(sortedLabels(j.Labels), ", "))
 	return facts
+}
+
+// evaluationRows are the last evaluations, newest first. Several in a row that came to the same are one line.
+func evaluationRows(a *alerts.AlertView, now time.Time) []templates.AlertEvaluation {
+	var rows []templates.AlertEvaluation
+	times := 1
+	for i := len(a.History) - 1; i >= 0; i-- {
+		row := evaluationRow(&a.History[i], a.Last.Unit, now)
+		if n := len(rows); n > 0 && sameEvaluation(rows[n-1], row) {
+			times++
+			rows[n-1].From, rows[n-1].Times = row.At, templates.Number(float64(times))+" times the same"
+			continue
+		}
+		rows, times = append(rows, row), 1
+	}
+	return rows
+}
+
+// sameEvaluation reports whether two lines differ in nothing but their time.
+func sameEvaluation(a, b templates.AlertEvaluation) bool {
+	a.At, a.From, a.Times = b.At, b.From, b.Times
+	return a == b
 }
 
 // evaluationRow is one line of the table of evaluations.
@@ -137,7 +157,10 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	}
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*keyLimit)
-		if strings.HasPrefix(r.Runbook, "https://") || strings.HasPrefix(r.Runbook, "http://") {
+		switch page := GuidePath(r.Runbook); {
+		case page != "":
+			v.Runbook, v.RunbookText = v.Frame.Base+page, templates.Plain("What to do about "+titleOf(a), 2*keyLimit)
+		case strings.HasPrefix(r.Runbook, "https://"), strings.HasPrefix(r.Runbook, "http://"):
 			v.Runbook = r.Runbook
 		}
 	}
@@ -267,7 +290,7 @@ func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, 
 	if e.Judgement.Why != "" {
 		entry.More = statement(e.Judgement.Why)
 	}
-	if e.Cause != "" {
+	if e.Cause != "" && e.Kind != alerts.EdgeResolved {
 		entry.More = templates.Sentence(strings.TrimSpace(entry.More.Short + " Likely cause: " + templates.Sentence(endSentence(e.Cause)).Short))
 	}
 	if named {

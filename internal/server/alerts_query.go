@@ -28,7 +28,7 @@ func alertStates() []string {
 	return []string{stateFiring, statePending, stateUnknown, stateAcked, stateSilenced, stateNormal}
 }
 
-// alertsQuery is the state of the list of alerts that lives in its address. Without states it lists what is not normal.
+// alertsQuery is the state of the list of alerts that lives in its address. Without states it lists what fires or is pending.
 type alertsQuery struct {
 	tiers    []dedup.Tier
 	states   []string
@@ -130,8 +130,8 @@ func (q alertsQuery) matches(a *alerts.AlertView) bool {
 		return false
 	}
 	if len(q.states) == 0 {
-		// Who asks for a tier that nothing fires at means what is normal or unknown.
-		return !isState(a, stateNormal) || slices.Contains(q.tiers, dedup.Normal)
+		// What cannot be told and does not fire has a tab of its own: most of it never could be. Who asks for a tier means it all the same.
+		return fires(a) || a.Pending() >= dedup.Warning || slices.Contains(q.tiers, dedup.Normal) || slices.Contains(q.tiers, dedup.TierUnknown)
 	}
 	return slices.ContainsFunc(q.states, func(s string) bool { return isState(a, s) })
 }

@@ -138,6 +138,15 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 // emptyAlerts says why the list is empty, what is watched and when it was last judged.
 func emptyAlerts(view *alerts.View, q alertsQuery, v templates.AlertsView, admitted int) templates.Empty {
 	evaluated := v.Watched + " Last evaluated at " + v.AsOf.Text + "."
+	blind := 0
+	for _, a := range view.Alerts {
+		if q.admits(a) && a.Stale() {
+			blind++
+		}
+	}
+	if blind > 0 {
+		evaluated += " Of " + counted(blind, "alert") + " nothing can be told: see “cannot tell”."
+	}
 	switch {
 	case view.At.IsZero():
 		return templates.Empty{Heading: "The first evaluation is under way", Text: "Rules are judged for the first time once brokers and stores have been read. " + v.Watched, Href: v.Self, Link: "Reload"}
@@ -220,7 +229,11 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 	if a.Rule != nil && a.Rule.Step != "" {
 		r.Step = statement(a.Rule.Step)
 	}
-	alertState(&r, a, lateView(view, now) != "", now)
+	late := lateView(view, now) != ""
+	alertState(&r, a, late, now)
+	if !late {
+		r.Held = templates.Sentence(heldText(a, now))
+	}
 	if a.Stale() && a.LastOK.Why != "" {
 		r.Before = statement("Before that, " + ago(a.LastOK.At, now) + ": " + a.LastOK.Why)
 	}
@@ -266,7 +279,22 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 	}
 	if r.Since = moment(since, now); r.Since.RFC == "" {
 		r.SinceWord = ""
+		return
 	}
+	r.For = templates.Span(now.Sub(since))
+}
+
+// heldText says why a tier stands that the value reaches no longer; empty where that is not so.
+func heldText(a *alerts.AlertView, now time.Time) string {
+	switch {
+	case a.Stale() || !fires(a) || a.Last.Enters >= a.State.Tier:
+		return ""
+	case a.State.Phase == alerts.PhaseRecovering && a.Rule != nil && !a.State.Calm.IsZero():
+		return "It recovers: it falls at " + moment(a.State.Calm.Add(a.Rule.Timing.KeepFiring), now).Text + " if that stays so."
+	case a.State.Phase == alerts.PhaseFiring:
+		return "It still fires: a tier is left only well below its limit, lest it come and go."
+	}
+	return ""
 }
 
 // ackText says who attends to an alert, until when, and with which note.

@@ -57,7 +57,7 @@ func sortedSilences(all []alerts.Silence) []alerts.Silence {
 
 // endedSilences lists the silences that have ended, newest first, with who ended them.
 func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *alerts.View, now time.Time) {
-	ended, by, err := s.readEnded(r.Context(), now)
+	ended, err := s.readEnded(r.Context(), now)
 	switch {
 	case err != nil:
 		s.log.Warn("silences cannot be read", "err", err)
@@ -74,36 +74,26 @@ func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *aler
 	for _, one := range ended {
 		row := s.silenceRow(r, one, view, "", now)
 		row.Covers = ""
-		if who := by[one.ID]; who != "" {
+		if who := one.EndedBy; who != "" {
 			row.EndedBy = templates.Sentence("ended by " + within(who))
 		}
 		v.Ended = append(v.Ended, row)
 	}
 }
 
-func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, map[string]string, error) {
+func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, error) {
 	if s.alerts.Records == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
 	defer cancel()
 	all, err := s.alerts.Records.Silences(ctx, now.Add(-endedSince))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ended := slices.DeleteFunc(sortedSilences(all), func(one alerts.Silence) bool { return !one.Expired(now) })
 	slices.Reverse(ended)
-	ended = ended[:min(len(ended), endedShown)]
-	enders, ok := s.alerts.Records.(silenceEnders)
-	if !ok || len(ended) == 0 {
-		return ended, nil, nil
-	}
-	ids := make([]string, len(ended))
-	for i, one := range ended {
-		ids[i] = one.ID
-	}
-	by, err := enders.SilenceEnders(ctx, ids)
-	return ended, by, err
+	return ended[:min(len(ended), endedShown)], nil
 }
 
 // silenceRow is one silence in a list.

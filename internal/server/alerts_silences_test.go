@@ -32,10 +32,9 @@ func TestSilencesAreListedByWhenTheyHold(t *testing.T) {
 	s := night(t)
 	now := time.Now()
 	s.tower.ended = []alerts.Silence{
-		{ID: "old", Matchers: []alerts.Matcher{{Name: "team", Op: alerts.MatchNotRegexp, Value: "a|b"}}, Author: "eve", Reason: "a test", Starts: now.Add(-3 * time.Hour), Ends: now.Add(-2 * time.Hour)},
+		{ID: "old", Matchers: []alerts.Matcher{{Name: "team", Op: alerts.MatchNotRegexp, Value: "a|b"}}, Author: "eve", Reason: "a test", EndedBy: "mallory", Starts: now.Add(-3 * time.Hour), Ends: now.Add(-2 * time.Hour)},
 		{ID: "newer", Matchers: []alerts.Matcher{{Name: "rule", Op: alerts.MatchEqual, Value: "x"}}, Author: "eve", Reason: "another", Starts: now.Add(-3 * time.Hour), Ends: now.Add(-time.Hour)},
 	}
-	s.tower.enders["old"] = "mallory"
 	doc := s.page("operator", "/silences")
 	tables := doc.Find("table.rows tbody")
 	for i, want := range [][]string{
@@ -75,7 +74,7 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	form.Set("reason", "the shop is closed")
 	form.Set("for", "4h")
 	doc = s.page("operator", "/silences/new?"+form.Encode())
-	preview := apart(doc.Find("#preview"))
+	preview := apart(doc.Find(".silence-form .covers, #preview"))
 	if !strings.Contains(preview, "It keeps 1 alert quiet now, and can cover alerts of 1 pipeline") || !strings.Contains(preview, "pipeline orders") || listedAlerts(doc)[0] != rateKey {
 		t.Errorf("the preview says %q", preview)
 	}

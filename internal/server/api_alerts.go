@@ -112,7 +112,7 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 	return dedup.Normal
 }
 
-// apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that are not normal.
+// apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
 func (s *Server) apiAlerts(r *request) (response, error) {
 	q, err := parseAlertsQuery(r.URL.Query())
 	if err != nil {

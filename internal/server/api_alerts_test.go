@@ -17,7 +17,7 @@ import (
 func TestTheAPIListsAlertsAsThePageDoes(t *testing.T) {
 	s := night(t)
 	for query, want := range map[string][]string{
-		"": {rateKey, latencyKey, nodeKey, deadKey, stuckKey, blindKey}, "?state=pending": {stuckKey}, "?tier=emergency,severe&pipeline=orders": {rateKey, stuckKey}, "?rule=none-such": {}, "?page=2": {},
+		"": {rateKey, latencyKey, nodeKey, deadKey, stuckKey}, "?state=pending": {stuckKey}, "?tier=emergency,severe&pipeline=orders": {rateKey, stuckKey}, "?rule=none-such": {}, "?page=2": {},
 	} {
 		var body alertsJSON
 		s.api("/api/v1/alerts"+query, &body)

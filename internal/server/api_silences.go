@@ -35,8 +35,8 @@ type matcherJSON struct {
 	Value string `json:"value"`
 }
 
-func silenceOf(one alerts.Silence, by string, now time.Time) silenceJSON {
-	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: timeOf(one.Starts), Ends: timeOf(one.Ends), EndedBy: by}
+func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
+	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: timeOf(one.Starts), Ends: timeOf(one.Ends), EndedBy: one.EndedBy}
 	switch {
 	case one.Expired(now):
 		out.State = "expired"
@@ -58,15 +58,15 @@ func (s *Server) apiSilences(r *request) (response, error) {
 	body := silencesJSON{[]silenceJSON{}, []silenceJSON{}}
 	for _, one := range sortedSilences(view.Silences) {
 		if !one.Expired(now) {
-			body.Silences = append(body.Silences, silenceOf(one, "", now))
+			body.Silences = append(body.Silences, silenceOf(one, now))
 		}
 	}
-	ended, by, err := s.readEnded(r.Context(), now)
+	ended, err := s.readEnded(r.Context(), now)
 	if err != nil {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Silences that have ended cannot be read from the journal", Err: err}
 	}
 	for _, one := range ended {
-		body.Ended = append(body.Ended, silenceOf(one, by[one.ID], now))
+		body.Ended = append(body.Ended, silenceOf(one, now))
 	}
 	return jsonBody{v: body}, nil
 }

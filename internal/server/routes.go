@@ -32,7 +32,7 @@ const (
 // A route is one address of the dashboard.
 type route struct {
 	method string // GET answers HEAD too
-	path   string // below the base path; {name} is a pipeline, {id} a plan, an operation, a job or a silence
+	path   string // below the base path; {name} is a pipeline or a page, {id} a plan, an operation, a job or a silence
 	needs  auth.Role
 	kind   kind
 	// acts marks what changes something beyond sessions and settings: it goes away with read_only.
@@ -94,6 +94,8 @@ func (s *Server) routes() []route {
 		{"GET", "/silences/new", viewer, pageKind, false, s.newSilence},
 		{"POST", "/silences", operator, pageKind, true, s.makeSilence},
 		{"POST", "/silences/{id}/expire", operator, pageKind, true, s.expireSilence},
+		{"GET", "/docs", viewer, pageKind, false, s.guideIndex},
+		{"GET", "/docs/{name}", viewer, pageKind, false, s.guide},
 		{"GET", "/events", viewer, streamKind, false, s.events},
 
 		{"GET", "/login", anybody, pageKind, false, s.loginForm},

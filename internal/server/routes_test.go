@@ -15,6 +15,8 @@ var wanted = map[string]auth.Role{
 	"GET /":                                               auth.Viewer,
 	"GET /pipelines/{name}":                               auth.Viewer,
 	"GET /pipelines/{name}/chart.csv":                     auth.Viewer,
+	"GET /docs":                                           auth.Viewer,
+	"GET /docs/{name}":                                    auth.Viewer,
 	"GET /events":                                         auth.Viewer,
 	"GET /login":                                          auth.Nobody,
 	"POST /login":                                         auth.Nobody,

@@ -55,12 +55,12 @@ export function startBrowser() {
   });
 }
 
-/** Opens a signed-in context. Everything that a page must not do is collected in context.faults. */
-export async function signIn(browser, url, options = {}) {
+/** Opens a context that is signed in, as the admin unless options.name says otherwise. Everything that a page must not do is collected in context.faults. */
+export async function signIn(browser, url, { name = "viewer", ...options } = {}) {
   const context = await watched(browser, options);
   const page = await context.newPage();
   await page.goto(`${url}/login`);
-  await page.getByLabel("Name").fill("viewer");
+  await page.getByLabel("Name").fill(name);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`${url}/`);

@@ -67,8 +67,12 @@ type AlertRow struct {
 	// Since says since when, in SinceWord: firing, pending or unknown.
 	SinceWord string
 	Since     Moment
+	// For is how long that is ago.
+	For string
 	// Why is value against limit in one line, or why there is none; Before what was known before that.
 	Why, Before Text
+	// Held says why the tier stands although the value reaches it no longer; empty while it does.
+	Held        Text
 	Cause, Step Text
 	// Acked and Silenced say by whom and until when; empty where nobody did.
 	Acked, Silenced Text
@@ -114,9 +118,12 @@ type AlertQuery struct {
 	Text  string
 }
 
-// An AlertEvaluation is one evaluation of a rule on one subject.
+// An AlertEvaluation is one evaluation of a rule on one subject, or several in a row that came to the same.
 type AlertEvaluation struct {
-	At     Moment
+	At Moment
+	// From is the first of several, and Times how many they are; both are empty of one alone.
+	From   Moment
+	Times  string
 	Value  string
 	N      string
 	Enters string

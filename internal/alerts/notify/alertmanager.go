@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// defaultEndsAfter is more than twice the longest time between two repeats of what fires.
+	// defaultEndsAfter is longer than we are likely to be away; Config.Repeat follows from it.
 	defaultEndsAfter = 9 * time.Hour
 	// shortly is for how long Alertmanager believes what must be said again and again, or is said once: the watchdog and tests.
 	shortly = 5 * time.Minute
@@ -68,10 +68,7 @@ func openAlertmanager(c Config) (Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &alertmanager{client: client, config: c, hold: c.EndsAfter}
-	if a.hold == 0 {
-		a.hold = defaultEndsAfter
-	}
+	a := &alertmanager{client: client, config: c, hold: c.endsAfter()}
 	for _, text := range c.URLs {
 		root, err := parseURL(text)
 		if err != nil {
@@ -84,7 +81,11 @@ func openAlertmanager(c Config) (Channel, error) {
 
 // Send posts the alerts to every member at once. One that takes them is enough, as for Prometheus.
 func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
-	body, err := json.Marshal(a.postable(n))
+	list := a.postable(n)
+	if len(list) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(list)
 	if err != nil {
 		return a.permanent("the alerts cannot be written")
 	}
@@ -146,11 +147,14 @@ type postableAlert struct {
 
 // postable returns what is posted. Alertmanager resolves by itself what it does not hear of again, and we tell of edges and repeats
 // alone, so everything that fires says until when it does. All times are counted from when the notification was made: what is delivered
-// late must not keep a watchdog alive.
+// late must not keep a watchdog alive. The dispatcher makes neither digests nor messages of flapping for Alertmanager; of those that are
+// in the outbox since the channel had another type the alerts are posted as they are.
 func (a *alertmanager) postable(n alerts.Notification) []postableAlert {
 	out := []postableAlert{}
 	for i := range n.Alerts {
-		out = append(out, a.both(&n.Alerts[i], n)...)
+		if one := &n.Alerts[i]; one.Firing || worstOf(one) > dedup.Normal { // else Alertmanager never had it
+			out = append(out, a.both(one, n)...)
+		}
 	}
 	if len(n.Alerts) == 0 {
 		out = append(out, brief(standIn(n), n.At))
@@ -178,8 +182,7 @@ func (a *alertmanager) both(one *alerts.NotifiedAlert, n alerts.Notification) []
 	if !one.Firing && now.EndsAt.After(past) {
 		now.EndsAt = past
 	}
-	changed := one.Edge == alerts.EdgeEscalated || one.Edge == alerts.EdgeDeescalated
-	if !one.Firing || !changed || one.Was <= dedup.Normal || one.Was == one.Tier {
+	if !one.Firing || one.Was <= dedup.Normal || one.Was == one.Tier {
 		return []postableAlert{now.ordered()}
 	}
 	old := now

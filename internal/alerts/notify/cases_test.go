@@ -110,7 +110,8 @@ func watchdog() alerts.Notification {
 func reminder() alerts.Notification {
 	n := edges("n-reminder")
 	n.Kind, n.Group, n.GroupLabels = alerts.NotifyReminder, "", nil
-	n.Text = "the silence of pipeline orders by anna ends in 15 m; it covers 2 alerts that fire"
+	n.Text = "The silence by anna ends in 15 min, at 2026-11-22 18:17 UTC; 1 alert still fires under it\n" +
+		`Told again from then on: Duplicate rate of pipeline orders, severe. It covers pipeline="orders". Its reason: deploy` + "\nof the shop"
 	return n
 }
 
@@ -138,9 +139,9 @@ func hostile(name string) alerts.Notification {
 	return n
 }
 
-// hostileText puts a name into a message without alerts.
+// hostileText puts a name into both lines of a message without alerts.
 func hostileText(name string) alerts.Notification {
-	n := testMessage()
-	n.ID, n.Text = "t-"+strings.Repeat(name, 2), name
+	n := reminder()
+	n.ID, n.Text, n.GroupLabels = "t-"+strings.Repeat(name, 2), name+"\n"+name, map[string]string{"silence": name}
 	return n
 }

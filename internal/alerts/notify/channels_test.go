@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
@@ -154,6 +156,63 @@ func TestAlertmanagerIsToldTheEndOfTheTierThatAnAlertLeft(t *testing.T) {
 	}
 	if list = postedTo(t, inbox); len(list) != 1 || list[0].Labels["severity"] != "severe" || !list[0].EndsAt.Equal(at("18:42:00")) {
 		t.Errorf("%+v", list)
+	}
+}
+
+func TestAlertmanagerIsToldWhatAMessageOfFlappingSaysOfTheState(t *testing.T) {
+	channel, inbox := httpRig("alertmanager").start(t, accepts)
+	changed, over, never := flapping(), flapping(), flapping()
+	changed.Alerts[0].Was = dedup.Warning
+	over.Alerts[0].Firing, over.Alerts[0].Tier, over.Alerts[0].Was = false, dedup.Normal, dedup.Warning
+	never.Alerts[0].Firing, never.Alerts[0].Tier, never.Alerts[0].Was = false, dedup.Normal, dedup.Normal
+	for _, tt := range []struct {
+		name string
+		n    alerts.Notification
+		ends map[string]bool // by severity, whether it is over
+	}{
+		{"the tier that was told ends when another one fires", changed, map[string]bool{"severe": false, "warning": true}},
+		{"what is over ends", over, map[string]bool{"warning": true}},
+	} {
+		if err := channel.Send(t.Context(), tt.n); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, one := range postedTo(t, inbox) {
+			got[one.Labels["severity"]] = one.EndsAt.Before(tt.n.At)
+		}
+		if !maps.Equal(got, tt.ends) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.ends)
+		}
+	}
+	before := len(inbox.all())
+	if err := channel.Send(t.Context(), never); err != nil || len(inbox.all()) != before {
+		t.Errorf("it was told of what it never had: %v", err)
+	}
+}
+
+func TestAlertmanagerTellsTwoRemindersApart(t *testing.T) {
+	channel, inbox := httpRig("alertmanager").start(t, accepts)
+	n := reminder()
+	n.GroupLabels = map[string]string{"silence": "s-1", "severity": "mine"}
+	if err := channel.Send(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if one := postedTo(t, inbox)[0]; one.Labels["silence"] != "s-1" || one.Labels["severity"] != "warning" || !one.EndsAt.Equal(n.At.Add(5*time.Minute)) {
+		t.Errorf("%+v", one)
+	}
+}
+
+func TestOnlyAlertmanagerGroupsByItselfAndMustHearOfAnAlertAgainBeforeItEnds(t *testing.T) {
+	for _, kind := range notify.Types() {
+		c := notify.Config{Type: kind}
+		if handsOff := kind == "alertmanager"; notify.GroupsItself(kind) != handsOff || (c.Repeat() > 0) != handsOff {
+			t.Errorf("%s: groups itself %t, repeat %s", kind, notify.GroupsItself(kind), c.Repeat())
+		}
+	}
+	for ends, want := range map[time.Duration]time.Duration{0: 135 * time.Minute, 10 * time.Minute: 150 * time.Second, 8 * time.Hour: 2 * time.Hour} {
+		if got := (notify.Config{Type: "alertmanager", EndsAfter: ends}).Repeat(); got != want {
+			t.Errorf("it ends after %s: %s, want %s", ends, got, want)
+		}
 	}
 }
 

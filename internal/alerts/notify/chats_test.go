@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -147,5 +148,19 @@ func TestDingTalkBodiesStayBelowTheirLimitAndBecomeADigest(t *testing.T) {
 	}
 	if all := strings.Join(readJSON(t, got), "\n"); !strings.Contains(all, "more alerts are not listed") || !strings.Contains(all, "SEVERE") {
 		t.Errorf("%.500s", all)
+	}
+}
+
+func TestAMessageThatWaitsForItsTurnAtDingTalkHasNotBeenSent(t *testing.T) {
+	channel, inbox := httpRig("dingtalk").start(t, accepts)
+	for range 20 {
+		if err := channel.Send(t.Context(), firing()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if d := deliveryError(t, channel.Send(ctx, firing())); !d.Unsent || d.Permanent || len(inbox.all()) != 20 {
+		t.Errorf("%+v after %d messages", d, len(inbox.all()))
 	}
 }

@@ -38,8 +38,8 @@ type Config struct {
 	SMTP SMTP     `yaml:"smtp"`
 	From string   `yaml:"from"`
 	To   []string `yaml:"to"`
-	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again; 0 means 9 h, which is more than
-	// twice the time between two repeats.
+	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again; 0 means 9 h. It hears of it four times
+	// in that time.
 	EndsAfter time.Duration `yaml:"ends_after"`
 	// Timeout bounds one attempt; 0 means 10 s.
 	Timeout time.Duration `yaml:"timeout"`
@@ -132,6 +132,22 @@ func (c Config) unread() []error {
 	add("password", c.Password)
 	add("proxy", c.Proxy)
 	return problems
+}
+
+// Repeat returns how often what fires must be told again to a receiver that takes an alert for ended when it does not hear of it; 0 for one
+// that does not.
+func (c Config) Repeat() time.Duration {
+	if c.Type != "alertmanager" {
+		return 0
+	}
+	return c.endsAfter() / 4 // so that it may miss three
+}
+
+func (c Config) endsAfter() time.Duration {
+	if c.EndsAfter == 0 {
+		return defaultEndsAfter
+	}
+	return c.EndsAfter
 }
 
 func (c Config) timeout() time.Duration {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -59,6 +60,9 @@ func openDingTalk(c Config) (Channel, error) {
 	return &dingTalk{client: client, target: target, key: c.Secret, pace: pace{most: dingTalkMost, length: dingTalkSpan}}, nil
 }
 
+// Patience returns how long a delivery may take, with the wait for its turn.
+func (d *dingTalk) Patience() time.Duration { return dingTalkSpan + d.client.Patience() }
+
 // Send posts one message, and waits before it while the robot has posted as many as it may.
 func (d *dingTalk) Send(ctx context.Context, n alerts.Notification) error {
 	body, err := fit(n, dingTalkBody, func(body []byte) bool { return len(body) <= dingTalkBytes })
@@ -66,7 +70,9 @@ func (d *dingTalk) Send(ctx context.Context, n alerts.Notification) error {
 		return d.permanent("the message cannot be written")
 	}
 	if err := d.pace.wait(ctx); err != nil {
-		return d.again(0, "we were stopped while the message waited, because a robot may post %d in a minute", dingTalkMost)
+		return &alerts.DeliveryError{
+			Unsent: true, Public: fmt.Sprintf("%s: we were stopped while the message waited, because a robot may post %d in a minute", d.who, dingTalkMost),
+		}
 	}
 	answer, err := d.post(ctx, d.signed(time.Now()), jsonHeader(), body)
 	if err != nil {

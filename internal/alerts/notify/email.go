@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
@@ -111,6 +112,9 @@ func (e *email) port() int {
 	}
 	return 587
 }
+
+// Patience returns how long a delivery may take: an attempt, and the time to say why it failed.
+func (e *email) Patience() time.Duration { return e.config.timeout() + sayFor }
 
 // Send delivers to every recipient that does not have the notification yet. It is done when each has it, or never will.
 func (e *email) Send(ctx context.Context, n alerts.Notification) error {

@@ -28,7 +28,9 @@ const (
 	// maxQuoted is how many characters of an answer an error repeats.
 	maxQuoted      = 200
 	connectTimeout = 5 * time.Second
-	userAgent      = "dedup-dashboard"
+	// sayFor is how much sooner an attempt ends than the outbox would end it, so that the words of the channel are told.
+	sayFor    = 5 * time.Second
+	userAgent = "dedup-dashboard"
 	// maxRetryAfter bounds what a receiver may ask for.
 	maxRetryAfter = 24 * time.Hour
 )
@@ -87,6 +89,9 @@ func newDialer() *net.Dialer {
 		return nil
 	}}
 }
+
+// Patience returns how long a delivery may take: an attempt, and the time to say why it failed.
+func (c *client) Patience() time.Duration { return c.timeout + sayFor }
 
 // post sends a body and returns what was answered with 2xx, as far as it was read. Its error is an *alerts.DeliveryError.
 func (c *client) post(ctx context.Context, target *url.URL, header http.Header, body []byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"dedup-dashboard/internal/alerts"
 )
@@ -13,6 +14,8 @@ import (
 // *alerts.DeliveryError, which holds no secret.
 type Channel interface {
 	Send(ctx context.Context, n alerts.Notification) error
+	// Patience is how long one Send may take before its context should end.
+	Patience() time.Duration
 }
 
 // A kind is a type of channel.
@@ -22,21 +25,26 @@ type kind struct {
 	// check returns what is wrong with them; each message begins with the key that is at fault.
 	check func(Config) []error
 	open  func(Config) (Channel, error)
+	// groups is true where the receiver groups alerts by itself.
+	groups bool
 }
 
 // kinds maps the types of channels. A new one is one file and one line here.
 func kinds() map[string]kind {
 	return map[string]kind{
-		"webhook":      {[]string{"url", "token", "secret", "proxy"}, checkWebhook, openWebhook},
-		"alertmanager": {[]string{"urls", "token", "username", "password", "proxy", "ends_after"}, checkAlertmanager, openAlertmanager},
-		"slack":        {[]string{"url", "proxy"}, checkSlack, openSlack},
-		"dingtalk":     {[]string{"url", "secret", "proxy"}, checkDingTalk, openDingTalk},
-		"email":        {[]string{"smtp", "username", "password", "from", "to"}, checkEmail, openEmail},
+		"webhook":      {[]string{"url", "token", "secret", "proxy"}, checkWebhook, openWebhook, false},
+		"alertmanager": {[]string{"urls", "token", "username", "password", "proxy", "ends_after"}, checkAlertmanager, openAlertmanager, true},
+		"slack":        {[]string{"url", "proxy"}, checkSlack, openSlack, false},
+		"dingtalk":     {[]string{"url", "secret", "proxy"}, checkDingTalk, openDingTalk, false},
+		"email":        {[]string{"smtp", "username", "password", "from", "to"}, checkEmail, openEmail, false},
 	}
 }
 
 // Types returns the types of channels that there are, sorted.
 func Types() []string { return slices.Sorted(maps.Keys(kinds())) }
+
+// GroupsItself reports whether the receivers of a type of channel group alerts by themselves: they must get each of them, and no digest.
+func GroupsItself(kind string) bool { return kinds()[kind].groups }
 
 // Open returns the channel that the configuration describes. It connects to nothing; the errors are those of Validate.
 func Open(c Config) (Channel, error) {

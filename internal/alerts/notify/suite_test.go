@@ -153,6 +153,18 @@ func TestSendingHonoursADeadline(t *testing.T) {
 	})
 }
 
+func TestAChannelAsksForMoreTimeThanItTakes(t *testing.T) {
+	overAll(t, func(t *testing.T, r rig) {
+		least := 10 * time.Second // one attempt
+		if r.name == "dingtalk" {
+			least += 62 * time.Second // it may post 20 messages in this time
+		}
+		if got := r.towards(t, "127.0.0.1:1").Patience(); got <= least || got > least+10*time.Second {
+			t.Errorf("%s, and it may take %s", got, least)
+		}
+	})
+}
+
 func TestTheRetryClassFollowsFromWhatTheReceiverDoes(t *testing.T) {
 	overAll(t, func(t *testing.T, r rig) {
 		for how, permanent := range map[behaviour]bool{busy: false, forbids: true, breaksOff: false} {

@@ -88,7 +88,8 @@ func describe(n alerts.Notification, c cut) words {
 
 // subject is the one line that a lock screen shows.
 func subject(n alerts.Notification, w words) string {
-	total, text := len(n.Alerts)+n.LeftOut, clean(n.Text, maxText)
+	total := len(n.Alerts) + n.LeftOut
+	text, _ := lines(n.Text)
 	switch n.Kind {
 	case alerts.NotifyTest:
 		return "[TEST] " + cmp.Or(text, "a test of this channel; nothing is wrong")
@@ -117,6 +118,12 @@ func subject(n alerts.Notification, w words) string {
 	return fmt.Sprintf("%s %s%s%s", mark, group, plural(total, "alert", "alerts"), shares(n))
 }
 
+// lines returns the first line of a text, and what follows it.
+func lines(text string) (first, rest string) {
+	first, rest, _ = strings.Cut(text, "\n")
+	return clean(first, maxText), clean(rest, maxText)
+}
+
 // shares says how many of the alerts fire, where all of them are known.
 func shares(n alerts.Notification) string {
 	firing := 0
@@ -141,22 +148,26 @@ func tag(t dedup.Tier) string {
 
 // intro is said before the alerts.
 func intro(n alerts.Notification, listed, left int) []string {
-	var lines []string
+	var said []string
 	switch n.Kind {
 	case alerts.NotifyDigest:
-		lines = append(lines, fmt.Sprintf("%s became active at about the same time; the worst %s told here in one message.",
+		said = append(said, fmt.Sprintf("%s became active at about the same time; the worst %s told here in one message.",
 			plural(len(n.Alerts)+n.LeftOut, "alert", "alerts"), plural(listed, "is", "are")))
 	case alerts.NotifyFlapping:
-		lines = append(lines, "The tier changes too often for each change to be told. Nothing more is sent until it has been calm for 15 minutes.")
+		said = append(said, "The tier changes too often for each change to be told. Nothing more is sent until it has been calm for 15 minutes.")
+	case alerts.NotifyReminder:
+		if _, rest := lines(n.Text); rest != "" {
+			said = append(said, rest)
+		}
 	case alerts.NotifyTest:
-		lines = append(lines, "Somebody asked for this message, to see whether it arrives. Nothing is wrong.")
+		said = append(said, "Somebody asked for this message, to see whether it arrives. Nothing is wrong.")
 	case alerts.NotifyWatchdog:
-		lines = append(lines, "This comes as long as the dashboard evaluates its rules. Something is wrong when it stays away.")
+		said = append(said, "This comes as long as the dashboard evaluates its rules. Something is wrong when it stays away.")
 	}
 	if listed == 0 && left > 0 {
-		lines = append(lines, plural(left, "alert is", "alerts are")+" not listed here; the dashboard shows all.")
+		said = append(said, plural(left, "alert is", "alerts are")+" not listed here; the dashboard shows all.")
 	}
-	return lines
+	return said
 }
 
 // tell puts one alert into words.

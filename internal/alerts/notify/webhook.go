@@ -151,10 +151,16 @@ func standIn(n alerts.Notification) messageAlert {
 		name = "notification"
 	}
 	w := describe(n, cut{})
+	labels := labelSet(n.GroupLabels) // which tell two reminders apart
+	labels["alertname"], labels["severity"], labels["kind"] = name, dedup.Warning.String(), string(alerts.OfDashboard)
+	words := map[string]string{"summary": w.subject}
+	if _, rest := lines(n.Text); rest != "" {
+		words["description"] = rest
+	}
 	return messageAlert{
 		Status:      "firing",
-		Labels:      map[string]string{"alertname": name, "severity": dedup.Warning.String(), "kind": string(alerts.OfDashboard)},
-		Annotations: map[string]string{"summary": w.subject}, StartsAt: n.At.UTC(), GeneratorURL: safeLink(n.ExternalURL),
+		Labels:      labels,
+		Annotations: words, StartsAt: n.At.UTC(), GeneratorURL: safeLink(n.ExternalURL),
 		Fingerprint: fingerprint(alerts.Key{Rule: name, Kind: alerts.OfDashboard}),
 	}
 }

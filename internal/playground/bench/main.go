@@ -33,6 +33,7 @@ func groups() []group {
 		{"broker", measureBroker},
 		{"requeue", measureRequeue},
 		{"overview", measureOverview},
+		{"alerts", measureAlerts},
 		{"program", measureProgram},
 	}
 }

@@ -71,9 +71,14 @@ func run(ctx context.Context, listen, dir, password string) error {
 	defer func() { _ = service.Close(context.Background()) }()
 	st.morgue.Record = db.Audit().Record
 	st.morgue.Changed = func(topic string) { srv.Changed(topic) }
+	alarms, err := demo.NewAlarms(db.Alerts(), st, func(topic string) { srv.Changed(topic) }, log)
+	if err != nil {
+		return err
+	}
+	st.alarms = alarms
 	srv, err = server.New(cfg, server.Deps{
-		DeadLetters: st.morgue,
-		Snapshots:   st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
+		DeadLetters: st.morgue, Alerts: alertDeps(alarms, gate),
+		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}),
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
 		Sessions:  db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
@@ -81,7 +86,11 @@ func run(ctx context.Context, listen, dir, password string) error {
 	if err != nil {
 		return err
 	}
+	if err := alarms.Relive(ctx, time.Now()); err != nil {
+		return err
+	}
 	go st.move(ctx)
+	go alarms.Run(ctx)
 	fmt.Println("Demo: http://" + l.Addr().String())
 	web := &http.Server{Handler: st.handler(srv), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
@@ -117,6 +126,8 @@ type stage struct {
 	shelf *demo.Shelf
 	// morgue holds the dead-letter queues.
 	morgue *demo.Morgue
+	// alarms judge what is shown.
+	alarms *demo.Alarms
 	// changes is how many changes of the shelf the last snapshot has seen.
 	changes int
 }
@@ -198,6 +209,7 @@ func (st *stage) handler(srv *server.Server) http.Handler {
 			srv.Changed("pipeline:" + p.Pipeline.Name)
 		}
 		srv.Changed("overview")
+		st.alarms.Judge(r.Context())
 	})
 	mux.Handle("/", srv.Handler())
 	return mux

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/secret"
+)
+
+func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
+	rules := []alerts.Rule{
+		{Name: "stuck_markers"}, {Name: "stuck_markers", Disabled: true, Match: map[string]string{"team": "shop"}}, {Name: "backlog", Disabled: true},
+	}
+	pager := []notify.Config{{Name: "pager", Type: "webhook", URL: secret.New("https://canary.example.com")}}
+	for _, tt := range []struct {
+		name   string
+		alerts config.Alerts
+		want   []string
+		not    string
+	}{
+		{"a rule that is off for some is judged", config.Alerts{Rules: rules, Channels: pager}, []string{"alerts: 1 rule judged, 1 switched off", "told to: pager (webhook)", "NOTE: there is no heartbeat"}, "canary"},
+		{"nobody is told", config.Alerts{Rules: rules}, []string{"NOTE: there is no channel, so that nobody is told"}, "heartbeat"},
+		{"all is well", config.Alerts{Rules: rules, Channels: pager, Heartbeat: notify.HeartbeatConfig{URL: secret.New("https://canary.example.com")}}, nil, "NOTE"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			printAlerts(&out, tt.alerts)
+			for _, want := range tt.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("it lacks %q:\n%s", want, out.String())
+				}
+			}
+			if strings.Contains(out.String(), tt.not) {
+				t.Errorf("it has %q:\n%s", tt.not, out.String())
+			}
+		})
+	}
+}

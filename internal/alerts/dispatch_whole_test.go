@@ -1,0 +1,133 @@
+package alerts
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// newHandoff has one channel that people read, and one that groups by itself.
+func newHandoff(change func(*DispatchConfig)) *desk {
+	return newDesk(func(c *DispatchConfig) {
+		c.Channels, c.Undigested, c.Repeats = []string{"ops", "handoff"}, []string{"handoff"}, map[string]time.Duration{"handoff": time.Hour}
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
+func TestAChannelThatGroupsByItselfGetsEveryAlertByName(t *testing.T) {
+	s := newHandoff(nil)
+	for i := range 30 {
+		s.set(duplicatesOf(fmt.Sprint("p", i)), dedup.Warning)
+	}
+	plan := s.during(time.Minute)
+	if len(plan) != 2 || plan[0].Kind != NotifyEdges || len(plan[0].Alerts) != 30 || plan[0].LeftOut != 0 || plan[1].Kind != NotifyDigest {
+		t.Fatal(toldText(plan))
+	}
+	for k := range s.alerts {
+		s.set(k, dedup.Normal)
+	}
+	plan = s.during(10 * time.Minute)
+	if len(plan) != 2 || plan[0].Channel != "handoff" || len(plan[0].Alerts) != 30 || len(plan[1].Alerts) != 10 {
+		t.Error(toldText(plan))
+	}
+}
+
+func TestAChannelThatGroupsByItselfGetsEveryChangeOfAnAlertThatFlaps(t *testing.T) {
+	s := newHandoff(func(c *DispatchConfig) { c.Channels, c.GroupWait, c.GroupInterval = []string{"handoff"}, 0, 0 })
+	for i := range 9 {
+		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
+		want := []string{"handoff edges, orders fired warning", "handoff edges, orders resolved normal"}[i%2]
+		wantTold(t, s.plan(time.Minute), want)
+	}
+	if s.d.Flapping(duplicatesOf("orders")).IsZero() {
+		t.Error("it does not flap")
+	}
+}
+
+func TestWhatFiresDoesNotEndWhereItIsBelievedForAWhileOnly(t *testing.T) {
+	for name, attend := range map[string]func(*desk, *Alert){
+		"acknowledged": func(s *desk, a *Alert) { a.Ack = &Ack{By: "ann", At: s.at, Tier: dedup.Warning} },
+		"silenced": func(s *desk, _ *Alert) {
+			s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(24*time.Hour))}
+		},
+		"its broker down": func(s *desk, _ *Alert) {
+			down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+			s.set(down, dedup.Severe)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newHandoff(nil)
+			s.set(duplicatesOf("orders"), dedup.Warning)
+			s.during(time.Minute)
+			a := s.alerts[duplicatesOf("orders")]
+			attend(s, &a)
+			s.alerts[a.Key] = a
+			times := map[string]int{}
+			for _, n := range s.during(2 * time.Hour) {
+				for _, a := range n.Alerts {
+					times[n.Channel+" "+a.Key.Subject]++
+				}
+			}
+			if times["handoff orders"] != 2 || times["ops orders"] != 0 {
+				t.Errorf("told %v", times)
+			}
+		})
+	}
+}
+
+func TestASilenceHoldsNewsBackFromAChannelThatGroupsByItself(t *testing.T) {
+	s := newHandoff(func(c *DispatchConfig) { c.Channels = []string{"handoff"} })
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	s.during(time.Minute)
+	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	wantTold(t, s.during(2*time.Hour), "handoff reminder")
+	wantTold(t, s.plan(0), "handoff edges, orders escalated severe")
+}
+
+func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T) {
+	const repeat = 10 * time.Minute
+	rapid.Check(t, func(rt *rapid.T) {
+		d := calmed(drawDay(rt))
+		d.cfg.Undigested, d.cfg.Repeats = []string{"pager"}, map[string]time.Duration{"pager": repeat}
+		told := map[Key]NotifiedAlert{}
+		heard := map[Key]time.Time{}
+		var now time.Time
+		plans, _ := d.play(nil, nil)
+		for tick, plan := range plans {
+			now = deskOpens.Add(time.Duration(tick) * 15 * time.Second)
+			for _, n := range plan {
+				if n.Channel != "pager" || n.Kind == NotifyReminder {
+					continue
+				}
+				if n.Kind != NotifyEdges || n.LeftOut > 0 {
+					rt.Fatalf("tick %d: %s", tick, toldText(plan))
+				}
+				for _, a := range n.Alerts {
+					told[a.Key], heard[a.Key] = a, now
+				}
+			}
+			for k, a := range told {
+				still := a.Firing && !changes(d.moves, k, heard[k], now)
+				if still && now.Sub(heard[k]) > repeat {
+					rt.Fatalf("tick %d: %s fires since %s and was last told at %s", tick, k, a.StartsAt, heard[k])
+				}
+			}
+		}
+	})
+}
+
+// changes says whether the course of an alert has a move between two times.
+func changes(moves []move, k Key, from, to time.Time) bool {
+	return slices.ContainsFunc(moves, func(m move) bool {
+		at := deskOpens.Add(time.Duration(m.tick) * 15 * time.Second)
+		return m.key == k && !at.Before(from) && !at.After(to)
+	})
+}

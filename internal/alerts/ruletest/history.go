@@ -1,0 +1,84 @@
+package ruletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/series"
+)
+
+// A history answers the PromQL of rules during one test.
+type history interface {
+	Query(ctx context.Context, promql string, at time.Time) ([]series.Value, error)
+	// write keeps what the series hold at one step.
+	write(ctx context.Context, t *test, step int, at time.Time) error
+	close() error
+}
+
+// openHistory opens an empty history. Where no rule asks one it is none.
+func openHistory(ctx context.Context, rules []alerts.Rule, interval time.Duration) (history, error) {
+	asked := false
+	for _, r := range rules {
+		asked = asked || (isQuery(r) && !r.Disabled)
+	}
+	if !asked {
+		return noHistory{}, nil
+	}
+	dir, err := os.MkdirTemp("", "dashboard-test-rules-")
+	if err != nil {
+		return nil, fmt.Errorf("keep the history of a test: %w", err)
+	}
+	db, err := series.Open(series.Config{Dir: dir, Interval: interval}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the history of a test: %w", err), os.RemoveAll(dir))
+	}
+	kept := &keptHistory{DB: db, dir: dir}
+	select {
+	case <-db.Ready():
+		return kept, nil
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), kept.close())
+	}
+}
+
+func isQuery(r alerts.Rule) bool { return r.Expr != "" || r.Numerator != "" }
+
+// keptHistory is one in a directory of its own.
+type keptHistory struct {
+	*series.DB
+	dir string
+}
+
+func (h *keptHistory) write(ctx context.Context, t *test, step int, at time.Time) error {
+	var held, ended []series.Sample
+	for i := range t.inputs {
+		in := &t.inputs[i]
+		if in.setter != nil {
+			continue
+		}
+		switch v := in.values.at(step); v.kind {
+		case given:
+			held = append(held, series.Sample{Name: in.name, Labels: in.labels, Value: v.number})
+		case stale:
+			ended = append(ended, series.Sample{Name: in.name, Labels: in.labels})
+		}
+	}
+	if err := errors.Join(h.Append(ctx, at, held), h.MarkStale(ctx, at, ended)); err != nil {
+		return fmt.Errorf("keep the history of a test: %w", err)
+	}
+	return nil
+}
+
+func (h *keptHistory) close() error { return errors.Join(h.Close(), os.RemoveAll(h.dir)) }
+
+// noHistory has no series.
+type noHistory struct{}
+
+func (noHistory) Query(context.Context, string, time.Time) ([]series.Value, error) { return nil, nil }
+func (noHistory) write(context.Context, *test, int, time.Time) error               { return nil }
+func (noHistory) close() error                                                     { return nil }

@@ -1,0 +1,105 @@
+package ruletest
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// pipeline reads one that a test describes, over that of the configuration if there is one.
+func (p *parser) pipeline(n *yaml.Node, t *test) {
+	f, ok := p.group(n, "a pipeline", "name!", "broker", "store", "labels", "max_processing", "limits")
+	if !ok {
+		return
+	}
+	name := p.text(f.of["name"], "name")
+	if name == "" || t.has(alerts.Key{Kind: alerts.OfPipeline, Subject: name}) {
+		p.say(f.line, "name: the pipeline has none, or is described twice; give each one its own")
+		return
+	}
+	d := p.configured(name)
+	if n := f.of["broker"]; n != nil {
+		d.Broker = p.text(n, "broker")
+	}
+	if n := f.of["store"]; n != nil {
+		d.Store = p.text(n, "store")
+	}
+	if n := f.of["labels"]; n != nil {
+		d.Labels = p.labels(n, "labels")
+	}
+	if n := f.of["max_processing"]; n != nil {
+		d.MaxProcessing, _ = p.span(n, "max_processing")
+	}
+	if n := f.of["limits"]; n != nil {
+		p.limits(n, &d.Limits)
+	}
+	t.pipelines = append(t.pipelines, d)
+}
+
+// configured returns the pipeline of the configuration, or else one with the defaults.
+func (p *parser) configured(name string) dedup.Pipeline {
+	i := slices.IndexFunc(p.setup.Pipelines, func(c dedup.Pipeline) bool { return c.Name == name })
+	if i < 0 {
+		return dedup.Pipeline{Name: name, Limits: dedup.DefaultLimits()}
+	}
+	return p.setup.Pipelines[i]
+}
+
+// adopt adds the pipeline that a series names. With a configuration it must be there, or described by the test.
+func (p *parser) adopt(in *input, t *test) {
+	name := in.labels["pipeline"]
+	if name == "" || t.has(alerts.Key{Kind: alerts.OfPipeline, Subject: name}) {
+		return
+	}
+	d := p.configured(name)
+	t.pipelines = append(t.pipelines, d)
+	known := slices.ContainsFunc(p.setup.Pipelines, func(c dedup.Pipeline) bool { return c.Name == name })
+	if p.setup.Pipelines != nil && !known {
+		p.say(in.line, "series: the configuration has no pipeline %q; write the name of one, or describe it under pipelines", clipped(name))
+	}
+}
+
+// limits reads the limits of a pipeline, as the configuration writes them.
+func (p *parser) limits(n *yaml.Node, l *dedup.Limits) {
+	before := len(p.problems)
+	f, _ := p.group(n, "limits", "duplicate_rate", "ack_latency", "min_messages", "min_duplicates", "window")
+	if n := f.of["duplicate_rate"]; n != nil {
+		g, _ := p.group(n, "duplicate_rate", "warning", "severe", "emergency")
+		p.limit(g, "warning", "|%|", "3%", &l.DuplicateWarning)
+		p.limit(g, "severe", "|%|", "3%", &l.DuplicateSevere)
+		p.limit(g, "emergency", "|%|", "3%", &l.DuplicateEmergency)
+	}
+	if n := f.of["ack_latency"]; n != nil {
+		g, _ := p.group(n, "ack_latency", "warning", "severe")
+		p.limit(g, "warning", "|s|", "500ms", &l.LatencyWarning)
+		p.limit(g, "severe", "|s|", "500ms", &l.LatencySevere)
+	}
+	p.limit(f, "min_messages", "||", "50", &l.MinMessages)
+	p.limit(f, "min_duplicates", "||", "3", &l.MinDuplicates)
+	if n := f.of["window"]; n != nil {
+		l.Window, _ = p.span(n, "window")
+	}
+	if len(p.problems) > before {
+		return
+	}
+	if !(0 < l.DuplicateWarning && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
+		p.say(f.line, "limits: those of duplicate_rate must rise: warning below severe below emergency, all above 0%%")
+	}
+	if !(0 < l.LatencyWarning && l.LatencyWarning < l.LatencySevere) {
+		p.say(f.line, "limits: those of ack_latency must rise: warning below severe, both above 0ms")
+	}
+	if l.MinMessages < 1 || !slices.Contains(dedup.Windows(), l.Window) {
+		p.say(f.line, "limits: min_messages must be 1 or more, and window one of 5m, 15m, 1h and 24h")
+	}
+}
+
+func (p *parser) limit(f fields, key, units, example string, to *float64) {
+	if n := f.of[key]; n != nil {
+		if v, ok := p.number(n, key, units, example); ok {
+			*to = v
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+// attended is the engine whose alerts people attend to.
+type attended interface {
+	Acknowledge(ctx context.Context, k alerts.Key, by, note string, until time.Time) error
+	Unacknowledge(ctx context.Context, k alerts.Key) error
+	ReloadSilences(ctx context.Context) error
+}
+
+// Attention keeps what people say of alerts, acknowledgements and silences, and lets the engine know of it at once. It is what
+// admin.Alerting keeps them in, and what pages read them and the history from. It is safe for concurrent use.
+type Attention struct {
+	records *Alerts
+	engine  attended
+	log     *slog.Logger
+}
+
+// Attention returns the keeper of what people say of the alerts of an engine.
+func (a *Alerts) Attention(engine attended, log *slog.Logger) *Attention {
+	return &Attention{records: a, engine: engine, log: log}
+}
+
+// Acknowledge notes that somebody attends to an alert, which is named by its key.
+func (a *Attention) Acknowledge(ctx context.Context, alert, by, note string, until time.Time) error {
+	key, err := keyNamed(alert)
+	if err != nil {
+		return err
+	}
+	return a.engine.Acknowledge(ctx, key, by, note, until)
+}
+
+// Unacknowledge takes an acknowledgement back. Who does it stands in the audit.
+func (a *Attention) Unacknowledge(ctx context.Context, alert, _ string) error {
+	key, err := keyNamed(alert)
+	if err != nil {
+		return err
+	}
+	return a.engine.Unacknowledge(ctx, key)
+}
+
+func keyNamed(text string) (alerts.Key, error) {
+	key, ok := alerts.ParseKey(text)
+	if !ok {
+		return key, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such alert"}
+	}
+	return key, nil
+}
+
+// AddSilence keeps a silence and returns its id. One that is not valid is an error of kind invalid.
+func (a *Attention) AddSilence(ctx context.Context, asked admin.NewSilence) (string, error) {
+	s := alerts.Silence{
+		ID: rand.Text(), Author: asked.Author, Reason: asked.Reason,
+		Starts: asked.Starts, Ends: asked.Ends, Created: time.Now().UTC().Truncate(time.Millisecond),
+	}
+	for _, m := range asked.Matchers {
+		s.Matchers = append(s.Matchers, alerts.Matcher{Name: m.Label, Op: alerts.MatchOp(m.Op), Value: m.Value})
+	}
+	if err := s.Validate(); err != nil {
+		return "", err
+	}
+	if err := a.records.AddSilence(ctx, s); err != nil {
+		return "", err
+	}
+	a.reload(ctx)
+	return s.ID, nil
+}
+
+// ExpireSilence ends a silence now. One that there is not is an error of kind not_found.
+func (a *Attention) ExpireSilence(ctx context.Context, id, by string) error {
+	if err := a.records.ExpireSilence(ctx, id, by, time.Now()); err != nil {
+		return err
+	}
+	a.reload(ctx)
+	return nil
+}
+
+// reload lets the engine know at once. When it cannot, it reads the silences with its next evaluation: what was asked for is done.
+func (a *Attention) reload(ctx context.Context) {
+	if err := a.engine.ReloadSilences(ctx); err != nil {
+		a.log.Warn("a silence holds only from the next evaluation on", "err", err)
+	}
+}
+
+// History returns the newest edges of a subject, of all with "", that are older than a time, newest first.
+func (a *Attention) History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error) {
+	return a.records.History(ctx, subject, limit, before)
+}
+
+// Silences returns those that end after a time, whether or not they have begun.
+func (a *Attention) Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
+	return a.records.SilencesSince(ctx, after)
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		phase  alerts.Phase
+		enters dedup.Tier
+		health alerts.Health
+		want   string
+	}{
+		"at its tier":      {alerts.PhaseFiring, dedup.Severe, alerts.HealthOK, ""},
+		"held":             {alerts.PhaseFiring, dedup.Warning, alerts.HealthOK, "It still fires: a tier is left only well below its limit"},
+		"recovering":       {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, "It recovers: it falls at " + moment(now.Add(4*time.Minute), now).Text},
+		"cannot be told":   {alerts.PhaseFiring, dedup.TierUnknown, alerts.HealthError, ""},
+		"does not fire":    {alerts.PhaseNormal, dedup.Normal, alerts.HealthOK, ""},
+		"is only reached ": {alerts.PhasePending, dedup.Severe, alerts.HealthOK, ""},
+	} {
+		a := alertIn(t, "ack_latency", alerts.OfPipeline, "orders", c.phase, dedup.Severe, time.Hour)
+		a.State.Calm, a.State.Health, a.Last.Enters = now.Add(-time.Minute), c.health, c.enters // it keeps firing for 5 m
+		if got := heldText(a, now); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestEvaluationsThatCameToTheSameAreOneLine(t *testing.T) {
+	s := night(t)
+	rate, _ := s.tower.View().Alert(alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"})
+	for i := range rate.History {
+		if i >= 5 {
+			rate.History[i].Value = 0.2
+		}
+	}
+	rows := s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("section[aria-labelledby=why-title] tbody tr")
+	first, last := rate.History[5].At.UTC().Format("15:04:05"), rate.History[19].At.UTC().Format("15:04:05")
+	if got := apart(rows.First()); rows.Length() != 6 || !strings.Contains(got, "15 times the same") || !strings.Contains(got, first+" to "+last) {
+		t.Errorf("%d lines, the newest is %s; want %s to %s", rows.Length(), got, first, last)
+	}
+	if got := apart(rows.Eq(1)); strings.Contains(got, "times") {
+		t.Errorf("one evaluation alone: %s", got)
+	}
+}
+
+func TestAResolvedAlertNamesNoCause(t *testing.T) {
+	s := night(t)
+	over := s.tower.edges[0]
+	over.Kind, over.To = alerts.EdgeResolved, dedup.Normal
+	s.tower.edges = []alerts.Transition{over, s.tower.edges[1]}
+	entries := s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find(".timeline li")
+	if strings.Contains(apart(entries.First()), "Likely cause") || !strings.Contains(apart(entries.Last()), "Likely cause") {
+		t.Errorf("the timeline says %s", apart(entries))
+	}
+}
+
+func TestAnEmptyListSaysOfHowManyNothingCanBeTold(t *testing.T) {
+	s := night(t)
+	s.tower.show(stale(alertIn(t, "lost_messages", alerts.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour), "no counters are reported"))
+	if got := apart(s.page("viewer", "/alerts").Find(".blank")); !strings.Contains(got, "Nothing fires") || !strings.Contains(got, "Of 1 alert nothing can be told") {
+		t.Errorf("the list says %q", got)
+	}
+}

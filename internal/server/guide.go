@@ -1,0 +1,148 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"dedup-dashboard/docs"
+	"dedup-dashboard/web/templates"
+)
+
+// guideIndex lists all pages of the documentation.
+func (s *Server) guideIndex(r *request) (response, error) {
+	files, err := fs.Glob(docs.Pages, "*.md")
+	if err != nil {
+		return nil, fmt.Errorf("list the documentation: %w", err)
+	}
+	v := templates.GuideIndex{Frame: s.frame(r, "Documentation")}
+	for _, file := range files {
+		markdown, err := fs.ReadFile(docs.Pages, file)
+		if err != nil {
+			return nil, fmt.Errorf("list the documentation: %w", err)
+		}
+		v.Pages = append(v.Pages, templates.GuideLink{Title: guideTitle(markdown), Href: s.cfg.base() + GuidePath(file)})
+	}
+	return page{status: http.StatusOK, component: templates.GuideIndexPage(v)}, nil
+}
+
+// guide shows one page of the documentation, so that what a page or a notification refers to is one click away at night.
+func (s *Server) guide(r *request) (response, error) {
+	markdown, err := fs.ReadFile(docs.Pages, r.PathValue("name")+".md")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, &ledBack{notFound("There is no such page in the documentation"), s.cfg.base() + "/docs", "To the documentation"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the documentation: %w", err)
+	}
+	html, err := guideHTML(markdown, s.cfg.base())
+	if err != nil {
+		return nil, err
+	}
+	title := guideTitle(markdown)
+	return page{status: http.StatusOK, component: templates.GuidePage(templates.Guide{
+		Frame: s.frame(r, title), HTML: html,
+		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", nameLimit), Href: s.cfg.base() + "/docs"}, {Label: templates.Plain(title, nameLimit)}},
+	})}, nil
+}
+
+// guideTitle is the first heading of a page.
+func guideTitle(markdown []byte) string {
+	first, _, _ := bytes.Cut(markdown, []byte("\n"))
+	return strings.TrimSpace(strings.TrimLeft(string(first), "#"))
+}
+
+// guideHTML renders a page whose links lead to other pages of ours. Raw HTML in it is left out.
+func guideHTML(markdown []byte, base string) (string, error) {
+	md := goldmark.New(
+		// Attributes in place of styles, which the content security policy refuses.
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(guideLinks{base}, 100))),
+	)
+	var html bytes.Buffer
+	if err := md.Convert(markdown, &html, parser.WithContext(parser.NewContext(parser.WithIDs(guideAnchors{})))); err != nil {
+		return "", fmt.Errorf("render the documentation: %w", err)
+	}
+	return html.String(), nil
+}
+
+// guideAnchors names headings as the places where people read Markdown do, underscores kept: the ones of alerts.md are names of rules.
+type guideAnchors map[string]int
+
+// Generate implements parser.IDs.
+func (g guideAnchors) Generate(heading []byte, _ ast.NodeKind) []byte {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, strings.TrimSpace(string(heading)))
+	if g[name]++; g[name] > 1 {
+		name += "-" + strconv.Itoa(g[name]-1)
+	}
+	return []byte(name)
+}
+
+// Put implements parser.IDs.
+func (g guideAnchors) Put(name []byte) { g[string(name)]++ }
+
+// guideFile matches a reference to a page of the documentation: docs/alerts.md#backlog.
+var guideFile = regexp.MustCompile(`^(?:docs/)?([a-z-]+\.md)(#[a-z0-9_-]+)?$`)
+
+// GuidePath returns the address below the base path of what the documentation calls alerts.md#backlog or docs/alerts.md#backlog;
+// empty for anything else.
+func GuidePath(reference string) string {
+	m := guideFile.FindStringSubmatch(reference)
+	if m == nil {
+		return ""
+	}
+	if _, err := fs.Stat(docs.Pages, m[1]); err != nil {
+		return ""
+	}
+	return "/docs/" + strings.TrimSuffix(m[1], ".md") + m[2]
+}
+
+// guideLinks turns links between files into links between pages.
+type guideLinks struct{ base string }
+
+// Transform implements parser.ASTTransformer.
+func (g guideLinks) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+	var lost []*ast.Link
+	// The walk fails only where its function does.
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		link, ok := n.(*ast.Link)
+		if !ok || !entering {
+			return ast.WalkContinue, nil
+		}
+		to := string(link.Destination)
+		switch page := GuidePath(to); {
+		case page != "":
+			link.Destination = []byte(g.base + page)
+		case !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "#"):
+			lost = append(lost, link)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, link := range lost { // a file that the program does not hold: its name stays as text
+		for link.FirstChild() != nil {
+			link.Parent().InsertBefore(link.Parent(), link, link.FirstChild())
+		}
+		link.Parent().RemoveChild(link.Parent(), link)
+	}
+}

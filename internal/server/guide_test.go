@@ -1,0 +1,72 @@
+package server
+
+import (
+	"io/fs"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/docs"
+)
+
+func TestThePagesOfTheDocumentationLinkToOneAnother(t *testing.T) {
+	files, err := fs.Glob(docs.Pages, "*.md")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("pages %v, error %v", files, err)
+	}
+	anchors, links := map[string]bool{}, map[string]string{}
+	for _, file := range files {
+		markdown, err := fs.ReadFile(docs.Pages, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		html, err := guideHTML(markdown, "/dedup")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := "/dedup" + GuidePath(file)
+		anchors[page] = true
+		for _, m := range regexp.MustCompile(`<h\d id="([^"]+)"`).FindAllStringSubmatch(html, -1) {
+			anchors[page+"#"+m[1]] = true
+		}
+		for _, m := range regexp.MustCompile(`<a href="([^"]+)"`).FindAllStringSubmatch(html, -1) {
+			if to := m[1]; strings.HasPrefix(to, "#") {
+				links[page+to] = file
+			} else if !strings.HasPrefix(to, "https://") {
+				links[to] = file
+			}
+		}
+		if comments := strings.Count(string(markdown), "<!--"); strings.Contains(html, "style=") || strings.Count(html, "<!-- raw HTML omitted -->") > comments {
+			t.Errorf("%s has a style or HTML of its own, which is not shown", file)
+		}
+	}
+	for to, from := range links {
+		if !anchors[to] {
+			t.Errorf("%s links to %s, which there is not", from, to)
+		}
+	}
+	if len(links) < 10 {
+		t.Errorf("only %d links found", len(links))
+	}
+}
+
+func TestTheDocumentationIsForViewersAndHoldsNothingElse(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	if res := s.do("GET", "/docs/figures", ""); res.StatusCode == http.StatusOK {
+		t.Error("somebody who is not signed in can read it")
+	}
+	cookie := s.signInAs("viewer")
+	for path, want := range map[string]int{
+		"/docs": http.StatusOK, "/docs/figures": http.StatusOK, "/docs/nothing": http.StatusNotFound,
+		"/docs/..%2fREADME": http.StatusNotFound, "/docs/docs.go": http.StatusNotFound, "/docs/figures.md": http.StatusNotFound,
+	} {
+		res := s.do("GET", path, "", "Cookie", cookie)
+		if res.StatusCode != want {
+			t.Errorf("%s answers %d, want %d", path, res.StatusCode, want)
+		}
+		if body := s.body(res); path == "/docs" && !strings.Contains(body, `href="/docs/figures"`) {
+			t.Error("the index does not lead to the pages")
+		}
+	}
+}
