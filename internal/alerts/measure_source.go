@@ -142,17 +142,22 @@ func sourcesUnreachable(in *Round, r Rule) []Judgement {
 	for i := range s.Brokers {
 		judge(OfBroker, s.Brokers[i].Name, map[string]string{"broker": s.Brokers[i].Name}, s.Brokers[i].Health)
 	}
-	down := make(map[string]bool)
+	stores := make(map[string]dedup.SourceHealth)
 	for i := range s.Stores {
 		judge(OfStore, s.Stores[i].Name, map[string]string{"store": s.Stores[i].Name}, s.Stores[i].Health)
-		down[s.Stores[i].Name] = !s.Stores[i].Health.OK
+		stores[s.Stores[i].Name] = s.Stores[i].Health
 	}
 	for i := range s.Pipelines {
 		p := &s.Pipelines[i]
 		h, reported := sourceOf(s, p, "reported")
-		if reported && !down[p.Pipeline.ReportedStore] { // one alert of a store that is down is enough
-			judge(OfPipeline, p.Pipeline.Name, in.labels[i], h)
+		store, known := stores[p.Pipeline.ReportedStore]
+		if !reported || known && !store.OK { // one alert of a store that is down is enough
+			continue
 		}
+		if known && store.Since.After(h.LastSuccess) { // nor is it told of again while what is reported waits for its turn to be read
+			h.LastSuccess = store.Since
+		}
+		judge(OfPipeline, p.Pipeline.Name, in.labels[i], h)
 	}
 	return out
 }

@@ -107,6 +107,27 @@ func TestASourceThatNeverAnsweredIsUnreachableSinceItWasFirstAsked(t *testing.T)
 	}
 }
 
+func TestWhatAStoreHoldsIsNotUnreachableForTheTimeThatTheStoreWasDown(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		back time.Duration // how long ago the store came back
+		want dedup.Tier
+	}{
+		{"the store has just come back, and what is reported there was not read yet", 2 * time.Second, dedup.Normal},
+		{"it still cannot be read when the store has been back for three intervals", 45 * time.Second, dedup.Warning},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := unreachableRound(10*time.Minute, true, false, "redis", 15*time.Second)
+			in.Snapshot.Stores[0].Health.Since = causeNow.Add(-tt.back)
+			for _, j := range judgedBy(t, in)["source_unreachable"] {
+				if j.Key.Kind == OfPipeline && j.Enters != tt.want {
+					t.Errorf("what is reported is %s because %q, want %s", j.Enters, j.Why, tt.want)
+				}
+			}
+		})
+	}
+}
+
 func TestTheDashboardJudgesItself(t *testing.T) {
 	share := func(v float64) *float64 { return &v }
 	for _, tt := range []struct {

@@ -15,8 +15,8 @@ import (
 	"dedup-dashboard/internal/playground/servers"
 )
 
-// dashboardConfig is the dashboard's configuration for the shop, as YAML.
-func dashboardConfig(config Config, listen, dataDir string, broker *servers.RabbitMQ, stores stores, a access) string {
+// dashboardConfig is the dashboard's configuration for the shop, as YAML. Its notifications go to the address of the control.
+func dashboardConfig(config Config, listen, dataDir, control string, broker *servers.RabbitMQ, stores stores, a access) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Written by the playground at each start; changes here are lost.\n")
 	fmt.Fprintf(&out, "server: {listen: %q, data_dir: %q}\n", listen, dataDir)
@@ -29,6 +29,7 @@ func dashboardConfig(config Config, listen, dataDir string, broker *servers.Rabb
 		fmt.Fprintf(&out, "  - {name: %s, preset: %s, redis: {url: %q}, act: {redis: {url: %q}}, %s, sweep: {every: 5s}, events: true}\n",
 			pipeline.Name, pipeline.Scheme, a.redisURL(address, pipeline.DB), a.actorURL(address, pipeline.DB), keysOf(pipeline.Scheme))
 	}
+	fmt.Fprintf(&out, "alerts:\n  channels:\n    - {name: receiver, type: webhook, url: %q}\n", control+"/notifications")
 	fmt.Fprintf(&out, "pipelines:\n")
 	for _, pipeline := range config.Pipelines {
 		fmt.Fprintf(&out, "  - {name: %s, broker: main, vhost: /, queues: [%s], store: %s, dead_letter_queues: %s, "+

@@ -10,7 +10,7 @@ import (
 
 func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	shop := DefaultConfig()
-	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", new(servers.RabbitMQ), stores{shared: new(servers.Redis)},
+	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", "http://127.0.0.1:9090", new(servers.RabbitMQ), stores{shared: new(servers.Redis)},
 		access{brokerPassword: "b", moverPassword: "m", redisPassword: "p@ss:/word"})
 	read, err := config.Parse("dashboard.yaml", []byte(text))
 	if err != nil {
@@ -27,6 +27,9 @@ func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	}
 	if urls := read.Brokers[0].PrometheusURLs; len(urls) != 1 || urls[0] != new(servers.RabbitMQ).PrometheusURL() {
 		t.Errorf("deaths by reason are read from %v", urls)
+	}
+	if told := read.Alerts.Channels; len(told) != 1 || told[0].Name != "receiver" || told[0].URL.Reveal() != "http://127.0.0.1:9090/notifications" {
+		t.Errorf("notifications go to %+v", told)
 	}
 	for i, pipeline := range read.Pipelines {
 		want := shop.Pipelines[i]

@@ -29,10 +29,10 @@ func (f fate) happens(share float64, question, id string, attempt int) bool {
 	return share > 0 && f.draw(question, id, attempt).Float64() < share
 }
 
-// resend tells whether the producer sends the message a second time, and how long after the first.
-func (f fate) resend(id string) (time.Duration, bool) {
+// resend tells whether the producer sends the message a second time when it does so with a share of them, and how long after the first.
+func (f fate) resend(share float64, id string) (time.Duration, bool) {
 	delay := f.draw("resend delay", id, 0).Float64()
-	again := !f.stuck(id) && f.happens(f.config.Resend, "resend", id, 0)
+	again := !f.stuck(id) && f.happens(share, "resend", id, 0)
 	return 400*time.Millisecond + time.Duration(delay*float64(3*time.Second)), again
 }
 

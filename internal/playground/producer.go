@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -25,6 +27,8 @@ type producer struct {
 	entry    *entry
 	link     link
 	log      *slog.Logger
+	// resend holds the bits of the share of messages that are sent twice; it may be changed at any time.
+	resend atomic.Uint64
 
 	random *rand.Rand
 	began  time.Time // of the first burst
@@ -42,11 +46,15 @@ type resend struct {
 }
 
 func newProducer(config Config, pipeline PipelineConfig, entry *entry, url string, log *slog.Logger) *producer {
-	return &producer{
+	p := &producer{
 		pipeline: pipeline, fate: fate{config.Seed, pipeline}, entry: entry, link: link{url: url}, log: log,
 		random: rand.New(rand.NewPCG(config.Seed, uint64(len(pipeline.Name)))), lost: make(chan string, 4096),
 	}
+	p.setResend(pipeline.Resend)
+	return p
 }
+
+func (p *producer) setResend(share float64) { p.resend.Store(math.Float64bits(share)) }
 
 // run publishes until ctx ends and then waits for the last confirms.
 func (p *producer) run(ctx context.Context) {
@@ -124,7 +132,7 @@ func (p *producer) await(ctx context.Context) (copyID, bool) {
 	id := messageID(p.pipeline.Name, p.fate.seed, p.number)
 	p.number++
 	p.next = p.afterRest(p.next.Add(p.gap()))
-	if delay, again := p.fate.resend(id); again {
+	if delay, again := p.fate.resend(math.Float64frombits(p.resend.Load()), id); again {
 		p.due = append(p.due, resend{id, time.Now().Add(delay)})
 		slices.SortFunc(p.due, func(a, b resend) int { return a.at.Compare(b.at) })
 	}

@@ -20,6 +20,7 @@ type Shop struct {
 	config  Config
 	ledger  *Ledger
 	clients []*redis.Client
+	sources map[string]*producer // by pipeline
 
 	// end stops everything at once; stopProducers and stopConsumers stop one side in order.
 	end           context.CancelFunc
@@ -47,7 +48,7 @@ func open(ctx context.Context, config Config, broker *servers.RabbitMQ, stores s
 	ctx, end := context.WithCancel(ctx)
 	producing, stopProducers := context.WithCancel(ctx)
 	stop := make(chan struct{})
-	shop := &Shop{config: config, ledger: ledger, end: end, stopProducers: stopProducers,
+	shop := &Shop{config: config, ledger: ledger, sources: make(map[string]*producer), end: end, stopProducers: stopProducers,
 		stopConsumers: sync.OnceFunc(func() { close(stop) })}
 	url := broker.AMQPURL(broker.Admin())
 	if slices.ContainsFunc(config.Pipelines, PipelineConfig.examined) {
@@ -67,6 +68,7 @@ func open(ctx context.Context, config Config, broker *servers.RabbitMQ, stores s
 			shop.consumers.Go(func() { worker.run(ctx, stop) })
 		}
 		source := newProducer(config, pipeline, entry, url, log)
+		shop.sources[pipeline.Name] = source
 		shop.producers.Go(func() { source.run(producing) })
 	}
 	return shop, nil
@@ -83,6 +85,16 @@ func newClient(address string, db int) *redis.Client {
 
 // Ledger is the truth about the shop; it stays readable after Stop.
 func (s *Shop) Ledger() *Ledger { return s.ledger }
+
+// SetDuplicates makes a pipeline's producer send a share of its messages twice from now on, 0..1.
+func (s *Shop) SetDuplicates(pipeline string, share float64) error {
+	source, ok := s.sources[pipeline]
+	if !ok {
+		return fmt.Errorf("no pipeline %q", pipeline)
+	}
+	source.setResend(share)
+	return nil
+}
 
 // StopProducers ends publishing and returns when the last confirms are in. Consumers go on.
 func (s *Shop) StopProducers() {

@@ -88,6 +88,9 @@ func (g *ground) start(ctx context.Context) error {
 	if err := declareTopology(ctx, g.broker, g.options.Config); err != nil {
 		return err
 	}
+	if g.control, err = startControl(); err != nil {
+		return err
+	}
 	if err := g.startDashboard(ctx); err != nil {
 		return err
 	}
@@ -96,10 +99,8 @@ func (g *ground) start(ctx context.Context) error {
 	if g.shop, err = open(ctx, g.options.Config, g.broker, g.stores, g.log); err != nil {
 		return err
 	}
-	if g.control, err = startControl(g.shop, g.broker, g.stores); err != nil {
-		return err
-	}
-	g.step("The truth, to compare with: %s/ledger", g.control.url())
+	g.control.open(g.shop, g.broker, g.stores)
+	g.step("The truth, to compare with: %s/ledger; what the dashboard told: /notifications there", g.control.url())
 	return nil
 }
 
@@ -124,7 +125,7 @@ func (g *ground) startDashboard(ctx context.Context) error {
 	if moved {
 		g.step("%s is taken, the dashboard listens on %s instead", g.options.Listen, listen)
 	}
-	text := dashboardConfig(g.options.Config, listen, g.folder.file("data"), g.broker, g.stores, g.access)
+	text := dashboardConfig(g.options.Config, listen, g.folder.file("data"), g.control.url(), g.broker, g.stores, g.access)
 	if err := os.WriteFile(g.folder.file("dashboard.yaml"), []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the dashboard's configuration: %w", err)
 	}

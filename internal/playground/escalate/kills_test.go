@@ -1,0 +1,252 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/playground"
+	"dedup-dashboard/internal/playground/servers"
+)
+
+// The longer run than that of make test:
+//
+//	go test -v -timeout 20m ./internal/playground/escalate -run HoweverOften -kills 50
+var kills = flag.Int("kills", 10, "how often the dashboard is killed while it tells of edges")
+
+const (
+	// rulesPerKill is how many alerts fire and resolve between two kills, in the mean.
+	rulesPerKill = 4
+	// A process lives for lifeLeast to lifeMost: the shortest does not get to its first evaluation.
+	lifeLeast, lifeMost = 300 * time.Millisecond, 3600 * time.Millisecond
+	meanLife            = (lifeLeast + lifeMost) / 2
+)
+
+// TestEveryEdgeIsToldOnceOrTwiceHoweverOftenTheProgramIsKilled lets alerts of the whole program fire and resolve at staggered times, kills it at
+// random moments, and compares what the receiver took with the edges of the history.
+func TestEveryEdgeIsToldOnceOrTwiceHoweverOftenTheProgramIsKilled(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	r := &moody{random: rand.New(rand.NewPCG(seed, 1)), took: map[string][]delivery{}}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	p, err := buildProgram(t.Context(), t.TempDir())
+	must(t, err)
+	t.Cleanup(p.kill)
+	rules, over := staggered(random, time.Now().Add(2*time.Second), *kills)
+	must(t, p.configure(deadSources(t)+alerting(server.URL, rules)))
+
+	caught := 0
+	for range *kills {
+		must(t, p.start())
+		<-time.After(lifeLeast + time.Duration(random.Int64N(int64(lifeMost-lifeLeast))))
+		must(t, p.ended())
+		if r.busy() {
+			caught++
+		}
+		p.kill()
+	}
+	must(t, p.start())
+	edges := drained(t, p, r, over)
+	r.check(t, edges)
+	t.Logf("%d edges over %d kills, %d of which came while a notification was under way; %d edges were told twice, %d deliveries were refused",
+		len(edges), *kills, caught, r.twice(), r.refused)
+	if len(edges) < *kills || caught == 0 {
+		t.Error("nothing was under way when the program was killed: the test proves nothing")
+	}
+}
+
+// deadSources is a broker and a store that do not answer.
+func deadSources(t *testing.T) string {
+	t.Helper()
+	port, err := servers.FreePort()
+	must(t, err)
+	return fmt.Sprintf(`
+brokers: [{name: main, management_url: "http://127.0.0.1:%d", username: watcher, password: secret}]
+stores: [{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1:%[1]d/0"}}]
+pipelines: [{name: orders, queues: [orders], store: orders}]
+`, port)
+}
+
+// staggered returns rules of which each fires once and resolves some seconds later, and when all is over.
+func staggered(random *rand.Rand, from time.Time, kills int) (rules []string, over time.Time) {
+	n := rulesPerKill * kills
+	span := meanLife * time.Duration(kills)
+	for i := range n {
+		fires := from.Add(span * time.Duration(i) / time.Duration(n))
+		ends := fires.Add(interval + time.Duration(random.Int64N(int64(2*interval))))
+		rules = append(rules, fmt.Sprintf(`    - {name: alert_%03d, kind: dashboard, expr: "(time() >= bool %.3f) * (time() < bool %.3f)", `+
+			`limits: {warning: 1}, for: 0s, keep_firing_for: 0s}`, i, float64(fires.UnixMilli())/1000, float64(ends.UnixMilli())/1000))
+		if ends.After(over) {
+			over = ends
+		}
+	}
+	return rules, over
+}
+
+func alerting(url string, rules []string) string {
+	return fmt.Sprintf("alerts:\n  channels: [{name: receiver, type: webhook, url: %q}]\n", url) +
+		"  group: {by: [rule], wait: 0s, interval: 0s, repeat: 0s, digest_at: 0}\n  rules:\n" + strings.Join(rules, "\n") + "\n"
+}
+
+// drained waits until everything is over and told, and returns the edges of the history.
+func drained(t *testing.T, p *program, r *moody, over time.Time) []occasion {
+	t.Helper()
+	var edges []occasion
+	must(t, p.awaitAnswer(t.Context(), time.Until(over)+time.Minute, "every edge to be told", func() (err error) {
+		if now := time.Now(); now.Before(over) {
+			return fmt.Errorf("the last alert ends in %s", over.Sub(now))
+		}
+		if edges, err = p.history(t.Context()); err != nil {
+			return err
+		}
+		if left := append(unresolved(edges), r.untold(edges)...); len(left) > 0 {
+			return fmt.Errorf("not over, or not told: %v", left)
+		}
+		return nil
+	}))
+	return edges
+}
+
+// unresolved returns those of the alerts of staggered that fired and did not resolve.
+func unresolved(edges []occasion) []string {
+	firing := map[string]bool{}
+	for _, e := range edges {
+		if strings.HasPrefix(e.Key, "alert_") {
+			firing[e.Key] = !firing[e.Key]
+		}
+	}
+	maps.DeleteFunc(firing, func(_ string, fires bool) bool { return !fires })
+	return slices.Sorted(maps.Keys(firing))
+}
+
+// A delivery is one that a moody receiver took.
+type delivery struct {
+	id       string
+	repeated bool
+}
+
+// A moody receiver refuses some notifications at once, and takes its time to answer others.
+type moody struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	// took are the deliveries of each edge, by its name.
+	took    map[string][]delivery
+	refused int
+	under   int // way: not answered yet
+}
+
+// ServeHTTP takes a notification when it has read it, whether or not somebody still waits for the answer.
+func (r *moody) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	n := playground.Notification{ID: req.Header.Get("Idempotency-Key"), Message: body}
+	told, bad := occasions(n)
+	if err := cmp.Or(err, bad); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answer, wait := r.take(n, told)
+	defer r.left()
+	select {
+	case <-time.After(wait):
+	case <-req.Context().Done(): // whoever sent it is dead
+	}
+	w.WriteHeader(answer)
+}
+
+func (r *moody) take(n playground.Notification, told []occasion) (answer int, wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.under++
+	switch mood := r.random.Float64(); {
+	case mood < 0.05:
+		r.refused++
+		return http.StatusInternalServerError, 0
+	case mood < 0.5:
+		wait = time.Duration(r.random.IntN(800)) * time.Millisecond
+	}
+	for _, o := range told {
+		r.took[o.name()] = append(r.took[o.name()], delivery{n.ID, repeated(n)})
+	}
+	return http.StatusOK, wait
+}
+
+func (r *moody) left() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.under--
+}
+
+// repeated tells whether a notification says that it may have been delivered before.
+func repeated(n playground.Notification) bool {
+	var m message
+	return json.Unmarshal(n.Message, &m) == nil && len(m.Alerts) > 0 && m.Alerts[0].Annotations["repeated"] == "true"
+}
+
+func (r *moody) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.under > 0
+}
+
+func (r *moody) untold(edges []occasion) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var left []string
+	for _, e := range edges {
+		if len(r.took[e.name()]) == 0 {
+			left = append(left, e.name())
+		}
+	}
+	return left
+}
+
+func (r *moody) twice() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, took := range r.took {
+		n += len(took) - 1
+	}
+	return n
+}
+
+// check holds what was taken against the edges: each once, or twice where the second time says so.
+func (r *moody) check(t *testing.T, edges []occasion) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := map[string]bool{}
+	for _, e := range edges {
+		if known[e.name()] {
+			t.Errorf("the history has %s twice", e.name())
+		}
+		known[e.name()] = true
+		switch took := r.took[e.name()]; {
+		case len(took) == 1:
+		case len(took) != 2:
+			t.Errorf("%s was told %d times", e.name(), len(took))
+		case took[0].id != took[1].id || !took[1].repeated:
+			t.Errorf("%s was told twice, and the second time did not say so: %+v", e.name(), took)
+		}
+	}
+	for name := range r.took {
+		// The program tells of itself too, and may have begun to since the history was read.
+		if !known[name] && strings.HasPrefix(name, "alert_") {
+			t.Errorf("%s was told, and the history has no such edge", name)
+		}
+	}
+}
