@@ -182,8 +182,8 @@ func percent(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
 
 // String is one row of the table.
 func (s step) String() string {
-	return fmt.Sprintf("| %g → %g %% | %s | %s | %s | %s | %.1f s |", 100*s.before, 100*s.share, s.edge.Kind, s.edge.To, percent(s.value),
-		s.reached.Round(time.Second), (s.told - s.reached).Seconds())
+	return fmt.Sprintf("| %g → %g %% | %s | %s | %s | %s | %d ms |", 100*s.before, 100*s.share, s.edge.Kind, s.edge.To, percent(s.value),
+		s.reached.Round(time.Second), (s.told - s.reached).Milliseconds())
 }
 
 // table returns the steps as a table of Markdown.
