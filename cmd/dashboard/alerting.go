@@ -29,11 +29,14 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
 	dispatch.Runbooks = runbookLinks(dispatch.Runbooks, dispatch.ExternalURL)
 	receivers.home = dispatch.ExternalURL
+	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: records, Reader: records, Senders: receivers.senders(), Log: a.log})
+	if err := receivers.outbox.Recover(ctx); err != nil {
+		return server.AlertDeps{}, dataDirError(err)
+	}
 	dispatcher, err := restored(ctx, dispatch, records)
 	if err != nil {
 		return server.AlertDeps{}, dataDirError(err)
 	}
-	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: records, Reader: records, Senders: receivers.senders(), Log: a.log})
 	watch, err := a.openWatch(cfg, records, gate)
 	if err != nil {
 		return server.AlertDeps{}, err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -25,10 +26,14 @@ type receivers struct {
 	outbox *alerts.Outbox
 	// home is where the dashboard is reached.
 	home string
+
+	mu sync.Mutex
+	// trials are when each channel last took a message for trial, which the outbox does not know of.
+	trials map[string]time.Time
 }
 
 func openReceivers(configured []notify.Config) (*receivers, error) {
-	r := &receivers{}
+	r := &receivers{trials: map[string]time.Time{}}
 	for _, cfg := range configured {
 		channel, err := notify.Open(cfg)
 		if err != nil {
@@ -68,9 +73,14 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 	for _, s := range stats {
 		known[s.Channel] = s
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	states := make([]server.ChannelState, 0, len(r.all))
 	for _, one := range r.all {
 		s := known[one.name]
+		if tried := r.trials[one.name]; tried.After(s.LastSuccess) {
+			s.LastSuccess = tried
+		}
 		states = append(states, server.ChannelState{
 			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest,
 			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
@@ -85,7 +95,13 @@ func (r *receivers) SendTest(ctx context.Context, channel, by string) error {
 	if !ok {
 		return &dedup.Error{Kind: dedup.NotFound, Public: fmt.Sprintf("There is no channel %q", channel)}
 	}
-	return publicDelivery(one.channel.Send(ctx, trial(channel, by, r.home)))
+	if err := one.channel.Send(ctx, trial(channel, by, r.home)); err != nil {
+		return publicDelivery(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trials[channel] = time.Now()
+	return nil
 }
 
 // trial is a message that says no more than that it arrived.

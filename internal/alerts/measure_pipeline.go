@@ -82,6 +82,7 @@ func (j Judgement) hourly(p *dedup.PipelineStatus, r Rule, word string, pick fun
 	value, what := f.Low, perHour(f.Low, word)
 	if f.Partial() && finite(f.N) && f.N < value {
 		value, what = f.N, figured(f.N, word)+" in "+seconds(f.Covered)
+		j.Window = f.Covered
 	}
 	j.N = f.N
 	return j.judged(r, atLeastWord(f)+what, value)

@@ -86,7 +86,7 @@ type DeliveryError struct {
 // Error implements error.
 func (e *DeliveryError) Error() string {
 	if e.RetryAfter > 0 {
-		return fmt.Sprintf("%s (try again in %s)", e.Public, e.RetryAfter)
+		return fmt.Sprintf("%s (try again in %s)", e.Public, seconds(e.RetryAfter))
 	}
 	return e.Public
 }

@@ -186,20 +186,30 @@ func (o *Outbox) Stats(ctx context.Context) ([]ChannelStats, error) {
 	return all, nil
 }
 
-// recover settles what was under way when we were stopped, however long the store takes, and returns false when the context ends first.
-// Before it is settled nothing may be claimed: what is under way then could not be told from what was.
-func (o *Outbox) recover(ctx context.Context) bool {
+// Recover settles what was under way when we were stopped. Whoever reads what channels were told calls it first; Run does it again,
+// which changes nothing then.
+func (o *Outbox) Recover(ctx context.Context) error {
 	var channels []string
 	for _, w := range o.workers {
 		channels = append(channels, w.channel)
 	}
+	found, err := o.cfg.Store.Recover(ctx, channels, time.Now())
+	if err != nil {
+		return fmt.Errorf("recover the outbox: %w", err)
+	}
+	if found != (Recovered{}) {
+		o.cfg.Log.Warn("notifications were under way when the dashboard stopped, or have no channel any more",
+			"sent_once_more", found.Repeated, "unknown", found.Unknown, "without_channel", found.Orphans)
+	}
+	return nil
+}
+
+// recover settles what was under way when we were stopped, however long the store takes, and returns false when the context ends first.
+// Before it is settled nothing may be claimed: what is under way then could not be told from what was.
+func (o *Outbox) recover(ctx context.Context) bool {
 	for {
-		found, err := o.cfg.Store.Recover(ctx, channels, time.Now())
+		err := o.Recover(ctx)
 		if err == nil {
-			if found != (Recovered{}) {
-				o.cfg.Log.Warn("notifications were under way when the dashboard stopped, or have no channel any more",
-					"sent_once_more", found.Repeated, "unknown", found.Unknown, "without_channel", found.Orphans)
-			}
 			return true
 		}
 		if ctx.Err() == nil {

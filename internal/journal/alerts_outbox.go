@@ -110,7 +110,7 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 }
 
 // Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. It runs
-// before anything is claimed.
+// before anything is claimed, and before SentLog is read; running it again changes nothing.
 func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (alerts.Recovered, error) {
 	var found alerts.Recovered
 	known, err := json.Marshal(channels)
@@ -119,6 +119,9 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 	}
 	now := at.UnixMilli()
 	err = a.inOne(ctx, "recover the outbox", func(tx *sql.Tx) error {
+		if err := doubtWhatWasTold(ctx, tx); err != nil {
+			return err
+		}
 		for _, step := range []struct {
 			count     *int
 			statement string
@@ -144,6 +147,20 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 		return nil
 	})
 	return found, err
+}
+
+// doubtedAge is by how much older it looks what a channel was told by a message that may never have arrived: older than any repeat.
+const doubtedAge = 30 * 24 * time.Hour
+
+// doubtWhatWasTold makes what was under way for the second time due to be repeated where it still fires. The message itself is not
+// sent a third time: it may have arrived twice.
+func doubtWhatWasTold(ctx context.Context, tx *sql.Tx) error {
+	// Alerts are named as alerts.Key.String does.
+	_, err := tx.ExecContext(ctx, `
+		UPDATE alert_sent SET at = at - ?1 WHERE (channel, key) IN (
+			SELECT o.channel, a.value ->> '$.Key.Rule' || '/' || (a.value ->> '$.Key.Kind') || '/' || (a.value ->> '$.Key.Subject')
+			FROM alert_outbox o, json_each(o.body, '$.Alerts') a WHERE o.state = 'sending' AND o.repeated = 1 AND json_valid(o.body))`, doubtedAge.Milliseconds())
+	return err
 }
 
 // Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one that

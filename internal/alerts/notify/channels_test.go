@@ -347,7 +347,9 @@ func TestTheSubjectSaysTierSubjectValueLimitAndBasis(t *testing.T) {
 	finding := duplicates("orders")
 	finding.Title, finding.Unit = "consumers ack by themselves", ""
 	own := duplicates("")
-	own.Key.Kind, own.Title, own.Unit, own.Value, own.Limit, own.N, own.Window = alerts.OfDashboard, "disk nearly full", dedup.Bytes, 1536, 0, 0, 0
+	own.Key.Kind, own.Title, own.Unit, own.Value, own.Limit, own.N, own.Window, own.Why = alerts.OfDashboard, "disk nearly full", dedup.Bytes, 1536, 0, 0, 0, ""
+	found := duplicates("loyalty")
+	found.Title, found.Unit, found.Value, found.Limit, found.N, found.Window, found.Why = "findings", dedup.Count, 2, 0, 0, 0, "dead letters are dropped"
 	for want, n := range map[string]alerts.Notification{
 		"[SEVERE] orders: duplicate rate 4.62 % (limit 3.00 %), 500 of 10,824 messages in 15 m":                    firing(),
 		"[EMERGENCY] orders: duplicate rate 12.07 % (limit 10.00 %), 1,306 of 10,824 messages in 15 m, was severe": escalated(),
@@ -361,6 +363,7 @@ func TestTheSubjectSaysTierSubjectValueLimitAndBasis(t *testing.T) {
 		"[SEVERE] orders: stuck markers 1,204 (limit 10)":                                                          edges("b", count),
 		"[SEVERE] orders: dead letters 12.50 per hour (limit 10 per hour), in 1 h":                                 edges("c", inflow),
 		"[SEVERE] orders: consumers ack by themselves":                                                             edges("d", finding),
+		"[SEVERE] loyalty: findings: dead letters are dropped":                                                     edges("f", found),
 		"[SEVERE] dashboard: disk nearly full 1.5 KiB":                                                             edges("e", own),
 		"0 alerts": edges("f"),
 	} {

@@ -187,7 +187,7 @@ func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
 	add("Tier", change(a))
 	add(subjectName(a.Key.Kind), clean(a.Key.Subject, maxName))
 	add("Rule", clean(a.Key.Rule, maxName))
-	if a.Unit != "" {
+	if measured(a) {
 		add("Value", value(a.Value, a.Unit))
 		if a.Limit > 0 {
 			add("Limit", value(a.Limit, a.Unit))
@@ -216,21 +216,35 @@ func headline(a *alerts.NotifiedAlert, at time.Time) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("%s %s: %s", tag(a.Tier), who(a), title(a))
-	if a.Unit != "" {
-		text += " " + value(a.Value, a.Unit)
-		if a.Limit > 0 {
-			text += " (limit " + value(a.Limit, a.Unit) + ")"
-		}
-		if b := basis(a); b != "" {
-			text += ", " + b
-		}
-	}
+	text := fmt.Sprintf("%s %s: %s", tag(a.Tier), who(a), title(a)) + amount(a)
 	if a.Edge == alerts.EdgeEscalated || a.Edge == alerts.EdgeDeescalated {
 		text += ", was " + a.Was.String()
 	}
 	if a.Stale {
 		text += " [stale]"
+	}
+	return text
+}
+
+// measured reports whether an alert has a value that says something. Where there is no limit a finding made it, and says in words what
+// it found.
+func measured(a *alerts.NotifiedAlert) bool { return a.Unit != "" && (a.Limit > 0 || a.Why == "") }
+
+// amount is the value of an alert against its limit, or what was found.
+func amount(a *alerts.NotifiedAlert) string {
+	switch {
+	case measured(a):
+	case a.Limit <= 0 && a.Why != "":
+		return ": " + clean(a.Why, maxName)
+	default:
+		return ""
+	}
+	text := " " + value(a.Value, a.Unit)
+	if a.Limit > 0 {
+		text += " (limit " + value(a.Limit, a.Unit) + ")"
+	}
+	if b := basis(a); b != "" {
+		text += ", " + b
 	}
 	return text
 }
