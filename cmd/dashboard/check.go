@@ -33,7 +33,7 @@ func check(ctx context.Context, args []string, io streams) error {
 	fmt.Fprintf(io.out, "configuration: valid, %s, %s, %s\n",
 		amount(len(cfg.Brokers), "broker"), amount(len(cfg.Stores), "store"), amount(len(cfg.Pipelines), "pipeline"))
 	failed := checkAll(ctx, cfg, io)
-	printAlerts(io.out, cfg.Alerts)
+	printAlerts(io.out, cfg)
 	if len(failed) == 0 {
 		fmt.Fprintln(io.out, "\nnothing needs mending")
 		return nil

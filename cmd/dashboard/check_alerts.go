@@ -3,13 +3,18 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
 )
 
 // printAlerts says what will be judged, and who is told of it. Nothing is sent: that is the work of test-notify.
-func printAlerts(w io.Writer, a config.Alerts) {
+func printAlerts(w io.Writer, cfg *config.Config) {
+	a := cfg.Alerts
 	judged, off := map[string]bool{}, map[string]bool{}
 	for _, r := range a.Rules {
 		if r.Disabled {
@@ -22,6 +27,9 @@ func printAlerts(w io.Writer, a config.Alerts) {
 		delete(off, name) // it judges some subjects
 	}
 	fmt.Fprintf(w, "\nalerts: %s judged, %d switched off\n", amount(len(judged), "rule"), len(off))
+	for _, note := range unmatched(cfg) {
+		fmt.Fprintf(w, "  NOTE: %s; look for a mistyped word\n", note)
+	}
 	if len(a.Channels) == 0 {
 		fmt.Fprintln(w, "  NOTE: there is no channel, so that nobody is told: docs/alerts.md has an example of each type")
 		return
@@ -34,4 +42,57 @@ func printAlerts(w io.Writer, a config.Alerts) {
 	if !a.Heartbeat.On() {
 		fmt.Fprintln(w, "  NOTE: there is no heartbeat: when the dashboard itself is down, nobody is told (alerts.heartbeat.url)")
 	}
+}
+
+// unmatched says which rules and routes ask for a label that nothing carries, so that they never hold.
+func unmatched(cfg *config.Config) []string {
+	carried := labelsCarried(cfg)
+	var notes []string
+	note := func(what string, match map[string]string) {
+		for _, label := range slices.Sorted(maps.Keys(match)) {
+			if value := match[label]; !carried[label][value] {
+				notes = append(notes, fmt.Sprintf("%s matches %s: %s, which no alert has", what, label, value))
+			}
+		}
+	}
+	for _, r := range cfg.Alerts.Rules {
+		note("rule "+r.Name, r.Match)
+	}
+	for i, r := range cfg.Alerts.Dispatch.Routes {
+		note(fmt.Sprintf("alerts.routes[%d]", i), r.Match)
+	}
+	return notes
+}
+
+// labelsCarried are the values that each label of an alert can have.
+func labelsCarried(cfg *config.Config) map[string]map[string]bool {
+	carried := map[string]map[string]bool{}
+	add := func(label, value string) {
+		if carried[label] == nil {
+			carried[label] = map[string]bool{}
+		}
+		carried[label][value] = true
+	}
+	for _, r := range cfg.Alerts.Rules {
+		add(alerts.LabelRule, r.Name)
+	}
+	for _, kind := range []alerts.SubjectKind{alerts.OfPipeline, alerts.OfBroker, alerts.OfStore, alerts.OfDashboard} {
+		add(alerts.LabelKind, string(kind))
+	}
+	for t := dedup.Warning; t <= dedup.Emergency; t++ {
+		add(alerts.LabelTier, t.String())
+	}
+	for _, b := range cfg.Brokers {
+		add(alerts.LabelBroker, b.Name)
+	}
+	for _, s := range cfg.Stores {
+		add(alerts.LabelStore, s.Name)
+	}
+	for _, p := range cfg.Pipelines {
+		add(alerts.LabelPipeline, p.Name)
+		for label, value := range p.Labels {
+			add(label, value)
+		}
+	}
+	return carried
 }

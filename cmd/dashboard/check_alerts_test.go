@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/config"
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -22,12 +23,15 @@ func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
 		not    string
 	}{
 		{"a rule that is off for some is judged", config.Alerts{Rules: rules, Channels: pager}, []string{"alerts: 1 rule judged, 1 switched off", "told to: pager (webhook)", "NOTE: there is no heartbeat"}, "canary"},
+		{"a mistyped label", config.Alerts{Rules: []alerts.Rule{{Name: "backlog", Match: map[string]string{"team": "shpo"}}}, Channels: pager,
+			Dispatch: alerts.DispatchConfig{Routes: []alerts.Route{{Match: map[string]string{"rule": "backlog", "tema": "shop", "pipeline": "orders"}}}}},
+			[]string{"NOTE: rule backlog matches team: shpo, which no alert has", "NOTE: alerts.routes[0] matches tema: shop"}, "pipeline: orders"},
 		{"nobody is told", config.Alerts{Rules: rules}, []string{"NOTE: there is no channel, so that nobody is told"}, "heartbeat"},
 		{"all is well", config.Alerts{Rules: rules, Channels: pager, Heartbeat: notify.HeartbeatConfig{URL: secret.New("https://canary.example.com")}}, nil, "NOTE"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			printAlerts(&out, tt.alerts)
+			printAlerts(&out, &config.Config{Alerts: tt.alerts, Pipelines: []dedup.Pipeline{{Name: "orders", Labels: map[string]string{"team": "shop"}}}})
 			for _, want := range tt.want {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("it lacks %q:\n%s", want, out.String())

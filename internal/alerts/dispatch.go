@@ -39,7 +39,7 @@ type DispatchConfig struct {
 // DefaultDispatch returns a configuration without channels and routes, with the waits that operators know from Alertmanager.
 func DefaultDispatch() DispatchConfig {
 	return DispatchConfig{
-		GroupBy: []string{"broker", ruleLabel}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
+		GroupBy: []string{"broker", LabelRule}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
 		Watchdog: time.Minute, DigestAt: 20,
 	}
 }

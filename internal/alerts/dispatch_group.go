@@ -62,7 +62,7 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 	batches := map[string]*batch{}
 	for i := range all {
 		c := &all[i]
-		if c.alert.Key.Rule == watchdogRule {
+		if c.alert.Key.Rule == RuleWatchdog {
 			plan = append(plan, d.watchdog(at, channel, c)...)
 			continue
 		}

@@ -45,7 +45,7 @@ func (d *Dispatcher) remind(at time.Time, channel string, all []candidate) []Not
 	for i := range all {
 		c := &all[i]
 		s := c.hush
-		if s == nil || c.tier <= dedup.Normal || c.acked || c.alert.Key.Rule == watchdogRule || !slices.Contains(c.channels, channel) {
+		if s == nil || c.tier <= dedup.Normal || c.acked || c.alert.Key.Rule == RuleWatchdog || !slices.Contains(c.channels, channel) {
 			continue
 		}
 		if s.ExpiresSoon(at, remindBefore) && s.Ends.Sub(s.Starts) >= remindLeast && !d.reminded[reminder{channel, s.ID}] {

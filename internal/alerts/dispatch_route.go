@@ -12,17 +12,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// The labels that routes, groups and silences can name beside those of an alert's pipeline.
-const (
-	ruleLabel = "rule"
-	kindLabel = "kind"
-	tierLabel = "tier"
-)
-
 // The rules that the dispatcher knows by name.
 const (
-	// watchdogRule goes to channels that ask for it alone.
-	watchdogRule = "watchdog"
 	// unreachableRule, firing for a broker, inhibits the alerts of the pipelines on it, but those of lossRule that fired before.
 	unreachableRule = "source_unreachable"
 	lossRule        = "lost_messages"
@@ -93,7 +84,7 @@ func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedu
 	var channels []string
 	matched := false
 	for _, r := range d.cfg.Routes {
-		if rule == watchdogRule && r.Match[ruleLabel] != watchdogRule || !r.takes(labels, tier) {
+		if rule == RuleWatchdog && r.Match[LabelRule] != RuleWatchdog || !r.takes(labels, tier) {
 			continue
 		}
 		matched = true
@@ -102,7 +93,7 @@ func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedu
 			break
 		}
 	}
-	if !matched && rule != watchdogRule {
+	if !matched && rule != RuleWatchdog {
 		return d.cfg.Channels
 	}
 	return channels
@@ -190,7 +181,7 @@ func allLabels(a Alert, tier dedup.Tier) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[ruleLabel], labels[kindLabel], labels[tierLabel] = a.Key.Rule, string(a.Key.Kind), tier.String()
+	labels[LabelRule], labels[LabelKind], labels[LabelTier] = a.Key.Rule, string(a.Key.Kind), tier.String()
 	return labels
 }
 
