@@ -150,8 +150,9 @@ func TestAnAnswerThatIsTooLongIsNotCutInTheMiddleOfANumber(t *testing.T) {
 	mustReport(t, s)
 	const limit = 16 << 20
 	head, tail := outcomes(1, 0), `dedup_outcomes_total{pipeline="orders",outcome="failed"} 1234567890`
-	filler := strings.Repeat("x 1\n", (limit-len(head)-len(tail)+3)/4+1)
-	one.text.Store(head + filler + tail + "\n")
+	filler := limit - len(head) - len(tail) + 4 // so that the end is four digits before that of the number
+	line := "#" + strings.Repeat("x", 1022) + "\n"
+	one.text.Store(head + strings.Repeat(line, filler/len(line)-1) + "#" + strings.Repeat("x", filler%len(line)+len(line)-2) + "\n" + tail + "\n")
 	if r, err := s.Reported(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
 		t.Errorf("reported %v, %v", r.Outcomes, err)
 	}

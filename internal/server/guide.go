@@ -14,7 +14,9 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
@@ -71,12 +73,28 @@ func guideHTML(markdown []byte, base string) (string, error) {
 		// Attributes in place of styles, which the content security policy refuses.
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(guideLinks{base}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(guideTables{}, 100))),
 	)
 	var html bytes.Buffer
 	if err := md.Convert(markdown, &html, parser.WithContext(parser.NewContext(parser.WithIDs(guideAnchors{})))); err != nil {
 		return "", fmt.Errorf("render the documentation: %w", err)
 	}
 	return html.String(), nil
+}
+
+// guideTables let a table that is wider than the screen scroll by itself, with the keyboard too.
+type guideTables struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (guideTables) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(tables.KindTable, func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+		part := "</table></div>\n"
+		if entering {
+			part = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n"
+		}
+		_, err := w.WriteString(part)
+		return ast.WalkContinue, err
+	})
 }
 
 // guideAnchors names headings as the places where people read Markdown do, underscores kept: the ones of alerts.md are names of rules.

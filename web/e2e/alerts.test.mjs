@@ -174,7 +174,7 @@ for (const [name, options] of Object.entries({
   test(`the pages of alerts have no accessibility faults, no errors and no sideways scrolling in ${name}`, async () => {
     await withPage({ name: "operator", ...options }, async (page) => {
       const paths = ["/alerts", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
-        "/alerts/one?key=duplicate_rate%2Fpipeline%2Fmailings", "/silences", "/silences/new", "/silences/new?preview=1&pipeline=inventory", "/silences/new?preview=1&label=rule&op=%3D~&value=(", ...(name === "narrow phone" ? [] : ["/pipelines/inventory"])];
+        "/alerts/one?key=duplicate_rate%2Fpipeline%2Fmailings", "/silences", "/silences/new", "/silences/new?preview=1&pipeline=inventory", "/silences/new?preview=1&label=rule&op=%3D~&value=(", "/pipelines/inventory", "/", "/docs", "/docs/alerts", "/docs/figures"];
       for (const path of paths) {
         await page.goto(demo.url + path);
         assert.deepEqual(await faultsOf(page), [], path);
