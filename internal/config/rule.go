@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,18 +128,33 @@ func (s alertsSection) buildRules(c *report) []alerts.Rule {
 	for _, r := range builtIn {
 		units[r.Name] = r.Unit
 	}
-	custom := make([]alerts.Rule, len(s.Rules))
+	var custom []alerts.Rule
 	for i, r := range s.Rules {
+		path := c.entry("alerts.rules", i, r.Name)
+		if _, known := units[r.Name]; !known && r.Expr+r.Numerator+r.Denominator == "" {
+			c.add(path, "%s", nothingJudged(r.Name, slices.Sorted(maps.Keys(units))))
+			continue
+		}
 		if units[r.Name] == "" || r.Unit != "" {
 			units[r.Name] = r.unit()
 		}
-		custom[i] = r.build(c, c.entry("alerts.rules", i, r.Name), units[r.Name])
+		custom = append(custom, r.build(c, path, units[r.Name]))
 	}
 	rules, err := alerts.Resolve(builtIn, custom)
 	for _, e := range leaves(err) {
 		c.addErr(s.place(c, e))
 	}
 	return rules
+}
+
+// nothingJudged says of a rule that has no value what was most likely meant.
+func nothingJudged(name string, builtIn []string) string {
+	for _, known := range builtIn {
+		if distance(name, known) <= 2 {
+			return fmt.Sprintf("there is no rule %q; did you mean %s?", name, known)
+		}
+	}
+	return fmt.Sprintf("there is no built-in rule %q, and a rule of your own needs expr, or numerator with denominator; docs/alerts.md lists the built-in ones", name)
 }
 
 // place returns where in the file a mistake of a rule stands, and the mistake without the name of the rule.
