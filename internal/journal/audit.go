@@ -130,21 +130,21 @@ func (a *Audit) append(ctx context.Context, text []byte) (int64, []byte, error) 
 
 // refusal says why an entry was not taken.
 func refusal(err error) error {
-	why := "its file cannot be written; the log says why"
+	why := "The file of the audit cannot be written; the log says why"
 	var damaged *damagedError
 	switch code := primaryCode(err); {
 	case isFull(err), errors.Is(err, syscall.ENOSPC):
-		why = "the disk of the data directory is full; free some space"
+		why = "The disk of the data directory is full; free some space"
 	case isReadOnly(err), errors.Is(err, fs.ErrPermission), code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM:
-		why = "its file may not be written; give the user of the dashboard the right to write in the data directory"
+		why = "The file of the audit may not be written; give the user of the dashboard the right to write in the data directory"
 	case isDamage(err), errors.As(err, &damaged):
-		why = "its file is damaged; stop the dashboard, move the file away and keep it, then start again"
+		why = "The file of the audit is damaged; stop the dashboard, move the file away and keep it, then start again"
 	case code == sqlite3.SQLITE_BUSY, code == sqlite3.SQLITE_LOCKED, errors.Is(err, context.DeadlineExceeded):
-		why = "its file was not free in time; see that no other program uses it, and that its disk is not overloaded"
+		why = "The file of the audit was not free in time; see that no other program uses it, and that its disk is not overloaded"
 	case code == sqlite3.SQLITE_IOERR:
-		why = "the disk of the data directory fails; read the log of the system"
+		why = "The disk of the data directory fails; read the log of the system"
 	}
-	return &dedup.Error{Kind: dedup.Unavailable, Public: "The audit takes no entry: " + why, Err: fmt.Errorf("write audit: %w", err)}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: why, Err: fmt.Errorf("write audit: %w", err)}
 }
 
 func appendEntry(ctx context.Context, db *sql.DB, text []byte) (int64, []byte, error) {
