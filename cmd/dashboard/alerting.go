@@ -20,6 +20,9 @@ import (
 // openAlerting wires what judges and tells: the rules over what the observer reads, the journal that alerts and notifications
 // survive in, and the channels.
 func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.DB, history *series.DB, observer *collector.Collector, gate *admin.Gate) (server.AlertDeps, error) {
+	for _, note := range alertNotes(cfg) {
+		a.log.Warn("alerts: " + note)
+	}
 	records := db.Alerts()
 	receivers, err := openReceivers(cfg.Alerts.Channels)
 	if err != nil {

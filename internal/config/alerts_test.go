@@ -132,6 +132,16 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	}
 }
 
+func TestALimitThatCannotBeReadIsReportedOnce(t *testing.T) {
+	for _, limits := range []string{"{warning: 3%}", "{warning: many}", "{warning: many, severe: 2}"} {
+		_, err := Parse("test.yaml", []byte(minimal+"\nalerts: {rules: [{name: dead_letters, limits: "+limits+"}]}"))
+		var problems Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Path != "alerts.rules[0].limits.warning" {
+			t.Errorf("%s: %v", limits, err)
+		}
+	}
+}
+
 func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 	const pager = "\n  channels: [{name: pager, type: webhook, url: \"https://hunter.example.com/hunter2\"}]"
 	for _, tt := range []struct{ name, section, want string }{
@@ -154,6 +164,14 @@ func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 		{"a route to nowhere", "  routes:\n    - {channels: [nobody]}" + pager, "test.yaml:11: alerts.routes[0].channels"},
 		{"a route of no tier", "  routes:\n    - {tiers: [normal], channels: [pager]}" + pager, `test.yaml:11: alerts.routes[0].tiers[0]: "normal" is no tier that fires`},
 		{"a heartbeat to no address", "  heartbeat: {url: \"hunter2\"}", "test.yaml:10: alerts.heartbeat.url: "},
+		{"a heartbeat whose variable is empty", "  heartbeat: {url: \"\"}", "test.yaml:10: alerts.heartbeat.url: is empty"},
+		{"a route that names nobody", "  routes:\n    - {tiers: [severe]}" + pager, "test.yaml:11: alerts.routes[0].channels: is missing"},
+		{"a route that hides the next one", "  routes:\n    - {channels: [pager]}\n    - {tiers: [severe], channels: []}" + pager, "test.yaml:11: alerts.routes[0]: takes every alert"},
+		{"a group by a label that there is not", "  group: {by: [rule, pipline]}", `test.yaml:10: alerts.group.by[1]: no alert has the label "pipline"`},
+		{"a runbook that the program does not hold", "  rules:\n    - {name: stuck_markers, runbook: docs/nope.md}", "test.yaml:11: alerts.rules[0].runbook: there is no page docs/nope.md"},
+		{"a min_count of nothing", "  rules:\n    - {name: failure_rate, min_count: 0}", "test.yaml:11: alerts.rules[0].min_count: must be 1 or more"},
+		{"a tier that is never left", "  rules:\n    - {name: failure_rate, limits: {leave: 0%}}", "test.yaml:11: alerts.rules[0].limits.leave: must be above 0%"},
+		{"an empty entry", "  rules:\n    - {name: stuck_markers}\n    -\n", "test.yaml:12: alerts.rules[1]: is empty"},
 		{"a negative time", "  group: {wait: -5s}", "alerts.group.wait: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server"
 )
 
 // rule is one entry of `alerts.rules`: a rule of one's own, or with the name of a built-in one a variant of it.
@@ -24,7 +25,7 @@ type rule struct {
 	Limits        ruleLimits        `yaml:"limits"`
 	For           spans             `yaml:"for"`
 	KeepFiringFor *Duration         `yaml:"keep_firing_for"`
-	MinCount      float64           `yaml:"min_count"`
+	MinCount      *float64          `yaml:"min_count"`
 	NoData        string            `yaml:"no_data"`
 	Expr          string            `yaml:"expr"`
 	Numerator     string            `yaml:"numerator"`
@@ -168,7 +169,7 @@ func (r rule) unit() dedup.Unit {
 
 func (r rule) build(c *report, path string, unit dedup.Unit) alerts.Rule {
 	built := alerts.Rule{
-		Name: r.Name, Title: r.Title, Kind: alerts.SubjectKind(r.Kind), Match: r.Match, Disabled: r.Disabled, MinCount: r.MinCount,
+		Name: r.Name, Title: r.Title, Kind: alerts.SubjectKind(r.Kind), Match: r.Match, Disabled: r.Disabled,
 		NoData: alerts.NoDataPolicy(r.NoData), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
 		Unit: dedup.Unit(r.Unit), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook,
 		Timing: alerts.Timing{Warning: r.For.Warning.span(), Severe: r.For.Severe.span(), Emergency: r.For.Emergency.span(), KeepFiring: r.KeepFiringFor.span()},
@@ -184,13 +185,31 @@ func (r rule) build(c *report, path string, unit dedup.Unit) alerts.Rule {
 		v, err := l.written.in(unit)
 		if err != nil {
 			c.addUnread(path+".limits."+l.tier, "%v", err)
+			c.unread = append(c.unread, path+".limits") // how they relate cannot be told then
 		}
 		*l.to = &v
 	}
 	if r.Limits.Leave != nil {
 		built.Limits.Leave = float64(*r.Limits.Leave)
 	}
+	if r.MinCount != nil {
+		built.MinCount = *r.MinCount
+	}
+	r.check(c, path)
 	return built
+}
+
+// check records what only the file can have wrong: a 0 that would pass for "not given", and a page that the program does not hold.
+func (r rule) check(c *report, path string) {
+	if r.Limits.Leave != nil && *r.Limits.Leave == 0 {
+		c.add(path+".limits.leave", "must be above 0%%: a tier that is left at 0%% is never left")
+	}
+	if r.MinCount != nil && *r.MinCount == 0 {
+		c.add(path+".min_count", "must be 1 or more: a ratio of nothing cannot be told")
+	}
+	if strings.HasPrefix(r.Runbook, "docs/") && server.GuidePath(r.Runbook) == "" {
+		c.add(path+".runbook", "there is no page %s in the documentation of the dashboard; give a web address", r.Runbook)
+	}
 }
 
 // span returns a duration as rules have it: none that was given, and one of no time, differ.
