@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"syscall"
 	"time"
 
@@ -30,7 +29,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	}
 	dispatch := cfg.Alerts.Dispatch
 	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
-	dispatch.Runbooks = runbookLinks(dispatch.Runbooks, dispatch.ExternalURL)
+	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
 	receivers.home, receivers.records = dispatch.ExternalURL, records
 	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: records, Reader: records, Senders: receivers.senders(), Log: a.log})
 	if err := receivers.outbox.Recover(ctx); err != nil {
@@ -63,14 +62,13 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 }
 
 // runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
-func runbookLinks(runbooks map[string]string, home string) map[string]string {
-	links := maps.Clone(runbooks)
-	for rule, runbook := range links {
+func runbookLinks(home string) func(string) string {
+	return func(runbook string) string {
 		if page := server.GuidePath(runbook); page != "" {
-			links[rule] = home + page
+			return home + page
 		}
+		return runbook
 	}
-	return links
 }
 
 // restored returns a dispatcher that knows what channels were told before a restart.

@@ -93,3 +93,14 @@ func TestAChannelThatTookATrialIsNotCalledUnused(t *testing.T) {
 		t.Errorf("%+v, %v", states, err)
 	}
 }
+
+func TestRunbooksOfTheDocumentationAreToldAsLinksAndOthersAsTheyAre(t *testing.T) {
+	link := runbookLinks("https://dash.example/x")
+	for runbook, want := range map[string]string{
+		"docs/alerts.md#backlog": "https://dash.example/x/docs/alerts#backlog", "https://wiki.example/shop": "https://wiki.example/shop", "": "",
+	} {
+		if got := link(runbook); got != want {
+			t.Errorf("%q is told as %q, want %q", runbook, got, want)
+		}
+	}
+}

@@ -120,7 +120,7 @@ func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
 		en = &entry{Alert: Alert{Key: j.Key}}
 		e.add(en)
 	}
-	en.rule = rule
+	en.rule, en.Words = rule, rule.words()
 	before := en.State
 	state, edge, changed := en.State.Next(rule.Evaluation(j), rule.Timing)
 	en.State, en.Last = state, j
