@@ -220,14 +220,14 @@ func selfRules() []Rule {
 		{
 			Name: "delivery_failed", Title: "Delivery failed", Kind: OfDashboard, Measure: "deliveries_failed", Unit: dedup.Count, Timing: immediate(),
 			Limits:  RuleLimits{Severe: Limit(1)},
-			Meaning: "Notifications of the last hour were given up: their channel refused them, or took none for a day.",
-			Step:    "Read why in the evidence, mend the channel, and send it a test.",
+			Meaning: "Notifications were given up within the hour, or a channel has taken none since: it refused them, or took none for a day.",
+			Step:    "Read which channel and why, mend it, and send it a test.",
 		},
 		{
 			Name: "audit_refused", Title: "Audit refused", Kind: OfDashboard, Measure: "audit_refused", Unit: dedup.Count, Timing: immediate(),
 			Limits:  RuleLimits{Severe: Limit(1)},
 			Meaning: "The audit log takes no entry, so that nothing can be acted on.",
-			Step:    "Read why in the evidence: usually the disk of the data directory is full, or its rights were changed.",
+			Step:    "Read why: usually the disk of the data directory is full, or its rights were changed.",
 		},
 	}
 }

@@ -148,9 +148,16 @@ func TestTheDashboardJudgesItself(t *testing.T) {
 		{"a disk of which nothing is known is no data", Self{}, "disk_nearly_full", HealthNoData, 0, "cannot be told"},
 		{"a disk with room is normal", Self{DiskFree: share(0.5)}, "disk_nearly_full", HealthOK, dedup.Normal, "50.00 % full"},
 		{"one with four percent left is severe", Self{DiskFree: share(0.04)}, "disk_nearly_full", HealthOK, dedup.Severe, "96.00 % full, at or above the severe limit of 95.00 %"},
-		{"a delivery that was given up is severe", Self{DeliveriesFailed: 1, DeliveryErrors: []string{"ops: 403"}}, "delivery_failed", HealthOK, dedup.Severe, "1 notification given up in 1 h"},
+		{"a delivery that was given up is severe", Self{DeliveriesFailed: 1, DeliveryErrors: []string{"ops: 403"}}, "delivery_failed", HealthOK, dedup.Severe, "1 notification given up by ops, at or above the severe limit of 1: 403"},
+		{"each channel is named, up to three", Self{DeliveriesFailed: 1200, DeliveryErrors: []string{"a: 404: gone", "b: x", "c: y", "d: z"}},
+			"delivery_failed", HealthOK, dedup.Severe, "1,200 notifications given up by a, b and 2 others, at or above the severe limit of 1: 404: gone"},
+		{"a reason of a novel is told in short", Self{DeliveriesFailed: 2, DeliveryErrors: []string{"a: " + strings.Repeat("ü", 5000), "b: x"}},
+			"delivery_failed", HealthOK, dedup.Severe, "2 notifications given up by a and b, at or above the severe limit of 1: " + strings.Repeat("ü", 200) + "…"},
+		{"no failed delivery is normal", Self{}, "delivery_failed", HealthOK, dedup.Normal, "every channel took what it was sent"},
+		{"the channel that takes none is named", Self{OutboxOldest: causeNow.Add(-time.Hour), OutboxWaiting: 7, OutboxChannel: "pager", OutboxError: "it answered 503"}, "outbox_old", HealthOK,
+			dedup.Severe, "has waited for its delivery to pager for 1 h, at or above the severe limit of 1 h: it answered 503"},
 		{"an audit log that takes entries is normal", Self{}, "audit_refused", HealthOK, dedup.Normal, "takes entries"},
-		{"one that refuses is severe", Self{AuditRefused: "no space left"}, "audit_refused", HealthOK, dedup.Severe, "takes no entry"},
+		{"one that refuses is severe", Self{AuditRefused: "no space left"}, "audit_refused", HealthOK, dedup.Severe, "takes no entry, and nothing can be acted on: no space left"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			js := judgedBy(t, NewRound(causeNow, nil, tt.self))[tt.rule]

@@ -53,8 +53,7 @@ type group struct {
 
 // build checks the section and returns what follows from it.
 func (s alertsSection) build(c *report) Alerts {
-	rules := s.buildRules(c)
-	return Alerts{Rules: rules, Channels: s.checkChannels(c), Dispatch: s.dispatch(c, rules), Heartbeat: s.heartbeat(c)}
+	return Alerts{Rules: s.buildRules(c), Channels: s.checkChannels(c), Dispatch: s.dispatch(c), Heartbeat: s.heartbeat(c)}
 }
 
 // heartbeat returns the heartbeat. One that is asked for must have an address: nobody would miss what never came.
@@ -80,7 +79,7 @@ func (s alertsSection) checkChannels(c *report) []notify.Config {
 }
 
 // dispatch lays the routes and the times that are set over the defaults.
-func (s alertsSection) dispatch(c *report, rules []alerts.Rule) alerts.DispatchConfig {
+func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	d := alerts.DefaultDispatch()
 	d.Repeats = map[string]time.Duration{}
 	for _, ch := range s.Channels {
@@ -112,13 +111,6 @@ func (s alertsSection) dispatch(c *report, rules []alerts.Rule) alerts.DispatchC
 	}
 	if s.Group.DigestAt != nil {
 		d.DigestAt = *s.Group.DigestAt
-	}
-	d.Titles, d.Steps, d.Runbooks = map[string]string{}, map[string]string{}, map[string]string{}
-	for _, r := range rules {
-		// The variants of a rule share their name; the first one, which holds for most, gives the words.
-		if _, have := d.Titles[r.Name]; !have {
-			d.Titles[r.Name], d.Steps[r.Name], d.Runbooks[r.Name] = r.Title, r.Step, r.Runbook
-		}
 	}
 	if !within("alerts.channels", c.unread) { // else each of their names would count as unknown
 		c.addErr("alerts", d.Validate())
