@@ -142,10 +142,11 @@ func TestALimitThatCannotBeReadIsReportedOnce(t *testing.T) {
 func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 	const pager = "\n  channels: [{name: pager, type: webhook, url: \"https://hunter.example.com/hunter2\"}]"
 	for _, tt := range []struct{ name, section, want string }{
-		{"a query that does not parse", "  rules:\n    - {name: a, expr: up}\n    - {name: b, limits: {warning: 1}, expr: \"sum((up)\"}", "test.yaml:12: alerts.rules[1].expr: "},
-		{"a rule without limits", "  rules:\n    - {name: a, expr: up}", "test.yaml:11: alerts.rules[0].limits: none is given"},
+		{"a query that does not parse", "  rules:\n    - {name: a, expr: dedup_dead_letters}\n    - {name: b, limits: {warning: 1}, expr: \"sum((up)\"}", "test.yaml:12: alerts.rules[1].expr: "},
+		{"a series that nobody stores", "  rules:\n    - {name: a, limits: {warning: 1}, expr: sum by (pipeline) (dedup_dead_leters)}", "test.yaml:11: alerts.rules[0].expr: nobody stores a series dedup_dead_leters (did you mean dedup_dead_letters?)"},
+		{"a rule without limits", "  rules:\n    - {name: a, expr: dedup_dead_letters}", "test.yaml:11: alerts.rules[0].limits: none is given"},
 		{"a rule without a value", "  rules:\n    - {name: a, limits: {warning: 1}}", `test.yaml:11: alerts.rules[0]: there is no built-in rule "a", and a rule of your own needs expr`},
-		{"a built-in rule that is mistyped", "  rules:\n    - {name: stuck_marker, limits: {warning: 3}}", `test.yaml:11: alerts.rules[0]: there is no rule "stuck_marker"; did you mean stuck_markers?`},
+		{"a built-in rule that is mistyped", "  rules:\n    - {name: stuck_marker, limits: {warning: 3}}", `test.yaml:11: alerts.rules[0]: there is no rule "stuck_marker" (did you mean stuck_markers?)`},
 		{"a count for a share", "  rules:\n    - {name: failure_rate, limits: {warning: 5}}", `test.yaml:11: alerts.rules[0].limits.warning: "5" has the wrong unit; the rule judges a percentage`},
 		{"a share for a count", "  rules:\n    - {name: stuck_markers, limits: {severe: 5%}}", `alerts.rules[0].limits.severe: "5%" has a unit, and the rule counts`},
 		{"a limit that is no amount", "  rules:\n    - {name: stuck_markers, limits: {severe: many}}", `test.yaml:11: alerts.rules[0].limits.severe: "many" is no limit`},

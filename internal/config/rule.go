@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
 
@@ -147,12 +148,20 @@ func (s alertsSection) buildRules(c *report) []alerts.Rule {
 	return rules
 }
 
+// likeness asks for the word among others that is nearly the same; empty where none is.
+func likeness(word string, others []string) string {
+	for _, other := range others {
+		if distance(word, other) <= 2 {
+			return " (did you mean " + other + "?)"
+		}
+	}
+	return ""
+}
+
 // nothingJudged says of a rule that has no value what was most likely meant.
 func nothingJudged(name string, builtIn []string) string {
-	for _, known := range builtIn {
-		if distance(name, known) <= 2 {
-			return fmt.Sprintf("there is no rule %q; did you mean %s?", name, known)
-		}
+	if meant := likeness(name, builtIn); meant != "" {
+		return fmt.Sprintf("there is no rule %q%s", name, meant)
 	}
 	return fmt.Sprintf("there is no built-in rule %q, and a rule of your own needs expr, or numerator with denominator; docs/alerts.md lists the built-in ones", name)
 }
@@ -222,6 +231,11 @@ func (r rule) check(c *report, path string) {
 	}
 	if r.MinCount != nil && *r.MinCount == 0 {
 		c.add(path+".min_count", "must be 1 or more: a ratio of nothing cannot be told")
+	}
+	for _, q := range []struct{ key, promql string }{{"expr", r.Expr}, {"numerator", r.Numerator}, {"denominator", r.Denominator}} {
+		for _, name := range series.Unstored(strings.ReplaceAll(q.promql, "$window", "15m")) {
+			c.add(path+"."+q.key, "nobody stores a series %s%s, so that the rule would never fire; docs/metrics.md lists those that there are", name, likeness(name, series.Stored()))
+		}
 	}
 	if strings.HasPrefix(r.Runbook, "docs/") && server.GuidePath(r.Runbook) == "" {
 		c.add(path+".runbook", "there is no page %s in the documentation of the dashboard; give a web address", r.Runbook)

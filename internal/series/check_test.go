@@ -1,6 +1,8 @@
 package series
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,5 +60,25 @@ func TestAnExpressionSelectsTheSeriesThatItsSelectorsName(t *testing.T) {
 	}
 	if _, err := Selects("sum(", "x"); dedup.KindOf(err) != dedup.Invalid {
 		t.Errorf("an expression that is wrong: %v", err)
+	}
+}
+
+func TestASeriesThatNobodyStoresIsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		promql string
+		want   []string
+	}{
+		{"sum by (pipeline) (dedup_queue_ready_messages)", nil},
+		{"dedup_queue_ready + up - up", []string{"dedup_queue_ready", "up"}},
+		{`{__name__="nothing", a="b"} or {__name__=~"dedup_.*"}`, []string{"nothing"}},
+		{"time() - 5", nil},
+		{"sum((", nil},
+	} {
+		if got := Unstored(tt.promql); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.promql, got, tt.want)
+		}
+	}
+	if all := slices.Sorted(maps.Keys(defined(t))); !slices.Equal(slices.Sorted(slices.Values(Stored())), all) {
+		t.Errorf("Stored gives %v, metrics.go has %v", Stored(), all)
 	}
 }
