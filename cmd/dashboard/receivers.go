@@ -94,8 +94,8 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 // trialBound is how long a page waits for a message for trial: less than the web server takes for an answer.
 const trialBound = 25 * time.Second
 
-// SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it. It goes on when they have gone,
-// since nobody would know then whether it arrived. That it was taken is kept, because it shows that the channel works.
+// SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it. It goes on when they have
+// gone, since nobody would know then whether it arrived. That it was taken is kept, because it shows that the channel works.
 func (r *receivers) SendTest(ctx context.Context, channel, by string) error {
 	one, ok := r.find(channel)
 	if !ok {
