@@ -109,17 +109,22 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 	return all, nil
 }
 
-// Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. It runs
+// Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. What those
+// were told is forgotten: one that is configured again may be another receiver, and does not know what ended or began meanwhile. It runs
 // before anything is claimed, and before SentLog is read; running it again changes nothing.
 func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (alerts.Recovered, error) {
 	var found alerts.Recovered
-	known, err := json.Marshal(channels)
+	known, err := json.Marshal(append([]string{}, channels...)) // none is [], since no comparison holds with null
 	if err != nil {
 		return found, fmt.Errorf("recover the outbox: %w", err)
 	}
 	now := at.UnixMilli()
 	err = a.inOne(ctx, "recover the outbox", func(tx *sql.Tx) error {
 		if err := doubtWhatWasTold(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE channel NOT IN (SELECT value FROM json_each(?))", string(known))
+		if err != nil {
 			return err
 		}
 		for _, step := range []struct {
@@ -163,14 +168,15 @@ func doubtWhatWasTold(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one that
-// nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each channel has one worker, which finishes what it sends.
+// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one
+// that nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each
+// channel has one worker, which finishes what it sends.
 func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
 	var out alerts.Outgoing
 	var made int64
 	var id, body string
 	var repeated bool
-	// A message without a group, as a digest is, tells of alerts of any group: what follows it waits for it.
+	// A message without a group, as a digest is, tells of alerts of any group: it waits for all before it, and all after it wait for it.
 	err := a.read.QueryRowContext(ctx, `
 		SELECT o.id, o.made_at, o.tries, o.repeated, o.body FROM alert_outbox o
 		WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (

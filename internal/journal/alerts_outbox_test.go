@@ -274,3 +274,31 @@ func TestWhatMayNeverHaveArrivedCountsAsToldLongAgo(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAChannelWasToldIsForgottenWhenItIsNotConfigured(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	told := func(channel string) alerts.Sent {
+		return alerts.Sent{Channel: channel, Key: alertKey("orders"), Tier: dedup.Severe, At: tickAt, Began: tickAt, Peak: dedup.Severe}
+	}
+	commit(t, a, alerts.Tick{Sent: []alerts.Sent{told("ops"), told("pager")}})
+	for _, c := range []struct {
+		channels []string
+		left     int
+	}{{[]string{"ops", "pager"}, 2}, {[]string{"ops", "new"}, 1}, {nil, 0}} {
+		recovered(t, a, c.channels...)
+		log, err := a.SentLog(t.Context())
+		if err != nil || len(log) != c.left || c.left > 0 && log[0].Channel != "ops" {
+			t.Errorf("with %v: %+v, %v", c.channels, log, err)
+		}
+	}
+}
+
+func TestWithoutAnyChannelEveryMessageIsAnOrphan(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g"), messageFor("pager", "n", "g")}})
+	if got := recovered(t, a); got != (alerts.Recovered{Orphans: 2}) {
+		t.Errorf("%+v", got)
+	}
+}
