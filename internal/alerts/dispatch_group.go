@@ -233,6 +233,7 @@ func (d *Dispatcher) watchdog(at time.Time, channel string, c *candidate) []Noti
 	}
 	d.put(Sent{Channel: channel, Key: c.alert.Key, Tier: c.tier, At: at, Began: c.alert.State.FiredAt})
 	n := Notification{Channel: channel, Kind: NotifyWatchdog, At: at, Text: c.alert.Last.Why, ExternalURL: d.cfg.ExternalURL}
+	n.Group, _ = groupOf([]string{LabelRule}, map[string]string{LabelRule: RuleWatchdog}) // so that it waits for no other, and none for it
 	n.ID = identity(n, []item{{candidate: c, told: told}})
 	return []Notification{n}
 }

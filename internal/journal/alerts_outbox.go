@@ -210,8 +210,8 @@ func (a *Alerts) Finish(ctx context.Context, id string, o alerts.Outcome) error 
 	statement, args := "UPDATE alert_outbox SET state = 'sent', done_at = ? WHERE id = ?", []any{o.At.UnixMilli(), id}
 	switch o.Result {
 	case alerts.DeliveryRetry:
-		statement = "UPDATE alert_outbox SET state = 'due', error_at = ?, due_at = ?, error = ? WHERE id = ?"
-		args = []any{o.At.UnixMilli(), o.Retry.UnixMilli(), o.Error, id}
+		statement = "UPDATE alert_outbox SET state = 'due', error_at = ?, due_at = ?, error = ?, repeated = max(repeated, ?) WHERE id = ?"
+		args = []any{o.At.UnixMilli(), o.Retry.UnixMilli(), o.Error, o.Doubtful, id}
 	case alerts.DeliveryFailed:
 		statement = "UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2 WHERE id = ?3"
 		args = []any{o.At.UnixMilli(), o.Error, id}

@@ -127,7 +127,7 @@ func TestASignOfLifeTakesThePlaceOfOneThatWasNotDelivered(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
 	sign := func(id, channel string) alerts.Notification {
-		return alerts.Notification{ID: id, Channel: channel, Kind: alerts.NotifyWatchdog, Text: "alive"}
+		return alerts.Notification{ID: id, Channel: channel, Kind: alerts.NotifyWatchdog, Group: "life", Text: "alive"}
 	}
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w1", "ops"), messageFor("ops", "m", "g"), sign("v1", "other")}})
 	claim(t, a, "ops", tickAt) // w1 is under way
@@ -300,5 +300,18 @@ func TestWithoutAnyChannelEveryMessageIsAnOrphan(t *testing.T) {
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g"), messageFor("pager", "n", "g")}})
 	if got := recovered(t, a); got != (alerts.Recovered{Orphans: 2}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatMayHaveArrivedAndIsTriedAgainIsRepeated(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g")}})
+	for i, c := range []struct{ doubtful, repeated bool }{{false, false}, {true, false}, {false, true}, {false, true}} {
+		out := claim(t, a, "ops", tickAt)
+		if out.ID != "m" || out.Repeated != c.repeated {
+			t.Errorf("delivery %d: %q, repeated %t", i, out.ID, out.Repeated)
+		}
+		finish(t, a, out.ID, alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt, Error: "no answer", Doubtful: c.doubtful})
 	}
 }
