@@ -36,9 +36,10 @@ type Notification struct {
 	Group       string
 	GroupLabels map[string]string
 	At          time.Time
-	// Alerts are the worst first. LeftOut counts those that are not listed.
+	// Alerts are the worst first. LeftOut counts those that are not listed, and Counted are their keys, which are not told.
 	Alerts  []NotifiedAlert
 	LeftOut int
+	Counted []Key `json:",omitempty"`
 	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog. Its first line is the subject.
 	Text string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.

@@ -121,7 +121,8 @@ type OutboxConfig struct {
 	Senders map[string]Sender
 	// Jitter returns a random number of [0,1); nil for one that does.
 	Jitter func() float64
-	// Failed is told of every message that was given up, and why. It must not block; nil when nobody is.
+	// Failed is told of every message that was given up, as repeated where it may have arrived, and why. It must not block; nil when
+	// nobody is. The dispatcher has to hear of it, by GaveUp, so that what still fires is told again.
 	Failed func(n Notification, why string)
 	Log    *slog.Logger
 }

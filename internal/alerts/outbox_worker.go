@@ -83,6 +83,7 @@ func (w *worker) refused(ctx context.Context, out Outgoing, why *DeliveryError) 
 	}
 	w.finish(ctx, out.ID, Outcome{Result: DeliveryFailed, At: now, Error: text, Doubtful: why.Doubtful})
 	w.cfg.Log.Error("a notification was given up", "channel", w.channel, "kind", out.Kind, "tries", out.Tries, "why", text)
+	out.Repeated = out.Repeated || why.Doubtful
 	w.cfg.Failed(out.Notification, text)
 	if why.Permanent {
 		w.failures = 0 // the channel answers
