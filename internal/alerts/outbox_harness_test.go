@@ -157,7 +157,9 @@ type postOffice struct {
 	*Outbox
 	shelf  *shelf
 	failed []string
-	stop   func()
+	// repeated says of the messages that were given up which may have arrived.
+	repeated []bool
+	stop     func()
 }
 
 // openOffice runs an outbox until the test ends.
@@ -169,7 +171,9 @@ func openOffice(t *testing.T, s *shelf, senders map[string]Sender, log *slog.Log
 	o := &postOffice{shelf: s}
 	o.Outbox = NewOutbox(OutboxConfig{
 		Store: s, Reader: s, Senders: senders, Log: log, Jitter: func() float64 { return 1 },
-		Failed: func(n Notification, why string) { o.failed = append(o.failed, n.ID+": "+why) },
+		Failed: func(n Notification, why string) {
+			o.failed, o.repeated = append(o.failed, n.ID+": "+why), append(o.repeated, n.Repeated)
+		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -109,3 +109,25 @@ func TestStoppingTakesLessThanItsBoundWhateverHangs(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsGivenUpIsToldAsRepeatedWhereItMayHaveArrived(t *testing.T) {
+	for name, last := range map[string]*DeliveryError{
+		"never taken":       {Public: "503"},
+		"perhaps taken":     {Public: "no answer", Doubtful: true},
+		"refused":           {Public: "403", Permanent: true},
+		"doubtful, refused": {Public: "403", Permanent: true, Doubtful: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{}
+				s.put("m", "ops")
+				ops := &post{answer: func(context.Context, Notification) error { return last }}
+				o := openOffice(t, s, map[string]Sender{"ops": ops}, nil)
+				letPass(25 * time.Hour)
+				if len(o.repeated) != 1 || o.repeated[0] != last.Doubtful {
+					t.Errorf("given up: %q, repeated %t", o.failed, o.repeated)
+				}
+			})
+		})
+	}
+}

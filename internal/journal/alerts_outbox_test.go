@@ -245,36 +245,6 @@ func TestTheOutboxAndTheLogOfWhatWasSentAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhatMayNeverHaveArrivedCountsAsToldLongAgo(t *testing.T) {
-	dir := t.TempDir()
-	db, _ := open(t, dir)
-	key, other := alertKey("orders"), alertKey("payments")
-	told := func(k alerts.Key) alerts.Sent {
-		return alerts.Sent{Channel: "ops", Key: k, Tier: dedup.Severe, At: tickAt, Began: tickAt, Peak: dedup.Severe}
-	}
-	n := messageFor("ops", "m", "g")
-	n.Alerts = []alerts.NotifiedAlert{{Key: key, Firing: true, Tier: dedup.Severe}}
-	commit(t, db.Alerts(), alerts.Tick{At: tickAt, Due: []alerts.Notification{n}, Sent: []alerts.Sent{told(key), told(other)}})
-	for restart, want := range []time.Duration{0, doubtedAge, doubtedAge} { // once more, then in doubt, then settled
-		claim(t, db.Alerts(), "ops", tickAt)
-		a := reopen(t, dir)
-		recovered(t, a, "ops")
-		log, err := a.SentLog(t.Context())
-		if err != nil || len(log) != 2 {
-			t.Fatalf("%+v, %v", log, err)
-		}
-		for _, s := range log {
-			age := want
-			if s.Key == other {
-				age = 0
-			}
-			if s.Tier != dedup.Severe || tickAt.Sub(s.At) != age {
-				t.Errorf("restart %d: %s was told %s before, want %s", restart, s.Key, tickAt.Sub(s.At), age)
-			}
-		}
-	}
-}
-
 func TestWhatAChannelWasToldIsForgottenWhenItIsNotConfigured(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
