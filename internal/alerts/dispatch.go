@@ -57,6 +57,8 @@ type Sent struct {
 	// Flapping is since when the channel was told that the alert flaps, zero where it was not, and Peak the worst tier that was told then.
 	Flapping time.Time
 	Peak     dedup.Tier
+	// Doubt says whether the channel has it.
+	Doubt Doubt
 }
 
 type sentKey struct {
@@ -66,7 +68,8 @@ type sentKey struct {
 
 // A Dispatcher decides what is told to whom and when. It compares what each channel was last told of an alert with what is true now, so
 // that a message that was held back, by a silence or by an outage of ours, is made up for and nothing is told twice. It reads no clock and
-// does no work of its own, so that the same alerts at the same times make the same messages. It is not safe for concurrent use.
+// does no work of its own, so that the same alerts at the same times make the same messages. It is not safe for concurrent use, but for
+// GaveUp.
 type Dispatcher struct {
 	cfg  DispatchConfig
 	told map[sentKey]Sent
@@ -80,6 +83,8 @@ type Dispatcher struct {
 	restored bool
 	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
 	over map[Key]Alert
+	// lost are the messages that were given up since the newest plan.
+	lost givenUp
 }
 
 // NewDispatcher returns a dispatcher that has told nobody anything yet.
@@ -114,6 +119,7 @@ func (d *Dispatcher) Recall(edges []Transition) {
 // Sent returns then; when that fails, Undo takes the plan back.
 func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification {
 	clear(d.before)
+	d.doubt()
 	if d.restored {
 		for _, a := range alerts {
 			d.flaps.restore(a.Key, a.Flapping)

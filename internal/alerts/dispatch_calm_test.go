@@ -150,6 +150,11 @@ func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
 	})
 	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
 	wantTold(t, s.during(2*time.Minute), "deadman watchdog; deadman watchdog")
+	for _, n := range s.plan(0) {
+		if n.Group != `{rule="watchdog"}` { // without one it would hold up every other
+			t.Errorf("of the group %q", n.Group)
+		}
+	}
 	s = newDesk(nil)
 	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
 	wantTold(t, s.during(time.Hour), "")

@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -88,7 +87,7 @@ func TestASilenceHoldsNewsBackFromAChannelThatGroupsByItself(t *testing.T) {
 	s.during(time.Minute)
 	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Severe)
-	wantTold(t, s.during(2*time.Hour), "handoff reminder")
+	wantTold(t, s.during(2*time.Hour), "handoff edges, orders warning; handoff reminder; handoff edges, orders warning") // or it would end there
 	wantTold(t, s.plan(0), "handoff edges, orders escalated severe")
 }
 
@@ -115,8 +114,12 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 				}
 			}
 			for k, a := range told {
-				still := a.Firing && !changes(d.moves, k, heard[k], now)
-				if still && now.Sub(heard[k]) > repeat {
+				tier := d.tierOf(k, tick)
+				least := repeat
+				if tier != a.Tier {
+					least += d.cfg.GroupInterval // for which a tier that fell may wait
+				}
+				if a.Firing && tier > dedup.Normal && now.Sub(heard[k]) > least {
 					rt.Fatalf("tick %d: %s fires since %s and was last told at %s", tick, k, a.StartsAt, heard[k])
 				}
 			}
@@ -124,10 +127,45 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 	})
 }
 
-// changes says whether the course of an alert has a move between two times.
-func changes(moves []move, k Key, from, to time.Time) bool {
-	return slices.ContainsFunc(moves, func(m move) bool {
-		at := deskOpens.Add(time.Duration(m.tick) * 15 * time.Second)
-		return m.key == k && !at.Before(from) && !at.After(to)
-	})
+// tierOf returns the tier of an alert at a tick.
+func (y day) tierOf(k Key, tick int) dedup.Tier {
+	tier := dedup.Normal
+	for _, m := range y.moves {
+		if m.key == k && m.tick <= tick {
+			tier = m.tier
+		}
+	}
+	return tier
+}
+
+func TestWhatChangedWhileItMustNotBeToldIsRepeatedAsItWas(t *testing.T) {
+	for name, c := range map[string]struct {
+		tier dedup.Tier
+		end  string
+	}{
+		"worse":  {dedup.Emergency, "handoff edges, orders escalated emergency"},
+		"better": {dedup.Warning, "handoff edges, orders deescalated warning"},
+		"over":   {dedup.Normal, "handoff edges, orders resolved normal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newHandoff(func(c *DispatchConfig) { c.Channels = []string{"handoff"} })
+			s.set(duplicatesOf("orders"), dedup.Severe)
+			s.during(time.Minute)
+			s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(6*time.Hour))}
+			s.set(duplicatesOf("orders"), c.tier)
+			repeats := 0
+			for _, n := range s.during(6 * time.Hour) {
+				for _, a := range n.Alerts {
+					repeats++
+					if a.Edge != "" || a.Tier != dedup.Severe || a.Was != dedup.Severe {
+						t.Errorf("%+v", a)
+					}
+				}
+			}
+			if want := map[bool]int{true: 5, false: 0}[c.tier > dedup.Normal]; repeats < want || want == 0 && repeats > 0 {
+				t.Errorf("told %d times under the silence", repeats)
+			}
+			wantTold(t, s.during(10*time.Minute), c.end)
+		})
+	}
 }

@@ -29,6 +29,8 @@ func (d *Dispatcher) notify(at time.Time, channel string, kind NotificationKind,
 	for i, it := range b.news {
 		if i < listed {
 			n.Alerts = append(n.Alerts, d.words(at, it))
+		} else {
+			n.Counted = append(n.Counted, it.alert.Key)
 		}
 		d.put(it.sent(channel, at, i >= listed))
 	}
@@ -51,7 +53,7 @@ func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
 	}
 	n := NotifiedAlert{
 		Key: a.Key, Title: cmp.Or(a.Words.Title, a.Key.Rule), Firing: it.tier > dedup.Normal, Edge: it.edge,
-		Tier: it.tier, Was: max(it.told.Tier, dedup.Normal), Labels: maps.Clone(labelsOf(a)),
+		Tier: it.tier, Was: it.was(), Labels: maps.Clone(labelsOf(a)),
 		Value: said.Value, Limit: said.Limit, Unit: said.Unit, N: said.N, Window: said.Window, Why: said.Why, Cause: a.Cause,
 		Step: a.Words.Step, Runbook: d.runbook(a.Words.Runbook), Link: d.link(a.Key),
 		StartsAt: a.State.FiredAt,

@@ -36,14 +36,15 @@ type Notification struct {
 	Group       string
 	GroupLabels map[string]string
 	At          time.Time
-	// Alerts are the worst first. LeftOut counts those that are not listed.
+	// Alerts are the worst first. LeftOut counts those that are not listed, and Counted are their keys, which are not told.
 	Alerts  []NotifiedAlert
 	LeftOut int
+	Counted []Key `json:",omitempty"`
 	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog. Its first line is the subject.
 	Text string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.
 	ExternalURL string
-	// Repeated is true when it may have been delivered before: we were stopped while it was under way.
+	// Repeated is true when it may have been delivered before: we were stopped while it was under way, or nobody answered in time.
 	Repeated bool
 }
 
@@ -77,6 +78,8 @@ type DeliveryError struct {
 	Permanent bool
 	// Unsent: nothing of it has left us, so that it cannot have arrived.
 	Unsent bool
+	// Doubtful: all of it has left us, and it was not answered, so that it may have arrived.
+	Doubtful bool
 	// RetryAfter is how long the receiver asks to wait; 0 where it does not say.
 	RetryAfter time.Duration
 	// Public says what happened and what to do, in words that may be shown.

@@ -15,13 +15,18 @@ import (
 // The times of deliveries.
 const (
 	// sendDeadline is how long one delivery may take where the sender does not say, longestSend the most that it may say, and sendGrace how
-	// long one that is under way may go on when we are stopped.
+	// long one that is under way may go on when we are stopped. Then keepGrace is how long the store may take to keep what became of it:
+	// both together are less than the 5 s that stopping may take.
 	sendDeadline = 15 * time.Second
 	longestSend  = 5 * time.Minute
-	sendGrace    = 3 * time.Second
+	sendGrace    = 2 * time.Second
+	keepGrace    = 2 * time.Second
 	// The waits after a failure begin with firstRetry and double up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
+	// What may have arrived is tried again after firstDoubt, and from then on every laterDoubt: each time may be one more copy.
+	firstDoubt = time.Minute
+	laterDoubt = 10 * time.Minute
 	// longestAsked caps the wait that a receiver asks for.
 	longestAsked = time.Hour
 	// giveUp is after which time a message is given up when it fails once more.
@@ -93,6 +98,8 @@ type Outcome struct {
 	Retry time.Time
 	// Error is why it was not taken, in words that may be shown; empty when it was.
 	Error string
+	// Doubtful: it may have arrived all the same, so that from now on it is a repetition.
+	Doubtful bool
 }
 
 // ChannelStats tell how a channel fares.
@@ -114,7 +121,8 @@ type OutboxConfig struct {
 	Senders map[string]Sender
 	// Jitter returns a random number of [0,1); nil for one that does.
 	Jitter func() float64
-	// Failed is told of every message that was given up, and why. It must not block; nil when nobody is.
+	// Failed is told of every message that was given up, as repeated where it may have arrived, and why. It must not block; nil when
+	// nobody is. The dispatcher has to hear of it, by GaveUp, so that what still fires is told again.
 	Failed func(n Notification, why string)
 	Log    *slog.Logger
 }
@@ -245,7 +253,9 @@ func refusal(err error, limited context.Context, deadline time.Duration) *Delive
 	case errors.As(err, &known):
 		return known
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		return &DeliveryError{Public: fmt.Sprintf("The channel did not answer within %s.", deadline)}
+		return &DeliveryError{Public: fmt.Sprintf("The channel did not answer within %s.", deadline), Doubtful: true}
+	case errors.Is(err, errPanicked):
+		return &DeliveryError{Public: "The channel failed in a way that nobody foresaw; see the log.", Doubtful: true}
 	default:
 		return &DeliveryError{Public: "The channel could not be reached; see that its address is right and can be reached from here."}
 	}

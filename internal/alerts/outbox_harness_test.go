@@ -16,8 +16,8 @@ import (
 type shelf struct {
 	mu   sync.Mutex
 	rows []*shelfRow
-	// failing answers every call with an error.
-	failing bool
+	// failing answers every call with an error, and stuck lets Finish wait until its context ends.
+	failing, stuck bool
 }
 
 type shelfRow struct {
@@ -79,9 +79,13 @@ func (s *shelf) Claim(_ context.Context, channel string, at time.Time) (Outgoing
 	return Outgoing{Notification: next.n, Made: next.made, Tries: next.tries}, nil
 }
 
-func (s *shelf) Finish(_ context.Context, id string, o Outcome) error {
+func (s *shelf) Finish(ctx context.Context, id string, o Outcome) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stuck {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if s.failing {
 		return errShelf
 	}
@@ -89,6 +93,7 @@ func (s *shelf) Finish(_ context.Context, id string, o Outcome) error {
 		if row.n.ID == id {
 			row.outcomes = append(row.outcomes, o)
 			row.state, row.due = string(o.Result), o.Retry
+			row.n.Repeated = row.n.Repeated || o.Doubtful
 			if o.Result == DeliveryRetry {
 				row.state = "due"
 			}
@@ -152,7 +157,9 @@ type postOffice struct {
 	*Outbox
 	shelf  *shelf
 	failed []string
-	stop   func()
+	// repeated says of the messages that were given up which may have arrived.
+	repeated []bool
+	stop     func()
 }
 
 // openOffice runs an outbox until the test ends.
@@ -164,7 +171,9 @@ func openOffice(t *testing.T, s *shelf, senders map[string]Sender, log *slog.Log
 	o := &postOffice{shelf: s}
 	o.Outbox = NewOutbox(OutboxConfig{
 		Store: s, Reader: s, Senders: senders, Log: log, Jitter: func() float64 { return 1 },
-		Failed: func(n Notification, why string) { o.failed = append(o.failed, n.ID+": "+why) },
+		Failed: func(n Notification, why string) {
+			o.failed, o.repeated = append(o.failed, n.ID+": "+why), append(o.repeated, n.Repeated)
+		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -17,8 +17,8 @@ type worker struct {
 	wake     chan struct{}
 	// failures counts those since the channel last took a message.
 	failures int
-	// deaf is true while the store fails, which is logged once.
-	deaf bool
+	// failing is true while the channel takes nothing, and deaf while the store fails: each is logged once.
+	failing, deaf bool
 }
 
 func (w *worker) run(ctx context.Context) {
@@ -47,7 +47,7 @@ func (w *worker) step(ctx context.Context) (time.Duration, <-chan struct{}) {
 		return 0, nil // we are stopped: it is found under way at the next start
 	}
 	if refused == nil {
-		w.failures = 0
+		w.taken()
 		w.finish(ctx, out.ID, Outcome{Result: DeliverySent, At: time.Now()})
 		return 0, nil
 	}
@@ -55,27 +55,52 @@ func (w *worker) step(ctx context.Context) (time.Duration, <-chan struct{}) {
 	return w.refused(ctx, out, refused), nil
 }
 
+// taken notes that the channel works.
+func (w *worker) taken() {
+	w.failures = 0
+	if w.failing {
+		w.failing = false
+		w.cfg.Log.Info("a channel takes notifications again", "channel", w.channel)
+	}
+}
+
 // refused keeps that a message was not taken, and returns how long the channel is left alone.
 func (w *worker) refused(ctx context.Context, out Outgoing, why *DeliveryError) time.Duration {
 	now := time.Now()
 	asked := min(max(why.RetryAfter, 0), longestAsked)
 	text := why.Error()
+	if !why.Permanent && !w.failing {
+		w.failing = true
+		w.cfg.Log.Warn("a channel takes no notifications; they are tried again", "channel", w.channel, "why", text)
+	}
 	if !why.Permanent && now.Before(out.Made.Add(giveUp)) {
-		retry := now.Add(max(w.backoff(out.Tries), asked))
-		w.finish(ctx, out.ID, Outcome{Result: DeliveryRetry, At: now, Retry: retry, Error: text})
+		retry := now.Add(max(w.untilNext(out, why.Doubtful), asked))
+		w.finish(ctx, out.ID, Outcome{Result: DeliveryRetry, At: now, Retry: retry, Error: text, Doubtful: why.Doubtful})
 		return max(w.backoff(w.failures), asked)
 	}
 	if !why.Permanent {
 		text = fmt.Sprintf("Given up after %s. %s", span(giveUp), text)
 	}
-	w.finish(ctx, out.ID, Outcome{Result: DeliveryFailed, At: now, Error: text})
+	w.finish(ctx, out.ID, Outcome{Result: DeliveryFailed, At: now, Error: text, Doubtful: why.Doubtful})
 	w.cfg.Log.Error("a notification was given up", "channel", w.channel, "kind", out.Kind, "tries", out.Tries, "why", text)
+	out.Repeated = out.Repeated || why.Doubtful
 	w.cfg.Failed(out.Notification, text)
 	if why.Permanent {
 		w.failures = 0 // the channel answers
 		return asked
 	}
 	return max(w.backoff(w.failures), asked)
+}
+
+// untilNext returns how long a message waits until it is tried again.
+func (w *worker) untilNext(out Outgoing, doubtful bool) time.Duration {
+	switch {
+	case !doubtful:
+		return w.backoff(out.Tries)
+	case out.Repeated:
+		return w.shortened(laterDoubt)
+	}
+	return w.shortened(firstDoubt)
 }
 
 // backoff returns the wait after so many failures: twice as long each time, and shortened by up to a half at random, so that channels that
@@ -85,6 +110,10 @@ func (w *worker) backoff(failures int) time.Duration {
 	if doublings := failures - 1; doublings < 10 { // 2¹⁰ s is more than the longest
 		d = min(firstRetry<<max(doublings, 0), lastRetry)
 	}
+	return w.shortened(d)
+}
+
+func (w *worker) shortened(d time.Duration) time.Duration {
 	return d/2 + time.Duration(w.cfg.Jitter()*float64(d/2))
 }
 
@@ -121,12 +150,10 @@ func (w *worker) guarded(ctx context.Context, n Notification) (err error) {
 }
 
 // finish keeps what became of a message, however long the store takes: a delivered one must not be delivered again. When we are stopped
-// first, it is found under way at the next start, and delivered at most twice.
+// first, it is found under way at the next start, and delivered once more.
 func (w *worker) finish(ctx context.Context, id string, o Outcome) {
 	for wait := firstRetry; ; wait = min(2*wait, storePatience) {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), storePatience)
-		err := w.cfg.Store.Finish(limited, id, o)
-		cancel()
+		err := w.keep(ctx, id, o)
 		if err == nil {
 			w.deaf = false
 			return
@@ -136,6 +163,15 @@ func (w *worker) finish(ctx context.Context, id string, o Outcome) {
 			return
 		}
 	}
+}
+
+// keep tells the store once what became of a message, also when we are stopped, for a while.
+func (w *worker) keep(ctx context.Context, id string, o Outcome) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), storePatience)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(keepGrace, cancel) })
+	defer stop()
+	return w.cfg.Store.Finish(limited, id, o)
 }
 
 func (w *worker) storeFailed(ctx context.Context, err error) {

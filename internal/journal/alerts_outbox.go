@@ -68,8 +68,8 @@ func keepSent(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 			_, err = tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE channel = ? AND key = ?", s.Channel, s.Key.String())
 		} else {
 			_, err = tx.ExecContext(ctx, `
-				INSERT OR REPLACE INTO alert_sent (channel, key, tier, at, began, left_out, flapping, peak) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-				s.Channel, s.Key.String(), int(s.Tier), s.At.UnixMilli(), toMillis(s.Began), s.LeftOut, toMillis(s.Flapping), int(s.Peak))
+				INSERT OR REPLACE INTO alert_sent (channel, key, tier, at, began, left_out, flapping, peak, doubt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				s.Channel, s.Key.String(), int(s.Tier), s.At.UnixMilli(), toMillis(s.Began), s.LeftOut, toMillis(s.Flapping), int(s.Peak), s.Doubt)
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func keepSent(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 
 // SentLog returns what each channel was last told of each alert that is not over for it.
 func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
-	rows, err := a.read.QueryContext(ctx, "SELECT channel, key, tier, at, began, left_out, flapping, peak FROM alert_sent ORDER BY channel, key")
+	rows, err := a.read.QueryContext(ctx, "SELECT channel, key, tier, at, began, left_out, flapping, peak, doubt FROM alert_sent ORDER BY channel, key")
 	if err != nil {
 		return nil, fmt.Errorf("read what channels were told: %w", err)
 	}
@@ -92,7 +92,7 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 		var key string
 		var tier, at, peak int64
 		var began, flapping sql.NullInt64
-		if err := rows.Scan(&s.Channel, &key, &tier, &at, &began, &s.LeftOut, &flapping, &peak); err != nil {
+		if err := rows.Scan(&s.Channel, &key, &tier, &at, &began, &s.LeftOut, &flapping, &peak, &s.Doubt); err != nil {
 			return nil, fmt.Errorf("read what channels were told: %w", err)
 		}
 		var ok bool
@@ -109,17 +109,22 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 	return all, nil
 }
 
-// Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. It runs
+// Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. What those
+// were told is forgotten: one that is configured again may be another receiver, and does not know what ended or began meanwhile. It runs
 // before anything is claimed, and before SentLog is read; running it again changes nothing.
 func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (alerts.Recovered, error) {
 	var found alerts.Recovered
-	known, err := json.Marshal(channels)
+	known, err := json.Marshal(append([]string{}, channels...)) // none is [], since no comparison holds with null
 	if err != nil {
 		return found, fmt.Errorf("recover the outbox: %w", err)
 	}
 	now := at.UnixMilli()
 	err = a.inOne(ctx, "recover the outbox", func(tx *sql.Tx) error {
-		if err := doubtWhatWasTold(ctx, tx); err != nil {
+		if err := doubtWhatWasTold(ctx, tx, doubtedAge, "state = 'sending' AND repeated = 1"); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE channel NOT IN (SELECT value FROM json_each(?))", string(known))
+		if err != nil {
 			return err
 		}
 		for _, step := range []struct {
@@ -149,28 +154,15 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 	return found, err
 }
 
-// doubtedAge is by how much older it looks what a channel was told by a message that may never have arrived: older than any repeat.
-const doubtedAge = 30 * 24 * time.Hour
-
-// doubtWhatWasTold makes what was under way for the second time due to be repeated where it still fires. The message itself is not
-// sent a third time: it may have arrived twice.
-func doubtWhatWasTold(ctx context.Context, tx *sql.Tx) error {
-	// Alerts are named as alerts.Key.String does.
-	_, err := tx.ExecContext(ctx, `
-		UPDATE alert_sent SET at = at - ?1 WHERE (channel, key) IN (
-			SELECT o.channel, a.value ->> '$.Key.Rule' || '/' || (a.value ->> '$.Key.Kind') || '/' || (a.value ->> '$.Key.Subject')
-			FROM alert_outbox o, json_each(o.body, '$.Alerts') a WHERE o.state = 'sending' AND o.repeated = 1 AND json_valid(o.body))`, doubtedAge.Milliseconds())
-	return err
-}
-
-// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one that
-// nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each channel has one worker, which finishes what it sends.
+// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one
+// that nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each
+// channel has one worker, which finishes what it sends.
 func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
 	var out alerts.Outgoing
 	var made int64
 	var id, body string
 	var repeated bool
-	// A message without a group, as a digest is, tells of alerts of any group: what follows it waits for it.
+	// A message without a group, as a digest is, tells of alerts of any group: it waits for all before it, and all after it wait for it.
 	err := a.read.QueryRowContext(ctx, `
 		SELECT o.id, o.made_at, o.tries, o.repeated, o.body FROM alert_outbox o
 		WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (
@@ -204,16 +196,28 @@ func (a *Alerts) Finish(ctx context.Context, id string, o alerts.Outcome) error 
 	statement, args := "UPDATE alert_outbox SET state = 'sent', done_at = ? WHERE id = ?", []any{o.At.UnixMilli(), id}
 	switch o.Result {
 	case alerts.DeliveryRetry:
-		statement = "UPDATE alert_outbox SET state = 'due', error_at = ?, due_at = ?, error = ? WHERE id = ?"
-		args = []any{o.At.UnixMilli(), o.Retry.UnixMilli(), o.Error, id}
+		statement = "UPDATE alert_outbox SET state = 'due', error_at = ?, due_at = ?, error = ?, repeated = max(repeated, ?) WHERE id = ?"
+		args = []any{o.At.UnixMilli(), o.Retry.UnixMilli(), o.Error, o.Doubtful, id}
 	case alerts.DeliveryFailed:
-		statement = "UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2 WHERE id = ?3"
-		args = []any{o.At.UnixMilli(), o.Error, id}
+		return a.fail(ctx, id, o)
 	}
 	if _, err := a.write.ExecContext(ctx, statement, args...); err != nil {
 		return fmt.Errorf("finish a message: %w", err)
 	}
 	return nil
+}
+
+// fail keeps that a message was given up, and that its channel may not know what it told.
+func (a *Alerts) fail(ctx context.Context, id string, o alerts.Outcome) error {
+	return a.inOne(ctx, "finish a message", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `
+			UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2, repeated = max(repeated, ?3) WHERE id = ?4`,
+			o.At.UnixMilli(), o.Error, o.Doubtful, id)
+		if err != nil {
+			return err
+		}
+		return doubtWhatWasTold(ctx, tx, 0, "id = ?", id)
+	})
 }
 
 // ChannelStats returns how each channel fares that has had a message lately.

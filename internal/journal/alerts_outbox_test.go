@@ -128,7 +128,7 @@ func TestASignOfLifeTakesThePlaceOfOneThatWasNotDelivered(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
 	sign := func(id, channel string) alerts.Notification {
-		return alerts.Notification{ID: id, Channel: channel, Kind: alerts.NotifyWatchdog, Text: "alive"}
+		return alerts.Notification{ID: id, Channel: channel, Kind: alerts.NotifyWatchdog, Group: "life", Text: "alive"}
 	}
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w1", "ops"), messageFor("ops", "m", "g"), sign("v1", "other")}})
 	claim(t, a, "ops", tickAt) // w1 is under way
@@ -313,32 +313,43 @@ func TestTheOutboxAndTheLogOfWhatWasSentAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhatMayNeverHaveArrivedCountsAsToldLongAgo(t *testing.T) {
-	dir := t.TempDir()
-	db, _ := open(t, dir)
-	key, other := alertKey("orders"), alertKey("payments")
-	told := func(k alerts.Key) alerts.Sent {
-		return alerts.Sent{Channel: "ops", Key: k, Tier: dedup.Severe, At: tickAt, Began: tickAt, Peak: dedup.Severe}
+func TestWhatAChannelWasToldIsForgottenWhenItIsNotConfigured(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	told := func(channel string) alerts.Sent {
+		return alerts.Sent{Channel: channel, Key: alertKey("orders"), Tier: dedup.Severe, At: tickAt, Began: tickAt, Peak: dedup.Severe}
 	}
-	n := messageFor("ops", "m", "g")
-	n.Alerts = []alerts.NotifiedAlert{{Key: key, Firing: true, Tier: dedup.Severe}}
-	commit(t, db.Alerts(), alerts.Tick{At: tickAt, Due: []alerts.Notification{n}, Sent: []alerts.Sent{told(key), told(other)}})
-	for restart, want := range []time.Duration{0, doubtedAge, doubtedAge} { // once more, then in doubt, then settled
-		claim(t, db.Alerts(), "ops", tickAt)
-		a := reopen(t, dir)
-		recovered(t, a, "ops")
+	commit(t, a, alerts.Tick{Sent: []alerts.Sent{told("ops"), told("pager")}})
+	for _, c := range []struct {
+		channels []string
+		left     int
+	}{{[]string{"ops", "pager"}, 2}, {[]string{"ops", "new"}, 1}, {nil, 0}} {
+		recovered(t, a, c.channels...)
 		log, err := a.SentLog(t.Context())
-		if err != nil || len(log) != 2 {
-			t.Fatalf("%+v, %v", log, err)
+		if err != nil || len(log) != c.left || c.left > 0 && log[0].Channel != "ops" {
+			t.Errorf("with %v: %+v, %v", c.channels, log, err)
 		}
-		for _, s := range log {
-			age := want
-			if s.Key == other {
-				age = 0
-			}
-			if s.Tier != dedup.Severe || tickAt.Sub(s.At) != age {
-				t.Errorf("restart %d: %s was told %s before, want %s", restart, s.Key, tickAt.Sub(s.At), age)
-			}
+	}
+}
+
+func TestWithoutAnyChannelEveryMessageIsAnOrphan(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g"), messageFor("pager", "n", "g")}})
+	if got := recovered(t, a); got != (alerts.Recovered{Orphans: 2}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatMayHaveArrivedAndIsTriedAgainIsRepeated(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g")}})
+	for i, c := range []struct{ doubtful, repeated bool }{{false, false}, {true, false}, {false, true}, {false, true}} {
+		out := claim(t, a, "ops", tickAt)
+		if out.ID != "m" || out.Repeated != c.repeated {
+			t.Errorf("delivery %d: %q, repeated %t", i, out.ID, out.Repeated)
 		}
+		finish(t, a, out.ID, alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt, Error: "no answer", Doubtful: c.doubtful})
 	}
 }

@@ -31,8 +31,8 @@ func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
 	})
 }
 
-// ExpireSilence ends a silence at a time and keeps who did; one that has ended before stays as it is. It fails with dedup.NotFound when there
-// is none.
+// ExpireSilence ends a silence at a time and keeps who did; one that has ended before stays as it is. It fails with dedup.NotFound when
+// there is none.
 func (a *Alerts) ExpireSilence(ctx context.Context, id, by string, at time.Time) error {
 	return a.inOne(ctx, "expire silence", func(tx *sql.Tx) error {
 		var there bool
@@ -42,7 +42,8 @@ func (a *Alerts) ExpireSilence(ctx context.Context, id, by string, at time.Time)
 		if !there {
 			return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such silence; it may have ended long ago"}
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE alert_silences SET ends_at = ?1, body = json_set(body, '$.EndedBy', ?2) WHERE id = ?3 AND ends_at > ?1",
+		_, err := tx.ExecContext(ctx, `
+			UPDATE alert_silences SET ends_at = ?1, body = json_set(body, '$.EndedBy', ?2) WHERE id = ?3 AND ends_at > ?1`,
 			at.UnixMilli(), by, id)
 		return err
 	})

@@ -111,7 +111,8 @@ func (a *alertmanager) header(n alerts.Notification) http.Header {
 	return header
 }
 
-// all returns nil if one succeeded, else one error for all: for good only if every one is, and after the shortest wait asked for.
+// all returns nil if one succeeded, else one error for all: for good only if every one is, and after the shortest wait asked for. It is
+// never doubtful: what Alertmanager gets twice is one alert to it, so that it is tried again soon.
 func (a *alertmanager) all(failures []error) error {
 	joined := &alerts.DeliveryError{Permanent: true}
 	var words []string

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -196,8 +197,13 @@ func checkURL(key string, s secret.Secret, example string) []error {
 	if s.IsZero() {
 		return []error{fmt.Errorf("%s: is missing; give an address as a value, {env: NAME} or {file: PATH}, e.g. %s", key, example)}
 	}
-	if _, err := parseURL(s); err != nil {
+	u, err := parseURL(s)
+	if err != nil {
 		return []error{fmt.Errorf("%s: %w, e.g. %s", key, err, example)}
+	}
+	// Through a proxy it would not be us who connects to it.
+	if ip, err := netip.ParseAddr(strings.TrimSuffix(u.Hostname(), ".")); err == nil && linkLocal(ip) {
+		return []error{fmt.Errorf("%s: is a link-local address, where no receiver is; give the receiver's own, e.g. %s", key, example)}
 	}
 	return nil
 }

@@ -29,6 +29,12 @@ func TestEveryMistakeIsToldWithItsKey(t *testing.T) {
 		{"an address of another scheme", "webhook", func(c *notify.Config) { c.URL = leak }, []string{"url: must be http:// or https://"}},
 		{"an address with a password", "webhook", func(c *notify.Config) { c.URL = secret.New("https://a:" + canary + "@b/") }, []string{"url: must not hold a user"}},
 		{"an address with a fragment", "webhook", func(c *notify.Config) { c.URL = secret.New("https://b/#" + canary) }, []string{"url: must not have a fragment"}},
+		{"a link-local address behind a proxy", "webhook", func(c *notify.Config) {
+			c.URL, c.Proxy = secret.New("http://169.254.169.254/"+canary), secret.New("http://proxy.example:3128")
+		}, []string{"url: is a link-local address"}},
+		{"a link-local address of version 6", "slack", func(c *notify.Config) { c.URL = secret.New("http://[fe80::1%25eth0]/" + canary) }, []string{"url: is a link-local address"}},
+		{"one within the other", "dingtalk", func(c *notify.Config) { c.URL = secret.New("http://[::ffff:169.254.169.254]/?access_token=" + canary) }, []string{"url: is a link-local address"}},
+		{"the credentials of a cloud", "alertmanager", func(c *notify.Config) { c.URLs = []secret.Secret{secret.New("http://[fd00:ec2::254]/")} }, []string{"urls[0]: is a link-local address"}},
 		{"a key of another type", "slack", func(c *notify.Config) { c.To, c.Token = []string{"a@b"}, secret.New(canary) }, []string{"to: means nothing to a channel of type slack", "token: means nothing"}},
 		{"a timeout beyond a minute", "slack", func(c *notify.Config) { c.Timeout = time.Hour }, []string{"timeout: must be between"}},
 		{"a file of authorities that is not there", "slack", func(c *notify.Config) { c.CAFile = "/nowhere/ca.pem" }, []string{"ca_file: cannot be read"}},

@@ -104,7 +104,7 @@ func (d *dingTalk) judge(answer []byte) error {
 		Text string `json:"errmsg"`
 	}
 	if json.Unmarshal(answer, &said) != nil || said.Code == nil {
-		return d.again(0, "%s answered 200 without an errcode, so this is not DingTalk: %s", host, d.quote(string(answer)))
+		return doubted(d.again(0, "%s answered 200 without an errcode, so this is not DingTalk: %s", host, d.quote(string(answer))), true)
 	}
 	switch *said.Code {
 	case dingTalkOK:

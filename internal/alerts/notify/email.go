@@ -138,7 +138,7 @@ func (e *email) Send(ctx context.Context, n alerts.Notification) error {
 	}
 	got, refusals, err := deliver(server, message, e.from.Address, open)
 	if err != nil {
-		return e.explain(ctx, err)
+		return doubted(e.explain(ctx, err), errors.Is(err, errUnanswered))
 	}
 	return e.settle(n.ID, len(open), got, refusals)
 }
@@ -196,6 +196,9 @@ func (e *email) settle(id string, open int, got []string, refusals []refusal) er
 	return e.again(0, "%s does not take mail for %d of %d recipients now: %s", e.address(), len(later), open, strings.Join(later, ", "))
 }
 
+// errUnanswered is that the server had the whole message, and did not say whether it takes it.
+var errUnanswered = errors.New("the end of the message was not answered")
+
 // deliver hands over the message for those recipients whom the server takes; an error is one of all of them.
 func deliver(server *smtp.Client, message *gomail.Msg, from string, to []string) (got []string, refusals []refusal, err error) {
 	if err := server.Mail(angled(from)); err != nil {
@@ -221,6 +224,9 @@ func deliver(server *smtp.Client, message *gomail.Msg, from string, to []string)
 			return nil, nil, err
 		}
 		if err := writer.Close(); err != nil {
+			if code(err) == 0 {
+				err = fmt.Errorf("%w: %w", errUnanswered, err)
+			}
 			return nil, nil, err
 		}
 	}

@@ -160,3 +160,13 @@ func TestARepeatedMailHasTheSameMessageID(t *testing.T) {
 		t.Errorf("%v", ids)
 	}
 }
+
+func TestAMailWhoseEndIsNotAnsweredMayHaveArrived(t *testing.T) {
+	for end, doubtful := range map[string]bool{"\x00": true, "451 4.3.0 later": false, "550 5.7.1 no": false} {
+		server := startMail(t, func(s *mailServer) { s.say["."] = end })
+		d := deliveryError(t, open(t, mailConfig(server, server.hostport)).Send(t.Context(), firing()))
+		if d.Doubtful != doubtful {
+			t.Errorf("%q: doubtful is %t: %s", end, d.Doubtful, d.Public)
+		}
+	}
+}

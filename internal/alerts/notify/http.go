@@ -11,10 +11,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -82,12 +84,17 @@ func newDialer() *net.Dialer {
 		if err != nil {
 			return err
 		}
-		ip := at.Addr().Unmap()
-		if ip.IsLinkLocalUnicast() || ip == netip.AddrFrom16([16]byte{0: 0xfd, 2: 0x0e, 3: 0xc2, 14: 0x02, 15: 0x54}) {
+		if linkLocal(at.Addr()) {
 			return errLocal
 		}
 		return nil
 	}}
+}
+
+// linkLocal says whether an address leads to a neighbour or to the credentials of a cloud machine.
+func linkLocal(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return ip.IsLinkLocalUnicast() || ip == netip.AddrFrom16([16]byte{0: 0xfd, 2: 0x0e, 3: 0xc2, 14: 0x02, 15: 0x54})
 }
 
 // Patience returns how long a delivery may take: an attempt, and the time to say why it failed.
@@ -97,6 +104,8 @@ func (c *client) Patience() time.Duration { return c.timeout + sayFor }
 func (c *client) post(ctx context.Context, target *url.URL, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	var written atomic.Bool // before the receiver has all of it
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, c.permanent("its address cannot be used; see that it is whole")
@@ -105,7 +114,7 @@ func (c *client) post(ctx context.Context, target *url.URL, header http.Header, 
 	request.Header.Set("User-Agent", userAgent)
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.unreached(ctx, target.Host, err)
+		return nil, doubted(c.unreached(ctx, target.Host, err), written.Load())
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxAnswer)) // what breaks off is judged by what came
@@ -130,6 +139,8 @@ func (c *client) refused(host string, answer *http.Response, text []byte) error 
 	switch {
 	case code/100 == 3:
 		return c.permanent("%s answered %d and leads elsewhere, which is not followed; configure the address that it leads to", host, code)
+	case code == http.StatusGatewayTimeout: // whoever stands before the receiver has handed it on
+		return doubted(c.again(retryAfter(answer.Header.Get("Retry-After"), time.Now()), "%s", words), true)
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
 		return c.again(retryAfter(answer.Header.Get("Retry-After"), time.Now()), "%s", words)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusProxyAuthRequired:
@@ -256,6 +267,15 @@ func (v voice) permanent(format string, args ...any) error {
 
 func (v voice) again(after time.Duration, format string, args ...any) error {
 	return &alerts.DeliveryError{RetryAfter: after, Public: v.who + ": " + fmt.Sprintf(format, args...)}
+}
+
+// doubted marks a failure as one after which the message may have arrived, if it is.
+func doubted(err error, doubtful bool) error {
+	var d *alerts.DeliveryError
+	if errors.As(err, &d) {
+		d.Doubtful = doubtful
+	}
+	return err
 }
 
 // unreached words why there is no answer. All but a link-local address may be better later.

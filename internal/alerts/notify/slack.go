@@ -71,7 +71,8 @@ func (s *slack) accepted(answer []byte) error {
 		Error   string `json:"error"`
 	}
 	if json.Unmarshal(text, &said) != nil || said.OK == nil && said.Success == nil {
-		return s.again(0, "%s answered 200 with something that is no word of a chat: %s; see that its address is right", s.target.Host, s.quote(string(text)))
+		return doubted(s.again(0, "%s answered 200 with something that is no word of a chat: %s; see that its address is right",
+			s.target.Host, s.quote(string(text))), true)
 	}
 	if said.OK != nil && *said.OK || said.Success != nil && *said.Success {
 		return nil

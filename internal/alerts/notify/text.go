@@ -81,7 +81,7 @@ func describe(n alerts.Notification, c cut) words {
 		w.outro = append(w.outro, plural(left, "more alert is", "more alerts are")+" not listed here; the dashboard shows all.")
 	}
 	if n.Repeated {
-		w.outro = append(w.outro, "This may have been delivered before: the dashboard was stopped while it sent it.")
+		w.outro = append(w.outro, "This may have been delivered before: the dashboard was stopped while it sent it, or got no answer in time.")
 	}
 	return w
 }
