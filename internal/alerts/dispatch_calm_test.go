@@ -231,3 +231,39 @@ func TestAConfigurationThatCannotWorkSaysWhyByItsKeys(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatFiresSeverelyWaitsForOthersAndNotForTheIntervalOfItsGroup(t *testing.T) {
+	for tier, most := range map[dedup.Tier]time.Duration{dedup.Warning: 5 * time.Minute, dedup.Severe: time.Minute, dedup.Emergency: time.Minute} {
+		s := newDesk(nil)
+		s.set(duplicatesOf("orders"), dedup.Severe)
+		s.during(time.Minute) // told, so that the interval of the group runs
+		s.set(duplicatesOf("payments"), tier)
+		began := s.at
+		for len(s.plan(15*time.Second)) == 0 && s.at.Sub(began) < time.Hour {
+		}
+		if waited := s.at.Sub(began); waited < 30*time.Second || waited > most || tier == dedup.Warning && waited < 4*time.Minute {
+			t.Errorf("%s was told after %s", tier, waited)
+		}
+	}
+}
+
+func TestABrokerThatAnswersAgainInhibitsNothingAlthoughItsAlertStillFires(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
+	down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+	s.set(down, dedup.Severe)
+	s.during(time.Minute)
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	wantTold(t, s.during(time.Minute), "")
+	a := s.alerts[down]
+	a.State.Phase = PhaseRecovering
+	s.alerts[down] = a
+	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe")
+}
+
+func TestABrokerThatIsAWarningInhibitsNothingThatIsWorse(t *testing.T) {
+	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
+	s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Warning)
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	s.set(duplicatesOf("payments"), dedup.Warning)
+	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired warning")
+}

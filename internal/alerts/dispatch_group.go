@@ -93,8 +93,9 @@ func (d *Dispatcher) digests(channel string) bool {
 	return d.cfg.DigestAt > 0 && !slices.Contains(d.cfg.Undigested, channel)
 }
 
-// due says whether what is new in a group is to be told now. An escalation always is. Anything else keeps the interval after the message
-// before, and alerts that fired wait for others at first. A clock that was set back holds nothing up.
+// due says whether what is new in a group is to be told now. An escalation always is. Alerts that fired wait for others at first; those
+// that are severe or worse then wait no more, and anything else keeps the interval after the message before. A clock that was set back
+// holds nothing up.
 func (d *Dispatcher) due(at time.Time, b *batch) bool {
 	if len(b.news) == 0 {
 		return false
@@ -105,7 +106,11 @@ func (d *Dispatcher) due(at time.Time, b *batch) bool {
 		case EdgeEscalated:
 			return true
 		case EdgeFired:
-			ready = ready || passed(at, it.alert.State.FiredAt, d.cfg.GroupWait)
+			waited := passed(at, it.alert.State.FiredAt, d.cfg.GroupWait)
+			if waited && it.tier >= dedup.Severe {
+				return true
+			}
+			ready = ready || waited
 		default:
 			ready = true
 		}

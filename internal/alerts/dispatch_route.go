@@ -150,7 +150,7 @@ func afterEdge(e Transition) Alert {
 	return a
 }
 
-func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]time.Time, silences []Silence) candidate {
+func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]outage, silences []Silence) candidate {
 	c := candidate{alert: a, tier: firingTier(a.State), flapping: d.flaps.since[a.Key]}
 	c.acked = a.Ack != nil && (a.Ack.Until.IsZero() || at.Before(a.Ack.Until))
 	c.peak = max(c.tier, d.flaps.peak(a.Key))
@@ -205,24 +205,30 @@ func groupOf(by []string, labels map[string]string) (string, map[string]string) 
 	return "{" + strings.Join(parts, ",") + "}", own
 }
 
-// unreachable returns since when the alert of each broker that cannot be read has fired.
-func unreachable(alerts map[Key]Alert) map[string]time.Time {
-	away := map[string]time.Time{}
+// An outage is the alert of a broker that cannot be read.
+type outage struct {
+	since time.Time
+	tier  dedup.Tier
+}
+
+// unreachable returns the outages by broker. One that answers again is none, although its alert goes on to fire for a while.
+func unreachable(alerts map[Key]Alert) map[string]outage {
+	away := map[string]outage{}
 	for k, a := range alerts {
-		if k.Rule == unreachableRule && k.Kind == OfBroker && firingTier(a.State) > dedup.Normal {
-			away[k.Subject] = a.State.FiredAt
+		if k.Rule == unreachableRule && k.Kind == OfBroker && a.State.Phase == PhaseFiring {
+			away[k.Subject] = outage{a.State.FiredAt, a.State.Tier}
 		}
 	}
 	return away
 }
 
-// inhibited says whether the broker of an alert's pipeline is down, which is told already. That messages were lost is told all the same
-// when it fired before.
-func inhibited(a Alert, tier dedup.Tier, away map[string]time.Time) bool {
+// inhibited says whether the broker of an alert's pipeline is down, which is told already, at a tier that is no lower. That messages
+// were lost is told all the same when it fired before.
+func inhibited(a Alert, tier dedup.Tier, away map[string]outage) bool {
 	if a.Key.Kind != OfPipeline {
 		return false
 	}
-	since, down := away[labelsOf(a)["broker"]]
-	lost := a.Key.Rule == lossRule && tier >= dedup.Severe && a.State.FiredAt.Before(since)
-	return down && !lost
+	out, down := away[labelsOf(a)[LabelBroker]]
+	lost := a.Key.Rule == lossRule && tier >= dedup.Severe && a.State.FiredAt.Before(out.since)
+	return down && tier <= out.tier && !lost
 }
