@@ -8,7 +8,6 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
-	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/journal"
@@ -23,7 +22,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 		a.log.Warn("alerts: " + note)
 	}
 	records := db.Alerts()
-	receivers, err := openReceivers(cfg.Alerts.Channels)
+	receivers, err := openReceivers(cfg.Alerts)
 	if err != nil {
 		return server.AlertDeps{}, err
 	}
@@ -39,10 +38,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	if err != nil {
 		return server.AlertDeps{}, dataDirError(err)
 	}
-	watch, err := a.openWatch(cfg, receivers, gate)
-	if err != nil {
-		return server.AlertDeps{}, err
-	}
+	watch := a.newWatch(cfg, receivers, gate)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
 		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: observer, History: history,
 		Journal: records, Silences: records, Planner: dispatcher, Watch: watch, Log: a.log,
@@ -87,20 +83,19 @@ func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.A
 	return dispatcher, nil
 }
 
-// openWatch returns what keeps an eye on the dashboard itself, and beats to whoever watches for its absence.
-func (a *App) openWatch(cfg *config.Config, channels *receivers, gate *admin.Gate) (*alerts.Watch, error) {
+// newWatch returns what keeps an eye on the dashboard itself, and beats to whoever watches for its absence.
+func (a *App) newWatch(cfg *config.Config, channels *receivers, gate *admin.Gate) *alerts.Watch {
 	deps := alerts.WatchDeps{
 		Interval: cfg.Collector.Interval, Backlog: channels.backlog, AuditRefused: gate.Refused, Log: a.log,
 		FreeDisk: func() (float64, error) { return freeShare(cfg.DataDir) },
 	}
-	if cfg.Alerts.Heartbeat.On() {
-		heart, err := notify.OpenHeartbeat(cfg.Alerts.Heartbeat)
-		if err != nil {
-			return nil, unusable("alerts.heartbeat: %w", err)
-		}
-		deps.Heart = heart
+	if channels.heart == nil {
+		return alerts.NewWatch(deps)
 	}
-	return alerts.NewWatch(deps), nil
+	deps.Heart = channels.heart
+	watch := alerts.NewWatch(deps)
+	channels.pulse = watch.Pulse
+	return watch
 }
 
 // freeShare returns which share of the disk of a directory is free for us, 0 to 1.

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/server"
@@ -28,11 +29,21 @@ type receivers struct {
 	records *journal.Alerts
 	// home is where the dashboard is reached.
 	home string
+	// heart beats, and pulse tells how; nil where nobody watches for our absence.
+	heart *notify.Heartbeat
+	pulse func() alerts.Pulse
 }
 
-func openReceivers(configured []notify.Config) (*receivers, error) {
+func openReceivers(cfg config.Alerts) (*receivers, error) {
 	r := &receivers{}
-	for _, cfg := range configured {
+	if cfg.Heartbeat.On() {
+		heart, err := notify.OpenHeartbeat(cfg.Heartbeat)
+		if err != nil {
+			return nil, unusable("alerts.heartbeat: %w", err)
+		}
+		r.heart = heart
+	}
+	for _, cfg := range cfg.Channels {
 		channel, err := notify.Open(cfg)
 		if err != nil {
 			return nil, unusable("alerts.channels: %w", err)
@@ -88,6 +99,10 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
 		})
 	}
+	if r.pulse != nil {
+		p := r.pulse()
+		states = append(states, server.ChannelState{Name: config.HeartbeatName, Kind: "each minute", LastSuccess: p.Beaten, LastError: p.Err, LastErrorAt: p.ErrAt})
+	}
 	return states, nil
 }
 
@@ -97,12 +112,15 @@ const trialBound = 25 * time.Second
 // SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it. It goes on when they have
 // gone, since nobody would know then whether it arrived. That it was taken is kept, because it shows that the channel works.
 func (r *receivers) SendTest(ctx context.Context, channel, by string) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialBound)
+	defer cancel()
+	if channel == config.HeartbeatName && r.heart != nil {
+		return publicDelivery(r.heart.Beat(limited))
+	}
 	one, ok := r.find(channel)
 	if !ok {
 		return &dedup.Error{Kind: dedup.NotFound, Public: fmt.Sprintf("There is no channel %q", channel)}
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialBound)
-	defer cancel()
 	message := trial(channel, by, r.home)
 	if err := one.channel.Send(limited, message); err != nil {
 		return publicDelivery(err)

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/secret"
@@ -50,7 +51,7 @@ func TestTestNotifyWaitsForAChannelAsLongAsItMayTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowChannel{patience: 125 * time.Second}
 		var out output
-		if tryReceiver(t.Context(), receiver{"ding", "dingtalk", slow}, "", &out) || slow.given != slow.patience {
+		if (receiver{"ding", "dingtalk", slow}).try(t.Context(), "", &out) || slow.given != slow.patience {
 			t.Errorf("given %s, want %s:\n%s", slow.given, slow.patience, out.String())
 		}
 	})
@@ -66,9 +67,9 @@ func TestAChannelThatTookATrialIsNotCalledUnused(t *testing.T) {
 		_, _ = io.Copy(&body, r.Body)
 	}))
 	defer server.Close()
-	r, err := openReceivers([]notify.Config{
+	r, err := openReceivers(config.Alerts{Heartbeat: notify.HeartbeatConfig{URL: secret.New(server.URL + "/hook")}, Channels: []notify.Config{
 		{Name: "pager", Type: "webhook", URL: secret.New(server.URL + "/hook")}, {Name: "gone", Type: "webhook", URL: secret.New(server.URL + "/gone")},
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,14 @@ func TestAChannelThatTookATrialIsNotCalledUnused(t *testing.T) {
 	if err := r.SendTest(t.Context(), "nobody", "anna"); dedup.KindOf(err) != dedup.NotFound {
 		t.Errorf("error %v", err)
 	}
+	if err := r.SendTest(t.Context(), "heartbeat", "anna"); err != nil {
+		t.Errorf("the heartbeat is not tried: %v", err)
+	}
+	beaten := time.Now()
+	r.pulse = func() alerts.Pulse { return alerts.Pulse{Beaten: beaten, Err: "not taken", ErrAt: beaten} }
 	states, err := r.Channels(t.Context())
-	if err != nil || len(states) != 2 || states[0].Name != "pager" || states[0].LastSuccess.IsZero() || !states[1].LastSuccess.IsZero() {
+	if err != nil || len(states) != 3 || states[0].Name != "pager" || states[0].LastSuccess.IsZero() || !states[1].LastSuccess.IsZero() ||
+		states[2].Name != "heartbeat" || states[2].LastSuccess != beaten || states[2].LastError != "not taken" || states[2].LastErrorAt.IsZero() {
 		t.Errorf("%+v, %v", states, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 )
@@ -38,7 +39,7 @@ func testNotify(ctx context.Context, args []string, io streams) error {
 	}
 	var failed []string
 	for _, r := range chosen {
-		if !tryReceiver(ctx, r, home(cfg), plainWriter{io.out}) {
+		if !r.try(ctx, home(cfg), plainWriter{io.out}) {
 			failed = append(failed, r.name)
 		}
 	}
@@ -58,9 +59,12 @@ func home(cfg *config.Config) string {
 
 // chooseReceivers opens the channels and returns those that are named, or all.
 func chooseReceivers(cfg *config.Config, names []string) ([]receiver, error) {
-	opened, err := openReceivers(cfg.Alerts.Channels)
+	opened, err := openReceivers(cfg.Alerts)
 	if err != nil {
 		return nil, err
+	}
+	if opened.heart != nil {
+		opened.all = append(opened.all, receiver{config.HeartbeatName, "each minute", beating{opened.heart}})
 	}
 	if len(opened.all) == 0 {
 		return nil, unusable("alerts.channels: there are none; docs/alerts.md has an example of each type")
@@ -79,8 +83,17 @@ func chooseReceivers(cfg *config.Config, names []string) ([]receiver, error) {
 	return chosen, nil
 }
 
-// tryReceiver sends the message and prints what became of it.
-func tryReceiver(ctx context.Context, r receiver, home string, out stdio.Writer) bool {
+// beating is a heartbeat that is tried as a channel is.
+type beating struct{ heart *notify.Heartbeat }
+
+// Send implements notify.Channel. A beat says nothing.
+func (b beating) Send(ctx context.Context, _ alerts.Notification) error { return b.heart.Beat(ctx) }
+
+// Patience implements notify.Channel.
+func (b beating) Patience() time.Duration { return trialBound }
+
+// try sends the message and prints what became of it.
+func (r receiver) try(ctx context.Context, home string, out stdio.Writer) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.channel.Patience())
 	defer cancel()
 	began := time.Now()

@@ -75,6 +75,24 @@ func TestTestNotifySendsToTheChannelsAndSaysWhatBecameOfIt(t *testing.T) {
 	}
 }
 
+func TestTestNotifyBeatsToo(t *testing.T) {
+	var beats atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { beats.Add(1) }))
+	defer server.Close()
+	path := writeChannels(t, fmt.Sprintf("{name: good, type: webhook, url: %q}", server.URL))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, fmt.Appendf(text, "  heartbeat: {url: %q}\n", server.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out output
+	if code := run(t.Context(), []string{"test-notify", "-config", path, "heartbeat"}, streams{strings.NewReader(""), &out, &out}); code != exitOK || beats.Load() != 1 {
+		t.Errorf("exit code %d, %d beats:\n%s", code, beats.Load(), out.String())
+	}
+}
+
 func TestTestNotifyWithoutChannelsSaysWhereTheyBelong(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

@@ -63,8 +63,9 @@ type WatchDeps struct {
 type Pulse struct {
 	// Beaten is when one was last taken; zero where none was.
 	Beaten time.Time
-	// Err says why the last one was not sent or not taken; empty when all is well.
-	Err string
+	// Err says why the last one was not sent or not taken, and ErrAt when; empty when all is well.
+	Err   string
+	ErrAt time.Time
 }
 
 // Watch keeps an eye on the dashboard itself, beside the engine: neither waits for the other.
@@ -240,10 +241,12 @@ func (w *Watch) beat(ctx context.Context) {
 func (w *Watch) beaten(at time.Time, why string) {
 	w.mu.Lock()
 	news := w.pulse.Err != why
+	w.pulse.Err, w.pulse.ErrAt = why, time.Time{}
 	if why == "" {
 		w.pulse.Beaten = at
+	} else {
+		w.pulse.ErrAt = time.Now()
 	}
-	w.pulse.Err = why
 	w.mu.Unlock()
 	switch {
 	case !news:

@@ -11,6 +11,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// HeartbeatName is how pages and commands call the heartbeat among the channels.
+const HeartbeatName = "heartbeat"
+
 // Alerts say what is judged, and who is told of it.
 type Alerts struct {
 	// Rules are the built-in ones with those of the configuration, resolved.
@@ -73,6 +76,9 @@ func (s alertsSection) checkChannels(c *report) []notify.Config {
 	for i, ch := range s.Channels {
 		path := c.entry("alerts.channels", i, ch.Name)
 		c.checkName(path, ch.Name, names, i)
+		if ch.Name == HeartbeatName {
+			c.add(path+".name", "%q is what pages call alerts.heartbeat; choose another name", ch.Name)
+		}
 		c.addErr(path, ch.Validate())
 	}
 	return s.Channels

@@ -171,6 +171,7 @@ func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 		{"a min_count of nothing", "  rules:\n    - {name: failure_rate, min_count: 0}", "test.yaml:11: alerts.rules[0].min_count: must be 1 or more"},
 		{"a tier that is never left", "  rules:\n    - {name: failure_rate, limits: {leave: 0%}}", "test.yaml:11: alerts.rules[0].limits.leave: must be above 0%"},
 		{"an empty entry", "  rules:\n    - {name: stuck_markers}\n    -\n", "test.yaml:12: alerts.rules[1]: is empty"},
+		{"a channel with the name of the heartbeat", "  channels: [{name: heartbeat, type: slack, url: \"https://hooks.slack.com/services/hunter2/a/b\"}]", `alerts.channels[0].name: "heartbeat" is what pages call`},
 		{"a negative time", "  group: {wait: -5s}", "alerts.group.wait: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
