@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"syscall"
 	"time"
 
@@ -20,6 +19,9 @@ import (
 // openAlerting wires what judges and tells: the rules over what the observer reads, the journal that alerts and notifications
 // survive in, and the channels.
 func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.DB, history *series.DB, observer *collector.Collector, gate *admin.Gate) (server.AlertDeps, error) {
+	for _, note := range alertNotes(cfg) {
+		a.log.Warn("alerts: " + note)
+	}
 	records := db.Alerts()
 	receivers, err := openReceivers(cfg.Alerts.Channels)
 	if err != nil {
@@ -27,8 +29,8 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	}
 	dispatch := cfg.Alerts.Dispatch
 	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
-	dispatch.Runbooks = runbookLinks(dispatch.Runbooks, dispatch.ExternalURL)
-	receivers.home = dispatch.ExternalURL
+	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
+	receivers.home, receivers.records = dispatch.ExternalURL, records
 	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: records, Reader: records, Senders: receivers.senders(), Log: a.log})
 	if err := receivers.outbox.Recover(ctx); err != nil {
 		return server.AlertDeps{}, dataDirError(err)
@@ -37,7 +39,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	if err != nil {
 		return server.AlertDeps{}, dataDirError(err)
 	}
-	watch, err := a.openWatch(cfg, records, gate)
+	watch, err := a.openWatch(cfg, receivers, gate)
 	if err != nil {
 		return server.AlertDeps{}, err
 	}
@@ -60,14 +62,13 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 }
 
 // runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
-func runbookLinks(runbooks map[string]string, home string) map[string]string {
-	links := maps.Clone(runbooks)
-	for rule, runbook := range links {
+func runbookLinks(home string) func(string) string {
+	return func(runbook string) string {
 		if page := server.GuidePath(runbook); page != "" {
-			links[rule] = home + page
+			return home + page
 		}
+		return runbook
 	}
-	return links
 }
 
 // restored returns a dispatcher that knows what channels were told before a restart.
@@ -87,9 +88,9 @@ func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.A
 }
 
 // openWatch returns what keeps an eye on the dashboard itself, and beats to whoever watches for its absence.
-func (a *App) openWatch(cfg *config.Config, records *journal.Alerts, gate *admin.Gate) (*alerts.Watch, error) {
+func (a *App) openWatch(cfg *config.Config, channels *receivers, gate *admin.Gate) (*alerts.Watch, error) {
 	deps := alerts.WatchDeps{
-		Interval: cfg.Collector.Interval, Backlog: records.Backlog, AuditRefused: gate.Refused, Log: a.log,
+		Interval: cfg.Collector.Interval, Backlog: channels.backlog, AuditRefused: gate.Refused, Log: a.log,
 		FreeDisk: func() (float64, error) { return freeShare(cfg.DataDir) },
 	}
 	if cfg.Alerts.Heartbeat.On() {

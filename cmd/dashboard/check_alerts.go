@@ -27,21 +27,34 @@ func printAlerts(w io.Writer, cfg *config.Config) {
 		delete(off, name) // it judges some subjects
 	}
 	fmt.Fprintf(w, "\nalerts: %s judged, %d switched off\n", amount(len(judged), "rule"), len(off))
-	for _, note := range unmatched(cfg) {
-		fmt.Fprintf(w, "  NOTE: %s; look for a mistyped word\n", note)
+	if len(a.Channels) > 0 {
+		var told []string
+		for _, c := range a.Channels {
+			told = append(told, c.Name+" ("+c.Type+")")
+		}
+		fmt.Fprintf(w, "  told to: %s; dashboard test-notify sends a message for trial\n", strings.Join(told, ", "))
 	}
-	if len(a.Channels) == 0 {
-		fmt.Fprintln(w, "  NOTE: there is no channel, so that nobody is told: docs/alerts.md has an example of each type")
-		return
+	for _, note := range alertNotes(cfg) {
+		fmt.Fprintln(w, "  NOTE: "+note)
 	}
-	var told []string
-	for _, c := range a.Channels {
-		told = append(told, c.Name+" ("+c.Type+")")
+}
+
+// alertNotes say what is no mistake and yet hardly meant.
+func alertNotes(cfg *config.Config) []string {
+	var notes []string
+	for _, what := range unmatched(cfg) {
+		notes = append(notes, what+"; look for a mistyped word")
 	}
-	fmt.Fprintf(w, "  told to: %s; dashboard test-notify sends a message for trial\n", strings.Join(told, ", "))
-	if !a.Heartbeat.On() {
-		fmt.Fprintln(w, "  NOTE: there is no heartbeat: when the dashboard itself is down, nobody is told (alerts.heartbeat.url)")
+	if len(cfg.Alerts.Channels) == 0 {
+		return append(notes, "there is no channel, so that nobody is told: docs/alerts.md has an example of each type")
 	}
+	if !cfg.Alerts.Heartbeat.On() {
+		notes = append(notes, "there is no heartbeat: when the dashboard itself is down, nobody is told (alerts.heartbeat.url)")
+	}
+	if cfg.Server.PublicURL == "" {
+		notes = append(notes, "the links in messages lead to server.listen, "+cfg.Server.Listen+": set server.public_url to the address that people open")
+	}
+	return notes
 }
 
 // unmatched says which rules and routes ask for a label that nothing carries, so that they never hold.

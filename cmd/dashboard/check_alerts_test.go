@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/server"
 )
 
 func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
@@ -31,7 +32,7 @@ func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			printAlerts(&out, &config.Config{Alerts: tt.alerts, Pipelines: []dedup.Pipeline{{Name: "orders", Labels: map[string]string{"team": "shop"}}}})
+			printAlerts(&out, &config.Config{Alerts: tt.alerts, Server: server.Config{PublicURL: "https://dedup.example.com"}, Pipelines: []dedup.Pipeline{{Name: "orders", Labels: map[string]string{"team": "shop"}}}})
 			for _, want := range tt.want {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("it lacks %q:\n%s", want, out.String())
@@ -41,5 +42,12 @@ func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
 				t.Errorf("it has %q:\n%s", tt.not, out.String())
 			}
 		})
+	}
+}
+
+func TestCheckSaysWhereLinksLeadWithoutAnAddress(t *testing.T) {
+	cfg := &config.Config{Server: server.Config{Listen: "127.0.0.1:8080"}, Alerts: config.Alerts{Channels: []notify.Config{{Name: "pager", Type: "webhook"}}}}
+	if notes := strings.Join(alertNotes(cfg), "\n"); !strings.Contains(notes, "lead to server.listen, 127.0.0.1:8080: set server.public_url") {
+		t.Errorf("notes: %s", notes)
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/server"
 )
 
@@ -24,16 +24,14 @@ type receiver struct {
 type receivers struct {
 	all    []receiver
 	outbox *alerts.Outbox
+	// records keep what was taken past the outbox.
+	records *journal.Alerts
 	// home is where the dashboard is reached.
 	home string
-
-	mu sync.Mutex
-	// trials are when each channel last took a message for trial, which the outbox does not know of.
-	trials map[string]time.Time
 }
 
 func openReceivers(configured []notify.Config) (*receivers, error) {
-	r := &receivers{trials: map[string]time.Time{}}
+	r := &receivers{}
 	for _, cfg := range configured {
 		channel, err := notify.Open(cfg)
 		if err != nil {
@@ -63,6 +61,15 @@ func (r *receivers) find(name string) (receiver, bool) {
 	return receiver{}, false
 }
 
+// backlog tells how the outbox of these channels stands.
+func (r *receivers) backlog(ctx context.Context) (alerts.Backlog, error) {
+	var names []string
+	for _, one := range r.all {
+		names = append(names, one.name)
+	}
+	return r.records.Backlog(ctx, names...)
+}
+
 // Channels tells how the channels fare.
 func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error) {
 	stats, err := r.outbox.Stats(ctx)
@@ -73,14 +80,9 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 	for _, s := range stats {
 		known[s.Channel] = s
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	states := make([]server.ChannelState, 0, len(r.all))
 	for _, one := range r.all {
 		s := known[one.name]
-		if tried := r.trials[one.name]; tried.After(s.LastSuccess) {
-			s.LastSuccess = tried
-		}
 		states = append(states, server.ChannelState{
 			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest,
 			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
@@ -89,18 +91,25 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 	return states, nil
 }
 
-// SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it.
+// trialBound is how long a page waits for a message for trial: less than the web server takes for an answer.
+const trialBound = 25 * time.Second
+
+// SendTest sends a message for trial at once, past the outbox: whoever asks wants to see what becomes of it. It goes on when they have
+// gone, since nobody would know then whether it arrived. That it was taken is kept, because it shows that the channel works.
 func (r *receivers) SendTest(ctx context.Context, channel, by string) error {
 	one, ok := r.find(channel)
 	if !ok {
 		return &dedup.Error{Kind: dedup.NotFound, Public: fmt.Sprintf("There is no channel %q", channel)}
 	}
-	if err := one.channel.Send(ctx, trial(channel, by, r.home)); err != nil {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialBound)
+	defer cancel()
+	message := trial(channel, by, r.home)
+	if err := one.channel.Send(limited, message); err != nil {
 		return publicDelivery(err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.trials[channel] = time.Now()
+	if err := r.records.Took(context.WithoutCancel(ctx), message, time.Now()); err != nil {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "The message was taken, but that it was cannot be kept; the log says why", Err: err}
+	}
 	return nil
 }
 

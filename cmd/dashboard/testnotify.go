@@ -15,9 +15,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// notifyBound is how long one channel may take to accept a message for trial: those that are paced take longest.
-const notifyBound = 90 * time.Second
-
 const notifyUsage = "usage: dashboard test-notify -config FILE [CHANNEL...]"
 
 // testNotify sends a message for trial to the named channels, or to all, and says what became of each. The dashboard may run
@@ -84,7 +81,7 @@ func chooseReceivers(cfg *config.Config, names []string) ([]receiver, error) {
 
 // tryReceiver sends the message and prints what became of it.
 func tryReceiver(ctx context.Context, r receiver, home string, out stdio.Writer) bool {
-	ctx, cancel := context.WithTimeout(ctx, notifyBound)
+	ctx, cancel := context.WithTimeout(ctx, r.channel.Patience())
 	defer cancel()
 	began := time.Now()
 	err := r.channel.Send(ctx, trial(r.name, sender(), home))

@@ -4,6 +4,7 @@ package admin
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -149,11 +150,9 @@ func (g *Gate) intend(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// finish records the outcome even if the caller has gone. The action has happened: a failure to record it is logged, and
+// finish records the outcome. The action has happened: a failure to record it is logged, and
 // the intent without outcome stays visible in the audit.
 func (g *Gate) finish(ctx context.Context, e Entry, detail string, failure error) {
-	ctx, cancel := writing(ctx)
-	defer cancel()
 	phase := Succeeded
 	e.Detail = detail
 	if failure != nil {
@@ -169,9 +168,16 @@ func (g *Gate) close(ctx context.Context, e Entry, phase string) {
 	}
 }
 
+// record keeps an entry even if the caller has gone: what somebody tried has to show, and that the audit takes no entry must not be
+// concluded from a browser that was closed.
 func (g *Gate) record(ctx context.Context, e Entry, phase string) error {
+	ctx, cancel := writing(ctx)
+	defer cancel()
 	e.At, e.Phase = time.Now().UTC(), phase
 	err := g.audit.Record(ctx, e)
+	if errors.Is(err, context.Canceled) {
+		return err // which says nothing of the audit
+	}
 	why := ""
 	if err != nil {
 		why = dedup.PublicText(err)

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -123,6 +124,49 @@ func TestTheOutcomeIsRecordedThoughTheCallerHasGone(t *testing.T) {
 	}
 	if !slices.Equal(audit.phases(), []string{Intent, Succeeded}) {
 		t.Errorf("audit %v", audit.phases())
+	}
+}
+
+func TestACallerWhoHasGoneIsRecordedAllTheSameAndSaysNothingOfTheAudit(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	audit := &contextAudit{}
+	gate := NewGate(audit, &house{}, quiet())
+	viewer := Caller{Principal: auth.Principal{Name: "eve", Role: auth.Viewer}}
+	if err := gate.CreateFirstAdmin(gone, viewer, root); dedup.KindOf(err) != dedup.Forbidden {
+		t.Errorf("of a viewer: %v", err)
+	}
+	if err := gate.CreateFirstAdmin(gone, linkHolder, root); err != nil {
+		t.Errorf("of who may: %v", err)
+	}
+	if !slices.Equal(audit.phases(), []string{Denied, Intent, Succeeded}) || gate.Refused() != "" {
+		t.Errorf("audit %v, refused %q", audit.phases(), gate.Refused())
+	}
+}
+
+// brokenOff is an audit in which each entry is broken off, or fails as it says.
+type brokenOff struct{ err error }
+
+func (b *brokenOff) Record(context.Context, Entry) error { return b.err }
+
+func TestOnlyAnAuditThatRefusesIsSaidToRefuse(t *testing.T) {
+	audit := &brokenOff{fmt.Errorf("write audit: %w", context.Canceled)}
+	gate := NewGate(audit, &house{}, quiet())
+	_ = gate.record(t.Context(), Entry{}, Intent)
+	if why := gate.Refused(); why != "" {
+		t.Errorf("after an entry that was broken off: %q", why)
+	}
+	audit.err = &dedup.Error{Kind: dedup.Unavailable, Public: "the disk is full"}
+	_ = gate.record(t.Context(), Entry{}, Intent)
+	audit.err = context.Canceled
+	_ = gate.record(t.Context(), Entry{}, Intent)
+	if why := gate.Refused(); why != "the disk is full" {
+		t.Errorf("after one that was refused and one that was broken off: %q", why)
+	}
+	audit.err = nil
+	_ = gate.record(t.Context(), Entry{}, Intent)
+	if why := gate.Refused(); why != "" {
+		t.Errorf("after one that was taken: %q", why)
 	}
 }
 

@@ -84,10 +84,15 @@ type Judgement struct {
 	Evidence []string
 }
 
+// Words are what a rule says to people: what it is called, what to do first, and where to read more.
+type Words struct{ Title, Step, Runbook string }
+
 // An Alert is the life of one rule on one subject, with what is known of it now.
 type Alert struct {
 	Key   Key
 	State State
+	// Words are those of the rule that judges the subject: variants of a rule have words of their own.
+	Words Words
 	// Last is the newest judgement, LastOK the newest with HealthOK.
 	Last, LastOK Judgement
 	// Cause is the likely cause, empty where none is known.

@@ -28,7 +28,7 @@ func pageRules() []Rule {
 		{
 			Name: "duplicate_rate", Title: "Duplicate rate", Kind: OfPipeline, Measure: "duplicate_rate", Unit: dedup.Ratio, Timing: DefaultTiming(),
 			Meaning: "More of the messages than the limit were delivered although their work was done already.",
-			Step:    "Read the likely cause, then look at the events under the duplicate chart: consumer restarts, ack timeouts, a job that sent messages again.",
+			Step:    "Look at the split and the events under the duplicate chart: a producer that sends twice, consumer restarts, closed channels, ack timeouts, a job that moved messages.",
 		},
 		{
 			Name: "ack_latency", Title: "Ack latency", Kind: OfPipeline, Measure: "ack_latency", Unit: dedup.Seconds, Timing: DefaultTiming(),
@@ -47,7 +47,7 @@ func deadLetterRules() []Rule {
 			Step:    "Open the dead letters by reason, mend what made them die, then requeue them; acknowledge those that are to stay.",
 		},
 		{
-			Name: "dead_letter_inflow", Title: "Dead-letter inflow", Kind: OfPipeline, Measure: "dead_letter_inflow", Unit: dedup.PerHour, Timing: DefaultTiming(),
+			Name: "dead_letter_inflow", Title: "Dead-letter inflow", Kind: OfPipeline, Measure: "dead_letter_inflow", Unit: dedup.Count, Timing: DefaultTiming(),
 			Limits:  RuleLimits{Severe: Limit(10), Emergency: Limit(100)},
 			Meaning: "Messages die faster than the limit, counted over the last hour.",
 			Step:    "Look at the newest dead letters and at the consumers' logs of the same minutes: a deploy, a dependency that is down, a message that nobody can read.",
@@ -67,7 +67,7 @@ func markerRules() []Rule {
 			Name: "markers_without_expiry", Title: "Markers without expiry", Kind: OfPipeline, Measure: "markers_without_expiry", Unit: dedup.Count, Timing: DefaultTiming(),
 			Limits:  RuleLimits{Warning: Limit(1), Severe: Limit(100)},
 			Meaning: "Markers lack the expiry that their scheme gives them: those of work under way block their message for ever, the others fill the store.",
-			Step:    "Let consumers set marker and expiry in one command, then clear those of work that nobody does, and give the others an expiry.",
+			Step:    "Open the markers: clear those of work that nobody does, and give the others an expiry. Then let consumers set marker and expiry in one command.",
 		},
 		{
 			Name: "redelivery_loop", Title: "Redelivery loop", Kind: OfPipeline, Measure: "looping", Unit: dedup.Count, Timing: DefaultTiming(),
@@ -105,7 +105,7 @@ func workRules() []Rule {
 			Step:    "Look in the consumers' logs for the commonest error, and whether it began with a deploy or with a dependency.",
 		},
 		{
-			Name: "ack_timeouts", Title: "Ack timeouts", Kind: OfPipeline, Measure: "ack_timeouts", Unit: dedup.PerHour, Timing: DefaultTiming(),
+			Name: "ack_timeouts", Title: "Ack timeouts", Kind: OfPipeline, Measure: "ack_timeouts", Unit: dedup.Count, Timing: DefaultTiming(),
 			Limits:  RuleLimits{Warning: Limit(1), Severe: Limit(10)},
 			Meaning: "Consumers held a delivery for longer than consumer_timeout: the broker closed their channels, and delivers again what they held.",
 			Step:    "Look for work that takes longer than consumer_timeout, or for a prefetch so large that messages wait that long.",
@@ -127,7 +127,7 @@ func consumerRules() []Rule {
 			Step:    "Start the consumers, or see in their logs why they left.",
 		},
 		{
-			Name: "consumer_restarts", Title: "Consumer restarts", Kind: OfPipeline, Measure: "consumer_restarts", Unit: dedup.PerHour, Timing: DefaultTiming(),
+			Name: "consumer_restarts", Title: "Consumer restarts", Kind: OfPipeline, Measure: "consumer_restarts", Unit: dedup.Count, Timing: DefaultTiming(),
 			Limits:  RuleLimits{Warning: Limit(12), Severe: Limit(60)},
 			Meaning: "Consumers end and others take their place more often than the limit, and what they held is delivered again.",
 			Step:    "Look why they end: the exit code, memory, a failing health check, a message that makes them crash.",
@@ -185,7 +185,7 @@ func sourceRules() []Rule {
 		},
 		{
 			Name: "source_unreachable", Title: "Source unreachable", Measure: "source_unreachable", Unit: dedup.Seconds, Timing: immediate(),
-			Limits:  RuleLimits{Severe: Limit((5 * time.Minute).Seconds())},
+			Limits:  RuleLimits{Severe: Limit((2 * time.Minute).Seconds())},
 			Meaning: "A broker, a store, or what consumers report has not been read for three intervals, and whatever rests on it is not known.",
 			Step:    "See whether it runs, and whether the watching account still gets in; what fires on it stays firing meanwhile.",
 		},
@@ -220,14 +220,14 @@ func selfRules() []Rule {
 		{
 			Name: "delivery_failed", Title: "Delivery failed", Kind: OfDashboard, Measure: "deliveries_failed", Unit: dedup.Count, Timing: immediate(),
 			Limits:  RuleLimits{Severe: Limit(1)},
-			Meaning: "Notifications of the last hour were given up: their channel refused them, or took none for a day.",
-			Step:    "Read why in the evidence, mend the channel, and send it a test.",
+			Meaning: "Notifications were given up within the hour, or a channel has taken none since: it refused them, or took none for a day.",
+			Step:    "Read which channel and why, mend it, and send it a test.",
 		},
 		{
 			Name: "audit_refused", Title: "Audit refused", Kind: OfDashboard, Measure: "audit_refused", Unit: dedup.Count, Timing: immediate(),
 			Limits:  RuleLimits{Severe: Limit(1)},
 			Meaning: "The audit log takes no entry, so that nothing can be acted on.",
-			Step:    "Read why in the evidence: usually the disk of the data directory is full, or its rights were changed.",
+			Step:    "Read why: usually the disk of the data directory is full, or its rights were changed.",
 		},
 	}
 }

@@ -42,7 +42,7 @@ func TestTheBuiltInLimitsAreThoseOfTheContract(t *testing.T) {
 		"markers_without_expiry": {1, 100, none}, "redelivery_loop": {10, none, none}, "unacked_without_ack": {600, none, none},
 		"lost_messages": {none, 1, 10}, "double_effects": {none, none, 1}, "failure_rate": {0.05, 0.20, none}, "ack_timeouts": {1, 10, none},
 		"consumer_restarts": {12, 60, none}, "broker_alarm": {none, 1, none}, "node_down": {none, 1, none}, "partition": {none, none, 1},
-		"minority": {none, 1, none}, "source_unreachable": {none, 300, none},
+		"minority": {none, 1, none}, "source_unreachable": {none, 120, none},
 	} {
 		i := slices.IndexFunc(Defaults(), func(r Rule) bool { return r.Name == name })
 		if i < 0 {

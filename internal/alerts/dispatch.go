@@ -30,8 +30,8 @@ type DispatchConfig struct {
 	// Undigested are the channels that group by themselves and believe for a while only what they are told: they get every alert by name
 	// and every change of one that flaps, and what they have is repeated for as long as it fires, whether or not people are to hear of it.
 	Undigested []string
-	// Titles, Steps and Runbooks say what a rule is called, what to do first and where to read on, by the name of the rule.
-	Titles, Steps, Runbooks map[string]string
+	// RunbookLink makes a link of the runbook of a rule, for those who are not on our pages; nil where it is one.
+	RunbookLink func(runbook string) string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.
 	ExternalURL string
 }

@@ -162,13 +162,11 @@ func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
 
 func TestAMessageSaysWhatThePageSays(t *testing.T) {
 	s := newDesk(func(c *DispatchConfig) {
-		c.Titles = map[string]string{"duplicate_rate": "Duplicate rate"}
-		c.Steps = map[string]string{"duplicate_rate": "Look at the producers."}
-		c.Runbooks = map[string]string{"duplicate_rate": "https://runbook.example/duplicates"}
+		c.RunbookLink = func(runbook string) string { return "https://runbook.example/" + runbook }
 	})
 	s.set(duplicatesOf("or&ders"), dedup.Severe)
 	a := s.alerts[duplicatesOf("or&ders")]
-	a.Cause = "A producer sends twice."
+	a.Cause, a.Words = "A producer sends twice.", Words{"Duplicate rate", "Look at the producers.", "duplicates"}
 	s.alerts[a.Key] = a
 	s.plan(30 * time.Second)
 	n := s.plan(0)[0]

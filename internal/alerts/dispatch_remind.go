@@ -81,7 +81,7 @@ func (d *Dispatcher) reminderText(at time.Time, s *Silence, quiet []*candidate) 
 	var names, matchers []string
 	for _, c := range quiet[:min(len(quiet), remindNames)] {
 		k := c.alert.Key
-		names = append(names, fmt.Sprintf("%s of %s, %s", cmp.Or(d.cfg.Titles[k.Rule], k.Rule), strings.TrimSpace(string(k.Kind)+" "+k.Subject), c.tier))
+		names = append(names, fmt.Sprintf("%s of %s, %s", cmp.Or(c.alert.Words.Title, k.Rule), strings.TrimSpace(string(k.Kind)+" "+k.Subject), c.tier))
 	}
 	if left := len(quiet) - len(names); left > 0 {
 		names = append(names, fmt.Sprintf("%d more", left))

@@ -23,8 +23,9 @@ func hushed(before time.Duration, change func(*DispatchConfig)) *desk {
 }
 
 func TestPeopleAreRemindedOnceOfASilenceThatKeepsWhatFiresQuiet(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Titles = map[string]string{"duplicate_rate": "Duplicate rate"} })
+	s := newDesk(nil)
 	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.alerts[duplicatesOf("orders")] = Alert{Words: Words{Title: "Duplicate rate"}}
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	wantTold(t, s.during(105*time.Minute), "")
 	plan := s.during(15 * time.Minute)

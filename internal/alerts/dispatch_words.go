@@ -52,10 +52,10 @@ func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
 		said = a.LastOK
 	}
 	n := NotifiedAlert{
-		Key: a.Key, Title: cmp.Or(d.cfg.Titles[a.Key.Rule], a.Key.Rule), Firing: it.tier > dedup.Normal, Edge: it.edge,
+		Key: a.Key, Title: cmp.Or(a.Words.Title, a.Key.Rule), Firing: it.tier > dedup.Normal, Edge: it.edge,
 		Tier: it.tier, Was: it.was(), Labels: maps.Clone(labelsOf(a)),
 		Value: said.Value, Limit: said.Limit, Unit: said.Unit, N: said.N, Window: said.Window, Why: said.Why, Cause: a.Cause,
-		Step: d.cfg.Steps[a.Key.Rule], Runbook: d.cfg.Runbooks[a.Key.Rule], Link: d.link(a.Key),
+		Step: a.Words.Step, Runbook: d.runbook(a.Words.Runbook), Link: d.link(a.Key),
 		StartsAt: a.State.FiredAt,
 	}
 	if n.Firing {
@@ -69,6 +69,14 @@ func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
 		n.StartsAt = it.told.Began
 	}
 	return n
+}
+
+// runbook returns where to read more, for those who are not on our pages.
+func (d *Dispatcher) runbook(given string) string {
+	if d.cfg.RunbookLink == nil {
+		return given
+	}
+	return d.cfg.RunbookLink(given)
 }
 
 // link returns the page of an alert. The key is in the query, as all names of others are.

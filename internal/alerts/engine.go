@@ -100,6 +100,7 @@ type Engine struct {
 	book     ruleBook
 	patience time.Duration
 	view     atomic.Pointer[View]
+	silences silenceShelf
 	// overSnapshot judges the rules that rest on the snapshot, overHistory those whose value PromQL gives.
 	overSnapshot, overHistory ruleEvaluator
 
@@ -107,18 +108,17 @@ type Engine struct {
 	snapshots lane[*dedup.Snapshot]
 	measures  lane[[]Judgement]
 	queries   lane[[]Judgement]
-	silencing lane[[]Silence]
+	silencing lane[struct{}]
 	loading   lane[[]Alert]
 	snapshot  *dedup.Snapshot
 	started   time.Time
 
 	// mu guards the rest. It is held while the journal is written, so that nothing comes in between.
-	mu       sync.Mutex
-	loaded   bool
-	alerts   map[Key]*entry
-	order    []*entry // in the order in which they were first judged
-	silences []Silence
-	commits  lane[struct{}]
+	mu      sync.Mutex
+	loaded  bool
+	alerts  map[Key]*entry
+	order   []*entry // in the order in which they were first judged
+	commits lane[struct{}]
 	// unkept are the edges that the journal has not taken yet, and behind the alerts whose state it has not.
 	unkept []Transition
 	behind map[Key]bool
@@ -178,17 +178,13 @@ func (e *Engine) Evaluate(ctx context.Context, at time.Time) {
 		return
 	}
 	round := e.judge(ctx, at)
-	silences, err := e.readSilences(ctx)
-	if err != nil {
+	if err := e.readSilences(ctx); err != nil {
 		round.errs = append(round.errs, "silences cannot be read; those that were known still hold: "+publicError(err))
 	}
 	if ctx.Err() != nil {
 		return
 	}
 	e.mu.Lock()
-	if err == nil {
-		e.silences = silences
-	}
 	due, news := e.turn(ctx, at, round, began)
 	e.mu.Unlock()
 	if news {
@@ -236,7 +232,7 @@ func (e *Engine) plan(at time.Time) Tick {
 				known = append(known, en.Alert)
 			}
 		}
-		tick.Due = e.deps.Planner.Plan(at, known, e.unkept, e.silences)
+		tick.Due = e.deps.Planner.Plan(at, known, e.unkept, e.silences.now())
 		tick.Sent = e.deps.Planner.Sent()
 		if f, ok := e.deps.Planner.(flapper); ok {
 			for _, en := range e.order {
@@ -301,45 +297,6 @@ func (e *Engine) add(en *entry) {
 	}
 	e.alerts[en.Key] = en
 	e.order = append(e.order, en)
-}
-
-func (e *Engine) readSilences(ctx context.Context) ([]Silence, error) {
-	if e.deps.Silences == nil {
-		return nil, nil
-	}
-	read, err := e.silencing.call(ctx, e.patience, e.deps.Silences.Silences)
-	if err != nil {
-		if ctx.Err() == nil {
-			e.log.Warn("silences cannot be read; those that were known still hold", "err", err)
-		}
-		return nil, err
-	}
-	return compiled(read), nil
-}
-
-func compiled(silences []Silence) []Silence {
-	out := make([]Silence, len(silences))
-	for i, s := range silences {
-		out[i] = s.Compiled()
-	}
-	return out
-}
-
-// ReloadSilences reads the silences at once, so that a page shows the one that was just made or ended.
-func (e *Engine) ReloadSilences(ctx context.Context) error {
-	if e.deps.Silences == nil {
-		return nil
-	}
-	read, err := e.deps.Silences.Silences(ctx)
-	if err != nil {
-		return fmt.Errorf("read the silences: %w", err)
-	}
-	e.mu.Lock()
-	e.silences = compiled(read)
-	e.republish(time.Now())
-	e.mu.Unlock()
-	e.deps.Changed(topicAlerts)
-	return nil
 }
 
 // Acknowledge notes that somebody attends to an alert, until a time. An alert that there is not is an error of kind not_found.

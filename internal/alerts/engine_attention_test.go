@@ -123,6 +123,36 @@ func TestASilenceThatWasJustMadeIsShownAtOnce(t *testing.T) {
 	}
 }
 
+// meddledSilences lets somebody make a silence while the first reading is under way.
+type meddledSilences struct {
+	engine *Engine
+	fresh  Silence
+	made   bool
+}
+
+func (m *meddledSilences) Silences(ctx context.Context) ([]Silence, error) {
+	if m.made {
+		return []Silence{m.fresh}, nil
+	}
+	m.made = true
+	return nil, m.engine.ReloadSilences(ctx) // what was read before it was made
+}
+
+func TestASilenceThatIsMadeDuringAnEvaluationHolds(t *testing.T) {
+	silences := &meddledSilences{fresh: nightly()}
+	s := newStage(t, time.Now(), newStageJournal(), soon(), func(d *EngineDeps) { d.Silences = silences })
+	silences.engine = s.Engine
+	silences.fresh.Starts, silences.fresh.Ends = time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	s.script(tierOf("orders", dedup.Severe))
+	s.tick(t.Context())
+	if v := s.View(); !silences.made || len(v.Silences) != 1 || len(s.alert(t, "orders").Silences) != 1 {
+		t.Errorf("silences %v, of the alert %v; want the one that was made", v.Silences, s.alert(t, "orders").Silences)
+	}
+	if held := s.planner.silences; len(held) != 1 || held[0].ID != silences.fresh.ID {
+		t.Errorf("the plan was made with the silences %v", held)
+	}
+}
+
 type changingSilences struct{ now []Silence }
 
 func (c *changingSilences) Silences(context.Context) ([]Silence, error) { return c.now, nil }

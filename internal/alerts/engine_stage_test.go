@@ -77,9 +77,12 @@ type stagePlanner struct {
 	seen  [][]Transition
 	known [][]Alert
 	undos int
+	// silences are those of the newest plan.
+	silences []Silence
 }
 
-func (p *stagePlanner) Plan(at time.Time, alerts []Alert, edges []Transition, _ []Silence) []Notification {
+func (p *stagePlanner) Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification {
+	p.silences = silences
 	p.seen, p.known = append(p.seen, edges), append(p.known, alerts)
 	var out []Notification
 	for _, e := range edges {

@@ -120,7 +120,7 @@ func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
 		en = &entry{Alert: Alert{Key: j.Key}}
 		e.add(en)
 	}
-	en.rule = rule
+	en.rule, en.Words = rule, rule.words()
 	before := en.State
 	state, edge, changed := en.State.Next(rule.Evaluation(j), rule.Timing)
 	en.State, en.Last = state, j
@@ -161,12 +161,12 @@ func (e *Engine) settle(en *entry, before State, at time.Time) {
 
 // silencesOf returns the ids of the silences that cover an alert now. One that is normal is covered by none: there is nothing to tell.
 func (e *Engine) silencesOf(a *Alert, at time.Time) []string {
-	if a.State.Phase == PhaseNormal || len(e.silences) == 0 {
+	if a.State.Phase == PhaseNormal {
 		return nil
 	}
 	var ids []string
 	labels := SilenceLabels(a)
-	for _, s := range e.silences {
+	for _, s := range e.silences.now() {
 		if s.Active(at) && s.Covers(labels) {
 			ids = append(ids, s.ID)
 		}

@@ -14,7 +14,7 @@ func (e *Engine) publish(at time.Time, took time.Duration, errs []string) bool {
 }
 
 func (e *Engine) newView(at time.Time, took time.Duration, errs []string) *View {
-	v := &View{At: at, Took: took, Interval: e.deps.Interval, Rules: e.view.Load().Rules, Silences: pending(e.silences, at),
+	v := &View{At: at, Took: took, Interval: e.deps.Interval, Rules: e.view.Load().Rules, Silences: pending(e.silences.now(), at),
 		Errors: slices.Clone(errs), Evaluations: e.stats.evaluations, FailedCommits: e.stats.failedCommits}
 	views := make([]AlertView, len(e.order))
 	v.Alerts = make([]*AlertView, len(e.order))
@@ -80,7 +80,7 @@ func (e *Engine) republish(at time.Time) {
 	}
 	if len(e.unkept) > 0 || old.At.IsZero() {
 		v := *old
-		v.Silences = pending(e.silences, at)
+		v.Silences = pending(e.silences.now(), at)
 		e.view.Store(&v)
 		return
 	}

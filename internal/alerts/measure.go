@@ -15,13 +15,14 @@ type Self struct {
 	// Interval is how often rules are evaluated, LastEvaluation when they were evaluated before this time; zero where never.
 	Interval       time.Duration
 	LastEvaluation time.Time
-	// OutboxOldest is when the oldest notification was put into the outbox that is not delivered yet; zero where none waits.
-	// OutboxWaiting counts those that wait.
-	OutboxOldest  time.Time
-	OutboxWaiting int64
+	// OutboxOldest is when the oldest notification was put into the outbox that is not delivered yet; zero where none waits. OutboxChannel
+	// is where it is to go, OutboxError why that did not take it yet. OutboxWaiting counts those that wait.
+	OutboxOldest               time.Time
+	OutboxChannel, OutboxError string
+	OutboxWaiting              int64
 	// DiskFree is the share of the data directory's file system that is free, 0..1; nil where that is not known.
 	DiskFree *float64
-	// DeliveriesFailed counts the notifications of the last hour that were given up, DeliveryErrors says why, by channel.
+	// DeliveriesFailed counts the notifications that were given up, DeliveryErrors says why, as Failed and Errors of Backlog do.
 	DeliveriesFailed int64
 	DeliveryErrors   []string
 	// AuditRefused says why the audit log takes no entry; empty while it does.

@@ -3,6 +3,7 @@ package alerts
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (j Judgement) asPage(enters, holds judgement, value float64, l RuleLimits) 
 		return j.unjudged(HealthNoData, enters.why)
 	}
 	j.Enters, j.Holds, j.Why = enters.tier, max(enters.tier, holds.tier), enters.why
-	j.Value, j.N, j.Window = value, enters.figure.N, enters.figure.Window
+	j.Value, j.N, j.Window = value, enters.figure.N, seen(enters.figure)
 	if limit := l.of(max(enters.tier, dedup.Warning)); limit != nil {
 		j.Limit = *limit
 	}
@@ -71,21 +72,23 @@ func consumerRestarts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Ju
 	return j.hourly(p, r, "consumer restart", func(w *dedup.WindowFigures) dedup.Figure { return w.ConsumerRestarts })
 }
 
-// hourly judges what happened in the last hour. Where the history is shorter it is what was counted, and not that per hour: one
-// event in the first minute would be sixty.
+// hourly judges what was counted in the last hour. Where the history is shorter it is what was counted since it began, and not that per
+// hour: one event in the first minute would be sixty.
 func (j Judgement) hourly(p *dedup.PipelineStatus, r Rule, word string, pick func(*dedup.WindowFigures) dedup.Figure) Judgement {
 	f := pick(windowOf(p, time.Hour))
 	j.Window = time.Hour
 	if why := usable(f); why != "" {
 		return j.unjudged(HealthNoData, word+"s unknown: "+why)
 	}
-	value, what := f.Low, perHour(f.Low, word)
+	value := f.Low
 	if f.Partial() && finite(f.N) && f.N < value {
-		value, what = f.N, figured(f.N, word)+" in "+seconds(f.Covered)
-		j.Window = f.Covered
+		value, j.Window = f.N, f.Covered
 	}
-	j.N = f.N
-	return j.judged(r, atLeastWord(f)+what, value)
+	j = j.judged(r, atLeastWord(f)+figured(value, word)+" in "+seconds(j.Window), value)
+	if j.Limit > 0 {
+		j.Why += " in an hour"
+	}
+	return j
 }
 
 func atLeastWord(f dedup.Figure) string {
@@ -219,6 +222,9 @@ func lostMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgem
 		return j.unjudged(HealthNoData, strings.Join(whys, "; "))
 	}
 	j.Evidence = whys
+	if slices.ContainsFunc(p.Findings, func(f dedup.Finding) bool { return f.Drops }) {
+		j.Evidence = append(j.Evidence, "Dead letters that are dropped are not counted here: the rule findings tells of them.")
+	}
 	return j.judged(r, "messages without their work in 1 h: "+firstNonEmpty(strings.Join(parts, ", "), "none that is certain"), sum).
 		raisedBy(p.Findings, lossKinds()...)
 }

@@ -55,9 +55,9 @@ func TestMeasuresOfDeadLettersAndMarkers(t *testing.T) {
 			p.DeadLetters, p.Baseline = exactly(13), &dedup.Baseline{Count: 12}
 		}, HealthOK, dedup.Warning, dedup.Warning, 1, "1 dead letter beside 12 acknowledged"},
 		{"dead letters that are not known are no data", "dead_letters", func(p *dedup.PipelineStatus) { p.DeadLetters = unknown }, HealthNoData, 0, 0, 0, "not read yet"},
-		{"nine dead letters in an hour are held only", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) { w.DeadLetterInflow = perHourOf(9) }), HealthOK, dedup.Normal, dedup.Severe, 9, "9 dead letters per hour, below the severe limit of 10 per hour"},
-		{"ten are severe", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) { w.DeadLetterInflow = perHourOf(10) }), HealthOK, dedup.Severe, dedup.Severe, 10, "at or above the severe limit of 10 per hour"},
-		{"a hundred are an emergency", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) { w.DeadLetterInflow = perHourOf(100) }), HealthOK, dedup.Emergency, dedup.Emergency, 100, "emergency limit of 100 per hour"},
+		{"nine dead letters in an hour are held only", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) { w.DeadLetterInflow = perHourOf(9) }), HealthOK, dedup.Normal, dedup.Severe, 9, "9 dead letters in 1 h, below the severe limit of 10 in an hour"},
+		{"ten are severe", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) { w.DeadLetterInflow = perHourOf(10) }), HealthOK, dedup.Severe, dedup.Severe, 10, "at or above the severe limit of 10 in an hour"},
+		{"a hundred are an emergency", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) { w.DeadLetterInflow = perHourOf(100) }), HealthOK, dedup.Emergency, dedup.Emergency, 100, "emergency limit of 100 in an hour"},
 		{"one in the first half minute is one, and not 120", "dead_letter_inflow", inHour(func(w *dedup.WindowFigures) {
 			w.DeadLetterInflow = perHourOf(120)
 			w.DeadLetterInflow.N, w.DeadLetterInflow.Covered = 1, 30*time.Second
@@ -151,8 +151,8 @@ func TestMeasuresOfWork(t *testing.T) {
 		{"few attempts are judged over an hour", "failure_rate", func(p *dedup.PipelineStatus) {
 			windowOf(p, 15*time.Minute).FailureRate, windowOf(p, time.Hour).FailureRate = failures(9, 9), failures(20, 80)
 		}, HealthOK, dedup.Severe, dedup.Severe, 0.25, "(20 of 80 attempts in 1 h)"},
-		{"one ack timeout in the hour is a warning", "ack_timeouts", inHour(func(w *dedup.WindowFigures) { w.AckTimeouts = perHourOf(1) }), HealthOK, dedup.Warning, dedup.Warning, 1, "1 ack timeout per hour"},
-		{"twelve restarts are a warning", "consumer_restarts", inHour(func(w *dedup.WindowFigures) { w.ConsumerRestarts = perHourOf(12) }), HealthOK, dedup.Warning, dedup.Warning, 12, "12 consumer restarts per hour, at or above the warning limit of 12 per hour"},
+		{"one ack timeout in the hour is a warning", "ack_timeouts", inHour(func(w *dedup.WindowFigures) { w.AckTimeouts = perHourOf(1) }), HealthOK, dedup.Warning, dedup.Warning, 1, "1 ack timeout in 1 h"},
+		{"twelve restarts are a warning", "consumer_restarts", inHour(func(w *dedup.WindowFigures) { w.ConsumerRestarts = perHourOf(12) }), HealthOK, dedup.Warning, dedup.Warning, 12, "12 consumer restarts in 1 h, at or above the warning limit of 12 in an hour"},
 		{"an estimate sets no tier", "consumer_restarts", inHour(func(w *dedup.WindowFigures) {
 			w.ConsumerRestarts = perHourOf(99)
 			w.ConsumerRestarts.Quality = dedup.Estimated

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -195,69 +194,5 @@ func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth) Judgemen
 	if h.Err != "" {
 		j.Why += ": " + h.Err
 	}
-	return j
-}
-
-// bySelf judges the dashboard itself.
-func bySelf(measure func(in *Round, r Rule, j Judgement) Judgement) MeasureFunc {
-	return func(in *Round, r Rule) []Judgement {
-		labels := map[string]string{}
-		if !r.Covers(labels) {
-			return nil
-		}
-		return []Judgement{measure(in, r, in.judgement(r, OfDashboard, "", labels))}
-	}
-}
-
-// watchdog always fires: what is amiss is that it does not arrive.
-func watchdog(_ *Round, _ Rule, j Judgement) Judgement {
-	j.Enters, j.Holds, j.Value = dedup.Warning, dedup.Warning, 1
-	j.Why = "the dashboard evaluates its rules; this alert always fires, and is missed when it does not arrive"
-	return j
-}
-
-// evaluationLate judges how long ago the rules were evaluated before. No limit is below three intervals.
-func evaluationLate(in *Round, r Rule, j Judgement) Judgement {
-	if in.Self.LastEvaluation.IsZero() {
-		return j.unjudged(HealthNoData, "rules are evaluated for the first time")
-	}
-	r.Limits = r.Limits.atLeast(3 * in.Self.Interval.Seconds())
-	late := max(0, in.Now.Sub(in.Self.LastEvaluation).Seconds())
-	return j.judged(r, "the last evaluation of the rules was "+secondsText(late)+" ago", late)
-}
-
-func outboxAge(in *Round, r Rule, j Judgement) Judgement {
-	if in.Self.OutboxOldest.IsZero() {
-		return j.judged(r, "no notification waits for its delivery", 0)
-	}
-	age := max(0, in.Now.Sub(in.Self.OutboxOldest).Seconds())
-	what := "the oldest notification has waited for its delivery for " + secondsText(age)
-	if n := in.Self.OutboxWaiting; n > 1 {
-		j.Evidence = []string{number(float64(n)) + " notifications wait"}
-	}
-	return j.judged(r, what, age)
-}
-
-// diskUsed judges the share of the file system of the data directory that is taken.
-func diskUsed(in *Round, r Rule, j Judgement) Judgement {
-	free := in.Self.DiskFree
-	if free == nil || !finite(*free) {
-		return j.unjudged(HealthNoData, "how full the disk of the data directory is cannot be told")
-	}
-	return j.judged(r, "the disk of the data directory is "+percent(1-*free)+" full", 1-*free)
-}
-
-func deliveriesFailed(in *Round, r Rule, j Judgement) Judgement {
-	n := float64(in.Self.DeliveriesFailed)
-	j.Window, j.Evidence = time.Hour, in.Self.DeliveryErrors
-	return j.judged(r, figured(n, "notification")+" given up in 1 h", n)
-}
-
-func auditRefused(in *Round, r Rule, j Judgement) Judgement {
-	if in.Self.AuditRefused == "" {
-		return j.judged(r, "the audit log takes entries", 0)
-	}
-	j = j.judged(r, "the audit log takes no entry, and nothing can be acted on", 1)
-	j.Evidence = []string{in.Self.AuditRefused}
 	return j
 }

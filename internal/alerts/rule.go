@@ -76,6 +76,9 @@ func DefaultTiming() Timing {
 	return Timing{Warning: 2 * time.Minute, Severe: 2 * time.Minute, Emergency: time.Minute, KeepFiring: 5 * time.Minute}
 }
 
+// words returns what the rule says to people.
+func (r Rule) words() Words { return Words{Title: r.Title, Step: r.Step, Runbook: r.Runbook} }
+
 // Covers reports whether the rule judges a subject with these labels, and no more specific variant of it does.
 func (r Rule) Covers(labels map[string]string) bool {
 	if !carries(labels, r.Match) {

@@ -129,7 +129,7 @@ func judgeWide(windows []dedup.WindowFigures, before *dedup.WindowFigures, l ded
 		}
 		j := judgement{tier: DuplicateTier(f.Low, f.N, l), possible: DuplicateTier(f.High, f.N, l), risk: duplicateRisk(f.Low), figure: f}
 		j.why = fmt.Sprintf("at least %s: the duplicate rate cannot be told, but lies within %s and %s (%s messages in %s)",
-			j.tier, percent(f.Low), percent(f.High), number(f.N), span(f.Window))
+			j.tier, percent(f.Low), percent(f.High), number(f.N), seconds(seen(f)))
 		return j, true
 	}
 	return judgement{}, false
@@ -321,7 +321,7 @@ func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 			limit = "too few duplicates to be sure of more than normal"
 		}
 	}
-	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", percentRange(f), limit, number(math.Round(f.Low*f.N)), number(f.N), span(f.Window))
+	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", percentRange(f), limit, number(math.Round(f.Low*f.N)), number(f.N), seconds(seen(f)))
 }
 
 func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
@@ -332,7 +332,7 @@ func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 	case dedup.Warning:
 		limit = "at or above the warning limit of " + millis(l.LatencyWarning)
 	}
-	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", millis(f.Value), limit, number(f.N), span(f.Window))
+	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", millis(f.Value), limit, number(f.N), seconds(seen(f)))
 }
 
 // finite reports whether every value is a number that can be compared: NaN would fall through every limit to normal.
@@ -376,6 +376,14 @@ func span(d time.Duration) string {
 		return strconv.Itoa(int(d/time.Hour)) + " h"
 	}
 	return strconv.Itoa(int(d.Round(time.Minute)/time.Minute)) + " m"
+}
+
+// seen is the part of its window that a figure rests on: less than the whole soon after a start.
+func seen(f dedup.Figure) time.Duration {
+	if f.Partial() && f.Covered > 0 {
+		return f.Covered
+	}
+	return f.Window
 }
 
 func firstNonEmpty(words ...string) string {

@@ -10,8 +10,13 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// RuleWatchdog names the rule that always fires: what is amiss is its absence.
-const RuleWatchdog = "watchdog"
+const (
+	// RuleWatchdog names the rule that always fires: what is amiss is its absence.
+	RuleWatchdog = "watchdog"
+	// RuleDeliveryFailed and RuleOutboxOld name the rules that judge deliveries. A message about them that is not delivered is not judged.
+	RuleDeliveryFailed = "delivery_failed"
+	RuleOutboxOld      = "outbox_old"
+)
 
 const (
 	// beatEvery is the time between two heartbeats, beatTimeout the bound of one.
@@ -30,11 +35,13 @@ type heart interface {
 
 // A Backlog is how the outbox stands.
 type Backlog struct {
-	// Oldest is when the oldest notification that waits was put there, zero when none waits; Waiting counts them.
-	Oldest  time.Time
-	Waiting int64
-	// Failed counts those of the last hour that were given up, or of which nobody knows whether they arrived, and Errors says why, by
-	// channel, in words that may be shown.
+	// Waiting counts the notifications that wait. Oldest is when the oldest that does not only tell of such was put there, zero when none
+	// waits; Channel is where it is to go, and Error why that did not take it yet.
+	Waiting        int64
+	Oldest         time.Time
+	Channel, Error string
+	// Failed counts those that were given up, or of which nobody knows whether they arrived: in the last hour, and before it the newest one
+	// of a channel that has taken none since. Errors say why, one for each channel: its name, a colon, and words that may be shown.
 	Failed int64
 	Errors []string
 }
@@ -186,6 +193,7 @@ func (w *Watch) look(ctx context.Context) {
 	w.self.DiskFree, w.self.AuditRefused = found.DiskFree, found.AuditRefused
 	if unread == nil {
 		w.self.OutboxOldest, w.self.OutboxWaiting = backlog.Oldest, backlog.Waiting
+		w.self.OutboxChannel, w.self.OutboxError = backlog.Channel, backlog.Error
 		w.self.DeliveriesFailed, w.self.DeliveryErrors = backlog.Failed, backlog.Errors
 	}
 	w.seen = time.Now()

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -29,7 +31,7 @@ type alertsSection struct {
 	Routes   []route         `yaml:"routes"`
 	Group    group           `yaml:"group"`
 
-	Heartbeat notify.HeartbeatConfig `yaml:"heartbeat"`
+	Heartbeat *notify.HeartbeatConfig `yaml:"heartbeat"`
 }
 
 // route is one entry of `alerts.routes`.
@@ -51,9 +53,19 @@ type group struct {
 
 // build checks the section and returns what follows from it.
 func (s alertsSection) build(c *report) Alerts {
-	rules := s.buildRules(c)
+	return Alerts{Rules: s.buildRules(c), Channels: s.checkChannels(c), Dispatch: s.dispatch(c), Heartbeat: s.heartbeat(c)}
+}
+
+// heartbeat returns the heartbeat. One that is asked for must have an address: nobody would miss what never came.
+func (s alertsSection) heartbeat(c *report) notify.HeartbeatConfig {
+	if s.Heartbeat == nil {
+		return notify.HeartbeatConfig{}
+	}
+	if !s.Heartbeat.On() {
+		c.add("alerts.heartbeat.url", "is empty; give an address, or leave the section out")
+	}
 	c.addErr("alerts.heartbeat", s.Heartbeat.Validate())
-	return Alerts{Rules: rules, Channels: s.checkChannels(c), Dispatch: s.dispatch(c, rules), Heartbeat: s.Heartbeat}
+	return *s.Heartbeat
 }
 
 func (s alertsSection) checkChannels(c *report) []notify.Config {
@@ -67,7 +79,7 @@ func (s alertsSection) checkChannels(c *report) []notify.Config {
 }
 
 // dispatch lays the routes and the times that are set over the defaults.
-func (s alertsSection) dispatch(c *report, rules []alerts.Rule) alerts.DispatchConfig {
+func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	d := alerts.DefaultDispatch()
 	d.Repeats = map[string]time.Duration{}
 	for _, ch := range s.Channels {
@@ -80,7 +92,11 @@ func (s alertsSection) dispatch(c *report, rules []alerts.Rule) alerts.DispatchC
 		}
 	}
 	for i, r := range s.Routes {
-		d.Routes = append(d.Routes, r.build(c, fmt.Sprintf("alerts.routes[%d]", i)))
+		path := fmt.Sprintf("alerts.routes[%d]", i)
+		d.Routes = append(d.Routes, r.build(c, path))
+		if r.takesAll() && i < len(s.Routes)-1 {
+			c.add(path, "takes every alert, so that the routes behind it are never tried; move it to the end, or add continue: true")
+		}
 	}
 	if s.Group.By != nil {
 		d.GroupBy = s.Group.By
@@ -96,20 +112,32 @@ func (s alertsSection) dispatch(c *report, rules []alerts.Rule) alerts.DispatchC
 	if s.Group.DigestAt != nil {
 		d.DigestAt = *s.Group.DigestAt
 	}
-	d.Titles, d.Steps, d.Runbooks = map[string]string{}, map[string]string{}, map[string]string{}
-	for _, r := range rules {
-		// The variants of a rule share their name; the first one, which holds for most, gives the words.
-		if _, have := d.Titles[r.Name]; !have {
-			d.Titles[r.Name], d.Steps[r.Name], d.Runbooks[r.Name] = r.Title, r.Step, r.Runbook
-		}
-	}
 	if !within("alerts.channels", c.unread) { // else each of their names would count as unknown
 		c.addErr("alerts", d.Validate())
 	}
 	return d
 }
 
+// takesAll reports whether no route behind it is tried.
+func (r route) takesAll() bool { return len(r.Match) == 0 && len(r.Tiers) == 0 && !r.Continue }
+
+// checkGroups records labels that no alert has: grouped by them alone, everything would be one group.
+func (f *file) checkGroups(c *report) {
+	known := []string{alerts.LabelRule, alerts.LabelKind, alerts.LabelTier, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore}
+	for _, p := range f.Pipelines {
+		known = slices.AppendSeq(known, maps.Keys(p.Labels))
+	}
+	for i, label := range f.Alerts.Group.By {
+		if !slices.Contains(known, label) {
+			c.add(fmt.Sprintf("alerts.group.by[%d]", i), "no alert has the label %q; name rule, kind, tier, pipeline, broker, store or a label of a pipeline", label)
+		}
+	}
+}
+
 func (r route) build(c *report, path string) alerts.Route {
+	if r.Channels == nil {
+		c.add(path+".channels", "is missing; name who is told, or write [] where nobody is to be")
+	}
 	built := alerts.Route{Match: r.Match, Channels: r.Channels, Continue: r.Continue}
 	for i, word := range r.Tiers {
 		t, ok := dedup.ParseTier(word)

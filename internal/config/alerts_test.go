@@ -43,8 +43,7 @@ func TestWithoutAWordTheBuiltInRulesAndTimesHold(t *testing.T) {
 		t.Errorf("%d rules, want %d", got, want)
 	}
 	d, want := cfg.Alerts.Dispatch, alerts.DefaultDispatch()
-	if d.GroupWait != want.GroupWait || d.Repeat != want.Repeat || d.DigestAt != want.DigestAt || d.Titles["stuck_markers"] != "Stuck markers" ||
-		d.Runbooks["stuck_markers"] == "" || d.Steps["stuck_markers"] == "" {
+	if d.GroupWait != want.GroupWait || d.Repeat != want.Repeat || d.DigestAt != want.DigestAt {
 		t.Errorf("dispatch is %+v", d)
 	}
 	if cfg.Alerts.Heartbeat.On() {
@@ -94,11 +93,9 @@ func TestARuleOfOnesOwnIsReadWithAllItSays(t *testing.T) {
 `)
 	r := ruleOf(t, cfg, "cancelled-orders", nil)
 	if r.Kind != alerts.OfPipeline || r.Unit != dedup.Ratio || *r.Limits.Warning != 0.02 || r.Limits.Leave != 0.9 || r.MinCount != 50 ||
-		r.NoData != alerts.NoDataOK || r.Timing != alerts.DefaultTiming() || r.Title != "cancelled-orders" {
+		r.NoData != alerts.NoDataOK || r.Timing != alerts.DefaultTiming() || r.Title != "cancelled-orders" ||
+		r.Runbook != "https://wiki.example.com/x" {
 		t.Errorf("the rule is %+v", r)
-	}
-	if cfg.Alerts.Dispatch.Runbooks["cancelled-orders"] != "https://wiki.example.com/x" {
-		t.Errorf("its runbook is not told: %v", cfg.Alerts.Dispatch.Runbooks)
 	}
 }
 
@@ -132,12 +129,24 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	}
 }
 
+func TestALimitThatCannotBeReadIsReportedOnce(t *testing.T) {
+	for _, limits := range []string{"{warning: 3%}", "{warning: many}", "{warning: many, severe: 2}"} {
+		_, err := Parse("test.yaml", []byte(minimal+"\nalerts: {rules: [{name: dead_letters, limits: "+limits+"}]}"))
+		var problems Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Path != "alerts.rules[0].limits.warning" {
+			t.Errorf("%s: %v", limits, err)
+		}
+	}
+}
+
 func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 	const pager = "\n  channels: [{name: pager, type: webhook, url: \"https://hunter.example.com/hunter2\"}]"
 	for _, tt := range []struct{ name, section, want string }{
-		{"a query that does not parse", "  rules:\n    - {name: a, expr: up}\n    - {name: b, limits: {warning: 1}, expr: \"sum((up)\"}", "test.yaml:12: alerts.rules[1].expr: "},
-		{"a rule without limits", "  rules:\n    - {name: a, expr: up}", "test.yaml:11: alerts.rules[0].limits: none is given"},
-		{"a rule without a value", "  rules:\n    - {name: a, limits: {warning: 1}}", "test.yaml:11: alerts.rules[0]: exactly one of"},
+		{"a query that does not parse", "  rules:\n    - {name: a, expr: dedup_dead_letters}\n    - {name: b, limits: {warning: 1}, expr: \"sum((up)\"}", "test.yaml:12: alerts.rules[1].expr: "},
+		{"a series that nobody stores", "  rules:\n    - {name: a, limits: {warning: 1}, expr: sum by (pipeline) (dedup_dead_leters)}", "test.yaml:11: alerts.rules[0].expr: nobody stores a series dedup_dead_leters (did you mean dedup_dead_letters?)"},
+		{"a rule without limits", "  rules:\n    - {name: a, expr: dedup_dead_letters}", "test.yaml:11: alerts.rules[0].limits: none is given"},
+		{"a rule without a value", "  rules:\n    - {name: a, limits: {warning: 1}}", `test.yaml:11: alerts.rules[0]: there is no built-in rule "a", and a rule of your own needs expr`},
+		{"a built-in rule that is mistyped", "  rules:\n    - {name: stuck_marker, limits: {warning: 3}}", `test.yaml:11: alerts.rules[0]: there is no rule "stuck_marker" (did you mean stuck_markers?)`},
 		{"a count for a share", "  rules:\n    - {name: failure_rate, limits: {warning: 5}}", `test.yaml:11: alerts.rules[0].limits.warning: "5" has the wrong unit; the rule judges a percentage`},
 		{"a share for a count", "  rules:\n    - {name: stuck_markers, limits: {severe: 5%}}", `alerts.rules[0].limits.severe: "5%" has a unit, and the rule counts`},
 		{"a limit that is no amount", "  rules:\n    - {name: stuck_markers, limits: {severe: many}}", `test.yaml:11: alerts.rules[0].limits.severe: "many" is no limit`},
@@ -154,6 +163,14 @@ func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 		{"a route to nowhere", "  routes:\n    - {channels: [nobody]}" + pager, "test.yaml:11: alerts.routes[0].channels"},
 		{"a route of no tier", "  routes:\n    - {tiers: [normal], channels: [pager]}" + pager, `test.yaml:11: alerts.routes[0].tiers[0]: "normal" is no tier that fires`},
 		{"a heartbeat to no address", "  heartbeat: {url: \"hunter2\"}", "test.yaml:10: alerts.heartbeat.url: "},
+		{"a heartbeat whose variable is empty", "  heartbeat: {url: \"\"}", "test.yaml:10: alerts.heartbeat.url: is empty"},
+		{"a route that names nobody", "  routes:\n    - {tiers: [severe]}" + pager, "test.yaml:11: alerts.routes[0].channels: is missing"},
+		{"a route that hides the next one", "  routes:\n    - {channels: [pager]}\n    - {tiers: [severe], channels: []}" + pager, "test.yaml:11: alerts.routes[0]: takes every alert"},
+		{"a group by a label that there is not", "  group: {by: [rule, pipline]}", `test.yaml:10: alerts.group.by[1]: no alert has the label "pipline"`},
+		{"a runbook that the program does not hold", "  rules:\n    - {name: stuck_markers, runbook: docs/nope.md}", "test.yaml:11: alerts.rules[0].runbook: there is no page docs/nope.md"},
+		{"a min_count of nothing", "  rules:\n    - {name: failure_rate, min_count: 0}", "test.yaml:11: alerts.rules[0].min_count: must be 1 or more"},
+		{"a tier that is never left", "  rules:\n    - {name: failure_rate, limits: {leave: 0%}}", "test.yaml:11: alerts.rules[0].limits.leave: must be above 0%"},
+		{"an empty entry", "  rules:\n    - {name: stuck_markers}\n    -\n", "test.yaml:12: alerts.rules[1]: is empty"},
 		{"a negative time", "  group: {wait: -5s}", "alerts.group.wait: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

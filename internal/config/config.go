@@ -107,6 +107,7 @@ func Parse(name string, text []byte) (*Config, error) {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		c.add("", "holds something after its YAML document; keep everything in one")
 	}
+	c.addEmpty()
 	cfg := raw.build(c)
 	if err := c.err(); err != nil {
 		return nil, err
@@ -134,6 +135,7 @@ func (f *file) build(c *report) *Config {
 	cfg.Scrapes = f.scrapes()
 	cfg.Effects = f.buildEffectChecks(c)
 	cfg.Alerts = f.Alerts.build(c)
+	f.checkGroups(c)
 	c.addErr("auth", f.Auth.Validate())
 	c.addErr("admin", f.Admin.Validate())
 	return cfg

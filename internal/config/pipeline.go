@@ -275,17 +275,6 @@ func (l limits) over(base dedup.Limits) dedup.Limits {
 // checkLimits records what is wrong with limits, and reports whether nothing is.
 func (c *report) checkLimits(path string, l dedup.Limits) bool {
 	before := len(c.problems)
-	if !(l.DuplicateWarning > 0 && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
-		c.add(path+".duplicate_rate", "limits must rise: warning below severe below emergency, all above 0%%")
-	}
-	if !(l.LatencyWarning > 0 && l.LatencyWarning < l.LatencySevere) {
-		c.add(path+".ack_latency", "limits must rise: warning below severe, both above 0s")
-	}
-	if !(l.MinMessages >= 1 && l.MinDuplicates >= 0) {
-		c.add(path+".min_messages", "must be 1 or more, and min_duplicates 0 or more")
-	}
-	if !slices.Contains(dedup.Windows(), l.Window) {
-		c.add(path+".window", "must be one of 5m, 15m, 1h and 24h")
-	}
+	l.Check(func(field, why string) { c.add(path+"."+field, "%s", why) })
 	return len(c.problems) == before
 }

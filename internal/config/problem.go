@@ -162,6 +162,15 @@ func (c *report) addYAML(err error) {
 	}
 }
 
+// addEmpty records entries of lists that hold nothing: the decoder takes them for entries of which nothing is known, or for none.
+func (c *report) addEmpty() {
+	c.walk(func(path string, key, value *yaml.Node) {
+		if key == nil && value.ShortTag() == "!!null" {
+			c.add(path, "is empty; remove the entry, or write what it is")
+		}
+	})
+}
+
 // unitError matches what readUnit says.
 var unitError = regexp.MustCompile(`(?s)^column (\d+): (.*)$`)
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
 )
 
 // rule is one entry of `alerts.rules`: a rule of one's own, or with the name of a built-in one a variant of it.
@@ -24,7 +27,7 @@ type rule struct {
 	Limits        ruleLimits        `yaml:"limits"`
 	For           spans             `yaml:"for"`
 	KeepFiringFor *Duration         `yaml:"keep_firing_for"`
-	MinCount      float64           `yaml:"min_count"`
+	MinCount      *float64          `yaml:"min_count"`
 	NoData        string            `yaml:"no_data"`
 	Expr          string            `yaml:"expr"`
 	Numerator     string            `yaml:"numerator"`
@@ -126,18 +129,41 @@ func (s alertsSection) buildRules(c *report) []alerts.Rule {
 	for _, r := range builtIn {
 		units[r.Name] = r.Unit
 	}
-	custom := make([]alerts.Rule, len(s.Rules))
+	var custom []alerts.Rule
 	for i, r := range s.Rules {
+		path := c.entry("alerts.rules", i, r.Name)
+		if _, known := units[r.Name]; !known && r.Expr+r.Numerator+r.Denominator == "" {
+			c.add(path, "%s", nothingJudged(r.Name, slices.Sorted(maps.Keys(units))))
+			continue
+		}
 		if units[r.Name] == "" || r.Unit != "" {
 			units[r.Name] = r.unit()
 		}
-		custom[i] = r.build(c, c.entry("alerts.rules", i, r.Name), units[r.Name])
+		custom = append(custom, r.build(c, path, units[r.Name]))
 	}
 	rules, err := alerts.Resolve(builtIn, custom)
 	for _, e := range leaves(err) {
 		c.addErr(s.place(c, e))
 	}
 	return rules
+}
+
+// likeness asks for the word among others that is nearly the same; empty where none is.
+func likeness(word string, others []string) string {
+	for _, other := range others {
+		if distance(word, other) <= 2 {
+			return " (did you mean " + other + "?)"
+		}
+	}
+	return ""
+}
+
+// nothingJudged says of a rule that has no value what was most likely meant.
+func nothingJudged(name string, builtIn []string) string {
+	if meant := likeness(name, builtIn); meant != "" {
+		return fmt.Sprintf("there is no rule %q%s", name, meant)
+	}
+	return fmt.Sprintf("there is no built-in rule %q, and a rule of your own needs expr, or numerator with denominator; docs/alerts.md lists the built-in ones", name)
 }
 
 // place returns where in the file a mistake of a rule stands, and the mistake without the name of the rule.
@@ -168,7 +194,7 @@ func (r rule) unit() dedup.Unit {
 
 func (r rule) build(c *report, path string, unit dedup.Unit) alerts.Rule {
 	built := alerts.Rule{
-		Name: r.Name, Title: r.Title, Kind: alerts.SubjectKind(r.Kind), Match: r.Match, Disabled: r.Disabled, MinCount: r.MinCount,
+		Name: r.Name, Title: r.Title, Kind: alerts.SubjectKind(r.Kind), Match: r.Match, Disabled: r.Disabled,
 		NoData: alerts.NoDataPolicy(r.NoData), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
 		Unit: dedup.Unit(r.Unit), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook,
 		Timing: alerts.Timing{Warning: r.For.Warning.span(), Severe: r.For.Severe.span(), Emergency: r.For.Emergency.span(), KeepFiring: r.KeepFiringFor.span()},
@@ -184,13 +210,36 @@ func (r rule) build(c *report, path string, unit dedup.Unit) alerts.Rule {
 		v, err := l.written.in(unit)
 		if err != nil {
 			c.addUnread(path+".limits."+l.tier, "%v", err)
+			c.unread = append(c.unread, path+".limits") // how they relate cannot be told then
 		}
 		*l.to = &v
 	}
 	if r.Limits.Leave != nil {
 		built.Limits.Leave = float64(*r.Limits.Leave)
 	}
+	if r.MinCount != nil {
+		built.MinCount = *r.MinCount
+	}
+	r.check(c, path)
 	return built
+}
+
+// check records what only the file can have wrong: a 0 that would pass for "not given", and a page that the program does not hold.
+func (r rule) check(c *report, path string) {
+	if r.Limits.Leave != nil && *r.Limits.Leave == 0 {
+		c.add(path+".limits.leave", "must be above 0%%: a tier that is left at 0%% is never left")
+	}
+	if r.MinCount != nil && *r.MinCount == 0 {
+		c.add(path+".min_count", "must be 1 or more: a ratio of nothing cannot be told")
+	}
+	for _, q := range []struct{ key, promql string }{{"expr", r.Expr}, {"numerator", r.Numerator}, {"denominator", r.Denominator}} {
+		for _, name := range series.Unstored(strings.ReplaceAll(q.promql, "$window", "15m")) {
+			c.add(path+"."+q.key, "nobody stores a series %s%s, so that the rule would never fire; docs/metrics.md lists those that there are", name, likeness(name, series.Stored()))
+		}
+	}
+	if strings.HasPrefix(r.Runbook, "docs/") && server.GuidePath(r.Runbook) == "" {
+		c.add(path+".runbook", "there is no page %s in the documentation of the dashboard; give a web address", r.Runbook)
+	}
 }
 
 // span returns a duration as rules have it: none that was given, and one of no time, differ.

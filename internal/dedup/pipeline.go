@@ -1,6 +1,9 @@
 package dedup
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Windows returns the spans over which figures are shown, shortest first.
 func Windows() []time.Duration {
@@ -51,5 +54,21 @@ func DefaultLimits() Limits {
 		DuplicateWarning: 0.01, DuplicateSevere: 0.03, DuplicateEmergency: 0.10,
 		LatencyWarning: 0.100, LatencySevere: 0.500,
 		MinMessages: 50, MinDuplicates: 3, Window: 15 * time.Minute,
+	}
+}
+
+// Check calls say for each thing that is wrong with the limits: where, as the configuration names it, and how to mend it.
+func (l Limits) Check(say func(field, why string)) {
+	if !(l.DuplicateWarning > 0 && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
+		say("duplicate_rate", "limits must rise: warning below severe below emergency, all above 0%")
+	}
+	if !(l.LatencyWarning > 0 && l.LatencyWarning < l.LatencySevere) {
+		say("ack_latency", "limits must rise: warning below severe, both above 0s")
+	}
+	if !(l.MinMessages >= 1 && l.MinDuplicates >= 0) {
+		say("min_messages", "must be 1 or more, and min_duplicates 0 or more")
+	}
+	if !slices.Contains(Windows(), l.Window) {
+		say("window", "must be one of 5m, 15m, 1h and 24h")
 	}
 }

@@ -249,31 +249,69 @@ func (a *Alerts) ChannelStats(ctx context.Context) (map[string]alerts.ChannelSta
 	return all, nil
 }
 
-// Backlog returns how the outbox stands: with what was given up within the last hour, or may never have arrived, and why, by channel.
-func (a *Alerts) Backlog(ctx context.Context) (alerts.Backlog, error) {
-	var b alerts.Backlog
-	var oldest sql.NullInt64
-	since := time.Now().Add(-time.Hour).UnixMilli()
-	err := a.read.QueryRowContext(ctx, `
-		SELECT (SELECT count(*) FROM alert_outbox WHERE done_at IS NULL), (SELECT min(made_at) FROM alert_outbox WHERE done_at IS NULL),
-			(SELECT count(*) FROM alert_outbox WHERE done_at >= ? AND state IN ('failed', 'unknown'))`, since).Scan(&b.Waiting, &oldest, &b.Failed)
+// backlogWaiting finds what waits. A message that tells that messages wait (?1) does not make them wait for longer.
+const backlogWaiting = `
+	SELECT channel, error, made_at FROM alert_outbox o WHERE done_at IS NULL AND NOT ` + tellsOnlyOf + ` ORDER BY made_at, seq LIMIT 1`
+
+// backlogGivenUp finds what was given up, or may never have arrived, since a time (?2); and the newest message of each of the channels (?3)
+// where it was given up, however long ago, since nothing says that the channel takes messages again. That a message about these very
+// alerts (?1) was given up is no news: it would be told to the channel that did not take it, for ever.
+const backlogGivenUp = `
+	SELECT seq, channel, error FROM alert_outbox o WHERE done_at >= ?2 AND state IN ('failed', 'unknown') AND NOT ` + tellsOnlyOf + `
+	UNION
+	SELECT n.seq, n.channel, n.error FROM json_each(?3) c JOIN alert_outbox n ON n.seq = (
+		SELECT seq FROM alert_outbox o WHERE channel = c.value AND done_at IS NOT NULL AND (state = 'sent' OR NOT ` + tellsOnlyOf + `)
+		ORDER BY done_at DESC, seq DESC LIMIT 1)
+	WHERE n.state <> 'sent'
+	ORDER BY channel, seq DESC`
+
+// tellsOnlyOf says of a message o whether it tells of alerts, and of none but those of the rules in the JSON ?1.
+const tellsOnlyOf = `(
+	SELECT coalesce(min(a.value ->> '$.Key.Rule' IN (SELECT value FROM json_each(?1))), 0)
+	FROM json_each(CASE WHEN json_valid(o.body) THEN o.body ELSE '{}' END, '$.Alerts') a)`
+
+// Backlog returns how the outbox stands. The channels are those that are configured: of one that is not, nothing is expected any more.
+func (a *Alerts) Backlog(ctx context.Context, channels ...string) (alerts.Backlog, error) {
+	b, err := a.waiting(ctx)
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}
-	b.Oldest = fromMillis(oldest)
-	rows, err := a.read.QueryContext(ctx, `
-		SELECT channel || ': ' || error FROM (
-			SELECT channel, error, max(seq) FROM alert_outbox WHERE done_at >= ? AND state IN ('failed', 'unknown') GROUP BY channel) ORDER BY channel`, since)
+	known, err := json.Marshal(channels)
+	if err != nil {
+		return b, fmt.Errorf("read the outbox: %w", err)
+	}
+	since := time.Now().Add(-time.Hour).UnixMilli()
+	rows, err := a.read.QueryContext(ctx, backlogGivenUp, `["`+alerts.RuleDeliveryFailed+`","`+alerts.RuleOutboxOld+`"]`, since, string(known))
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
+	last := ""
 	for rows.Next() {
-		var why string
-		if err := rows.Scan(&why); err != nil {
+		var seq int64
+		var channel, why string
+		if err := rows.Scan(&seq, &channel, &why); err != nil {
 			return b, fmt.Errorf("read the outbox: %w", err)
 		}
-		b.Errors = append(b.Errors, why)
+		b.Failed++
+		if channel != last { // the newest of a channel says why
+			b.Errors = append(b.Errors, channel+": "+why)
+		}
+		last = channel
 	}
 	return b, rows.Err()
+}
+
+func (a *Alerts) waiting(ctx context.Context) (alerts.Backlog, error) {
+	var b alerts.Backlog
+	if err := a.read.QueryRowContext(ctx, "SELECT count(*) FROM alert_outbox WHERE done_at IS NULL").Scan(&b.Waiting); err != nil || b.Waiting == 0 {
+		return b, err
+	}
+	var made int64
+	err := a.read.QueryRowContext(ctx, backlogWaiting, `["`+alerts.RuleOutboxOld+`"]`).Scan(&b.Channel, &b.Error, &made)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, nil
+	}
+	b.Oldest = time.UnixMilli(made).UTC()
+	return b, err
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,8 +205,75 @@ func TestTheStatsSayHowChannelsFare(t *testing.T) {
 		t.Errorf("%+v, %v", stats, err)
 	}
 	b, err := a.Backlog(t.Context())
-	if err != nil || b.Waiting != 2 || !b.Oldest.Equal(want.Oldest) || b.Failed != 1 || strings.Join(b.Errors, "; ") != "ops: 400" {
+	if err != nil || b.Waiting != 2 || !b.Oldest.Equal(want.Oldest) || b.Channel != "ops" || b.Error != "503" || b.Failed != 1 || strings.Join(b.Errors, "; ") != "ops: 400" {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// about makes a message tell of the alerts of these rules.
+func about(n alerts.Notification, rules ...string) alerts.Notification {
+	n.Alerts = nil
+	for _, rule := range rules {
+		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: alerts.Key{Rule: rule, Kind: alerts.OfDashboard}, Firing: true, Tier: dedup.Severe})
+	}
+	return n
+}
+
+func TestAChannelThatRefusesForGoodFailsUntilItTakesAMessage(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	now := time.Now().Truncate(time.Millisecond).UTC()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	send := func(n alerts.Notification, at time.Time, result alerts.DeliveryResult, why string) {
+		t.Helper()
+		commit(t, a, alerts.Tick{At: at, Due: []alerts.Notification{n}})
+		out := claim(t, a, n.Channel, at)
+		if out.ID != n.ID {
+			t.Fatalf("claimed %q, want %q", out.ID, n.ID)
+		}
+		finish(t, a, out.ID, alerts.Outcome{Result: result, At: at, Error: why})
+	}
+	expect := func(when string, want ...string) {
+		t.Helper()
+		b, err := a.Backlog(t.Context(), "pager", "ops")
+		if err != nil || b.Failed != int64(len(want)) || !slices.Equal(b.Errors, want) {
+			t.Errorf("%s: %d given up, %q, %v; want %q", when, b.Failed, b.Errors, err, want)
+		}
+	}
+	expect("before anything was sent")
+	send(messageFor("ops", "o1", "g"), ago(6*time.Hour), alerts.DeliverySent, "")
+	send(messageFor("gone", "x1", "g"), ago(6*time.Hour), alerts.DeliveryFailed, "404")
+	send(messageFor("pager", "p1", "g"), ago(5*time.Hour), alerts.DeliveryFailed, "404")
+	expect("given up for long, by a channel that has taken none since", "pager: 404")
+	send(about(messageFor("pager", "p2", "h"), alerts.RuleDeliveryFailed), ago(4*time.Hour), alerts.DeliveryFailed, "410")
+	send(about(messageFor("pager", "p3", "h"), alerts.RuleDeliveryFailed, alerts.RuleOutboxOld), ago(time.Minute), alerts.DeliveryFailed, "410")
+	expect("that it fails cannot be told there either", "pager: 404")
+	send(about(messageFor("pager", "p4", "h"), alerts.RuleDeliveryFailed, "disk_nearly_full"), ago(2*time.Hour), alerts.DeliveryFailed, "500")
+	expect("a message that tells of something else beside", "pager: 500")
+	if b, err := a.Backlog(t.Context(), "ops"); err != nil || b.Failed != 0 {
+		t.Errorf("once the channel was removed: %+v, %v", b, err)
+	}
+	taken := alerts.Notification{ID: "t1", Channel: "pager", Kind: alerts.NotifyTest, At: ago(time.Minute), Text: "a trial"}
+	if err := a.Took(t.Context(), taken, ago(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	expect("after a trial")
+	send(messageFor("pager", "p5", "g"), ago(30*time.Second), alerts.DeliveryFailed, "503")
+	send(about(messageFor("pager", "p6", "h"), alerts.RuleDeliveryFailed), ago(20*time.Second), alerts.DeliverySent, "")
+	expect("somebody was not told within the hour, though it takes messages", "pager: 503")
+}
+
+func TestAMessageThatTellsOfOldMessagesMakesNoneOld(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{about(messageFor("pager", "p1", "g"), alerts.RuleOutboxOld)}})
+	if b, err := a.Backlog(t.Context(), "pager"); err != nil || b.Waiting != 1 || !b.Oldest.IsZero() {
+		t.Errorf("%+v, %v; want one that waits, and no oldest", b, err)
+	}
+	later := tickAt.Add(time.Hour)
+	commit(t, a, alerts.Tick{At: later, Due: []alerts.Notification{messageFor("ops", "o1", "g")}})
+	if b, err := a.Backlog(t.Context(), "pager"); err != nil || b.Waiting != 2 || !b.Oldest.Equal(later) || b.Channel != "ops" || b.Error != "" {
+		t.Errorf("%+v, %v; want the one that tells of something", b, err)
 	}
 }
 

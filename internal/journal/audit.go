@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
 )
 
 // Audit is the record of every action, in a file of its own. Each entry carries the SHA-256 of the hash before it and its
@@ -97,7 +99,7 @@ type entryJSON struct {
 	Hash      string `json:"hash,omitempty"`
 }
 
-// Record appends an entry. It returns after the entry is on disk.
+// Record appends an entry. It returns after the entry is on disk. An error says in words that may be shown why it is not.
 func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
 	text, err := json.Marshal(entryJSON{
 		At: e.At.UTC().Format(time.RFC3339Nano), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role,
@@ -109,16 +111,40 @@ func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	db, err := a.file(ctx)
+	number, head, err := a.append(ctx, text)
 	if err != nil {
-		return err
-	}
-	number, head, err := appendEntry(ctx, db, text)
-	if err != nil {
-		return fmt.Errorf("write audit: %w", err)
+		return refusal(err)
 	}
 	a.log.Info("audit", "number", number, "head", hex.EncodeToString(head), "action", e.Action, "phase", e.Phase, "who", e.Who)
 	return nil
+}
+
+// append appends an entry to the file. The caller holds mu.
+func (a *Audit) append(ctx context.Context, text []byte) (int64, []byte, error) {
+	db, err := a.file(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	return appendEntry(ctx, db, text)
+}
+
+// refusal says why an entry was not taken.
+func refusal(err error) error {
+	why := "The file of the audit cannot be written; the log says why"
+	var damaged *damagedError
+	switch code := primaryCode(err); {
+	case isFull(err), errors.Is(err, syscall.ENOSPC):
+		why = "The disk of the data directory is full; free some space"
+	case isReadOnly(err), errors.Is(err, fs.ErrPermission), code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM:
+		why = "The file of the audit may not be written; give the user of the dashboard the right to write in the data directory"
+	case isDamage(err), errors.As(err, &damaged):
+		why = "The file of the audit is damaged; stop the dashboard, move the file away and keep it, then start again"
+	case code == sqlite3.SQLITE_BUSY, code == sqlite3.SQLITE_LOCKED, errors.Is(err, context.DeadlineExceeded):
+		why = "The file of the audit was not free in time; see that no other program uses it, and that its disk is not overloaded"
+	case code == sqlite3.SQLITE_IOERR:
+		why = "The disk of the data directory fails; read the log of the system"
+	}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: why, Err: fmt.Errorf("write audit: %w", err)}
 }
 
 func appendEntry(ctx context.Context, db *sql.DB, text []byte) (int64, []byte, error) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
 )
 
 // contents returns every file of a directory by name, and leaves out the shared memory that readers of SQLite write too.
@@ -194,8 +195,8 @@ func TestAFullDiskRefusesTheAuditAndHeals(t *testing.T) {
 	heal := fill(t, db.audit.db)
 	big := entry(1)
 	big.Detail = strings.Repeat("x", 20_000)
-	if err := db.Audit().Record(t.Context(), big); err == nil {
-		t.Error("recorded on a full disk")
+	if err := db.Audit().Record(t.Context(), big); !strings.Contains(dedup.PublicText(err), "disk of the data directory is full") {
+		t.Errorf("on a full disk: %v", err)
 	}
 	heal()
 	if err := db.Audit().Record(t.Context(), big); err != nil {
@@ -203,6 +204,42 @@ func TestAFullDiskRefusesTheAuditAndHeals(t *testing.T) {
 	}
 	if n, _, err := db.Audit().Verify(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d %v", n, err)
+	}
+}
+
+func TestAnAuditThatTakesNoEntrySaysWhyInPlainWords(t *testing.T) {
+	readOnly := func(t *testing.T, db *DB) { // each connection takes it anew
+		t.Helper()
+		db.audit.db.SetMaxOpenConns(1)
+		if _, err := db.audit.db.ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := func(err error) func(*testing.T, *DB) {
+		return func(_ *testing.T, db *DB) { db.audit.err = fmt.Errorf("open /var/lib/secret: %w", err) }
+	}
+	for name, c := range map[string]struct {
+		spoil func(*testing.T, *DB)
+		want  string
+	}{
+		"a file that may not be written":   {readOnly, "may not be written; give"},
+		"a directory of somebody else":     {opened(fs.ErrPermission), "may not be written; give"},
+		"a damaged file":                   {opened(&damagedError{errors.New("row 5")}), "is damaged; stop the dashboard"},
+		"a disk that fails":                {opened(syscall.EIO), "the log says why"},
+		"a file that was not free in time": {opened(context.DeadlineExceeded), "not free in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, _ := open(t, t.TempDir())
+			c.spoil(t, db)
+			err := db.Audit().Record(t.Context(), entry(1))
+			said := dedup.PublicText(err)
+			if dedup.KindOf(err) != dedup.Unavailable || !strings.Contains(said, c.want) {
+				t.Errorf("it says %q (%v)", said, err)
+			}
+			if strings.Contains(said, "secret") {
+				t.Errorf("it tells where the file lies: %q", said)
+			}
+		})
 	}
 }
 

@@ -2,7 +2,9 @@ package series
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -26,4 +28,28 @@ func CheckQuery(promql string) error {
 		return invalid("The PromQL expression gives a " + parser.DocumentedType(t) +
 			"; it must give one value per series at one time, as rate, delta or max_over_time do of a range")
 	}
+}
+
+// Unstored returns the names that selectors of a PromQL expression ask for and that nobody stores, sorted: they never have a value.
+// An expression that is wrong has none.
+func Unstored(promql string) []string {
+	expr, err := newParser().ParseExpr(promql)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		s, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		for _, m := range s.LabelMatchers {
+			if m.Name == nameLabel && m.Type == labels.MatchEqual && !slices.Contains(Stored(), m.Value) {
+				names = append(names, m.Value)
+			}
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -69,3 +69,14 @@ const (
 	StoreEvictedKeys = "dedup_store_evicted_keys_total"
 	StorePassSeconds = "dedup_store_pass_seconds"
 )
+
+// Stored returns the names of all metrics that the collector stores.
+func Stored() []string {
+	return []string{
+		ReportedOutcomes, ReportedAckBucket, ReportedAckSum, ReportedWorkBucket, ReportedWorkSum, BrokerPublishes, BrokerAcks,
+		BrokerDeliveries, BrokerRedeliveries, BrokerAutoAcks, BrokerChannelsClosed, BrokerDeadLettered, BrokerAckTimeouts, AckTimeouts,
+		ConsumerRestarts, QueueReady, QueueUnacked, QueueConsumers, DeadLetters, DeadLettersArrived, Markers, MarkersNoExpiry,
+		OldestProcessing, ProcessingMarkers, Findings, DuplicateRate, DuplicateRateHigh, AckLatency, WorkLatency, SourceUp, SourceDuration,
+		SourceMissed, SourceLastSuccess, StoreKeys, StoreMemory, StoreLatency, StoreEvictedKeys, StorePassSeconds,
+	}
+}

@@ -59,10 +59,10 @@ func FuzzSelectorIsAlwaysOneSelector(f *testing.F) {
 			return
 		}
 		expr := Selector(name, map[string]string{label: value})
-		if err := Check(expr); err != nil {
+		if err := CheckQuery(expr); err != nil {
 			t.Fatal(err)
 		}
-		if err := Check(expr + "[5m:15s]"); err != nil { // it is one operand, not an expression that happens to parse
+		if err := CheckQuery("last_over_time(" + expr + "[5m:15s])"); err != nil { // it is one operand, not an expression that happens to parse
 			t.Fatal(err)
 		}
 	})
@@ -98,7 +98,7 @@ func TestAQueryThatCannotBeAnsweredSaysWhy(t *testing.T) {
 			return err
 		},
 		"a window of nothing": func() error { _, err := db.Changes(t.Context(), QueueReady, start, 0); return err },
-		"Check":               func() error { return Check("sum(") },
+		"CheckQuery":          func() error { return CheckQuery("sum(") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := call(); dedup.KindOf(err) != dedup.Invalid {

@@ -90,7 +90,7 @@ func (guideTables) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(tables.KindTable, func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 		part := "</table></div>\n"
 		if entering {
-			part = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n"
+			part = "<div class=\"scroll\" role=\"group\" aria-label=\"Table\" tabindex=\"0\"><table>\n"
 		}
 		_, err := w.WriteString(part)
 		return ast.WalkContinue, err

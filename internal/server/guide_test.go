@@ -40,6 +40,9 @@ func TestThePagesOfTheDocumentationLinkToOneAnother(t *testing.T) {
 		if comments := strings.Count(string(markdown), "<!--"); strings.Contains(html, "style=") || strings.Count(html, "<!-- raw HTML omitted -->") > comments {
 			t.Errorf("%s has a style or HTML of its own, which is not shown", file)
 		}
+		if strings.Contains(html, "<th></th>") {
+			t.Errorf("%s has a table whose column has no name", file)
+		}
 	}
 	for to, from := range links {
 		if !anchors[to] {

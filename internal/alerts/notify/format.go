@@ -17,8 +17,10 @@ import (
 // The most characters of a name, a sentence and an address that a message repeats.
 const (
 	maxName = 120
-	maxText = 600
-	maxLink = 1000
+	// maxHeadline bounds what a finding says in the first line.
+	maxHeadline = 240
+	maxText     = 600
+	maxLink     = 1000
 )
 
 // clean makes a foreign text one line that can be shown: spaces for line breaks, escapes for what is invisible, turns the direction of

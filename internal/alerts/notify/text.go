@@ -235,7 +235,7 @@ func amount(a *alerts.NotifiedAlert) string {
 	switch {
 	case measured(a):
 	case a.Limit <= 0 && a.Why != "":
-		return ": " + clean(a.Why, maxName)
+		return ": " + clean(a.Why, maxHeadline)
 	default:
 		return ""
 	}
@@ -276,7 +276,12 @@ func change(a *alerts.NotifiedAlert) string {
 
 // who names what an alert is about.
 func who(a *alerts.NotifiedAlert) string {
-	return cmp.Or(clean(a.Key.Subject, maxName), string(alerts.OfDashboard))
+	if name := clean(a.Key.Subject, maxName); a.Key.Kind == alerts.OfBroker || a.Key.Kind == alerts.OfStore {
+		return string(a.Key.Kind) + " " + name // what is called main or orders says nothing on a lock screen
+	} else if name != "" {
+		return name
+	}
+	return string(alerts.OfDashboard)
 }
 
 func title(a *alerts.NotifiedAlert) string {
@@ -296,14 +301,14 @@ func subjectName(kind alerts.SubjectKind) string {
 	}
 }
 
-// basis says how many events a value rests on: "500 of 10,824 messages in 15 m".
+// basis says how many events a value rests on, "500 of 10,824 in 15 m": of what they are the value and the line below it tell.
 func basis(a *alerts.NotifiedAlert) string {
 	var text string
 	switch known := a.N > 0 && !math.IsInf(a.N, 0); {
 	case known && a.Unit == dedup.Ratio && !math.IsNaN(a.Value) && !math.IsInf(a.Value, 0):
-		text = number(math.Round(a.Value*a.N)) + " of " + plural(int(a.N), "message", "messages")
-	case known:
-		text = plural(int(a.N), "message", "messages")
+		text = number(math.Round(a.Value*a.N)) + " of " + number(a.N)
+	case known && a.Value != a.N:
+		text = "n = " + number(a.N)
 	}
 	if a.Window > 0 {
 		text = strings.TrimSpace(text + " in " + span(a.Window))

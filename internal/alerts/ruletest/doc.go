@@ -13,7 +13,7 @@
 //	      - {at: 3m15s, alerts: [{rule: duplicate_rate, pipeline: orders, tier: severe}]}
 //
 // Values are in the notation of promtool: "a+bxn" are a, a+b, ... a+b*n, "axn" is n more times a, "_" no data, "_xn" n times none.
-// The unit may stand beside a number: 0.5%, 100ms, 15s, 2m, 1h. Beyond its last value a series has no data.
+// The unit may stand beside a number: 0.5%, 100ms, 15s, 2m, 1h, 30d. Beyond its last value a series has no data.
 //
 // A series that is named as a measure of a built-in rule sets that measure, of the pipeline, broker or store that its label names; n
 // is how many events it rests on, 10,000 unless given, and may be written in the notation too. Rates and latencies hold for every

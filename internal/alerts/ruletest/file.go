@@ -172,11 +172,11 @@ func (p *parser) look(n *yaml.Node, t *test, interval time.Duration) {
 	at, ok := p.span(f.of["at"], "at")
 	switch {
 	case !ok:
+	case at/interval >= maxSteps:
+		p.say(f.of["at"].Line, "at: %s is beyond %d evaluations; write an earlier time, or a longer interval", span(at), maxSteps)
 	case at%interval != 0:
 		p.say(f.of["at"].Line, "at: rules are evaluated every %s, and not at %s; write %s or %s", span(interval), span(at),
 			span(at-at%interval), span(at-at%interval+interval))
-	case at/interval >= maxSteps:
-		p.say(f.of["at"].Line, "at: %s is beyond %d evaluations; write an earlier time, or a longer interval", span(at), maxSteps)
 	}
 	l.at = at
 	for _, n := range p.list(f.of["alerts"], "alerts") {

@@ -3,6 +3,7 @@ package ruletest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +33,8 @@ tests:
       - {values: 1}
     expect:
       - {at: 10s, alerts: []}
-      - {at: 2d, alerts: []}
-      - {at: 1000h, alerts: []}
+      - {at: 2y, alerts: []}
+      - {at: 9223372036s, alerts: []}
       - {at: 2m}
       - at: 3m
         alerts:
@@ -83,8 +84,8 @@ tests:
 		`17: series: a finding has a kind and a tier`,
 		`18: a series lacks series`,
 		`20: at: rules are evaluated every 15s, and not at 10s; write 0s or 15s`,
-		`21: at: "2d" is no span of time`,
-		`22: at: 1000h is beyond 100000 evaluations; write an earlier time, or a longer interval`,
+		`21: at: "2y" is no span of time`,
+		`22: at: 2562047h47m16s is beyond 100000 evaluations; write an earlier time, or a longer interval`,
 		`23: an entry of expect lacks alerts`,
 		`26: rule: there is no rule "duplicate"; the rules are ack_latency, `,
 		`27: rule duplicate_rate judges one pipeline: name that, and nothing else`,
@@ -98,8 +99,8 @@ tests:
 		`33: name: "one" is that of the test on line 4, too`,
 		`35: warning: write one number, as in 3%`,
 		`36: name: the pipeline has none, or is described twice`,
-		`37: limits: those of duplicate_rate must rise`,
-		`37: limits: min_messages must be 1 or more`,
+		`37: limits: duplicate_rate: limits must rise`,
+		`37: limits: min_messages: must be 1 or more`,
 		`39: expect must be a list; write [] for none; write it out, since *all is not followed`,
 	}
 	for i := range max(len(found), len(want)) {
@@ -145,7 +146,7 @@ tests:
     series: [{series: 'duplicate_rate{pipeline="orders"}', values: 0.2%x20}]
     expect: [{at: 2m, alerts: [{rule: duplicate_rate, pipeline: orders, tier: warning}]}]
   - name: the limit of the test stands over it
-    pipelines: [{name: orders, limits: {duplicate_rate: {warning: 0.5%}}}]
+    pipelines: [{name: orders, max_processing: 2d, limits: {duplicate_rate: {warning: 0.5%}}}]
     series: [{series: 'duplicate_rate{pipeline="orders"}', values: 0.2%x20}]
     expect: [{at: 2m, alerts: []}]
 `
@@ -242,5 +243,24 @@ tests:
 	defer cancel()
 	if failures, err := parsed(t, text, Setup{Rules: rulesWith(t)}).Run(ctx); !errors.Is(err, ctx.Err()) || failures != nil {
 		t.Errorf("got %v, %v", failures, err)
+	}
+}
+
+func TestASeriesThatNoPromQLSelectsIsAMistakeHoweverMuchOfANameItIs(t *testing.T) {
+	rules := rulesWith(t, alerts.Rule{Name: "many_waiting", Expr: `delta(dedup_queue_ready_messages[5m]) > 0`, Limits: alerts.RuleLimits{Warning: alerts.Limit(100)}},
+		alerts.Rule{Name: "refused", Numerator: `increase(shop_refused_total[$window])`, Denominator: `{__name__=~"shop_orders.*"} offset $window`,
+			MinCount: 50, Limits: alerts.RuleLimits{Severe: alerts.Limit(0.05)}})
+	for _, tt := range []struct {
+		name  string
+		asked bool
+	}{
+		{"dedup_queue_ready_messages", true}, {"queue_ready", false}, {"delta", false},
+		{"shop_refused_total", true}, {"shop_refused", false}, {"shop_orders_total", true}, {"shops", false},
+	} {
+		text := fmt.Sprintf(`tests: [{name: a, series: [{series: '%s{pipeline="orders"}', values: 1}], expect: [{at: 0s, alerts: []}]}]`, tt.name)
+		_, err := Parse("f", []byte(text), Setup{Rules: rules})
+		if want := "f:1: series: " + tt.name + " is no measure, and no rule asks for it by PromQL"; (err == nil) != tt.asked || !tt.asked && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, asked for: %t", tt.name, err, tt.asked)
+		}
 	}
 }

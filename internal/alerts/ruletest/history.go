@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -22,11 +23,7 @@ type history interface {
 
 // openHistory opens an empty history. Where no rule asks one it is none.
 func openHistory(ctx context.Context, rules []alerts.Rule, interval time.Duration) (history, error) {
-	asked := false
-	for _, r := range rules {
-		asked = asked || (isQuery(r) && !r.Disabled)
-	}
-	if !asked {
+	if !slices.ContainsFunc(rules, func(r alerts.Rule) bool { return len(queries(r)) > 0 && !r.Disabled }) {
 		return noHistory{}, nil
 	}
 	dir, err := os.MkdirTemp("", "dashboard-test-rules-")
@@ -46,7 +43,10 @@ func openHistory(ctx context.Context, rules []alerts.Rule, interval time.Duratio
 	}
 }
 
-func isQuery(r alerts.Rule) bool { return r.Expr != "" || r.Numerator != "" }
+// queries are the PromQL of a rule.
+func queries(r alerts.Rule) []string {
+	return slices.DeleteFunc([]string{r.Expr, r.Numerator, r.Denominator}, func(promql string) bool { return promql == "" })
+}
 
 // keptHistory is one in a directory of its own.
 type keptHistory struct {

@@ -14,6 +14,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 )
 
 // An input is one series of a test.
@@ -112,8 +113,11 @@ func (p *parser) measures() string { return strings.Join(slices.Sorted(maps.Keys
 // asked reports whether the PromQL of some rule may ask for a series.
 func (p *parser) asked(name string) bool {
 	return slices.ContainsFunc(p.setup.Rules, func(r alerts.Rule) bool {
-		promql := r.Expr + " " + r.Numerator + " " + r.Denominator
-		return strings.Contains(promql, name) || strings.Contains(promql, "__name__")
+		return slices.ContainsFunc(queries(r), func(promql string) bool {
+			// Rules are resolved: there is none whose PromQL is wrong.
+			selects, _ := series.Selects(strings.ReplaceAll(promql, "$window", "15m"), name)
+			return selects
+		})
 	})
 }
 

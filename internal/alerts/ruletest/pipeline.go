@@ -85,15 +85,7 @@ func (p *parser) limits(n *yaml.Node, l *dedup.Limits) {
 	if len(p.problems) > before {
 		return
 	}
-	if !(0 < l.DuplicateWarning && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
-		p.say(f.line, "limits: those of duplicate_rate must rise: warning below severe below emergency, all above 0%%")
-	}
-	if !(0 < l.LatencyWarning && l.LatencyWarning < l.LatencySevere) {
-		p.say(f.line, "limits: those of ack_latency must rise: warning below severe, both above 0ms")
-	}
-	if l.MinMessages < 1 || !slices.Contains(dedup.Windows(), l.Window) {
-		p.say(f.line, "limits: min_messages must be 1 or more, and window one of 5m, 15m, 1h and 24h")
-	}
+	l.Check(func(field, why string) { p.say(f.line, "limits: %s: %s", field, why) })
 }
 
 func (p *parser) limit(f fields, key, units, example string, to *float64) {

@@ -179,12 +179,18 @@ func aliasHint(n *yaml.Node) string {
 	return ""
 }
 
-// span reads a span of time, and reports false where it cannot be read.
+// span reads a span of time as the configuration has it, and reports false where it cannot be read.
 func (r *reader) span(n *yaml.Node, what string) (time.Duration, bool) {
 	text := r.text(n, what)
-	d, err := time.ParseDuration(text)
+	word := text
+	if days, whole := strings.CutSuffix(text, "d"); whole {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			word = strconv.FormatUint(24*n, 10) + "h"
+		}
+	}
+	d, err := time.ParseDuration(word)
 	if err != nil || d < 0 {
-		r.say(n.Line, "%s: %q is no span of time; write it with its unit, as in 15s, 2m or 1h30m", what, clipped(text))
+		r.say(n.Line, "%s: %q is no span of time; write it with its unit, as in 15s, 1h30m or 30d", what, clipped(text))
 		return 0, false
 	}
 	return d, true

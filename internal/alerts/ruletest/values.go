@@ -73,7 +73,7 @@ func (v values) at(step int) value {
 // wordForm is one word of the notation: a word or a number with an optional step, and how often.
 var wordForm = regexp.MustCompile(`^(?:(_|stale|error)|([-+]?` + numberForm + `)(?:([-+])(` + numberForm + `))?)(?:x([0-9]{1,9}))?$`)
 
-const numberForm = `(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]{1,3})?(?:%|ms|s|m|h)?`
+const numberForm = `(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]{1,3})?(?:%|ms|s|m|h|d)?`
 
 // parseValues reads the notation. Its error names the word that is wrong, and says how to mend it.
 func parseValues(text string) (values, error) {
@@ -144,7 +144,7 @@ func parseNumber(text string) (float64, string) {
 	for _, u := range []struct {
 		suffix, kind, exponent string
 		factor                 float64
-	}{{"%", "%", "e-2", 0.01}, {"ms", "s", "e-3", 0.001}, {"s", "s", "", 1}, {"m", "s", "", 60}, {"h", "s", "", 3600}} {
+	}{{"%", "%", "e-2", 0.01}, {"ms", "s", "e-3", 0.001}, {"s", "s", "", 1}, {"m", "s", "", 60}, {"h", "s", "", 3600}, {"d", "s", "", 86400}} {
 		digits, ok := strings.CutSuffix(text, u.suffix)
 		if !ok {
 			continue

@@ -42,7 +42,7 @@ func NewAlarms(kept *journal.Alerts, live Snapshots, changed func(topic string),
 	a := &Alarms{Journal: kept, senders: senders(), scenes: &reel{live: live}}
 	a.Outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: kept, Reader: kept, Senders: a.senders, Log: slog.New(slog.DiscardHandler)})
 	a.Engine, err = alerts.NewEngine(alerts.EngineDeps{
-		Interval: interval, Rules: rules, Snapshots: a.scenes, History: noHistory{}, Journal: kept, Silences: kept, Planner: newDispatcher(rules),
+		Interval: interval, Rules: rules, Snapshots: a.scenes, History: noHistory{}, Journal: kept, Silences: kept, Planner: newDispatcher(),
 		Log: log, Changed: changed, Due: func() { a.Outbox.Wake() },
 	})
 	if err != nil {
@@ -61,14 +61,10 @@ func ownRules() []alerts.Rule {
 	}
 }
 
-func newDispatcher(rules []alerts.Rule) *alerts.Dispatcher {
+func newDispatcher() *alerts.Dispatcher {
 	cfg := alerts.DefaultDispatch()
 	cfg.Channels = []string{"night-shift", "ops-chat", "post"}
 	cfg.Routes = []alerts.Route{{Channels: []string{"night-shift", "ops-chat"}}}
-	cfg.Titles, cfg.Steps = map[string]string{}, map[string]string{}
-	for _, r := range rules {
-		cfg.Titles[r.Name], cfg.Steps[r.Name] = r.Title, r.Step
-	}
 	return alerts.NewDispatcher(cfg)
 }
 

@@ -51,9 +51,11 @@ func everyState(t *testing.T, view *alerts.View) {
 		"source_unreachable/store/sessions": func(a *alerts.AlertView) bool {
 			return a.State.Tier == dedup.Severe && time.Since(a.State.FiredAt) < down
 		},
-		"node_down/broker/warehouse":  func(a *alerts.AlertView) bool { return len(a.Silences) == 1 },
-		"ack_latency/pipeline/points": func(a *alerts.AlertView) bool { return a.State.Phase == alerts.PhaseRecovering },
-		"backlog/pipeline/inventory":  func(a *alerts.AlertView) bool { return a.Pending() == dedup.Warning },
+		"node_down/broker/warehouse":     func(a *alerts.AlertView) bool { return len(a.Silences) == 1 },
+		"ack_latency/pipeline/points":    func(a *alerts.AlertView) bool { return a.State.Phase == alerts.PhaseRecovering },
+		"backlog/pipeline/inventory":     func(a *alerts.AlertView) bool { return a.Pending() == dedup.Warning },
+		"store_eviction/pipeline/orders": func(a *alerts.AlertView) bool { return a.Last.Health == alerts.HealthOK },
+		"findings/pipeline/points":       func(a *alerts.AlertView) bool { return a.Last.Health == alerts.HealthOK },
 		"ack_latency/pipeline/orders": func(a *alerts.AlertView) bool {
 			return a.State.Tier == dedup.Warning && a.Last.Enters < a.Last.Holds
 		},

@@ -109,7 +109,7 @@ func (sp spec) markers(p *dedup.PipelineStatus, at, now time.Time) {
 			}
 		}
 		why := sp.down + " does not answer"
-		p.MarkersNoExpiry, p.OldestProcessing = dedup.Unknown(dedup.Count, why), dedup.Unknown(dedup.Seconds, why)
+		p.MarkersNoExpiry, p.OldestProcessing, p.PassAge = dedup.Unknown(dedup.Count, why), dedup.Unknown(dedup.Seconds, why), dedup.Unknown(dedup.Seconds, why)
 		p.Markers = map[dedup.State]dedup.Figure{dedup.Processing: dedup.Unknown(dedup.Count, why), dedup.Done: dedup.Unknown(dedup.Count, why)}
 		return
 	}
@@ -118,6 +118,7 @@ func (sp spec) markers(p *dedup.PipelineStatus, at, now time.Time) {
 	}
 	p.Markers = map[dedup.State]dedup.Figure{dedup.Processing: count(sp.processing), dedup.Done: count(sp.done), dedup.Failed: count(sp.failed)}
 	p.MarkersNoExpiry = count(sp.noExpiry)
+	p.PassAge = dedup.Exact(dedup.Measured, dedup.Seconds, passAge.Seconds(), now, "store "+sp.store)
 	p.OldestProcessing = dedup.Exact(dedup.Derived, dedup.Seconds, 4+sp.noExpiry*960, at, "store "+sp.store)
 }
 

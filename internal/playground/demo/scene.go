@@ -153,6 +153,7 @@ func blind(p *dedup.PipelineStatus, noStore, noReport string) {
 		p.Markers[state] = dedup.Unknown(dedup.Count, noStore)
 	}
 	p.MarkersNoExpiry, p.OldestProcessing = dedup.Unknown(dedup.Count, noStore), dedup.Unknown(dedup.Seconds, noStore)
+	p.PassAge = dedup.Unknown(dedup.Seconds, noStore)
 	for i := range p.Windows {
 		w := &p.Windows[i]
 		for _, f := range []*dedup.Figure{&w.Messages, &w.Redeliveries, &w.DeadLetterInflow, &w.AckMean} {

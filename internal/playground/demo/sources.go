@@ -43,12 +43,15 @@ func brokers(now time.Time) []dedup.BrokerStatus {
 	}
 }
 
+// passAge is how long ago the last pass over each store ended.
+const passAge = 24 * time.Second
+
 func stores(now time.Time) []dedup.StoreStatus {
 	h := sources(now)
 	keys, used, limit, evicted := int64(612_004), int64(96<<20), int64(256<<20), int64(0)
 	health := dedup.StoreHealth{At: now, Version: "7.2.5", Role: "master", LatencyP99: 1200 * time.Microsecond, Keys: &keys, MemoryUsed: &used, MemoryMax: &limit, EvictionPolicy: "noeviction", EvictedKeys: &evicted}
 	pass := &dedup.Pass{
-		Started: now.Add(-70 * time.Second), Ended: now.Add(-24 * time.Second), Examined: 612_004, Matched: 586_412,
+		Started: now.Add(-70 * time.Second), Ended: now.Add(-passAge), Examined: 612_004, Matched: 586_412,
 		OldestProcessing: []dedup.Marker{
 			{Key: "msg:5f0c19ab-7d3e-4b7e-9c1f-2b0a6f3d91aa", State: dedup.Processing, Since: now.Add(-192 * time.Minute)},
 			{Key: "msg:91aa2f77-0d1e-47b2-8f3a-64c0be5d2201", State: dedup.Processing, Since: now.Add(-61 * time.Second), Expires: now.Add(14 * time.Second)},

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/playground"
@@ -62,6 +65,22 @@ func (p *program) history(ctx context.Context) ([]occasion, error) {
 		}
 	}
 	return all, err
+}
+
+// waitingMetric tells how many messages a channel has that are not delivered yet.
+var waitingMetric = regexp.MustCompile(`(?m)^dedup_alert_outbox_waiting\{channel="receiver"\} (\d+)$`)
+
+// waiting counts the messages that the receiver is still to be sent.
+func (p *program) waiting(ctx context.Context) (int, error) {
+	metrics, err := p.read(ctx, "/metrics")
+	if err != nil {
+		return 0, fmt.Errorf("count the messages that wait: %w", err)
+	}
+	m := waitingMetric.FindSubmatch(metrics)
+	if m == nil {
+		return 0, errors.New("the metrics do not say how many messages wait")
+	}
+	return strconv.Atoi(string(m[1]))
 }
 
 // An occasion is an edge of an alert, or that somebody was told of it.

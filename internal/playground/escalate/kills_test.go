@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -28,9 +29,13 @@ var kills = flag.Int("kills", 10, "how often the dashboard is killed while it te
 const (
 	// rulesPerKill is how many alerts fire and resolve between two kills, in the mean.
 	rulesPerKill = 4
-	// A process lives for lifeLeast to lifeMost: the shortest does not get to its first evaluation.
-	lifeLeast, lifeMost = 300 * time.Millisecond, 3600 * time.Millisecond
-	meanLife            = (lifeLeast + lifeMost) / 2
+	// pace is how long the alerts take that fire and resolve for one kill.
+	pace = 2 * time.Second
+	// A process lives for up to happeningsMost happenings, fewer than those of the alerts between two kills: each fires and resolves, which
+	// comes and is answered.
+	happeningsMost = 3 * rulesPerKill
+	// answersMost is how many answers of the program there are at most between a happening and the kill.
+	answersMost = 40
 )
 
 // TestEveryEdgeIsToldOnceOrTwiceHoweverOftenTheProgramIsKilled lets alerts of the whole program fire and resolve at staggered times, kills it at
@@ -41,18 +46,19 @@ func TestEveryEdgeIsToldOnceOrTwiceHoweverOftenTheProgramIsKilled(t *testing.T) 
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	r := &moody{random: rand.New(rand.NewPCG(seed, 1)), took: map[string][]delivery{}}
-	server := httptest.NewServer(r)
+	server, broker := httptest.NewServer(r), httptest.NewServer(http.HandlerFunc(r.refuse))
 	defer server.Close()
+	defer broker.Close()
 	p, err := buildProgram(t.Context(), t.TempDir())
 	must(t, err)
 	t.Cleanup(p.kill)
 	rules, over := staggered(random, time.Now().Add(2*time.Second), *kills)
-	must(t, p.configure(deadSources(t)+alerting(server.URL, rules)))
+	must(t, p.configure(deadSources(t, broker.URL)+alerting(server.URL, rules)))
 
 	caught := 0
 	for range *kills {
 		must(t, p.start())
-		<-time.After(lifeLeast + time.Duration(random.Int64N(int64(lifeMost-lifeLeast))))
+		live(t, p, r, random)
 		must(t, p.ended())
 		if r.busy() {
 			caught++
@@ -69,22 +75,40 @@ func TestEveryEdgeIsToldOnceOrTwiceHoweverOftenTheProgramIsKilled(t *testing.T) 
 	}
 }
 
-// deadSources is a broker and a store that do not answer.
-func deadSources(t *testing.T) string {
+// live waits for a random moment in the life of a process: that of one of the first happenings, and then after some answers of the program,
+// each of which takes a part of a millisecond. So the kill comes before, within and behind a round, an evaluation and its transaction, and
+// before and after a message is taken, answered, and known to be delivered.
+func live(t *testing.T, p *program, r *moody, random *rand.Rand) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	select {
+	case <-r.after(1 + random.IntN(happeningsMost)):
+	case <-p.process.Done():
+	case <-ctx.Done():
+		t.Fatal("a minute passed, and too little happened")
+	}
+	for range random.IntN(answersMost) {
+		_, _ = p.read(ctx, "/healthz") // none comes before it listens
+	}
+}
+
+// deadSources is a broker that refuses, and a store that does not answer.
+func deadSources(t *testing.T, broker string) string {
 	t.Helper()
 	port, err := servers.FreePort()
 	must(t, err)
 	return fmt.Sprintf(`
-brokers: [{name: main, management_url: "http://127.0.0.1:%d", username: watcher, password: secret}]
-stores: [{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1:%[1]d/0"}}]
+brokers: [{name: main, management_url: %q, username: watcher, password: secret}]
+stores: [{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1:%d/0"}}]
 pipelines: [{name: orders, queues: [orders], store: orders}]
-`, port)
+`, broker, port)
 }
 
 // staggered returns rules of which each fires once and resolves some seconds later, and when all is over.
 func staggered(random *rand.Rand, from time.Time, kills int) (rules []string, over time.Time) {
 	n := rulesPerKill * kills
-	span := meanLife * time.Duration(kills)
+	span := pace * time.Duration(kills)
 	for i := range n {
 		fires := from.Add(span * time.Duration(i) / time.Duration(n))
 		ends := fires.Add(interval + time.Duration(random.Int64N(int64(2*interval))))
@@ -116,7 +140,12 @@ func drained(t *testing.T, p *program, r *moody, over time.Time) []occasion {
 		if left := append(unresolved(edges), r.untold(edges)...); len(left) > 0 {
 			return fmt.Errorf("not over, or not told: %v", left)
 		}
-		return nil
+		// What was told already may wait to be told again.
+		waiting, err := p.waiting(t.Context())
+		if err == nil && waiting > 0 {
+			err = fmt.Errorf("%d messages wait", waiting)
+		}
+		return err
 	}))
 	return edges
 }
@@ -146,7 +175,33 @@ type moody struct {
 	// took are the deliveries of each edge, by its name.
 	took    map[string][]delivery
 	refused int
-	under   int // way: not answered yet
+	// under is how many are under way: not answered yet.
+	under int
+	// reached is closed when as much has happened as is still to happen.
+	still   int
+	reached chan struct{}
+}
+
+// after is closed once so much has happened from now on: the broker is asked, a message comes, or one is answered.
+func (r *moody) after(happenings int) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.still, r.reached = happenings, make(chan struct{})
+	return r.reached
+}
+
+func (r *moody) happens() {
+	if r.still--; r.still == 0 {
+		close(r.reached)
+	}
+}
+
+// refuse is the broker: it answers nobody.
+func (r *moody) refuse(w http.ResponseWriter, _ *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.happens()
+	http.Error(w, "no", http.StatusServiceUnavailable)
 }
 
 // ServeHTTP takes a notification when it has read it, whether or not somebody still waits for the answer.
@@ -171,6 +226,7 @@ func (r *moody) take(n playground.Notification, told []occasion) (answer int, wa
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.under++
+	r.happens()
 	switch mood := r.random.Float64(); {
 	case mood < 0.05:
 		r.refused++
@@ -188,6 +244,7 @@ func (r *moody) left() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.under--
+	r.happens()
 }
 
 // repeated tells whether a notification says that it may have been delivered before.

@@ -93,22 +93,7 @@ func (p *program) ended() error {
 
 // ask reads one answer of the API.
 func (p *program) ask(ctx context.Context, path string, to any) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+path, nil)
-	if err != nil {
-		return fmt.Errorf("ask for %s: %w", path, err)
-	}
-	request.Header.Set("Authorization", "Bearer "+apiToken)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask for %s: %w", path, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d: %.300s", response.StatusCode, body)
-	}
+	body, err := p.read(ctx, path)
 	if err == nil {
 		err = json.Unmarshal(body, to)
 	}
@@ -116,6 +101,27 @@ func (p *program) ask(ctx context.Context, path string, to any) error {
 		return fmt.Errorf("ask for %s: %w", path, err)
 	}
 	return nil
+}
+
+// read returns one answer as it comes.
+func (p *program) read(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+apiToken)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %.300s", response.StatusCode, body)
+	}
+	return body, err
 }
 
 // awaitAnswer waits until a condition holds; an error of it is what it saw last, and no reason to give up.
