@@ -102,7 +102,8 @@ func TestAlertsThatALostDigestOnlyCountedAreToldAgain(t *testing.T) {
 	for i := range 25 { // five are left of those that the digest only counted
 		s.set(duplicatesOf(fmt.Sprintf("p%02d", i)), dedup.Normal)
 	}
-	wantTold(t, s.during(2*time.Hour), "ops edges, p25 fired warning, p26 fired warning, p27 fired warning, p28 fired warning, p29 fired warning")
+	wantTold(t, s.during(2*time.Hour),
+		"ops edges, p25 fired warning, p26 fired warning, p27 fired warning, p28 fired warning, p29 fired warning")
 }
 
 func TestWhatALaterMessageToldIsNotInDoubt(t *testing.T) {

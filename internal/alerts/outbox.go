@@ -50,12 +50,12 @@ type patientSender interface {
 // An OutboxStore keeps messages until they are delivered. What it was told is on disk when it returns.
 type OutboxStore interface {
 	// Recover marks what was under way when we were stopped: for one more delivery, as repeated, or as unknown when it was a repeated one
-	// already. Messages for channels that are not among the given ones fail.
+	// already. Messages for channels that are not among the given ones fail, and what those were told is forgotten.
 	Recover(ctx context.Context, channels []string, at time.Time) (Recovered, error)
 	// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none. A
 	// message waits for those of its group that were made before it.
 	Claim(ctx context.Context, channel string, at time.Time) (Outgoing, error)
-	// Finish keeps what became of a message that was claimed.
+	// Finish keeps what became of a message that was claimed; of one that failed also that its channel may not know what it told.
 	Finish(ctx context.Context, id string, o Outcome) error
 }
 

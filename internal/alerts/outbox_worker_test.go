@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,20 +60,19 @@ func TestAChannelThatFailsIsLoggedOnceAndOnceWhenItWorksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s := &shelf{}
-		down := true
+		var up atomic.Bool
 		ops := &post{answer: func(context.Context, Notification) error {
-			if down {
-				return &DeliveryError{Public: "channel ops: it answers 503"}
+			if up.Load() {
+				return nil
 			}
-			return nil
+			return &DeliveryError{Public: "channel ops: it answers 503"}
 		}}
 		for _, id := range []string{"a", "b", "c"} {
 			s.put(id, "ops")
 		}
 		o := openOffice(t, s, map[string]Sender{"ops": ops}, slog.New(slog.NewTextHandler(&log, nil)))
 		letPass(time.Hour)
-		synctest.Wait()
-		down = false
+		up.Store(true)
 		letPass(time.Hour)
 		o.stop()
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")

@@ -13,8 +13,8 @@ import (
 // so that what still fires is repeated at once. The message itself is not sent a third time: it may have arrived twice.
 const doubtedAge = 30 * 24 * time.Hour
 
-// doubtWhatWasTold notes of the messages that a condition names that their channels may not know what they told, as the dispatcher does while
-// it runs. What a later message has told since is not in doubt.
+// doubtWhatWasTold notes of the messages that a condition names that their channels may not know what they told, as the dispatcher does
+// while it runs. What a later message has told since is not in doubt.
 func doubtWhatWasTold(ctx context.Context, tx *sql.Tx, older time.Duration, where string, args ...any) error {
 	doubtful, err := messagesWhere(ctx, tx, where, args...)
 	if err != nil {

@@ -45,8 +45,11 @@ func TestWhatMayNeverHaveArrivedCountsAsToldLongAgo(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	commit(t, db.Alerts(), alerts.Tick{
-		Due:  []alerts.Notification{digestOf("counted", "since")},
-		Sent: []alerts.Sent{toldOps("orders", tickAt), toldOps("shop", tickAt), toldOps("counted", tickAt), toldOps("other", tickAt.Add(-time.Hour)), toldOps("since", tickAt.Add(time.Second))},
+		Due: []alerts.Notification{digestOf("counted", "since")},
+		Sent: []alerts.Sent{
+			toldOps("orders", tickAt), toldOps("shop", tickAt), toldOps("counted", tickAt), toldOps("other", tickAt.Add(-time.Hour)),
+			toldOps("since", tickAt.Add(time.Second)),
+		},
 	})
 	doubts := map[string]alerts.Doubt{"orders": alerts.Unsure, "shop": alerts.Unsure, "counted": alerts.Unsure}
 	for _, want := range []map[string]alerts.Doubt{{}, doubts, doubts} { // once more, then in doubt, then settled
@@ -72,8 +75,10 @@ func TestWhatWasGivenUpCountsAsLostUnlessItMayHaveArrived(t *testing.T) {
 			db, _ := open(t, dir)
 			a := db.Alerts()
 			commit(t, a, alerts.Tick{
-				Due:  []alerts.Notification{digestOf("counted", "since")},
-				Sent: []alerts.Sent{toldOps("orders", tickAt), toldOps("shop", tickAt), toldOps("counted", tickAt), toldOps("since", tickAt.Add(time.Second))},
+				Due: []alerts.Notification{digestOf("counted", "since")},
+				Sent: []alerts.Sent{
+					toldOps("orders", tickAt), toldOps("shop", tickAt), toldOps("counted", tickAt), toldOps("since", tickAt.Add(time.Second)),
+				},
 			})
 			for i, doubtful := range c.doubtful {
 				o := alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt, Error: "no", Doubtful: doubtful}

@@ -105,7 +105,9 @@ func (c *client) post(ctx context.Context, target *url.URL, header http.Header, 
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var written atomic.Bool // before the receiver has all of it
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { written.Store(i.Err == nil) },
+	})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, c.permanent("its address cannot be used; see that it is whole")
