@@ -30,11 +30,15 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
 	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
 	receivers.home, receivers.records = dispatch.ExternalURL, records
-	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: records, Reader: records, Senders: receivers.senders(), Log: a.log})
+	var dispatcher *alerts.Dispatcher // which is there before the outbox runs
+	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{
+		Store: records, Reader: records, Senders: receivers.senders(), Log: a.log,
+		Failed: func(n alerts.Notification, _ string) { dispatcher.GaveUp(n) },
+	})
 	if err := receivers.outbox.Recover(ctx); err != nil {
 		return server.AlertDeps{}, dataDirError(err)
 	}
-	dispatcher, err := restored(ctx, dispatch, records)
+	dispatcher, err = restored(ctx, dispatch, records)
 	if err != nil {
 		return server.AlertDeps{}, dataDirError(err)
 	}
