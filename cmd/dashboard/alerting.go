@@ -22,25 +22,9 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 		a.log.Warn("alerts: " + note)
 	}
 	records := db.Alerts()
-	receivers, err := openReceivers(cfg.Alerts)
+	receivers, dispatcher, err := a.openDelivery(ctx, cfg, records)
 	if err != nil {
 		return server.AlertDeps{}, err
-	}
-	dispatch := cfg.Alerts.Dispatch
-	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
-	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
-	receivers.home, receivers.records = dispatch.ExternalURL, records
-	var dispatcher *alerts.Dispatcher // which is there before the outbox runs
-	receivers.outbox = alerts.NewOutbox(alerts.OutboxConfig{
-		Store: records, Reader: records, Senders: receivers.senders(), Log: a.log,
-		Failed: func(n alerts.Notification, _ string) { dispatcher.GaveUp(n) },
-	})
-	if err := receivers.outbox.Recover(ctx); err != nil {
-		return server.AlertDeps{}, dataDirError(err)
-	}
-	dispatcher, err = restored(ctx, dispatch, records)
-	if err != nil {
-		return server.AlertDeps{}, dataDirError(err)
 	}
 	watch := a.newWatch(cfg, receivers, gate)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
@@ -59,6 +43,31 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 		View: engine, Records: attention, Channels: receivers,
 		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
 	}, nil
+}
+
+// openDelivery opens the channels, and settles what a stop left of their messages before it reads what they were told.
+func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *journal.Alerts) (*receivers, *alerts.Dispatcher, error) {
+	all, err := openReceivers(cfg.Alerts)
+	if err != nil {
+		return nil, nil, err
+	}
+	dispatch := cfg.Alerts.Dispatch
+	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
+	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
+	all.home, all.records = dispatch.ExternalURL, records
+	var dispatcher *alerts.Dispatcher // which is there before the outbox runs
+	all.outbox = alerts.NewOutbox(alerts.OutboxConfig{
+		Store: records, Reader: records, Senders: all.senders(), Log: a.log,
+		Failed: func(n alerts.Notification, _ string) { dispatcher.GaveUp(n) },
+	})
+	if err := all.outbox.Recover(ctx); err != nil {
+		return nil, nil, dataDirError(err)
+	}
+	dispatcher, err = restored(ctx, dispatch, records)
+	if err != nil {
+		return nil, nil, dataDirError(err)
+	}
+	return all, dispatcher, nil
 }
 
 // runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
