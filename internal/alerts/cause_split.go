@@ -13,6 +13,9 @@ import (
 type split struct {
 	window    *dedup.WindowFigures
 	low, high float64
+	// counted is true where only what the broker counted tells, and most is how many can be redeliveries then.
+	counted bool
+	most    float64
 }
 
 // parts bound the duplicates of each origin: what is not the one is the other. Of duplicates that are at least so many no part is
@@ -67,7 +70,21 @@ func (s scene) splitOf(p *dedup.PipelineStatus) split {
 			return x
 		}
 	}
+	if rest := eliminated(s.window); !decides(first) && decides(rest) {
+		return rest
+	}
 	return first
+}
+
+// eliminated bounds the redeliveries among the duplicates of a window by what the broker counted: those that it delivered again, and
+// those that closed channels left behind, whose counts may have gone with them. It tells nothing where one of them is not known.
+func eliminated(w *dedup.WindowFigures) split {
+	d, again, most := w.Duplicates, w.Redeliveries, w.MostClosed
+	if !sound(d) || d.Low <= 0 || d.AtLeast || !sound(again) || again.AtLeast || !finite(again.N) || w.LostPerChannel <= 0 || most == nil || !finite(*most) {
+		return split{}
+	}
+	redelivered := math.Ceil(math.Max(0, again.High*again.N) + math.Max(0, *most)*float64(w.LostPerChannel) - 1e-9)
+	return split{window: w, high: math.Min(1, redelivered/d.Low), counted: true, most: redelivered}
 }
 
 func perMinute(n float64, w *dedup.WindowFigures) float64 {
@@ -84,6 +101,9 @@ func (s split) redelivered(least float64) bool { return s.window != nil && s.low
 
 // producerShare says how many duplicates are second messages: "at least 238 of 391 duplicates in 5 m (61 %)".
 func (s split) producerShare() string {
+	if s.counted {
+		return "at most " + number(s.most) + " of " + count(s.window.Duplicates) + " duplicates in " + span(s.window.Window) + " can be redeliveries"
+	}
 	sent, _, _ := parts(s.window)
 	return s.share(sent)
 }
