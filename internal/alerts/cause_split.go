@@ -13,7 +13,7 @@ import (
 type split struct {
 	window    *dedup.WindowFigures
 	low, high float64
-	// counted is true where only what the broker counted tells, and most is how many can be redeliveries then.
+	// counted is true where only the channels that were closed tell, and most is how many can be redeliveries then.
 	counted bool
 	most    float64
 }
@@ -70,21 +70,21 @@ func (s scene) splitOf(p *dedup.PipelineStatus) split {
 			return x
 		}
 	}
-	if rest := eliminated(s.window); !decides(first) && decides(rest) {
+	if rest := eliminated(s.window); !decides(first) && decides(rest) && first.low <= rest.high {
 		return rest
 	}
 	return first
 }
 
-// eliminated bounds the redeliveries among the duplicates of a window by what the broker counted: those that it delivered again, and
-// those that closed channels left behind, whose counts may have gone with them. It tells nothing where one of them is not known.
+// eliminated bounds the redeliveries among the duplicates of a window by the channels that were closed: what was done and is delivered
+// again was left behind by one. It tells nothing where these are not known.
 func eliminated(w *dedup.WindowFigures) split {
-	d, again, most := w.Duplicates, w.Redeliveries, w.MostClosed
-	if !sound(d) || d.Low <= 0 || d.AtLeast || !sound(again) || again.AtLeast || !finite(again.N) || w.LostPerChannel <= 0 || most == nil || !finite(*most) {
+	d, closed := w.Duplicates, w.MostClosed
+	if !sound(d) || d.Low <= 0 || d.AtLeast || w.LostPerChannel <= 0 || closed == nil || !finite(*closed) {
 		return split{}
 	}
-	redelivered := math.Ceil(math.Max(0, again.High*again.N) + math.Max(0, *most)*float64(w.LostPerChannel) - 1e-9)
-	return split{window: w, high: math.Min(1, redelivered/d.Low), counted: true, most: redelivered}
+	most := math.Ceil(math.Max(0, *closed)*float64(w.LostPerChannel) - 1e-9)
+	return split{window: w, high: math.Min(1, most/d.Low), counted: true, most: most}
 }
 
 func perMinute(n float64, w *dedup.WindowFigures) float64 {
