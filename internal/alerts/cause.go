@@ -23,6 +23,8 @@ const (
 	CauseDeploy       CauseKind = "deploy"
 	CauseLoop         CauseKind = "loop"
 	CauseRedeliveries CauseKind = "redeliveries"
+	// CauseOutage says that a store, a broker or reported counters cannot be read.
+	CauseOutage CauseKind = "source_down"
 	// CauseUnexplained says that duplicates are many, and that nothing that was seen explains them.
 	CauseUnexplained CauseKind = "unexplained"
 )
@@ -35,24 +37,40 @@ type Cause struct {
 	Rose time.Time
 	// Events are those that it rests on, oldest first; empty where it rests on figures alone.
 	Events []dedup.Event
-	said   string
+	// said is the cause in words, claim how many of the duplicates that explains.
+	said, claim string
+	// shown is when figures last showed it; held is true where they have not since, and do not exclude it.
+	shown time.Time
+	held  bool
+	lost  outage
 }
 
 // Sentence says the cause and its evidence, with times in the zone.
 func (c Cause) Sentence(zone *time.Location) string {
-	if c.Rose.IsZero() {
-		return c.said
+	switch {
+	case c.Kind == "":
+		return ""
+	case c.Kind == CauseOutage:
+		return c.lost.sentence(zone)
 	}
-	return "Duplicates rose at " + c.Rose.In(zone).Format("15:04") + c.said
+	said := c.said + c.claim
+	if !c.Rose.IsZero() {
+		said = "Duplicates rose at " + c.Rose.In(zone).Format("15:04") + said
+	}
+	if c.held {
+		said += "; figures last showed it at " + c.shown.In(zone).Format("15:04")
+	}
+	return said + "."
 }
 
 const (
 	// causeLead is how long before a rise an event may lie that explains it.
 	causeLead = 5 * time.Minute
-	// mostly is the least certain share of the duplicates that makes them those of one origin.
-	mostly = 0.5
-	// restartsMany are the consumer restarts per hour from which on they explain redeliveries without a rise.
-	restartsMany = 6.0
+	// mostly is the least share of the duplicates that a cause must explain to be named; stillMostly is it for one that was named.
+	mostly, stillMostly = 0.5, 0.4
+	// restartsMany are the consumer restarts per hour from which on they explain redeliveries without a rise, restartsFew how many
+	// must have been seen: one in the first minute makes no pace.
+	restartsMany, restartsFew = 6.0, 3.0
 	// loopsMany are the redeliveries of messages that cannot proceed, from which on they are a loop.
 	loopsMany = 10.0
 	// saidOfEvent bounds what a sentence quotes of an event.
@@ -61,8 +79,18 @@ const (
 
 // LikelyCause names the likely cause of a pipeline's duplicates, or of a loop without duplicates, from its figures and from
 // the events of it, its broker and its stores, oldest first. False means that there is nothing to explain: the rate is
-// below its warning limit or not known, and nothing loops. An event explains a rise that follows it within five minutes.
+// below its warning limit or not known, and nothing loops. Where they come from decides first; an event is named only if it
+// can explain half of them, and lies within five minutes before their rise. A loop while a source is down is said to be of that.
 func LikelyCause(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
+	c, ok := likelyCause(p, events, Cause{})
+	if lost, down := outageOf(p.Down); down && c.Kind == CauseLoop {
+		return Cause{Kind: CauseOutage, lost: lost}, true
+	}
+	return c, ok
+}
+
+// likelyCause is LikelyCause for an alert that was told a cause before, which is kept while it still qualifies.
+func likelyCause(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
 	_, w, _ := firstJudgeable(p.Windows, p.Pipeline.Limits, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
 	if c, ok := loopCause(p, w); ok {
 		return c, true
@@ -74,11 +102,10 @@ func LikelyCause(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
 	if rate.Low < l.DuplicateWarning || math.Round(rate.Low*rate.N) < l.MinDuplicates {
 		return Cause{}, false
 	}
-	s := scene{window: w, split: splitOf(w)}
-	if r, ok := riseOf(p.Spark); ok {
-		return s.afterRise(r, events), true
-	}
-	return s.steady(events), true
+	s := sceneOf(p, w, events, last)
+	c := s.cause()
+	c.shown = rate.At
+	return s.hold(c), true
 }
 
 // loopCause tells a loop from duplicates: its redeliveries are none, however many they are.
@@ -107,70 +134,16 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (Cause, bool) {
 	said := what + ": " + count(loops) + " redeliveries in " + span(w.Window)
 	switch {
 	case sound(d) && d.High == 0:
-		said += ", no duplicates."
+		said += ", no duplicates"
 	case sound(d):
-		said += ", which are no duplicates; duplicates there are " + count(d) + "."
+		said += ", which are no duplicates; duplicates there are " + count(d)
 	default:
-		said += ", which are no duplicates."
+		said += ", which are no duplicates"
 	}
 	return Cause{Kind: CauseLoop, said: said}, true
 }
 
 func one(f dedup.Figure) bool { return f.Known() && f.Low == 1 && f.High == 1 && !f.AtLeast }
-
-// A scene is what is known when duplicates are many.
-type scene struct {
-	window *dedup.WindowFigures
-	split  split
-}
-
-// afterRise looks for an event before the rise, the one that explains duplicates of this origin best.
-func (s scene) afterRise(r rise, events []dedup.Event) Cause {
-	c := Cause{Rose: r.At}
-	near := between(events, r.From.Add(-causeLead), r.At)
-	for _, kind := range s.split.causes() {
-		hits := ofCause(near, kind)
-		if len(hits) == 0 || !s.mayBeBehind(kind, hits) {
-			continue
-		}
-		last := hits[len(hits)-1]
-		c.Kind, c.Events = kind, hits
-		c.said = ", " + apart(r, last.At) + " " + happened(hits) + " (" + quoted(last) + ")" + s.split.clause() + "."
-		return c
-	}
-	if s.split.producer() {
-		c.Kind = CauseProducer
-		c.said = ": the producer sends messages twice" + s.split.clause() + s.absent() + "."
-		return c
-	}
-	c.Kind = CauseUnexplained
-	c.said = s.split.clause() + ". No event explains it" + s.absent() + s.tooFew() + "."
-	return c
-}
-
-// steady names what keeps duplicates many, where they did not rise within the hour.
-func (s scene) steady(events []dedup.Event) Cause {
-	w := s.window
-	end := w.DuplicateRate.At
-	inWindow := between(events, end.Add(-w.Window), end)
-	jobs := ofCause(inWindow, CauseOwnJob)
-	switch {
-	case len(jobs) > 0 && !s.split.redelivered():
-		last := jobs[len(jobs)-1]
-		return Cause{Kind: CauseOwnJob, Events: jobs, said: "In these " + span(w.Window) + " " + happened(jobs) + " (" + quoted(last) + "), and a message that it sends again is a duplicate where its work was done" + s.split.clause() + "."}
-	case s.split.producer():
-		return Cause{Kind: CauseProducer, said: "The producer sends messages twice: " + s.split.share() + s.absent() + "."}
-	case sound(w.AckTimeouts) && w.AckTimeouts.Low > 0 && s.enough(w.AckTimeouts):
-		return Cause{Kind: CauseAckTimeout, Events: ofCause(inWindow, CauseAckTimeout),
-			said: "Consumers hold messages for longer than the broker waits: " + s.pace(w.AckTimeouts, "ack timeout") + s.boundless() + s.split.clause() + "."}
-	case sound(w.ConsumerRestarts) && s.hourly(w.ConsumerRestarts) >= restartsMany && s.enough(w.ConsumerRestarts):
-		return Cause{Kind: CauseRestart, Events: ofCause(inWindow, CauseRestart),
-			said: "Consumers restart " + s.pace(w.ConsumerRestarts, "time") + s.boundless() + s.split.clause() + "."}
-	case s.split.redelivered():
-		return Cause{Kind: CauseRedeliveries, said: capital(s.split.share()) + ": consumers lose acks. No event explains it" + s.absent() + "."}
-	}
-	return Cause{Kind: CauseUnexplained, said: "No event explains the duplicates" + s.absent() + s.tooFew() + s.split.clause() + "."}
-}
 
 // absent says what was looked for and not seen; what cannot be seen on this broker is not claimed.
 func (s scene) absent() string {

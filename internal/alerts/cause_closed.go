@@ -2,29 +2,71 @@ package alerts
 
 import (
 	"math"
+	"slices"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
+
+// settling is how long after watching began consumers are still found: one that takes the place of another then is no restart.
+const settling = 2 * time.Minute
+
+// settled leaves out the consumer restarts that were seen when watching began, and counts them.
+func settled(events []dedup.Event, began time.Time) (kept []dedup.Event, early float64) {
+	if began.IsZero() {
+		return events, 0
+	}
+	for _, e := range events {
+		if since := e.At.Sub(began); e.Kind == "consumer_restart" && since >= -settling && since <= settling {
+			early += float64(e.Happenings())
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept, early
+}
 
 // closed says how many channels of one kind were closed: as many as were seen, and at most so many; infinitely many where nothing
 // bounds those that were not seen.
 type closed struct{ seen, most float64 }
 
-// closedBy bounds the channels of a kind that were closed in the window, by its figure. What is only seen in part is bounded by
-// all closures of the pipeline.
-func (s scene) closedBy(f dedup.Figure) closed {
-	var c closed
-	if sound(f) && finite(f.N) {
-		c.seen = math.Max(0, f.N)
+// closedBy bounds the channels that were closed by causes of a kind: in the window by its figure, and near by the events. What is
+// only seen in part is bounded by all closures of the pipeline.
+func (s scene) closedBy(kind CauseKind, events []dedup.Event) closed {
+	c := closed{seen: happenings(events)}
+	all := math.Inf(1)
+	if most := s.window.MostClosed; most != nil && finite(*most) {
+		all = math.Max(0, *most)
+	}
+	f := s.figureOf(kind)
+	switch {
+	case f == nil && slices.ContainsFunc(events, func(e dedup.Event) bool { return e.Kind != "channels_closed" }):
+		c.most = all // what befalls a node closes as many channels as it had
+		return c
+	case f == nil:
+		c.most = math.Min(c.seen, all) // those of the whole broker
+		return c
+	}
+	if sound(*f) && finite(f.N) {
+		counted := math.Max(0, f.N)
+		if kind == CauseRestart {
+			counted = math.Max(0, counted-s.early)
+		}
+		c.seen = math.Max(c.seen, counted)
 	}
 	c.most = c.seen
-	if !sound(f) || f.AtLeast {
-		c.most = math.Inf(1)
-		if all := s.window.MostClosed; all != nil && finite(*all) {
-			c.most = math.Max(c.seen, *all)
-		}
+	if c.seen > 0 && (!sound(*f) || f.AtLeast) {
+		c.most = math.Max(c.seen, all)
 	}
 	return c
+}
+
+func happenings(events []dedup.Event) float64 {
+	n := 0.0
+	for _, e := range events {
+		n += float64(e.Happenings())
+	}
+	return n
 }
 
 // figureOf is the figure that counts the closed channels of a kind of cause; nil where the kind closes none that are counted.
@@ -38,86 +80,102 @@ func (s scene) figureOf(kind CauseKind) *dedup.Figure {
 	return nil
 }
 
-// mayBeBehind reports whether events can be behind a good share of the duplicates: all but closed channels that are too few, or
-// that are few and of which it is not known whether there were more.
-func (s scene) mayBeBehind(kind CauseKind, events []dedup.Event) bool {
-	f := s.figureOf(kind)
-	if f == nil {
-		return true
+// explains bounds the duplicates that events of a kind can be behind, infinite where nothing bounds them. Closed channels leave
+// behind what they held, of which no more can be duplicates than were redelivered; a job of ours what it published.
+func (s scene) explains(kind CauseKind, events []dedup.Event) float64 {
+	if kind == CauseOwnJob {
+		return math.Min(published(events), s.mostOf(s.window.ProducerSent, s.window.Redelivered))
 	}
-	var told float64
-	for _, e := range events {
-		told += float64(e.Happenings())
+	c := s.closedBy(kind, events)
+	channels, each := c.most, float64(s.window.LostPerChannel)
+	if math.IsInf(channels, 1) && each > 0 && s.figureOf(kind) != nil {
+		channels = c.seen // of channels that nobody counted only those count that were seen
 	}
-	c := s.closedBy(*f)
-	c.seen, c.most = math.Max(c.seen, told), math.Max(c.most, told)
-	return s.suffices(c)
-}
-
-// suffices reports whether so many closed channels can be behind a good share of the duplicates: these are redeliveries for the
-// most part, or it is not known what they are and nothing bounds what the channels left behind, or it may be as many. Of channels
-// that nobody counted only those count that were seen.
-func (s scene) suffices(c closed) bool {
+	left := math.Inf(1)
 	switch {
-	case s.split.redelivered():
-		return true
-	case s.split.producer():
-		return false
-	case s.window.LostPerChannel <= 0:
-		return true
-	case !sound(s.window.Duplicates):
-		return false
-	case math.IsInf(c.most, 1):
-		return s.many(c.seen)
+	case channels <= 0:
+		left = 0
+	case each > 0:
+		left = channels * each
 	}
-	return s.many(c.most)
+	most := s.mostOf(s.window.Redelivered, s.window.ProducerSent)
+	if f := s.window.Redeliveries; sound(f) && !f.AtLeast && finite(f.N) {
+		most = math.Min(most, math.Max(0, f.High*f.N))
+	}
+	return math.Min(left, most)
 }
 
-// many reports whether so many closed channels can have left a good share of the duplicates behind.
-func (s scene) many(channels float64) bool {
-	return channels*float64(s.window.LostPerChannel) >= mostly*s.window.Duplicates.High
+// mostOf bounds the duplicates of one origin, infinite where nothing does.
+func (s scene) mostOf(origin, other dedup.Figure) float64 {
+	most := math.Inf(1)
+	if sound(origin) && !origin.AtLeast {
+		most = origin.High
+	}
+	if d := s.window.Duplicates; sound(d) && sound(other) && !d.AtLeast {
+		most = math.Min(most, math.Max(0, d.High-other.Low))
+	}
+	return most
 }
 
-// enough is suffices for the channels that a figure counts.
-func (s scene) enough(f dedup.Figure) bool { return s.suffices(s.closedBy(f)) }
-
-// boundless says, where the duplicates are not known to be redeliveries, that nothing bounds what closed channels left behind.
-func (s scene) boundless() string {
-	if s.window.LostPerChannel > 0 || s.split.redelivered() {
-		return ""
+// published are the messages that jobs published again, infinitely many where one does not say.
+func published(jobs []dedup.Event) float64 {
+	n := 0.0
+	for _, e := range jobs {
+		if e.Count <= 0 {
+			return math.Inf(1)
+		}
+		n += float64(e.Count)
 	}
-	return ", and it is not known how much each leaves behind"
+	return n
+}
+
+// enough reports whether causes of a kind can be behind so many of the duplicates that they are named, and behind how many. It is
+// infinite where nothing bounds that: then they are named too, but for closed channels and alarms of the whole broker.
+func (s scene) enough(kind CauseKind, events []dedup.Event) (most float64, ok bool) {
+	d := s.window.Duplicates
+	most = s.explains(kind, events)
+	if math.IsInf(most, 1) {
+		return most, kind != CauseBroker || slices.ContainsFunc(events, befalls)
+	}
+	if !sound(d) || d.High <= 0 {
+		return 0, false
+	}
+	most = math.Floor(math.Min(most, d.High) + 1e-9)
+	return most, most >= s.least(kind)*d.High
 }
 
 // tooFew says of closed channels that they are too few to explain the duplicates, where that is known, and that there may have
 // been more than the few that were seen, where it is not.
 func (s scene) tooFew() string {
 	w := s.window
-	if w.LostPerChannel <= 0 || !sound(w.Duplicates) || s.split.producer() {
+	if w.LostPerChannel <= 0 || !sound(w.Duplicates) || s.split.producer(mostly) {
 		return ""
 	}
 	said, all := "", false
 	for _, f := range []struct {
+		kind   CauseKind
 		word   string
 		figure dedup.Figure
-	}{{"consumer restart", w.ConsumerRestarts}, {"ack timeout", w.AckTimeouts}} {
-		c := s.closedBy(f.figure)
+	}{{CauseRestart, "consumer restart", w.ConsumerRestarts}, {CauseAckTimeout, "ack timeout", w.AckTimeouts}} {
+		c := s.closedBy(f.kind, nil)
+		if _, ok := s.enough(f.kind, nil); ok || c.seen == 0 {
+			continue
+		}
 		switch {
-		case c.seen == 0 || s.suffices(c):
 		case !f.figure.AtLeast:
-			said += "; the " + figured(c.seen, f.word) + " seen can explain at most " + s.share(c.seen)
+			said += "; the " + figured(c.seen, f.word) + " seen can explain at most " + s.left(c.seen)
 		case math.IsInf(c.most, 1):
 			said += "; at least " + figured(c.seen, f.word) + ", of which it is not known whether there were more"
 		case !all:
 			all = true
-			said += "; the channels that were closed, " + number(c.most) + " at most, can explain at most " + s.share(c.most)
+			said += "; the channels that were closed, " + number(c.most) + " at most, can explain at most " + s.left(c.most)
 		}
 	}
 	return said
 }
 
-// share says how many of the duplicates so many closed channels can have left behind.
-func (s scene) share(channels float64) string {
+// left says how many of the duplicates so many closed channels can have left behind.
+func (s scene) left(channels float64) string {
 	return number(channels*float64(s.window.LostPerChannel)) + " of " + count(s.window.Duplicates)
 }
 

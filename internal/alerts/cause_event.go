@@ -33,7 +33,7 @@ func ofCause(events []dedup.Event, cause CauseKind) []dedup.Event {
 			continue
 		}
 		all = append(all, e)
-		if e.Kind != "alarm" && e.Kind != "channels_closed" {
+		if befalls(e) {
 			strong = append(strong, e)
 		}
 	}
@@ -43,12 +43,18 @@ func ofCause(events []dedup.Event, cause CauseKind) []dedup.Event {
 	return all
 }
 
+// befalls reports whether an event tells by itself that channels were closed, and whose: not an alarm, nor closures of anybody.
+func befalls(e dedup.Event) bool { return e.Kind != "alarm" && e.Kind != "channels_closed" }
+
 // happened says what the events are, of which the last gives the kind.
 func happened(events []dedup.Event) string {
 	last := events[len(events)-1].Kind
 	n := int64(0)
 	for _, e := range events {
-		if e.Kind == last {
+		switch {
+		case e.Kind == last && last == "job":
+			n++ // its count is of messages
+		case e.Kind == last:
 			n += e.Happenings()
 		}
 	}

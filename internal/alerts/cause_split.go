@@ -3,83 +3,154 @@ package alerts
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// A split is the share of the duplicates that are redeliveries, as an interval; the others are second messages.
+// A split is the share of a window's duplicates that are redeliveries, as an interval; the others are second messages. Without a
+// window nothing is known.
 type split struct {
-	known     bool
+	window    *dedup.WindowFigures
 	low, high float64
+	// counted is true where only the channels that were closed tell, and most is how many can be redeliveries then.
+	counted bool
+	most    float64
 }
 
-// splitOf takes the narrowest share that both figures allow: what is not the one is the other.
+// parts bound the duplicates of each origin: what is not the one is the other. Of duplicates that are at least so many no part is
+// bounded by the other.
+func parts(w *dedup.WindowFigures) (sent, again [2]float64, known bool) {
+	d := w.Duplicates
+	if !sound(d) || d.High <= 0 || d.AtLeast || !sound(w.ProducerSent) && !sound(w.Redelivered) {
+		return sent, again, false
+	}
+	sent, again = within(w.ProducerSent, d), within(w.Redelivered, d)
+	sent, again = [2]float64{max(sent[0], d.Low-again[1]), min(sent[1], d.High-again[0])},
+		[2]float64{max(again[0], d.Low-sent[1]), min(again[1], d.High-sent[0])}
+	if sent[0] > sent[1]+1 || again[0] > again[1]+1 { // they contradict each other by more than a message
+		return sent, again, false
+	}
+	sent[1], again[1] = max(sent[0], sent[1]), max(again[0], again[1])
+	return sent, again, true
+}
+
+// within bounds a part of the duplicates by its figure.
+func within(f, d dedup.Figure) [2]float64 {
+	switch {
+	case !sound(f):
+		return [2]float64{0, d.High}
+	case f.AtLeast:
+		return [2]float64{min(f.Low, d.High), d.High}
+	}
+	return [2]float64{min(f.Low, d.High), min(f.High, d.High)}
+}
+
+// splitOf is what the figures of a window say.
 func splitOf(w *dedup.WindowFigures) split {
-	d, sent, again := w.Duplicates, w.ProducerSent, w.Redelivered
-	if !sound(d) || d.High <= 0 || !sound(sent) && !sound(again) {
+	sent, again, known := parts(w)
+	if !known {
 		return split{}
 	}
-	s := split{known: true, low: 0, high: 1}
-	if sound(again) {
-		s.low = again.Low / d.High
-		if !again.AtLeast && d.Low > 0 {
-			s.high = math.Min(s.high, again.High/d.Low)
+	low, high := again[0]/w.Duplicates.High, 1-sent[0]/w.Duplicates.High
+	return split{window: w, low: math.Max(0, math.Min(low, high)), high: math.Min(1, math.Max(low, high))}
+}
+
+// splitOf is the split of the judged window, or where that leaves open where most duplicates come from, of the longest shorter one
+// that does not: it speaks for the judged one as long as duplicates come in it at half the pace or more.
+func (s scene) splitOf(p *dedup.PipelineStatus) split {
+	decides := func(x split) bool { return x.producer(s.least(CauseProducer)) || x.redelivered(mostly) }
+	first := splitOf(s.window)
+	for i := len(p.Windows) - 1; i >= 0 && !decides(first); i-- {
+		w := &p.Windows[i]
+		if w.Window >= s.window.Window || w.Duplicates.Low < p.Pipeline.Limits.MinDuplicates {
+			continue
+		}
+		if x := splitOf(w); decides(x) && perMinute(w.Duplicates.Low, w) >= mostly*perMinute(s.window.Duplicates.High, s.window) {
+			return x
 		}
 	}
-	if sound(sent) {
-		s.high = math.Min(s.high, 1-sent.Low/d.High)
-		if !sent.AtLeast && d.Low > 0 {
-			s.low = math.Max(s.low, 1-sent.High/d.Low)
-		}
+	if rest := eliminated(s.window); !decides(first) && decides(rest) && first.low <= rest.high {
+		return rest
 	}
-	s.low, s.high = math.Max(0, math.Min(1, s.low)), math.Max(0, math.Min(1, s.high))
-	if s.low > s.high+1/d.High+1e-9 { // the two contradict each other by more than a message
+	return first
+}
+
+// eliminated bounds the redeliveries among the duplicates of a window by the channels that were closed: what was done and is delivered
+// again was left behind by one. It tells nothing where these are not known.
+func eliminated(w *dedup.WindowFigures) split {
+	d, closed := w.Duplicates, w.MostClosed
+	if !sound(d) || d.Low <= 0 || d.AtLeast || w.LostPerChannel <= 0 || closed == nil || !finite(*closed) {
 		return split{}
 	}
-	s.low, s.high = math.Min(s.low, s.high), math.Max(s.low, s.high)
-	return s
+	most := math.Ceil(math.Max(0, *closed)*float64(w.LostPerChannel) - 1e-9)
+	return split{window: w, high: math.Min(1, most/d.Low), counted: true, most: most}
 }
 
-func (s split) redelivered() bool { return s.known && s.low > mostly }
-func (s split) producer() bool    { return s.known && s.high < mostly }
-
-// causes are the causes to look for, the likeliest first. Second messages come from who publishes, redeliveries from a consumer
-// that lost its channel; a deploy may do either, and is told only where nothing nearer is.
-func (s split) causes() []CauseKind {
-	switch {
-	case s.producer():
-		return []CauseKind{CauseOwnJob, CauseDeploy}
-	case s.redelivered():
-		return []CauseKind{CauseAckTimeout, CauseRestart, CauseBroker, CauseDeploy}
+func perMinute(n float64, w *dedup.WindowFigures) float64 {
+	over := w.Duplicates.Covered
+	if over <= 0 {
+		over = w.Window
 	}
-	return []CauseKind{CauseOwnJob, CauseAckTimeout, CauseRestart, CauseBroker, CauseDeploy}
+	return n / max(over, time.Second).Minutes()
 }
 
-// share says how many of the duplicates are of the origin that most are of; empty when that cannot be told.
-func (s split) share() string {
-	switch {
-	case s.redelivered():
-		return shareText(s.low, s.high) + " of the duplicates are redeliveries"
-	case s.producer():
-		return shareText(1-s.high, 1-s.low) + " of the duplicates are second messages"
-	case s.known && s.high-s.low < 0.2:
-		return shareText(s.low, s.high) + " of the duplicates are redeliveries, the others second messages"
+// producer and redelivered report whether this share of the duplicates or more is certainly of the origin.
+func (s split) producer(least float64) bool    { return s.window != nil && 1-s.high >= least }
+func (s split) redelivered(least float64) bool { return s.window != nil && s.low >= least }
+
+// producerShare says how many duplicates are second messages: "at least 238 of 391 duplicates in 5 m (61 %)".
+func (s split) producerShare() string {
+	if s.counted {
+		return "at most " + number(s.most) + " of " + count(s.window.Duplicates) + " duplicates in " + span(s.window.Window) + " can be redeliveries"
 	}
-	return ""
+	sent, _, _ := parts(s.window)
+	return s.share(sent)
 }
 
-func (s split) clause() string {
-	if text := s.share(); text != "" {
-		return "; " + text
-	}
-	return ""
+// redeliveredShare says how many duplicates are redeliveries.
+func (s split) redeliveredShare() string { return s.share(s.again()) + " came from redeliveries" }
+
+func (s split) again() [2]float64 {
+	_, again, _ := parts(s.window)
+	return again
 }
 
-// shareText writes a share in whole percent, widened so that it still holds the truth.
-func shareText(low, high float64) string {
-	from, to := int(math.Floor(low*100+1e-9)), int(math.Ceil(high*100-1e-9))
-	if to-from <= 1 && math.Round(low*100) == math.Round(high*100) {
-		return strconv.Itoa(int(math.Round(low*100))) + " %"
+func (s split) share(part [2]float64) string {
+	d := s.window.Duplicates
+	return s.amount(part) + " of " + count(d) + " duplicates in " + span(s.window.Window) + " (" + percentOf(math.Floor(part[0]+1e-9)/d.High) + ")"
+}
+
+// amount is the part that is certain: "at least 238".
+func (s split) amount(part [2]float64) string {
+	low := math.Floor(part[0] + 1e-9)
+	if low < math.Floor(part[1]+1e-9) || s.window.Duplicates.IsInterval() {
+		return "at least " + number(low)
 	}
-	return strconv.Itoa(from) + "–" + strconv.Itoa(to) + " %"
+	return number(low)
+}
+
+// percentOf writes a share in whole percent; what is not all of them never reads as all.
+func percentOf(share float64) string {
+	percent := math.Round(100 * share)
+	if share < 1 {
+		percent = min(percent, 99)
+	}
+	return strconv.Itoa(int(percent)) + " %"
+}
+
+// origins says of duplicates that nothing explains what is known of where they come from.
+func (s scene) origins() string {
+	_, again, known := parts(s.window)
+	if !known || again[1] >= s.window.Duplicates.High && again[0] < 1 {
+		return ""
+	}
+	said := "at most " + number(math.Ceil(again[1]-1e-9))
+	if again[0] >= 1 {
+		said = number(math.Floor(again[0]+1e-9)) + " to " + number(math.Ceil(again[1]-1e-9))
+	}
+	if math.Round(again[0]) == math.Round(again[1]) {
+		said = number(again[0])
+	}
+	return "; " + said + " of " + s.all() + " came from redeliveries"
 }

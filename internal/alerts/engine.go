@@ -130,6 +130,8 @@ type entry struct {
 	Alert
 	rule    *Rule
 	history []Evaluated
+	// cause is what Cause says; without a kind where that was said before a restart.
+	cause Cause
 	// notable: it was more than normal since we know of it, so that somebody may have been told of it.
 	notable bool
 }

@@ -88,7 +88,7 @@ func (e *Engine) step(at time.Time, round judged) {
 			of[list[i].key("")] = &list[i]
 		}
 	}
-	causes := causes{snapshot: round.snapshot, late: round.late != "", zone: at.Location(), known: make(map[string]string)}
+	causes := causes{snapshot: round.snapshot, late: round.late != "", zone: at.Location()}
 	seen := make(map[Key]bool, len(round.judgements))
 	for _, j := range round.judgements {
 		s := of[Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]
@@ -127,11 +127,7 @@ func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
 	if j.Health == HealthOK {
 		en.LastOK = j
 	}
-	if state.Phase != PhaseNormal {
-		if cause, ok := causes.of(rule, j); ok {
-			en.Cause = cause
-		}
-	}
+	en.explain(rule, j, causes)
 	if changed {
 		e.unkept = append(e.unkept, Transition{Edge: edge, Judgement: j, Cause: en.Cause})
 	}
@@ -225,37 +221,3 @@ func (e *Engine) retire(en *entry, at time.Time, why string) {
 		e.order = slices.DeleteFunc(e.order, func(o *entry) bool { return o == en })
 	}
 }
-
-// causes finds the likely cause of what is amiss with a pipeline, once for each.
-type causes struct {
-	snapshot *dedup.Snapshot
-	late     bool
-	zone     *time.Location
-	known    map[string]string
-}
-
-// of returns the cause that explains an alert; empty text where there is none, and false where nothing can be told now.
-func (c *causes) of(rule *Rule, j Judgement) (string, bool) {
-	if j.Key.Kind != OfPipeline || c.late || j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule) {
-		return "", false
-	}
-	if said, ok := c.known[j.Key.Subject]; ok {
-		return said, true
-	}
-	p, ok := c.snapshot.Pipeline(j.Key.Subject)
-	if !ok {
-		return "", false
-	}
-	said := ""
-	if _, ok := LikelyCause(p, nil); ok { // the events of most pipelines need not be joined
-		if cause, ok := LikelyCause(p, c.snapshot.EventsOf(p)); ok {
-			said = cause.Sentence(c.zone)
-		}
-	}
-	c.known[j.Key.Subject] = said
-	return said, true
-}
-
-// aboutDuplicates reports whether the likely cause of duplicates or of a loop explains the rule: said of any other alert it would be
-// a wrong track.
-func aboutDuplicates(r *Rule) bool { return r.Name == "duplicate_rate" || r.Name == "redelivery_loop" }

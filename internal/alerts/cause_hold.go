@@ -1,0 +1,141 @@
+package alerts
+
+import (
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// causeHold is how long a cause is kept that figures showed, and neither show nor exclude any more.
+const causeHold = 5 * time.Minute
+
+// vague reports whether a cause names nothing that anybody could mend.
+func (k CauseKind) vague() bool {
+	switch k {
+	case "", CauseUnexplained, CauseRedeliveries, CauseLoop, CauseOutage:
+		return true
+	}
+	return false
+}
+
+// hold keeps the producer as the cause for a while where the split, which widens and narrows with each pass over a store, leaves it
+// open for now; and the time of the rise, which is an estimate.
+func (s scene) hold(c Cause) Cause {
+	last := s.last
+	if c.Kind == last.Kind && !c.Rose.IsZero() && !last.Rose.IsZero() && len(c.Events) == 0 && c.Rose.Sub(last.Rose).Abs() <= causeLead {
+		c.Rose = last.Rose
+	}
+	if last.Kind != CauseProducer || !c.Kind.vague() || s.split.redelivered(mostly) || c.shown.Sub(last.shown) > causeHold {
+		return c
+	}
+	last.held = true
+	return last
+}
+
+// causes finds the likely cause of what is amiss with a pipeline.
+type causes struct {
+	snapshot *dedup.Snapshot
+	late     bool
+	zone     *time.Location
+}
+
+// explain gives the alert the cause of what it fires for. One that can be told of no more is kept.
+func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
+	if en.State.Phase == PhaseNormal {
+		en.cause = Cause{}
+		return
+	}
+	if j.Key.Kind != OfPipeline || c.late {
+		return
+	}
+	p, ok := c.snapshot.Pipeline(j.Key.Subject)
+	if !ok {
+		return
+	}
+	told, ok := c.of(rule, j, p, en.cause)
+	if !ok {
+		told = en.cause
+	}
+	restored := !ok && told.Kind == "" && en.Cause != "" // before a restart a better one may have been known
+	if lost, down := outageOf(p.Down); down && told.Kind.vague() && !restored && lost.mayBeBehind(en.State) {
+		told = Cause{Kind: CauseOutage, lost: lost}
+	}
+	if told.Kind == CauseOutage {
+		told.lost = told.lost.over(c.snapshot.Sources)
+	}
+	if told.Kind != "" {
+		en.cause, en.Cause = told, told.Sentence(c.zone)
+	}
+}
+
+// of returns the cause that explains an alert about duplicates or loops, and false where nothing can be told now.
+func (c *causes) of(rule *Rule, j Judgement, p *dedup.PipelineStatus, last Cause) (Cause, bool) {
+	if j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule) {
+		return Cause{}, false
+	}
+	if _, ok := likelyCause(p, nil, last); !ok { // the events of most pipelines need not be joined
+		return Cause{}, false
+	}
+	return likelyCause(p, c.snapshot.EventsOf(p), last)
+}
+
+// aboutDuplicates reports whether the likely cause of duplicates or of a loop explains the rule: said of any other alert it would be
+// a wrong track.
+func aboutDuplicates(r *Rule) bool { return r.Name == "duplicate_rate" || r.Name == "redelivery_loop" }
+
+// An outage is a source of a pipeline that cannot be read.
+type outage struct {
+	source, why string
+	// since is when it was first missed, answered when it last answered, ended when it answered again; zero where it did not.
+	since, answered, ended time.Time
+}
+
+// outageOf is the source that is down, of several the store first: without it consumers do not work.
+func outageOf(down []dedup.SourceHealth) (outage, bool) {
+	for _, kind := range []string{"store", "broker", "totals", "reported"} {
+		if i := slices.IndexFunc(down, func(h dedup.SourceHealth) bool { return h.Kind == kind }); i >= 0 {
+			h := down[i]
+			o := outage{source: h.Name, why: quoted(dedup.Event{Text: h.Err}), since: h.Since, answered: h.LastSuccess}
+			if o.since.IsZero() {
+				o.since = h.LastTry
+			}
+			return o, true
+		}
+	}
+	return outage{}, false
+}
+
+// mayBeBehind reports whether an alert began after the source answered for the last time: else it has another reason.
+func (o outage) mayBeBehind(s State) bool {
+	began := s.FiredAt
+	for _, at := range s.Reached {
+		if !at.IsZero() && (began.IsZero() || at.Before(began)) {
+			began = at
+		}
+	}
+	return began.IsZero() || !began.Before(o.answered)
+}
+
+// over notes when the source answered again.
+func (o outage) over(sources []dedup.SourceHealth) outage {
+	i := slices.IndexFunc(sources, func(h dedup.SourceHealth) bool { return h.Name == o.source })
+	o.ended = time.Time{}
+	if i >= 0 && sources[i].OK {
+		o.ended = sources[i].Since
+	}
+	return o
+}
+
+func (o outage) sentence(zone *time.Location) string {
+	said := o.source + " cannot be read"
+	if !o.ended.IsZero() {
+		said = o.source + " could not be read from " + o.since.In(zone).Format(time.TimeOnly) + " to " + o.ended.In(zone).Format(time.TimeOnly)
+	} else if !o.since.IsZero() {
+		said += " since " + o.since.In(zone).Format(time.TimeOnly)
+	}
+	if o.why != "" {
+		said += " (" + o.why + ")"
+	}
+	return capital(said) + "."
+}
