@@ -150,7 +150,7 @@ func afterEdge(e Transition) Alert {
 	return a
 }
 
-func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]outage, silences []Silence) candidate {
+func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, silences []Silence) candidate {
 	c := candidate{alert: a, tier: firingTier(a.State), flapping: d.flaps.since[a.Key]}
 	c.acked = a.Ack != nil && (a.Ack.Until.IsZero() || at.Before(a.Ack.Until))
 	c.peak = max(c.tier, d.flaps.peak(a.Key))
@@ -205,18 +205,18 @@ func groupOf(by []string, labels map[string]string) (string, map[string]string) 
 	return "{" + strings.Join(parts, ",") + "}", own
 }
 
-// An outage is the alert of a broker that cannot be read.
-type outage struct {
+// An absence is the alert of a broker that cannot be read.
+type absence struct {
 	since time.Time
 	tier  dedup.Tier
 }
 
-// unreachable returns the outages by broker. One that answers again is none, although its alert goes on to fire for a while.
-func unreachable(alerts map[Key]Alert) map[string]outage {
-	away := map[string]outage{}
+// unreachable returns the absences by broker. One that answers again is none, although its alert goes on to fire for a while.
+func unreachable(alerts map[Key]Alert) map[string]absence {
+	away := map[string]absence{}
 	for k, a := range alerts {
 		if k.Rule == unreachableRule && k.Kind == OfBroker && a.State.Phase == PhaseFiring {
-			away[k.Subject] = outage{a.State.FiredAt, a.State.Tier}
+			away[k.Subject] = absence{a.State.FiredAt, a.State.Tier}
 		}
 	}
 	return away
@@ -224,7 +224,7 @@ func unreachable(alerts map[Key]Alert) map[string]outage {
 
 // inhibited says whether the broker of an alert's pipeline is down, which is told already, at a tier that is no lower. That messages
 // were lost is told all the same when it fired before.
-func inhibited(a Alert, tier dedup.Tier, away map[string]outage) bool {
+func inhibited(a Alert, tier dedup.Tier, away map[string]absence) bool {
 	if a.Key.Kind != OfPipeline {
 		return false
 	}
