@@ -2,7 +2,7 @@
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { startDemo, startBrowser, signIn, faultsOf } from "./demo.mjs";
+import { startDemo, startBrowser, signIn, look as lookAt, sizes } from "./demo.mjs";
 
 let demo, browser;
 before(async () => {
@@ -157,15 +157,10 @@ test("a filter that cannot be read is said beside its field, and keeps what was 
 });
 
 test("the pages of dead letters have no accessibility faults and no overflow in any mode, and keep to their size", async () => {
-  const modes = { light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 390, height: 844 } }, "forced-colors": { forcedColors: "active" } };
-  for (const [mode, options] of Object.entries(modes)) {
-    const context = await signIn(browser, demo.url, options);
+  for (const [size, inColours] of Object.entries({ desktop: ["light", "dark", "forced-colors"], phone: ["light"] })) {
+    const context = await signIn(browser, demo.url, { viewport: sizes[size] });
     const page = await context.newPage();
-    const check = async (what) => {
-      assert.deepEqual(await faultsOf(page), [], `${what}, ${mode}`);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(wide <= 0, `${what}, ${mode}: ${wide} px too wide`);
-    };
+    const check = (what) => lookAt(page, `${what} on a ${size}`, inColours);
     await page.goto(`${demo.url}/dead-letters`);
     await check("the list");
     await page.goto(`${demo.url}/pipelines/payments/dead-letters`);
@@ -185,7 +180,7 @@ test("the pages of dead letters have no accessibility faults and no overflow in 
     await page.goto(`${demo.url}/pipelines/inventory/dead-letters?filter=class%3Amay_run_twice`);
     await page.getByRole("button", { name: /^Preview requeue of/ }).last().click();
     await check("a review");
-    await start(page, /^Requeue/, `to look at it, ${mode}`);
+    await start(page, /^Requeue/, `to look at it, ${size}`);
     await inState(page, "done");
     await check("a job");
     await page.getByRole("link", { name: "Every message of this job" }).click();

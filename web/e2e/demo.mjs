@@ -1,4 +1,5 @@
 // Starts the demo server and a browser for the tests, and watches every page for what must never happen.
+import assert from "node:assert/strict";
 import { spawn, execFileSync } from "node:child_process";
 import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -84,11 +85,48 @@ export async function watched(browser, options = {}) {
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
+// The rules that look at colours. All others look at what the page holds, and where on the screen it is.
+const colourRules = ["color-contrast", "link-in-text-block"];
+
+/** The colours that a page can have. */
+export const colours = {
+  light: { colorScheme: "light", forcedColors: "none" },
+  dark: { colorScheme: "dark", forcedColors: "none" },
+  "forced-colors": { colorScheme: "light", forcedColors: "active" },
+};
+/** The sizes that pages are looked at in. */
+export const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 }, "narrow phone": { width: 320, height: 640 } };
+
+/** Returns which elements the page shows, and where. */
+function shapeOf(page) {
+  return page.evaluate(() => {
+    const places = [...document.querySelectorAll("*")].map((e) => {
+      const { x, y, width, height } = e.getBoundingClientRect();
+      return e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) ? [e.localName, x, y, width, height].join(" ") : "";
+    });
+    return places.join("\n");
+  });
+}
+
+/** Looks at the page as it stands in each of the colours: it must have no accessibility faults and fit its screen. Where the same things are shown in the same places as in the first ones, only colours are new. */
+export async function look(page, what, inColours = Object.keys(colours)) {
+  let first;
+  for (const name of inColours) {
+    await page.emulateMedia({ ...colours[name], reducedMotion: "reduce" }); // no colour fades into the next
+    const shape = await shapeOf(page);
+    assert.deepEqual(await faultsOf(page, shape === first ? colourRules : tags), [], `${what} in ${name}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 0, `${what} in ${name} is ${wide} px wider than the screen`);
+    first ??= shape;
+  }
+  await page.emulateMedia({ ...colours.light, reducedMotion: "no-preference" });
+}
+
 /** Returns the accessibility faults of the page as it stands. Only they cross over: all that axe finds in order is megabytes. */
-export async function faultsOf(page) {
+export async function faultsOf(page, rules = tags) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   return page.evaluate(async (only) => {
     const { violations } = await window.axe.run(document, { runOnly: only, resultTypes: ["violations"] });
     return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")} (${v.nodes.length})`);
-  }, tags);
+  }, rules);
 }

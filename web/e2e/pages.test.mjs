@@ -2,7 +2,7 @@
 import { after, before, describe, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { startDemo, startBrowser, signIn, watched, results, faultsOf } from "./demo.mjs";
+import { startDemo, startBrowser, signIn, watched, results, faultsOf, look, colours, sizes } from "./demo.mjs";
 
 let demo, browser;
 before(async () => {
@@ -14,14 +14,8 @@ after(async () => {
   await demo?.stop();
 });
 
-const modes = {
-  light: {},
-  dark: { colorScheme: "dark" },
-  phone: { viewport: { width: 390, height: 844 } },
-  "forced-colors": { forcedColors: "active" },
-};
-// Scene, path, and the modes it is looked at in besides light.
-const all = Object.keys(modes);
+// Scene, path, and what it is looked at in besides light on a desktop.
+const all = ["dark", "forced-colors", "phone"];
 const pages = [
   ["mixed", "/", all],
   ["mixed", "/pipelines/orders", all],
@@ -43,22 +37,24 @@ const pages = [
   ["no-history", "/pipelines/orders", []],
 ];
 
-for (const [name, options] of Object.entries(modes)) {
-  test(`pages have no accessibility faults, no errors and no sideways scrolling in ${name}`, async () => {
-    const context = await signIn(browser, demo.url, options);
+for (const size of ["desktop", "phone"]) {
+  test(`pages have no accessibility faults, no errors and no sideways scrolling on a ${size}`, async () => {
+    const context = await signIn(browser, demo.url, { viewport: sizes[size] });
     context.expected.push(/status of 400/);
     for (const [scene, path, also] of pages) {
-      if (name !== "light" && !also.includes(name)) continue;
+      if (size === "phone" && !also.includes("phone")) continue;
+      const inColours = size === "phone" ? ["light"] : Object.keys(colours).filter((name) => name === "light" || also.includes(name));
       await demo.scene(scene);
       const page = await context.newPage();
       await page.goto(demo.url + path);
       // Open one of each that can be opened: what is hidden is not checked.
       if (await page.locator("details.data > summary").count()) await page.locator("details.data > summary").first().click();
       if (await page.locator(".prov > summary").count()) await page.locator(".prov > summary").first().click();
-      assert.deepEqual(await faultsOf(page), [], `${name} ${scene} ${path}`);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.ok(wide <= 0, `${name} ${scene} ${path} is ${wide} px wider than the screen`);
-      if (scene === "mixed") await page.screenshot({ path: join(results, `e2e-${name}-${scene}${path.replace(/\W+/g, "-")}.png`), fullPage: true });
+      await look(page, `${scene} ${path} on a ${size}`, inColours);
+      for (const name of scene === "mixed" ? inColours : []) {
+        await page.emulateMedia(colours[name]);
+        await page.screenshot({ path: join(results, `e2e-${size}-${name}-${scene}${path.replace(/\W+/g, "-")}.png`), fullPage: true });
+      }
       await page.close();
     }
     assert.deepEqual(context.faults, []);
@@ -68,7 +64,7 @@ for (const [name, options] of Object.entries(modes)) {
 
 test("on a phone the windows of a pipeline have one head each, every table fits, and the header takes two rows", async () => {
   await demo.scene("outage");
-  const context = await signIn(browser, demo.url, modes.phone);
+  const context = await signIn(browser, demo.url, { viewport: sizes.phone });
   const page = await context.newPage();
   await page.goto(`${demo.url}/pipelines/orders`);
   const text = await page.locator(".windows").innerText();
@@ -85,14 +81,14 @@ test("on a phone the windows of a pipeline have one head each, every table fits,
 test("the sign-in page, the setup page and their mistakes are accessible", async () => {
   const fresh = await startDemo({ account: false });
   try {
-    for (const options of Object.values(modes)) {
-      const context = await watched(browser, options);
+    for (const [size, inColours] of Object.entries({ desktop: Object.keys(colours), phone: ["light"] })) {
+      const context = await watched(browser, { viewport: sizes[size] });
       const page = await context.newPage();
       context.expected.push(/status of 422/);
       await page.goto(`${demo.url}/login`);
-      assert.deepEqual(await faultsOf(page), []);
+      await look(page, `the sign-in page on a ${size}`, inColours);
       await page.goto(fresh.setup);
-      assert.deepEqual(await faultsOf(page), []);
+      await look(page, `the setup page on a ${size}`, inColours);
       assert.deepEqual(context.faults, []);
       await context.close();
     }

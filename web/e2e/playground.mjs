@@ -42,7 +42,7 @@ export async function startPlayground({ only, knobs }) {
 
 /** Reads the three addresses that the playground prints while it opens. */
 function opening(child) {
-  const wanted = [/^==> The truth, to compare with: (\S+)$/m, /^Dashboard: (\S+)$/m, /^Make the first admin .*: (\S+)$/m];
+  const wanted = [/^==> The truth, to compare with: ([^\s;]+)[;\n]/m, /^Dashboard: (\S+)$/m, /^Make the first admin .*: (\S+)$/m];
   return new Promise((resolve, reject) => {
     let text = "";
     child.once("error", reject);
