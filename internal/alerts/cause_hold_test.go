@@ -29,6 +29,11 @@ func TestTheCauseOfAFiringAlertStaysWhileItStillQualifies(t *testing.T) {
 		s.sent, s.perChannel, s.redeliveries, s.restarts = nil, 0, redelivered, 300
 		return s
 	}
+	rising := func(minute int) shop {
+		s := restarts(230)
+		s.roseAt = minute
+		return s
+	}
 	restart := []dedup.Event{{At: at(35, 0), Kind: "consumer_restart", Text: "crash loop", Count: 300}}
 	for _, tt := range []struct {
 		name        string
@@ -43,6 +48,7 @@ func TestTheCauseOfAFiringAlertStaysWhileItStillQualifies(t *testing.T) {
 		{"much less changes it after some minutes", sent(230, 451), sent(100, 451), 6, nil, CauseUnexplained, ""},
 		{"redeliveries for the most part change it at once", sent(230, 451), sent(10, 100), 1, nil, CauseRedeliveries, ""},
 		{"events stay while they can explain a little less than half", restarts(230), restarts(190), 1, restart, CauseRestart, "up to 190 of 451"},
+		{"events stay though the rise is estimated elsewhere", rising(36), rising(24), 1, restart, CauseRestart, "Duplicates rose at 02:36"},
 		{"events go when they explain much less", restarts(230), restarts(100), 1, restart, CauseUnexplained, ""},
 		{"a cause that is told for the first time needs half", sent(0, 451), sent(200, 451), 1, nil, CauseUnexplained, ""},
 	} {
@@ -117,5 +123,10 @@ func TestAnOutageThatIsOverIsToldInThePast(t *testing.T) {
 	}
 	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != "" {
 		t.Errorf("an alert that resolved still has the cause %q", a.Cause)
+	}
+	s.script(tierOf("orders", dedup.Severe))
+	s.tick(t.Context())
+	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.State.Phase != PhaseFiring || a.Cause != "" {
+		t.Errorf("an alert that fires again %v has the cause %q of before", a.State.Phase, a.Cause)
 	}
 }
