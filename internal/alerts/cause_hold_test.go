@@ -74,14 +74,17 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 	for _, tt := range []struct {
 		name, rule string
 		p          *dedup.PipelineStatus
-		answered   time.Duration // before the alert began
+		since      time.Time
+		answered   time.Duration // before the alert began; 0 for never
 		say        string
 	}{
-		{"a loop that began with the outage", "redelivery_loop", looping(), time.Minute, lost},
-		{"a rule that has no cause of its own", "scripted", looping(), time.Minute, lost},
-		{"a source that never answered", "redelivery_loop", looping(), 0, lost},
-		{"a loop that there was before", "redelivery_loop", looping(), -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
-		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
+		{"a loop that began with the outage", "redelivery_loop", looping(), at(0, 0), time.Minute, lost},
+		{"a rule that has no cause of its own", "scripted", looping(), at(0, 0), time.Minute, lost},
+		{"a source that never answered", "redelivery_loop", looping(), at(0, 0), 0, lost},
+		{"a source that never answered, and was first missed after the alert began", "scripted", looping(), evaluatedAt.Add(time.Hour), 0, ""},
+		{"a source that was not tried yet", "scripted", looping(), time.Time{}, 0, ""},
+		{"a loop that there was before", "redelivery_loop", looping(), at(0, 0), -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
+		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), at(0, 0), time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rule := scripted(Timing{Warning: AtOnce, Severe: AtOnce, Emergency: AtOnce})
@@ -94,7 +97,8 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 			if tt.answered != 0 {
 				answered = s.now.Add(tickEvery - tt.answered)
 			}
-			tt.p.Down = []dedup.SourceHealth{refusing(at(0, 0), answered)}
+			tt.p.Down = []dedup.SourceHealth{refusing(tt.since, answered)}
+			tt.p.Down[0].Tried = !tt.since.IsZero()
 			s.snapshots.snap.Pipelines[0] = *tt.p
 			s.tick(t.Context())
 			if a, _ := s.View().Alert(Key{Rule: tt.rule, Kind: OfPipeline, Subject: "orders"}); a.Cause != tt.say {

@@ -162,7 +162,7 @@ func TestOfDuplicatesThatAreAtLeastSoManyNoShareIsSaid(t *testing.T) {
 
 func TestALoopWhileTheStoreIsDownIsSaidToBeOfThat(t *testing.T) {
 	p := causeCase{looping: 900, stuck: 1}.pipeline()
-	p.Down = []dedup.SourceHealth{{Name: "broker main", Kind: "broker", Since: at(1, 0)}, {Name: "store orders", Kind: "store", LastTry: at(2, 0), Err: "connection refused"}}
+	p.Down = []dedup.SourceHealth{{Name: "broker main", Kind: "broker", Tried: true, Since: at(1, 0)}, {Name: "store orders", Kind: "store", Tried: true, LastTry: at(2, 0), Err: "connection refused"}}
 	if c, ok := LikelyCause(p, nil); !ok || c.Sentence(time.UTC) != "Store orders cannot be read since 02:02:00 (connection refused)." {
 		t.Errorf("says %s", c.Sentence(time.UTC))
 	}
