@@ -70,7 +70,7 @@ func refusing(since, answered time.Time) dedup.SourceHealth {
 func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 	looping := func() *dedup.PipelineStatus { return causeCase{looping: 900, stuck: 1}.pipeline() }
 	sentTwice := func() *dedup.PipelineStatus { return causeCase{rate: 0.06, again: [2]float64{0, 0.1}}.pipeline() }
-	const lost = "Store orders cannot be read since 02:00:00 (connection refused)."
+	const lost = "Store orders cannot be read since 12:00:00 (connection refused)."
 	for _, tt := range []struct {
 		name, rule string
 		p          *dedup.PipelineStatus
@@ -78,13 +78,13 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 		answered   time.Duration // before the alert began; 0 for never
 		say        string
 	}{
-		{"a loop that began with the outage", "redelivery_loop", looping(), at(0, 0), time.Minute, lost},
-		{"a rule that has no cause of its own", "scripted", looping(), at(0, 0), time.Minute, lost},
-		{"a source that never answered", "redelivery_loop", looping(), at(0, 0), 0, lost},
+		{"a loop that began with the outage", "redelivery_loop", looping(), evaluatedAt, time.Minute, lost},
+		{"a rule that has no cause of its own", "scripted", looping(), evaluatedAt, time.Minute, lost},
+		{"a source that never answered", "redelivery_loop", looping(), evaluatedAt, 0, lost},
 		{"a source that never answered, and was first missed after the alert began", "scripted", looping(), evaluatedAt.Add(time.Hour), 0, ""},
 		{"a source that was not tried yet", "scripted", looping(), time.Time{}, 0, ""},
-		{"a loop that there was before", "redelivery_loop", looping(), at(0, 0), -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
-		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), at(0, 0), time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
+		{"a loop that there was before", "redelivery_loop", looping(), evaluatedAt, -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
+		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), evaluatedAt, time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rule := scripted(Timing{Warning: AtOnce, Severe: AtOnce, Emergency: AtOnce})
@@ -111,13 +111,13 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 func TestAnOutageThatIsOverIsToldInThePast(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
 	s.script(tierOf("orders", dedup.Severe))
-	health := refusing(at(0, 0), time.Time{})
+	health := refusing(evaluatedAt, time.Time{})
 	s.snapshots.snap.Pipelines[0].Down = []dedup.SourceHealth{health}
 	s.tick(t.Context())
-	health.OK, health.Since, health.Err = true, at(5, 7), ""
+	health.OK, health.Since, health.Err = true, evaluatedAt.Add(5*time.Minute+7*time.Second), ""
 	s.snapshots.snap.Pipelines[0].Down, s.snapshots.snap.Sources = nil, []dedup.SourceHealth{health}
 	s.tick(t.Context())
-	const want = "Store orders could not be read from 02:00:00 to 02:05:07 (connection refused)."
+	const want = "Store orders could not be read from 12:00:00 to 12:05:07 (connection refused)."
 	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != want {
 		t.Errorf("says %q, want %q", a.Cause, want)
 	}
