@@ -58,7 +58,7 @@ func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
 		told = en.cause
 	}
 	restored := !ok && told.Kind == "" && en.Cause != "" // before a restart a better one may have been known
-	if lost, down := outageOf(p.Down); down && told.Kind.vague() && !restored && lost.mayBeBehind(en.State) {
+	if lost, down := outageOf(p.Down); down && told.Kind.vague() && !restored && (lost.mayBeBehind(en.State) || told.lost.source == lost.source) {
 		told = Cause{Kind: CauseOutage, lost: lost}
 	}
 	if told.Kind == CauseOutage {
@@ -125,7 +125,6 @@ func (o outage) mayBeBehind(s State) bool {
 // over notes when the source answered again.
 func (o outage) over(sources []dedup.SourceHealth) outage {
 	i := slices.IndexFunc(sources, func(h dedup.SourceHealth) bool { return h.Name == o.source })
-	o.ended = time.Time{}
 	if i >= 0 && sources[i].OK {
 		o.ended = sources[i].Since
 	}

@@ -121,6 +121,13 @@ func TestAnOutageThatIsOverIsToldInThePast(t *testing.T) {
 	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != want {
 		t.Errorf("says %q, want %q", a.Cause, want)
 	}
+	health.OK, health.Since, health.LastSuccess, health.Err = false, evaluatedAt.Add(6*time.Minute), s.now, "timeout"
+	s.snapshots.snap.Pipelines[0].Down = []dedup.SourceHealth{health}
+	s.tick(t.Context())
+	if a := s.alert(t, "orders"); a.Cause != "Store orders cannot be read since 12:06:00 (timeout)." {
+		t.Errorf("says %q of the next outage", a.Cause)
+	}
+	s.snapshots.snap.Pipelines[0].Down = nil
 	s.script(tierOf("orders", dedup.Normal))
 	for range 60 {
 		s.tick(t.Context())
