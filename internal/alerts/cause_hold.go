@@ -125,7 +125,7 @@ func (o outage) mayBeBehind(s State) bool {
 // over notes when the source answered again.
 func (o outage) over(sources []dedup.SourceHealth) outage {
 	i := slices.IndexFunc(sources, func(h dedup.SourceHealth) bool { return h.Name == o.source })
-	if i >= 0 && sources[i].OK {
+	if i >= 0 && sources[i].OK && !sources[i].Since.Before(o.since) {
 		o.ended = sources[i].Since
 	}
 	return o
