@@ -58,7 +58,7 @@ func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
 		told = en.cause
 	}
 	restored := !ok && told.Kind == "" && en.Cause != "" // before a restart a better one may have been known
-	if lost, down := outageOf(p.Down); down && told.Kind.vague() && !restored && lost.mayBeBehind(en.State) {
+	if lost, down := outageOf(p.Down); down && told.Kind.vague() && !restored && (lost.mayBeBehind(en.State) || told.lost.source == lost.source) {
 		told = Cause{Kind: CauseOutage, lost: lost}
 	}
 	if told.Kind == CauseOutage {
@@ -91,10 +91,10 @@ type outage struct {
 	since, answered, ended time.Time
 }
 
-// outageOf is the source that is down, of several the store first: without it consumers do not work.
+// outageOf is the source that is down, of several the store first: without it consumers do not work. One that was not tried yet is not.
 func outageOf(down []dedup.SourceHealth) (outage, bool) {
 	for _, kind := range []string{"store", "broker", "totals", "reported"} {
-		if i := slices.IndexFunc(down, func(h dedup.SourceHealth) bool { return h.Kind == kind }); i >= 0 {
+		if i := slices.IndexFunc(down, func(h dedup.SourceHealth) bool { return h.Kind == kind && h.Tried && !h.OK }); i >= 0 {
 			h := down[i]
 			o := outage{source: h.Name, why: quoted(dedup.Event{Text: h.Err}), since: h.Since, answered: h.LastSuccess}
 			if o.since.IsZero() {
@@ -106,7 +106,8 @@ func outageOf(down []dedup.SourceHealth) (outage, bool) {
 	return outage{}, false
 }
 
-// mayBeBehind reports whether an alert began after the source answered for the last time: else it has another reason.
+// mayBeBehind reports whether an alert began after the source answered for the last time, or if it never did was first missed: else it
+// has another reason.
 func (o outage) mayBeBehind(s State) bool {
 	began := s.FiredAt
 	for _, at := range s.Reached {
@@ -114,14 +115,17 @@ func (o outage) mayBeBehind(s State) bool {
 			began = at
 		}
 	}
-	return began.IsZero() || !began.Before(o.answered)
+	last := o.answered
+	if last.IsZero() {
+		last = o.since
+	}
+	return began.IsZero() || !began.Before(last)
 }
 
 // over notes when the source answered again.
 func (o outage) over(sources []dedup.SourceHealth) outage {
 	i := slices.IndexFunc(sources, func(h dedup.SourceHealth) bool { return h.Name == o.source })
-	o.ended = time.Time{}
-	if i >= 0 && sources[i].OK {
+	if i >= 0 && sources[i].OK && !sources[i].Since.Before(o.since) {
 		o.ended = sources[i].Since
 	}
 	return o

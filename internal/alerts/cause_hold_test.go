@@ -29,6 +29,11 @@ func TestTheCauseOfAFiringAlertStaysWhileItStillQualifies(t *testing.T) {
 		s.sent, s.perChannel, s.redeliveries, s.restarts = nil, 0, redelivered, 300
 		return s
 	}
+	rising := func(minute int) shop {
+		s := restarts(230)
+		s.roseAt = minute
+		return s
+	}
 	restart := []dedup.Event{{At: at(35, 0), Kind: "consumer_restart", Text: "crash loop", Count: 300}}
 	for _, tt := range []struct {
 		name        string
@@ -43,6 +48,7 @@ func TestTheCauseOfAFiringAlertStaysWhileItStillQualifies(t *testing.T) {
 		{"much less changes it after some minutes", sent(230, 451), sent(100, 451), 6, nil, CauseUnexplained, ""},
 		{"redeliveries for the most part change it at once", sent(230, 451), sent(10, 100), 1, nil, CauseRedeliveries, ""},
 		{"events stay while they can explain a little less than half", restarts(230), restarts(190), 1, restart, CauseRestart, "up to 190 of 451"},
+		{"events stay though the rise is estimated elsewhere", rising(36), rising(24), 1, restart, CauseRestart, "Duplicates rose at 02:36"},
 		{"events go when they explain much less", restarts(230), restarts(100), 1, restart, CauseUnexplained, ""},
 		{"a cause that is told for the first time needs half", sent(0, 451), sent(200, 451), 1, nil, CauseUnexplained, ""},
 	} {
@@ -64,18 +70,21 @@ func refusing(since, answered time.Time) dedup.SourceHealth {
 func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 	looping := func() *dedup.PipelineStatus { return causeCase{looping: 900, stuck: 1}.pipeline() }
 	sentTwice := func() *dedup.PipelineStatus { return causeCase{rate: 0.06, again: [2]float64{0, 0.1}}.pipeline() }
-	const lost = "Store orders cannot be read since 02:00:00 (connection refused)."
+	const lost = "Store orders cannot be read since 12:00:00 (connection refused)."
 	for _, tt := range []struct {
 		name, rule string
 		p          *dedup.PipelineStatus
-		answered   time.Duration // before the alert began
+		since      time.Time
+		answered   time.Duration // before the alert began; 0 for never
 		say        string
 	}{
-		{"a loop that began with the outage", "redelivery_loop", looping(), time.Minute, lost},
-		{"a rule that has no cause of its own", "scripted", looping(), time.Minute, lost},
-		{"a source that never answered", "redelivery_loop", looping(), 0, lost},
-		{"a loop that there was before", "redelivery_loop", looping(), -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
-		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
+		{"a loop that began with the outage", "redelivery_loop", looping(), evaluatedAt, time.Minute, lost},
+		{"a rule that has no cause of its own", "scripted", looping(), evaluatedAt, time.Minute, lost},
+		{"a source that never answered", "redelivery_loop", looping(), evaluatedAt, 0, lost},
+		{"a source that never answered, and was first missed after the alert began", "scripted", looping(), evaluatedAt.Add(time.Hour), 0, ""},
+		{"a source that was not tried yet", "scripted", looping(), time.Time{}, 0, ""},
+		{"a loop that there was before", "redelivery_loop", looping(), evaluatedAt, -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
+		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), evaluatedAt, time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rule := scripted(Timing{Warning: AtOnce, Severe: AtOnce, Emergency: AtOnce})
@@ -88,7 +97,8 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 			if tt.answered != 0 {
 				answered = s.now.Add(tickEvery - tt.answered)
 			}
-			tt.p.Down = []dedup.SourceHealth{refusing(at(0, 0), answered)}
+			tt.p.Down = []dedup.SourceHealth{refusing(tt.since, answered)}
+			tt.p.Down[0].Tried = !tt.since.IsZero()
 			s.snapshots.snap.Pipelines[0] = *tt.p
 			s.tick(t.Context())
 			if a, _ := s.View().Alert(Key{Rule: tt.rule, Kind: OfPipeline, Subject: "orders"}); a.Cause != tt.say {
@@ -101,21 +111,33 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 func TestAnOutageThatIsOverIsToldInThePast(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
 	s.script(tierOf("orders", dedup.Severe))
-	health := refusing(at(0, 0), time.Time{})
+	health := refusing(evaluatedAt, time.Time{})
 	s.snapshots.snap.Pipelines[0].Down = []dedup.SourceHealth{health}
 	s.tick(t.Context())
-	health.OK, health.Since, health.Err = true, at(5, 7), ""
+	health.OK, health.Since, health.Err = true, evaluatedAt.Add(5*time.Minute+7*time.Second), ""
 	s.snapshots.snap.Pipelines[0].Down, s.snapshots.snap.Sources = nil, []dedup.SourceHealth{health}
 	s.tick(t.Context())
-	const want = "Store orders could not be read from 02:00:00 to 02:05:07 (connection refused)."
+	const want = "Store orders could not be read from 12:00:00 to 12:05:07 (connection refused)."
 	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != want {
 		t.Errorf("says %q, want %q", a.Cause, want)
 	}
+	health.OK, health.Since, health.LastSuccess, health.Err = false, evaluatedAt.Add(6*time.Minute), s.now, "timeout"
+	s.snapshots.snap.Pipelines[0].Down = []dedup.SourceHealth{health}
+	s.tick(t.Context())
+	if a := s.alert(t, "orders"); a.Cause != "Store orders cannot be read since 12:06:00 (timeout)." {
+		t.Errorf("says %q of the next outage", a.Cause)
+	}
+	s.snapshots.snap.Pipelines[0].Down = nil
 	s.script(tierOf("orders", dedup.Normal))
 	for range 60 {
 		s.tick(t.Context())
 	}
 	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != "" {
 		t.Errorf("an alert that resolved still has the cause %q", a.Cause)
+	}
+	s.script(tierOf("orders", dedup.Severe))
+	s.tick(t.Context())
+	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.State.Phase != PhaseFiring || a.Cause != "" {
+		t.Errorf("an alert that fires again %v has the cause %q of before", a.State.Phase, a.Cause)
 	}
 }

@@ -129,6 +129,19 @@ func TestTheLikelyCauseIsWhatCanExplainTheDuplicates(t *testing.T) {
 			"Duplicates rose at 02:36; the producer sends messages twice: at most 50 of 451 duplicates in 15 m can be redeliveries."},
 		{"but not where they may be half", with(func(s *shop) { open(s); s.mostClosed = 230 }), []dedup.Event{channelsClosed(7)}, CauseUnexplained,
 			"Duplicates rose at 02:36; no event explains it; the channels that were closed, 230 at most, can explain at most 230 of 451."},
+		{"a short window tells where the judged one began before channels were counted", with(func(s *shop) { open(s); s.mostClosed = 190 }), []dedup.Event{channelsClosed(7)}, CauseProducer,
+			"Duplicates rose at 02:36; the producer sends messages twice: at most 190 of 451 duplicates in 15 m can be redeliveries."},
+		{"nor where some are redeliveries for certain that no closed channel left behind", with(func(s *shop) {
+			s.sent = map[time.Duration][2]float64{window15: {200, 300}}
+			s.mostClosed = 100
+			delete(s.messages, 5*time.Minute)
+		}), nil, CauseUnexplained,
+			"Duplicates rose at 02:36; no event explains it; 151 to 251 of 451 duplicates in 15 m came from redeliveries; the channels that were closed, 100 at most, can explain at most 100 of 451."},
+		{"all but one are not all", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {450, 450}} }), nil, CauseProducer,
+			"Duplicates rose at 02:36; the producer sends messages twice: 450 of 451 duplicates in 15 m (99 %)."},
+		{"two restarts in the first minutes are no pace", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 2, 0 }), nil, CauseUnexplained, "No event explains the duplicates."},
+		{"three of them are one where they can explain enough", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 3, 0 }), nil, CauseRestart,
+			"Consumers restart at least 12 times per hour; that can explain up to 450 of 451 duplicates in 15 m."},
 		{"few duplicates of a short window do not speak for many of the judged one", with(func(s *shop) { s.duplicates[5*time.Minute] = 20; s.sent[5*time.Minute] = [2]float64{20, 20} }), nil, CauseUnexplained,
 			"Duplicates rose at 02:36; no event explains it; at most 301 of 451 duplicates in 15 m came from redeliveries; at least 43 consumer restarts, of which it is not known whether there were more."},
 		{"what is at least so many has no half", with(func(s *shop) { s.sent[5*time.Minute] = [2]float64{190, 391} }), nil, CauseUnexplained,
@@ -140,6 +153,24 @@ func TestTheLikelyCauseIsWhatCanExplainTheDuplicates(t *testing.T) {
 				t.Errorf("names %q and says\n%s\nwant %q,\n%s", c.Kind, c.Sentence(time.UTC), tt.kind, tt.say)
 			}
 		})
+	}
+}
+
+func TestOfDuplicatesThatAreAtLeastSoManyNoShareIsSaid(t *testing.T) {
+	p := reviewed().pipeline()
+	for i := range p.Windows {
+		p.Windows[i].Duplicates.AtLeast = true
+	}
+	if c, _ := LikelyCause(p, nil); c.Kind != CauseUnexplained || strings.Contains(c.Sentence(time.UTC), "%") {
+		t.Errorf("names %q: %s", c.Kind, c.Sentence(time.UTC))
+	}
+}
+
+func TestALoopWhileTheStoreIsDownIsSaidToBeOfThat(t *testing.T) {
+	p := causeCase{looping: 900, stuck: 1}.pipeline()
+	p.Down = []dedup.SourceHealth{{Name: "broker main", Kind: "broker", Tried: true, Since: at(1, 0)}, {Name: "store orders", Kind: "store", Tried: true, LastTry: at(2, 0), Err: "connection refused"}}
+	if c, ok := LikelyCause(p, nil); !ok || c.Sentence(time.UTC) != "Store orders cannot be read since 02:02:00 (connection refused)." {
+		t.Errorf("says %s", c.Sentence(time.UTC))
 	}
 }
 

@@ -57,23 +57,32 @@ func splitOf(w *dedup.WindowFigures) split {
 }
 
 // splitOf is the split of the judged window, or where that leaves open where most duplicates come from, of the longest shorter one
-// that does not: it speaks for the judged one as long as duplicates come in it at half the pace or more.
+// that does not: it speaks for the judged one as long as duplicates come in it at half the pace or more. Failing that the channels
+// that were closed tell.
 func (s scene) splitOf(p *dedup.PipelineStatus) split {
-	decides := func(x split) bool { return x.producer(s.least(CauseProducer)) || x.redelivered(mostly) }
 	first := splitOf(s.window)
-	for i := len(p.Windows) - 1; i >= 0 && !decides(first); i-- {
-		w := &p.Windows[i]
-		if w.Window >= s.window.Window || w.Duplicates.Low < p.Pipeline.Limits.MinDuplicates {
-			continue
+	for _, look := range []func(*dedup.WindowFigures) split{splitOf, eliminated} {
+		for i := len(p.Windows) - 1; i >= 0; i-- {
+			w := &p.Windows[i]
+			if !s.speaksFor(w, p.Pipeline.Limits) {
+				continue
+			}
+			x := look(w)
+			decides := x.producer(s.least(CauseProducer)) || x.redelivered(mostly)
+			if decides && splitOf(w).low <= x.high {
+				return x
+			}
 		}
-		if x := splitOf(w); decides(x) && perMinute(w.Duplicates.Low, w) >= mostly*perMinute(s.window.Duplicates.High, s.window) {
-			return x
-		}
-	}
-	if rest := eliminated(s.window); !decides(first) && decides(rest) && first.low <= rest.high {
-		return rest
 	}
 	return first
+}
+
+// speaksFor reports whether what is true of a window's duplicates is of the judged one's.
+func (s scene) speaksFor(w *dedup.WindowFigures, l dedup.Limits) bool {
+	if w.Window >= s.window.Window {
+		return w == s.window
+	}
+	return w.Duplicates.Low >= l.MinDuplicates && perMinute(w.Duplicates.Low, w) >= mostly*perMinute(s.window.Duplicates.High, s.window)
 }
 
 // eliminated bounds the redeliveries among the duplicates of a window by the channels that were closed: what was done and is delivered
