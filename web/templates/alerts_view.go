@@ -58,7 +58,7 @@ type AlertRow struct {
 	Subject Text
 	// SubjectHref leads to what the alert is about; empty where it has no page.
 	SubjectHref string
-	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)".
+	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)"; empty where all there is to say is Pending.
 	Tier, Word string
 	// Pending is a tier that is reached and does not fire yet; empty where there is none.
 	Pending string
@@ -74,6 +74,10 @@ type AlertRow struct {
 	// Held says why the tier stands although the value reaches it no longer; empty while it does.
 	Held        Text
 	Cause, Step Text
+	// Steps lead to where the step is done.
+	Steps []PageLink
+	// Folded says how many alerts cannot be told because of this one, FoldedHref leads to them; empty where none is.
+	Folded, FoldedHref string
 	// Acked and Silenced say by whom and until when; empty where nobody did.
 	Acked, Silenced Text
 }
