@@ -81,7 +81,7 @@ func TestTheTileOfStuckMarkersLeadsToTheirList(t *testing.T) {
 	snap, p := orders(t)
 	p.Stuck = dedup.Exact(dedup.Derived, dedup.Count, 12, noon, "test")
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
-	link := doc.Find(".now .part a")
+	link := doc.Find(".now .part a.stuck-link")
 	if href, _ := link.Attr("href"); oneLine(link) != "12 stuck" || href != "/pipelines/orders/markers?state=processing" {
 		t.Errorf("the tile has %q leading to %q", oneLine(link), href)
 	}

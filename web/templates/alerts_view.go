@@ -222,9 +222,11 @@ type SilenceRow struct {
 type SilenceFormView struct {
 	Frame Frame
 	Off   string
-	// Preview is where the form asks what it would cover, Make where it is made; Make is empty where this reader may not.
+	// Preview is where the form asks what it would cover, Make where it is made; Make is empty where this reader may not, and until it
+	// was asked what these very fields cover. Seen are their marks.
 	Preview string
 	Make    string
+	Seen    string
 	WhyNot  string
 	Rows    []MatcherRow
 	// Labels are offered for the names of labels.
@@ -240,6 +242,8 @@ type SilenceFormView struct {
 	// Asked says that it was asked what it would cover.
 	Asked    bool
 	Coverage SilenceCoverage
+	// Unseen says that it was not made because nobody saw yet what it covers.
+	Unseen string
 }
 
 // A MatcherRow is one matcher in the form.
@@ -266,4 +270,12 @@ func (v SilenceFormView) makeWord() string {
 		return "Silence it nevertheless"
 	}
 	return "Silence"
+}
+
+// previewID is the id of the heading of the preview: the answer to which the forms lead, unless something is wrong.
+func (v SilenceFormView) previewID() string {
+	if v.Error.Short != "" {
+		return "preview-title"
+	}
+	return "answer"
 }
