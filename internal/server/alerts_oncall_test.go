@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
@@ -155,5 +157,52 @@ func TestAPendingAlertIsNotGreen(t *testing.T) {
 	}
 	if got := apart(row.Find(".when")); !strings.Contains(got, "normal, pending since") {
 		t.Errorf("since %q", got)
+	}
+}
+
+func TestAllRulesAreListedWithTheirLimits(t *testing.T) {
+	s := night(t)
+	variant := *ruleNamed(t, "dead_letters")
+	variant.Match, variant.Timing.Warning, variant.Limits.Warning = map[string]string{"team": "shop"}, 0, alerts.Limit(5000)
+	s.tower.view.Rules = append(s.tower.view.Rules, variant)
+	if got := s.page("viewer", "/alerts").Find(".hint a[href='/alerts/rules']"); !strings.Contains(apart(got), "rules watch") {
+		t.Errorf("the list leads to the rules by %q", apart(got))
+	}
+	page := s.page("viewer", "/alerts/rules")
+	rows := map[string]string{}
+	var order []string
+	page.Find(".rule-rows tbody tr").Each(func(_ int, row *goquery.Selection) {
+		name := apart(row.Find(".c-id small")) + " " + apart(row.Find(".matcher"))
+		order = append(order, strings.TrimSpace(name))
+		rows[strings.TrimSpace(name)] = apart(row)
+	})
+	var want []string
+	for _, r := range alerts.Defaults() {
+		want = append(want, r.Name)
+	}
+	if want = append(want, "dead_letters team=shop"); !slices.Equal(order, want) {
+		t.Errorf("the rules are %v", order)
+	}
+	for name, parts := range map[string][]string{
+		"duplicate_rate":     {"those of each pipeline", "2 m warning, 2 m severe, 1 m emergency", "1 alert fires"},
+		"dead_letter_inflow": {"10/h severe, 100/h emergency", "2 m severe, 1 m emergency"}, "stuck_markers": {"1 warning, 10 severe", "1 pending"}, "backlog": {"none is given", "off"},
+		"no_consumers": {"the tier of the finding", "30 s"}, "dead_letters team=shop": {"5,000 warning", "at once"}, "source_unreachable": {"3 intervals warning, 5 m severe"},
+		"node_down": {"each broker"}, "outbox_old": {"the dashboard itself"},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(rows[name], part) {
+				t.Errorf("%s lacks %q: %s", name, part, rows[name])
+			}
+		}
+	}
+	if strings.Contains(rows["dead_letters team=shop"], "fires") || strings.Contains(rows["dead_letter_inflow"], "warning") {
+		t.Errorf("a variant counts for another, or a tier without a limit is shown: %s; %s", rows["dead_letters team=shop"], rows["dead_letter_inflow"])
+	}
+	if got := page.Find(".rule-rows a[href='/docs/alerts#dead_letters']").Length(); got != 2 {
+		t.Errorf("%d links to the runbook of dead_letters", got)
+	}
+	s.alerts.View = nil
+	if got := apart(s.page("viewer", "/alerts/rules").Find("main")); !strings.Contains(got, "Alerts are switched off") {
+		t.Errorf("without alerts: %q", got)
 	}
 }

@@ -279,3 +279,39 @@ func (v SilenceFormView) previewID() string {
 	}
 	return "answer"
 }
+
+// RulesView is the list of all rules of alerts.
+type RulesView struct {
+	Frame Frame
+	// Off says why there are none; empty when rules are judged.
+	Off     string
+	Watched string
+	Rows    []RuleRow
+}
+
+// A RuleRow is one rule, or a variant of one for subjects with some labels.
+type RuleRow struct {
+	Title, Name Text
+	// Judges says of what kind its subjects are.
+	Judges string
+	// Match are the labels that it holds for, none where it holds for all.
+	Match   []Text
+	Meaning Text
+	// Limits are by tier, or where they come from.
+	Limits Text
+	// For says how long a tier takes to fire, by tier where they differ; Keep how long it takes to fall.
+	For, Keep string
+	Off       bool
+	// Firing and Pending count alerts of it, empty where there is none; Alerts leads to them.
+	Firing, Pending, Alerts string
+	// Runbook is where to read more; empty where there is no such page.
+	Runbook string
+}
+
+// now is what the rule has to say now; empty where there is nothing.
+func (r RuleRow) now() string {
+	if r.Off {
+		return "off"
+	}
+	return r.Firing + r.Pending
+}
