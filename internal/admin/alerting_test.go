@@ -220,3 +220,18 @@ func TestAChannelForTrialMustBeThere(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestTheAuditShowsMatchersAsTheyAreWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		`rule="markers_without_expiry", tier!="emergency"`: `rule="markers_without_expiry", tier!="emergency"`,
+		"a\"b\n":  `a"b\n`,
+		`a\nb`:    `a\\nb`,
+		"a\nb":    `a\nb`,
+		`a\"b`:    `a\\"b`,
+		"\u202eb": `\u202eb`,
+	} {
+		if got := printable(text, maxTarget); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}

@@ -17,11 +17,12 @@ import (
 const maxTarget = 512
 
 // printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
-// that are not UTF-8. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
+// that are not UTF-8. Quotes stay as they are. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
 func printable(s string, n int) string {
 	out := s
 	if !plain(s) {
-		out = strings.TrimSuffix(strings.TrimPrefix(strconv.QuoteToGraphic(s), `"`), `"`)
+		out = strconv.QuoteToGraphic(s)
+		out = strings.ReplaceAll(out[1:len(out)-1], `\"`, `"`) // each quote has a backslash of its own
 	}
 	if len(out) <= n {
 		return out
@@ -40,7 +41,7 @@ func plain(s string) bool {
 		return false
 	}
 	for _, r := range s {
-		if r == '\\' || r == '"' || !unicode.IsGraphic(r) {
+		if r == '\\' || !unicode.IsGraphic(r) {
 			return false
 		}
 	}

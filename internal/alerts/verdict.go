@@ -4,7 +4,7 @@ import "dedup-dashboard/internal/dedup"
 
 // A Verdict is what one pipeline's figures amount to now: the tier and, on its own scale, the risk.
 type Verdict struct {
-	// Tier is the worst tier of the judged figures and of the findings; Possible is the tier of the high end of an interval, or of the
+	// Tier is the worst tier of the judged figures, of the findings, and of the alert that raised it; Possible is the tier of the high end of an interval, or of the
 	// higher of two disputed rates, equal to Tier when there is no doubt. Why is one sentence with value against limit, or why nothing
 	// can be told.
 	Tier     dedup.Tier
@@ -22,4 +22,6 @@ type Verdict struct {
 	// only the low end of an interval that is too wide to be shown was judged.
 	Judged        dedup.Figure
 	JudgedLatency dedup.Figure
+	// Alert is the firing alert that raised the tier above that of figures and findings; nil where none did.
+	Alert *AlertView
 }

@@ -3,6 +3,7 @@ package alerts
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -50,6 +51,19 @@ func (a *AlertView) Stale() bool { return a.State.Health != HealthOK }
 // Attended reports whether somebody acknowledged or silenced the alert.
 func (a *AlertView) Attended() bool { return a.Ack != nil || len(a.Silences) > 0 }
 
+// SourceDown reports whether the alert says that a source cannot be read now.
+func (a *AlertView) SourceDown() bool {
+	return a.Key.Rule == unreachableRule && a.State.Phase == PhaseFiring
+}
+
+// RestsOn reports whether the alert cannot be told because the source of another one cannot be read.
+func (a *AlertView) RestsOn(source *AlertView) bool {
+	if a == source || a.State.Health != HealthError || a.Last.Labels[string(source.Key.Kind)] != source.Key.Subject {
+		return false
+	}
+	return strings.Contains(a.Last.Why, string(source.Key.Kind)+" "+source.Key.Subject+" cannot be read")
+}
+
 // A View is the engine at one time. It is immutable.
 type View struct {
 	// At is the last evaluation that was kept; zero before the first. Took is how long it took, Interval the time between two.
@@ -83,6 +97,47 @@ func (v *View) Alert(k Key) (*AlertView, bool) {
 	return nil, false
 }
 
+// FiringOfPipelines returns the worst alert of each pipeline of which one fires, acknowledged and silenced ones too. One that recovers
+// is not among them: its value is well below what holds its tier.
+func (v *View) FiringOfPipelines() map[string]*AlertView {
+	worst := make(map[string]*AlertView)
+	for _, a := range v.Alerts {
+		if a.Key.Kind != OfPipeline || a.State.Phase != PhaseFiring {
+			continue
+		}
+		if old := worst[a.Key.Subject]; old == nil || a.State.Tier > old.State.Tier {
+			worst[a.Key.Subject] = a
+		}
+	}
+	return worst
+}
+
+// JudgeWith is Judge, raised to the tier of the worst alert that fires on the pipeline, which may be nil.
+func JudgeWith(p *dedup.PipelineStatus, a *AlertView) Verdict {
+	v := Judge(p)
+	if a == nil || a.State.Tier <= v.Tier {
+		return v
+	}
+	why := a.reason()
+	if v.Tier > dedup.Normal || len(p.Down) > 0 {
+		why += "; " + v.Why
+	}
+	v.Tier, v.Possible, v.Why, v.Alert = a.State.Tier, max(a.State.Tier, v.Possible), why, a
+	return v
+}
+
+// reason says what fires, and value against limit: as it was, where it cannot be told now.
+func (a *AlertView) reason() string {
+	title := strings.ReplaceAll(a.Key.Rule, "_", " ")
+	if a.Rule != nil && a.Rule.Title != "" {
+		title = a.Rule.Title
+	}
+	if a.Stale() && a.LastOK.Why != "" {
+		return title + ", as it was last judged: " + a.LastOK.Why
+	}
+	return title + ": " + a.Last.Why
+}
+
 // summarise sorts the alerts and fills in what follows from them.
 func (v *View) summarise() {
 	slices.SortStableFunc(v.Alerts, worstFirst)
@@ -102,8 +157,9 @@ func (v *View) summarise() {
 	}
 }
 
-// worstFirst orders alerts for a list: by what fires, then what is pending, then what is unknown. Among equals those that nobody
-// attends to come first, then the oldest.
+// worstFirst orders alerts for a list: sources that cannot be read, which are behind much of the rest, then what fires by its tier,
+// of one tier what recovers last, then what is pending, then what is unknown. Among equals those that nobody attends to come first,
+// then the oldest.
 func worstFirst(a, b *AlertView) int {
 	ra, rb := rank(a), rank(b)
 	if ra != rb || ra == rankNormal {
@@ -118,18 +174,22 @@ func worstFirst(a, b *AlertView) int {
 	return cmp.Or(a.State.Since.Compare(b.State.Since), cmp.Compare(a.Key.Rule, b.Key.Rule), cmp.Compare(a.Key.Subject, b.Key.Subject))
 }
 
-const rankNormal = 9
+const rankNormal = 12
 
 func rank(a *AlertView) int {
 	switch {
 	case a.Key.Rule == RuleWatchdog:
 		return rankNormal - 1
-	case fires(a.State):
-		return int(dedup.Emergency - a.State.Tier)
+	case a.SourceDown():
+		return -1
+	case a.State.Phase == PhaseFiring:
+		return 2 * int(dedup.Emergency-a.State.Tier)
+	case a.State.Phase == PhaseRecovering:
+		return 2*int(dedup.Emergency-a.State.Tier) + 1
 	case a.State.Phase == PhasePending:
-		return 3 + int(dedup.Emergency-a.Pending())
+		return 6 + int(dedup.Emergency-a.Pending())
 	case a.State.Health != HealthOK:
-		return 7
+		return 10
 	default:
 		return rankNormal
 	}

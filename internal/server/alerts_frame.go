@@ -34,16 +34,22 @@ func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.T
 	f.Banner, f.BannerTier, f.BannerHref = strings.Join(parts, "; "), tier.String(), href
 }
 
-// alertBanner says how many alerts of severe and emergency nobody attends to, and since when the oldest fires; empty where there is none,
-// and where rules were not judged for so long that nothing can be told.
+// alertBanner says how many alerts of severe and emergency nobody attends to, and since when the oldest fires. Those that recover are
+// counted apart: they are over if they stay so. It is empty where none fires, and where rules were not judged for so long that nothing
+// can be told.
 func alertBanner(view *alerts.View, base string, now time.Time) (text string, tier dedup.Tier, href string) {
 	if lateView(view, now) != "" {
 		return "", dedup.TierUnknown, ""
 	}
 	var oldest time.Time
 	var only *alerts.AlertView
+	recovering := 0
 	counts := firingByTier(view, func(a *alerts.AlertView) bool {
 		if a.Attended() || a.State.Tier < dedup.Severe {
+			return false
+		}
+		if a.State.Phase == alerts.PhaseRecovering {
+			recovering++
 			return false
 		}
 		if only = a; oldest.IsZero() || a.State.FiredAt.Before(oldest) {
@@ -72,12 +78,15 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 		tier = dedup.Emergency
 	}
 	href = q.address(base)
-	if emergency+severe == 1 {
+	if recovering > 0 {
+		text += ", " + templates.Number(float64(recovering)) + " more recovering"
+	}
+	if emergency+severe == 1 && recovering == 0 {
 		text += ": " + within(titleOf(only)) + ", " + within(subjectOf(only.Key))
 		href = alertAddress(base, only.Key)
 	}
 	if !oldest.IsZero() && now.After(oldest) {
-		text += ", " + plural(int64(emergency+severe), "for ", "the oldest for ") + templates.Span(now.Sub(oldest))
+		text += ", " + plural(int64(emergency+severe+recovering), "for ", "the oldest for ") + templates.Span(now.Sub(oldest))
 	}
 	return text, tier, href
 }
@@ -94,7 +103,7 @@ func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
 		switch {
 		case pipelineOfAlert(a) != name || name == "":
 		case fires(a):
-			if firing++; worst == nil || a.State.Tier > worst.State.Tier {
+			if firing++; worst == nil || worseOf(a, worst) {
 				worst = a
 			}
 		case a.Pending() >= dedup.Warning:
@@ -111,6 +120,9 @@ func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
 		alertState(&row, worst, lateView(view, now) != "", now)
 		l.Tier = row.Tier
 		text := counted(firing, "alert") + " " + plural(int64(firing), "fires", "fire") + ": " + within(titleOf(worst)) + ", " + row.Word
+		if worst.State.Phase == alerts.PhaseRecovering {
+			text += ", recovering,"
+		}
 		if !worst.State.FiredAt.IsZero() {
 			text += " since " + moment(worst.State.FiredAt, now).Text
 		}
@@ -124,4 +136,12 @@ func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
 	}
 	l.Text = statement(strings.Join(parts, "; "))
 	return l
+}
+
+// worseOf reports whether an alert that fires comes before another: those that recover come last.
+func worseOf(a, b *alerts.AlertView) bool {
+	if over := a.State.Phase == alerts.PhaseRecovering; over != (b.State.Phase == alerts.PhaseRecovering) {
+		return !over
+	}
+	return a.State.Tier > b.State.Tier
 }

@@ -15,6 +15,7 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 	s := night(t)
 	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
 	stuck := alertIn(t, "stuck_markers", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	over := alertIn(t, "lost_messages", alerts.OfPipeline, "payments", alerts.PhaseRecovering, dedup.Emergency, 2*time.Hour)
 	warned := alertIn(t, "dead_letters", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Warning, time.Hour)
 	acked := alertIn(t, "node_down", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, time.Hour)
 	acked.Ack = &alerts.Ack{By: "bob", Until: time.Now().Add(time.Hour), Tier: dedup.Severe}
@@ -26,6 +27,8 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 1 severe, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
 		{"one alone is named", []*alerts.AlertView{rate, warned}, "1 alert in emergency: Duplicate rate, pipeline orders, for 14 m", "/alerts/one?key=" + url.QueryEscape(rateKey)},
 		{"severe alone", []*alerts.AlertView{stuck, stuck}, "2 alerts severe, the oldest for 1 h", "/alerts?state=firing&tier=severe"},
+		{"those that recover apart", []*alerts.AlertView{rate, stuck, over, over}, "1 alert in emergency, 1 severe, 2 more recovering, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"one beside one that recovers is not all there is", []*alerts.AlertView{rate, over}, "1 alert in emergency, 1 more recovering, the oldest for 14 m", "/alerts?state=firing&tier=emergency"},
 	} {
 		s.tower.show(tt.all...)
 		for _, path := range []string{"/", "/alerts", "/silences", "/pipelines/orders", "/dead-letters"} {
@@ -35,7 +38,7 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 			}
 		}
 	}
-	s.tower.show(warned, acked)
+	s.tower.show(warned, acked, over)
 	if got := apart(s.page("viewer", "/alerts").Find(".banner")); strings.Contains(got, "alert") {
 		t.Errorf("what is attended to and what is a warning: %q", got)
 	}
@@ -76,7 +79,7 @@ func TestThePageOfAPipelineSaysWhatOfItFires(t *testing.T) {
 		t.Errorf("it leads to %s", got)
 	}
 	for name, want := range map[string]string{
-		"payments": "1 alert fires: Ack latency, unknown (was severe) since ", "inventory": "1 alert fires: Dead letters, warning since ", "points": "",
+		"payments": "1 alert fires: Ack latency, unknown (was severe) since ", "inventory": "1 alert fires: Dead letters, warning, recovering, since ", "points": "",
 	} {
 		if got := apart(s.page("viewer", "/pipelines/"+name).Find("#status .alert-line")); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q", name, got)

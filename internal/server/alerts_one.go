@@ -157,11 +157,8 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	}
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*keyLimit)
-		switch page := GuidePath(r.Runbook); {
-		case page != "":
-			v.Runbook, v.RunbookText = v.Frame.Base+page, templates.Plain("What to do about "+titleOf(a), 2*keyLimit)
-		case strings.HasPrefix(r.Runbook, "https://"), strings.HasPrefix(r.Runbook, "http://"):
-			v.Runbook = r.Runbook
+		if v.Runbook = runbookAddress(r, v.Frame.Base); GuidePath(r.Runbook) != "" {
+			v.RunbookText = templates.Plain("What to do about "+titleOf(a), 2*keyLimit)
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -193,7 +190,7 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 	if r.Measure == "duplicate_rate" || r.Measure == "ack_latency" {
 		add("Limits", "those of the pipeline, on its page")
 	}
-	add("Fires after", templates.Span(r.Timing.Warning)+" warning, "+templates.Span(r.Timing.Severe)+" severe, "+templates.Span(r.Timing.Emergency)+" emergency")
+	add("Fires after", afterText(r))
 	add("Falls after", templates.Span(r.Timing.KeepFiring)+" below what holds it")
 	if r.MinCount > 0 {
 		add("Needs at least", templates.Number(r.MinCount)+" events; else the next longer window is judged")
@@ -220,8 +217,8 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 	return facts
 }
 
-// limitsText writes the limits of a rule: "1.00 % warning, 3.00 % severe, left at 80 % of it".
-func limitsText(r *alerts.Rule) string {
+// limitsByTier writes the limits of a rule, empty where it has none: "1.00 % warning, 3.00 % severe".
+func limitsByTier(r *alerts.Rule) string {
 	var parts []string
 	for _, l := range []struct {
 		limit *float64
@@ -231,10 +228,16 @@ func limitsText(r *alerts.Rule) string {
 			parts = append(parts, valueText(*l.limit, r.Unit)+" "+l.tier.String())
 		}
 	}
-	if len(parts) == 0 {
+	return strings.Join(parts, ", ")
+}
+
+// limitsText writes the limits of a rule and when a tier is left: "1.00 % warning, 3.00 % severe; a tier is left below 80.00 % of its limit".
+func limitsText(r *alerts.Rule) string {
+	limits := limitsByTier(r)
+	if limits == "" {
 		return ""
 	}
-	return strings.Join(parts, ", ") + "; a tier is left below " + templates.Percent(leaveOf(r)) + " of its limit"
+	return limits + "; a tier is left below " + templates.Percent(leaveOf(r)) + " of its limit"
 }
 
 // leaveOf is the share of a limit below which its tier is left.

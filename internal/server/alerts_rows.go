@@ -34,15 +34,19 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 			matching = append(matching, a)
 		}
 	}
+	all := len(matching)
+	matching, folds := foldDependents(matching, q)
 	pages := max(1, (len(matching)+alertsPerPage-1)/alertsPerPage)
 	v.PageNote = pageNote(q.page, pages)
 	at := q
 	at.page = min(q.page, pages)
 	first := (at.page - 1) * alertsPerPage
 	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
-		v.Rows = append(v.Rows, alertRow(view, a, now, base))
+		row := alertRow(view, a, now, base)
+		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
+		v.Rows = append(v.Rows, row)
 	}
-	v.Count = templates.Number(float64(len(matching))) + " of " + counted(admitted, "alert")
+	v.Count = templates.Number(float64(all)) + " of " + counted(admitted, "alert")
 	if pages > 1 {
 		v.Count += ", page " + templates.Number(float64(at.page)) + " of " + templates.Number(float64(pages))
 	}
@@ -229,6 +233,7 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 	if a.Rule != nil && a.Rule.Step != "" {
 		r.Step = statement(a.Rule.Step)
 	}
+	r.Steps = stepLinks(a, base)
 	late := lateView(view, now) != ""
 	alertState(&r, a, late, now)
 	if !late {
@@ -268,7 +273,8 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 	if pending >= dedup.Warning {
 		r.Pending = pending.String()
 		if !fires(a) && !a.Stale() {
-			r.SinceWord, since = "pending since", a.State.Reached[pending-dedup.Warning]
+			r.Tier, r.Word = pending.String(), "" // the chip of what is pending stands alone
+			r.SinceWord, since = "normal, pending since", a.State.Reached[pending-dedup.Warning]
 		}
 	}
 	if a.State.Phase == alerts.PhaseRecovering {

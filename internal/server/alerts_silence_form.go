@@ -1,9 +1,13 @@
 package server
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,15 +34,25 @@ type silenceForm struct {
 	// emergency: emergencies are silenced too.
 	emergency bool
 	preview   bool
-	// sure: the reader saw that it covers nothing.
-	sure bool
+	// seen are the marks of the fields whose preview the reader saw.
+	seen string
+}
+
+// marks tell the fields that decide what a silence covers, and for how long, from others. The reason is none of them.
+func (f silenceForm) marks() string {
+	v := url.Values{"for": {cmp.Or(f.span, defaultSilence)}, "until": {f.until}, "emergency": {strconv.FormatBool(f.emergency)}}
+	for _, m := range f.matchers {
+		v["matcher"] = append(v["matcher"], m.String())
+	}
+	sum := sha256.Sum256([]byte(v.Encode()))
+	return hex.EncodeToString(sum[:8])
 }
 
 // readSilenceForm reads the form, or the address that fills it in: ?pipeline=orders&rule=duplicate_rate&for=4h.
 func readSilenceForm(v url.Values) silenceForm {
 	f := silenceForm{
 		span: v.Get("for"), until: strings.TrimSpace(v.Get("until")), reason: strings.TrimSpace(v.Get("reason")),
-		emergency: v.Get("emergency") != "", preview: v.Get("preview") != "", sure: v.Get("sure") != "",
+		emergency: v.Get("emergency") != "", preview: v.Get("preview") != "", seen: v.Get("seen"),
 	}
 	ops, values := v["op"], v["value"]
 	for i, label := range v["label"] {
@@ -105,9 +119,6 @@ func (s *Server) silenceForm(r *request, f silenceForm, frame templates.Frame) t
 	v := templates.SilenceFormView{
 		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Labels: s.alertLabels(),
 		Until: f.until, Zone: zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
-	}
-	if v.WhyNot == "" {
-		v.Make = frame.Base + "/silences"
 	}
 	if f.span != "" {
 		v.Durations = spans(f.span)

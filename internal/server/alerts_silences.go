@@ -151,24 +151,32 @@ func (s *Server) newSilence(r *request) (response, error) {
 	f := readSilenceForm(r.URL.Query())
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
-		one, err := f.silence(r.Who.Name, now)
-		if err == nil && f.reason == "" {
-			one.Reason = "to be given" // a preview needs none
-		}
-		if err == nil {
-			err = one.Validate()
-		}
-		if err != nil {
+		if err := s.preview(r, &v, f, now); err != nil {
 			v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
-		} else {
-			v.Asked, v.Coverage = true, coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, frame.Base)
 		}
 	}
 	return page{status: http.StatusOK, component: templates.SilenceForm(v)}, nil
 }
 
-// makeSilence makes the silence of the form. One that covers nothing is shown again with a warning first, and one that is not valid
-// with what is wrong.
+// preview adds what the silence of the form would cover, and the button that makes it, where that may be. It needs no reason.
+func (s *Server) preview(r *request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
+	one, err := f.silence(r.Who.Name, now)
+	if err != nil {
+		return err
+	}
+	one.Reason = "to be given"
+	if err := one.Validate(); err != nil {
+		return err
+	}
+	v.Asked, v.Seen, v.Coverage = true, f.marks(), coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, v.Frame.Base)
+	if v.WhyNot == "" {
+		v.Make = v.Frame.Base + "/silences"
+	}
+	return nil
+}
+
+// makeSilence makes the silence of the form, if its reader saw what these very fields cover; else that is shown first. One that is not
+// valid is shown with what is wrong.
 func (s *Server) makeSilence(r *request) (response, error) {
 	service, err := s.attending()
 	if err != nil {
@@ -184,6 +192,9 @@ func (s *Server) makeSilence(r *request) (response, error) {
 			return nil, err
 		}
 		v := s.silenceForm(r, f, s.frame(r, "New silence"))
+		if f.seen == f.marks() {
+			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
+		}
 		v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
 		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
 	}
@@ -194,12 +205,13 @@ func (s *Server) makeSilence(r *request) (response, error) {
 	if err := one.Validate(); err != nil {
 		return wrong(err)
 	}
-	if !f.sure {
-		if c := coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, s.cfg.base()); c.Warning.Short != "" {
-			v := s.silenceForm(r, f, s.frame(r, "New silence"))
-			v.Asked, v.Coverage = true, c
-			return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+	if f.seen != f.marks() {
+		v := s.silenceForm(r, f, s.frame(r, "New silence"))
+		if err := s.preview(r, &v, f, now); err != nil {
+			return wrong(err)
 		}
+		v.Unseen = "It is not made yet: see first what it covers as it is filled in now."
+		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
 	}
 	if _, err := service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
 		return wrong(err)

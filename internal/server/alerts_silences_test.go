@@ -71,6 +71,9 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	if form.Get("emergency") != "1" || form["label"][0] != "rule" || form["value"][1] != "orders" || form.Get("for") != "1h" {
 		t.Fatalf("the form of %s holds %v", at, form)
 	}
+	if got := apart(s.page("operator", at).Find("main button")); got != "Preview" {
+		t.Errorf("before the preview there are the buttons %q", got)
+	}
 	form.Set("reason", "the shop is closed")
 	form.Set("for", "4h")
 	doc = s.page("operator", "/silences/new?"+form.Encode())
@@ -78,9 +81,12 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	if !strings.Contains(preview, "It keeps 1 alert quiet now, and can cover alerts of 1 pipeline") || !strings.Contains(preview, "pipeline orders") || listedAlerts(doc)[0] != rateKey {
 		t.Errorf("the preview says %q", preview)
 	}
-	button := doc.Find("form.silence-form button[formmethod=post]")
-	if button.AttrOr("formaction", "") != "/silences" || apart(button) != "Silence" {
+	button := doc.Find("#preview button[formmethod=post][form=silence-form]")
+	if button.AttrOr("formaction", "") != "/silences#answer" || apart(button) != "Silence" {
 		t.Errorf("the button: %q to %s", apart(button), button.AttrOr("formaction", ""))
+	}
+	if doc.Find("form.silence-form").AttrOr("action", "") != "/silences/new#answer" || doc.Find("h2#answer[tabindex='-1']").Length() != 1 {
+		t.Error("the form does not lead to its answer")
 	}
 	res := s.as("operator", "POST", "/silences", filledIn(doc).Encode())
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/silences" {
@@ -124,6 +130,36 @@ func TestASilenceThatCoversNothingIsWarnedOfFirst(t *testing.T) {
 	}
 	if res := s.as("operator", "POST", "/silences", filledIn(doc).Encode()); res.StatusCode != http.StatusSeeOther || len(s.tower.View().Silences) != 3 {
 		t.Errorf("nevertheless: %s", res.Status)
+	}
+}
+
+func TestASilenceIsNotMadeWithOtherFieldsThanThoseOfItsPreview(t *testing.T) {
+	s := night(t)
+	seen := filledIn(s.page("operator", "/silences/new?preview=1&pipeline=points&for=1h"))
+	for name, change := range map[string]url.Values{
+		"another matcher": {"value": {"orders"}}, "another span": {"for": {"72h"}}, "another end": {"until": {"2199-01-01T00:00"}}, "emergencies too": {"emergency": {"1"}}, "no preview": {"seen": {""}},
+	} {
+		form := url.Values{"reason": {"the shop is closed"}}
+		for _, from := range []url.Values{seen, change} {
+			for k, v := range from {
+				if k != "reason" {
+					form[k] = v
+				}
+			}
+		}
+		want := http.StatusUnprocessableEntity
+		res := s.as("operator", "POST", "/silences", form.Encode())
+		doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(res)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := apart(doc.Find("#preview, #wrong")); res.StatusCode != want || len(s.tower.View().Silences) != 2 || name != "another end" && !strings.Contains(got, "It is not made yet") {
+			t.Errorf("%s: %s, %q", name, res.Status, got)
+		}
+	}
+	seen.Set("reason", "the shop is closed") // which is none of what decides
+	if res := s.as("operator", "POST", "/silences", seen.Encode()); res.StatusCode != http.StatusSeeOther {
+		t.Errorf("as previewed: %s", res.Status)
 	}
 }
 
@@ -183,6 +219,7 @@ func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.
 		"an end that has passed": {with(url.Values{"until": {"2020-01-01T00:00"}}), "a time to come"},
 		"a hostile label":        {with(url.Values{"op": {"=~"}, "label": {hostile[1]}, "value": {"a("}}), "img src"},
 	} {
+		c.form.Set("seen", readSilenceForm(c.form).marks())
 		res := s.as("operator", "POST", "/silences", c.form.Encode())
 		body := s.body(res)
 		doc, err := goquery.NewDocumentFromReader(strings.NewReader(body))

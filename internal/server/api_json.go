@@ -161,6 +161,8 @@ type pipelineJSON struct {
 	Tier         string            `json:"tier"`
 	PossibleTier string            `json:"possible_tier"`
 	Why          string            `json:"why"`
+	// Alert is the key of the firing alert that raised the tier; empty where figures and findings alone made it.
+	Alert string `json:"alert"`
 	// Cause is the likely cause of the duplicates, null when there is nothing to explain.
 	Cause        *causeJSON `json:"cause"`
 	Risk         string     `json:"risk"`
@@ -184,12 +186,20 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	return pipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
 		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store,
-		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Cause: causeOf(snap, p, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Alert: alertBehind(v), Cause: causeOf(snap, p, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},
 		DeadLetters: r.figure(p.DeadLetters), Ready: r.figure(p.Ready), Unacked: r.figure(p.Unacked),
 		Consumers: r.figure(p.Consumers), LastActivity: timeOf(p.LastActivity), Down: r.down(snap, p),
 	}
+}
+
+// alertBehind is the key of the alert that raised a tier; empty where figures and findings alone made it.
+func alertBehind(v alerts.Verdict) string {
+	if v.Alert == nil {
+		return ""
+	}
+	return v.Alert.Key.String()
 }
 
 // list returns an empty list for a nil one, so that JSON says [] and not null.

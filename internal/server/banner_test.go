@@ -94,7 +94,7 @@ func TestASourceThatDoesNotAnswerIsSevereAndNotGrey(t *testing.T) {
 		t.Error("the card or its problem is grey")
 	}
 	_, doc = pipelinePage(t, snap, "mailings", "", demo.History{})
-	if doc.Find("#status > .problem.t-severe").Length() == 0 || doc.Find("#detail td .chip.t-severe").Length() == 0 {
+	if doc.Find("#status .problem.t-severe").Length() == 0 || doc.Find("#detail td .chip.t-severe").Length() == 0 {
 		t.Error("the page of a pipeline shows the lost source in grey")
 	}
 }

@@ -13,7 +13,7 @@ func TestALongTextOfAFindingIsFoldedAndAShortOneStandsOpen(t *testing.T) {
 	long := strings.Repeat("<b>evil</b> ", 80)
 	p.Findings = []dedup.Finding{{Kind: "odd", Tier: dedup.Severe, Text: "one name is odd", Evidence: long + "the end", Mend: "rename it"}}
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
-	f := doc.Find("#status > .problem")
+	f := doc.Find("#status .problem")
 	if got := oneLine(f.Find(".claim")); got != "One name is odd." || f.Find(".claim details, .mend details").Length() != 0 {
 		t.Errorf("what is short says %q", got)
 	}

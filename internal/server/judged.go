@@ -7,9 +7,10 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// judgedSnapshot holds the verdicts on the pipelines of one snapshot, so that they are reached once per round.
+// judgedSnapshot holds the verdicts on the pipelines of one snapshot under one view of alerts, so that they are reached once for both.
 type judgedSnapshot struct {
 	snapshot *dedup.Snapshot
+	view     *alerts.View
 	verdicts []alerts.Verdict
 }
 
@@ -29,13 +30,39 @@ func (s *Server) verdictsAt(snap *dedup.Snapshot, now time.Time) []alerts.Verdic
 
 // verdicts returns the verdict on each pipeline of the snapshot, in its order. The slice is shared: it is not to be changed.
 func (s *Server) verdicts(snap *dedup.Snapshot) []alerts.Verdict {
-	if j := s.judged.Load(); j != nil && j.snapshot == snap {
+	view := s.raising(time.Now())
+	if j := s.judged.Load(); j != nil && j.snapshot == snap && j.view == view {
 		return j.verdicts
 	}
-	j := &judgedSnapshot{snapshot: snap, verdicts: make([]alerts.Verdict, len(snap.Pipelines))}
+	judge := judgeWith(view)
+	j := &judgedSnapshot{snapshot: snap, view: view, verdicts: make([]alerts.Verdict, len(snap.Pipelines))}
 	for i := range snap.Pipelines {
-		j.verdicts[i] = alerts.Judge(&snap.Pipelines[i])
+		j.verdicts[i] = judge(&snap.Pipelines[i])
 	}
 	s.judged.Store(j)
 	return j.verdicts
+}
+
+// judgeAt returns how pipelines are judged at a time: by their figures and findings, and by what fires of them. Every page, the API
+// and the metrics judge so.
+func (s *Server) judgeAt(now time.Time) judge { return judgeWith(s.raising(now)) }
+
+// raising returns the view whose alerts raise tiers; nil without alerts, and while rules were not judged for so long that nothing can
+// be told of them.
+func (s *Server) raising(now time.Time) *alerts.View {
+	if s.alerts.View == nil {
+		return nil
+	}
+	if view := s.alerts.View.View(); lateView(view, now) == "" {
+		return view
+	}
+	return nil
+}
+
+func judgeWith(view *alerts.View) judge {
+	if view == nil {
+		return alerts.Judge
+	}
+	firing := view.FiringOfPipelines()
+	return func(p *dedup.PipelineStatus) alerts.Verdict { return alerts.JudgeWith(p, firing[p.Pipeline.Name]) }
 }

@@ -239,6 +239,7 @@ func (s *Server) overview(r *request) (response, error) {
 	}
 	frame := s.frame(r, "Overview")
 	frame.Live = live("overview")
-	view := overviewView(s.snapshots.Snapshot(), alerts.Judge, q, time.Now().In(zone(r)), frame)
+	now := time.Now().In(zone(r))
+	view := overviewView(s.snapshots.Snapshot(), s.judgeAt(now), q, now, frame)
 	return page{status: http.StatusOK, component: templates.Overview(view)}, nil
 }

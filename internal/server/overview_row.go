@@ -42,6 +42,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	}
 	if p.verdict.Tier != dedup.Normal {
 		row.Why = statement(why(p, now))
+		row.RaisedHref, row.RaisedLink = raisedBy(p, base)
 	}
 	row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
 	if !row.Duplicates.Known {
@@ -87,6 +88,15 @@ func why(p judged, now time.Time) string {
 		return g.down(now)
 	}
 	return g.names() + " cannot be read: " + within(g.err)
+}
+
+// raisedBy leads to the alert that raised the tier; both are empty where figures and findings alone made it.
+func raisedBy(p judged, base string) (href, link string) {
+	a := p.verdict.Alert
+	if a == nil {
+		return "", ""
+	}
+	return alertAddress(base, a.Key), "Alert " + templates.Plain(titleOf(a), nameLimit).Short
 }
 
 // storeDown begins the reasons of a pipeline whose store is down: what else is wrong is mostly of that.

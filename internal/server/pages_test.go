@@ -330,7 +330,7 @@ func BenchmarkOverviewOf200Pipelines(b *testing.B) {
 
 func TestHintsAreGroupedAndWarningsStandOpen(t *testing.T) {
 	_, doc := pipelinePage(t, demo.Scene("mixed", noon), "inventory", "", demo.History{})
-	open, hints := doc.Find("#status > .problem"), doc.Find("#status > details#hints")
+	open, hints := doc.Find("#findings > .problem"), doc.Find("#findings > details#hints")
 	if open.Length() != 1 || !strings.Contains(open.Text(), "never expire") {
 		t.Errorf("%d findings stand open: %q", open.Length(), open.Text())
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -25,6 +24,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	j := judged{p, verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
 	v.Why = statement(why(j, now))
+	v.RaisedHref, v.RaisedLink = raisedBy(j, frame.Base)
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Cause = causeText(snap, p, v.Late, now)
 	v.Parts = parts(j, path, now)
@@ -81,10 +81,14 @@ func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
 		backlog.AlsoLabel, backlog.Also = "oldest", waitingFigure(p.PipelineStatus, now)
 	}
+	dead := templates.JudgedPart{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)}
+	if len(p.DeadLetterQueues) > 0 {
+		dead.More, dead.MoreHref = "Open them", path+"/dead-letters"
+	}
 	list := []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
-		{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)},
+		dead,
 		markers,
 		backlog,
 		{Label: "Consumers", Figure: withNote(figureView(blameless(p.Consumers), "unknown", now), activityNote(p.LastActivity, now))},
@@ -230,7 +234,7 @@ func (s *Server) pipeline(r *request) (response, error) {
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, alerts.Judge, q, now, frame, r.Who)
+	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, r.Who)
 	view.Alerts = s.alertLine(p.Pipeline.Name, now)
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
 	if r.Fragment == "" || r.Fragment == "charts" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -128,6 +129,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	v.Routes, v.Deaths = routeTable(p), deathsView(p.BrokerDeaths, now)
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
+			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
 			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,
 			Found: templates.Sentence(q.Found), Depth: figureView(blameless(q.Depth), "unknown", now),
 			Consumers: figureView(blameless(q.Consumers), "unknown", now),

@@ -86,6 +86,7 @@ func (s *Server) routes() []route {
 		{"POST", "/pipelines/{name}/dead-letters/baseline", operator, pageKind, true, s.acknowledge},
 		{"POST", "/pipelines/{name}/dead-letters/baseline/remove", operator, pageKind, true, s.forget},
 		{"GET", "/alerts", viewer, pageKind, false, s.alertsPage},
+		{"GET", "/alerts/rules", viewer, pageKind, false, s.rulesPage},
 		{"GET", "/alerts/one", viewer, pageKind, false, s.alertPage},
 		{"POST", "/alerts/acknowledge", operator, pageKind, true, s.acknowledgeAlert},
 		{"POST", "/alerts/unacknowledge", operator, pageKind, true, s.unacknowledgeAlert},

@@ -52,6 +52,7 @@ var wanted = map[string]auth.Role{
 	"GET /metrics":                                        auth.Viewer,
 	"GET /alerts":                                         auth.Viewer,
 	"GET /alerts/one":                                     auth.Viewer,
+	"GET /alerts/rules":                                   auth.Viewer,
 	"POST /alerts/acknowledge":                            auth.Operator,
 	"POST /alerts/unacknowledge":                          auth.Operator,
 	"POST /alerts/test":                                   auth.Operator,

@@ -39,7 +39,7 @@ func TestNoSentenceOfOursIsCut(t *testing.T) {
 		{"the sentence of the verdict", page, ".verdict", 1},
 		{"a tile", page, ".now .part > small", 1},
 		{"what stands behind a figure", page, ".now .panel", 2},
-		{"a finding", page, "#status > .problem", 3},
+		{"a finding", page, "#status .problem", 3},
 		{"an event", page, ".events", 1},
 		{"a dead-letter queue", page, "#dead-letters", 1},
 		{"a source", page, "#source-table", 1},

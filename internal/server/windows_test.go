@@ -64,7 +64,7 @@ func TestAFindingIsAClaimItsEvidenceAndAMendEachPunctuated(t *testing.T) {
 	snap, p := orders(t)
 	p.Findings = []dedup.Finding{{Kind: "stuck_markers", Tier: dedup.Severe, Text: "2 markers are stuck: until somebody clears them", Evidence: "msg:1, for example: name one.", Mend: "look for a consumer"}}
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
-	f := doc.Find("#status > .problem")
+	f := doc.Find("#status .problem")
 	for in, want := range map[string]string{
 		".claim": "2 markers are stuck: until somebody clears them.", ".seen": "Seen: msg:1, for example: name one.", ".mend": "Look for a consumer.",
 	} {
@@ -81,7 +81,7 @@ func TestTheTileOfStuckMarkersLeadsToTheirList(t *testing.T) {
 	snap, p := orders(t)
 	p.Stuck = dedup.Exact(dedup.Derived, dedup.Count, 12, noon, "test")
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
-	link := doc.Find(".now .part a")
+	link := doc.Find(".now .part a.stuck-link")
 	if href, _ := link.Attr("href"); oneLine(link) != "12 stuck" || href != "/pipelines/orders/markers?state=processing" {
 		t.Errorf("the tile has %q leading to %q", oneLine(link), href)
 	}

@@ -34,10 +34,10 @@ test("without JavaScript an alert is found, understood, acknowledged, silenced a
     const banner = page.locator(".banner");
     assert.match(await banner.innerText(), /^2 alerts in emergency, 5 severe, the oldest for 2 h/);
     await banner.getByRole("link").click();
-    assert.deepEqual((await page.locator(".alert-rows .c-tier").allInnerTexts()).slice(0, 3).map((text) => text.trim()), ["emergency", "emergency", "unknown (was severe)"]);
+    assert.deepEqual((await page.locator(".alert-rows .c-tier").allInnerTexts()).slice(0, 3).map((text) => text.trim()), ["severe", "emergency", "emergency"]);
 
     // Why: value against limit, since when, likely cause, first step, what happened, and the evaluations behind it.
-    await page.locator(".alert-rows tbody tr").nth(1).getByRole("link", { name: "Duplicate rate" }).click();
+    await page.locator(".alert-rows tbody tr").nth(2).getByRole("link", { name: "Duplicate rate" }).click();
     await page.getByRole("heading", { level: 1, name: "Duplicate rate" }).waitFor();
     assert.match(await page.locator(".verdict").innerText(), /17\.18 %, above the emergency limit of 10\.00 %/);
     assert.match(await page.locator(".where").innerText(), /pipeline inventory\s+· fires since\s+(\d+ \w+ )?\d\d:\d\d(:\d\d)?\s+1 h 3\d m/);
@@ -61,6 +61,7 @@ test("without JavaScript an alert is found, understood, acknowledged, silenced a
     assert.equal(await page.getByLabel("Value 1").inputValue(), "duplicate_rate");
     assert.equal(await page.getByLabel("Value 2").inputValue(), "inventory");
     await page.getByLabel("From now for").selectOption("4 hours");
+    assert.equal(await page.getByRole("button", { name: "Silence", exact: true }).count(), 0, "it can be made before its preview");
     await page.getByRole("button", { name: "Preview" }).click();
     assert.match(await page.locator(".covers").innerText(), /^It keeps 1 alert quiet now, and can cover alerts of 1 pipeline.*, until /);
     assert.match(await page.locator("#preview .alert-rows").innerText(), /17\.18 %/);
@@ -95,7 +96,7 @@ test("a silence that covers nothing is made only after a warning", async () => {
   await withPage({ name: "operator", javaScriptEnabled: false }, async (page, context) => {
     context.expected.push(/status of 422/);
     await page.goto(`${demo.url}/silences/new?pipeline=none-such&reason=too+early`);
-    await page.getByRole("button", { name: "Silence", exact: true }).click();
+    await page.getByRole("button", { name: "Preview" }).click();
     assert.match(await page.locator("#preview").innerText(), /covers nothing/);
     await page.getByRole("button", { name: "Silence it nevertheless" }).click();
     await page.getByRole("row", { name: /too early/ }).getByRole("button", { name: /^End now/ }).click();
@@ -114,7 +115,7 @@ test("the keyboard alone finds the worst alert and acknowledges it", async () =>
     await page.goto(`${demo.url}/alerts`);
     await tabTo("the worst alert", () => document.activeElement.matches(".alert-rows tbody tr:first-child .c-id > a"));
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Dead-letter inflow" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "Source unreachable" }).waitFor();
     await tabTo("the note", () => document.activeElement.name === "note");
     await page.keyboard.type("looking at it");
     await tabTo("the button", () => document.activeElement.textContent === "Acknowledge");
@@ -170,7 +171,7 @@ test("the worst tier stands on every page", async () => {
 for (const [size, inColours] of Object.entries({ desktop: ["light", "dark", "forced-colors"], phone: ["light", "dark"], "narrow phone": ["light"] })) {
   test(`the pages of alerts have no accessibility faults, no errors and no sideways scrolling on a ${size} in ${inColours.join(", ")}`, async () => {
     await withPage({ name: "operator", viewport: sizes[size] }, async (page) => {
-      const paths = ["/alerts", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
+      const paths = ["/alerts", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
         "/alerts/one?key=duplicate_rate%2Fpipeline%2Fmailings", "/silences", "/silences/new", "/silences/new?preview=1&pipeline=inventory", "/silences/new?preview=1&label=rule&op=%3D~&value=(", "/pipelines/inventory", "/", "/docs", "/docs/alerts", "/docs/figures"];
       for (const path of paths) {
         await page.goto(demo.url + path);
@@ -195,6 +196,68 @@ test("on a phone the worst alert is on the first screen, and the filter opens", 
   });
 });
 
+for (const [name, options] of Object.entries({ phone: {}, "phone without JavaScript": { javaScriptEnabled: false } })) {
+  test(`on a ${name} the preview of a silence is in sight, and other fields than those previewed make none`, async () => {
+    await withPage({ name: "operator", viewport: { width: 390, height: 844 }, ...options }, async (page, context) => {
+      context.expected.push(/status of 422/);
+      await page.goto(`${demo.url}/silences/new?pipeline=inventory`);
+      await page.getByRole("button", { name: "Preview" }).click();
+      const button = page.getByRole("button", { name: "Silence", exact: true });
+      await button.waitFor();
+      for (const what of [page.getByRole("heading", { name: "What it covers" }), button]) {
+        const at = await what.boundingBox();
+        assert.ok(at.y >= 0 && at.y + at.height <= 844, `it stands at ${at.y} px`);
+      }
+      await page.getByLabel("Value 1").fill("orders");
+      await page.getByLabel(/^Reason/).fill("the shop is closed");
+      await button.click();
+      await page.getByText("It is not made yet").waitFor();
+      assert.equal(await page.getByLabel(/^Reason/).inputValue(), "the shop is closed");
+    });
+  });
+}
+
+test("every tab of the list is in sight on a phone, and a pending alert is not green", async () => {
+  await withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+    await page.goto(`${demo.url}/alerts?state=pending`);
+    for (const tab of await page.locator(".tabs a").all()) {
+      const at = await tab.boundingBox();
+      assert.ok(at.x >= 0 && at.x + at.width <= 390, `${await tab.innerText()} ends at ${at.x + at.width} px`);
+    }
+    assert.equal(await page.locator(".alert-rows .chip.t-normal").count(), 0);
+    assert.match(await page.locator(".alert-rows .c-tier").first().innerText(), /^pending (warning|severe|emergency)$/);
+    await page.goto(one(rate));
+    const after = await page.locator(".evaluations .after").first().boundingBox();
+    assert.ok(after.x + after.width <= 390, "the last column is cut off");
+  });
+});
+
+test("an alert leads to where its first step is done, and the list to all rules", async () => {
+  await withPage({}, async (page) => {
+    await page.goto(one("dead_letter_inflow/pipeline/inventory"));
+    await page.getByRole("link", { name: "Its dead letters" }).click();
+    await page.waitForURL(/\/pipelines\/inventory\/dead-letters$/);
+    await page.goto(`${demo.url}/pipelines/inventory`);
+    await page.getByRole("link", { name: "Open them" }).click();
+    await page.waitForURL(/\/pipelines\/inventory\/dead-letters$/);
+    await page.goto(`${demo.url}/alerts`);
+    await page.getByRole("link", { name: /rules watch/ }).click();
+    await page.getByRole("heading", { level: 1, name: "Rules of alerts" }).waitFor();
+    await page.locator(".rule-rows tr", { hasText: "dead_letter_inflow" }).getByRole("link", { name: "Dead-letter inflow" }).click();
+    await page.waitForURL(/\/docs\/alerts#dead_letter_inflow$/);
+  });
+});
+
+test("a firing alert raises the tier of its pipeline on the overview, with a link", async () => {
+  await withPage({}, async (page) => {
+    await page.goto(demo.url);
+    const row = page.locator("#pipelines tbody", { hasText: "shipping-labels" });
+    assert.match(await row.last().innerText(), /warning[^]*Dead letters: 3 dead letters/);
+    await row.last().getByRole("link", { name: "Alert Dead letters" }).click();
+    await page.getByRole("heading", { level: 1, name: "Dead letters" }).waitFor();
+  });
+});
+
 test("notes and reasons that attack stay text", async () => {
   await withPage({ name: "operator" }, async (page) => {
     await page.goto(one("ack_latency/pipeline/payments"));
@@ -203,6 +266,7 @@ test("notes and reasons that attack stay text", async () => {
     assert.match(await page.locator("#alert .attention").innerText(), /<img src=x onerror=alert\(1\)>/);
     await page.goto(`${demo.url}/silences/new?pipeline=payments&tier=warning`);
     await page.getByLabel(/^Reason/).fill(hostile);
+    await page.getByRole("button", { name: "Preview" }).click();
     await page.getByRole("button", { name: "Silence", exact: true }).click();
     await page.getByRole("row", { name: /onerror=alert/ }).waitFor();
     for (const path of ["/alerts", "/silences", "/audit"]) {

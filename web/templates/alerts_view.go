@@ -58,7 +58,7 @@ type AlertRow struct {
 	Subject Text
 	// SubjectHref leads to what the alert is about; empty where it has no page.
 	SubjectHref string
-	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)".
+	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)"; empty where all there is to say is Pending.
 	Tier, Word string
 	// Pending is a tier that is reached and does not fire yet; empty where there is none.
 	Pending string
@@ -74,6 +74,10 @@ type AlertRow struct {
 	// Held says why the tier stands although the value reaches it no longer; empty while it does.
 	Held        Text
 	Cause, Step Text
+	// Steps lead to where the step is done.
+	Steps []PageLink
+	// Folded says how many alerts cannot be told because of this one, FoldedHref leads to them; empty where none is.
+	Folded, FoldedHref string
 	// Acked and Silenced say by whom and until when; empty where nobody did.
 	Acked, Silenced Text
 }
@@ -218,9 +222,11 @@ type SilenceRow struct {
 type SilenceFormView struct {
 	Frame Frame
 	Off   string
-	// Preview is where the form asks what it would cover, Make where it is made; Make is empty where this reader may not.
+	// Preview is where the form asks what it would cover, Make where it is made; Make is empty where this reader may not, and until it
+	// was asked what these very fields cover. Seen are their marks.
 	Preview string
 	Make    string
+	Seen    string
 	WhyNot  string
 	Rows    []MatcherRow
 	// Labels are offered for the names of labels.
@@ -236,6 +242,8 @@ type SilenceFormView struct {
 	// Asked says that it was asked what it would cover.
 	Asked    bool
 	Coverage SilenceCoverage
+	// Unseen says that it was not made because nobody saw yet what it covers.
+	Unseen string
 }
 
 // A MatcherRow is one matcher in the form.
@@ -262,4 +270,48 @@ func (v SilenceFormView) makeWord() string {
 		return "Silence it nevertheless"
 	}
 	return "Silence"
+}
+
+// previewID is the id of the heading of the preview: the answer to which the forms lead, unless something is wrong.
+func (v SilenceFormView) previewID() string {
+	if v.Error.Short != "" {
+		return "preview-title"
+	}
+	return "answer"
+}
+
+// RulesView is the list of all rules of alerts.
+type RulesView struct {
+	Frame Frame
+	// Off says why there are none; empty when rules are judged.
+	Off     string
+	Watched string
+	Rows    []RuleRow
+}
+
+// A RuleRow is one rule, or a variant of one for subjects with some labels.
+type RuleRow struct {
+	Title, Name Text
+	// Judges says of what kind its subjects are.
+	Judges string
+	// Match are the labels that it holds for, none where it holds for all.
+	Match   []Text
+	Meaning Text
+	// Limits are by tier, or where they come from.
+	Limits Text
+	// For says how long a tier takes to fire, by tier where they differ; Keep how long it takes to fall.
+	For, Keep string
+	Off       bool
+	// Firing and Pending count alerts of it, empty where there is none; Alerts leads to them.
+	Firing, Pending, Alerts string
+	// Runbook is where to read more; empty where there is no such page.
+	Runbook string
+}
+
+// now is what the rule has to say now; empty where there is nothing.
+func (r RuleRow) now() string {
+	if r.Off {
+		return "off"
+	}
+	return r.Firing + r.Pending
 }

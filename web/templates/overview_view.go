@@ -119,6 +119,8 @@ type PipelineRow struct {
 	Tier   string
 	// Possible is the tier of an interval's high end, empty when there is no doubt.
 	Possible string
+	// RaisedHref leads to the alert that raised the tier, RaisedLink names it; empty where figures and findings alone made it.
+	RaisedHref, RaisedLink string
 	// Why is shown for every tier but normal, and with it the likely cause of duplicates, where there is one.
 	Why          Text
 	Cause        Text

@@ -16,6 +16,8 @@ type PipelineView struct {
 	Tier     string
 	Possible string
 	Why      Text
+	// RaisedHref leads to the alert that raised the tier, RaisedLink names it; empty where figures and findings alone made it.
+	RaisedHref, RaisedLink string
 	// Cause is the likely cause of the duplicates; empty when there is nothing to explain.
 	Cause         Text
 	How           How
@@ -79,6 +81,8 @@ type JudgedPart struct {
 	// Link says what of the figure needs eyes, Href leads there; both empty when nothing does.
 	Link string
 	Href string
+	// More leads to the list behind the figure, at MoreHref; both empty where there is none.
+	More, MoreHref string
 }
 
 // A WindowHead is one column of the window table. Covered says how much of the window has data, empty when all has.
@@ -136,6 +140,8 @@ type StateCount struct {
 
 // A DeadLetterRow is one dead-letter queue.
 type DeadLetterRow struct {
+	// Href leads to the letters of the queue.
+	Href      string
 	Queue     Text
 	Vhost     Text
 	Type      string
