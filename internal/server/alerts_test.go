@@ -111,7 +111,7 @@ func alertRowOf(doc *goquery.Document, key string) string {
 func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
 	doc := night(t).page("viewer", "/alerts?state=firing,pending,unknown")
 	for key, want := range map[string][]string{
-		rateKey:    {"emergency", "Duplicate rate", "pipeline orders", "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %.", "Likely cause: consumers of queue orders restart", "look at the events", "fires since"},
+		rateKey:    {"emergency", "Duplicate rate", "pipeline orders", "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %.", "Likely cause: consumers of queue orders restart", "Look at the split and the events", "fires since"},
 		latencyKey: {"unknown (was severe)", "Broker main cannot be read: connection refused.", "Before that, 2 s ago: 17.20 %"},
 		nodeKey:    {"severe", "broker main", "Silenced until", "by ann: “the node is replaced”."},
 		deadKey:    {"warning", "recovering", "Acknowledged by bob", "“the gateway is mended”."},
@@ -218,7 +218,7 @@ func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 	text := apart(doc.Find("main"))
 	for _, want := range []string{
 		"17.20 % of 12,345 messages in 15 m were duplicates", "Likely cause: consumers of queue orders restart", "What it means More of the messages than the limit",
-		"What to do first Read the likely cause", "What to do about Duplicate rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
+		"What to do first Look at the split", "What to do about Duplicate rate", "Value 17.20 %", "Limit 10.00 %", "n 12,345", "12 consumer restarts in 1 h",
 		"escalated From severe to emergency.", "fired It fired at severe.", "Fires after 2 m warning, 2 m severe, 1 m emergency", "those of the pipeline",
 	} {
 		if !strings.Contains(text, want) {
