@@ -58,7 +58,8 @@ func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
 		told = en.cause
 	}
 	restored := !ok && told.Kind == "" && en.Cause != "" // before a restart a better one may have been known
-	if lost, down := outageOf(p.Down); down && told.Kind.vague() && !restored && (lost.mayBeBehind(en.State) || told.lost.source == lost.source) {
+	lost, down := outageOf(p.Down)
+	if down && told.Kind.vague() && !restored && (lost.mayBeBehind(en.State) || told.lost.source == lost.source) {
 		told = Cause{Kind: CauseOutage, lost: lost}
 	}
 	if told.Kind == CauseOutage {

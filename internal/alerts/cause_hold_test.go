@@ -18,6 +18,12 @@ func (s shop) aged(minutes int) *dedup.PipelineStatus {
 	return p
 }
 
+// calm is the shop without a rise and without restarts.
+func (s shop) calm() shop {
+	s.roseAt, s.restarts = 0, 0
+	return s
+}
+
 func TestTheCauseOfAFiringAlertStaysWhileItStillQualifies(t *testing.T) {
 	sent := func(low, high float64) shop {
 		s := reviewed()
@@ -49,6 +55,7 @@ func TestTheCauseOfAFiringAlertStaysWhileItStillQualifies(t *testing.T) {
 		{"redeliveries for the most part change it at once", sent(230, 451), sent(10, 100), 1, nil, CauseRedeliveries, ""},
 		{"events stay while they can explain a little less than half", restarts(230), restarts(190), 1, restart, CauseRestart, "up to 190 of 451"},
 		{"events stay though the rise is estimated elsewhere", rising(36), rising(24), 1, restart, CauseRestart, "Duplicates rose at 02:36"},
+		{"events go an hour after the rise", rising(36), restarts(230).calm(), 90, restart, CauseUnexplained, ""},
 		{"events go when they explain much less", restarts(230), restarts(100), 1, restart, CauseUnexplained, ""},
 		{"a cause that is told for the first time needs half", sent(0, 451), sent(200, 451), 1, nil, CauseUnexplained, ""},
 	} {
@@ -105,6 +112,19 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 				t.Errorf("says %q, want %q", a.Cause, tt.say)
 			}
 		})
+	}
+}
+
+func TestWhatWasSaidBeforeARestartStaysWhileASourceIsDown(t *testing.T) {
+	journal := newStageJournal()
+	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	journal.alerts[key] = Alert{Key: key, Cause: "Something better.", State: State{Phase: PhaseFiring, Tier: dedup.Severe, FiredAt: evaluatedAt, Since: evaluatedAt, Seen: evaluatedAt}}
+	s := newStage(t, evaluatedAt, journal, soon())
+	s.script(tierOf("orders", dedup.Severe))
+	s.snapshots.snap.Pipelines[0].Down = []dedup.SourceHealth{refusing(evaluatedAt, time.Time{})}
+	s.tick(t.Context())
+	if a := s.alert(t, "orders"); a.Cause != "Something better." {
+		t.Errorf("says %q", a.Cause)
 	}
 }
 

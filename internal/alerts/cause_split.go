@@ -111,7 +111,7 @@ func (s split) redelivered(least float64) bool { return s.window != nil && s.low
 // producerShare says how many duplicates are second messages: "at least 238 of 391 duplicates in 5 m (61 %)".
 func (s split) producerShare() string {
 	if s.counted {
-		return "at most " + number(s.most) + " of " + count(s.window.Duplicates) + " duplicates in " + span(s.window.Window) + " can be redeliveries"
+		return "at most " + number(s.most) + s.of() + " can be redeliveries"
 	}
 	sent, _, _ := parts(s.window)
 	return s.share(sent)
@@ -126,8 +126,11 @@ func (s split) again() [2]float64 {
 }
 
 func (s split) share(part [2]float64) string {
-	d := s.window.Duplicates
-	return s.amount(part) + " of " + count(d) + " duplicates in " + span(s.window.Window) + " (" + percentOf(math.Floor(part[0]+1e-9)/d.High) + ")"
+	return s.amount(part) + s.of() + " (" + percentOf(math.Floor(part[0]+1e-9)/s.window.Duplicates.High) + ")"
+}
+
+func (s split) of() string {
+	return " of " + count(s.window.Duplicates) + " duplicates in " + span(s.window.Window)
 }
 
 // amount is the part that is certain: "at least 238".
