@@ -133,9 +133,15 @@ func (s *Server) alertsPage(r *request) (response, error) {
 	if why := s.alertsOffWhy(); why != "" {
 		return page{component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
 	}
-	frame.Live = live("alerts")
+	mayAck := s.whyNoAttending(r) == ""
+	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
+		frame.Live = live("alerts")
+	}
 	now, view := time.Now().In(zone(r)), s.alerts.View.View()
 	v := alertsView(view, s.snapshots.Snapshot(), q, now, frame)
+	if mayAck {
+		v.Many = ackMany(q, v.Rows, frame.Base)
+	}
 	if q.pipeline != "" {
 		v.HistoryOf = templates.Plain(q.pipeline, nameLimit).Short
 		v.History = s.edgesOf(r, alerts.Key{Kind: alerts.OfPipeline, Subject: q.pipeline}, view, now)

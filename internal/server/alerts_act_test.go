@@ -121,3 +121,64 @@ func TestChannelsAreShownToOperatorsWhoMaySendForTrial(t *testing.T) {
 		t.Error("without a channel the page says nothing of it")
 	}
 }
+
+// TestSeveralAlertsAreAcknowledgedByOneForm ticks two in the list, and two that cannot be acknowledged any more.
+func TestSeveralAlertsAreAcknowledgedByOneForm(t *testing.T) {
+	s := night(t)
+	list := s.page("operator", "/alerts")
+	if list.Find("input[name=key]").Length() != 0 {
+		t.Error("the list that follows has boxes")
+	}
+	at := list.Find(".choose a").AttrOr("href", "")
+	boxes := s.page("operator", at)
+	var keys []string
+	boxes.Find("input[name=key][form=ack-many]").Each(func(_ int, in *goquery.Selection) { keys = append(keys, in.AttrOr("value", "")) })
+	if want := []string{rateKey, latencyKey, nodeKey}; !slices.Equal(keys, want) || boxes.Find("[hx-get]").Length() != 0 || boxes.Find("input[name=key][checked]").Length() != 0 {
+		t.Fatalf("%s has boxes for %v, and %d regions that follow", at, keys, boxes.Find("[hx-get]").Length())
+	}
+	if got := s.page("operator", "/alerts?choose=all").Find("input[name=key][checked]").Length(); got != 3 {
+		t.Errorf("%d boxes are ticked", got)
+	}
+	if got := s.page("viewer", "/alerts?choose=1").Find("input[name=key], .choose, #ack-many").Length(); got != 0 {
+		t.Error("a viewer is offered boxes")
+	}
+	action := boxes.Find("form#ack-many").AttrOr("action", "")
+	form := url.Values{"key": {rateKey, latencyKey}, "for": {"1h"}, "note": {"the broker restarts"}}
+	if res := s.as("operator", "POST", action, form.Encode()); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/alerts?state=acked" {
+		t.Fatalf("%s to %s: %.300s", res.Status, res.Header.Get("Location"), s.body(res))
+	}
+	if got := listedAlerts(s.page("viewer", "/alerts?state=acked")); !slices.Equal(got, []string{rateKey, latencyKey, deadKey}) {
+		t.Errorf("acknowledged are %v", got)
+	}
+	entries, err := s.journal.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 10})
+	told := 0
+	for _, e := range entries {
+		if e.Action == "acknowledge_alert" && e.Reason == "the broker restarts" && e.Detail != "" {
+			told++
+		}
+	}
+	if err != nil || told < 2 {
+		t.Errorf("the audit has %d of 2: %+v, %v", told, entries, err)
+	}
+
+	form["key"] = []string{nodeKey, stuckKey, "no_such/pipeline/x"}
+	res := s.as("operator", "POST", action, form.Encode())
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(res)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := apart(doc.Find("main"))
+	for _, want := range []string{"Stuck markers, pipeline orders: ", "No_such/pipeline/x: There is no alert", "Node down, broker main"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s lacks %q: %s", res.Status, want, got)
+		}
+	}
+	if res.StatusCode != http.StatusConflict || doc.Find(".problem").Length() != 2 {
+		t.Errorf("%s with %d problems", res.Status, doc.Find(".problem").Length())
+	}
+	for name, wrong := range map[string]url.Values{"nothing ticked": {"for": {"1h"}}, "a bad span": {"key": {nodeKey}, "for": {"soon"}}} {
+		if res := s.as("operator", "POST", action, wrong.Encode()); res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+}

@@ -35,6 +35,8 @@ type alertsQuery struct {
 	pipeline string
 	rule     string
 	page     int
+	// choose: the list has boxes, to acknowledge several at once; all: they are ticked.
+	choose, all bool
 }
 
 // parseAlertsQuery reads the parameters of the list. Unknown parameters are ignored; a bad value is an error that names its parameter.
@@ -62,6 +64,13 @@ func parseAlertsQuery(values url.Values) (alertsQuery, error) {
 	}
 	if len(q.rule) > textLimit {
 		return q, badParameter("rule", "is longer than 200 bytes")
+	}
+	switch values.Get("choose") {
+	case "":
+	case "all":
+		q.choose, q.all = true, true
+	default:
+		q.choose = true
 	}
 	if s := values.Get("page"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -103,6 +112,12 @@ func (q alertsQuery) address(base string) string {
 	}
 	if q.page > 1 {
 		v.Set("page", strconv.Itoa(q.page))
+	}
+	switch {
+	case q.all:
+		v.Set("choose", "all")
+	case q.choose:
+		v.Set("choose", "1")
 	}
 	if len(v) == 0 {
 		return base + "/alerts"

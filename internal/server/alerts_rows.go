@@ -43,6 +43,9 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 	first := (at.page - 1) * alertsPerPage
 	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
 		row := alertRow(view, a, now, base)
+		if q.choose && fires(a) && a.Ack == nil {
+			row.Key, row.Ticked = a.Key.String(), q.all
+		}
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}

@@ -89,6 +89,7 @@ func (s *Server) routes() []route {
 		{"GET", "/alerts/rules", viewer, pageKind, false, s.rulesPage},
 		{"GET", "/alerts/one", viewer, pageKind, false, s.alertPage},
 		{"POST", "/alerts/acknowledge", operator, pageKind, true, s.acknowledgeAlert},
+		{"POST", "/alerts/acknowledge-selected", operator, pageKind, true, s.acknowledgeSelected},
 		{"POST", "/alerts/unacknowledge", operator, pageKind, true, s.unacknowledgeAlert},
 		{"POST", "/alerts/test", operator, pageKind, true, s.testChannel},
 		{"GET", "/silences", viewer, pageKind, false, s.silencesPage},

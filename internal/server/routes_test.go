@@ -54,6 +54,7 @@ var wanted = map[string]auth.Role{
 	"GET /alerts/one":                                     auth.Viewer,
 	"GET /alerts/rules":                                   auth.Viewer,
 	"POST /alerts/acknowledge":                            auth.Operator,
+	"POST /alerts/acknowledge-selected":                   auth.Operator,
 	"POST /alerts/unacknowledge":                          auth.Operator,
 	"POST /alerts/test":                                   auth.Operator,
 	"GET /silences":                                       auth.Viewer,

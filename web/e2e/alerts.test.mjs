@@ -217,6 +217,24 @@ for (const [name, options] of Object.entries({ phone: {}, "phone without JavaScr
   });
 }
 
+test("without JavaScript several alerts are acknowledged at once from the list", async () => {
+  await withPage({ name: "operator", javaScriptEnabled: false, viewport: { width: 390, height: 844 } }, async (page) => {
+    await page.goto(`${demo.url}/alerts`);
+    await page.getByRole("link", { name: "Acknowledge several" }).click();
+    assert.deepEqual(await faultsOf(page), []);
+    const keys = ["Dead letters, pipeline shipping-labels", "Dead letters, pipeline mailings"];
+    for (const key of keys) await page.getByLabel(`Select ${key}`).check();
+    await page.getByLabel("Note, for those who look next").fill("one cause, OPS-77");
+    await page.getByRole("button", { name: "Acknowledge the selected" }).click();
+    await page.waitForURL(/state=acked/);
+    for (const key of ["shipping-labels", "mailings"]) {
+      await page.goto(one(`dead_letters/pipeline/${key}`));
+      assert.match(await page.locator("#alert .attention").innerText(), /Acknowledged by operator .*“one cause, OPS-77”/);
+      await page.getByRole("button", { name: "Take the acknowledgement back" }).click();
+    }
+  });
+});
+
 test("every tab of the list is in sight on a phone, and a pending alert is not green", async () => {
   await withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
     await page.goto(`${demo.url}/alerts?state=pending`);

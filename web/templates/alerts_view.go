@@ -30,6 +30,24 @@ type AlertsView struct {
 	HistoryOf string
 	History   AlertTimeline
 	Channels  ChannelsView
+	Many      AckMany
+}
+
+// AckMany is how several alerts are acknowledged at once; empty for those who may not.
+type AckMany struct {
+	// Choose leads to the list with boxes; with them All leads to the list with all of them ticked, and Back to the one without.
+	Choose, All, Back string
+	// Make acknowledges what is ticked; empty where there is nothing to tick.
+	Make      string
+	Durations []Choice
+}
+
+// AckedView is what became of several acknowledgements of which some were refused.
+type AckedView struct {
+	Frame   Frame
+	Done    []Text
+	Refused []Problem
+	Back    string
 }
 
 // An AlertTab is one state of alerts with how many there are.
@@ -53,6 +71,9 @@ type AlertFilter struct {
 
 // An AlertRow is one alert at a glance.
 type AlertRow struct {
+	// Key is that of the alert where it can be ticked, else empty; Ticked says that it is.
+	Key     string
+	Ticked  bool
 	Href    string
 	Title   Text
 	Subject Text
