@@ -27,11 +27,7 @@ func causeText(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string, now t
 	if !ok {
 		return templates.Text{}
 	}
-	said := c.Sentence(now.Location())
-	if c.Kind == alerts.CauseUnexplained {
-		said = "none that explains it was seen. " + said
-	}
-	return templates.Sentence(said)
+	return templates.Sentence(c.Sentence(now.Location()))
 }
 
 // causeJSON is the likely cause in the API: an inference, with the events that it rests on.
