@@ -117,7 +117,7 @@ func (a *Alerting) Unacknowledge(ctx context.Context, who Caller, alert string) 
 
 // Silence makes a silence by the caller, and returns its id.
 func (a *Alerting) Silence(ctx context.Context, who Caller, s NewSilence) (string, error) {
-	act := action{name: actSilence, target: printable(MatcherText(s.Matchers), maxTarget), needs: auth.Operator}
+	act := action{name: actSilence, target: legible(MatcherText(s.Matchers), maxTarget), needs: auth.Operator}
 	if err := a.admit(ctx, who, act); err != nil {
 		return "", err
 	}

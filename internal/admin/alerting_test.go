@@ -230,7 +230,7 @@ func TestTheAuditShowsMatchersAsTheyAreWritten(t *testing.T) {
 		`a\"b`:    `a\\"b`,
 		"\u202eb": `\u202eb`,
 	} {
-		if got := printable(text, maxTarget); got != want {
+		if got := legible(text, maxTarget); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}

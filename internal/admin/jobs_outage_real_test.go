@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"dedup-dashboard/internal/admin"
@@ -66,8 +67,12 @@ func losesConnections(t *testing.T, m *morgue) {
 		must(t, m.rabbit.API(t.Context(), http.MethodGet, "/api/connections", nil, &open))
 		for _, c := range open {
 			if c.User == "mover" {
-				must(t, m.rabbit.API(t.Context(), http.MethodDelete, "/api/connections/"+url.PathEscape(c.Name), nil, nil))
-				closed++
+				// One that closed by itself since it was listed counts for nothing.
+				if err := m.rabbit.API(t.Context(), http.MethodDelete, "/api/connections/"+url.PathEscape(c.Name), nil, nil); err == nil {
+					closed++
+				} else if !strings.Contains(err.Error(), "404") {
+					t.Fatal(err)
+				}
 			}
 		}
 		return closed > 0

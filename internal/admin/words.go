@@ -17,23 +17,34 @@ import (
 const maxTarget = 512
 
 // printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
-// that are not UTF-8. Quotes stay as they are. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
-func printable(s string, n int) string {
-	out := s
-	if !plain(s) {
-		out = strconv.QuoteToGraphic(s)
-		out = strings.ReplaceAll(out[1:len(out)-1], `\"`, `"`) // each quote has a backslash of its own
+// that are not UTF-8, and quotes. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
+func printable(s string, n int) string { return cut(s, escaped(s), n) }
+
+// legible is printable with quotes as they are, for text that is to be read and not written into a filter.
+func legible(s string, n int) string {
+	return cut(s, strings.ReplaceAll(escaped(s), `\"`, `"`), n) // each quote has a backslash of its own
+}
+
+func escaped(s string) string {
+	if plain(s) {
+		return s
 	}
+	quoted := strconv.QuoteToGraphic(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// cut shortens what was made of s to n bytes, the last of which are the hash of s.
+func cut(s, out string, n int) string {
 	if len(out) <= n {
 		return out
 	}
 	sum := sha256.Sum256([]byte(s))
 	tail := "…sha256:" + hex.EncodeToString(sum[:8])
-	cut := max(0, n-len(tail))
-	for cut > 0 && !utf8.RuneStart(out[cut]) {
-		cut--
+	end := max(0, n-len(tail))
+	for end > 0 && !utf8.RuneStart(out[end]) {
+		end--
 	}
-	return out[:cut] + tail
+	return out[:end] + tail
 }
 
 func plain(s string) bool {
@@ -41,7 +52,7 @@ func plain(s string) bool {
 		return false
 	}
 	for _, r := range s {
-		if r == '\\' || !unicode.IsGraphic(r) {
+		if r == '\\' || r == '"' || !unicode.IsGraphic(r) {
 			return false
 		}
 	}
