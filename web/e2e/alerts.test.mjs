@@ -171,7 +171,7 @@ test("the worst tier stands on every page", async () => {
 for (const [size, inColours] of Object.entries({ desktop: ["light", "dark", "forced-colors"], phone: ["light", "dark"], "narrow phone": ["light"] })) {
   test(`the pages of alerts have no accessibility faults, no errors and no sideways scrolling on a ${size} in ${inColours.join(", ")}`, async () => {
     await withPage({ name: "operator", viewport: sizes[size] }, async (page) => {
-      const paths = ["/alerts", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
+      const paths = ["/alerts", "/alerts?choose=all", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
         "/alerts/one?key=duplicate_rate%2Fpipeline%2Fmailings", "/silences", "/silences/new", "/silences/new?preview=1&pipeline=inventory", "/silences/new?preview=1&label=rule&op=%3D~&value=(", "/pipelines/inventory", "/", "/docs", "/docs/alerts", "/docs/figures"];
       for (const path of paths) {
         await page.goto(demo.url + path);
@@ -221,7 +221,6 @@ test("without JavaScript several alerts are acknowledged at once from the list",
   await withPage({ name: "operator", javaScriptEnabled: false, viewport: { width: 390, height: 844 } }, async (page) => {
     await page.goto(`${demo.url}/alerts`);
     await page.getByRole("link", { name: "Acknowledge several" }).click();
-    assert.deepEqual(await faultsOf(page), []);
     const keys = ["Dead letters, pipeline shipping-labels", "Dead letters, pipeline mailings"];
     for (const key of keys) await page.getByLabel(`Select ${key}`).check();
     await page.getByLabel("Note, for those who look next").fill("one cause, OPS-77");
