@@ -41,22 +41,7 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 	if lateView(view, now) != "" {
 		return "", dedup.TierUnknown, ""
 	}
-	var oldest time.Time
-	var only *alerts.AlertView
-	recovering := 0
-	counts := firingByTier(view, func(a *alerts.AlertView) bool {
-		if a.Attended() || a.State.Tier < dedup.Severe {
-			return false
-		}
-		if a.State.Phase == alerts.PhaseRecovering {
-			recovering++
-			return false
-		}
-		if only = a; oldest.IsZero() || a.State.FiredAt.Before(oldest) {
-			oldest = a.State.FiredAt
-		}
-		return true
-	})
+	counts, recovering, oldest := unattended(view)
 	emergency, severe := counts[dedup.Emergency], counts[dedup.Severe]
 	if emergency+severe == 0 {
 		return "", dedup.TierUnknown, ""
@@ -82,13 +67,32 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 		text += ", " + templates.Number(float64(recovering)) + " more recovering"
 	}
 	if emergency+severe == 1 && recovering == 0 {
-		text += ": " + within(titleOf(only)) + ", " + within(subjectOf(only.Key))
-		href = alertAddress(base, only.Key)
+		text += ": " + within(titleOf(oldest)) + ", " + within(subjectOf(oldest.Key))
+		href = alertAddress(base, oldest.Key)
 	}
-	if !oldest.IsZero() && now.After(oldest) {
-		text += ", " + plural(int64(emergency+severe+recovering), "for ", "the oldest for ") + templates.Span(now.Sub(oldest))
+	if since := oldest.State.FiredAt; !since.IsZero() && now.After(since) {
+		text += ", " + plural(int64(emergency+severe+recovering), "for ", "the oldest for ") + templates.Span(now.Sub(since))
 	}
 	return text, tier, href
+}
+
+// unattended counts what fires at severe and emergency and nobody attends to, apart from what recovers, and finds the oldest of it; nil
+// where there is none.
+func unattended(view *alerts.View) (counts map[dedup.Tier]int, recovering int, oldest *alerts.AlertView) {
+	counts = firingByTier(view, func(a *alerts.AlertView) bool {
+		if a.Attended() || a.State.Tier < dedup.Severe {
+			return false
+		}
+		if a.State.Phase == alerts.PhaseRecovering {
+			recovering++
+			return false
+		}
+		if oldest == nil || a.State.FiredAt.Before(oldest.State.FiredAt) {
+			oldest = a
+		}
+		return true
+	})
+	return counts, recovering, oldest
 }
 
 // alertLine says what fires or is pending of a pipeline, for its page.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -25,6 +26,15 @@ func ackMany(q alertsQuery, rows []templates.AlertRow, base string) templates.Ac
 		m.Make = base + "/alerts/acknowledge-selected"
 	}
 	return m
+}
+
+// tickOf is the key by which an alert can be ticked, and whether it is; empty where the list has no boxes, and for what cannot be
+// acknowledged or is.
+func tickOf(a *alerts.AlertView, q alertsQuery) (key string, ticked bool) {
+	if !q.choose || !fires(a) || a.Ack != nil {
+		return "", false
+	}
+	return a.Key.String(), q.all
 }
 
 // acknowledgeSelected acknowledges each of the alerts that were ticked, with one note and one end. What one of them refuses keeps

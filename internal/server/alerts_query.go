@@ -125,6 +125,22 @@ func (q alertsQuery) address(base string) string {
 	return base + "/alerts?" + v.Encode()
 }
 
+// beside leads to the pages before and after this one; empty where there is none.
+func (q alertsQuery) beside(pages int, base string) (newer, older string) {
+	at := func(n int) string {
+		q := q
+		q.page = n
+		return q.address(base)
+	}
+	if q.page > 1 {
+		newer = at(q.page - 1)
+	}
+	if q.page < pages {
+		older = at(q.page + 1)
+	}
+	return newer, older
+}
+
 // narrowed reports whether the form of the page has something to clear.
 func (q alertsQuery) narrowed() bool { return len(q.tiers) > 0 || q.pipeline != "" || q.rule != "" }
 

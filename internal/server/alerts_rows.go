@@ -43,9 +43,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 	first := (at.page - 1) * alertsPerPage
 	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
 		row := alertRow(view, a, now, base)
-		if q.choose && fires(a) && a.Ack == nil {
-			row.Key, row.Ticked = a.Key.String(), q.all
-		}
+		row.Key, row.Ticked = tickOf(a, q)
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}
@@ -53,17 +51,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 	if pages > 1 {
 		v.Count += ", page " + templates.Number(float64(at.page)) + " of " + templates.Number(float64(pages))
 	}
-	beside := func(n int) string {
-		q := at
-		q.page = n
-		return q.address(base)
-	}
-	if at.page > 1 {
-		v.Newer = beside(at.page - 1)
-	}
-	if at.page < pages {
-		v.Older = beside(at.page + 1)
-	}
+	v.Newer, v.Older = at.beside(pages, base)
 	v.Empty = emptyAlerts(view, q, v, admitted)
 	return v
 }
