@@ -61,7 +61,7 @@ func (a *AlertView) RestsOn(source *AlertView) bool {
 	if a == source || a.State.Health != HealthError || a.Last.Labels[string(source.Key.Kind)] != source.Key.Subject {
 		return false
 	}
-	return strings.Contains(a.Last.Why, string(source.Key.Kind)+" "+source.Key.Subject+" cannot be read")
+	return strings.Contains(a.Last.Why, notRead(string(source.Key.Kind)+" "+source.Key.Subject))
 }
 
 // A View is the engine at one time. It is immutable.

@@ -76,11 +76,11 @@ func TestWhatFiresRaisesTheTierOfItsPipeline(t *testing.T) {
 func TestAnAlertRestsOnTheSourceThatItsReasonNames(t *testing.T) {
 	root := shown("source_unreachable", OfBroker, "main", PhaseFiring, dedup.Warning)
 	blind := shown("dead_letters", OfPipeline, "orders", PhaseFiring, dedup.Warning)
-	blind.State.Health, blind.Last.Why = HealthError, "broker main cannot be read: connection refused"
+	blind.State.Health, blind.Last.Why = HealthError, downSentence([]dedup.SourceHealth{{Name: "broker main", Tried: true, Err: "connection refused"}})
 	if !blind.RestsOn(root) || root.RestsOn(root) {
 		t.Error("it does not rest on its broker, or the broker rests on itself")
 	}
-	blind.Last.Why = "store orders cannot be read: connection refused"
+	blind.Last.Why = downSentence([]dedup.SourceHealth{{Name: "store orders", Tried: true, Err: "connection refused"}})
 	if blind.RestsOn(root) {
 		t.Error("what cannot be told because of its store is laid to the broker")
 	}
