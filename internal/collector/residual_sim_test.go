@@ -148,7 +148,8 @@ func drawTraffic(t *rapid.T) simTraffic {
 }
 
 func TestTheResidualIntervalHoldsTheTruth(t *testing.T) {
-	if narrow := holdsTheTruth(t, drawTraffic); narrow == 0 {
+	holdsTheTruth(t, drawTraffic)
+	if !someNarrow(drawTraffic) {
 		t.Error("no shop got a narrow interval: the property was not tested")
 	}
 }
@@ -167,7 +168,7 @@ func TestLostPublishesHideNoAcks(t *testing.T) {
 
 // TestWhatQueuesTookInBoundsTheAcks: nobody meters what channels take along, and the shop need not rest before, in or after the window.
 func TestWhatQueuesTookInBoundsTheAcks(t *testing.T) {
-	narrow := holdsTheTruth(t, func(t *rapid.T) simTraffic {
+	draw := func(t *rapid.T) simTraffic {
 		traffic := drawTraffic(t)
 		traffic.tellsEntered, traffic.unmetered, traffic.losesCounts = true, "all", 1
 		traffic.rate, traffic.resend = rapid.Float64Range(3, 40).Draw(t, "any rate"), 0.2
@@ -176,15 +177,31 @@ func TestWhatQueuesTookInBoundsTheAcks(t *testing.T) {
 		traffic.quietBefore, traffic.length = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "rest before"), 2*time.Minute
 		traffic.passAt = time.Duration(rapid.IntRange(-60, 90).Draw(t, "pass in mid-traffic or after it")) * time.Second
 		return traffic
-	})
-	if narrow == 0 {
+	}
+	holdsTheTruth(t, draw)
+	if !someNarrow(draw) {
 		t.Error("no shop got a narrow interval: what queues took in is worth nothing")
 	}
 }
 
-// holdsTheTruth returns how many intervals were narrow.
-func holdsTheTruth(t *testing.T, draw func(*rapid.T) simTraffic) (known int) {
-	tried, wide := 0, 0
+// someNarrow reports whether some shop gets a narrow interval. The shops are always the same: a few in a hundred do, so that by chance none
+// of those of one run may.
+func someNarrow(draw func(*rapid.T) simTraffic) bool {
+	shops := rapid.Custom(draw)
+	for seed := range 500 {
+		shop := runSim(shops.Example(seed))
+		for _, window := range dedup.Windows()[:3] {
+			if s, _ := shop.sample(window); residual(s).Known() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holdsTheTruth simulates shops by chance: an interval is never beside the truth.
+func holdsTheTruth(t *testing.T, draw func(*rapid.T) simTraffic) {
+	tried, known, wide := 0, 0, 0
 	reasons := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		shop := runSim(draw(t))
@@ -219,5 +236,4 @@ func holdsTheTruth(t *testing.T, draw func(*rapid.T) simTraffic) (known int) {
 	if known+wide == 0 {
 		t.Error("no shop got an interval: the property was not tested")
 	}
-	return known
 }
