@@ -19,8 +19,8 @@ func (k CauseKind) vague() bool {
 	return false
 }
 
-// hold keeps the producer as the cause for a while where the split, which widens and narrows with each pass over a store, leaves it
-// open for now; and the time of the rise, which is an estimate.
+// hold keeps the producer as the cause for a while where the split leaves it open, which widens and narrows with each pass over a
+// store; and the time of the rise, which is an estimate.
 func (s scene) hold(c Cause) Cause {
 	last := s.last
 	if c.Kind == last.Kind && !c.Rose.IsZero() && !last.Rose.IsZero() && len(c.Events) == 0 && c.Rose.Sub(last.Rose).Abs() <= causeLead {

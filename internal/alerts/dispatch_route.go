@@ -175,7 +175,7 @@ func firingTier(s State) dedup.Tier {
 	return dedup.Normal
 }
 
-// allLabels returns the labels of an alert with its rule, its kind and its tier.
+// allLabels returns what routes, silences and groups match: the labels of an alert with its rule, its kind and a tier.
 func allLabels(a Alert, tier dedup.Tier) map[string]string {
 	labels := maps.Clone(labelsOf(a))
 	if labels == nil {

@@ -157,12 +157,13 @@ func (e *Engine) settle(en *entry, before State, at time.Time) {
 
 // silencesOf returns the ids of the silences that cover an alert now. One that is normal is covered by none: there is nothing to tell.
 func (e *Engine) silencesOf(a *Alert, at time.Time) []string {
-	if a.State.Phase == PhaseNormal {
+	held := e.silences.now()
+	if a.State.Phase == PhaseNormal || len(held) == 0 {
 		return nil
 	}
 	var ids []string
 	labels := SilenceLabels(a)
-	for _, s := range e.silences.now() {
+	for _, s := range held {
 		if s.Active(at) && s.Covers(labels) {
 			ids = append(ids, s.ID)
 		}

@@ -183,10 +183,7 @@ func (s Silence) ExpiresSoon(at time.Time, within time.Duration) bool {
 
 // SilenceLabels are the labels of an alert that silences and routes match: those of its subject, its rule, its kind and its tier.
 func SilenceLabels(a *Alert) map[string]string {
-	l := make(map[string]string, len(a.Last.Labels)+3)
-	maps.Copy(l, a.Last.Labels)
-	l[LabelRule], l[LabelKind], l[LabelTier] = a.Key.Rule, string(a.Key.Kind), a.State.Tier.String()
-	return l
+	return allLabels(*a, a.State.Tier)
 }
 
 // A Coverage is what a silence would cover now.
