@@ -131,7 +131,7 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (Cause, bool) {
 	} else if sound(p.Stuck) && p.Stuck.Low > 1 {
 		what = "Messages loop on " + count(p.Stuck) + " stuck markers"
 	}
-	said := what + ": " + count(loops) + " redeliveries in " + span(w.Window)
+	said := what + ": " + count(loops) + " redeliveries in " + seenIn(w, loops)
 	switch {
 	case sound(d) && d.High == 0:
 		said += ", no duplicates"
@@ -159,7 +159,7 @@ func (s scene) absent() string {
 	if len(none) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(none, ", ") + " in " + span(s.window.Window)
+	return "; " + strings.Join(none, ", ") + " in " + seenIn(s.window, s.window.DuplicateRate)
 }
 
 // sound reports whether a figure is known, and a number that a count can have.

@@ -167,7 +167,7 @@ func (s scene) claim(most float64) string {
 
 // all are the duplicates that are to be explained, in words.
 func (s scene) all() string {
-	return count(s.window.Duplicates) + " duplicates in " + span(s.window.Window)
+	return count(s.window.Duplicates) + " duplicates in " + seenIn(s.window, s.window.DuplicateRate)
 }
 
 // watchedSince is when watching began; zero where that is longer ago than the longest window.

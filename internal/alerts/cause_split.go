@@ -130,7 +130,7 @@ func (s split) share(part [2]float64) string {
 }
 
 func (s split) of() string {
-	return " of " + count(s.window.Duplicates) + " duplicates in " + span(s.window.Window)
+	return " of " + count(s.window.Duplicates) + " duplicates in " + seenIn(s.window, s.window.DuplicateRate)
 }
 
 // amount is the part that is certain: "at least 238".

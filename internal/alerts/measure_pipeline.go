@@ -254,8 +254,11 @@ func failureRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgeme
 		return j.unjudged(HealthNoData, "failure rate unknown: "+why)
 	}
 	j.Value, j.N, j.Window = f.Low, f.N, w.Window
+	if f.Partial() {
+		j.Window = seen(f)
+	}
 	j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(f.Low, f.N)
-	rests := fmt.Sprintf(" (%s of %s attempts in %s)", number(math.Round(f.Low*f.N)), number(f.N), span(w.Window))
+	rests := fmt.Sprintf(" (%s of %s attempts in %s)", number(math.Round(f.Low*f.N)), number(f.N), seenIn(w, f))
 	return j.sentenced(r, "failure rate "+percentRange(f), rests)
 }
 

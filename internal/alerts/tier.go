@@ -389,6 +389,14 @@ func seen(f dedup.Figure) time.Duration {
 	return f.Window
 }
 
+// seenIn is the part of a window that a figure of it rests on, in words.
+func seenIn(w *dedup.WindowFigures, f dedup.Figure) string {
+	if f.Partial() && f.Covered > 0 {
+		return seconds(f.Covered)
+	}
+	return span(w.Window)
+}
+
 func firstNonEmpty(words ...string) string {
 	for _, w := range words {
 		if w != "" {

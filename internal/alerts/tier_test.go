@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,30 @@ func TestSpansAreWrittenAsPeopleSayThem(t *testing.T) {
 	for d, want := range map[time.Duration]string{5 * time.Minute: "5 m", time.Hour: "1 h", 24 * time.Hour: "24 h"} {
 		if got := span(d); got != want {
 			t.Errorf("span(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestAFigureSaysOverWhatItWasCounted(t *testing.T) {
+	w := &dedup.WindowFigures{Window: 15 * time.Minute}
+	for _, tt := range []struct {
+		window, covered time.Duration
+		want            string
+	}{
+		{15 * time.Minute, 15 * time.Minute, "15 m"}, {15 * time.Minute, 100 * time.Second, "100 s"}, {15 * time.Minute, 4 * time.Minute, "4 m"}, {0, 0, "15 m"},
+	} {
+		f := dedup.Exact(dedup.Measured, dedup.Ratio, 0.10, causeNow, "")
+		f.Window, f.Covered, f.N = tt.window, tt.covered, 430
+		if got := seenIn(w, f); got != tt.want {
+			t.Errorf("%s of %s is %q, want %q", tt.covered, tt.window, got, tt.want)
+		}
+		w.FailureRate, w.DuplicateRate = f, f
+		j := failureRate(nil, &dedup.PipelineStatus{Windows: []dedup.WindowFigures{*w}}, Rule{MinCount: 50, Limits: RuleLimits{Warning: Limit(0.05)}}, Judgement{})
+		if said := "(43 of 430 attempts in " + tt.want + ")"; !strings.Contains(j.Why, said) {
+			t.Errorf("it says %q, and not %s", j.Why, said)
+		}
+		if s := (scene{window: w}); !strings.HasSuffix(s.all(), " duplicates in "+tt.want) {
+			t.Errorf("the cause says %q, and not %s", s.all(), tt.want)
 		}
 	}
 }
