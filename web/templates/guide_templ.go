@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 // Guide is a page of the documentation.
 type Guide struct {
 	Frame Frame
-	// HTML is our own text, rendered.
+	// HTML is a page of our own that the program was built with, rendered without the raw HTML in it: nothing from outside reaches it.
 	HTML   string
 	Crumbs []Crumb
 }
