@@ -135,14 +135,18 @@ func figureFacts(f dedup.Figure, now time.Time) []templates.Fact {
 	return facts
 }
 
-// moment shows a time in the zone of now; a zero time is no time.
+// moment shows a time in the zone of now, with its day unless that is today, and to the second unless it is a day away: what happened just
+// before midnight is read as precisely as what happened after. A zero time is no time.
 func moment(at, now time.Time) templates.Moment {
 	if at.IsZero() {
 		return templates.Moment{}
 	}
 	at = at.In(now.Location())
 	text := at.Format("15:04:05")
-	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+	switch today := at.Format(time.DateOnly) == now.Format(time.DateOnly); {
+	case !today && at.Sub(now).Abs() < 24*time.Hour:
+		text = at.Format("2 Jan 15:04:05")
+	case !today:
 		text = at.Format("2 Jan 15:04")
 	}
 	return templates.Moment{Text: text, Full: at.Format("2006-01-02 15:04:05 MST"), RFC: at.Format(time.RFC3339)}

@@ -85,8 +85,10 @@ func (p *program) waiting(ctx context.Context) (int, error) {
 
 // An occasion is an edge of an alert, or that somebody was told of it.
 type occasion struct {
-	Key, Edge string
-	At        time.Time
+	Key string
+	// Edge is empty where somebody was told, as a repeat, that the alert still fires.
+	Edge string
+	At   time.Time
 }
 
 // name is the same for an edge and for what is told of it.
