@@ -218,8 +218,9 @@ func TestTheExampleShowsWhatItsPresetsFillIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const redis = `redis: {url: "redis://127.0.0.1:6379/0"}`
 	const mysql = `sql: {driver: mysql, dsn: "u:p@tcp(127.0.0.1:3306)/shop"}`
-	for name, where := range map[string]string{"orders": `redis: {url: "redis://127.0.0.1:6379/0"}`, "payments": `redis: {url: "redis://127.0.0.1:6379/1"}`, "points": mysql} {
+	for name, where := range map[string]string{"orders": redis, "payments": redis, "points": mysql} {
 		i := slices.IndexFunc(shown.Stores, func(s markers.Config) bool { return s.Name == name })
 		if i < 0 {
 			t.Fatalf("the example has no store %s", name)
