@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -206,6 +208,34 @@ func TestTheExampleShowsTheDefaults(t *testing.T) {
 	}
 	if d := cmp.Diff(plain.Pipelines[0].Limits, shown.Pipelines[1].Limits); d != "" {
 		t.Errorf("alerts.limits (-default +example):\n%s", d)
+	}
+}
+
+// TestTheExampleShowsWhatItsPresetsFillIn: where the example writes out what a preset fills in, leaving it out changes nothing.
+func TestTheExampleShowsWhatItsPresetsFillIn(t *testing.T) {
+	exampleEnvironment(t)
+	shown, err := Load(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const redis = `redis: {url: "redis://127.0.0.1:6379/0"}`
+	const mysql = `sql: {driver: mysql, dsn: "u:p@tcp(127.0.0.1:3306)/shop"}`
+	for name, where := range map[string]string{"orders": redis, "payments": redis, "points": mysql} {
+		i := slices.IndexFunc(shown.Stores, func(s markers.Config) bool { return s.Name == name })
+		if i < 0 {
+			t.Fatalf("the example has no store %s", name)
+		}
+		text := fmt.Sprintf("brokers: [{name: main, management_url: \"http://127.0.0.1:15672\", username: w, password: p}]\n"+
+			"stores: [{name: %s, preset: %s, %s}]\npipelines: [{name: a, queues: [a], store: %[1]s}]\n", name, shown.Stores[i].Preset, where)
+		plain, err := Parse("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// InsertSettle follows from the pipelines of the store where it is left out.
+		connections := cmpopts.IgnoreFields(markers.Config{}, "Redis", "SQL", "Act", "InsertSettle")
+		if d := cmp.Diff(plain.Stores[0], shown.Stores[i], connections, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("store %s (-preset +example):\n%s", name, d)
+		}
 	}
 }
 
