@@ -95,7 +95,7 @@ type Alert struct {
 	Words Words
 	// Last is the newest judgement, LastOK the newest with HealthOK.
 	Last, LastOK Judgement
-	// Cause is the likely cause, empty where none is known.
+	// Cause is the likely cause with times in UTC, empty where none is known.
 	Cause string
 	Ack   *Ack
 	// Silences are the ids of the active silences that cover it.

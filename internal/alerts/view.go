@@ -33,6 +33,7 @@ type AlertView struct {
 	Rule *Rule
 	// History are the last evaluations, oldest first, at most 20; they begin anew with the process.
 	History []Evaluated
+	cause   Cause
 }
 
 // Pending is the worst tier that is reached and does not fire yet; unknown where there is none.

@@ -216,10 +216,10 @@ func subjectAddress(base string, k alerts.Key) string {
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
 		Href: alertAddress(base, a.Key), Title: templates.Plain(titleOf(a), 2*nameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*nameLimit),
-		SubjectHref: subjectAddress(base, a.Key), Why: statement(cmp.Or(a.Last.Why, "no value yet")), Cause: templates.Sentence(a.Cause),
+		SubjectHref: subjectAddress(base, a.Key), Why: statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
-	if a.Cause != "" {
-		r.Cause = templates.Sentence(endSentence(a.Cause))
+	if c := a.CauseIn(now.Location()); c != "" {
+		r.Cause = templates.Sentence(endSentence(c))
 	}
 	if a.Rule != nil && a.Rule.Step != "" {
 		r.Step = statement(a.Rule.Step)

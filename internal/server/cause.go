@@ -10,19 +10,23 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// causeAt is the likely cause of a pipeline's duplicates. While rounds are late nothing can be told.
-func causeAt(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) (alerts.Cause, bool) {
+// causeAt is the likely cause of a pipeline's duplicates: the one that an alert gives, which knows what it said before and was told in
+// notifications, else what the figures say. While rounds are late nothing can be told.
+func causeAt(snap *dedup.Snapshot, p judged, late string) (alerts.Cause, bool) {
 	if late != "" {
 		return alerts.Cause{}, false
 	}
-	if _, ok := alerts.LikelyCause(p, nil); !ok { // the events of most pipelines need not be joined
+	if p.verdict.Cause.Told() {
+		return p.verdict.Cause, true
+	}
+	if _, ok := alerts.LikelyCause(p.PipelineStatus, nil); !ok { // the events of most pipelines need not be joined
 		return alerts.Cause{}, false
 	}
-	return alerts.LikelyCause(p, snap.EventsOf(p))
+	return alerts.LikelyCause(p.PipelineStatus, snap.EventsOf(p.PipelineStatus))
 }
 
 // causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
-func causeText(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string, now time.Time) templates.Text {
+func causeText(snap *dedup.Snapshot, p judged, late string, now time.Time) templates.Text {
 	c, ok := causeAt(snap, p, late)
 	if !ok {
 		return templates.Text{}
@@ -38,7 +42,7 @@ type causeJSON struct {
 }
 
 // causeOf writes the likely cause with times in UTC; nil when there is nothing to explain.
-func causeOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) *causeJSON {
+func causeOf(snap *dedup.Snapshot, p judged, late string) *causeJSON {
 	c, ok := causeAt(snap, p, late)
 	if !ok {
 		return nil

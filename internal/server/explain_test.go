@@ -9,6 +9,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/playground/demo"
 )
@@ -122,11 +123,40 @@ func TestALoopIsToldAsALoopBesideANormalTier(t *testing.T) {
 	}
 	snap := demo.Scene("explained", noon)
 	p, _ := snap.Pipeline("looping")
-	if c := causeOf(snap, p, ""); c == nil || c.Kind != "loop" {
+	if c := causeOf(snap, judged{PipelineStatus: p}, ""); c == nil || c.Kind != "loop" {
 		t.Errorf("the API says %+v", c)
 	}
-	if c := causeOf(snap, p, "stale"); c != nil {
+	if c := causeOf(snap, judged{PipelineStatus: p}, "stale"); c != nil {
 		t.Errorf("a late round is explained: %+v", c)
+	}
+}
+
+func TestPagesAndAPISayTheCauseThatTheAlertOfThePipelineSays(t *testing.T) {
+	const computed, told = "One message loops on a stuck marker", "What the notification said."
+	for _, tt := range []struct {
+		name, rule, cause, want string
+	}{
+		{"an alert about loops", "redelivery_loop", told, told},
+		{"an alert about something else", "dead_letters", told, computed},
+		{"an alert that has no cause", "duplicate_rate", "", computed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, nil, testUsers())
+			s.snapshots.snap.Store(demo.Scene("explained", time.Now()))
+			a := alertIn(t, tt.rule, alerts.OfPipeline, "looping", alerts.PhaseFiring, dedup.Warning, time.Minute)
+			a.Cause = tt.cause
+			s.tower.show(a)
+			if got := oneLine(s.page("viewer", "/").Find("#row-looping .cause")); !strings.Contains(got, tt.want) {
+				t.Errorf("the overview says %q", got)
+			}
+			if got := oneLine(s.page("viewer", "/pipelines/looping").Find("#status > .cause")); !strings.Contains(got, tt.want) {
+				t.Errorf("the page of the pipeline says %q", got)
+			}
+			var p struct{ Cause struct{ Text string } }
+			if s.api("/api/v1/pipelines/looping", &p); !strings.Contains(p.Cause.Text, tt.want) {
+				t.Errorf("the API says %q", p.Cause.Text)
+			}
+		})
 	}
 }
 
