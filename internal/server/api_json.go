@@ -334,6 +334,8 @@ type eventJSON struct {
 	At   *time.Time `json:"at"`
 	Kind string     `json:"kind"`
 	Text string     `json:"text"`
+	// Count is how many happenings it tells of, of a job how many messages it sent; 0 for one, or where that is not known.
+	Count int64 `json:"count"`
 }
 
 func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r reading) pipelineDetailJSON {
@@ -362,7 +364,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		}
 	}
 	for _, e := range p.Events {
-		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})
+		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text, e.Count})
 	}
 	return d
 }

@@ -49,7 +49,7 @@ func causeOf(snap *dedup.Snapshot, p judged, late string) *causeJSON {
 	}
 	j := &causeJSON{Kind: string(c.Kind), Text: c.Sentence(time.UTC), Events: []eventJSON{}}
 	for _, e := range c.Events {
-		j.Events = append(j.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})
+		j.Events = append(j.Events, eventJSON{timeOf(e.At), e.Kind, e.Text, e.Count})
 	}
 	return j
 }
@@ -87,11 +87,12 @@ func joinJobs(snap *dedup.Snapshot, jobs []admin.JobSummary) *dedup.Snapshot {
 	return &copied
 }
 
-// jobEvent is a job as an event. Only a requeue can make duplicates; what else a job does is an action.
+// jobEvent is a job as an event. Only a requeue that sent something can make duplicates; what else a job does is an action. What was
+// sent without an answer may have arrived.
 func jobEvent(j admin.JobSummary) dedup.Event {
 	e := dedup.Event{At: j.Started, Kind: "action", Text: moveWord(j.Do) + " of dead letters of " + within(j.Queue)}
-	if j.Do == admin.Requeue {
-		e.Kind = "job"
+	if sent := j.Moved + j.Unknown; j.Do == admin.Requeue && sent > 0 {
+		e.Kind, e.Count = "job", sent
 	}
 	if j.Moved > 0 {
 		e.Text = moveWord(j.Do) + " of " + counted(int(j.Moved), "message") + " of " + within(j.Queue)
