@@ -80,6 +80,8 @@ type Judgement struct {
 	Window       time.Duration
 	// Why says value against limit in one line, as the page does; or why there is none.
 	Why string
+	// Unread are the sources that cannot be read, where there is nothing to judge because of them: "broker main".
+	Unread []string
 	// Evidence are further lines: findings, sources that are down.
 	Evidence []string
 }

@@ -174,9 +174,20 @@ func (j Judgement) withDown(down []dedup.SourceHealth, rests []string) Judgement
 		j.Evidence = append(slices.Clone(j.Evidence), downSentence(missing))
 		return j
 	case tried:
-		return j.unjudged(HealthError, downSentence(missing))
+		return j.unread(HealthError, missing)
 	}
-	return j.unjudged(HealthNoData, downSentence(missing))
+	return j.unread(HealthNoData, missing)
+}
+
+// unread says that nothing can be told because of sources that cannot be read, or were not yet.
+func (j Judgement) unread(h Health, down []dedup.SourceHealth) Judgement {
+	j = j.unjudged(h, downSentence(down))
+	for _, source := range down {
+		if source.Tried {
+			j.Unread = append(j.Unread, source.Name)
+		}
+	}
+	return j
 }
 
 // unjudged says why nothing can be told.

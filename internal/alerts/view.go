@@ -59,10 +59,7 @@ func (a *AlertView) SourceDown() bool {
 
 // RestsOn reports whether the alert cannot be told because the source of another one cannot be read.
 func (a *AlertView) RestsOn(source *AlertView) bool {
-	if a == source || a.State.Health != HealthError || a.Last.Labels[string(source.Key.Kind)] != source.Key.Subject {
-		return false
-	}
-	return strings.Contains(a.Last.Why, notRead(string(source.Key.Kind)+" "+source.Key.Subject))
+	return a != source && a.State.Health == HealthError && slices.Contains(a.Last.Unread, string(source.Key.Kind)+" "+source.Key.Subject)
 }
 
 // A View is the engine at one time. It is immutable.
