@@ -279,6 +279,14 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 		return
 	}
 	r.For = templates.Span(now.Sub(since))
+	if fires(a) && !late && !a.Stale() && a.State.Changed() {
+		r.TierSince, r.TierFor = moment(a.State.TierSince, now), tierFor(a, now)
+	}
+}
+
+// tierFor says for how long an alert fires at its tier: "emergency for 1 m".
+func tierFor(a *alerts.AlertView, now time.Time) string {
+	return a.State.Tier.String() + " for " + templates.Span(now.Sub(a.State.TierSince))
 }
 
 // heldText says why a tier stands that the value reaches no longer; empty where that is not so.
