@@ -80,6 +80,8 @@ type Judgement struct {
 	Window       time.Duration
 	// Why says value against limit in one line, as the page does; or why there is none.
 	Why string
+	// Unread are the sources that cannot be read, where there is nothing to judge because of them: "broker main".
+	Unread []string
 	// Evidence are further lines: findings, sources that are down.
 	Evidence []string
 }
@@ -95,7 +97,7 @@ type Alert struct {
 	Words Words
 	// Last is the newest judgement, LastOK the newest with HealthOK.
 	Last, LastOK Judgement
-	// Cause is the likely cause, empty where none is known.
+	// Cause is the likely cause with times in UTC, empty where none is known.
 	Cause string
 	Ack   *Ack
 	// Silences are the ids of the active silences that cover it.

@@ -43,13 +43,18 @@ type Cause struct {
 	shown time.Time
 	held  bool
 	lost  outage
+	// kept is a sentence from before a restart, of which nothing else is known.
+	kept string
 }
+
+// Told reports whether there is anything to say.
+func (c Cause) Told() bool { return c.Kind != "" || c.kept != "" }
 
 // Sentence says the cause and its evidence, with times in the zone.
 func (c Cause) Sentence(zone *time.Location) string {
 	switch {
 	case c.Kind == "":
-		return ""
+		return c.kept
 	case c.Kind == CauseOutage:
 		return c.lost.sentence(zone)
 	}

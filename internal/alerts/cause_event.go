@@ -51,10 +51,7 @@ func happened(events []dedup.Event) string {
 	last := events[len(events)-1].Kind
 	n := int64(0)
 	for _, e := range events {
-		switch {
-		case e.Kind == last && last == "job":
-			n++ // its count is of messages
-		case e.Kind == last:
+		if e.Kind == last {
 			n += e.Happenings()
 		}
 	}

@@ -37,7 +37,6 @@ func (s scene) hold(c Cause) Cause {
 type causes struct {
 	snapshot *dedup.Snapshot
 	late     bool
-	zone     *time.Location
 }
 
 // explain gives the alert the cause of what it fires for. One that can be told of no more is kept.
@@ -66,13 +65,13 @@ func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
 		told.lost = told.lost.over(c.snapshot.Sources)
 	}
 	if told.Kind != "" {
-		en.cause, en.Cause = told, told.Sentence(c.zone)
+		en.cause, en.Cause = told, told.Sentence(time.UTC) // as all times of notifications
 	}
 }
 
 // of returns the cause that explains an alert about duplicates or loops, and false where nothing can be told now.
 func (c *causes) of(rule *Rule, j Judgement, p *dedup.PipelineStatus, last Cause) (Cause, bool) {
-	if j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule) {
+	if j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule.Name) {
 		return Cause{}, false
 	}
 	if _, ok := likelyCause(p, nil, last); !ok { // the events of most pipelines need not be joined
@@ -83,7 +82,33 @@ func (c *causes) of(rule *Rule, j Judgement, p *dedup.PipelineStatus, last Cause
 
 // aboutDuplicates reports whether the likely cause of duplicates or of a loop explains the rule: said of any other alert it would be
 // a wrong track.
-func aboutDuplicates(r *Rule) bool { return r.Name == "duplicate_rate" || r.Name == "redelivery_loop" }
+func aboutDuplicates(rule string) bool { return rule == "duplicate_rate" || rule == "redelivery_loop" }
+
+// told is what Cause says; without a kind and events where it was said before a restart.
+func (a *AlertView) told() Cause {
+	if a.cause.Kind == "" {
+		return Cause{kept: a.Cause}
+	}
+	return a.cause
+}
+
+// CauseIn is Cause with times in the zone. What was said before a restart keeps its times in UTC.
+func (a *AlertView) CauseIn(zone *time.Location) string { return a.told().Sentence(zone) }
+
+// CausesOfPipelines returns of each pipeline the cause that its worst alert about duplicates or loops gives, of those that fire, recover
+// or are pending. Who tells it to others says the same as the notifications.
+func (v *View) CausesOfPipelines() map[string]Cause {
+	told := make(map[string]Cause)
+	for _, a := range v.Alerts {
+		if a.Key.Kind != OfPipeline || a.State.Phase == PhaseNormal || a.Cause == "" || !aboutDuplicates(a.Key.Rule) {
+			continue
+		}
+		if _, ok := told[a.Key.Subject]; !ok { // they are the worst first
+			told[a.Key.Subject] = a.told()
+		}
+	}
+	return told
+}
 
 // An outage is a source of a pipeline that cannot be read.
 type outage struct {

@@ -145,7 +145,7 @@ func afterEdge(e Transition) Alert {
 	a := Alert{Key: e.Judgement.Key, Last: e.Judgement, LastOK: e.Judgement, Cause: e.Cause}
 	a.State = State{Tier: e.To, Since: e.At, Seen: e.At}
 	if e.To > dedup.Normal {
-		a.State.Phase, a.State.FiredAt = PhaseFiring, e.At
+		a.State.Phase, a.State.FiredAt, a.State.TierSince = PhaseFiring, e.At, e.At
 	}
 	return a
 }

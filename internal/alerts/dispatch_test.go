@@ -59,8 +59,8 @@ func (s *desk) set(k Key, tier dedup.Tier) {
 		edge.Kind = EdgeDeescalated
 	}
 	a.State.Phase, a.State.Tier, a.State.Since = PhaseFiring, tier, s.at
-	if tier == dedup.Normal {
-		a.State.Phase = PhaseNormal
+	if a.State.TierSince = s.at; tier == dedup.Normal {
+		a.State.Phase, a.State.TierSince = PhaseNormal, time.Time{}
 	}
 	s.alerts[k] = a
 	s.edges = append(s.edges, Transition{Edge: edge, Judgement: a.Last})
@@ -192,6 +192,22 @@ func TestAResolvedAlertSaysWhenItBeganAndEnded(t *testing.T) {
 	}
 	if a := plan[0].Alerts[0]; a.Firing || !a.StartsAt.Equal(deskOpens) || !a.EndsAt.Equal(ended) || a.Was != dedup.Warning {
 		t.Errorf("%+v", a)
+	}
+}
+
+func TestAnAlertThatEscalatedSaysSinceWhenItIsAtItsTier(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	plan := s.plan(10 * time.Second)
+	plan = append(plan, s.during(6*time.Minute)...)
+	if len(plan) != 1 || !plan[0].Alerts[0].TierSince.IsZero() {
+		t.Fatalf("fired: %s", toldText(plan))
+	}
+	worse := s.at
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	plan = s.during(6 * time.Minute)
+	if len(plan) != 1 || !plan[0].Alerts[0].StartsAt.Equal(deskOpens) || !plan[0].Alerts[0].TierSince.Equal(worse) {
+		t.Fatalf("escalated: %s %+v", toldText(plan), plan)
 	}
 }
 

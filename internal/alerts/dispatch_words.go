@@ -59,6 +59,9 @@ func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
 		StartsAt: a.State.FiredAt,
 	}
 	if n.Firing {
+		if a.State.Changed() && a.State.Tier == it.tier {
+			n.TierSince = a.State.TierSince
+		}
 		n.Stale = a.Last.Health != HealthOK
 		return n
 	}

@@ -88,7 +88,7 @@ func (e *Engine) step(at time.Time, round judged) {
 			of[list[i].key("")] = &list[i]
 		}
 	}
-	causes := causes{snapshot: round.snapshot, late: round.late != "", zone: at.Location()}
+	causes := causes{snapshot: round.snapshot, late: round.late != ""}
 	seen := make(map[Key]bool, len(round.judgements))
 	for _, j := range round.judgements {
 		s := of[Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]

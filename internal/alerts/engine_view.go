@@ -19,7 +19,7 @@ func (e *Engine) newView(at time.Time, took time.Duration, errs []string) *View 
 	views := make([]AlertView, len(e.order))
 	v.Alerts = make([]*AlertView, len(e.order))
 	for i, en := range e.order {
-		views[i] = AlertView{Alert: en.Alert, Rule: en.rule, History: slices.Clip(en.history)}
+		views[i] = AlertView{Alert: en.Alert, Rule: en.rule, History: slices.Clip(en.history), cause: en.cause}
 		if en.rule == nil {
 			views[i].Rule = &Rule{Name: en.Key.Rule, Kind: en.Key.Kind}
 		}

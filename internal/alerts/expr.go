@@ -210,7 +210,7 @@ func (a *answer) value(of *subject, j Judgement, what string) (float64, Judgemen
 	case a.twice[of.name] != "":
 		return 0, j.unjudged(HealthError, fmt.Sprintf("the expression gives two values: %s; add by (%s)", a.twice[of.name], of.kind)), false
 	case !have && len(of.down) > 0: // there is none because its source cannot be read: nothing may follow from that
-		return 0, j.unjudged(HealthError, downSentence(of.down)), false
+		return 0, j.unread(HealthError, of.down), false
 	case !have:
 		return 0, j.unjudged(HealthNoData, what+" has no value"), false
 	case !finite(v):

@@ -55,6 +55,8 @@ type State struct {
 	Tier dedup.Tier
 	// Since is when phase or tier last changed, FiredAt when it began to fire; zero while it does not.
 	Since, FiredAt time.Time
+	// TierSince is since when it fires at Tier; zero while it does not fire, and where that is from before it was kept.
+	TierSince time.Time
 	// Reached is since when warning, severe and emergency have been reached without a break; zero for those that are not.
 	Reached [3]time.Time
 	// Calm is since when the value has been below what holds the tier; zero while it is not.
@@ -148,6 +150,9 @@ func (s State) Next(e Evaluation, t Timing) (State, Edge, bool) {
 	if s.Tier == was {
 		return s, Edge{}, false
 	}
+	if s.TierSince = e.At; s.Tier <= dedup.Normal {
+		s.TierSince = time.Time{}
+	}
 	return s, Edge{Kind: edgeKind(was, s.Tier), From: was, To: s.Tier, At: e.At}, true
 }
 
@@ -181,6 +186,9 @@ func (s State) sinceLast(e Evaluation) State {
 	return s
 }
 
+// Changed reports whether it fires at another tier than the one that it began to fire at, or at that one again.
+func (s State) Changed() bool { return s.Tier > dedup.Normal && s.TierSince.After(s.FiredAt) }
+
 // beganSince reports whether a span began at a time or later: what was seen once only, between two failures, has yet to be confirmed. A
 // span that began before was seen on both sides of a failure, and a source that goes on failing must not hold it up for ever.
 func (s State) beganSince(at time.Time) bool {
@@ -194,7 +202,7 @@ func (s State) beganSince(at time.Time) bool {
 
 // shifted moves every time of the state: the clock that they were taken from was set.
 func (s State) shifted(by time.Duration) State {
-	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Calm, &s.HealthSince, &s.Seen, &s.Blind, &s.Resumed} {
+	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.TierSince, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Calm, &s.HealthSince, &s.Seen, &s.Blind, &s.Resumed} {
 		if !at.IsZero() {
 			*at = at.Add(by)
 		}

@@ -158,7 +158,7 @@ func TestEdgesAlternateAndChain(t *testing.T) {
 			if !right || e.Kind != "" && (e.From != tier || e.To != s.Tier || !e.At.Equal(l.timeline[i].At)) {
 				t.Fatalf("evaluation %d: edge %+v from tier %s, and the state is at %s", i, e, tier, s.Tier)
 			}
-			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || s.Calm.IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
+			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || fires == s.TierSince.IsZero() || s.Calm.IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
 				t.Fatalf("evaluation %d: phase %s with tier %s, fired %v, calm %v", i, s.Phase, s.Tier, s.FiredAt, s.Calm)
 			}
 			tier = s.Tier

@@ -179,10 +179,33 @@ func TestAnAlertFiresSinceItBegan(t *testing.T) {
 	}
 }
 
+func TestAStateSaysSinceWhenItFiresAtItsTier(t *testing.T) {
+	// It fires as a warning after 2 m, escalates 2 m after severe is reached, recovers and fires again at the same tier, falls, and ends.
+	states, edges := run(parse(t, "w x9 s x9 w x2 s x1 w x21 n x40"), DefaultTiming())
+	var since time.Time
+	tiers := 0
+	for i, s := range states {
+		if e := edges[i]; e.Kind == EdgeResolved {
+			since = time.Time{}
+		} else if e.Kind != "" {
+			since, tiers = e.At, tiers+1
+		}
+		if !s.TierSince.Equal(since) || s.Changed() != (since.After(s.FiredAt) && s.Tier > dedup.Normal) {
+			t.Fatalf("evaluation %d: %s since %s, want %s; changed: %t", i, s.Tier, s.TierSince, since, s.Changed())
+		}
+	}
+	if tiers != 3 || !since.IsZero() {
+		t.Errorf("%d tiers: %s", tiers, told(edges))
+	}
+	if set, _, _ := states[18].Next(Evaluation{At: states[18].Seen.Add(-time.Hour), Enters: dedup.Severe, Holds: dedup.Severe}, DefaultTiming()); !set.TierSince.Equal(states[18].TierSince.Add(-time.Hour)) {
+		t.Errorf("after the clock was set back an hour it is at its tier since %s instead of %s", set.TierSince, states[18].TierSince)
+	}
+}
+
 func TestAStateHoldsNoTimeThatARestartWouldChange(t *testing.T) {
 	now := time.Now() // with a monotonic reading
 	s, edge, _ := State{}.Next(Evaluation{At: now, Enters: dedup.Severe, Holds: dedup.Severe}, immediate())
-	for _, at := range []time.Time{s.Since, s.FiredAt, s.Reached[0], s.HealthSince, s.Seen, edge.At} {
+	for _, at := range []time.Time{s.Since, s.FiredAt, s.TierSince, s.Reached[0], s.HealthSince, s.Seen, edge.At} {
 		if at != at.Round(0) || !at.Equal(now) {
 			t.Errorf("%s is not %s, or has a monotonic reading", at, now)
 		}

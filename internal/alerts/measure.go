@@ -93,6 +93,9 @@ type measure struct {
 	judge MeasureFunc
 	// findings are the kinds of findings that it judges along.
 	findings []string
+	// tiers are those that it reaches by what is no limit of a rule: limits of the pipeline, intervals without an answer, and findings,
+	// which have tiers of their own.
+	tiers []dedup.Tier
 	// limits says why a rule of it takes none; empty where it does.
 	limits string
 }
@@ -103,32 +106,42 @@ func measureNames() []string { return slices.Sorted(maps.Keys(measures())) }
 func measures() map[string]measure {
 	const ofThePage = "they are those of the page; set them under limits of the pipeline or of alerts"
 	broker, store, reported := "broker", "store", "reported"
+	type tiers = []dedup.Tier
+	warning, severe, emergency := dedup.Warning, dedup.Severe, dedup.Emergency
 	return map[string]measure{
-		"duplicate_rate":         {kind: OfPipeline, judge: byPipeline(duplicateRate, broker, store, reported), limits: ofThePage},
-		"ack_latency":            {kind: OfPipeline, judge: byPipeline(ackLatency, broker, reported), limits: ofThePage},
-		"dead_letters":           {kind: OfPipeline, judge: byPipeline(deadLetters, broker), findings: []string{"dead_letters_wait"}},
-		"dead_letter_inflow":     {kind: OfPipeline, judge: byPipeline(deadLetterInflow, broker)},
-		"stuck_markers":          {kind: OfPipeline, judge: byPipeline(stuckMarkers, broker, store), findings: []string{"stuck_markers"}},
-		"markers_without_expiry": {kind: OfPipeline, judge: byPipeline(markersWithoutExpiry, store), findings: []string{"marker_without_expiry"}},
-		"looping":                {kind: OfPipeline, judge: byPipeline(looping, broker, store, reported), findings: []string{"looping"}},
-		"unacked_without_ack":    {kind: OfPipeline, judge: byPipeline(unackedWithoutAck, broker)},
-		"lost_messages":          {kind: OfPipeline, judge: byPipeline(lostMessages, broker, store, reported), findings: lossKinds()},
-		"double_effects":         {kind: OfPipeline, judge: byPipeline(doubleEffects, broker, store), findings: []string{"double_effects"}},
-		"failure_rate":           {kind: OfPipeline, judge: byPipeline(failureRate, store, reported)},
-		"ack_timeouts":           {kind: OfPipeline, judge: byPipeline(ackTimeouts, broker)},
-		"ready":                  {kind: OfPipeline, judge: byPipeline(readyMessages, broker)},
-		"consumer_restarts":      {kind: OfPipeline, judge: byPipeline(consumerRestarts, broker)},
-		"broker_alarm":           {kind: OfBroker, judge: byBroker(nodesInAlarm)},
-		"node_down":              {kind: OfBroker, judge: byBroker(nodesDown)},
-		"partition":              {kind: OfBroker, judge: byBroker(nodesCutOff)},
-		"minority":               {kind: OfBroker, judge: byBroker(queuesWithoutService)},
-		"source_unreachable":     {judge: sourcesUnreachable},
-		"watchdog":               {kind: OfDashboard, judge: bySelf(watchdog), limits: "the watchdog always fires at warning; leave the limits out"},
-		"evaluation_late":        {kind: OfDashboard, judge: bySelf(evaluationLate)},
-		"outbox_age":             {kind: OfDashboard, judge: bySelf(outboxAge)},
-		"disk_used":              {kind: OfDashboard, judge: bySelf(diskUsed)},
-		"deliveries_failed":      {kind: OfDashboard, judge: bySelf(deliveriesFailed)},
-		"audit_refused":          {kind: OfDashboard, judge: bySelf(auditRefused)},
+		"duplicate_rate": {kind: OfPipeline, judge: byPipeline(duplicateRate, broker, store, reported),
+			tiers: tiers{warning, severe, emergency}, limits: ofThePage},
+		"ack_latency": {kind: OfPipeline, judge: byPipeline(ackLatency, broker, reported),
+			tiers: tiers{warning, severe}, limits: ofThePage},
+		"dead_letters":       {kind: OfPipeline, judge: byPipeline(deadLetters, broker), findings: []string{"dead_letters_wait"}},
+		"dead_letter_inflow": {kind: OfPipeline, judge: byPipeline(deadLetterInflow, broker)},
+		"stuck_markers": {kind: OfPipeline, judge: byPipeline(stuckMarkers, broker, store),
+			tiers: tiers{warning, severe}, findings: []string{"stuck_markers"}},
+		"markers_without_expiry": {kind: OfPipeline, judge: byPipeline(markersWithoutExpiry, store),
+			tiers: tiers{warning, severe}, findings: []string{"marker_without_expiry"}},
+		"looping": {kind: OfPipeline, judge: byPipeline(looping, broker, store, reported),
+			tiers: tiers{severe}, findings: []string{"looping"}},
+		"unacked_without_ack": {kind: OfPipeline, judge: byPipeline(unackedWithoutAck, broker)},
+		"lost_messages": {kind: OfPipeline, judge: byPipeline(lostMessages, broker, store, reported),
+			tiers: tiers{warning, severe, emergency}, findings: lossKinds()},
+		"double_effects": {kind: OfPipeline, judge: byPipeline(doubleEffects, broker, store),
+			tiers: tiers{warning, emergency}, findings: []string{"double_effects"}},
+		"failure_rate":       {kind: OfPipeline, judge: byPipeline(failureRate, store, reported)},
+		"ack_timeouts":       {kind: OfPipeline, judge: byPipeline(ackTimeouts, broker)},
+		"ready":              {kind: OfPipeline, judge: byPipeline(readyMessages, broker)},
+		"consumer_restarts":  {kind: OfPipeline, judge: byPipeline(consumerRestarts, broker)},
+		"broker_alarm":       {kind: OfBroker, judge: byBroker(nodesInAlarm)},
+		"node_down":          {kind: OfBroker, judge: byBroker(nodesDown)},
+		"partition":          {kind: OfBroker, judge: byBroker(nodesCutOff)},
+		"minority":           {kind: OfBroker, judge: byBroker(queuesWithoutService)},
+		"source_unreachable": {judge: sourcesUnreachable, tiers: tiers{warning}},
+		"watchdog": {kind: OfDashboard, judge: bySelf(watchdog),
+			tiers: tiers{warning}, limits: "the watchdog always fires at warning; leave the limits out"},
+		"evaluation_late":   {kind: OfDashboard, judge: bySelf(evaluationLate)},
+		"outbox_age":        {kind: OfDashboard, judge: bySelf(outboxAge)},
+		"disk_used":         {kind: OfDashboard, judge: bySelf(diskUsed)},
+		"deliveries_failed": {kind: OfDashboard, judge: bySelf(deliveriesFailed)},
+		"audit_refused":     {kind: OfDashboard, judge: bySelf(auditRefused)},
 	}
 }
 
@@ -174,9 +187,20 @@ func (j Judgement) withDown(down []dedup.SourceHealth, rests []string) Judgement
 		j.Evidence = append(slices.Clone(j.Evidence), downSentence(missing))
 		return j
 	case tried:
-		return j.unjudged(HealthError, downSentence(missing))
+		return j.unread(HealthError, missing)
 	}
-	return j.unjudged(HealthNoData, downSentence(missing))
+	return j.unread(HealthNoData, missing)
+}
+
+// unread says that nothing can be told because of sources that cannot be read, or were not yet.
+func (j Judgement) unread(h Health, down []dedup.SourceHealth) Judgement {
+	j = j.unjudged(h, downSentence(down))
+	for _, source := range down {
+		if source.Tried {
+			j.Unread = append(j.Unread, source.Name)
+		}
+	}
+	return j
 }
 
 // unjudged says why nothing can be told.

@@ -24,9 +24,9 @@ func byBroker(measure func(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement
 			case why != "":
 				j = j.unjudged(HealthError, why)
 			case !b.Health.OK && b.Health.Tried:
-				j = j.unjudged(HealthError, downSentence([]dedup.SourceHealth{b.Health}))
+				j = j.unread(HealthError, []dedup.SourceHealth{b.Health})
 			case !b.Health.OK:
-				j = j.unjudged(HealthNoData, downSentence([]dedup.SourceHealth{b.Health}))
+				j = j.unread(HealthNoData, []dedup.SourceHealth{b.Health})
 			default:
 				j = measure(b, r, j)
 			}
@@ -180,7 +180,7 @@ func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth) Judgemen
 		return j.judged(r, h.Name+" answers", 0)
 	}
 	if !h.Tried {
-		return j.unjudged(HealthNoData, downSentence([]dedup.SourceHealth{h}))
+		return j.unread(HealthNoData, []dedup.SourceHealth{h})
 	}
 	since := h.LastSuccess
 	if since.IsZero() {

@@ -69,7 +69,9 @@ type NotifiedAlert struct {
 	Link     string
 	Stale    bool // what it rests on cannot be read now
 	StartsAt time.Time
-	EndsAt   time.Time // zero while it fires
+	// TierSince is since when it fires at Tier, where that is not since StartsAt; else zero.
+	TierSince time.Time
+	EndsAt    time.Time // zero while it fires
 }
 
 // A DeliveryError says why a channel did not take a notification. Its text holds no secret.

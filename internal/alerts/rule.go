@@ -76,6 +76,19 @@ func DefaultTiming() Timing {
 	return Timing{Warning: 2 * time.Minute, Severe: 2 * time.Minute, Emergency: time.Minute, KeepFiring: 5 * time.Minute}
 }
 
+// Tiers are those that it can fire at, the lowest first: those with a limit, and those that its measure or its findings bring.
+func (r Rule) Tiers() []dedup.Tier {
+	limits := []*float64{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency}
+	brought := measures()[r.Measure].tiers
+	var tiers []dedup.Tier
+	for i, limit := range limits {
+		if t := dedup.Warning + dedup.Tier(i); limit != nil || len(r.Findings) > 0 || slices.Contains(brought, t) {
+			tiers = append(tiers, t)
+		}
+	}
+	return tiers
+}
+
 // words returns what the rule says to people.
 func (r Rule) words() Words { return Words{Title: r.Title, Step: r.Step, Runbook: r.Runbook} }
 

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -323,5 +324,61 @@ func TestRulesThatContradictEachOtherAreRefused(t *testing.T) {
 				t.Errorf("it says %v, want %q in it", err, tt.says)
 			}
 		})
+	}
+}
+
+func TestARuleFiresAtTheTiersOfItsLimitsAndThoseThatItsMeasureBrings(t *testing.T) {
+	for _, tt := range []struct {
+		rule Rule
+		want string
+	}{
+		{Rule{Measure: "duplicate_rate"}, "warning severe emergency"},
+		{Rule{Measure: "ack_latency"}, "warning severe"},
+		{Rule{Measure: "looping", Limits: RuleLimits{Warning: Limit(10)}}, "warning severe"},
+		{Rule{Measure: "stuck_markers", Limits: RuleLimits{Emergency: Limit(10)}}, "warning severe emergency"},
+		{Rule{Measure: "markers_without_expiry", Limits: RuleLimits{Severe: Limit(10)}}, "warning severe"},
+		{Rule{Measure: "lost_messages", Limits: RuleLimits{Emergency: Limit(10)}}, "warning severe emergency"},
+		{Rule{Measure: "double_effects", Limits: RuleLimits{Emergency: Limit(1)}}, "warning emergency"},
+		{Rule{Measure: "source_unreachable", Limits: RuleLimits{Severe: Limit(120)}}, "warning severe"},
+		{Rule{Measure: "watchdog"}, "warning"},
+		{Rule{Measure: "dead_letters", Limits: RuleLimits{Severe: Limit(10)}}, "severe"},
+		{Rule{Findings: []string{"no_consumers"}}, "warning severe emergency"},
+		{Rule{Expr: "up", Limits: RuleLimits{Warning: Limit(1), Emergency: Limit(2)}}, "warning emergency"},
+		{Rule{Expr: "up"}, ""},
+	} {
+		var got []string
+		for _, tier := range tt.rule.Tiers() {
+			got = append(got, tier.String())
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s%s%v fires at %v, want %s", tt.rule.Measure, tt.rule.Expr, tt.rule.Findings, got, tt.want)
+		}
+	}
+}
+
+func TestAFindingRaisesARuleToNoTierThatItDoesNotSay(t *testing.T) {
+	// The tiers of each finding by docs/findings.md.
+	tiers := map[string][]dedup.Tier{
+		"dead_letters_wait": {dedup.Warning}, "stuck_markers": {dedup.Warning, dedup.Severe}, "marker_without_expiry": {dedup.Warning, dedup.Severe}, "looping": {dedup.Severe},
+		"messages_given_up": {dedup.Warning, dedup.Severe, dedup.Emergency}, "failed_and_acked": {dedup.Warning, dedup.Severe, dedup.Emergency}, "double_effects": {dedup.Warning, dedup.Emergency},
+	}
+	for name, m := range measures() {
+		for _, kind := range m.findings {
+			if tiers[kind] == nil {
+				t.Errorf("the finding %s of the measure %s is not in this test", kind, name)
+			}
+			for _, tier := range tiers[kind] {
+				p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Limits: dedup.DefaultLimits()}, Findings: []dedup.Finding{{Kind: kind, Tier: tier}},
+					MarkersNoExpiry: exactly(1), Stuck: exactly(0), DeadLetters: exactly(0)}
+				rule := Rule{Name: name, Measure: name, Kind: OfPipeline}
+				j := m.judge(NewRound(lifeStart, &dedup.Snapshot{Round: 1, At: lifeStart, Pipelines: []dedup.PipelineStatus{p}}, Self{}), rule)[0]
+				if j.Enters > dedup.Normal && !slices.Contains(rule.Tiers(), j.Enters) {
+					t.Errorf("%s raises %s to %s, which is none of %v", kind, name, j.Enters, rule.Tiers())
+				}
+				if raised := j.Enters == tier; raised == (kind == "dead_letters_wait") {
+					t.Errorf("%s at %s leads %s to %s", kind, tier, name, j.Enters)
+				}
+			}
+		}
 	}
 }

@@ -80,14 +80,11 @@ func downSentence(down []dedup.SourceHealth) string {
 	for i, h := range down {
 		parts[i] = h.Name + " has not been read yet"
 		if h.Tried {
-			parts[i] = notRead(h.Name) + ": " + h.Err
+			parts[i] = h.Name + " cannot be read: " + h.Err
 		}
 	}
 	return strings.Join(parts, "; ")
 }
-
-// notRead says of a source that it cannot be read.
-func notRead(source string) string { return source + " cannot be read" }
 
 // judgement is the outcome for one measure.
 type judgement struct {

@@ -22,6 +22,8 @@ type Verdict struct {
 	// only the low end of an interval that is too wide to be shown was judged.
 	Judged        dedup.Figure
 	JudgedLatency dedup.Figure
+	// Cause is the likely cause that an alert about duplicates or loops gives; see View.CausesOfPipelines. Empty where none does.
+	Cause Cause
 	// Alert is the firing alert that raised the tier above that of figures and findings; nil where none did.
 	Alert *AlertView
 }

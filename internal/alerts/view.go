@@ -33,6 +33,7 @@ type AlertView struct {
 	Rule *Rule
 	// History are the last evaluations, oldest first, at most 20; they begin anew with the process.
 	History []Evaluated
+	cause   Cause
 }
 
 // Pending is the worst tier that is reached and does not fire yet; unknown where there is none.
@@ -58,10 +59,7 @@ func (a *AlertView) SourceDown() bool {
 
 // RestsOn reports whether the alert cannot be told because the source of another one cannot be read.
 func (a *AlertView) RestsOn(source *AlertView) bool {
-	if a == source || a.State.Health != HealthError || a.Last.Labels[string(source.Key.Kind)] != source.Key.Subject {
-		return false
-	}
-	return strings.Contains(a.Last.Why, notRead(string(source.Key.Kind)+" "+source.Key.Subject))
+	return a != source && a.State.Health == HealthError && slices.Contains(a.Last.Unread, string(source.Key.Kind)+" "+source.Key.Subject)
 }
 
 // A View is the engine at one time. It is immutable.

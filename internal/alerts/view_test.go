@@ -73,15 +73,37 @@ func TestWhatFiresRaisesTheTierOfItsPipeline(t *testing.T) {
 	}
 }
 
-func TestAnAlertRestsOnTheSourceThatItsReasonNames(t *testing.T) {
+func TestAnAlertRestsOnTheSourceThatCannotBeRead(t *testing.T) {
 	root := shown("source_unreachable", OfBroker, "main", PhaseFiring, dedup.Warning)
-	blind := shown("dead_letters", OfPipeline, "orders", PhaseFiring, dedup.Warning)
-	blind.State.Health, blind.Last.Why = HealthError, downSentence([]dedup.SourceHealth{{Name: "broker main", Tried: true, Err: "connection refused"}})
-	if !blind.RestsOn(root) || root.RestsOn(root) {
-		t.Error("it does not rest on its broker, or the broker rests on itself")
+	broker := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, Err: "connection refused"}
+	// Its error names the broker, as that of a proxy may: a sentence proves nothing.
+	store := dedup.SourceHealth{Name: "store orders", Kind: "store", Tried: true, Err: "broker main cannot be read"}
+	untried := dedup.SourceHealth{Name: "broker main", Kind: "broker"}
+	ofPipeline := func(down ...dedup.SourceHealth) Judgement {
+		return Judgement{}.withDown(down, []string{"broker", "store"})
 	}
-	blind.Last.Why = downSentence([]dedup.SourceHealth{{Name: "store orders", Tried: true, Err: "connection refused"}})
-	if blind.RestsOn(root) {
-		t.Error("what cannot be told because of its store is laid to the broker")
+	ofBroker := func(h dedup.SourceHealth) Judgement {
+		return byBroker(nodesDown)(&Round{Snapshot: &dedup.Snapshot{Round: 1, Brokers: []dedup.BrokerStatus{{Name: "main", Health: h}}}}, Rule{Kind: OfBroker})[0]
+	}
+	_, query, _ := (&answer{}).value(&subject{name: "orders", down: []dedup.SourceHealth{broker}}, Judgement{}, "the value")
+	for _, tt := range []struct {
+		name string
+		last Judgement
+		want bool
+	}{
+		{"a pipeline by its broker", ofPipeline(broker), true},
+		{"a pipeline by its broker and its store", ofPipeline(store, broker), true},
+		{"a pipeline by its store", ofPipeline(store), false},
+		{"a pipeline by its store and a broker that was not tried yet", ofPipeline(store, untried), false},
+		{"a broker by itself", ofBroker(broker), true},
+		{"a query by its broker", query, true},
+		{"a rule that failed", Judgement{}.unjudged(HealthError, "broker main cannot be read: connection refused"), false},
+		{"one that is judged all the same", Judgement{Enters: dedup.Severe}.withDown([]dedup.SourceHealth{broker}, []string{"broker"}), false},
+	} {
+		blind := shown("dead_letters", OfPipeline, "orders", PhaseFiring, dedup.Warning)
+		blind.State.Health, blind.Last = tt.last.Health, tt.last
+		if blind.RestsOn(root) != tt.want || root.RestsOn(root) {
+			t.Errorf("%s (%s) rests on the broker: %v, want %v", tt.name, tt.last.Why, !tt.want, tt.want)
+		}
 	}
 }

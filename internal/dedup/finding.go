@@ -49,12 +49,18 @@ type Event struct {
 	At   time.Time
 	Kind string // consumer_restart, consumers_changed, channels_closed, broker_restart, store_restart, source_down, source_up, alarm, counter_reset, double_effect
 	Text string
-	// Count is how many happenings of its kind the event tells of; 0 means that it is one.
+	// Count is how many happenings of its kind the event tells of; 0 means that it is one. Of a job it is how many messages it sent, 0
+	// where that is not known.
 	Count int64
 }
 
-// Happenings is how many happenings the event tells of: at least one.
-func (e Event) Happenings() int64 { return max(1, e.Count) }
+// Happenings is how many happenings the event tells of: at least one. A job is one, whatever it sent.
+func (e Event) Happenings() int64 {
+	if e.Kind == "job" {
+		return 1
+	}
+	return max(1, e.Count)
+}
 
 // A Point is one value of a series; a NaN Value is a gap.
 type Point struct {

@@ -24,9 +24,9 @@ func alertKey(pipeline string) alerts.Key {
 func firing(pipeline string, at time.Time) alerts.Alert {
 	j := alerts.Judgement{
 		Key: alertKey(pipeline), At: at, Labels: map[string]string{"broker": "main"}, Enters: dedup.Severe, Holds: dedup.Severe,
-		Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5 % ≥ 3 % <b>", Evidence: []string{"line"},
+		Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5 % ≥ 3 % <b>", Unread: []string{"store orders"}, Evidence: []string{"line"},
 	}
-	s := alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at, Reached: [3]time.Time{at, at, {}}, HealthSince: at, Seen: at}
+	s := alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at, TierSince: at.Add(time.Minute), Reached: [3]time.Time{at, at, {}}, HealthSince: at, Seen: at}
 	return alerts.Alert{Key: j.Key, State: s, Last: j, LastOK: j, Cause: "A producer sends twice."}
 }
 

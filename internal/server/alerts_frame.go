@@ -72,6 +72,9 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 	}
 	if since := oldest.State.FiredAt; !since.IsZero() && now.After(since) {
 		text += ", " + plural(int64(emergency+severe+recovering), "for ", "the oldest for ") + templates.Span(now.Sub(since))
+		if emergency+severe == 1 && recovering == 0 && oldest.State.Changed() {
+			text += ", " + tierFor(oldest, now)
+		}
 	}
 	return text, tier, href
 }
@@ -123,23 +126,32 @@ func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
 		var row templates.AlertRow
 		alertState(&row, worst, lateView(view, now) != "", now)
 		l.Tier = row.Tier
-		text := counted(firing, "alert") + " " + plural(int64(firing), "fires", "fire") + ": " + within(titleOf(worst)) + ", " + row.Word
-		if worst.State.Phase == alerts.PhaseRecovering {
-			text += ", recovering,"
-		}
-		if !worst.State.FiredAt.IsZero() {
-			text += " since " + moment(worst.State.FiredAt, now).Text
-		}
-		if worst.Attended() {
-			text += ", attended to"
-		}
-		parts = append(parts, text)
+		parts = append(parts, counted(firing, "alert")+" "+plural(int64(firing), "fires", "fire")+": "+firingText(worst, row, now))
 	}
 	if pending > 0 {
 		parts = append(parts, counted(pending, "alert")+" pending")
 	}
 	l.Text = statement(strings.Join(parts, "; "))
 	return l
+}
+
+// firingText says what fires at which tier, and since when both.
+func firingText(a *alerts.AlertView, row templates.AlertRow, now time.Time) string {
+	text := within(titleOf(a)) + ", " + row.Word
+	if a.State.Phase == alerts.PhaseRecovering {
+		text += ", recovering,"
+	}
+	fired := a.State.FiredAt
+	switch {
+	case row.TierFor != "":
+		text += " since " + moment(a.State.TierSince, now).Text + ", firing since " + moment(fired, now).Text
+	case !fired.IsZero():
+		text += " since " + moment(fired, now).Text
+	}
+	if a.Attended() {
+		text += ", attended to"
+	}
+	return text
 }
 
 // worseOf reports whether an alert that fires comes before another: those that recover come last.

@@ -69,6 +69,54 @@ func TestTheNavigationCountsWhatFires(t *testing.T) {
 	}
 }
 
+func TestPagesAndAPISayForHowLongAnAlertFiresAndForHowLongAtItsTier(t *testing.T) {
+	s := night(t)
+	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 6*time.Hour)
+	fired := rate.State.FiredAt
+	for _, tt := range []struct {
+		name   string
+		atTier time.Time
+		stale  bool
+		want   bool
+	}{
+		{"it escalated five minutes ago", fired.Add(6*time.Hour - 5*time.Minute), false, true},
+		{"it began at its tier", fired, false, false},
+		{"its tier is from before it was kept", time.Time{}, false, false},
+		{"it cannot be told", fired.Add(6*time.Hour - 5*time.Minute), true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := *rate
+			if a.State.TierSince = tt.atTier; tt.stale {
+				stale(&a, "broker main cannot be read")
+			}
+			s.tower.show(&a)
+			says := func(where, text string, want ...string) {
+				t.Helper()
+				for _, w := range want {
+					if strings.Contains(text, w) != tt.want {
+						t.Errorf("%s says %q: %t, want %t: %s", where, w, !tt.want, tt.want, text)
+					}
+				}
+			}
+			row := alertRowOf(s.page("viewer", "/alerts"), rateKey)
+			if !strings.Contains(row, "6 h") {
+				t.Errorf("the row says %q", row)
+			}
+			says("the list", row, "emergency for 5 m")
+			says("the page", apart(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find(".where")), "emergency for 5 m, since")
+			says("the page of the pipeline", apart(s.page("viewer", "/pipelines/orders").Find("#status .alert-line")), ", firing since")
+			if !tt.stale {
+				says("the banner", apart(s.page("viewer", "/dead-letters").Find(".banner")), "for 6 h, emergency for 5 m")
+			}
+			var one alertDetailJSON
+			s.api("/api/v1/alerts/one?key="+url.QueryEscape(rateKey), &one)
+			if got := one.TierSince; (got == nil) != tt.atTier.IsZero() || got != nil && !got.Equal(tt.atTier.Truncate(time.Millisecond)) && !got.Equal(tt.atTier) {
+				t.Errorf("the API says %v, want %s", got, tt.atTier)
+			}
+		})
+	}
+}
+
 func TestThePageOfAPipelineSaysWhatOfItFires(t *testing.T) {
 	s := night(t)
 	line := s.page("viewer", "/pipelines/orders").Find("#status .alert-line")

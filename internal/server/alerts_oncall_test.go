@@ -55,7 +55,7 @@ func TestAnOutageIsOneLineAboveWhatCannotBeJudgedBecauseOfIt(t *testing.T) {
 	const why = "broker main cannot be read: connection refused"
 	blind := func(rule, pipeline string, phase alerts.Phase, tier dedup.Tier) *alerts.AlertView {
 		a := stale(alertIn(t, rule, alerts.OfPipeline, pipeline, phase, tier, time.Hour), why)
-		a.Last.Labels["broker"] = "main"
+		a.Last.Unread = []string{"broker main"}
 		return a
 	}
 	root := alertIn(t, "source_unreachable", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Warning, time.Minute)

@@ -92,6 +92,7 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 	}
 	add("State", a.State.Phase.String())
 	add("Fires since", at(a.State.FiredAt))
+	add("At this tier since", at(a.State.TierSince))
 	add("In this state since", at(a.State.Since))
 	if a.State.Phase == alerts.PhaseRecovering {
 		add("Below its limit since", at(a.State.Calm))

@@ -216,10 +216,10 @@ func subjectAddress(base string, k alerts.Key) string {
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
 		Href: alertAddress(base, a.Key), Title: templates.Plain(titleOf(a), 2*nameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*nameLimit),
-		SubjectHref: subjectAddress(base, a.Key), Why: statement(cmp.Or(a.Last.Why, "no value yet")), Cause: templates.Sentence(a.Cause),
+		SubjectHref: subjectAddress(base, a.Key), Why: statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
-	if a.Cause != "" {
-		r.Cause = templates.Sentence(endSentence(a.Cause))
+	if c := a.CauseIn(now.Location()); c != "" {
+		r.Cause = templates.Sentence(endSentence(c))
 	}
 	if a.Rule != nil && a.Rule.Step != "" {
 		r.Step = statement(a.Rule.Step)
@@ -279,6 +279,14 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 		return
 	}
 	r.For = templates.Span(now.Sub(since))
+	if fires(a) && !late && !a.Stale() && a.State.Changed() {
+		r.TierSince, r.TierFor = moment(a.State.TierSince, now), tierFor(a, now)
+	}
+}
+
+// tierFor says for how long an alert fires at its tier: "emergency for 1 m".
+func tierFor(a *alerts.AlertView, now time.Time) string {
+	return a.State.Tier.String() + " for " + templates.Span(now.Sub(a.State.TierSince))
 }
 
 // heldText says why a tier stands that the value reaches no longer; empty where that is not so.

@@ -2,9 +2,7 @@ package server
 
 import (
 	"cmp"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -111,19 +109,6 @@ func ruleLimits(r *alerts.Rule) string {
 	}
 }
 
-// firedTiers are the tiers that a rule can fire at, the lowest first: those with a limit, and those that it has otherwise.
-func firedTiers(r *alerts.Rule) []dedup.Tier {
-	limits := map[dedup.Tier]*float64{dedup.Warning: r.Limits.Warning, dedup.Severe: r.Limits.Severe, dedup.Emergency: r.Limits.Emergency}
-	// What is no limit of the rule: limits of the pipeline, three intervals without an answer, and findings, with tiers of their own.
-	more := map[string][]dedup.Tier{
-		"duplicate_rate": {dedup.Warning, dedup.Severe, dedup.Emergency}, "ack_latency": {dedup.Warning, dedup.Severe}, "source_unreachable": {dedup.Warning},
-		"watchdog": {dedup.Warning}, "looping": {dedup.Severe}, "lost_messages": {dedup.Warning}, "double_effects": {dedup.Warning},
-	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(limits)), func(t dedup.Tier) bool {
-		return limits[t] == nil && len(r.Findings) == 0 && !slices.Contains(more[r.Measure], t)
-	})
-}
-
 // afterText says for how long a tier must be reached before it fires, for the tiers that the rule has.
 func afterText(r *alerts.Rule) string {
 	spans := map[dedup.Tier]time.Duration{dedup.Warning: r.Timing.Warning, dedup.Severe: r.Timing.Severe, dedup.Emergency: r.Timing.Emergency}
@@ -133,7 +118,7 @@ func afterText(r *alerts.Rule) string {
 		}
 		return templates.Span(d)
 	}
-	tiers := firedTiers(r)
+	tiers := r.Tiers()
 	var parts []string
 	same := true
 	for _, t := range tiers {

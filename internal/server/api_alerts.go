@@ -41,6 +41,7 @@ type alertJSON struct {
 	HealthSince  *time.Time        `json:"health_since"`
 	Since        *time.Time        `json:"since"`
 	FiredAt      *time.Time        `json:"fired_at"`
+	TierSince    *time.Time        `json:"tier_since"`
 	At           *time.Time        `json:"at"`
 	Value        *float64          `json:"value"`
 	Limit        *float64          `json:"limit"`
@@ -79,7 +80,7 @@ func alertOf(a *alerts.AlertView) alertJSON {
 	out := alertJSON{
 		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: titleOf(a), Phase: a.State.Phase.String(),
 		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: timeOf(a.State.HealthSince), Since: timeOf(a.State.Since),
-		FiredAt: timeOf(a.State.FiredAt), At: timeOf(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: list(j.Evidence),
+		FiredAt: timeOf(a.State.FiredAt), TierSince: timeOf(a.State.TierSince), At: timeOf(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: list(j.Evidence),
 		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: list(a.Silences), Flapping: timeOf(a.Flapping),
 	}
 	if out.Labels == nil {

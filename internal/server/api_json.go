@@ -186,7 +186,7 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	return pipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
 		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store,
-		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Alert: alertBehind(v), Cause: causeOf(snap, p, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Alert: alertBehind(v), Cause: causeOf(snap, judged{p, v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},
 		DeadLetters: r.figure(p.DeadLetters), Ready: r.figure(p.Ready), Unacked: r.figure(p.Unacked),
@@ -334,6 +334,8 @@ type eventJSON struct {
 	At   *time.Time `json:"at"`
 	Kind string     `json:"kind"`
 	Text string     `json:"text"`
+	// Count is how many happenings it tells of, of a job how many messages it sent; 0 for one, or where that is not known.
+	Count int64 `json:"count"`
 }
 
 func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r reading) pipelineDetailJSON {
@@ -362,7 +364,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		}
 	}
 	for _, e := range p.Events {
-		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})
+		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text, e.Count})
 	}
 	return d
 }

@@ -10,19 +10,23 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// causeAt is the likely cause of a pipeline's duplicates. While rounds are late nothing can be told.
-func causeAt(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) (alerts.Cause, bool) {
+// causeAt is the likely cause of a pipeline's duplicates: the one that an alert gives, which knows what it said before and was told in
+// notifications, else what the figures say. While rounds are late nothing can be told.
+func causeAt(snap *dedup.Snapshot, p judged, late string) (alerts.Cause, bool) {
 	if late != "" {
 		return alerts.Cause{}, false
 	}
-	if _, ok := alerts.LikelyCause(p, nil); !ok { // the events of most pipelines need not be joined
+	if p.verdict.Cause.Told() {
+		return p.verdict.Cause, true
+	}
+	if _, ok := alerts.LikelyCause(p.PipelineStatus, nil); !ok { // the events of most pipelines need not be joined
 		return alerts.Cause{}, false
 	}
-	return alerts.LikelyCause(p, snap.EventsOf(p))
+	return alerts.LikelyCause(p.PipelineStatus, snap.EventsOf(p.PipelineStatus))
 }
 
 // causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
-func causeText(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string, now time.Time) templates.Text {
+func causeText(snap *dedup.Snapshot, p judged, late string, now time.Time) templates.Text {
 	c, ok := causeAt(snap, p, late)
 	if !ok {
 		return templates.Text{}
@@ -38,14 +42,14 @@ type causeJSON struct {
 }
 
 // causeOf writes the likely cause with times in UTC; nil when there is nothing to explain.
-func causeOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, late string) *causeJSON {
+func causeOf(snap *dedup.Snapshot, p judged, late string) *causeJSON {
 	c, ok := causeAt(snap, p, late)
 	if !ok {
 		return nil
 	}
 	j := &causeJSON{Kind: string(c.Kind), Text: c.Sentence(time.UTC), Events: []eventJSON{}}
 	for _, e := range c.Events {
-		j.Events = append(j.Events, eventJSON{timeOf(e.At), e.Kind, e.Text})
+		j.Events = append(j.Events, eventJSON{timeOf(e.At), e.Kind, e.Text, e.Count})
 	}
 	return j
 }
@@ -83,11 +87,12 @@ func joinJobs(snap *dedup.Snapshot, jobs []admin.JobSummary) *dedup.Snapshot {
 	return &copied
 }
 
-// jobEvent is a job as an event. Only a requeue can make duplicates; what else a job does is an action.
+// jobEvent is a job as an event. Only a requeue that sent something can make duplicates; what else a job does is an action. What was
+// sent without an answer may have arrived.
 func jobEvent(j admin.JobSummary) dedup.Event {
 	e := dedup.Event{At: j.Started, Kind: "action", Text: moveWord(j.Do) + " of dead letters of " + within(j.Queue)}
-	if j.Do == admin.Requeue {
-		e.Kind = "job"
+	if sent := j.Moved + j.Unknown; j.Do == admin.Requeue && sent > 0 {
+		e.Kind, e.Count = "job", sent
 	}
 	if j.Moved > 0 {
 		e.Text = moveWord(j.Do) + " of " + counted(int(j.Moved), "message") + " of " + within(j.Queue)

@@ -9,6 +9,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/playground/demo"
 )
@@ -122,11 +123,76 @@ func TestALoopIsToldAsALoopBesideANormalTier(t *testing.T) {
 	}
 	snap := demo.Scene("explained", noon)
 	p, _ := snap.Pipeline("looping")
-	if c := causeOf(snap, p, ""); c == nil || c.Kind != "loop" {
+	if c := causeOf(snap, judged{PipelineStatus: p}, ""); c == nil || c.Kind != "loop" {
 		t.Errorf("the API says %+v", c)
 	}
-	if c := causeOf(snap, p, "stale"); c != nil {
+	if c := causeOf(snap, judged{PipelineStatus: p}, "stale"); c != nil {
 		t.Errorf("a late round is explained: %+v", c)
+	}
+}
+
+func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sent admin.Counts
+		want alerts.CauseKind
+		says string
+	}{
+		"as many as there are duplicates": {admin.Counts{Moved: 600}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
+		"few":                             {admin.Counts{Moved: 7}, alerts.CauseUnexplained, "No event explains the duplicates."},
+		"as many, without an answer":      {admin.Counts{Moved: 7, Unknown: 593}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
+		"none":                            {admin.Counts{Left: 600}, alerts.CauseUnexplained, "No event explains the duplicates."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rate := dedup.Exact(dedup.Measured, dedup.Ratio, 0.06, noon, "a test")
+			rate.N, rate.Window = 10_000, 15*time.Minute
+			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Limits: dedup.DefaultLimits()},
+				Windows: []dedup.WindowFigures{{Window: rate.Window, DuplicateRate: rate, Duplicates: dedup.Exact(dedup.Measured, dedup.Count, 600, noon, "a test")}}}
+			snap := joinJobs(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}, []admin.JobSummary{
+				{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon.Add(-time.Minute), Counts: tt.sent}})
+			c, ok := causeAt(snap, judged{PipelineStatus: &snap.Pipelines[0]}, "")
+			if said := c.Sentence(time.UTC); !ok || c.Kind != tt.want || !strings.Contains(said, tt.says) {
+				t.Errorf("%s: %q, want %s", c.Kind, said, tt.want)
+			}
+		})
+	}
+}
+
+func TestARequeueIsOneMarkWhateverItSent(t *testing.T) {
+	e := jobEvent(admin.JobSummary{Do: admin.Requeue, Queue: "orders.dlq", Started: noon, Counts: admin.Counts{Moved: 1200}})
+	if got := trackEvent([]dedup.Event{e}, noon).Kind; got != "requeue by us" {
+		t.Errorf("one reads %q", got)
+	}
+	if got := trackEvent([]dedup.Event{e, e}, noon).Kind; got != "2 requeues by us" {
+		t.Errorf("two read %q", got)
+	}
+}
+
+func TestPagesAndAPISayTheCauseThatTheAlertOfThePipelineSays(t *testing.T) {
+	const computed, told = "One message loops on a stuck marker", "What the notification said."
+	for _, tt := range []struct {
+		name, rule, cause, want string
+	}{
+		{"an alert about loops", "redelivery_loop", told, told},
+		{"an alert about something else", "dead_letters", told, computed},
+		{"an alert that has no cause", "duplicate_rate", "", computed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, nil, testUsers())
+			s.snapshots.snap.Store(demo.Scene("explained", time.Now()))
+			a := alertIn(t, tt.rule, alerts.OfPipeline, "looping", alerts.PhaseFiring, dedup.Warning, time.Minute)
+			a.Cause = tt.cause
+			s.tower.show(a)
+			if got := oneLine(s.page("viewer", "/").Find("#row-looping .cause")); !strings.Contains(got, tt.want) {
+				t.Errorf("the overview says %q", got)
+			}
+			if got := oneLine(s.page("viewer", "/pipelines/looping").Find("#status > .cause")); !strings.Contains(got, tt.want) {
+				t.Errorf("the page of the pipeline says %q", got)
+			}
+			var p struct{ Cause struct{ Text string } }
+			if s.api("/api/v1/pipelines/looping", &p); !strings.Contains(p.Cause.Text, tt.want) {
+				t.Errorf("the API says %q", p.Cause.Text)
+			}
+		})
 	}
 }
 
@@ -153,17 +219,18 @@ func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
 	snap := demo.Scene("explained", noon)
 	jobs := []admin.JobSummary{
 		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", By: "ann", Started: noon.Add(-time.Minute), Counts: admin.Counts{Moved: 1200}},
-		{Do: admin.Discard, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon},
+		{Do: admin.Discard, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: admin.Counts{Moved: 3}},
+		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: admin.Counts{Left: 5}},
 	}
 	before, _ := snap.Pipeline("disputed")
 	had := len(before.Events)
 	joined := joinJobs(snap, jobs)
 	after, _ := joined.Pipeline("disputed")
 	added := after.Events[had:]
-	if len(before.Events) != had || len(added) != 2 {
+	if len(before.Events) != had || len(added) != 3 {
 		t.Fatalf("%d events before, %d added", len(before.Events), len(added))
 	}
-	if want := (dedup.Event{At: noon.Add(-time.Minute), Kind: "job", Text: "Requeue of 1,200 messages of disputed.dlq by ann"}); added[0] != want || added[1].Kind != "action" {
+	if want := (dedup.Event{At: noon.Add(-time.Minute), Kind: "job", Text: "Requeue of 1,200 messages of disputed.dlq by ann", Count: 1200}); added[0] != want || added[1].Kind != "action" || added[2].Kind != "action" {
 		t.Errorf("added %+v", added)
 	}
 }

@@ -63,6 +63,10 @@ func judgeWith(view *alerts.View) judge {
 	if view == nil {
 		return alerts.Judge
 	}
-	firing := view.FiringOfPipelines()
-	return func(p *dedup.PipelineStatus) alerts.Verdict { return alerts.JudgeWith(p, firing[p.Pipeline.Name]) }
+	firing, causes := view.FiringOfPipelines(), view.CausesOfPipelines()
+	return func(p *dedup.PipelineStatus) alerts.Verdict {
+		v := alerts.JudgeWith(p, firing[p.Pipeline.Name])
+		v.Cause = causes[p.Pipeline.Name]
+		return v
+	}
 }

@@ -44,7 +44,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 		row.Why = statement(why(p, now))
 		row.RaisedHref, row.RaisedLink = raisedBy(p, base)
 	}
-	row.Cause = causeText(snap, p.PipelineStatus, late(snap, now), now)
+	row.Cause = causeText(snap, p, late(snap, now), now)
 	if !row.Duplicates.Known {
 		row.Duplicates.Note = boundsIn(shownRate(p, w)) // the reason stands beside the name
 	}

@@ -26,7 +26,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Why = statement(why(j, now))
 	v.RaisedHref, v.RaisedLink = raisedBy(j, frame.Base)
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
-	v.Cause = causeText(snap, p, v.Late, now)
+	v.Cause = causeText(snap, j, v.Late, now)
 	v.Parts = parts(j, path, now)
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range lostSources(p.Down) {

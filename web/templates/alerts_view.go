@@ -90,6 +90,9 @@ type AlertRow struct {
 	Since     Moment
 	// For is how long that is ago.
 	For string
+	// TierFor says for how long it fires at its tier, "emergency for 1 m", and TierSince since when; both are empty where that is Since.
+	TierFor   string
+	TierSince Moment
 	// Why is value against limit in one line, or why there is none; Before what was known before that.
 	Why, Before Text
 	// Held says why the tier stands although the value reaches it no longer; empty while it does.

@@ -46,6 +46,7 @@ func escalated() alerts.Notification {
 	a := duplicates("orders")
 	a.Edge, a.Tier, a.Was, a.Value, a.Limit = alerts.EdgeEscalated, dedup.Emergency, dedup.Severe, 0.1207, 0.10
 	a.Why = "duplicate rate 12.07 %, above the emergency limit of 10.00 % (1,306 of 10,824 messages in 15 m)"
+	a.TierSince = at("18:09:50")
 	n := edges("n-escalated", a)
 	n.At = at("18:10:00")
 	return n

@@ -70,15 +70,22 @@ func (d *dingTalk) Send(ctx context.Context, n alerts.Notification) error {
 		return d.permanent("the message cannot be written")
 	}
 	if err := d.pace.wait(ctx); err != nil {
-		return &alerts.DeliveryError{
-			Unsent: true, Public: fmt.Sprintf("%s: we were stopped while the message waited, because a robot may post %d in a minute", d.who, dingTalkMost),
-		}
+		return d.waited(err)
 	}
 	answer, err := d.post(ctx, d.signed(time.Now()), jsonHeader(), body)
 	if err != nil {
 		return err
 	}
 	return d.judge(answer)
+}
+
+// waited says why a message was given up that waited for its turn: its time was over, as for a test, or we are stopped.
+func (d *dingTalk) waited(err error) error {
+	public := fmt.Sprintf("%s: we were stopped while the message waited, because a robot may post %d in a minute", d.who, dingTalkMost)
+	if errors.Is(err, context.DeadlineExceeded) {
+		public = fmt.Sprintf("%s: the channel did not answer in time; the message still waited, because a robot may post %d in a minute; try again in a minute", d.who, dingTalkMost)
+	}
+	return &alerts.DeliveryError{Unsent: true, Public: public}
 }
 
 // signed returns the address with timestamp and sign, the base64 of the HMAC-SHA256, with the secret as key, of the time in milliseconds,

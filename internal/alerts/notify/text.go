@@ -328,5 +328,11 @@ func since(a *alerts.NotifiedAlert, at time.Time) string {
 	if at.After(a.StartsAt) {
 		text += " (" + span(at.Sub(a.StartsAt)) + ")"
 	}
+	if a.Firing && !a.TierSince.IsZero() {
+		text += ", " + a.Tier.String() + " since " + moment(a.TierSince)
+		if at.After(a.TierSince) {
+			text += " (" + span(at.Sub(a.TierSince)) + ")"
+		}
+	}
 	return text
 }
