@@ -28,7 +28,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	}
 	watch := a.newWatch(cfg, receivers, gate)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
-		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: observer, History: history,
+		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: withOwnJobs{observer, db.Jobs(), a.log}, History: history,
 		Journal: records, Silences: records, Planner: dispatcher, Watch: watch, Log: a.log,
 		Changed: func(topic string) { a.server.Changed(topic) }, Due: receivers.outbox.Wake,
 	})

@@ -26,6 +26,20 @@ func (s *Snapshot) Pipeline(name string) (*PipelineStatus, bool) {
 	return nil, false
 }
 
+// With returns the snapshot with further events of pipelines, by their names. The snapshot itself is never changed.
+func (s *Snapshot) With(events map[string][]Event) *Snapshot {
+	if len(events) == 0 {
+		return s
+	}
+	copied := *s
+	copied.Pipelines = slices.Clone(s.Pipelines)
+	for i := range copied.Pipelines {
+		p := &copied.Pipelines[i]
+		p.Events = append(slices.Clip(p.Events), events[p.Pipeline.Name]...)
+	}
+	return &copied
+}
+
 // EventsOf joins the events of a pipeline, its broker and its stores, oldest first and each once.
 func (s *Snapshot) EventsOf(p *PipelineStatus) []Event {
 	all := slices.Clone(p.Events)

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -65,40 +63,5 @@ func (s *Server) withJobs(r *request, snap *dedup.Snapshot) *dedup.Snapshot {
 		s.log.Warn("jobs cannot be read for the events", "request", r.ID, "err", err)
 		return snap
 	}
-	return joinJobs(snap, jobs)
-}
-
-// joinJobs adds jobs to the events of their pipelines in a copy of the snapshot, which itself is never changed.
-func joinJobs(snap *dedup.Snapshot, jobs []admin.JobSummary) *dedup.Snapshot {
-	copied := *snap
-	copied.Pipelines = slices.Clone(snap.Pipelines)
-	for i := range copied.Pipelines {
-		p := &copied.Pipelines[i]
-		var own []dedup.Event
-		for _, j := range jobs {
-			if j.Pipeline == p.Pipeline.Name && !j.Started.IsZero() {
-				own = append(own, jobEvent(j))
-			}
-		}
-		if len(own) > 0 {
-			p.Events = append(slices.Clip(p.Events), own...)
-		}
-	}
-	return &copied
-}
-
-// jobEvent is a job as an event. Only a requeue that sent something can make duplicates; what else a job does is an action. What was
-// sent without an answer may have arrived.
-func jobEvent(j admin.JobSummary) dedup.Event {
-	e := dedup.Event{At: j.Started, Kind: "action", Text: moveWord(j.Do) + " of dead letters of " + within(j.Queue)}
-	if sent := j.Moved + j.Unknown; j.Do == admin.Requeue && sent > 0 {
-		e.Kind, e.Count = "job", sent
-	}
-	if j.Moved > 0 {
-		e.Text = moveWord(j.Do) + " of " + counted(int(j.Moved), "message") + " of " + within(j.Queue)
-	}
-	if j.By != "" {
-		e.Text += " by " + within(j.By)
-	}
-	return e
+	return snap.With(JobEvents(jobs))
 }

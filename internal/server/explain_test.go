@@ -147,8 +147,8 @@ func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
 			rate.N, rate.Window = 10_000, 15*time.Minute
 			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Limits: dedup.DefaultLimits()},
 				Windows: []dedup.WindowFigures{{Window: rate.Window, DuplicateRate: rate, Duplicates: dedup.Exact(dedup.Measured, dedup.Count, 600, noon, "a test")}}}
-			snap := joinJobs(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}, []admin.JobSummary{
-				{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon.Add(-time.Minute), Counts: tt.sent}})
+			snap := (&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}).With(JobEvents([]admin.JobSummary{
+				{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon.Add(-time.Minute), Counts: tt.sent}}))
 			c, ok := causeAt(snap, judged{PipelineStatus: &snap.Pipelines[0]}, "")
 			if said := c.Sentence(time.UTC); !ok || c.Kind != tt.want || !strings.Contains(said, tt.says) {
 				t.Errorf("%s: %q, want %s", c.Kind, said, tt.want)
@@ -224,7 +224,7 @@ func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
 	}
 	before, _ := snap.Pipeline("disputed")
 	had := len(before.Events)
-	joined := joinJobs(snap, jobs)
+	joined := snap.With(JobEvents(jobs))
 	after, _ := joined.Pipeline("disputed")
 	added := after.Events[had:]
 	if len(before.Events) != had || len(added) != 3 {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server"
+)
+
+const (
+	// jobsWait is how long the alert rules wait for the journal to tell of jobs, well within the shortest interval, and jobsKnown how many
+	// of the newest they know of.
+	jobsWait  = 500 * time.Millisecond
+	jobsKnown = 50
+)
+
+// withOwnJobs is what was read of brokers and stores with what our own jobs did, so that an alert may name a requeue as the cause of
+// duplicates. Everybody reads alerts: they do not say who ran a job.
+type withOwnJobs struct {
+	observed interface{ Snapshot() *dedup.Snapshot }
+	journal  interface {
+		Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error)
+	}
+	log *slog.Logger
+}
+
+// Snapshot returns the newest snapshot. Jobs that cannot be read are left out: rules must not depend on them.
+func (w withOwnJobs) Snapshot() *dedup.Snapshot {
+	snap := w.observed.Snapshot()
+	if snap == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), jobsWait)
+	defer cancel()
+	jobs, err := w.journal.Jobs(ctx, jobsKnown)
+	if err != nil {
+		w.log.Warn("jobs cannot be read, so that no alert can name one as its cause", "err", err)
+		return snap
+	}
+	for i := range jobs {
+		jobs[i].By = ""
+	}
+	return snap.With(server.JobEvents(jobs))
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+type fixedSnapshot struct{ snap *dedup.Snapshot }
+
+func (f fixedSnapshot) Snapshot() *dedup.Snapshot { return f.snap }
+
+type jobList func(ctx context.Context, limit int) ([]admin.JobSummary, error)
+
+func (l jobList) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
+	return l(ctx, limit)
+}
+
+func TestAlertRulesKnowOfOurOwnRequeuesAndNotWhoRanThem(t *testing.T) {
+	ran := []admin.JobSummary{{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", By: "ann", Started: time.Now(), Counts: admin.Counts{Moved: 1200}}}
+	observed := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{{Pipeline: dedup.Pipeline{Name: "payments"}}, {Pipeline: dedup.Pipeline{Name: "orders"}}}}
+	for name, tt := range map[string]struct {
+		snap *dedup.Snapshot
+		err  error
+		want int
+	}{
+		"a job ran":                {observed, nil, 1},
+		"jobs cannot be read":      {observed, errors.New("the disk is gone"), 0},
+		"nothing was observed yet": {nil, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := withOwnJobs{fixedSnapshot{tt.snap}, jobList(func(ctx context.Context, _ int) ([]admin.JobSummary, error) {
+				if _, bounded := ctx.Deadline(); !bounded {
+					t.Error("the journal may keep the rules waiting for ever")
+				}
+				return ran, tt.err
+			}), slog.New(slog.DiscardHandler)}.Snapshot()
+			if tt.snap == nil {
+				if snap != nil {
+					t.Errorf("%+v of nothing", snap)
+				}
+				return
+			}
+			if events := snap.Pipelines[1].Events; len(events) != tt.want || tt.want > 0 && (events[0].Count != 1200 || strings.Contains(events[0].Text, "ann")) {
+				t.Errorf("events %+v", events)
+			}
+			if len(snap.Pipelines[0].Events) > 0 || len(observed.Pipelines[1].Events) > 0 {
+				t.Error("another pipeline, or the snapshot that was published, has them too")
+			}
+		})
+	}
+}
