@@ -96,8 +96,8 @@ func LikelyCause(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
 
 // likelyCause is LikelyCause for an alert that was told a cause before, which is kept while it still qualifies.
 func likelyCause(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
-	_, w, _ := firstJudgeable(p.Windows, p.Pipeline.Limits, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
-	if c, ok := loopCause(p, w); ok {
+	w := judgedWindow(p)
+	if c, alone, ok := loopCause(p, w); ok && alone {
 		return c, true
 	}
 	if w == nil {
@@ -113,8 +113,15 @@ func likelyCause(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cau
 	return s.hold(c), true
 }
 
-// loopCause tells a loop from duplicates: its redeliveries are none, however many they are.
-func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (Cause, bool) {
+// judgedWindow is the window over which duplicates are judged; nil where they cannot be.
+func judgedWindow(p *dedup.PipelineStatus) *dedup.WindowFigures {
+	_, w, _ := firstJudgeable(p.Windows, p.Pipeline.Limits, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
+	return w
+}
+
+// loopCause tells a loop from duplicates: its redeliveries are none, however many they are. Alone is false where there are duplicates as
+// well, which are then what is asked for, but by an alert about the loop.
+func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (c Cause, alone, ok bool) {
 	if w == nil {
 		for i := range p.Windows {
 			if p.Windows[i].Window >= p.Pipeline.Limits.Window {
@@ -124,12 +131,10 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (Cause, bool) {
 		}
 	}
 	if w == nil || !sound(w.Looping) || w.Looping.Low < loopsMany {
-		return Cause{}, false
+		return Cause{}, false, false
 	}
 	loops, d := w.Looping, w.Duplicates
-	if sound(d) && d.High*10 > loops.Low { // there are duplicates as well, and they are what is asked for
-		return Cause{}, false
-	}
+	alone = !sound(d) || d.High*10 <= loops.Low
 	what := "Messages that cannot proceed go round"
 	if one(p.Stuck) {
 		what = "One message loops on a stuck marker"
@@ -145,7 +150,7 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (Cause, bool) {
 	default:
 		said += ", which are no duplicates"
 	}
-	return Cause{Kind: CauseLoop, said: said}, true
+	return Cause{Kind: CauseLoop, said: said}, alone, true
 }
 
 func one(f dedup.Figure) bool { return f.Known() && f.Low == 1 && f.High == 1 && !f.AtLeast }

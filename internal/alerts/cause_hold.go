@@ -74,15 +74,22 @@ func (c *causes) of(rule *Rule, j Judgement, p *dedup.PipelineStatus, last Cause
 	if j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule.Name) {
 		return Cause{}, false
 	}
+	if rule.Name == loopRule { // the cause of duplicates would be a wrong track
+		told, _, ok := loopCause(p, judgedWindow(p))
+		return told, ok
+	}
 	if _, ok := likelyCause(p, nil, last); !ok { // the events of most pipelines need not be joined
 		return Cause{}, false
 	}
 	return likelyCause(p, c.snapshot.EventsOf(p), last)
 }
 
+// loopRule asks about loops, and not about duplicates.
+const loopRule = "redelivery_loop"
+
 // aboutDuplicates reports whether the likely cause of duplicates or of a loop explains the rule: said of any other alert it would be
 // a wrong track.
-func aboutDuplicates(rule string) bool { return rule == "duplicate_rate" || rule == "redelivery_loop" }
+func aboutDuplicates(rule string) bool { return rule == "duplicate_rate" || rule == loopRule }
 
 // told is what Cause says; without a kind and events where it was said before a restart.
 func (a *AlertView) told() Cause {

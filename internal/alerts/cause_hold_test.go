@@ -77,6 +77,7 @@ func refusing(since, answered time.Time) dedup.SourceHealth {
 func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 	looping := func() *dedup.PipelineStatus { return causeCase{looping: 900, stuck: 1}.pipeline() }
 	sentTwice := func() *dedup.PipelineStatus { return causeCase{rate: 0.06, again: [2]float64{0, 0.1}}.pipeline() }
+	both := func() *dedup.PipelineStatus { return causeCase{rate: 0.06, looping: 900, stuck: 1}.pipeline() }
 	const lost = "Store orders cannot be read since 12:00:00 (connection refused)."
 	for _, tt := range []struct {
 		name, rule string
@@ -90,6 +91,8 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 		{"a source that never answered", "redelivery_loop", looping(), evaluatedAt, 0, lost},
 		{"a source that never answered, and was first missed after the alert began", "scripted", looping(), evaluatedAt.Add(time.Hour), 0, ""},
 		{"a source that was not tried yet", "scripted", looping(), time.Time{}, 0, ""},
+		{"a loop among many duplicates", "redelivery_loop", both(), evaluatedAt, -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, which are no duplicates; duplicates there are 600."},
+		{"duplicates and a loop", "duplicate_rate", both(), evaluatedAt, -time.Minute, "No event explains the duplicates."},
 		{"a loop that there was before", "redelivery_loop", looping(), evaluatedAt, -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
 		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), evaluatedAt, time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
 	} {
