@@ -92,10 +92,12 @@ func TestATierFallsOnlyAfterItWasNotHeldForLongEnough(t *testing.T) {
 			if edge.Kind != EdgeDeescalated && edge.Kind != EdgeResolved {
 				continue
 			}
-			if got := lasting(l.timeline[:i+1], func(e Evaluation) bool { return e.Holds < edge.From }); got < l.timing.KeepFiring {
-				t.Fatalf("evaluation %d: %s from %s after %s below, it keeps firing for %s", i, edge.Kind, edge.From, got, l.timing.KeepFiring)
+			for left := edge.To + 1; left <= edge.From; left++ {
+				if got := lasting(l.timeline[:i+1], func(e Evaluation) bool { return e.Holds < left }); got < l.timing.KeepFiring {
+					t.Fatalf("evaluation %d: %s to %s, %s was not held for %s, it keeps firing for %s", i, edge.Kind, edge.To, left, got, l.timing.KeepFiring)
+				}
 			}
-			if held := l.timeline[i].Holds; held != edge.To {
+			if held := l.timeline[i].Holds; held > edge.To {
 				t.Fatalf("evaluation %d: it fell to %s while %s is held", i, edge.To, held)
 			}
 		}
@@ -112,7 +114,7 @@ func TestNothingChangesOnTheWordOfOneEvaluationBetweenTwoFailuresAndOneAfter(t *
 			}
 			least, met := l.timing.of(edge.To), func(e Evaluation) bool { return e.Enters >= edge.To }
 			if edge.Kind == EdgeDeescalated || edge.Kind == EdgeResolved {
-				least, met = l.timing.KeepFiring, func(e Evaluation) bool { return e.Holds < edge.From }
+				least, met = l.timing.KeepFiring, func(e Evaluation) bool { return e.Holds <= edge.To } // the lowest tier that was left
 			}
 			seen := 0
 			for j := i; j >= 0 && (l.timeline[j].Health != HealthOK || met(l.timeline[j])); j-- {
@@ -158,8 +160,8 @@ func TestEdgesAlternateAndChain(t *testing.T) {
 			if !right || e.Kind != "" && (e.From != tier || e.To != s.Tier || !e.At.Equal(l.timeline[i].At)) {
 				t.Fatalf("evaluation %d: edge %+v from tier %s, and the state is at %s", i, e, tier, s.Tier)
 			}
-			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || s.Calm.IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
-				t.Fatalf("evaluation %d: phase %s with tier %s, fired %v, calm %v", i, s.Phase, s.Tier, s.FiredAt, s.Calm)
+			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || s.Calm().IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
+				t.Fatalf("evaluation %d: phase %s with tier %s, fired %v, calm %v", i, s.Phase, s.Tier, s.FiredAt, s.Below)
 			}
 			tier = s.Tier
 		}
@@ -250,12 +252,13 @@ func TestOnAnEvenTimelineATierFiresAndFallsAsSoonAsItMay(t *testing.T) {
 					due = want
 				}
 			}
-			switch from := tier; {
-			case due > tier:
-				tier = due
-			case tier > dedup.Normal && past[i].Holds < tier && lasting(past, func(e Evaluation) bool { return e.Holds < from }) >= l.timing.KeepFiring:
-				tier = past[i].Holds
+			gone := func(tier dedup.Tier) bool {
+				return past[i].Holds < tier && lasting(past, func(e Evaluation) bool { return e.Holds < tier }) >= l.timing.KeepFiring
 			}
+			for tier > dedup.Normal && gone(tier) {
+				tier--
+			}
+			tier = max(tier, due)
 			if states[i].Tier != tier {
 				t.Fatalf("evaluation %d: the tier is %s, want %s", i, states[i].Tier, tier)
 			}
