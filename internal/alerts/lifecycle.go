@@ -46,6 +46,8 @@ type Evaluation struct {
 	At            time.Time
 	Enters, Holds dedup.Tier
 	Health        Health
+	// Interval is the time between two evaluations where nothing holds them up; 0 where that is short.
+	Interval time.Duration
 }
 
 // A State is the life of an alert so far. The zero value is that of one that was never evaluated.
@@ -89,7 +91,8 @@ type Edge struct {
 }
 
 const (
-	// gapLeast is how long no evaluation must have come for the evaluations to have paused: several are missing then.
+	// gapLeast is how long no evaluation must have come for the evaluations to have paused, or lateAfter intervals where that is
+	// longer: several are missing then.
 	gapLeast = time.Minute
 	// gapMost is the longest pause over which what is pending stays pending.
 	gapMost = time.Hour
@@ -178,7 +181,7 @@ func (s State) sinceLast(e Evaluation) State {
 	if !first && e.At.Before(s.Seen) {
 		s = s.shifted(e.At.Sub(s.Seen))
 	}
-	paused := !first && e.At.Sub(s.Seen) > gapLeast
+	paused := !first && e.At.Sub(s.Seen) > max(gapLeast, lateAfter*e.Interval)
 	if !s.Blind.IsZero() {
 		blind = e.At.Sub(s.Blind)
 	}

@@ -19,8 +19,19 @@ type life struct {
 // steps are the times between two evaluations: the usual ones, pauses, and clocks that are set.
 var steps = []int{15, 15, 15, 15, 15, 15, 0, 1, 5, 10, 14, 16, 30, 60, 61, 120, 300, 900, 3600, 3601, 7200, -1, -15, -600, -3600}
 
-// even are the steps of a clock that nothing disturbs.
-var even = []int{15, 15, 5, 10, 30, 60}
+// even are the steps of a clock that nothing disturbs, and slow those of evaluations that are to be 5 minutes apart.
+var (
+	even = []int{15, 15, 5, 10, 30, 60}
+	slow = []int{300, 300, 300, 15, 600, 900}
+)
+
+// every makes evaluations of those that are to be so far apart.
+func (l life) every(interval time.Duration) life {
+	for i := range l.timeline {
+		l.timeline[i].Interval = interval
+	}
+	return l
+}
 
 func drawLife(t *rapid.T, steps []int, mayFail bool) life {
 	span := func(name string) time.Duration {
@@ -241,7 +252,10 @@ func TestAPauseOfMoreThanAnHourBeginsPendingAnewAndKeepsWhatFires(t *testing.T) 
 // Where nothing disturbs the clock the lifecycle is simple enough to be said in another way.
 func TestOnAnEvenTimelineATierFiresAndFallsAsSoonAsItMay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := drawLife(t, even, false)
+		l := drawLife(t, even, false).every(15 * time.Second)
+		if rapid.Bool().Draw(t, "slow") {
+			l = drawLife(t, slow, false).every(5 * time.Minute)
+		}
 		states, _ := run(l.timeline, l.timing)
 		tier := dedup.Normal
 		for i := range l.timeline {

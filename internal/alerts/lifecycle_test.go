@@ -36,15 +36,16 @@ func told(edges []Edge) string {
 
 // parse reads a timeline of evaluations that are 15 s apart. A word is one of them, by the tier that it enters, or by that and the
 // one that it holds, as in n/w: n is normal, w, s and m the tiers up to emergency, ? unknown; - is no data, and ! an error. After a
-// word, x10 makes it ten in all; +90 lets 90 s more pass, and +-60 sets the clock back.
+// word, x10 makes it ten in all; +90 lets 90 s more pass, and +-60 sets the clock back. @300 says that from there on they are to be 300 s
+// apart.
 func parse(t *testing.T, text string) []Evaluation {
 	t.Helper()
 	tiers := map[string]dedup.Tier{"n": dedup.Normal, "w": dedup.Warning, "s": dedup.Severe, "m": dedup.Emergency}
 	var out []Evaluation
-	at := lifeStart
+	at, interval := lifeStart, 15*time.Second
 	add := func(e Evaluation) {
-		e.At = at
-		out, at = append(out, e), at.Add(15*time.Second)
+		e.At, e.Interval = at, interval
+		out, at = append(out, e), at.Add(interval)
 	}
 	for _, word := range strings.Fields(text) {
 		var n int
@@ -60,6 +61,11 @@ func parse(t *testing.T, text string) []Evaluation {
 			for range n - 1 {
 				add(out[len(out)-1])
 			}
+		case strings.HasPrefix(word, "@"):
+			if _, err := fmt.Sscanf(word, "@%d", &n); err != nil {
+				t.Fatal(err)
+			}
+			interval = time.Duration(n) * time.Second
 		case strings.HasPrefix(word, "+"):
 			if _, err := fmt.Sscanf(word, "+%d", &n); err != nil {
 				t.Fatal(err)
@@ -147,7 +153,12 @@ func TestNamedTimelines(t *testing.T) {
 		{"a rule that keeps nothing firing resolves at once", Timing{}, "s w n", "fired severe 0, deescalated warning 15, resolved normal 30", PhaseNormal},
 		{"tiers of one time fire as the highest of them", Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}, "m x5", "fired emergency 60", PhaseFiring},
 		{"a slow tier escalates after a quick one", Timing{Severe: time.Minute, KeepFiring: time.Minute}, "s x5", "fired warning 0, escalated severe 60", PhaseFiring},
-		{"evaluations that are minutes apart fire all the same", usual, "w +285 w +285 w", "fired warning 600", PhaseFiring},
+		{"evaluations that come minutes apart and should not fire all the same", usual, "w +285 w +285 w", "fired warning 600", PhaseFiring},
+		{"those that are to be minutes apart have not paused", usual, "@300 w w", "fired warning 300", PhaseFiring},
+		{"and resolve as soon as they may", usual, "@300 w w n n", "fired warning 300, resolved normal 900", PhaseNormal},
+		{"nor where two in a row are missing", usual, "@300 w +600 w", "fired warning 900", PhaseFiring},
+		{"with more of them missing they have", usual, "@300 w +601 w", "", PhasePending},
+		{"those that are to be seconds apart may miss a minute", Timing{Warning: time.Minute}, "@5 w +55 w", "fired warning 60", PhaseFiring},
 		{"an evaluation that claims to be OK without a tier is none", Timing{}, "s ? ?", "fired severe 0", PhaseFiring},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
