@@ -179,6 +179,22 @@ func TestEdgesAlternateAndChain(t *testing.T) {
 	})
 }
 
+// What an alert left, or rose past, is forgotten: the journal would keep one that is normal, and a page name a tier that it does not fall to.
+func TestATierIsBelowOnlyWhereItFiresAndIsNotHeld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLife(t, steps, true)
+		states, _ := run(l.timeline, l.timing)
+		for i, e := range l.timeline {
+			for at, below := range states[i].Below {
+				tier := dedup.Warning + dedup.Tier(at)
+				if want := tier <= states[i].Tier && e.Holds < tier; e.Health == HealthOK && below.IsZero() == want {
+					t.Fatalf("evaluation %d, at %s while %s is held: %s is below since %v", i, states[i].Tier, e.Holds, tier, below)
+				}
+			}
+		}
+	})
+}
+
 func TestARestartAtAnyEvaluationYieldsTheSameEdges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLife(t, steps, true)
