@@ -290,7 +290,7 @@ func (e *Engine) load(ctx context.Context) error {
 
 // calm reports whether a state says no more than that nothing is amiss.
 func calm(s State) bool {
-	return s.Phase == PhaseNormal && s.Health == HealthOK && s.Reached == [3]time.Time{} && s.Calm.IsZero() && s.Resumed.IsZero()
+	return s.Phase == PhaseNormal && s.Health == HealthOK && s.Reached == [3]time.Time{} && s.Below == [3]time.Time{} && s.Resumed.IsZero()
 }
 
 func (e *Engine) add(en *entry) {

@@ -122,7 +122,9 @@ func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
 	}
 	en.rule, en.Words = rule, rule.words()
 	before := en.State
-	state, edge, changed := en.State.Next(rule.Evaluation(j), rule.Timing)
+	seen := rule.Evaluation(j)
+	seen.Interval = e.deps.Interval
+	state, edge, changed := en.State.Next(seen, rule.Timing)
 	en.State, en.Last = state, j
 	if j.Health == HealthOK {
 		en.LastOK = j

@@ -80,6 +80,18 @@ func TestTheAlertOfASubjectThatLeftTheConfigurationResolvesWithANote(t *testing.
 	}
 }
 
+func TestEvaluationsOfALongIntervalAreNoPauses(t *testing.T) {
+	s := newStage(t, evaluatedAt, newStageJournal(), []Rule{scripted(DefaultTiming())}, func(d *EngineDeps) { d.Interval = 5 * time.Minute })
+	s.script(tierOf("orders", dedup.Severe))
+	for range 2 {
+		s.now = s.now.Add(5*time.Minute - tickEvery)
+		s.tick(t.Context())
+	}
+	if got := s.journal.told(); !slices.Equal(got, []string{"orders fired normal to severe"}) {
+		t.Errorf("after two evaluations: %v, want that it fired", got)
+	}
+}
+
 func TestAnAlertThatNoRuleSaysAnythingOfStaysAsItIs(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
 	s.script(tierOf("orders", dedup.Severe))

@@ -307,7 +307,7 @@ func divided(r *Rule, of *subject, j Judgement, above *answer) Judgement {
 		return j.unjudged(HealthNoData, "the numerator is negative")
 	}
 	j.Value = hits / j.N
-	if r.MinCount > 0 && r.Unit == dedup.Ratio {
+	if r.MinCount > 1 && r.Unit == dedup.Ratio { // one event alone is never evidence, so that a rule that takes one asks for none
 		j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(j.Value, j.N)
 	} else {
 		j.Enters, j.Holds, j.Limit = r.Limits.tiers(j.Value)

@@ -146,6 +146,40 @@ func TestARatioIsJudgedOverTheFirstSpanThatHoldsEnough(t *testing.T) {
 	}
 }
 
+func TestOneFailureOfOneAttemptFiresOnlyWhereTheRuleTakesASingleEvent(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		least  float64
+		health Health
+		enters dedup.Tier
+	}{
+		{"a rule that says nothing", 0, HealthNoData, dedup.TierUnknown},
+		{"one that takes a single event", 1, HealthOK, dedup.Severe},
+		{"one that takes two", 2, HealthNoData, dedup.TierUnknown},
+	} {
+		h := &cannedHistory{values: make(map[string][]series.Value)}
+		for _, w := range []string{"15m", "1h", "24h"} {
+			one := []series.Value{valueFor("orders", 1)}
+			h.values["increase(failed["+w+"])"], h.values["increase(all["+w+"])"] = one, one
+		}
+		r := shareRule()
+		r.MinCount, r.Numerator, r.Denominator = tt.least, "increase("+r.Numerator+")", "increase("+r.Denominator+")"
+		judging := covering(resolve(t, r), r.Name, nil)
+		if j := byQueries(t, h, watching("orders"), judging...)["orders"]; j.Health != tt.health || j.Enters != tt.enters {
+			t.Errorf("%s: %v %v (%s), want %v %v", tt.name, j.Health, j.Enters, j.Why, tt.health, tt.enters)
+		}
+	}
+}
+
+func TestFewEventsAreNoEvidenceForARuleThatTakesMoreThanOne(t *testing.T) {
+	h := &cannedHistory{values: map[string][]series.Value{"failed[15m]": {valueFor("orders", 2)}, "all[15m]": {valueFor("orders", 2)}}}
+	r := shareRule()
+	r.MinCount = 2
+	if j := byQueries(t, h, watching("orders"), r)["orders"]; j.Health != HealthOK || j.Enters != dedup.Normal {
+		t.Errorf("two failures of two: %v %v (%s), want normal", j.Health, j.Enters, j.Why)
+	}
+}
+
 func TestEachPipelineIsJudgedOverASpanOfItsOwn(t *testing.T) {
 	h := &cannedHistory{values: map[string][]series.Value{
 		"all[15m]": {valueFor("orders", 100), valueFor("emails", 10), valueFor("payments", 1)}, "failed[15m]": {valueFor("orders", 0), valueFor("emails", 10), valueFor("payments", 1)},

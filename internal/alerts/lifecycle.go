@@ -46,6 +46,8 @@ type Evaluation struct {
 	At            time.Time
 	Enters, Holds dedup.Tier
 	Health        Health
+	// Interval is the time between two evaluations where nothing holds them up; 0 where that is short.
+	Interval time.Duration
 }
 
 // A State is the life of an alert so far. The zero value is that of one that was never evaluated.
@@ -59,8 +61,9 @@ type State struct {
 	TierSince time.Time
 	// Reached is since when warning, severe and emergency have been reached without a break; zero for those that are not.
 	Reached [3]time.Time
-	// Calm is since when the value has been below what holds the tier; zero while it is not.
-	Calm time.Time
+	// Below is since when warning, severe and emergency have not been held without a break, of those up to the tier that fires; zero
+	// for those that are held, and above it. A state that was kept without it begins to recover anew.
+	Below [3]time.Time
 	// Health is that of the newest evaluation, HealthSince when it last changed, Seen when the newest one was.
 	Health            Health
 	HealthSince, Seen time.Time
@@ -90,7 +93,8 @@ type Edge struct {
 }
 
 const (
-	// gapLeast is how long no evaluation must have come for the evaluations to have paused: several are missing then.
+	// gapLeast is how long no evaluation must have come for the evaluations to have paused, or lateAfter intervals where that is
+	// longer: several are missing then.
 	gapLeast = time.Minute
 	// gapMost is the longest pause over which what is pending stays pending.
 	gapMost = time.Hour
@@ -108,6 +112,26 @@ func (t Timing) of(tier dedup.Tier) time.Duration {
 	default:
 		return t.Warning
 	}
+}
+
+// Calm is since when the value has been below what holds the tier that fires; zero while it is not.
+func (s State) Calm() time.Time {
+	if s.Tier <= dedup.Normal {
+		return time.Time{}
+	}
+	return s.Below[s.Tier-dedup.Warning]
+}
+
+// Falls returns to which tier an alert that recovers falls next and when, where its value stays what it is; false where it falls to none.
+func (s State) Falls(t Timing) (to dedup.Tier, at time.Time, ok bool) {
+	since := s.Calm()
+	if since.IsZero() {
+		return dedup.Normal, time.Time{}, false
+	}
+	for to = s.Tier - 1; to > dedup.Normal && s.Below[to-dedup.Warning].Equal(since); {
+		to--
+	}
+	return to, since.Add(t.KeepFiring), true
 }
 
 // Next returns the life of an alert after one more evaluation, and the edge if there is one. It is pure: state and evaluations
@@ -162,12 +186,12 @@ func (s State) sinceLast(e Evaluation) State {
 	if !first && e.At.Before(s.Seen) {
 		s = s.shifted(e.At.Sub(s.Seen))
 	}
-	paused := !first && e.At.Sub(s.Seen) > gapLeast
+	paused := !first && e.At.Sub(s.Seen) > max(gapLeast, lateAfter*e.Interval)
 	if !s.Blind.IsZero() {
 		blind = e.At.Sub(s.Blind)
 	}
 	if !first && max(e.At.Sub(s.Seen), blind) > gapMost {
-		s.Reached, s.Calm, s.Resumed = [3]time.Time{}, time.Time{}, time.Time{}
+		s.Reached, s.Below, s.Resumed = [3]time.Time{}, [3]time.Time{}, time.Time{}
 	}
 	failed := s.Health != HealthOK
 	if e.Health == HealthOK && (s.Resumed.IsZero() && (paused || failed) || failed && s.beganSince(s.Resumed)) {
@@ -190,9 +214,13 @@ func (s State) sinceLast(e Evaluation) State {
 func (s State) Changed() bool { return s.Tier > dedup.Normal && s.TierSince.After(s.FiredAt) }
 
 // beganSince reports whether a span began at a time or later: what was seen once only, between two failures, has yet to be confirmed. A
-// span that began before was seen on both sides of a failure, and a source that goes on failing must not hold it up for ever.
+// span that began before was seen on both sides of a failure, and a source that goes on failing must not hold it up for ever. Of a tier
+// that fires it matters for how long it has not been held, of a higher one for how long it has been reached.
 func (s State) beganSince(at time.Time) bool {
-	for _, span := range [...]time.Time{s.Reached[0], s.Reached[1], s.Reached[2], s.Calm} {
+	for i, span := range s.Reached {
+		if dedup.Warning+dedup.Tier(i) <= s.Tier {
+			span = s.Below[i]
+		}
 		if !span.IsZero() && !span.Before(at) {
 			return true
 		}
@@ -202,7 +230,8 @@ func (s State) beganSince(at time.Time) bool {
 
 // shifted moves every time of the state: the clock that they were taken from was set.
 func (s State) shifted(by time.Duration) State {
-	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.TierSince, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Calm, &s.HealthSince, &s.Seen, &s.Blind, &s.Resumed} {
+	for _, at := range []*time.Time{&s.Since, &s.FiredAt, &s.TierSince, &s.Reached[0], &s.Reached[1], &s.Reached[2], &s.Below[0], &s.Below[1], &s.Below[2],
+		&s.HealthSince, &s.Seen, &s.Blind, &s.Resumed} {
 		if !at.IsZero() {
 			*at = at.Add(by)
 		}
@@ -247,27 +276,32 @@ func (s State) rise(tier dedup.Tier, at time.Time) State {
 	if s.Tier == dedup.Normal {
 		s.FiredAt = at
 	}
-	s.Phase, s.Tier, s.Calm = PhaseFiring, tier, time.Time{}
+	s.Phase, s.Tier, s.Below = PhaseFiring, tier, [3]time.Time{}
 	return s
 }
 
-// fall lets the tier that fires fall to the one that the value still holds, once it has been below for long enough.
+// fall lets the tier that fires fall to the highest one that was held of late: each keeps firing for a time of its own.
 func (s State) fall(e Evaluation, t Timing) State {
 	holds := max(e.Holds, e.Enters)
-	if holds >= s.Tier {
-		s.Phase, s.Calm = PhaseFiring, time.Time{}
-		return s
+	for tier := dedup.Warning; tier <= s.Tier; tier++ {
+		switch below := &s.Below[tier-dedup.Warning]; {
+		case holds >= tier:
+			*below = time.Time{}
+		case below.IsZero():
+			*below = e.At
+		}
 	}
-	if s.Calm.IsZero() {
-		s.Calm = e.At
+	for s.lasted(s.Calm(), e.At, t.KeepFiring) {
+		s.Below[s.Tier-dedup.Warning] = time.Time{}
+		s.Tier--
 	}
-	s.Phase = PhaseRecovering
-	if !s.lasted(s.Calm, e.At, t.KeepFiring) {
-		return s
-	}
-	s.Phase, s.Tier, s.Calm = PhaseFiring, holds, time.Time{}
-	if holds <= dedup.Normal {
-		s.Phase, s.Tier, s.FiredAt = PhaseNormal, dedup.Normal, time.Time{}
+	switch {
+	case s.Tier == dedup.Normal:
+		s.Phase, s.FiredAt = PhaseNormal, time.Time{}
+	case holds >= s.Tier:
+		s.Phase = PhaseFiring
+	default:
+		s.Phase = PhaseRecovering
 	}
 	return s
 }

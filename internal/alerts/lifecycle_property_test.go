@@ -19,8 +19,19 @@ type life struct {
 // steps are the times between two evaluations: the usual ones, pauses, and clocks that are set.
 var steps = []int{15, 15, 15, 15, 15, 15, 0, 1, 5, 10, 14, 16, 30, 60, 61, 120, 300, 900, 3600, 3601, 7200, -1, -15, -600, -3600}
 
-// even are the steps of a clock that nothing disturbs.
-var even = []int{15, 15, 5, 10, 30, 60}
+// even are the steps of a clock that nothing disturbs, and slow those of evaluations that are to be 5 minutes apart.
+var (
+	even = []int{15, 15, 5, 10, 30, 60}
+	slow = []int{300, 300, 300, 15, 600, 900}
+)
+
+// every makes evaluations of those that are to be so far apart.
+func (l life) every(interval time.Duration) life {
+	for i := range l.timeline {
+		l.timeline[i].Interval = interval
+	}
+	return l
+}
 
 func drawLife(t *rapid.T, steps []int, mayFail bool) life {
 	span := func(name string) time.Duration {
@@ -92,10 +103,12 @@ func TestATierFallsOnlyAfterItWasNotHeldForLongEnough(t *testing.T) {
 			if edge.Kind != EdgeDeescalated && edge.Kind != EdgeResolved {
 				continue
 			}
-			if got := lasting(l.timeline[:i+1], func(e Evaluation) bool { return e.Holds < edge.From }); got < l.timing.KeepFiring {
-				t.Fatalf("evaluation %d: %s from %s after %s below, it keeps firing for %s", i, edge.Kind, edge.From, got, l.timing.KeepFiring)
+			for left := edge.To + 1; left <= edge.From; left++ {
+				if got := lasting(l.timeline[:i+1], func(e Evaluation) bool { return e.Holds < left }); got < l.timing.KeepFiring {
+					t.Fatalf("evaluation %d: %s to %s, %s was not held for %s, it keeps firing for %s", i, edge.Kind, edge.To, left, got, l.timing.KeepFiring)
+				}
 			}
-			if held := l.timeline[i].Holds; held != edge.To {
+			if held := l.timeline[i].Holds; held > edge.To {
 				t.Fatalf("evaluation %d: it fell to %s while %s is held", i, edge.To, held)
 			}
 		}
@@ -112,7 +125,7 @@ func TestNothingChangesOnTheWordOfOneEvaluationBetweenTwoFailuresAndOneAfter(t *
 			}
 			least, met := l.timing.of(edge.To), func(e Evaluation) bool { return e.Enters >= edge.To }
 			if edge.Kind == EdgeDeescalated || edge.Kind == EdgeResolved {
-				least, met = l.timing.KeepFiring, func(e Evaluation) bool { return e.Holds < edge.From }
+				least, met = l.timing.KeepFiring, func(e Evaluation) bool { return e.Holds <= edge.To } // the lowest tier that was left
 			}
 			seen := 0
 			for j := i; j >= 0 && (l.timeline[j].Health != HealthOK || met(l.timeline[j])); j-- {
@@ -158,10 +171,27 @@ func TestEdgesAlternateAndChain(t *testing.T) {
 			if !right || e.Kind != "" && (e.From != tier || e.To != s.Tier || !e.At.Equal(l.timeline[i].At)) {
 				t.Fatalf("evaluation %d: edge %+v from tier %s, and the state is at %s", i, e, tier, s.Tier)
 			}
-			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || fires == s.TierSince.IsZero() || s.Calm.IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
-				t.Fatalf("evaluation %d: phase %s with tier %s, fired %v, calm %v", i, s.Phase, s.Tier, s.FiredAt, s.Calm)
+			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || fires == s.TierSince.IsZero() ||
+				s.Calm().IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
+				t.Fatalf("evaluation %d: phase %s with tier %s, fired %v, calm %v", i, s.Phase, s.Tier, s.FiredAt, s.Below)
 			}
 			tier = s.Tier
+		}
+	})
+}
+
+// What an alert left, or rose past, is forgotten: the journal would keep one that is normal, and a page name a tier that it does not fall to.
+func TestATierIsBelowOnlyWhereItFiresAndIsNotHeld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLife(t, steps, true)
+		states, _ := run(l.timeline, l.timing)
+		for i, e := range l.timeline {
+			for at, below := range states[i].Below {
+				tier := dedup.Warning + dedup.Tier(at)
+				if want := tier <= states[i].Tier && e.Holds < tier; e.Health == HealthOK && below.IsZero() == want {
+					t.Fatalf("evaluation %d, at %s while %s is held: %s is below since %v", i, states[i].Tier, e.Holds, tier, below)
+				}
+			}
 		}
 	})
 }
@@ -239,7 +269,10 @@ func TestAPauseOfMoreThanAnHourBeginsPendingAnewAndKeepsWhatFires(t *testing.T) 
 // Where nothing disturbs the clock the lifecycle is simple enough to be said in another way.
 func TestOnAnEvenTimelineATierFiresAndFallsAsSoonAsItMay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := drawLife(t, even, false)
+		l := drawLife(t, even, false).every(15 * time.Second)
+		if rapid.Bool().Draw(t, "slow") {
+			l = drawLife(t, slow, false).every(5 * time.Minute)
+		}
 		states, _ := run(l.timeline, l.timing)
 		tier := dedup.Normal
 		for i := range l.timeline {
@@ -250,12 +283,13 @@ func TestOnAnEvenTimelineATierFiresAndFallsAsSoonAsItMay(t *testing.T) {
 					due = want
 				}
 			}
-			switch from := tier; {
-			case due > tier:
-				tier = due
-			case tier > dedup.Normal && past[i].Holds < tier && lasting(past, func(e Evaluation) bool { return e.Holds < from }) >= l.timing.KeepFiring:
-				tier = past[i].Holds
+			gone := func(tier dedup.Tier) bool {
+				return past[i].Holds < tier && lasting(past, func(e Evaluation) bool { return e.Holds < tier }) >= l.timing.KeepFiring
 			}
+			for tier > dedup.Normal && gone(tier) {
+				tier--
+			}
+			tier = max(tier, due)
 			if states[i].Tier != tier {
 				t.Fatalf("evaluation %d: the tier is %s, want %s", i, states[i].Tier, tier)
 			}

@@ -36,15 +36,16 @@ func told(edges []Edge) string {
 
 // parse reads a timeline of evaluations that are 15 s apart. A word is one of them, by the tier that it enters, or by that and the
 // one that it holds, as in n/w: n is normal, w, s and m the tiers up to emergency, ? unknown; - is no data, and ! an error. After a
-// word, x10 makes it ten in all; +90 lets 90 s more pass, and +-60 sets the clock back.
+// word, x10 makes it ten in all; +90 lets 90 s more pass, and +-60 sets the clock back. @300 says that from there on they are to be 300 s
+// apart.
 func parse(t *testing.T, text string) []Evaluation {
 	t.Helper()
 	tiers := map[string]dedup.Tier{"n": dedup.Normal, "w": dedup.Warning, "s": dedup.Severe, "m": dedup.Emergency}
 	var out []Evaluation
-	at := lifeStart
+	at, interval := lifeStart, 15*time.Second
 	add := func(e Evaluation) {
-		e.At = at
-		out, at = append(out, e), at.Add(15*time.Second)
+		e.At, e.Interval = at, interval
+		out, at = append(out, e), at.Add(interval)
 	}
 	for _, word := range strings.Fields(text) {
 		var n int
@@ -60,6 +61,11 @@ func parse(t *testing.T, text string) []Evaluation {
 			for range n - 1 {
 				add(out[len(out)-1])
 			}
+		case strings.HasPrefix(word, "@"):
+			if _, err := fmt.Sscanf(word, "@%d", &n); err != nil {
+				t.Fatal(err)
+			}
+			interval = time.Duration(n) * time.Second
 		case strings.HasPrefix(word, "+"):
 			if _, err := fmt.Sscanf(word, "+%d", &n); err != nil {
 				t.Fatal(err)
@@ -99,6 +105,16 @@ func TestNamedTimelines(t *testing.T) {
 		{"a value that comes back in between begins the five minutes anew", usual, "w x9 n x20 n/w n x20", "fired warning 120", PhaseRecovering},
 		{"severe falls to the warning that the value still holds", usual, "s x9 n/w x21", "fired severe 120, deescalated warning 435", PhaseFiring},
 		{"and from there to normal", usual, "s x9 w x21 n x21", "fired severe 120, deescalated warning 435, resolved normal 750", PhaseNormal},
+		{"a warning that was held until just now outlives the severe one", usual, "s x9 w x20 n", "fired severe 120, deescalated warning 435", PhaseRecovering},
+		{"and has five minutes of its own", usual, "s x9 w x20 n x20", "fired severe 120, deescalated warning 435", PhaseRecovering},
+		{"and resolves then", usual, "s x9 w x20 n x21", "fired severe 120, deescalated warning 435, resolved normal 735", PhaseNormal},
+		{"a warning that comes back in between has them anew", usual, "s x9 w x10 n x5 w n x20", "fired severe 120, deescalated warning 435", PhaseRecovering},
+		{"a value that comes and goes around the warning limit does not resolve and fire again", usual,
+			"s x9 w x20 n w x20 n w x20 n w x20", "fired severe 120, deescalated warning 435", PhaseFiring},
+		{"emergency falls by each tier that was held of late", usual, "m x9 s x20 w x10 n x21",
+			"fired emergency 60, deescalated severe 435, deescalated warning 735, resolved normal 885", PhaseNormal},
+		{"emergency falls past a tier that was not held of late", usual, "m x9 w x20 n x21", "fired emergency 60, deescalated warning 435, resolved normal 735", PhaseNormal},
+		{"a severe one that rises while it recovers has all its time anew", usual, "s x9 n x15 m x5 n x20", "fired severe 120, escalated emergency 420", PhaseRecovering},
 		{"emergency falls to normal at once where nothing is held", usual, "m x9 n x21", "fired emergency 60, resolved normal 435", PhaseNormal},
 		{"an error never resolves", usual, "w x9 ! x400", "fired warning 120", PhaseFiring},
 		{"no data never resolves", usual, "w x9 - x400", "fired warning 120", PhaseFiring},
@@ -114,6 +130,10 @@ func TestNamedTimelines(t *testing.T) {
 		{"also when a third one follows at once", usual, "! w ! x20 w ! x20 w", "fired warning 645", PhaseFiring},
 		{"an error in every second evaluation from the first on does not either", usual, "! w ! w ! w ! w ! w ! w", "fired warning 135", PhaseFiring},
 		{"what is calm between two errors is confirmed after the second one", usual, "w x9 ! n ! x40 n", "fired warning 120", PhaseRecovering},
+		{"also where that is so of a lower tier than the one that fires", usual, "s x9 w ! n ! x40 n", "fired severe 120", PhaseRecovering},
+		{"and then both are left", usual, "s x9 w ! n ! x40 n n", "fired severe 120, resolved normal 795", PhaseNormal},
+		{"errors between a warning that comes and goes do not hold the severe one", usual,
+			"s x9 w ! n ! w ! n ! w ! n ! w ! n ! w ! n ! w ! n ! w ! n ! w", "fired severe 120, deescalated warning 465", PhaseFiring},
 		{"an error in recovery does not resolve", usual, "w x9 n ! x40", "fired warning 120", PhaseRecovering},
 		{"after an error in recovery a second evaluation resolves", usual, "w x9 n ! x40 n n", "fired warning 120, resolved normal 765", PhaseNormal},
 		{"after a pause of less than an hour one more evaluation must confirm", usual, "w +1800 w", "", PhasePending},
@@ -133,7 +153,12 @@ func TestNamedTimelines(t *testing.T) {
 		{"a rule that keeps nothing firing resolves at once", Timing{}, "s w n", "fired severe 0, deescalated warning 15, resolved normal 30", PhaseNormal},
 		{"tiers of one time fire as the highest of them", Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}, "m x5", "fired emergency 60", PhaseFiring},
 		{"a slow tier escalates after a quick one", Timing{Severe: time.Minute, KeepFiring: time.Minute}, "s x5", "fired warning 0, escalated severe 60", PhaseFiring},
-		{"evaluations that are minutes apart fire all the same", usual, "w +285 w +285 w", "fired warning 600", PhaseFiring},
+		{"evaluations that come minutes apart and should not fire all the same", usual, "w +285 w +285 w", "fired warning 600", PhaseFiring},
+		{"those that are to be minutes apart have not paused", usual, "@300 w w", "fired warning 300", PhaseFiring},
+		{"and resolve as soon as they may", usual, "@300 w w n n", "fired warning 300, resolved normal 900", PhaseNormal},
+		{"nor where two in a row are missing", usual, "@300 w +600 w", "fired warning 900", PhaseFiring},
+		{"with more of them missing they have", usual, "@300 w +601 w", "", PhasePending},
+		{"those that are to be seconds apart may miss a minute", Timing{Warning: time.Minute}, "@5 w +55 w", "fired warning 60", PhaseFiring},
 		{"an evaluation that claims to be OK without a tier is none", Timing{}, "s ? ?", "fired severe 0", PhaseFiring},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,7 +186,7 @@ func TestHealthAndTimesAreKept(t *testing.T) {
 		{"a health begins when it changes", 10, func(s State) (time.Time, time.Time) { return s.HealthSince, at(9) }},
 		{"another one begins anew", 11, func(s State) (time.Time, time.Time) { return s.HealthSince, at(11) }},
 		{"and so does a good one", 12, func(s State) (time.Time, time.Time) { return s.HealthSince, at(12) }},
-		{"calm began with the first evaluation below", 14, func(s State) (time.Time, time.Time) { return s.Calm, at(13) }},
+		{"calm began with the first evaluation below", 14, func(s State) (time.Time, time.Time) { return s.Calm(), at(13) }},
 		{"the newest evaluation is seen", 14, func(s State) (time.Time, time.Time) { return s.Seen, at(14) }},
 	} {
 		if got, want := tt.is(states[tt.after]); !got.Equal(want) {

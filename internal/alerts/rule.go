@@ -43,7 +43,8 @@ type Rule struct {
 	Meaning, Step, Runbook string
 	Unit                   dedup.Unit
 	Timing                 Timing
-	// MinCount is how many events a ratio must rest on; below it the next longer window is judged.
+	// MinCount is how many events a ratio must rest on; below it the next longer window is judged. Resolve makes it 50 for a Numerator
+	// and Denominator of unit ratio that give none. With 1 these ask for no evidence at all.
 	MinCount float64
 	NoData   NoDataPolicy
 	Limits   RuleLimits

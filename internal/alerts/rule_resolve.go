@@ -52,6 +52,7 @@ func Resolve(defaults, custom []Rule) ([]Rule, error) {
 		out = append(out, bySpecificity(variants[name])...)
 	}
 	for i := range out {
+		out[i] = out[i].evidenced()
 		errs = append(errs, out[i].Check())
 		if slices.Contains(out[i].Findings, EveryOtherFinding) {
 			out[i].others = judgingFindings(out, out[i].Name)
@@ -124,6 +125,17 @@ func (r Rule) completed() Rule {
 		r.NoData = NoDataKeep
 	}
 	r.Timing = DefaultTiming().with(r.Timing)
+	return r
+}
+
+// ratioCount is how many events a ratio must rest on unless its rule says: as many as a duplicate rate.
+const ratioCount = 50
+
+// evidenced gives a ratio that does not say so the count that it must rest on: else one failure of one attempt would be 100 %.
+func (r Rule) evidenced() Rule {
+	if r.Numerator != "" && r.Unit == dedup.Ratio && r.MinCount == 0 {
+		r.MinCount = ratioCount
+	}
 	return r
 }
 

@@ -286,6 +286,35 @@ func TestAVariantOverridesTheFieldsThatItGives(t *testing.T) {
 	}
 }
 
+func TestARatioRestsOnFiftyEventsUnlessItsRuleSaysOtherwise(t *testing.T) {
+	share := func(change func(*Rule)) Rule {
+		r := Rule{Name: "share", Numerator: "increase(a[$window])", Denominator: "increase(b[$window])", Limits: RuleLimits{Warning: Limit(0.05)}}
+		change(&r)
+		return r
+	}
+	shop := map[string]string{"team": "shop"}
+	for _, tt := range []struct {
+		name  string
+		rules []Rule
+		of    string
+		want  float64
+	}{
+		{"a ratio that gives no count", []Rule{share(func(*Rule) {})}, "share", 50},
+		{"one that takes a single event", []Rule{share(func(r *Rule) { r.MinCount = 1 })}, "share", 1},
+		{"one that wants more", []Rule{share(func(r *Rule) { r.MinCount = 200 })}, "share", 200},
+		{"a variant of one", []Rule{share(func(*Rule) {}), {Name: "share", Match: shop, Limits: RuleLimits{Warning: Limit(0.1)}}}, "share", 50},
+		{"a variant that takes a single event", []Rule{share(func(*Rule) {}), {Name: "share", Match: shop, MinCount: 1}}, "share", 1},
+		{"a built-in rule that was made a ratio", []Rule{share(func(r *Rule) { r.Name, r.Unit = "backlog", dedup.Ratio })}, "backlog", 50},
+		{"seconds for each event", []Rule{share(func(r *Rule) { r.Unit = dedup.Seconds })}, "share", 0},
+		{"a variant that makes it seconds", []Rule{share(func(*Rule) {}), {Name: "share", Match: shop, Unit: dedup.Seconds}}, "share", 0},
+		{"a share that one expression gives", []Rule{{Name: "share", Expr: "a / b", Unit: dedup.Ratio, Limits: RuleLimits{Warning: Limit(0.05)}}}, "share", 0},
+	} {
+		if got := covering(resolve(t, tt.rules...), tt.of, shop); len(got) != 1 || got[0].MinCount != tt.want {
+			t.Errorf("%s: %+v, want one that rests on at least %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestACustomRuleIsAddedWithWhatItDoesNotGive(t *testing.T) {
 	r := customRule()
 	r.Kind, r.Unit = "", ""

@@ -99,6 +99,22 @@ func TestARuleOfOnesOwnIsReadWithAllItSays(t *testing.T) {
 	}
 }
 
+func TestARatioOfOnesOwnRestsOnFiftyEventsUnlessTheFileSays(t *testing.T) {
+	cfg := parseAlerts(t, `
+  rules:
+    - name: conflicts
+      numerator: sum by (pipeline) (increase(dedup_reported_outcomes_total{outcome="conflict"}[$window]))
+      denominator: sum by (pipeline) (increase(dedup_reported_outcomes_total[$window]))
+      limits: {warning: 2%}
+    - {name: conflicts, match: {pipeline: orders}, min_count: 1}
+`)
+	for count, labels := range map[float64]map[string]string{50: nil, 1: {"pipeline": "orders"}} {
+		if r := ruleOf(t, cfg, "conflicts", labels); r.MinCount != count {
+			t.Errorf("for %v it rests on %v, want %v", labels, r.MinCount, count)
+		}
+	}
+}
+
 func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	cfg := parseAlerts(t, `
   channels:

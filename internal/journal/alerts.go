@@ -63,7 +63,7 @@ func (a *Alerts) inOne(ctx context.Context, what string, do func(tx *sql.Tx) err
 func quiet(a alerts.Alert) bool {
 	s := a.State
 	return s.Phase == alerts.PhaseNormal && s.Tier <= dedup.Normal && s.Health == alerts.HealthOK && s.Reached == [3]time.Time{} &&
-		s.Calm.IsZero() && s.Resumed.IsZero() && a.Flapping.IsZero()
+		s.Below == [3]time.Time{} && s.Resumed.IsZero() && a.Flapping.IsZero()
 }
 
 func keepStates(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {

@@ -129,6 +129,33 @@ func TestATickThatWasKeptAlreadyIsKeptOnce(t *testing.T) {
 	}
 }
 
+// The version before kept one time for the tier that fires, and none for the tiers below it.
+func TestAnAlertThatTheVersionBeforeKeptGoesOnToFireAndRecoversAnew(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	const body = `{"Key": {"Rule": "duplicate_rate", "Kind": "pipeline", "Subject": "orders"}, "State": {"Phase": 3, "Tier": 3,
+		"Since": "2026-11-22T11:57:00Z", "FiredAt": "2026-11-22T11:00:00Z", "Reached": ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"],
+		"Calm": "2026-11-22T11:57:00Z", "Health": 0, "HealthSince": "2026-11-22T11:00:00Z", "Seen": "2026-11-22T12:00:00Z"}}`
+	if _, err := db.acts.ExecContext(t.Context(), "INSERT INTO alert_states (key, quiet, body) VALUES (?, 0, ?)", alertKey("orders").String(), body); err != nil {
+		t.Fatal(err)
+	}
+	all, err := reopen(t, dir).LoadAlerts(t.Context())
+	if err != nil || len(all) != 1 || all[0].State.Tier != dedup.Severe || all[0].State.Phase != alerts.PhaseRecovering || !all[0].State.FiredAt.Equal(tickAt.Add(-time.Hour)) {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	s, told := all[0].State, []string{}
+	for i := range 40 {
+		e := alerts.Evaluation{At: tickAt.Add(time.Duration(15*(i+1)) * time.Second), Enters: dedup.Normal, Holds: dedup.Normal}
+		next, edge, changed := s.Next(e, alerts.DefaultTiming())
+		if s = next; changed {
+			told = append(told, fmt.Sprint(edge.Kind, " ", edge.At.Sub(tickAt)))
+		}
+	}
+	if want := []string{"resolved 5m15s"}; !reflect.DeepEqual(told, want) {
+		t.Errorf("it told %v, want %v", told, want)
+	}
+}
+
 func TestAlertsThatAreNormalAreNotKeptUnlessAChannelWaitsToHearOfIt(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()

@@ -95,7 +95,7 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 	add("At this tier since", at(a.State.TierSince))
 	add("In this state since", at(a.State.Since))
 	if a.State.Phase == alerts.PhaseRecovering {
-		add("Below its limit since", at(a.State.Calm))
+		add("Below its limit since", at(a.State.Calm()))
 	}
 	if !a.Flapping.IsZero() {
 		add("Flapping since", at(a.Flapping))

@@ -292,14 +292,16 @@ func tierFor(a *alerts.AlertView, now time.Time) string {
 // heldText says why a tier stands that the value reaches no longer; empty where that is not so.
 func heldText(a *alerts.AlertView, now time.Time) string {
 	switch {
-	case a.Stale() || !fires(a) || a.Last.Enters >= a.State.Tier:
+	case a.Stale() || !fires(a) || a.Last.Enters >= a.State.Tier || a.Rule == nil:
 		return ""
-	case a.State.Phase == alerts.PhaseRecovering && a.Rule != nil && !a.State.Calm.IsZero():
-		return "It recovers: it falls at " + moment(a.State.Calm.Add(a.Rule.Timing.KeepFiring), now).Text + " if that stays so."
 	case a.State.Phase == alerts.PhaseFiring:
 		return "It still fires: a tier is left only well below its limit, lest it come and go."
 	}
-	return ""
+	to, at, ok := a.State.Falls(a.Rule.Timing)
+	if !ok {
+		return ""
+	}
+	return "It recovers: it falls to " + to.String() + " at " + moment(at, now).Text + " if that stays so."
 }
 
 // ackText says who attends to an alert, until when, and with which note.

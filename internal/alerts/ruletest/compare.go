@@ -92,8 +92,8 @@ func describe(a *alerts.AlertView) string {
 		words = append(words, fmt.Sprintf("pending %s since %s", t, since(s.Reached[t-dedup.Warning])))
 	}
 	words = append(words, "phase "+s.Phase.String())
-	if !s.Calm.IsZero() {
-		words[len(words)-1] += " since " + since(s.Calm)
+	if !s.Calm().IsZero() {
+		words[len(words)-1] += " since " + since(s.Calm())
 	}
 	words = append(words, "health "+s.Health.String())
 	if s.Health == alerts.HealthOK {

@@ -232,6 +232,24 @@ func TestRulesInPromQLAskTheSeriesOfTheTest(t *testing.T) {
 	}
 }
 
+func TestEvaluationsOfALongIntervalFireAsSoonAsTheyMay(t *testing.T) {
+	const text = `interval: 5m
+tests:
+  - name: figures of the page, and of the dashboard itself
+    series:
+      - {series: 'duplicate_rate{pipeline="orders"}', values: 5%x1 0%x2}
+      - {series: disk_used, values: 96%x1 0%x2}
+    expect:
+      - {at: 0s, alerts: []}
+      - {at: 5m, alerts: [{rule: duplicate_rate, pipeline: orders, tier: severe}, {rule: disk_nearly_full, tier: severe}]}
+      - {at: 10m, alerts: [{rule: duplicate_rate, pipeline: orders, tier: severe}, {rule: disk_nearly_full, tier: severe}]}
+      - {at: 15m, alerts: []}
+`
+	for _, f := range run(t, parsed(t, text, Setup{Rules: rulesWith(t)})) {
+		t.Error(f)
+	}
+}
+
 func TestATestEndsWithItsContext(t *testing.T) {
 	const text = `
 tests:

@@ -12,8 +12,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// patience is the interval that the engine is told: it waits for a part of it, which on a slow machine must not fail a test. What is
-// judged does not depend on it.
+// patience is the least interval that the engine is told: it waits for a part of it, which on a slow machine must not fail a test. Beside
+// that the interval only tells where evaluations paused, which they never do here.
 const patience = time.Minute
 
 // beginning is when every test begins.
@@ -73,7 +73,7 @@ func (f *File) newStage(ctx context.Context) (*stage, error) {
 		}
 		others = append(others, r)
 	}
-	deps := alerts.EngineDeps{Interval: patience, Rules: others, Snapshots: s, History: history, Journal: forgetful{}}
+	deps := alerts.EngineDeps{Interval: max(patience, f.interval), Rules: others, Snapshots: s, History: history, Journal: forgetful{}}
 	if s.engine, err = alerts.NewEngine(deps); err != nil {
 		return nil, errors.Join(err, history.close())
 	}
@@ -118,7 +118,7 @@ func (s *stage) evaluate(ctx context.Context, t *test, step int, since, interval
 	if len(view.Errors) > 0 {
 		return nil, errors.New(strings.Join(view.Errors, "; "))
 	}
-	return slices.Concat(view.Alerts, s.own.evaluate(at, scene)), nil
+	return slices.Concat(view.Alerts, s.own.evaluate(at, interval, scene)), nil
 }
 
 // forgetful is a journal for one test.
@@ -134,7 +134,7 @@ type ownAlerts struct {
 	lives map[alerts.Key]*alerts.AlertView
 }
 
-func (o *ownAlerts) evaluate(at time.Time, s *scene) []*alerts.AlertView {
+func (o *ownAlerts) evaluate(at time.Time, interval time.Duration, s *scene) []*alerts.AlertView {
 	var shown []*alerts.AlertView
 	round := alerts.NewRound(at, s.snapshot, s.self)
 	for i := range o.rules {
@@ -146,7 +146,9 @@ func (o *ownAlerts) evaluate(at time.Time, s *scene) []*alerts.AlertView {
 				before = &alerts.AlertView{}
 			}
 			a := &alerts.AlertView{Alert: alerts.Alert{Key: j.Key, Last: j}, Rule: rule}
-			a.State, _, _ = before.State.Next(rule.Evaluation(j), rule.Timing)
+			seen := rule.Evaluation(j)
+			seen.Interval = interval
+			a.State, _, _ = before.State.Next(seen, rule.Timing)
 			o.lives[j.Key] = a
 			shown = append(shown, a)
 		}
