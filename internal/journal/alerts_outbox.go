@@ -154,43 +154,6 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 	return found, err
 }
 
-// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one
-// that nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each
-// channel has one worker, which finishes what it sends.
-func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
-	var out alerts.Outgoing
-	var made int64
-	var id, body string
-	var repeated bool
-	// A message without a group, as a digest is, tells of alerts of any group: it waits for all before it, and all after it wait for it.
-	err := a.read.QueryRowContext(ctx, `
-		SELECT o.id, o.made_at, o.tries, o.repeated, o.body FROM alert_outbox o
-		WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (
-			SELECT 1 FROM alert_outbox e WHERE e.channel = ?1 AND e.done_at IS NULL AND e.seq < o.seq
-			AND (e.grouping = o.grouping OR e.grouping = '' OR o.grouping = ''))
-		ORDER BY o.due_at, o.seq LIMIT 1`, channel, at.UnixMilli()).Scan(&id, &made, &out.Tries, &repeated, &body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return alerts.Outgoing{}, nil
-	}
-	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
-	}
-	if err := json.Unmarshal([]byte(body), &out.Notification); err != nil {
-		// It can never be sent, and must not hold up the others.
-		why := alerts.Outcome{Result: alerts.DeliveryFailed, At: at, Error: "The message cannot be read; another version of the dashboard wrote it."}
-		return alerts.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, id, why))
-	}
-	res, err := a.write.ExecContext(ctx, "UPDATE alert_outbox SET state = 'sending', tries = tries + 1 WHERE id = ? AND done_at IS NULL", id)
-	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return alerts.Outgoing{}, err // a newer one took its place meanwhile
-	}
-	out.Repeated, out.Made, out.Tries = repeated, time.UnixMilli(made).UTC(), out.Tries+1
-	return out, nil
-}
-
 // Finish keeps what became of a message that was claimed.
 func (a *Alerts) Finish(ctx context.Context, id string, o alerts.Outcome) error {
 	statement, args := "UPDATE alert_outbox SET state = 'sent', done_at = ? WHERE id = ?", []any{o.At.UnixMilli(), id}

@@ -43,7 +43,7 @@ func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testin
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{
-		messageFor("ops", "a1", "a"), messageFor("ops", "a2", "a"), messageFor("ops", "b1", "b"), messageFor("ops", "digest", ""), messageFor("ops", "b2", "b"),
+		messageFor("ops", "a1", "a"), messageFor("ops", "a2", "a"), telling("b1", "b", "emails"), messageFor("ops", "digest", ""), telling("b2", "b", "emails"),
 		messageFor("pager", "p", "a"),
 	}})
 	if got := claim(t, a, "ops", tickAt.Add(-time.Second)); got.ID != "" {
