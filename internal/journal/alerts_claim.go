@@ -23,10 +23,11 @@ const (
 
 // claimable finds the message of a channel (?1) that has been due for longest at a time (?2). A message waits for those of its group that
 // were made before it, unless they hold up none any more (?3, ?4). One without a group, as a digest is, tells of alerts of any group: it
-// waits for all before it, and all after it wait for it. A sign of life tells of no alert.
+// waits for all before it, and all after it wait for it. A sign of life tells of no alert. One that waits since a time that is not yet was
+// put off by a clock that was set back since: it is due.
 const claimable = `
 	SELECT o.seq, o.made_at, o.tries, o.repeated, o.id, o.body FROM alert_outbox o
-	WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (
+	WHERE o.channel = ?1 AND o.done_at IS NULL AND (o.due_at <= ?2 OR coalesce(o.error_at, o.made_at) > ?2) AND NOT EXISTS (
 		SELECT 1 FROM alert_outbox e WHERE e.channel = ?1 AND e.done_at IS NULL AND e.seq < o.seq AND e.tries < ?3 AND e.made_at > ?4
 		AND (e.grouping = o.grouping OR '' IN (e.grouping, o.grouping) AND '` + string(alerts.NotifyWatchdog) + `' NOT IN (e.kind, o.kind)))
 	ORDER BY o.due_at, o.seq LIMIT 1`

@@ -41,9 +41,11 @@ func TestAMessageThatIsNeverTakenHoldsUpOthersForAWhileOnly(t *testing.T) {
 			db, _ := open(t, t.TempDir())
 			a, at := db.Alerts(), tickAt
 			commit(t, a, alerts.Tick{Due: []alerts.Notification{c.stuck, c.later}})
-			for range holdTries {
-				if got := claim(t, a, "ops", at.Add(-time.Millisecond)); got.ID != "" {
-					t.Fatalf("%s does not wait for it", got.ID)
+			for i := range holdTries {
+				if i > 0 {
+					if got := claim(t, a, "ops", at.Add(-time.Millisecond)); got.ID != "" {
+						t.Fatalf("%s does not wait for it", got.ID)
+					}
 				}
 				tried(t, a, "stuck", at)
 				at = at.Add(time.Second)
@@ -151,5 +153,56 @@ func TestAMessageThatIsDroppedHoldsUpNone(t *testing.T) {
 	commit(t, a, alerts.Tick{At: at, Due: []alerts.Notification{telling("next", "g", "orders")}})
 	if got := claim(t, a, "ops", at); got.ID != "next" || !slices.EqualFunc(got.Alerts, []string{"orders"}, func(n alerts.NotifiedAlert, p string) bool { return n.Key.Subject == p }) {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestAClockThatIsSetBackHoldsUpNoMessage(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"a day": 24 * time.Hour, "some minutes": 5 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			db, _ := open(t, dir)
+			a, before := db.Alerts(), tickAt.Add(ahead)
+			commit(t, a, alerts.Tick{At: before, Due: []alerts.Notification{telling("tried", "g", "orders"), telling("new", "h", "emails")}})
+			tried(t, a, "tried", before) // and put off to a second later
+			if got := claim(t, a, "ops", tickAt); got.ID != "new" {
+				t.Errorf("claimed %q", got.ID)
+			}
+			finish(t, a, "new", alerts.Outcome{Result: alerts.DeliverySent})
+			if got := claim(t, a, "ops", tickAt); got.ID != "tried" {
+				t.Errorf("claimed %q", got.ID)
+			}
+			finish(t, a, "tried", alerts.Outcome{Result: alerts.DeliveryRetry, At: tickAt, Retry: tickAt.Add(time.Minute), Error: "503"})
+			if got := claim(t, a, "ops", tickAt.Add(time.Minute-time.Millisecond)); got.ID != "" {
+				t.Errorf("%s does not wait as long as it was put off since", got.ID)
+			}
+			if got := claim(t, a, "ops", tickAt.Add(time.Minute)); got.ID != "tried" {
+				t.Errorf("claimed %q", got.ID)
+			}
+		})
+	}
+}
+
+func TestTheTimesOfWhatWaitsAreNotAheadAfterAStart(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a, start, ahead := db.Alerts(), tickAt.Add(time.Minute), tickAt.Add(24*time.Hour)
+	commit(t, a, alerts.Tick{At: ahead, Due: []alerts.Notification{telling("tried", "g", "orders"), telling("done", "h", "shop"), telling("new", "i", "emails")}})
+	tried(t, a, "tried", ahead)
+	finish(t, a, claim(t, a, "ops", ahead).ID, alerts.Outcome{Result: alerts.DeliverySent, At: ahead})
+	commit(t, a, alerts.Tick{Due: []alerts.Notification{telling("put off", "f", "shop")}}) // the clock was set back
+	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt.Add(time.Hour), Error: "try again in 1 h"})
+	if got := recovered(t, a, "ops"); got != (alerts.Recovered{}) {
+		t.Errorf("%+v", got)
+	}
+	for id, want := range map[string][3]int64{
+		"put off": {tickAt.UnixMilli(), tickAt.Add(time.Hour).UnixMilli(), tickAt.UnixMilli()},
+		"tried":   {start.UnixMilli(), start.UnixMilli(), start.UnixMilli()},
+		"new":     {start.UnixMilli(), start.UnixMilli(), 0},
+		"done":    {ahead.UnixMilli(), ahead.UnixMilli(), 0},
+	} {
+		var got [3]int64
+		err := db.main.QueryRowContext(t.Context(), "SELECT made_at, due_at, coalesce(error_at, 0) FROM alert_outbox WHERE id = ?", id).Scan(&got[0], &got[1], &got[2])
+		if err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", id, got, err, want)
+		}
 	}
 }

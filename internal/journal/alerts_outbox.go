@@ -137,6 +137,8 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 			{&found.Unknown, `UPDATE alert_outbox SET state = 'unknown', done_at = ?1, error_at = ?1,
 				error = 'The dashboard was stopped twice while it was under way: it may have been delivered.'
 				WHERE state = 'sending' AND repeated = 1`, []any{now}},
+			{new(int), `UPDATE alert_outbox SET made_at = min(made_at, ?1), due_at = min(due_at, ?1), error_at = min(error_at, ?1)
+				WHERE done_at IS NULL AND coalesce(error_at, made_at) > ?1`, []any{now}}, // the clock was set back
 			{&found.Repeated, "UPDATE alert_outbox SET state = 'due', repeated = 1, due_at = min(due_at, ?1) WHERE state = 'sending'", []any{now}},
 		} {
 			res, err := tx.ExecContext(ctx, step.statement, step.arguments...)

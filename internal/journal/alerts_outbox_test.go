@@ -46,9 +46,6 @@ func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testin
 		messageFor("ops", "a1", "a"), messageFor("ops", "a2", "a"), telling("b1", "b", "emails"), messageFor("ops", "digest", ""), telling("b2", "b", "emails"),
 		messageFor("pager", "p", "a"),
 	}})
-	if got := claim(t, a, "ops", tickAt.Add(-time.Second)); got.ID != "" {
-		t.Errorf("%s is claimed before it is due", got.ID)
-	}
 	later := tickAt.Add(time.Minute)
 	var order []string
 	step := func(o alerts.Outcome) {
