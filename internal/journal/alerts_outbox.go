@@ -97,7 +97,8 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 		}
 		var ok bool
 		if s.Key, ok = alerts.ParseKey(key); !ok {
-			continue // nothing can be told of it any more
+			a.unread.note("what a channel was told cannot be read: it is not told the end", s.Channel+" "+key, errOtherRow)
+			continue
 		}
 		s.Tier, s.Peak, s.At = tierOf(tier), tierOf(peak), time.UnixMilli(at).UTC()
 		s.Began, s.Flapping = fromMillis(began), fromMillis(flapping)
