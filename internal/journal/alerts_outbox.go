@@ -15,7 +15,7 @@ import (
 const (
 	// keepDelivered is how long messages can be looked at after they were delivered or given up.
 	keepDelivered = 7 * 24 * time.Hour
-	// keepTold is how long it is known what a channel was told of an alert of which nothing was told since.
+	// keepTold is how long it is known what a channel was told of an alert that is not known any more and of which nothing was told since.
 	keepTold = 90 * 24 * time.Hour
 )
 
@@ -75,7 +75,9 @@ func keepSent(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE at < ?", t.At.Add(-keepTold).UnixMilli())
+	// An alert may fire for longer than that, and a clock may be ahead: what the dispatcher knows of it must not be lost with a restart.
+	_, err := tx.ExecContext(ctx, `
+		DELETE FROM alert_sent WHERE at < ? AND key NOT IN (SELECT key FROM alert_states)`, t.At.Add(-keepTold).UnixMilli())
 	return err
 }
 
