@@ -193,17 +193,20 @@ func tierOf(n int64) dedup.Tier {
 	return dedup.Tier(n)
 }
 
-// History returns the newest edges of a subject, of all with "", that are older than a time, newest first. It returns at most limit and
-// those that happened at the same time as the last of them, so that the time of the last one is where to go on.
-func (a *Alerts) History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error) {
-	where, args := "at < ?", []any{before.UnixMilli()}
-	if subject != "" {
-		where, args = "subject = ? AND at < ?", []any{subject, before.UnixMilli()}
+// History returns the newest edges of an alert, of all alerts of a subject with a key without a rule, or of all with none, that are older
+// than a time, newest first. It returns at most limit and those that happened at the same time as the last of them, so that the time of the
+// last one is where to go on.
+func (a *Alerts) History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error) {
+	where, args := "at < ?1", []any{before.UnixMilli(), limit - 1}
+	switch {
+	case of.Rule != "":
+		where, args = where+" AND key = ?3", append(args, of.String())
+	case of != alerts.Key{}: // whose key is the end of those of its alerts
+		where, args = where+" AND subject = ?3 AND substr(key, -length(?4)) = ?4", append(args, of.Subject, of.String())
 	}
-	args = append(append(append([]any{}, args...), args...), limit-1)
 	return a.edges(ctx, `
 		SELECT key, body FROM alert_edges WHERE `+where+` AND at >= coalesce((
-			SELECT at FROM alert_edges WHERE `+where+` ORDER BY at DESC LIMIT 1 OFFSET ?), 0) ORDER BY at DESC, id DESC`, args...)
+			SELECT at FROM alert_edges WHERE `+where+` ORDER BY at DESC LIMIT 1 OFFSET ?2), 0) ORDER BY at DESC, id DESC`, args...)
 }
 
 // EdgesSince returns the edges that are not older than a time, oldest first.

@@ -37,7 +37,7 @@ func TestARowThatCannotBeReadIsPassedOverAndLoggedOnce(t *testing.T) {
 			return all[0].Key.Subject, err
 		}, alertKey("bad").String()},
 		"an edge in the history": {"UPDATE alert_edges SET body = %s WHERE key LIKE '%%bad'", func(a *Alerts) (string, error) {
-			return subjects(a.History(t.Context(), "", 10, tickAt.Add(time.Hour)))
+			return subjects(a.History(t.Context(), alerts.Key{}, 10, tickAt.Add(time.Hour)))
 		}, alertKey("bad").String()},
 		"an edge at the start": {"UPDATE alert_edges SET body = %s WHERE key LIKE '%%bad'", func(a *Alerts) (string, error) {
 			return subjects(a.EdgesSince(t.Context(), tickAt.Add(-time.Hour)))
