@@ -213,13 +213,13 @@ func (e *Engine) retire(en *entry, at time.Time, why string) {
 		})
 		en.Last = j
 	}
-	if en.State.Phase != PhaseNormal {
+	if !calm(en.State) {
 		en.State = State{Tier: dedup.Normal, Since: at, Seen: at, HealthSince: at}
 		en.Cause, en.Ack, en.Silences = "", nil, nil
 		e.behind[en.Key] = true
 		return // it is forgotten once the journal has it
 	}
-	if !e.behind[en.Key] {
+	if !e.behind[en.Key] && en.Flapping.IsZero() { // the journal does not keep what is calm
 		delete(e.alerts, en.Key)
 		e.order = slices.DeleteFunc(e.order, func(o *entry) bool { return o == en })
 	}

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -89,6 +90,64 @@ func TestEvaluationsOfALongIntervalAreNoPauses(t *testing.T) {
 	}
 	if got := s.journal.told(); !slices.Equal(got, []string{"orders fired normal to severe"}) {
 		t.Errorf("after two evaluations: %v, want that it fired", got)
+	}
+}
+
+func TestNothingIsKeptOfAnAlertThatWasNormalAndLeftTheConfiguration(t *testing.T) {
+	pending := scripted(DefaultTiming())
+	for name, c := range map[string]struct {
+		rules []Rule
+		was   Judgement
+	}{
+		"without data": {soon(), tierOf("orders", dedup.TierUnknown)},
+		"pending":      {[]Rule{pending}, tierOf("orders", dedup.Severe)},
+	} {
+		for _, restarted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restarted %t", name, restarted), func(t *testing.T) {
+				s := newStage(t, evaluatedAt, newStageJournal(), c.rules)
+				s.script(c.was)
+				s.tick(t.Context())
+				if a, kept := s.journal.alerts[c.was.Key]; !kept || calm(a.State) {
+					t.Fatalf("the journal has %+v", a.State)
+				}
+				if restarted {
+					s = newStage(t, s.now, s.journal, c.rules)
+				}
+				s.snapshots.snap = watching("emails")
+				s.script()
+				for range 3 {
+					s.tick(t.Context())
+				}
+				if a := s.journal.alerts[c.was.Key]; !calm(a.State) || len(s.journal.edges) != 0 {
+					t.Errorf("the journal has %+v, edges %v", a.State, s.journal.told())
+				}
+				if len(s.alerts) != 0 {
+					t.Errorf("%d alerts are still known", len(s.alerts))
+				}
+			})
+		}
+	}
+}
+
+func TestAnAlertThatFlapsAndLeftTheConfigurationIsKnownUntilTheJournalHasThatItIsCalm(t *testing.T) {
+	cfg := DefaultDispatch()
+	cfg.Channels = []string{"ops"}
+	s := newStage(t, evaluatedAt, newStageJournal(), soon(), func(d *EngineDeps) { d.Planner = NewDispatcher(cfg) })
+	for i := range 6 {
+		s.script(tierOf("orders", dedup.Normal+dedup.Tier(i%2)))
+		s.tick(t.Context())
+	}
+	key := tierOf("orders", dedup.Normal).Key
+	if s.journal.alerts[key].Flapping.IsZero() {
+		t.Fatal("it does not flap")
+	}
+	s.snapshots.snap = watching("emails")
+	s.script()
+	for range int(FlapWindow/tickEvery) + 3 {
+		s.tick(t.Context())
+	}
+	if a := s.journal.alerts[key]; !calm(a.State) || !a.Flapping.IsZero() || len(s.alerts) != 0 {
+		t.Errorf("the journal has %+v, flapping since %s; %d alerts are still known", a.State, a.Flapping, len(s.alerts))
 	}
 }
 

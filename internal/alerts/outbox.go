@@ -53,7 +53,8 @@ type OutboxStore interface {
 	// already. Messages for channels that are not among the given ones fail, and what those were told is forgotten.
 	Recover(ctx context.Context, channels []string, at time.Time) (Recovered, error)
 	// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none. A
-	// message waits for those of its group that were made before it.
+	// message waits for those of its group that were made before it, and for one that is not taken for a while only. What later ones told
+	// is left out of that one then.
 	Claim(ctx context.Context, channel string, at time.Time) (Outgoing, error)
 	// Finish keeps what became of a message that was claimed; of one that failed also that its channel may not know what it told.
 	Finish(ctx context.Context, id string, o Outcome) error

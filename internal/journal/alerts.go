@@ -23,11 +23,12 @@ const (
 type Alerts struct {
 	read *sql.DB
 	// write has one connection, so that writers queue here and not in SQLite.
-	write *sql.DB
+	write  *sql.DB
+	unread *unread
 }
 
 // Alerts returns the keeper of alerts.
-func (db *DB) Alerts() *Alerts { return &Alerts{read: db.main, write: db.acts} }
+func (db *DB) Alerts() *Alerts { return &Alerts{read: db.main, write: db.acts, unread: db.unread} }
 
 // CommitTick keeps what an evaluation came to: the states of its alerts, their edges, the messages that are due and what channels were
 // told, all or nothing. Alerts that are not in it stay as they are; those that are in it have the acknowledgements that it says.
@@ -152,25 +153,26 @@ func keepEdgesOf(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 	return err
 }
 
-// LoadAlerts returns the alerts that were not plainly normal after the newest evaluation, with their acknowledgements, by key.
+// LoadAlerts returns the alerts that were not plainly normal after the newest evaluation, with their acknowledgements, by key. One that
+// cannot be read is left out.
 func (a *Alerts) LoadAlerts(ctx context.Context) ([]alerts.Alert, error) {
 	rows, err := a.read.QueryContext(ctx, `
-		SELECT s.body, k.made_by, k.note, k.made_at, k.until, k.tier FROM alert_states s LEFT JOIN alert_acks k ON k.key = s.key ORDER BY s.key`)
+		SELECT s.key, s.body, k.made_by, k.note, k.made_at, k.until, k.tier FROM alert_states s LEFT JOIN alert_acks k ON k.key = s.key ORDER BY s.key`)
 	if err != nil {
 		return nil, fmt.Errorf("read alerts: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	var all []alerts.Alert
 	for rows.Next() {
-		var body string
+		var key, body string
 		var by, note sql.NullString
 		var at, until, tier sql.NullInt64
-		if err := rows.Scan(&body, &by, &note, &at, &until, &tier); err != nil {
+		if err := rows.Scan(&key, &body, &by, &note, &at, &until, &tier); err != nil {
 			return nil, fmt.Errorf("read alerts: %w", err)
 		}
 		var one alerts.Alert
-		if err := json.Unmarshal([]byte(body), &one); err != nil {
-			return nil, fmt.Errorf("read alerts: %w", err)
+		if !a.unread.row("an alert of before cannot be read: it begins anew", key, body, &one, func() string { return one.Key.String() }) {
+			continue
 		}
 		if at.Valid {
 			one.Ack = &alerts.Ack{By: by.String, Note: note.String, At: fromMillis(at), Until: fromMillis(until), Tier: tierOf(tier.Int64)}
@@ -191,22 +193,25 @@ func tierOf(n int64) dedup.Tier {
 	return dedup.Tier(n)
 }
 
-// History returns the newest edges of a subject, of all with "", that are older than a time, newest first. It returns at most limit and
-// those that happened at the same time as the last of them, so that the time of the last one is where to go on.
-func (a *Alerts) History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error) {
-	where, args := "at < ?", []any{before.UnixMilli()}
-	if subject != "" {
-		where, args = "subject = ? AND at < ?", []any{subject, before.UnixMilli()}
+// History returns the newest edges of an alert, of all alerts of a subject with a key without a rule, or of all with none, that are older
+// than a time, newest first. It returns at most limit and those that happened at the same time as the last of them, so that the time of the
+// last one is where to go on.
+func (a *Alerts) History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error) {
+	where, args := "at < ?1", []any{before.UnixMilli(), limit - 1}
+	switch {
+	case of.Rule != "":
+		where, args = where+" AND key = ?3", append(args, of.String())
+	case of != alerts.Key{}: // whose key is the end of those of its alerts
+		where, args = where+" AND subject = ?3 AND substr(key, -length(?4)) = ?4", append(args, of.Subject, of.String())
 	}
-	args = append(append(append([]any{}, args...), args...), limit-1)
 	return a.edges(ctx, `
-		SELECT body FROM alert_edges WHERE `+where+` AND at >= coalesce((
-			SELECT at FROM alert_edges WHERE `+where+` ORDER BY at DESC LIMIT 1 OFFSET ?), 0) ORDER BY at DESC, id DESC`, args...)
+		SELECT key, body FROM alert_edges WHERE `+where+` AND at >= coalesce((
+			SELECT at FROM alert_edges WHERE `+where+` ORDER BY at DESC LIMIT 1 OFFSET ?2), 0) ORDER BY at DESC, id DESC`, args...)
 }
 
 // EdgesSince returns the edges that are not older than a time, oldest first.
 func (a *Alerts) EdgesSince(ctx context.Context, from time.Time) ([]alerts.Transition, error) {
-	return a.edges(ctx, "SELECT body FROM alert_edges WHERE at >= ? ORDER BY at, id", from.UnixMilli())
+	return a.edges(ctx, "SELECT key, body FROM alert_edges WHERE at >= ? ORDER BY at, id", from.UnixMilli())
 }
 
 func (a *Alerts) edges(ctx context.Context, query string, args ...any) ([]alerts.Transition, error) {
@@ -217,15 +222,14 @@ func (a *Alerts) edges(ctx context.Context, query string, args ...any) ([]alerts
 	defer func() { _ = rows.Close() }()
 	var all []alerts.Transition
 	for rows.Next() {
-		var body string
+		var key, body string
 		var e alerts.Transition
-		if err := rows.Scan(&body); err != nil {
+		if err := rows.Scan(&key, &body); err != nil {
 			return nil, fmt.Errorf("read the history of alerts: %w", err)
 		}
-		if err := json.Unmarshal([]byte(body), &e); err != nil {
-			return nil, fmt.Errorf("read the history of alerts: %w", err)
+		if a.unread.row("what happened to an alert cannot be read: its history is not whole", key, body, &e, func() string { return e.Judgement.Key.String() }) {
+			all = append(all, e)
 		}
-		all = append(all, e)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read the history of alerts: %w", err)

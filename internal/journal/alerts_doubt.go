@@ -32,9 +32,14 @@ func doubtWhatWasTold(ctx context.Context, tx *sql.Tx, older time.Duration, wher
 	return nil
 }
 
+// A querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // messagesWhere returns messages of the outbox. One that cannot be read is left out: nothing is known of it.
-func messagesWhere(ctx context.Context, tx *sql.Tx, where string, args ...any) ([]alerts.Notification, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT repeated, body FROM alert_outbox WHERE "+where, args...)
+func messagesWhere(ctx context.Context, from querier, where string, args ...any) ([]alerts.Notification, error) {
+	rows, err := from.QueryContext(ctx, "SELECT repeated, body FROM alert_outbox WHERE "+where, args...)
 	if err != nil {
 		return nil, err
 	}

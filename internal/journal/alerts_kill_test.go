@@ -248,7 +248,7 @@ func deliverUntilKilled(dir, url, base string) error {
 	if err != nil {
 		return err
 	}
-	last, err := a.History(ctx, "", 1, time.Now())
+	last, err := a.History(ctx, alerts.Key{}, 1, time.Now())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 const (
 	// keepDelivered is how long messages can be looked at after they were delivered or given up.
 	keepDelivered = 7 * 24 * time.Hour
-	// keepTold is how long it is known what a channel was told of an alert of which nothing was told since.
+	// keepTold is how long it is known what a channel was told of an alert that is not known any more and of which nothing was told since.
 	keepTold = 90 * 24 * time.Hour
 )
 
@@ -75,7 +75,9 @@ func keepSent(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE at < ?", t.At.Add(-keepTold).UnixMilli())
+	// An alert may fire for longer than that, and a clock may be ahead: what the dispatcher knows of it must not be lost with a restart.
+	_, err := tx.ExecContext(ctx, `
+		DELETE FROM alert_sent WHERE at < ? AND key NOT IN (SELECT key FROM alert_states)`, t.At.Add(-keepTold).UnixMilli())
 	return err
 }
 
@@ -97,7 +99,8 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 		}
 		var ok bool
 		if s.Key, ok = alerts.ParseKey(key); !ok {
-			continue // nothing can be told of it any more
+			a.unread.note("what a channel was told cannot be read: it is not told the end", s.Channel+" "+key, errOtherRow)
+			continue
 		}
 		s.Tier, s.Peak, s.At = tierOf(tier), tierOf(peak), time.UnixMilli(at).UTC()
 		s.Began, s.Flapping = fromMillis(began), fromMillis(flapping)
@@ -137,6 +140,8 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 			{&found.Unknown, `UPDATE alert_outbox SET state = 'unknown', done_at = ?1, error_at = ?1,
 				error = 'The dashboard was stopped twice while it was under way: it may have been delivered.'
 				WHERE state = 'sending' AND repeated = 1`, []any{now}},
+			{new(int), `UPDATE alert_outbox SET made_at = min(made_at, ?1), due_at = min(due_at, ?1), error_at = min(error_at, ?1)
+				WHERE done_at IS NULL AND coalesce(error_at, made_at) > ?1`, []any{now}}, // the clock was set back
 			{&found.Repeated, "UPDATE alert_outbox SET state = 'due', repeated = 1, due_at = min(due_at, ?1) WHERE state = 'sending'", []any{now}},
 		} {
 			res, err := tx.ExecContext(ctx, step.statement, step.arguments...)
@@ -152,43 +157,6 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 		return nil
 	})
 	return found, err
-}
-
-// Claim marks the message of a channel that has been due for longest as under way and returns it; without an ID when there is none: one
-// that nobody takes lets those of other groups pass. One that is under way already was claimed without us knowing, and never sent: each
-// channel has one worker, which finishes what it sends.
-func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
-	var out alerts.Outgoing
-	var made int64
-	var id, body string
-	var repeated bool
-	// A message without a group, as a digest is, tells of alerts of any group: it waits for all before it, and all after it wait for it.
-	err := a.read.QueryRowContext(ctx, `
-		SELECT o.id, o.made_at, o.tries, o.repeated, o.body FROM alert_outbox o
-		WHERE o.channel = ?1 AND o.done_at IS NULL AND o.due_at <= ?2 AND NOT EXISTS (
-			SELECT 1 FROM alert_outbox e WHERE e.channel = ?1 AND e.done_at IS NULL AND e.seq < o.seq
-			AND (e.grouping = o.grouping OR e.grouping = '' OR o.grouping = ''))
-		ORDER BY o.due_at, o.seq LIMIT 1`, channel, at.UnixMilli()).Scan(&id, &made, &out.Tries, &repeated, &body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return alerts.Outgoing{}, nil
-	}
-	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
-	}
-	if err := json.Unmarshal([]byte(body), &out.Notification); err != nil {
-		// It can never be sent, and must not hold up the others.
-		why := alerts.Outcome{Result: alerts.DeliveryFailed, At: at, Error: "The message cannot be read; another version of the dashboard wrote it."}
-		return alerts.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, id, why))
-	}
-	res, err := a.write.ExecContext(ctx, "UPDATE alert_outbox SET state = 'sending', tries = tries + 1 WHERE id = ? AND done_at IS NULL", id)
-	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return alerts.Outgoing{}, err // a newer one took its place meanwhile
-	}
-	out.Repeated, out.Made, out.Tries = repeated, time.UnixMilli(made).UTC(), out.Tries+1
-	return out, nil
 }
 
 // Finish keeps what became of a message that was claimed.

@@ -43,12 +43,9 @@ func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testin
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{
-		messageFor("ops", "a1", "a"), messageFor("ops", "a2", "a"), messageFor("ops", "b1", "b"), messageFor("ops", "digest", ""), messageFor("ops", "b2", "b"),
+		messageFor("ops", "a1", "a"), messageFor("ops", "a2", "a"), telling("b1", "b", "emails"), messageFor("ops", "digest", ""), telling("b2", "b", "emails"),
 		messageFor("pager", "p", "a"),
 	}})
-	if got := claim(t, a, "ops", tickAt.Add(-time.Second)); got.ID != "" {
-		t.Errorf("%s is claimed before it is due", got.ID)
-	}
 	later := tickAt.Add(time.Minute)
 	var order []string
 	step := func(o alerts.Outcome) {
@@ -311,6 +308,45 @@ func TestTheOutboxAndTheLogOfWhatWasSentAreBounded(t *testing.T) {
 	if log, err := a.SentLog(t.Context()); err != nil || len(log) != 1 || log[0].Key != alertKey("new") {
 		t.Errorf("%+v, %v", log, err)
 	}
+}
+
+func TestWhatAChannelWasToldIsKnownForAsLongAsTheAlertIs(t *testing.T) {
+	dir := t.TempDir()
+	db, _ := open(t, dir)
+	sent := func(pipeline string, tier dedup.Tier, at time.Time) alerts.Sent {
+		return alerts.Sent{Channel: "ops", Key: alertKey(pipeline), Tier: tier, At: at}
+	}
+	commit(t, db.Alerts(), alerts.Tick{
+		Alerts: []alerts.Alert{firing("fires", tickAt), firing("over", tickAt)},
+		Sent:   []alerts.Sent{sent("fires", dedup.Severe, tickAt), sent("over", dedup.Severe, tickAt), sent("gone", dedup.Severe, tickAt)},
+	})
+	late := tickAt.Add(keepTold + time.Hour)
+	over := alerts.Alert{Key: alertKey("over"), State: alerts.State{Tier: dedup.Normal, Since: late}} // of which the channel has not heard
+	for _, at := range []time.Time{late, late.Add(time.Hour)} {
+		commit(t, db.Alerts(), alerts.Tick{At: at, Alerts: []alerts.Alert{over}, Sent: []alerts.Sent{sent("other", dedup.Warning, at)}})
+	}
+	a := reopen(t, dir)
+	told := func() string {
+		t.Helper()
+		log, err := a.SentLog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for _, s := range log {
+			keys = append(keys, s.Key.Subject)
+		}
+		return strings.Join(keys, " ")
+	}
+	if got := told(); got != "fires other over" {
+		t.Errorf("known of %q", got)
+	}
+	wantKept(t, a, "fires", "over")
+	commit(t, a, alerts.Tick{At: late.Add(2 * time.Hour), Sent: []alerts.Sent{sent("over", dedup.Normal, late)}})
+	if got := told(); got != "fires other" {
+		t.Errorf("known of %q once its end was told", got)
+	}
+	wantKept(t, a, "fires")
 }
 
 func TestWhatAChannelWasToldIsForgottenWhenItIsNotConfigured(t *testing.T) {

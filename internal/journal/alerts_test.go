@@ -72,7 +72,7 @@ func TestATickSurvivesARestartAsItWas(t *testing.T) {
 	if all, err := a.LoadAlerts(t.Context()); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], one) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if past, err := a.History(t.Context(), "orders", 10, tickAt.Add(time.Hour)); err != nil || len(past) != 1 || !reflect.DeepEqual(past[0], edge) {
+	if past, err := a.History(t.Context(), alertKey("orders"), 10, tickAt.Add(time.Hour)); err != nil || len(past) != 1 || !reflect.DeepEqual(past[0], edge) {
 		t.Errorf("%+v, %v", past, err)
 	}
 	if log, err := a.SentLog(t.Context()); err != nil || len(log) != 1 || log[0] != sent {
@@ -102,7 +102,7 @@ func TestATickThatFailsLeavesNothing(t *testing.T) {
 	}
 	for _, a := range []*Alerts{db.Alerts(), reopen(t, dir)} {
 		all, err := a.LoadAlerts(t.Context())
-		past, err2 := a.History(t.Context(), "", 10, tickAt.Add(time.Hour))
+		past, err2 := a.History(t.Context(), alerts.Key{}, 10, tickAt.Add(time.Hour))
 		log, err3 := a.SentLog(t.Context())
 		out, err4 := a.Claim(t.Context(), "ops", tickAt)
 		if err := errors.Join(err, err2, err3, err4); err != nil || len(all)+len(past)+len(log) != 0 || out.ID != "" {
@@ -123,7 +123,7 @@ func TestATickThatWasKeptAlreadyIsKeptOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, a, tick)
-	past, err := a.History(t.Context(), "", 10, tickAt.Add(time.Hour))
+	past, err := a.History(t.Context(), alerts.Key{}, 10, tickAt.Add(time.Hour))
 	if out, err2 := a.Claim(t.Context(), "ops", tickAt); len(past) != 1 || out.ID != "" || errors.Join(err, err2) != nil {
 		t.Errorf("%d edges, message %q again, %v", len(past), out.ID, errors.Join(err, err2))
 	}
@@ -224,31 +224,50 @@ func TestAcknowledgementsEndWithTheAlertsOfATick(t *testing.T) {
 	}
 }
 
-func TestTheHistoryIsReadBySubjectInWholeTicks(t *testing.T) {
+func TestTheHistoryIsReadByAlertOrSubjectInWholeTicks(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
+	pipeline := func(name string) alerts.Key { return alerts.Key{Kind: alerts.OfPipeline, Subject: name} }
+	broker := alerts.Key{Rule: "node_down", Kind: alerts.OfBroker, Subject: "orders"}
+	dashboard := alerts.Key{Rule: "outbox_old", Kind: alerts.OfDashboard}
+	of := func(k alerts.Key, at time.Time) alerts.Transition {
+		e := edgeOf("", alerts.EdgeFired, at)
+		e.Judgement.Key = k
+		return e
+	}
+	named := dashboard
+	named.Rule = "my_" + dashboard.Rule
+	commit(t, a, alerts.Tick{At: tickAt, Edges: []alerts.Transition{of(dashboard, tickAt), of(named, tickAt)}})
 	for i := range 6 {
 		at := tickAt.Add(time.Duration(i) * time.Minute)
-		second := edgeOf("orders", alerts.EdgeFired, at)
-		second.Judgement.Key.Rule = "ack_latency"
-		commit(t, a, alerts.Tick{At: at, Edges: []alerts.Transition{edgeOf("orders", alerts.EdgeFired, at), second, edgeOf("payments", alerts.EdgeFired, at)}})
+		second := alertKey("orders")
+		second.Rule = "ack_latency"
+		commit(t, a, alerts.Tick{At: at, Edges: []alerts.Transition{
+			of(alertKey("orders"), at), of(second, at), of(alertKey("payments"), at), of(broker, at),
+		}})
 	}
 	end := tickAt.Add(time.Hour)
 	for name, c := range map[string]struct {
-		subject string
-		limit   int
-		before  time.Time
-		want    int
+		of     alerts.Key
+		limit  int
+		before time.Time
+		want   int
 	}{
-		"all of a subject":              {"orders", 100, end, 12},
-		"whole ticks":                   {"orders", 3, end, 4},
-		"older than the page before":    {"orders", 100, tickAt.Add(2 * time.Minute), 4},
-		"of all subjects":               {"", 100, end, 18},
-		"of a subject that has none":    {"%' OR 1 --", 100, end, 0},
-		"older than the oldest is gone": {"orders", 100, tickAt, 0},
+		"all of a subject":                   {pipeline("orders"), 100, end, 12},
+		"whole ticks":                        {pipeline("orders"), 3, end, 4},
+		"older than the page before":         {pipeline("orders"), 100, tickAt.Add(2 * time.Minute), 4},
+		"of all subjects":                    {alerts.Key{}, 100, end, 26},
+		"of a subject that has none":         {pipeline("%' OR 1 --"), 100, end, 0},
+		"older than the oldest is gone":      {pipeline("orders"), 100, tickAt, 0},
+		"of one alert":                       {alertKey("orders"), 100, end, 6},
+		"so many of one alert":               {alertKey("orders"), 3, end, 3},
+		"of a broker of the same name":       {alerts.Key{Kind: alerts.OfBroker, Subject: "orders"}, 100, end, 6},
+		"of a kind that has no such subject": {alerts.Key{Kind: alerts.OfStore, Subject: "orders"}, 100, end, 0},
+		"of the dashboard":                   {alerts.Key{Kind: alerts.OfDashboard}, 100, end, 2},
+		"of an alert of the dashboard":       {dashboard, 100, end, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			past, err := a.History(t.Context(), c.subject, c.limit, c.before)
+			past, err := a.History(t.Context(), c.of, c.limit, c.before)
 			if err != nil || len(past) != c.want {
 				t.Fatalf("%d, %v", len(past), err)
 			}
@@ -259,7 +278,7 @@ func TestTheHistoryIsReadBySubjectInWholeTicks(t *testing.T) {
 			}
 		})
 	}
-	if since, err := a.EdgesSince(t.Context(), tickAt.Add(4*time.Minute)); err != nil || len(since) != 6 || since[0].At.After(since[5].At) {
+	if since, err := a.EdgesSince(t.Context(), tickAt.Add(4*time.Minute)); err != nil || len(since) != 8 || since[0].At.After(since[7].At) {
 		t.Errorf("%d, %v", len(since), err)
 	}
 }

@@ -92,9 +92,10 @@ func (a *Attention) reload(ctx context.Context) {
 	}
 }
 
-// History returns the newest edges of a subject, of all with "", that are older than a time, newest first.
-func (a *Attention) History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error) {
-	return a.records.History(ctx, subject, limit, before)
+// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time, newest
+// first: at most limit and those that happened at the same time as the last of them.
+func (a *Attention) History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error) {
+	return a.records.History(ctx, of, limit, before)
 }
 
 // Silences returns those that end after a time, whether or not they have begun.

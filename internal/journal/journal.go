@@ -29,6 +29,7 @@ type DB struct {
 	waste    *waste
 	audit    *Audit
 	sessions *Sessions
+	unread   *unread
 }
 
 // Open opens or creates the journal in a directory, which it creates too. A journal that is damaged is moved aside with a
@@ -53,7 +54,10 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 		return nil, errors.Join(err, acts.Close(), main.Close())
 	}
 	emptying.SetMaxOpenConns(1)
-	return &DB{main: main, acts: acts, waste: &waste{db: emptying}, audit: openAudit(ctx, filepath.Join(dir, auditFile), log), sessions: newSessions(main, log)}, nil
+	return &DB{
+		main: main, acts: acts, waste: &waste{db: emptying}, audit: openAudit(ctx, filepath.Join(dir, auditFile), log),
+		sessions: newSessions(main, log), unread: newUnread(log),
+	}, nil
 }
 
 // Audit returns the audit.

@@ -36,8 +36,9 @@ type silencer interface {
 
 // alertRecords keep what happened to alerts, and silences beyond their end.
 type alertRecords interface {
-	// History returns the newest edges of a subject, of all with "", that are older than a time, newest first.
-	History(ctx context.Context, subject string, limit int, before time.Time) ([]alerts.Transition, error)
+	// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time,
+	// newest first: at most limit and those that happened at the same time as the last of them.
+	History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error)
 	// Silences returns those that end after a time, whether or not they have begun.
 	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
 }

@@ -141,10 +141,10 @@ func (t *tower) SendTest(_ context.Context, channel, by string) error {
 	return nil
 }
 
-func (t *tower) History(_ context.Context, subject string, limit int, _ time.Time) ([]alerts.Transition, error) {
+func (t *tower) History(_ context.Context, of alerts.Key, limit int, _ time.Time) ([]alerts.Transition, error) {
 	var some []alerts.Transition
 	for _, e := range t.edges {
-		if subject == "" || e.Judgement.Key.Subject == subject {
+		if k := e.Judgement.Key; k == of || of.Rule == "" && k.Kind == of.Kind && k.Subject == of.Subject {
 			some = append(some, e)
 		}
 	}

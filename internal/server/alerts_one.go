@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	// edgesShown is how many edges a page shows, edgesRead how many of a subject are read to find them.
+	// edgesShown is how many edges a page shows.
 	edgesShown = 50
-	edgesRead  = 1000
 	// recordsTimeout bounds a look into the journal for a page.
 	recordsTimeout = 5 * time.Second
 )
@@ -261,31 +260,21 @@ func (s *Server) edgesOf(r *request, k alerts.Key, view *alerts.View, now time.T
 }
 
 // readEdges reads what the journal knows of an alert or a subject, and says what is missing.
-func (s *Server) readEdges(ctx context.Context, k alerts.Key, now time.Time) (edges []alerts.Transition, note string) {
+func (s *Server) readEdges(ctx context.Context, k alerts.Key, now time.Time) ([]alerts.Transition, string) {
 	if s.alerts.Records == nil {
 		return nil, "What happened before is not kept: the dashboard was started without a journal of alerts."
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
 	defer cancel()
-	read, err := s.alerts.Records.History(ctx, k.Subject, edgesRead, now.Add(time.Hour)) // a clock that was set back has edges ahead
+	edges, err := s.alerts.Records.History(ctx, k, edgesShown+1, now.Add(time.Hour)) // a clock that was set back has edges ahead
 	if err != nil {
 		s.log.Warn("the history of alerts cannot be read", "err", err)
 		return nil, "What happened before cannot be read from the journal at the moment."
 	}
-	for _, e := range read {
-		of := e.Judgement.Key
-		if of.Kind != k.Kind || of.Subject != k.Subject || k.Rule != "" && of.Rule != k.Rule {
-			continue
-		}
-		if len(edges) == edgesShown {
-			return edges, "Only the newest " + templates.Number(edgesShown) + " are shown."
-		}
-		edges = append(edges, e)
+	if len(edges) > edgesShown {
+		return edges[:edgesShown], "Only the newest " + templates.Number(edgesShown) + " are shown."
 	}
-	if len(read) == edgesRead {
-		note = "Older ones are not looked at: much happened to alerts of this subject."
-	}
-	return edges, note
+	return edges, ""
 }
 
 // edgeEntry is one edge in a timeline. Where the list is of several rules it names the alert.

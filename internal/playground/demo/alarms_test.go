@@ -71,7 +71,7 @@ func everyState(t *testing.T, view *alerts.View) {
 }
 
 func daysOfEdges(t *testing.T, a *Alarms) {
-	edges, err := a.Journal.History(t.Context(), "", 100, time.Now())
+	edges, err := a.Journal.History(t.Context(), alerts.Key{}, 100, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
