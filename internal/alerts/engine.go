@@ -276,6 +276,7 @@ func (e *Engine) load(ctx context.Context) error {
 			a.State.Seen = time.Time{}
 		}
 		e.add(&entry{Alert: a, notable: true})
+		e.behind[a.Key] = true // so that none is forgotten before the planner has seen it: a channel may wait to hear of its end
 	}
 	e.loaded = true
 	return nil
