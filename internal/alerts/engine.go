@@ -184,6 +184,10 @@ func (e *Engine) Evaluate(ctx context.Context, at time.Time) {
 	}
 	round := e.judge(ctx, at)
 	if err := e.readSilences(ctx); err != nil {
+		if !e.silences.known() {
+			e.complain("silences cannot be read, so that no rule is evaluated until they can be: " + failure(err))
+			return
+		}
 		round.errs = append(round.errs, "silences cannot be read; those that were known still hold: "+publicError(err))
 	}
 	if ctx.Err() != nil {

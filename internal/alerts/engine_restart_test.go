@@ -1,7 +1,10 @@
 package alerts
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,5 +70,48 @@ func TestTheEndOfAnAlertThatLeftTheConfigurationIsToldHoweverOftenTheDashboardIs
 				t.Errorf("%d alerts are still known", len(s.alerts))
 			}
 		})
+	}
+}
+
+// deafSilences cannot be read at first.
+type deafSilences struct {
+	fixedSilences
+	fails int
+}
+
+func (d *deafSilences) Silences(ctx context.Context) ([]Silence, error) {
+	if d.fails--; d.fails >= 0 {
+		return nil, errors.New("database is locked")
+	}
+	return d.fixedSilences.Silences(ctx)
+}
+
+func TestNothingIsToldAfterAStartBeforeSilencesWereRead(t *testing.T) {
+	long := Silence{ID: "s", Matchers: []Matcher{{Name: LabelRule, Op: MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
+		Starts: evaluatedAt.Add(-time.Hour), Ends: evaluatedAt.Add(24 * time.Hour)}
+	source := &deafSilences{fixedSilences: fixedSilences{long}}
+	journal := newStageJournal()
+	s := restarted(t, evaluatedAt, journal, source)
+	s.script(tierOf("orders", dedup.Severe))
+	for range 20 {
+		s.tick(t.Context())
+	}
+	source.fails = 2
+	s = restarted(t, s.now, journal, source)
+	s.script(tierOf("orders", dedup.Emergency))
+	for range 2 {
+		s.tick(t.Context())
+		if v := s.View(); !v.At.IsZero() || len(v.Errors) != 1 || !strings.Contains(v.Errors[0], "silences cannot be read") {
+			t.Errorf("view of %s, errors %v; want none, and why", v.At, v.Errors)
+		}
+	}
+	for range 20 {
+		s.tick(t.Context())
+	}
+	if got := journal.dueText(); len(got) != 0 {
+		t.Errorf("told %q under the silence", got)
+	}
+	if v := s.View(); v.Worst != dedup.Emergency || len(v.Errors) != 0 {
+		t.Errorf("worst %v, errors %v; want that all goes on once they are read", v.Worst, v.Errors)
 	}
 }
