@@ -100,7 +100,7 @@ func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	for i, r := range s.Routes {
 		path := fmt.Sprintf("alerts.routes[%d]", i)
 		d.Routes = append(d.Routes, r.build(c, path))
-		if r.takesAll() && i < len(s.Routes)-1 {
+		if r.takesAll() && !allForWatchdog(s.Routes[i+1:]) {
 			c.add(path, "takes every alert, so that the routes behind it are never tried; move it to the end, or add continue: true")
 		}
 	}
@@ -124,8 +124,13 @@ func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	return d
 }
 
-// takesAll reports whether no route behind it is tried.
+// takesAll reports whether no route behind it is tried, but for the watchdog.
 func (r route) takesAll() bool { return len(r.Match) == 0 && len(r.Tiers) == 0 && !r.Continue }
+
+// allForWatchdog reports whether all routes ask for the watchdog by name, which goes to no others.
+func allForWatchdog(routes []route) bool {
+	return !slices.ContainsFunc(routes, func(r route) bool { return r.Match[alerts.LabelRule] != alerts.RuleWatchdog })
+}
 
 // checkGroups records labels that no alert has: grouped by them alone, everything would be one group. Nor may the tier tell groups apart.
 func (f *file) checkGroups(c *report) {

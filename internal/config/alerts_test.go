@@ -139,6 +139,18 @@ func TestALimitThatCannotBeReadIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestARouteOfTheWatchdogMayStandBehindOneThatTakesEveryAlert(t *testing.T) {
+	const pager = "  channels: [{name: pager, type: slack, url: \"https://hooks.slack.com/services/a/b/c\"}]\n"
+	const routes = "  routes:\n    - {channels: [pager]}\n    - {match: {rule: watchdog}, channels: [pager]}\n"
+	if _, err := Parse("test.yaml", []byte(minimal+"\nalerts:\n"+pager+routes)); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	hidden := routes + "    - {match: {rule: backlog}, channels: []}\n"
+	if _, err := Parse("test.yaml", []byte(minimal+"\nalerts:\n"+pager+hidden)); err == nil || !strings.Contains(err.Error(), "alerts.routes[0]: takes every alert") {
+		t.Errorf("one that is never tried behind both: %v", err)
+	}
+}
+
 func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 	const pager = "\n  channels: [{name: pager, type: webhook, url: \"https://hunter.example.com/hunter2\"}]"
 	for _, tt := range []struct{ name, section, want string }{
