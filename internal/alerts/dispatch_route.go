@@ -152,7 +152,7 @@ func afterEdge(e Transition) Alert {
 
 func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, silences []Silence) candidate {
 	c := candidate{alert: a, tier: firingTier(a.State), flapping: d.flaps.since[a.Key]}
-	c.acked = a.Ack != nil && (a.Ack.Until.IsZero() || at.Before(a.Ack.Until))
+	c.acked = a.Ack.Holds(a.State, at)
 	c.peak = max(c.tier, d.flaps.peak(a.Key))
 	shown := c.tier
 	if shown <= dedup.Normal {

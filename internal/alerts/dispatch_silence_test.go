@@ -81,9 +81,13 @@ func TestNobodyIsRemindedOfASilence(t *testing.T) {
 		"that another one outlives": func(s *desk) {
 			s.hush = append(s.hush, Silence{ID: "x", Matchers: s.hush[0].Matchers, Ends: s.at.Add(time.Hour)})
 		},
-		"that ends before its time":  func(s *desk) { s.hush[0].Ends = s.at; delete(s.alerts, orders) },
-		"whose alert is attended to": func(s *desk) { a := s.alerts[orders]; a.Ack = &Ack{By: "ann"}; s.alerts[orders] = a },
-		"whose broker is down":       func(s *desk) { s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Severe) },
+		"that ends before its time": func(s *desk) { s.hush[0].Ends = s.at; delete(s.alerts, orders) },
+		"whose alert is attended to": func(s *desk) {
+			a := s.alerts[orders]
+			a.Ack = &Ack{By: "ann", Until: s.at.Add(time.Hour), Tier: dedup.Severe}
+			s.alerts[orders] = a
+		},
+		"whose broker is down": func(s *desk) { s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Severe) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hushed(20*time.Minute, nil)
