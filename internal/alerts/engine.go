@@ -299,10 +299,11 @@ func (e *Engine) add(en *entry) {
 	e.order = append(e.order, en)
 }
 
-// Acknowledge notes that somebody attends to an alert, until a time. An alert that there is not is an error of kind not_found.
-func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, until time.Time) error {
+// Acknowledge notes that somebody attends to an alert that was seen at a tier, until a time. An alert that there is not is an error of
+// kind not_found; for the others see NewAck.
+func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, seen dedup.Tier, until time.Time) error {
 	return e.attend(ctx, k, func(a *Alert, at time.Time) (*Ack, error) {
-		ack, err := NewAck(a, by, note, at, until)
+		ack, err := NewAck(a, by, note, seen, at, until)
 		return &ack, err
 	})
 }

@@ -89,7 +89,7 @@ func TestWhileACommitIsNotAnsweredAlertsGoOnAndNothingIsPlanned(t *testing.T) {
 			if got := len(s.View().Errors); got != 1 || due != 0 {
 				t.Errorf("%d errors, %d times due; want that the page says why nothing is told", got, due)
 			}
-			if err := s.Acknowledge(t.Context(), key, "ada", "", time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
+			if err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
 				t.Errorf("acknowledged while nobody knows what is kept: %v", err)
 			}
 		}
