@@ -53,7 +53,7 @@ func TestAnAcknowledgementIsCheckedBeforeItHolds(t *testing.T) {
 		{"one of a firing alert is taken", firingAt(dedup.Severe), "ada", "restarting the consumer", now.Add(time.Hour), "", dedup.TierUnknown},
 		{"a note is not needed", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.TierUnknown},
 		{"one of what was seen", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.Severe},
-		{"one of what was worse when it was seen holds for what it is now", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.Emergency},
+		{"one of what was worse when it was seen", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.Emergency},
 		{"an alert that got worse since it was seen", firingAt(dedup.Emergency), "ada", "", now.Add(time.Hour), dedup.Conflict, dedup.Severe},
 		{"an alert that ended in the meantime", State{Phase: PhaseNormal}, "ada", "", now.Add(time.Hour), dedup.Conflict, dedup.TierUnknown},
 		{"nobody", firingAt(dedup.Severe), " ", "", now.Add(time.Hour), dedup.Invalid, dedup.TierUnknown},

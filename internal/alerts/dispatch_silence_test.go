@@ -41,7 +41,8 @@ func TestASilenceOfATierCoversTheEndOfWhatWasToldAtIt(t *testing.T) {
 			s := newDesk(nil)
 			s.set(duplicatesOf("orders"), c.told)
 			s.during(20 * time.Minute)
-			s.hush = []Silence{{ID: "x", Matchers: []Matcher{{Name: LabelTier, Op: MatchEqual, Value: c.covered.String()}}, Starts: s.at, Ends: s.at.Add(24 * time.Hour)}}
+			of := Matcher{Name: LabelTier, Op: MatchEqual, Value: c.covered.String()}
+			s.hush = []Silence{{ID: "x", Matchers: []Matcher{of}, Starts: s.at, Ends: s.at.Add(24 * time.Hour)}}
 			s.during(time.Hour)
 			s.set(duplicatesOf("orders"), dedup.Normal)
 			if c.restart {

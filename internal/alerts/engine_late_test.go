@@ -46,6 +46,7 @@ func (s *stageJournal) dueText() []string {
 }
 
 func TestACommitWhoseAnswerComesLateIsTakenForWhatItWas(t *testing.T) {
+	full := errors.New("disk is full")
 	for name, c := range map[string]struct {
 		answer error
 		// then is what orders and emails are after the answer.
@@ -55,8 +56,8 @@ func TestACommitWhoseAnswerComesLateIsTakenForWhatItWas(t *testing.T) {
 	}{
 		"kept, and over meanwhile":              {nil, [2]dedup.Tier{dedup.Normal, dedup.Normal}, []string{"orders fired", "orders resolved"}, 2},
 		"kept, and another one fires with it":   {nil, [2]dedup.Tier{dedup.Severe, dedup.Severe}, []string{"orders fired", "emails fired"}, 2},
-		"failed, and over meanwhile":            {errors.New("disk is full"), [2]dedup.Tier{dedup.Normal, dedup.Normal}, nil, 2},
-		"failed, and another one fires with it": {errors.New("disk is full"), [2]dedup.Tier{dedup.Severe, dedup.Severe}, []string{"orders fired", "emails fired"}, 2},
+		"failed, and over meanwhile":            {full, [2]dedup.Tier{dedup.Normal, dedup.Normal}, nil, 2},
+		"failed, and another one fires with it": {full, [2]dedup.Tier{dedup.Severe, dedup.Severe}, []string{"orders fired", "emails fired"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestWhileACommitIsNotAnsweredAlertsGoOnAndNothingIsPlanned(t *testing.T) {
 			if got := len(s.View().Errors); got != 1 || due != 0 {
 				t.Errorf("%d errors, %d times due; want that the page says why nothing is told", got, due)
 			}
-			if err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
+			err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, time.Now().Add(time.Hour))
+			if dedup.KindOf(err) != dedup.Unavailable {
 				t.Errorf("acknowledged while nobody knows what is kept: %v", err)
 			}
 		}

@@ -146,7 +146,8 @@ func TestARouteOfTheWatchdogMayStandBehindOneThatTakesEveryAlert(t *testing.T) {
 		t.Errorf("refused: %v", err)
 	}
 	hidden := routes + "    - {match: {rule: backlog}, channels: []}\n"
-	if _, err := Parse("test.yaml", []byte(minimal+"\nalerts:\n"+pager+hidden)); err == nil || !strings.Contains(err.Error(), "alerts.routes[0]: takes every alert") {
+	_, err := Parse("test.yaml", []byte(minimal+"\nalerts:\n"+pager+hidden))
+	if err == nil || !strings.Contains(err.Error(), "alerts.routes[0]: takes every alert") {
 		t.Errorf("one that is never tried behind both: %v", err)
 	}
 }

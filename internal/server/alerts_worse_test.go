@@ -60,7 +60,8 @@ func TestAnAlertThatGotWorseSinceItWasShownIsAcknowledgedOnlyWhenThatIsConfirmed
 	values.Set("note", "I restart the consumer")
 	s.worsens(t, latencyKey, dedup.Emergency)
 	res := s.as("operator", "POST", "/alerts/acknowledge", values.Encode())
-	action, again := s.confirmation(t, res, "It got worse", "payments: It is emergency now, you acknowledged severe", "Acknowledge emergency", "Look at it")
+	action, again := s.confirmation(t, res, "It got worse", "payments: It is emergency now, you acknowledged severe",
+		"Acknowledge emergency", "Look at it")
 	if ack := s.ackOf(t, latencyKey); ack != nil {
 		t.Fatalf("acknowledged all the same: %+v", ack)
 	}
