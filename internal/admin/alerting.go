@@ -30,7 +30,7 @@ type NewSilence struct {
 // ackKeeper keeps acknowledgements of alerts, which are named by their key: rule/kind/subject. What it was told holds, and is on
 // disk, when it returns. It is safe for concurrent use; an error that is no *dedup.Error is one of the journal.
 type ackKeeper interface {
-	Acknowledge(ctx context.Context, alert, by, note string, until time.Time) error
+	Acknowledge(ctx context.Context, alert, by, note string, seen dedup.Tier, until time.Time) error
 	Unacknowledge(ctx context.Context, alert, by string) error
 }
 
@@ -77,8 +77,9 @@ func (a *Alerting) WhyNot() string {
 	return ""
 }
 
-// Acknowledge notes that the caller attends to an alert, until a time. The note may be empty.
-func (a *Alerting) Acknowledge(ctx context.Context, who Caller, alert, note string, until time.Time) error {
+// Acknowledge notes that the caller attends to an alert that was seen at a tier, unknown where nobody says, until a time. The note may
+// be empty. One that is worse than what was seen is refused with an error of kind conflict.
+func (a *Alerting) Acknowledge(ctx context.Context, who Caller, alert, note string, seen dedup.Tier, until time.Time) error {
 	act := action{name: actAckAlert, target: printable(alert, maxTarget), needs: auth.Operator}
 	if err := a.admit(ctx, who, act); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (a *Alerting) Acknowledge(ctx context.Context, who Caller, alert, note stri
 	act.run = func(ctx context.Context) (string, error) {
 		ctx, cancel := writing(ctx)
 		defer cancel()
-		return "acknowledged until " + stamp(until), a.deps.Acks.Acknowledge(ctx, alert, who.Name, note, until.UTC())
+		return "acknowledged until " + stamp(until), a.deps.Acks.Acknowledge(ctx, alert, who.Name, note, seen, until.UTC())
 	}
 	return a.do(ctx, who, act)
 }

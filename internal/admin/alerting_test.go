@@ -15,6 +15,7 @@ import (
 // A desk keeps what was acknowledged and silenced, in memory.
 type desk struct {
 	acks     map[string]string // who and note, by alert
+	seen     dedup.Tier
 	until    time.Time
 	silences []NewSilence
 	ended    []string
@@ -22,9 +23,9 @@ type desk struct {
 	err      error
 }
 
-func (d *desk) Acknowledge(_ context.Context, alert, by, note string, until time.Time) error {
+func (d *desk) Acknowledge(_ context.Context, alert, by, note string, seen dedup.Tier, until time.Time) error {
 	if d.err == nil {
-		d.acks[alert], d.until = by+": "+note, until
+		d.acks[alert], d.seen, d.until = by+": "+note, seen, until
 	}
 	return d.err
 }
@@ -75,7 +76,7 @@ func ofOrders() []SilenceMatcher { return []SilenceMatcher{{"pipeline", "=", "or
 func deeds(a *Alerting) map[string]func(context.Context, Caller) error {
 	return map[string]func(context.Context, Caller) error{
 		"acknowledge_alert": func(ctx context.Context, who Caller) error {
-			return a.Acknowledge(ctx, who, rateOfOrders, " I look into it ", duty.Add(time.Hour))
+			return a.Acknowledge(ctx, who, rateOfOrders, " I look into it ", dedup.Severe, duty.Add(time.Hour))
 		},
 		"unacknowledge_alert": func(ctx context.Context, who Caller) error { return a.Unacknowledge(ctx, who, rateOfOrders) },
 		"add_silence": func(ctx context.Context, who Caller) error {
@@ -112,11 +113,11 @@ func TestWhatIsDoneToAlertsIsInTheAudit(t *testing.T) {
 func TestAnAcknowledgementIsKeptWithItsNoteAndItsEnd(t *testing.T) {
 	d, audit := &desk{acks: map[string]string{}}, &recorder{}
 	until := duty.Add(4 * time.Hour)
-	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, " I look into it ", until); err != nil {
+	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, " I look into it ", dedup.Severe, until); err != nil {
 		t.Fatal(err)
 	}
-	if d.acks[rateOfOrders] != "ann: I look into it" || !d.until.Equal(until) {
-		t.Errorf("kept %v until %s", d.acks, d.until)
+	if d.acks[rateOfOrders] != "ann: I look into it" || d.seen != dedup.Severe || !d.until.Equal(until) {
+		t.Errorf("kept %v, seen at %s, until %s", d.acks, d.seen, d.until)
 	}
 	if e := audit.entries[1]; e.Target != rateOfOrders || e.Reason != "I look into it" || e.Detail != "acknowledged until 2026-11-21T07:00:00Z" {
 		t.Errorf("%+v", e)
@@ -192,13 +193,13 @@ func TestASilenceOrAnAcknowledgementThatMakesNoSenseIsRefusedBeforeTheAudit(t *t
 		t.Errorf("a viewer is told what is wrong before that it is not theirs: %v", err)
 	}
 	d, audit := &desk{acks: map[string]string{}}, &recorder{}
-	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "", duty); dedup.KindOf(err) != dedup.Invalid || len(audit.entries) != 0 {
+	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "", dedup.Severe, duty); dedup.KindOf(err) != dedup.Invalid || len(audit.entries) != 0 {
 		t.Errorf("an acknowledgement of no time: %v", err)
 	}
-	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "\u202eevil", hour); dedup.KindOf(err) != dedup.Invalid {
+	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "\u202eevil", dedup.Severe, hour); dedup.KindOf(err) != dedup.Invalid {
 		t.Errorf("a note that turns text around: %v", err)
 	}
-	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "", hour); err != nil {
+	if err := d.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), rateOfOrders, "", dedup.Severe, hour); err != nil {
 		t.Errorf("an acknowledgement without a note: %v", err)
 	}
 }

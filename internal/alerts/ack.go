@@ -15,9 +15,10 @@ const (
 	maxAckNote = 1000
 )
 
-// NewAck returns an acknowledgement of an alert as it is now, until a time. An alert that does not fire cannot be acknowledged: that
-// is an error of kind conflict. What is wrong with the rest is one of kind invalid.
-func NewAck(a *Alert, by, note string, now, until time.Time) (Ack, error) {
+// NewAck returns an acknowledgement of an alert as it is now, until a time. Seen is the tier that it was shown with to whom acknowledges
+// it, unknown where nobody says. An alert that does not fire, or is worse than what was seen, cannot be acknowledged: that is an error of
+// kind conflict. What is wrong with the rest is one of kind invalid.
+func NewAck(a *Alert, by, note string, seen dedup.Tier, now, until time.Time) (Ack, error) {
 	invalid := func(text string) (Ack, error) {
 		return Ack{}, &dedup.Error{Kind: dedup.Invalid, Public: text}
 	}
@@ -25,6 +26,9 @@ func NewAck(a *Alert, by, note string, now, until time.Time) (Ack, error) {
 	switch {
 	case !fires(a.State):
 		return Ack{}, &dedup.Error{Kind: dedup.Conflict, Public: "The alert does not fire any more: there is nothing to acknowledge"}
+	case WorseThanSeen(a.State, seen):
+		text := "It is %s now, you acknowledged %s: look at it, and acknowledge it as it is"
+		return Ack{}, &dedup.Error{Kind: dedup.Conflict, Public: fmt.Sprintf(text, a.State.Tier, seen)}
 	case strings.TrimSpace(by) == "":
 		return invalid("An acknowledgement needs the name of who gives it")
 	case len(note) > maxAckNote || !utf8.ValidString(note):
@@ -35,6 +39,11 @@ func NewAck(a *Alert, by, note string, now, until time.Time) (Ack, error) {
 		return invalid("An acknowledgement lasts for 7 days at most: make a silence for longer")
 	}
 	return Ack{By: by, Note: note, At: now, Until: until, Tier: a.State.Tier}, nil
+}
+
+// WorseThanSeen reports whether an alert fires at a worse tier than the one that somebody saw; never where that is unknown.
+func WorseThanSeen(s State, seen dedup.Tier) bool {
+	return seen > dedup.TierUnknown && fires(s) && s.Tier > seen
 }
 
 // Holds reports whether the acknowledgement still stands: the alert fires, at no worse a tier than the one that was acknowledged,

@@ -48,18 +48,22 @@ func TestAnAcknowledgementIsCheckedBeforeItHolds(t *testing.T) {
 		by, note string
 		until    time.Time
 		kind     dedup.Kind
+		seen     dedup.Tier
 	}{
-		{"one of a firing alert is taken", firingAt(dedup.Severe), "ada", "restarting the consumer", now.Add(time.Hour), ""},
-		{"a note is not needed", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), ""},
-		{"an alert that ended in the meantime", State{Phase: PhaseNormal}, "ada", "", now.Add(time.Hour), dedup.Conflict},
-		{"nobody", firingAt(dedup.Severe), " ", "", now.Add(time.Hour), dedup.Invalid},
-		{"an end that is over", firingAt(dedup.Severe), "ada", "", now, dedup.Invalid},
-		{"more than a week", firingAt(dedup.Severe), "ada", "", now.Add(8 * 24 * time.Hour), dedup.Invalid},
-		{"an endless note", firingAt(dedup.Severe), "ada", strings.Repeat("x", 1001), now.Add(time.Hour), dedup.Invalid},
-		{"a note that is no text", firingAt(dedup.Severe), "ada", "\xff", now.Add(time.Hour), dedup.Invalid},
+		{"one of a firing alert is taken", firingAt(dedup.Severe), "ada", "restarting the consumer", now.Add(time.Hour), "", dedup.TierUnknown},
+		{"a note is not needed", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.TierUnknown},
+		{"one of what was seen", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.Severe},
+		{"one of what was worse when it was seen", firingAt(dedup.Severe), "ada", "", now.Add(time.Hour), "", dedup.Emergency},
+		{"an alert that got worse since it was seen", firingAt(dedup.Emergency), "ada", "", now.Add(time.Hour), dedup.Conflict, dedup.Severe},
+		{"an alert that ended in the meantime", State{Phase: PhaseNormal}, "ada", "", now.Add(time.Hour), dedup.Conflict, dedup.TierUnknown},
+		{"nobody", firingAt(dedup.Severe), " ", "", now.Add(time.Hour), dedup.Invalid, dedup.TierUnknown},
+		{"an end that is over", firingAt(dedup.Severe), "ada", "", now, dedup.Invalid, dedup.TierUnknown},
+		{"more than a week", firingAt(dedup.Severe), "ada", "", now.Add(8 * 24 * time.Hour), dedup.Invalid, dedup.TierUnknown},
+		{"an endless note", firingAt(dedup.Severe), "ada", strings.Repeat("x", 1001), now.Add(time.Hour), dedup.Invalid, dedup.TierUnknown},
+		{"a note that is no text", firingAt(dedup.Severe), "ada", "\xff", now.Add(time.Hour), dedup.Invalid, dedup.TierUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ack, err := NewAck(&Alert{State: tt.state}, tt.by, tt.note, now, tt.until)
+			ack, err := NewAck(&Alert{State: tt.state}, tt.by, tt.note, tt.seen, now, tt.until)
 			switch {
 			case tt.kind == "" && (err != nil || ack.Tier != tt.state.Tier || ack.By != tt.by || !ack.Until.Equal(tt.until)):
 				t.Errorf("got %+v, %v", ack, err)

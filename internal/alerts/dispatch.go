@@ -52,7 +52,7 @@ type Sent struct {
 	Tier dedup.Tier
 	// At is when, and Began when the alert had begun to fire.
 	At, Began time.Time
-	// LeftOut is true when it was one of those that a digest only counts. Its end is not told then.
+	// LeftOut is true when it was one of those that a digest only counts, and never told by name. Its end is not told then.
 	LeftOut bool
 	// Flapping is since when the channel was told that the alert flaps, zero where it was not, and Peak the worst tier that was told then.
 	Flapping time.Time

@@ -121,7 +121,7 @@ func TestAnAcknowledgedAlertThatWasGivenUpIsLeftAlone(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.givesUp(s.during(time.Minute), false)
 	a := s.alerts[duplicatesOf("orders")]
-	a.Ack = &Ack{By: "ann", At: s.at, Tier: dedup.Warning}
+	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(48 * time.Hour), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	wantTold(t, s.during(24*time.Hour), "")
 }

@@ -15,6 +15,7 @@ type batch struct {
 	labels map[string]string
 	news   []item
 	old    []item // still firing, and due again
+	along  []item // still firing, and told again with the old ones where there are any
 	// told is when the channel was last told something of what still fires in it; zero when there is no such thing.
 	told time.Time
 }
@@ -45,6 +46,8 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 			b.news = append(b.news, it)
 		case again:
 			b.old = append(b.old, it)
+		case along:
+			b.along = append(b.along, it)
 		case flap:
 			flapping = append(flapping, it)
 		case settle:
@@ -67,6 +70,9 @@ func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*bat
 	count := 0
 	for _, name := range slices.Sorted(maps.Keys(batches)) {
 		b := batches[name]
+		if len(b.old) > 0 {
+			b.old = append(b.old, b.along...)
+		}
 		if len(b.old) > 0 || d.due(at, b) {
 			due = append(due, b)
 			count += len(b.news) + len(b.old)

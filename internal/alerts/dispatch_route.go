@@ -152,20 +152,32 @@ func afterEdge(e Transition) Alert {
 
 func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, silences []Silence) candidate {
 	c := candidate{alert: a, tier: firingTier(a.State), flapping: d.flaps.since[a.Key]}
-	c.acked = a.Ack != nil && (a.Ack.Until.IsZero() || at.Before(a.Ack.Until))
+	c.acked = a.Ack.Holds(a.State, at)
 	c.peak = max(c.tier, d.flaps.peak(a.Key))
 	shown := c.tier
 	if shown <= dedup.Normal {
-		shown = c.peak // what is over is routed and silenced as what it was
+		shown = c.peak // what has just been is routed as what it was, so that all hear that it flaps
 	}
 	labels := allLabels(a, shown)
 	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
 	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
+	if known := d.knownTier(a.Key); c.tier <= dedup.Normal && known > dedup.Normal {
+		labels[LabelTier] = known.String() // an end is silenced as what it is the end of, however long ago it was
+	}
 	if c.muted = inhibited(a, c.tier, away); !c.muted {
 		c.hush = lastToEnd(silences, labels)
 		c.muted = c.hush != nil
 	}
 	return c
+}
+
+// knownTier returns the worst tier that a channel knows of an alert; normal where none knows of it.
+func (d *Dispatcher) knownTier(k Key) dedup.Tier {
+	worst := dedup.Normal
+	for _, channel := range d.cfg.Channels {
+		worst = max(worst, item{told: d.told[sentKey{channel, k}]}.was())
+	}
+	return worst
 }
 
 func firingTier(s State) dedup.Tier {

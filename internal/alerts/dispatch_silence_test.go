@@ -1,6 +1,8 @@
 package alerts
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,40 @@ func hushed(before time.Duration, change func(*DispatchConfig)) *desk {
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(2*time.Hour - before)
 	return s
+}
+
+func TestASilenceOfATierCoversTheEndOfWhatWasToldAtIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		told    dedup.Tier
+		covered dedup.Tier
+		restart bool
+		want    string
+	}{
+		"of that tier":                      {dedup.Severe, dedup.Severe, false, ""},
+		"of that tier, after a restart":     {dedup.Severe, dedup.Severe, true, ""},
+		"of another one, and it is told":    {dedup.Severe, dedup.Warning, false, "ops edges, orders resolved normal"},
+		"not of one that was never told":    {dedup.Severe, dedup.Emergency, false, "ops edges, orders resolved normal"},
+		"of normal, which no alert ends at": {dedup.Severe, dedup.Normal, false, "ops edges, orders resolved normal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDesk(nil)
+			s.set(duplicatesOf("orders"), c.told)
+			s.during(20 * time.Minute)
+			of := Matcher{Name: LabelTier, Op: MatchEqual, Value: c.covered.String()}
+			s.hush = []Silence{{ID: "x", Matchers: []Matcher{of}, Starts: s.at, Ends: s.at.Add(24 * time.Hour)}}
+			s.during(time.Hour)
+			s.set(duplicatesOf("orders"), dedup.Normal)
+			if c.restart {
+				s.plan(15 * time.Second)
+				s.d.Restore(slices.Collect(maps.Values(s.d.told)))
+			}
+			wantTold(t, s.during(20*time.Hour), c.want)
+			s.at = s.hush[0].Ends
+			if end := s.plan(0); (len(end) == 1) != (c.want == "") {
+				t.Errorf("after the silence: %q", toldText(end))
+			}
+		})
+	}
 }
 
 func TestPeopleAreRemindedOnceOfASilenceThatKeepsWhatFiresQuiet(t *testing.T) {
@@ -46,9 +82,13 @@ func TestNobodyIsRemindedOfASilence(t *testing.T) {
 		"that another one outlives": func(s *desk) {
 			s.hush = append(s.hush, Silence{ID: "x", Matchers: s.hush[0].Matchers, Ends: s.at.Add(time.Hour)})
 		},
-		"that ends before its time":  func(s *desk) { s.hush[0].Ends = s.at; delete(s.alerts, orders) },
-		"whose alert is attended to": func(s *desk) { a := s.alerts[orders]; a.Ack = &Ack{By: "ann"}; s.alerts[orders] = a },
-		"whose broker is down":       func(s *desk) { s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Severe) },
+		"that ends before its time": func(s *desk) { s.hush[0].Ends = s.at; delete(s.alerts, orders) },
+		"whose alert is attended to": func(s *desk) {
+			a := s.alerts[orders]
+			a.Ack = &Ack{By: "ann", Until: s.at.Add(time.Hour), Tier: dedup.Severe}
+			s.alerts[orders] = a
+		},
+		"whose broker is down": func(s *desk) { s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Severe) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hushed(20*time.Minute, nil)

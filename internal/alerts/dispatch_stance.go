@@ -43,6 +43,9 @@ func (it item) was() dedup.Tier {
 	return max(it.told.Tier, dedup.Normal)
 }
 
+// named reports whether the channel was told by name of what it knows to fire.
+func (it item) named() bool { return it.was() > dedup.Normal && !it.told.LeftOut }
+
 // A change is how what is true of an alert differs from what a channel knows of it.
 type change uint8
 
@@ -116,6 +119,9 @@ const (
 	tell
 	// again: it still fires, and the channel hears so when it was told long enough ago.
 	again
+	// along: it still fires, and the channel hears so when it hears it of another one of the group, so that what began at different times
+	// is repeated together from then on.
+	along
 	// flap: the channel has to hear that it changes too often.
 	flap
 	// settle: something changed that nobody has to hear; it is noted only.
@@ -160,21 +166,25 @@ func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, st
 		}
 		return now.edge(), tell
 	case peak, retry, again:
-		switch due := d.repeats(at, channel, it); {
+		repeat := d.repeat(channel, it)
+		due := repeat > 0 && passed(at, it.told.At, repeat)
+		switch {
 		case worst, due && do == retry:
 			return now.edge(), tell
 		case due:
 			return "", again
+		case do != retry && repeat > 0 && passed(at, it.told.At, repeat/2):
+			return "", along
 		}
 		return "", rest
 	}
 	return "", do
 }
 
-// repeats says whether what fires is due again.
-func (d *Dispatcher) repeats(at time.Time, channel string, it item) bool {
+// repeat returns after which time what fires is told again; 0 for never.
+func (d *Dispatcher) repeat(channel string, it item) time.Duration {
 	if !it.whole && (it.acked || !it.routed) {
-		return false
+		return 0
 	}
 	repeat, own := d.cfg.Repeats[channel]
 	if !own {
@@ -183,7 +193,7 @@ func (d *Dispatcher) repeats(at time.Time, channel string, it item) bool {
 	if repeat <= 0 && it.told.Doubt != Certain {
 		repeat = doubtRepeat
 	}
-	return repeat > 0 && passed(at, it.told.At, repeat)
+	return repeat
 }
 
 // sent returns what the channel knows after it was told an item.

@@ -154,11 +154,29 @@ func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
 	s.set(duplicatesOf("payments"), dedup.Warning)
 	s.during(31 * time.Second)
 	a := s.alerts[duplicatesOf("payments")]
-	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(6 * time.Hour), Tier: dedup.Warning}
+	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(5*time.Hour + 30*time.Minute), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	wantTold(t, s.during(5*time.Hour), "ops edges, orders warning")
-	// The acknowledgement ends by itself after six hours.
+	// The acknowledgement ends by itself, and orders was told less than half a repeat ago.
 	wantTold(t, s.during(2*time.Hour), "ops edges, payments warning")
+}
+
+func TestAnAcknowledgementThatDoesNotHoldKeepsNothingQuiet(t *testing.T) {
+	for name, ack := range map[string]Ack{
+		"of a better tier": {By: "ann", At: deskOpens, Until: deskOpens.Add(24 * time.Hour), Tier: dedup.Warning},
+		"that is over":     {By: "ann", At: deskOpens, Until: deskOpens.Add(time.Hour), Tier: dedup.Severe},
+		"without an end":   {By: "ann", At: deskOpens, Tier: dedup.Severe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDesk(nil)
+			s.set(duplicatesOf("orders"), dedup.Severe)
+			s.during(time.Minute)
+			a := s.alerts[duplicatesOf("orders")]
+			a.Ack = &ack
+			s.alerts[a.Key] = a
+			wantTold(t, s.during(5*time.Hour), "ops edges, orders severe")
+		})
+	}
 }
 
 func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
@@ -166,7 +184,7 @@ func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(6 * time.Minute)
 	a := s.alerts[duplicatesOf("orders")]
-	a.Ack = &Ack{By: "ann", At: s.at}
+	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(time.Hour), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	s.set(a.Key, dedup.Normal)
 	wantTold(t, s.plan(0), "ops edges, orders resolved normal")

@@ -52,7 +52,9 @@ func TestAChannelThatGroupsByItselfGetsEveryChangeOfAnAlertThatFlaps(t *testing.
 
 func TestWhatFiresDoesNotEndWhereItIsBelievedForAWhileOnly(t *testing.T) {
 	for name, attend := range map[string]func(*desk, *Alert){
-		"acknowledged": func(s *desk, a *Alert) { a.Ack = &Ack{By: "ann", At: s.at, Tier: dedup.Warning} },
+		"acknowledged": func(s *desk, a *Alert) {
+			a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(24 * time.Hour), Tier: dedup.Warning}
+		},
 		"silenced": func(s *desk, _ *Alert) {
 			s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(24*time.Hour))}
 		},

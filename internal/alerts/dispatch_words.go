@@ -32,7 +32,7 @@ func (d *Dispatcher) notify(at time.Time, channel string, kind NotificationKind,
 		} else {
 			n.Counted = append(n.Counted, it.alert.Key)
 		}
-		d.put(it.sent(channel, at, i >= listed))
+		d.put(it.sent(channel, at, i >= listed && !it.named()))
 	}
 	n.ID = identity(n, b.news)
 	return n

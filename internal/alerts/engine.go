@@ -41,8 +41,9 @@ type Tick struct {
 	Sent []Sent
 }
 
-// A Journal keeps alerts over a restart. A tick whose commit failed in our eyes comes again with the next one, with the same edges:
-// one that was kept all the same, as where the answer came too late, is passed over by its alert, kind and time.
+// A Journal keeps alerts over a restart. An error says that nothing of the tick was kept: its edges come again with a later tick, and its
+// messages are planned anew. While a commit has not answered nothing else is planned, and an answer that comes late counts as any other.
+// An edge that comes although it is kept, after an error that was wrong, is passed over by its alert, kind and time.
 type Journal interface {
 	LoadAlerts(ctx context.Context) ([]Alert, error)
 	CommitTick(ctx context.Context, tick Tick) error
@@ -119,6 +120,8 @@ type Engine struct {
 	alerts  map[Key]*entry
 	order   []*entry // in the order in which they were first judged
 	commits lane[struct{}]
+	// open is the tick whose commit was left without an answer; nil where there is none.
+	open *Tick
 	// unkept are the edges that the journal has not taken yet, and behind the alerts whose state it has not.
 	unkept []Transition
 	behind map[Key]bool
@@ -181,6 +184,10 @@ func (e *Engine) Evaluate(ctx context.Context, at time.Time) {
 	}
 	round := e.judge(ctx, at)
 	if err := e.readSilences(ctx); err != nil {
+		if !e.silences.known() {
+			e.complain("silences cannot be read, so that no rule is evaluated until they can be: " + failure(err))
+			return
+		}
 		round.errs = append(round.errs, "silences cannot be read; those that were known still hold: "+publicError(err))
 	}
 	if ctx.Err() != nil {
@@ -200,28 +207,29 @@ func (e *Engine) Evaluate(ctx context.Context, at time.Time) {
 // turn steps every alert, keeps what changed, and publishes the view. It reports whether notifications were put into the outbox, and
 // whether the view says something new.
 func (e *Engine) turn(ctx context.Context, at time.Time, round judged, began time.Time) (due, news bool) {
+	due, err := e.overdue()
 	if len(e.unkept) < maxUnkept {
 		e.step(at, round)
 	}
-	tick := e.plan(at)
-	if err := e.commit(ctx, tick); err != nil {
-		e.stats.failedCommits++
-		if e.deps.Planner != nil {
-			e.deps.Planner.Undo()
+	if err == nil {
+		tick := e.plan(at)
+		if err = e.keep(ctx, tick); err == nil {
+			due = due || len(tick.Due) > 0
 		}
+	}
+	if err != nil {
+		e.stats.failedCommits++
 		if ctx.Err() != nil {
-			return false, false
+			return due, false
 		}
 		e.log.Error("alerts cannot be kept; the same edges are tried again with the next evaluation", "edges", len(e.unkept), "err", err)
-		return false, e.publishErrors(append(round.errs, "alerts cannot be kept, so that nothing new is told: "+publicError(err)))
+		return due, e.publishErrors(append(round.errs, "alerts cannot be kept, so that nothing new is told: "+failure(err)))
 	}
-	e.unkept = nil
-	clear(e.behind)
 	e.stats.evaluations++
 	if e.deps.Watch != nil {
 		e.deps.Watch.evaluated(at)
 	}
-	return len(tick.Due) > 0, e.publish(at, time.Since(began), round.errs)
+	return due, e.publish(at, time.Since(began), round.errs)
 }
 
 // plan collects what is to be kept: what the journal has not taken yet, and what is to be told.
@@ -253,17 +261,6 @@ func (e *Engine) plan(at time.Time) Tick {
 	return tick
 }
 
-// commit keeps a tick, if there is anything in it.
-func (e *Engine) commit(ctx context.Context, tick Tick) error {
-	if len(tick.Alerts)+len(tick.Edges)+len(tick.Due)+len(tick.Sent) == 0 {
-		return nil
-	}
-	_, err := e.commits.call(ctx, e.patience, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, e.deps.Journal.CommitTick(ctx, tick)
-	})
-	return err
-}
-
 // load reads the alerts of before a restart, once. Without them rules are not evaluated: every alert would fire a second time.
 func (e *Engine) load(ctx context.Context) error {
 	if e.loaded {
@@ -283,6 +280,7 @@ func (e *Engine) load(ctx context.Context) error {
 			a.State.Seen = time.Time{}
 		}
 		e.add(&entry{Alert: a, notable: true})
+		e.behind[a.Key] = true // so that none is forgotten before the planner has seen it: a channel may wait to hear of its end
 	}
 	e.loaded = true
 	return nil
@@ -301,10 +299,11 @@ func (e *Engine) add(en *entry) {
 	e.order = append(e.order, en)
 }
 
-// Acknowledge notes that somebody attends to an alert, until a time. An alert that there is not is an error of kind not_found.
-func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, until time.Time) error {
+// Acknowledge notes that somebody attends to an alert that was seen at a tier, until a time. An alert that there is not is an error of
+// kind not_found; for the others see NewAck.
+func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, seen dedup.Tier, until time.Time) error {
 	return e.attend(ctx, k, func(a *Alert, at time.Time) (*Ack, error) {
-		ack, err := NewAck(a, by, note, at, until)
+		ack, err := NewAck(a, by, note, seen, at, until)
 		return &ack, err
 	})
 }
@@ -322,7 +321,7 @@ func (e *Engine) attend(ctx context.Context, k Key, change func(*Alert, time.Tim
 	if !ok {
 		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such alert"}
 	}
-	if len(e.unkept) > 0 {
+	if len(e.unkept) > 0 || e.open != nil {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts cannot be kept at present, so that nothing can be acknowledged; the alerts page says why"}
 	}
 	at := time.Now()

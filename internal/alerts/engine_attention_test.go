@@ -65,19 +65,19 @@ func TestAnAcknowledgementIsKeptAtOnceAndEndsWhenTheTierWorsens(t *testing.T) {
 	now := time.Now()
 	s := newStage(t, now, newStageJournal(), soon())
 	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
-	if err := s.Acknowledge(t.Context(), key, "ada", "", now.Add(time.Hour)); dedup.KindOf(err) != dedup.NotFound {
+	if err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, now.Add(time.Hour)); dedup.KindOf(err) != dedup.NotFound {
 		t.Errorf("an alert that there is not: %v", err)
 	}
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
 	s.journal.fail = errors.New("disk I/O error")
-	err := s.Acknowledge(t.Context(), key, "ada", "on it", now.Add(time.Hour))
+	err := s.Acknowledge(t.Context(), key, "ada", "on it", dedup.TierUnknown, now.Add(time.Hour))
 	s.journal.fail = nil
 	s.tick(t.Context())
 	if err == nil || s.alert(t, "orders").Ack != nil || s.journal.alerts[key].Ack != nil {
 		t.Errorf("an acknowledgement that was not kept holds: %v, %+v", err, s.alert(t, "orders").Ack)
 	}
-	if err := s.Acknowledge(t.Context(), key, "ada", "on it", now.Add(time.Hour)); err != nil {
+	if err := s.Acknowledge(t.Context(), key, "ada", "on it", dedup.TierUnknown, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if a := s.alert(t, "orders"); a.Ack == nil || a.Ack.By != "ada" || a.Ack.Tier != dedup.Severe || s.journal.alerts[key].Ack == nil || s.View().Unattended != dedup.Normal {
@@ -99,7 +99,7 @@ func TestAnAcknowledgementCanBeTakenBack(t *testing.T) {
 	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
-	if err := s.Acknowledge(t.Context(), key, "ada", "on it", now.Add(time.Hour)); err != nil {
+	if err := s.Acknowledge(t.Context(), key, "ada", "on it", dedup.TierUnknown, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Unacknowledge(t.Context(), key); err != nil || s.alert(t, "orders").Ack != nil || s.journal.alerts[key].Ack != nil {

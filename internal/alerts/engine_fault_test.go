@@ -72,7 +72,7 @@ func TestWhatTheJournalHasNotTakenIsNotShownByASilenceInBetween(t *testing.T) {
 		t.Errorf("worst %v, silences %v, errors %v; want what was kept, the silence, and the error", v.Worst, v.Silences, v.Errors)
 	}
 	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
-	if err := s.Acknowledge(t.Context(), key, "ada", "", time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
+	if err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
 		t.Errorf("acknowledged what is not kept: %v", err)
 	}
 }

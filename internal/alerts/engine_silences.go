@@ -42,6 +42,13 @@ func (s *silenceShelf) now() []Silence {
 	return s.held
 }
 
+// known reports whether the silences were ever read. Before that nothing may be told: all that they cover would be.
+func (s *silenceShelf) known() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heldOf > 0
+}
+
 // readSilences reads the silences for an evaluation, and waits no longer than its patience.
 func (e *Engine) readSilences(ctx context.Context) error {
 	if e.deps.Silences == nil {
@@ -50,8 +57,12 @@ func (e *Engine) readSilences(ctx context.Context) error {
 	_, err := e.silencing.call(ctx, e.patience, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, e.silences.refresh(ctx, e.deps.Silences)
 	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case e.silences.known():
 		e.log.Warn("silences cannot be read; those that were known still hold", "err", err)
+	default:
+		e.log.Error("silences cannot be read; no alert changes and nothing is told until they can be", "err", err)
 	}
 	return err
 }

@@ -21,7 +21,8 @@ type outcome[T any] struct {
 	err   error
 }
 
-// call makes a call with a context that ends with the patience. An answer that comes after it is dropped: it is of another time.
+// call makes a call with a context that ends with the patience. An answer that comes after it is dropped with the next call, unless late
+// takes it before: it is of another time.
 func (l *lane[T]) call(ctx context.Context, patience time.Duration, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	if l.answer != nil {
@@ -51,5 +52,19 @@ func (l *lane[T]) call(ctx context.Context, patience time.Duration, do func(cont
 		return none, context.DeadlineExceeded
 	case <-ctx.Done():
 		return none, ctx.Err()
+	}
+}
+
+// waits reports whether a call has not come back, or its answer was not taken.
+func (l *lane[T]) waits() bool { return l.answer != nil }
+
+// late takes the answer of a call that was left hanging, and returns false while there is none.
+func (l *lane[T]) late() (outcome[T], bool) {
+	select {
+	case got := <-l.answer: // nil, without a call, has nothing
+		l.answer = nil
+		return got, true
+	default:
+		return outcome[T]{}, false
 	}
 }

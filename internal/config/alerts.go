@@ -100,7 +100,7 @@ func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	for i, r := range s.Routes {
 		path := fmt.Sprintf("alerts.routes[%d]", i)
 		d.Routes = append(d.Routes, r.build(c, path))
-		if r.takesAll() && i < len(s.Routes)-1 {
+		if r.takesAll() && !allForWatchdog(s.Routes[i+1:]) {
 			c.add(path, "takes every alert, so that the routes behind it are never tried; move it to the end, or add continue: true")
 		}
 	}
@@ -124,18 +124,28 @@ func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	return d
 }
 
-// takesAll reports whether no route behind it is tried.
+// takesAll reports whether no route behind it is tried, but for the watchdog.
 func (r route) takesAll() bool { return len(r.Match) == 0 && len(r.Tiers) == 0 && !r.Continue }
 
-// checkGroups records labels that no alert has: grouped by them alone, everything would be one group.
+// allForWatchdog reports whether all routes ask for the watchdog by name, which goes to no others.
+func allForWatchdog(routes []route) bool {
+	return !slices.ContainsFunc(routes, func(r route) bool { return r.Match[alerts.LabelRule] != alerts.RuleWatchdog })
+}
+
+// checkGroups records labels that no alert has: grouped by them alone, everything would be one group. Nor may the tier tell groups apart.
 func (f *file) checkGroups(c *report) {
-	known := []string{alerts.LabelRule, alerts.LabelKind, alerts.LabelTier, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore}
+	known := []string{alerts.LabelRule, alerts.LabelKind, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore}
 	for _, p := range f.Pipelines {
 		known = slices.AppendSeq(known, maps.Keys(p.Labels))
 	}
 	for i, label := range f.Alerts.Group.By {
-		if !slices.Contains(known, label) {
-			c.add(fmt.Sprintf("alerts.group.by[%d]", i), "no alert has the label %q; name rule, kind, tier, pipeline, broker, store or a label of a pipeline", label)
+		path := fmt.Sprintf("alerts.group.by[%d]", i)
+		switch {
+		case label == alerts.LabelTier:
+			c.add(path, "alerts cannot be grouped by tier: one that gets worse or better would change its group, and groups do not wait for each "+
+				"other, so that its end could arrive before its beginning; remove it, and send tiers to channels of their own by alerts.routes")
+		case !slices.Contains(known, label):
+			c.add(path, "no alert has the label %q; name rule, kind, pipeline, broker, store or a label of a pipeline", label)
 		}
 	}
 }

@@ -155,6 +155,19 @@ func TestALimitThatCannotBeReadIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestARouteOfTheWatchdogMayStandBehindOneThatTakesEveryAlert(t *testing.T) {
+	const pager = "  channels: [{name: pager, type: slack, url: \"https://hooks.slack.com/services/a/b/c\"}]\n"
+	const routes = "  routes:\n    - {channels: [pager]}\n    - {match: {rule: watchdog}, channels: [pager]}\n"
+	if _, err := Parse("test.yaml", []byte(minimal+"\nalerts:\n"+pager+routes)); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	hidden := routes + "    - {match: {rule: backlog}, channels: []}\n"
+	_, err := Parse("test.yaml", []byte(minimal+"\nalerts:\n"+pager+hidden))
+	if err == nil || !strings.Contains(err.Error(), "alerts.routes[0]: takes every alert") {
+		t.Errorf("one that is never tried behind both: %v", err)
+	}
+}
+
 func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 	const pager = "\n  channels: [{name: pager, type: webhook, url: \"https://hunter.example.com/hunter2\"}]"
 	for _, tt := range []struct{ name, section, want string }{
@@ -182,6 +195,7 @@ func TestEveryMistakeInAlertsIsReportedAtItsLine(t *testing.T) {
 		{"a heartbeat whose variable is empty", "  heartbeat: {url: \"\"}", "test.yaml:10: alerts.heartbeat.url: is empty"},
 		{"a route that names nobody", "  routes:\n    - {tiers: [severe]}" + pager, "test.yaml:11: alerts.routes[0].channels: is missing"},
 		{"a route that hides the next one", "  routes:\n    - {channels: [pager]}\n    - {tiers: [severe], channels: []}" + pager, "test.yaml:11: alerts.routes[0]: takes every alert"},
+		{"a group by tier", "  group: {by: [rule, tier]}", `test.yaml:10: alerts.group.by[1]: alerts cannot be grouped by tier: `},
 		{"a group by a label that there is not", "  group: {by: [rule, pipline]}", `test.yaml:10: alerts.group.by[1]: no alert has the label "pipline"`},
 		{"a runbook that the program does not hold", "  rules:\n    - {name: stuck_markers, runbook: docs/nope.md}", "test.yaml:11: alerts.rules[0].runbook: there is no page docs/nope.md"},
 		{"a min_count of nothing", "  rules:\n    - {name: failure_rate, min_count: 0}", "test.yaml:11: alerts.rules[0].min_count: must be 1 or more"},

@@ -13,7 +13,7 @@ import (
 
 // attended is the engine whose alerts people attend to.
 type attended interface {
-	Acknowledge(ctx context.Context, k alerts.Key, by, note string, until time.Time) error
+	Acknowledge(ctx context.Context, k alerts.Key, by, note string, seen dedup.Tier, until time.Time) error
 	Unacknowledge(ctx context.Context, k alerts.Key) error
 	ReloadSilences(ctx context.Context) error
 }
@@ -31,13 +31,13 @@ func (a *Alerts) Attention(engine attended, log *slog.Logger) *Attention {
 	return &Attention{records: a, engine: engine, log: log}
 }
 
-// Acknowledge notes that somebody attends to an alert, which is named by its key.
-func (a *Attention) Acknowledge(ctx context.Context, alert, by, note string, until time.Time) error {
+// Acknowledge notes that somebody attends to an alert, which is named by its key and was seen at a tier.
+func (a *Attention) Acknowledge(ctx context.Context, alert, by, note string, seen dedup.Tier, until time.Time) error {
 	key, err := keyNamed(alert)
 	if err != nil {
 		return err
 	}
-	return a.engine.Acknowledge(ctx, key, by, note, until)
+	return a.engine.Acknowledge(ctx, key, by, note, seen, until)
 }
 
 // Unacknowledge takes an acknowledgement back. Who does it stands in the audit.

@@ -19,8 +19,8 @@ type listener struct {
 	deaf    bool
 }
 
-func (l *listener) Acknowledge(_ context.Context, k alerts.Key, by, note string, _ time.Time) error {
-	l.told = append(l.told, k.String()+" by "+by+": "+note)
+func (l *listener) Acknowledge(_ context.Context, k alerts.Key, by, note string, seen dedup.Tier, _ time.Time) error {
+	l.told = append(l.told, k.String()+" by "+by+": "+note+", seen at "+seen.String())
 	return nil
 }
 
@@ -42,14 +42,14 @@ func TestAttentionReachesTheEngineAtOnce(t *testing.T) {
 	attention := records.Attention(engine, slog.New(slog.DiscardHandler))
 	ctx, now := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
 	for _, err := range []error{
-		attention.Acknowledge(ctx, "stuck_markers/pipeline/orders", "ann", "mine", now.Add(time.Hour)),
+		attention.Acknowledge(ctx, "stuck_markers/pipeline/orders", "ann", "mine", dedup.Severe, now.Add(time.Hour)),
 		attention.Unacknowledge(ctx, "stuck_markers/pipeline/orders", "ann"),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(engine.told) != 2 || engine.told[0] != "stuck_markers/pipeline/orders by ann: mine" || engine.told[1] != "stuck_markers/pipeline/orders no longer" {
+	if len(engine.told) != 2 || engine.told[0] != "stuck_markers/pipeline/orders by ann: mine, seen at severe" || engine.told[1] != "stuck_markers/pipeline/orders no longer" {
 		t.Errorf("the engine was told %q", engine.told)
 	}
 	asked := admin.NewSilence{Matchers: []admin.SilenceMatcher{{Label: "pipeline", Op: "=", Value: "orders"}}, Author: "ann", Reason: "a test", Starts: now, Ends: now.Add(time.Hour)}
@@ -76,7 +76,7 @@ func TestAttentionRefusesWhatIsNotThereOrNotValid(t *testing.T) {
 		err  error
 		want dedup.Kind
 	}{
-		"an alert that is no key":        {attention.Acknowledge(t.Context(), "orders", "ann", "", now.Add(time.Hour)), dedup.NotFound},
+		"an alert that is no key":        {attention.Acknowledge(t.Context(), "orders", "ann", "", dedup.Severe, now.Add(time.Hour)), dedup.NotFound},
 		"taking back of what is no key":  {attention.Unacknowledge(t.Context(), "a/b/c/d", "ann"), dedup.NotFound},
 		"a silence without matchers":     {invalid, dedup.Invalid},
 		"the end of a silence not there": {attention.ExpireSilence(t.Context(), "none", "ann"), dedup.NotFound},

@@ -25,7 +25,8 @@ type attendService interface {
 }
 
 type acknowledger interface {
-	Acknowledge(ctx context.Context, who admin.Caller, alert, note string, until time.Time) error
+	// Acknowledge is refused with a conflict where the alert is worse than the tier at which it was seen; unknown for any.
+	Acknowledge(ctx context.Context, who admin.Caller, alert, note string, seen dedup.Tier, until time.Time) error
 	Unacknowledge(ctx context.Context, who admin.Caller, alert string) error
 }
 

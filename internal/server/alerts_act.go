@@ -40,7 +40,7 @@ func parseSpan(text string, days int) (time.Duration, error) {
 // attendViews add the forms that attend to an alert, as who asks may use them.
 func (s *Server) attendViews(r *request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
 	base := s.cfg.base()
-	v.Ack = templates.AckForm{Key: a.Key.String(), WhyNot: s.whyNoAttending(r), Durations: spans("4h")}
+	v.Ack = templates.AckForm{Key: a.Key.String(), Tier: a.State.Tier.String(), WhyNot: s.whyNoAttending(r), Durations: spans("4h")}
 	switch {
 	case a.Ack != nil:
 		v.Ack.Line = templates.Sentence(ackText(a.Ack, now) + " That ends when the tier worsens, when the alert resolves, or then.")
@@ -90,10 +90,23 @@ func (s *Server) acknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Acknowledge(r.Context(), r.asker(), a.Key.String(), strings.TrimSpace(r.PostForm.Get("note")), time.Now().Add(span)); err != nil {
+	seen, err := seenTier(r.PostForm.Get("tier"))
+	if err != nil {
 		return nil, err
 	}
-	return redirect{alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
+	address := alertAddress(s.cfg.base(), a.Key)
+	note := strings.TrimSpace(r.PostForm.Get("note"))
+	err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, seen, time.Now().Add(span))
+	if now, worse := s.worseThanSeen(a.Key, seen, err); worse {
+		v := templates.AckedView{Heading: "It got worse", Back: address, BackWord: "Back to the alert"}
+		v.Refused = []templates.Problem{refusedAck(s.cfg.base(), now, err)}
+		v.Again = s.ackAgain(r, []*alerts.AlertView{now})
+		return s.ackedPage(r, v), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return redirect{address + "#attend-title"}, nil
 }
 
 // unacknowledgeAlert takes an acknowledgement back.

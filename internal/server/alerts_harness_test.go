@@ -79,9 +79,9 @@ func (t *tower) change(key string, how func(*alerts.AlertView) error) error {
 	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such alert"}
 }
 
-func (t *tower) Acknowledge(_ context.Context, alert, by, note string, until time.Time) error {
+func (t *tower) Acknowledge(_ context.Context, alert, by, note string, seen dedup.Tier, until time.Time) error {
 	return t.change(alert, func(a *alerts.AlertView) error {
-		ack, err := alerts.NewAck(&a.Alert, by, note, time.Now(), until)
+		ack, err := alerts.NewAck(&a.Alert, by, note, seen, time.Now(), until)
 		a.Ack = &ack
 		return err
 	})

@@ -28,13 +28,45 @@ func ackMany(q alertsQuery, rows []templates.AlertRow, base string) templates.Ac
 	return m
 }
 
-// tickOf is the key by which an alert can be ticked, and whether it is; empty where the list has no boxes, and for what cannot be
-// acknowledged or is.
-func tickOf(a *alerts.AlertView, q alertsQuery) (key string, ticked bool) {
+// tickOf is the key by which an alert can be ticked, at which tier it is shown, and whether it is ticked; empty where the list has no
+// boxes, and for what cannot be acknowledged or is.
+func tickOf(a *alerts.AlertView, q alertsQuery) (key, shown string, ticked bool) {
 	if !q.choose || !fires(a) || a.Ack != nil {
-		return "", false
+		return "", "", false
 	}
-	return a.Key.String(), q.all
+	return a.Key.String(), shownAs(a), q.all
+}
+
+// seenTier reads the tier at which an alert was shown to whom acknowledges it; unknown where that is not said.
+func seenTier(word string) (dedup.Tier, error) {
+	if word == "" {
+		return dedup.TierUnknown, nil
+	}
+	t, ok := dedup.ParseTier(word)
+	if !ok || t < dedup.Warning {
+		return t, badParameter("tier", "must be the one at which the alert was seen: warning, severe or emergency")
+	}
+	return t, nil
+}
+
+// seenTiers reads those of several alerts, by key. The list gives each as severe rule/kind/subject.
+func seenTiers(given []string) (map[string]dedup.Tier, error) {
+	seen := map[string]dedup.Tier{}
+	for _, text := range given {
+		word, key, _ := strings.Cut(text, " ")
+		t, err := seenTier(word)
+		if err != nil {
+			return nil, err
+		}
+		seen[key] = t
+	}
+	return seen, nil
+}
+
+// worseThanSeen returns an alert as it is now, and whether it was refused because that is worse than what was seen of it.
+func (s *Server) worseThanSeen(k alerts.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
+	a, ok := s.alerts.View.View().Alert(k)
+	return a, ok && dedup.KindOf(refused) == dedup.Conflict && alerts.WorseThanSeen(a.State, seen)
 }
 
 // acknowledgeSelected acknowledges each of the alerts that were ticked, with one note and one end. What one of them refuses keeps
@@ -56,25 +88,82 @@ func (s *Server) acknowledgeSelected(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	until, note := time.Now().Add(span), strings.TrimSpace(r.PostForm.Get("note"))
-	v := templates.AckedView{Back: back}
-	view := s.alerts.View.View()
-	for _, key := range keys {
-		a, err := alertAsked(view, key)
-		name := templates.Plain(key, 2*nameLimit).Short
-		if err == nil {
-			name = within(titleOf(a)) + ", " + within(subjectOf(a.Key))
-			err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, until)
-		}
-		if err != nil {
-			v.Refused = append(v.Refused, templates.Problem{Tier: dedup.Severe.String(), Text: statement(name + ": " + dedup.PublicText(err))})
-			continue
-		}
-		v.Done = append(v.Done, templates.Sentence(name))
+	seen, err := seenTiers(r.PostForm["tier"])
+	if err != nil {
+		return nil, err
 	}
+	v := s.acknowledgeEach(r, service, keys, seen, time.Now().Add(span))
 	if len(v.Refused) == 0 {
 		return redirect{alertsQuery{states: []string{stateAcked}, page: 1}.address(s.cfg.base())}, nil
 	}
+	v.Heading, v.Back, v.BackWord = "Not all were acknowledged", back, "Back to the alerts"
+	return s.ackedPage(r, v), nil
+}
+
+// acknowledgeEach acknowledges alerts, and says what became of each.
+func (s *Server) acknowledgeEach(
+	r *request, service acknowledger, keys []string, seen map[string]dedup.Tier, until time.Time,
+) templates.AckedView {
+	var v templates.AckedView
+	var worse []*alerts.AlertView
+	view, note := s.alerts.View.View(), strings.TrimSpace(r.PostForm.Get("note"))
+	for _, key := range keys {
+		a, err := alertAsked(view, key)
+		if err != nil {
+			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*nameLimit).Short, err))
+			continue
+		}
+		err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, seen[key], until)
+		if err == nil {
+			v.Done = append(v.Done, templates.Sentence(ackName(a)))
+			continue
+		}
+		v.Refused = append(v.Refused, refusedAck(s.cfg.base(), a, err))
+		if now, got := s.worseThanSeen(a.Key, seen[key], err); got {
+			worse = append(worse, now)
+		}
+	}
+	v.Again = s.ackAgain(r, worse)
+	return v
+}
+
+func ackName(a *alerts.AlertView) string { return within(titleOf(a)) + ", " + within(subjectOf(a.Key)) }
+
+// notAcked says why an alert was not acknowledged.
+func notAcked(name string, err error) templates.Problem {
+	return templates.Problem{Tier: dedup.Severe.String(), Text: statement(name + ": " + dedup.PublicText(err))}
+}
+
+// refusedAck says why an alert was not acknowledged, and leads to it.
+func refusedAck(base string, a *alerts.AlertView, err error) templates.Problem {
+	p := notAcked(ackName(a), err)
+	p.Href, p.Link = alertAddress(base, a.Key), "Look at it"
+	return p
+}
+
+// ackAgain is the form that acknowledges alerts which got worse as they are now; empty without any.
+func (s *Server) ackAgain(r *request, worse []*alerts.AlertView) templates.AckAgain {
+	if len(worse) == 0 {
+		return templates.AckAgain{}
+	}
+	again := templates.AckAgain{
+		Make: s.cfg.base() + "/alerts/acknowledge-selected", Button: "Acknowledge " + worse[0].State.Tier.String(),
+		Note: strings.TrimSpace(r.PostForm.Get("note")), Durations: spans(r.PostForm.Get("for")),
+	}
+	if len(worse) > 1 {
+		again.Button = "Acknowledge them as they are now"
+	}
+	for _, a := range worse {
+		again.Keys, again.Tiers = append(again.Keys, a.Key.String()), append(again.Tiers, shownAs(a))
+	}
+	return again
+}
+
+// shownAs is what a form says of the tier at which it shows an alert, among others: see seenTiers.
+func shownAs(a *alerts.AlertView) string { return a.State.Tier.String() + " " + a.Key.String() }
+
+// ackedPage says what became of acknowledgements of which some were refused.
+func (s *Server) ackedPage(r *request, v templates.AckedView) response {
 	v.Frame = s.frame(r, "Acknowledge")
-	return page{status: http.StatusConflict, component: templates.Acked(v)}, nil
+	return page{status: http.StatusConflict, component: templates.Acked(v)}
 }

@@ -43,7 +43,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 	first := (at.page - 1) * alertsPerPage
 	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
 		row := alertRow(view, a, now, base)
-		row.Key, row.Ticked = tickOf(a, q)
+		row.Key, row.Shown, row.Ticked = tickOf(a, q)
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}

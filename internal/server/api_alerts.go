@@ -210,9 +210,11 @@ func evaluationOf(e *alerts.Evaluated) evaluationJSON {
 	return out
 }
 
-// acknowledgeAlertJSON asks to acknowledge an alert: for a span such as 4h, or until a time. Without both it is for 4 hours.
+// acknowledgeAlertJSON asks to acknowledge an alert: for a span such as 4h, or until a time. Without both it is for 4 hours. Tier is the
+// one at which it was seen, empty for any.
 type acknowledgeAlertJSON struct {
 	Key   string     `json:"key"`
+	Tier  string     `json:"tier"`
 	Note  string     `json:"note"`
 	For   string     `json:"for"`
 	Until *time.Time `json:"until"`
@@ -247,7 +249,11 @@ func (s *Server) apiAcknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Acknowledge(r.Context(), r.asker(), a.Key.String(), body.Note, until); err != nil {
+	seen, err := seenTier(body.Tier)
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Acknowledge(r.Context(), r.asker(), a.Key.String(), body.Note, seen, until); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusCreated)

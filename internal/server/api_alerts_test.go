@@ -100,10 +100,27 @@ func TestTheAPIAcknowledgesAndTakesBack(t *testing.T) {
 		`{"key": "x"}`:                                                            http.StatusNotFound,
 		`{}`:                                                                      http.StatusBadRequest,
 		`{"key": "` + calmKey + `"}`:                                              http.StatusConflict,
+		`{"key": "` + rateKey + `", "tier": "emergency"}`:                         http.StatusCreated,
+		`{"key": "` + rateKey + `", "tier": "severe"}`:                            http.StatusConflict,
+		`{"key": "` + rateKey + `", "tier": "normal"}`:                            http.StatusBadRequest,
+		`{"key": "` + rateKey + `", "tier": "bad"}`:                               http.StatusBadRequest,
 	} {
 		if res := s.as("operator", "POST", "/api/v1/alerts/acknowledge", body); res.StatusCode != status {
 			t.Errorf("%s: %s, want %d", body, res.Status, status)
 		}
+	}
+}
+
+func TestTheAPIAcknowledgesNothingWorseThanWasSeen(t *testing.T) {
+	s := night(t)
+	res := s.as("operator", "POST", "/api/v1/alerts/acknowledge", `{"key": "`+rateKey+`", "tier": "warning"}`)
+	if body := s.body(res); res.StatusCode != http.StatusConflict || !strings.Contains(body, "It is emergency now, you acknowledged warning") {
+		t.Errorf("%s: %s", res.Status, body)
+	}
+	var a alertJSON
+	s.api("/api/v1/alerts/one?key="+url.QueryEscape(rateKey), &a)
+	if a.Acknowledged != nil {
+		t.Errorf("acknowledged all the same: %+v", a.Acknowledged)
 	}
 }
 

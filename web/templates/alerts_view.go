@@ -42,12 +42,24 @@ type AckMany struct {
 	Durations []Choice
 }
 
-// AckedView is what became of several acknowledgements of which some were refused.
+// AckedView is what became of acknowledgements of which some were refused.
 type AckedView struct {
 	Frame   Frame
+	Heading string
 	Done    []Text
 	Refused []Problem
-	Back    string
+	Again   AckAgain
+	// Back leads to where they came from, and BackWord says where that is.
+	Back, BackWord string
+}
+
+// AckAgain acknowledges alerts that got worse as they are now; empty without any.
+type AckAgain struct {
+	Make, Button string
+	// Tiers say of the keys at which tier they are shown.
+	Keys, Tiers []string
+	Note        string
+	Durations   []Choice
 }
 
 // An AlertTab is one state of alerts with how many there are.
@@ -71,8 +83,10 @@ type AlertFilter struct {
 
 // An AlertRow is one alert at a glance.
 type AlertRow struct {
-	// Key is that of the alert where it can be ticked, else empty; Ticked says that it is.
+	// Key is that of the alert where it can be ticked, else empty; Shown says with the form at which tier the list shows it, and Ticked
+	// that it is ticked.
 	Key     string
+	Shown   string
 	Ticked  bool
 	Href    string
 	Title   Text
@@ -172,7 +186,9 @@ type AlertTimeline struct {
 
 // An AckForm acknowledges an alert or takes that back. WhyNot says why this reader cannot.
 type AckForm struct {
-	Key       string
+	Key string
+	// Tier is the one at which the page shows the alert.
+	Tier      string
 	Line      Text
 	Make      string
 	Back      string

@@ -82,7 +82,7 @@ func (a *Alarms) Relive(ctx context.Context, now time.Time) error {
 	a.scenes.show(nil)
 	a.Judge(ctx)
 	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "payments"}
-	return a.Engine.Acknowledge(ctx, key, "anna", "the card gateway sends twice, OPS-412", now.Add(4*time.Hour))
+	return a.Engine.Acknowledge(ctx, key, "anna", "the card gateway sends twice, OPS-412", dedup.TierUnknown, now.Add(4*time.Hour))
 }
 
 func silences(now time.Time) []alerts.Silence {
