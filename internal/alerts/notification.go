@@ -78,7 +78,7 @@ type DeliveryError struct {
 	Permanent bool
 	// Unsent: nothing of it has left us, so that it cannot have arrived.
 	Unsent bool
-	// Doubtful: all of it has left us, and it was not answered, so that it may have arrived.
+	// Doubtful: it may have arrived. All of it has left us, and it was not answered; or some of those whom it is for have it.
 	Doubtful bool
 	// RetryAfter is how long the receiver asks to wait; 0 where it does not say.
 	RetryAfter time.Duration
