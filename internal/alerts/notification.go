@@ -18,6 +18,9 @@ const (
 	NotifyDigest NotificationKind = "digest"
 	// NotifyFlapping tells that an alert changes too often for its edges to be told one by one.
 	NotifyFlapping NotificationKind = "flapping"
+	// NotifyStanding says again to a receiver that forgets what it was told: all that still fires, and what ended lately. Nobody is to
+	// be told of it but by what such a receiver makes of it.
+	NotifyStanding NotificationKind = "standing"
 	// NotifyReminder tells that a silence is about to expire.
 	NotifyReminder NotificationKind = "reminder"
 	// NotifyTest is a message that somebody asked for, to see whether it arrives.

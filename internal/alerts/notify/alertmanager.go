@@ -16,8 +16,12 @@ import (
 )
 
 const (
-	// defaultEndsAfter is longer than we are likely to be away; Config.Repeat follows from it.
+	// defaultEndsAfter is longer than we are likely to be away.
 	defaultEndsAfter = 9 * time.Hour
+	// sayAgain is how often Alertmanager is told all that stands. It keeps alerts in memory alone, and a member that was away missed what
+	// the others were told: so it knows all again before it has waited for the next message of a group (5 minutes unless configured), and
+	// there is no more to it than what Prometheus does, which says everything again each minute.
+	sayAgain = time.Minute
 	// shortly is for how long Alertmanager believes what must be said again and again, or is said once: the watchdog and tests.
 	shortly = 5 * time.Minute
 	// clocksApart is how far Alertmanager's clock may be behind ours: an end that lies ahead for it does not count against the one that

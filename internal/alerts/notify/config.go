@@ -39,8 +39,7 @@ type Config struct {
 	SMTP SMTP     `yaml:"smtp"`
 	From string   `yaml:"from"`
 	To   []string `yaml:"to"`
-	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again; 0 means 9 h. It hears of it four times
-	// in that time.
+	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again, as when we are down; 0 means 9 h.
 	EndsAfter time.Duration `yaml:"ends_after"`
 	// Timeout bounds one attempt; 0 means 10 s.
 	Timeout time.Duration `yaml:"timeout"`
@@ -135,13 +134,12 @@ func (c Config) unread() []error {
 	return problems
 }
 
-// Repeat returns how often what fires must be told again to a receiver that takes an alert for ended when it does not hear of it; 0 for one
-// that does not.
+// Repeat returns how often all that stands must be told again to a receiver that forgets it; 0 for one that does not.
 func (c Config) Repeat() time.Duration {
 	if c.Type != "alertmanager" {
 		return 0
 	}
-	return c.endsAfter() / 4 // so that it may miss three
+	return sayAgain
 }
 
 func (c Config) endsAfter() time.Duration {
