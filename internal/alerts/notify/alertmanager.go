@@ -96,10 +96,22 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 	failures := make([]error, len(a.targets))
 	var sending sync.WaitGroup
 	for i, target := range a.targets {
-		sending.Go(func() { _, failures[i] = a.post(ctx, target, a.header(n), body) })
+		sending.Go(func() { failures[i] = a.postTo(ctx, target, n, body) })
 	}
 	sending.Wait()
 	return a.all(failures)
+}
+
+// postTo posts to one member. A panic is a failure of that member alone: the outbox keeps the program from ending by one in Send, but not
+// by one in what Send has started.
+func (a *alertmanager) postTo(ctx context.Context, member *url.URL, n alerts.Notification, body []byte) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = a.again(0, "%s could not be told, in a way that nobody foresaw", member.Host)
+		}
+	}()
+	_, err = a.post(ctx, member, a.header(n), body)
+	return err
 }
 
 func (a *alertmanager) header(n alerts.Notification) http.Header {
@@ -179,9 +191,6 @@ func (a *alertmanager) both(one *alerts.NotifiedAlert, n alerts.Notification) []
 	now := postableAlert{m.StartsAt, m.EndsAt, m.Labels, m.Annotations, m.GeneratorURL}
 	if one.Firing {
 		now.EndsAt = n.At.UTC().Add(a.hold)
-		if one.Key.Rule == "watchdog" {
-			now.EndsAt = n.At.UTC().Add(shortly)
-		}
 	}
 	past := n.At.UTC().Add(-clocksApart)
 	if !one.Firing && now.EndsAt.After(past) {
