@@ -1,7 +1,6 @@
 package alerts
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -194,34 +193,27 @@ func apart(r rise, at time.Time) string {
 	return "within " + seconds(r.At.Sub(r.From)) + " of when"
 }
 
-func seconds(d time.Duration) string {
-	if d < 2*time.Minute {
-		return fmt.Sprintf("%d s", int(d.Round(time.Second)/time.Second))
-	}
-	return span(d)
-}
-
 // count writes a figure of whole things with both ends.
 func count(f dedup.Figure) string {
 	switch {
 	case f.AtLeast:
-		return "at least " + number(f.Low)
+		return "at least " + Number(f.Low)
 	case f.IsInterval():
-		return number(f.Low) + " to " + number(f.High)
+		return Number(f.Low) + " to " + Number(f.High)
 	}
-	return number(f.Low)
+	return Number(f.Low)
 }
 
 func figured(n float64, word string) string {
 	if math.Round(n) == 1 {
 		return "1 " + word
 	}
-	return number(n) + " " + word + "s"
+	return Number(n) + " " + word + "s"
 }
 
 // perHour writes a rate as it is: rounded, few events would read as none or as more than there were.
 func perHour(rate float64, word string) string {
-	digits := number(rate)
+	digits := Number(rate)
 	if rate < 10 {
 		digits = strconv.FormatFloat(rate, 'g', 2, 64)
 	}

@@ -168,7 +168,7 @@ func (s scene) tooFew() string {
 			said += "; at least " + figured(c.seen, f.word) + ", of which it is not known whether there were more"
 		case !all:
 			all = true
-			said += "; the channels that were closed, " + number(c.most) + " at most, can explain at most " + s.left(c.most)
+			said += "; the channels that were closed, " + Number(c.most) + " at most, can explain at most " + s.left(c.most)
 		}
 	}
 	return said
@@ -176,7 +176,7 @@ func (s scene) tooFew() string {
 
 // left says how many of the duplicates so many closed channels can have left behind.
 func (s scene) left(channels float64) string {
-	return number(channels*float64(s.window.LostPerChannel)) + " of " + count(s.window.Duplicates)
+	return Number(channels*float64(s.window.LostPerChannel)) + " of " + count(s.window.Duplicates)
 }
 
 // hourly is a rate per hour. A lower bound is taken over the whole window, covered or not: a few that were seen make no pace.

@@ -146,7 +146,7 @@ func (s scene) atTheTime(kind CauseKind, hits []dedup.Event) Cause {
 		c.said = ", " + apart(s.rise, last.At) + " " + happened(hits) + " (" + quoted(last) + ")"
 		return c
 	}
-	c.said = "In these " + span(s.window.Window) + " " + happened(hits) + " (" + quoted(last) + ")"
+	c.said = "In these " + Span(s.window.Window) + " " + happened(hits) + " (" + quoted(last) + ")"
 	return c
 }
 
@@ -154,7 +154,7 @@ func (s scene) atTheTime(kind CauseKind, hits []dedup.Event) Cause {
 func (s scene) claim(most float64) string {
 	said, same := "; it is not known how much that explains", false
 	if !math.IsInf(most, 1) {
-		said, same = "; that can explain up to "+number(most)+" of "+s.all(), s.split.window == s.window
+		said, same = "; that can explain up to "+Number(most)+" of "+s.all(), s.split.window == s.window
 	}
 	switch {
 	case !s.split.redelivered(mostly):

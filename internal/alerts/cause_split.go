@@ -111,7 +111,7 @@ func (s split) redelivered(least float64) bool { return s.window != nil && s.low
 // producerShare says how many duplicates are second messages: "at least 238 of 391 duplicates in 5 m (61 %)".
 func (s split) producerShare() string {
 	if s.counted {
-		return "at most " + number(s.most) + s.of() + " can be redeliveries"
+		return "at most " + Number(s.most) + s.of() + " can be redeliveries"
 	}
 	sent, _, _ := parts(s.window)
 	return s.share(sent)
@@ -137,9 +137,9 @@ func (s split) of() string {
 func (s split) amount(part [2]float64) string {
 	low := math.Floor(part[0] + 1e-9)
 	if low < math.Floor(part[1]+1e-9) || s.window.Duplicates.IsInterval() {
-		return "at least " + number(low)
+		return "at least " + Number(low)
 	}
-	return number(low)
+	return Number(low)
 }
 
 // percentOf writes a share in whole percent; what is not all of them never reads as all.
@@ -157,12 +157,12 @@ func (s scene) origins() string {
 	if !known || again[1] >= s.window.Duplicates.High && again[0] < 1 {
 		return ""
 	}
-	said := "at most " + number(math.Ceil(again[1]-1e-9))
+	said := "at most " + Number(math.Ceil(again[1]-1e-9))
 	if again[0] >= 1 {
-		said = number(math.Floor(again[0]+1e-9)) + " to " + number(math.Ceil(again[1]-1e-9))
+		said = Number(math.Floor(again[0]+1e-9)) + " to " + Number(math.Ceil(again[1]-1e-9))
 	}
 	if math.Round(again[0]) == math.Round(again[1]) {
-		said = number(again[0])
+		said = Number(again[0])
 	}
 	return "; " + said + " of " + s.all() + " came from redeliveries"
 }

@@ -21,14 +21,13 @@ type DispatchConfig struct {
 	// fires the next one may follow, Repeat after which time what still fires is told again. Neither wait holds up an escalation. At 0
 	// nothing waits, and nothing is repeated.
 	GroupWait, GroupInterval, Repeat time.Duration
-	// Repeats are the repeats of channels that have one of their own.
-	Repeats map[string]time.Duration
+	// Standing is how often channels whose receivers forget are told all that stands; it takes the place of repeats there.
+	Standing map[string]time.Duration
 	// Watchdog is how often channels that ask for the watchdog get it; 0 for never.
 	Watchdog time.Duration
 	// DigestAt is how many alerts, newly due on one channel, are told in one digest; 0 for never.
 	DigestAt int
-	// Undigested are the channels that group by themselves and believe for a while only what they are told: they get every alert by name
-	// and every change of one that flaps, and what they have is repeated for as long as it fires, whether or not people are to hear of it.
+	// Undigested are the channels that group by themselves: they get every alert by name and every change of one that flaps.
 	Undigested []string
 	// RunbookLink makes a link of the runbook of a rule, for those who are not on our pages; nil where it is one.
 	RunbookLink func(runbook string) string
@@ -85,6 +84,8 @@ type Dispatcher struct {
 	over map[Key]Alert
 	// lost are the messages that were given up since the newest plan.
 	lost givenUp
+	// stand is what receivers that forget are told again.
+	stand stand
 }
 
 // NewDispatcher returns a dispatcher that has told nobody anything yet.
@@ -100,17 +101,19 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 // the alerts as to which of them were flapping.
 func (d *Dispatcher) Restore(log []Sent) {
 	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
-	d.flaps, d.restored = newFlaps(), true
+	d.flaps, d.stand, d.restored = newFlaps(), newStand(), true
 	d.reminded, d.reminders = map[reminder]bool{}, nil
 	for _, s := range log {
 		d.told[sentKey{s.Channel, s.Key}] = s
 	}
 }
 
-// Recall tells the dispatcher the edges of the last FlapWindow before a restart, so that alerts that were flapping go on to.
+// Recall tells the dispatcher the edges of the last FlapWindow before a restart, so that alerts that were flapping go on to, and that what
+// ended is told to those who forget.
 func (d *Dispatcher) Recall(edges []Transition) {
 	for _, e := range inOrder(edges) {
 		d.flaps.note(e.Edge.At, e)
+		d.recall(e)
 	}
 }
 
@@ -197,7 +200,7 @@ func (d *Dispatcher) remember(all []candidate) {
 	}
 }
 
-// awaited returns the alerts of which some channel may have to hear that they are over, also when the newest plan is undone.
+// awaited returns the alerts of which some channel may have to hear that they are over, perhaps again, also when the newest plan is undone.
 func (d *Dispatcher) awaited() map[Key]bool {
 	awaited := map[Key]bool{}
 	for k := range d.told {
@@ -205,6 +208,9 @@ func (d *Dispatcher) awaited() map[Key]bool {
 	}
 	for k := range d.before {
 		awaited[k.key] = true
+	}
+	for t := range d.stand.ended {
+		awaited[t.key] = true
 	}
 	return awaited
 }

@@ -195,15 +195,6 @@ func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T)
 	}
 }
 
-func TestAChannelMayHaveARepeatOfItsOwn(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) {
-		c.Channels, c.Repeats = []string{"ops", "handoff"}, map[string]time.Duration{"handoff": time.Minute}
-	})
-	s.set(duplicatesOf("orders"), dedup.Warning)
-	s.during(45 * time.Second)
-	wantTold(t, s.during(2*time.Minute), "handoff edges, orders warning; handoff edges, orders warning")
-}
-
 func TestAConfigurationThatCannotWorkSaysWhyByItsKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*DispatchConfig)

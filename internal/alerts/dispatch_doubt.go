@@ -23,8 +23,11 @@ const (
 const doubtRepeat = time.Hour
 
 // Doubts returns what becomes of what the channel counts as told by this message when the message is given up, by alert. One that may have
-// been delivered is in doubt as a whole: what it told first must not be told as new once more.
+// been delivered is in doubt as a whole: what it told first must not be told as new once more. What is said again and again is in none.
 func (n Notification) Doubts() map[Key]Doubt {
+	if n.Kind == NotifyStanding {
+		return nil
+	}
 	first := Lost
 	if n.Repeated {
 		first = Unsure

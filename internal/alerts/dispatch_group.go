@@ -60,7 +60,7 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 	plan = append(plan, d.flush(at, channel, batches)...)
 	plan = append(plan, d.remind(at, channel, all)...)
 	slices.SortFunc(plan, func(a, b Notification) int { return strings.Compare(string(a.Kind)+a.Group, string(b.Kind)+b.Group) })
-	return plan
+	return append(plan, d.restate(at, channel, len(plan) > 0, all)...)
 }
 
 // flush returns the messages of the groups that are due, or one digest when so much is new that nobody would read them.

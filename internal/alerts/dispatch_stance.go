@@ -16,21 +16,18 @@ type item struct {
 	edge EdgeKind // empty when it is not told for a change
 	// flaps is since when the channel is told no more than that it flaps; zero while every change is told.
 	flaps time.Time
-	// whole: the channel gets all that there is, by DispatchConfig.Undigested. routed: the alert goes to the channel now.
-	whole, routed bool
+	// routed: the alert goes to the channel now.
+	routed bool
 }
 
 // on returns an alert as one channel is about to be told it.
 func (d *Dispatcher) on(channel string, c *candidate) item {
 	it := item{
 		candidate: c, told: d.told[sentKey{channel, c.alert.Key}], tier: c.tier,
-		whole: slices.Contains(d.cfg.Undigested, channel), routed: slices.Contains(c.channels, channel),
+		routed: slices.Contains(c.channels, channel),
 	}
-	switch {
-	case !it.whole:
+	if !slices.Contains(d.cfg.Undigested, channel) {
 		it.flaps = c.flapping
-	case c.muted && c.tier > dedup.Normal && it.was() > dedup.Normal:
-		it.tier = it.was() // else it would end there while it fires
 	}
 	return it
 }
@@ -82,7 +79,6 @@ type manner uint8
 const (
 	plain     manner = iota // every change
 	mute                    // nothing: a silence or another alert keeps it from being told
-	kept                    // no news either, but that it still fires: the channel believes it for a while only
 	missed                  // once more that it fired, of which the message was lost
 	stirred                 // that it flaps, which the channel does not know
 	flapping                // what is worse than all that was told
@@ -93,8 +89,6 @@ const (
 func (it item) manner() manner {
 	flaps := !it.flaps.IsZero()
 	switch {
-	case it.muted && it.whole:
-		return kept
 	case it.muted:
 		return mute
 	case flaps && !it.told.Flapping.Equal(it.flaps):
@@ -138,7 +132,6 @@ func stances() [allManners][allChanges]stance {
 	return [allManners][allChanges]stance{
 		plain:     {quiet: rest, begun: tell, worse: tell, same: again, better: tell, over: tell},
 		mute:      {quiet: rest, begun: rest, worse: rest, same: rest, better: rest, over: rest},
-		kept:      {quiet: rest, begun: rest, worse: rest, same: again, better: rest, over: rest},
 		missed:    {quiet: settle, begun: retry, worse: rest, same: rest, better: rest, over: rest},
 		stirred:   {quiet: flap, begun: flap, worse: flap, same: flap, better: flap, over: flap},
 		flapping:  {quiet: rest, begun: peak, worse: peak, same: again, better: again, over: rest},
@@ -183,13 +176,10 @@ func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, st
 
 // repeat returns after which time what fires is told again; 0 for never.
 func (d *Dispatcher) repeat(channel string, it item) time.Duration {
-	if !it.whole && (it.acked || !it.routed) {
+	if it.acked || !it.routed || d.cfg.Standing[channel] > 0 && it.told.Doubt != Lost {
 		return 0
 	}
-	repeat, own := d.cfg.Repeats[channel]
-	if !own {
-		repeat = d.cfg.Repeat
-	}
+	repeat := d.cfg.Repeat
 	if repeat <= 0 && it.told.Doubt != Certain {
 		repeat = doubtRepeat
 	}

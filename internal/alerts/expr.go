@@ -289,7 +289,7 @@ func denominated(r *Rule, of *subject, j Judgement, window time.Duration, below 
 	n, j, ok := below.value(of, j, "the denominator")
 	switch n = max(n, 0); {
 	case ok && (n < r.MinCount || n == 0):
-		j = j.unjudged(HealthNoData, fmt.Sprintf("too few to judge (%s in %s)", number(n), span(window)))
+		j = j.unjudged(HealthNoData, fmt.Sprintf("too few to judge (%s in %s)", Number(n), Span(window)))
 		j.N = n
 	case ok:
 		j.N = n
@@ -317,16 +317,16 @@ func divided(r *Rule, of *subject, j Judgement, above *answer) Judgement {
 
 // said names a value: what it is of, and how much.
 func said(r *Rule, v float64) string {
-	return firstNonEmpty(r.Title, r.Name) + " " + valueText(v, r.Unit)
+	return firstNonEmpty(r.Title, r.Name) + " " + ValueText(v, r.Unit)
 }
 
 // counted says what a ratio rests on.
 func counted(j Judgement) string {
 	switch {
 	case j.N > 0 && j.Window > 0 && j.Unit == dedup.Ratio:
-		return fmt.Sprintf(" (%s of %s in %s)", number(math.Round(j.Value*j.N)), number(j.N), span(j.Window))
+		return fmt.Sprintf(" (%s of %s in %s)", Number(math.Round(j.Value*j.N)), Number(j.N), Span(j.Window))
 	case j.N > 0 && j.Window > 0:
-		return fmt.Sprintf(" (%s in %s)", number(j.N), span(j.Window))
+		return fmt.Sprintf(" (%s in %s)", Number(j.N), Span(j.Window))
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -223,11 +222,11 @@ func (j Judgement) sentenced(r Rule, what, rests string) Judgement {
 	switch {
 	case j.Limit == 0:
 	case j.Enters > dedup.Normal:
-		j.Why += fmt.Sprintf(", at or above the %s limit of %s", j.Enters, valueText(j.Limit, j.Unit))
+		j.Why += fmt.Sprintf(", at or above the %s limit of %s", j.Enters, ValueText(j.Limit, j.Unit))
 	case j.Value >= j.Limit:
 		j.Why += ", too few to be sure of more than normal"
 	default:
-		j.Why += fmt.Sprintf(", below the %s limit of %s", r.Limits.lowest(), valueText(j.Limit, j.Unit))
+		j.Why += fmt.Sprintf(", below the %s limit of %s", r.Limits.lowest(), ValueText(j.Limit, j.Unit))
 	}
 	j.Why += rests
 	return j
@@ -271,40 +270,4 @@ func ofKinds(findings []dedup.Finding, kinds []string) []dedup.Finding {
 		}
 	}
 	return out
-}
-
-// valueText writes a value in its unit.
-func valueText(v float64, u dedup.Unit) string {
-	switch u {
-	case dedup.Ratio:
-		return percent(v)
-	case dedup.Seconds:
-		return secondsText(v)
-	case dedup.PerHour:
-		return shortNumber(v) + " per hour"
-	case dedup.Bytes:
-		return number(v) + " bytes"
-	default:
-		return shortNumber(v)
-	}
-}
-
-// secondsText writes a span of seconds as people say it.
-func secondsText(v float64) string {
-	switch d := time.Duration(v * float64(time.Second)); {
-	case v < 1:
-		return millis(v)
-	case d >= time.Hour && d%time.Hour != 0:
-		return strconv.Itoa(int(d.Minutes())) + " m"
-	default:
-		return seconds(d)
-	}
-}
-
-// shortNumber writes a number as it is: rounded to a whole one only where that does not hide it.
-func shortNumber(v float64) string {
-	if v >= 10 || v == float64(int64(v)) {
-		return number(v)
-	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
 }

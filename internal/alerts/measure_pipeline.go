@@ -54,7 +54,7 @@ func deadLetters(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgeme
 	fresh, beside := p.DeadLetters.Low, ""
 	if p.Baseline != nil {
 		fresh -= float64(p.Baseline.Count)
-		beside = fmt.Sprintf(" beside %s acknowledged", number(float64(p.Baseline.Count)))
+		beside = fmt.Sprintf(" beside %s acknowledged", Number(float64(p.Baseline.Count)))
 	}
 	fresh = max(0, fresh)
 	return j.judged(r, figured(fresh, "dead letter")+beside, fresh)
@@ -145,7 +145,7 @@ func looping(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 		j.Enters, j.Holds = dedup.Normal, dedup.Normal
 		return j.raisedBy(p.Findings, "looping")
 	}
-	what := fmt.Sprintf("%s%s redeliveries of messages that cannot proceed in %s", atLeastWord(f), number(f.Low), span(over))
+	what := fmt.Sprintf("%s%s redeliveries of messages that cannot proceed in %s", atLeastWord(f), Number(f.Low), Span(over))
 	return j.judged(r, what, f.Low).raisedBy(p.Findings, "looping")
 }
 
@@ -237,7 +237,7 @@ func doubleEffects(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judge
 	why := usable(f)
 	value, what := 0.0, "double effects unknown: "+why
 	if why == "" {
-		value, what = f.Low, fmt.Sprintf("double effects in %s: %s", span(over), count(f))
+		value, what = f.Low, fmt.Sprintf("double effects in %s: %s", Span(over), count(f))
 	}
 	j = j.judged(r, what, value).raisedBy(p.Findings, "double_effects")
 	if why != "" && j.Enters <= dedup.Normal {
@@ -258,7 +258,7 @@ func failureRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgeme
 		j.Window = seen(f)
 	}
 	j.Enters, j.Holds, j.Limit = r.Limits.ratioTiers(f.Low, f.N)
-	rests := fmt.Sprintf(" (%s of %s attempts in %s)", number(math.Round(f.Low*f.N)), number(f.N), seenIn(w, f))
+	rests := fmt.Sprintf(" (%s of %s attempts in %s)", Number(math.Round(f.Low*f.N)), Number(f.N), seenIn(w, f))
 	return j.sentenced(r, "failure rate "+percentRange(f), rests)
 }
 

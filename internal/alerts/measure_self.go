@@ -46,7 +46,7 @@ func outboxAge(in *Round, r Rule, j Judgement) Judgement {
 		what = "the oldest notification has waited for its delivery to " + s.OutboxChannel + " for " + secondsText(age)
 	}
 	if s.OutboxWaiting > 1 {
-		j.Evidence = []string{number(float64(s.OutboxWaiting)) + " notifications wait"}
+		j.Evidence = []string{Number(float64(s.OutboxWaiting)) + " notifications wait"}
 	}
 	j = j.judged(r, what, age)
 	if s.OutboxError != "" {

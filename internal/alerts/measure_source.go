@@ -96,7 +96,7 @@ func queuesWithoutService(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement 
 	minority, down := b.State.QueuesMinority, b.State.QueuesDown
 	what := "every queue can serve"
 	if len(minority)+len(down) > 0 {
-		what = fmt.Sprintf("%s without a majority of members, %s down", figured(float64(len(minority)), "queue"), number(float64(len(down))))
+		what = fmt.Sprintf("%s without a majority of members, %s down", figured(float64(len(minority)), "queue"), Number(float64(len(down))))
 	}
 	j = j.judged(r, what, float64(len(minority)+len(down)))
 	for _, list := range []struct {

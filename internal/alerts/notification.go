@@ -18,6 +18,9 @@ const (
 	NotifyDigest NotificationKind = "digest"
 	// NotifyFlapping tells that an alert changes too often for its edges to be told one by one.
 	NotifyFlapping NotificationKind = "flapping"
+	// NotifyStanding says again to a receiver that forgets what it was told: all that still fires, and what ended lately. Nobody is to
+	// be told of it but by what such a receiver makes of it.
+	NotifyStanding NotificationKind = "standing"
 	// NotifyReminder tells that a silence is about to expire.
 	NotifyReminder NotificationKind = "reminder"
 	// NotifyTest is a message that somebody asked for, to see whether it arrives.
@@ -80,7 +83,7 @@ type DeliveryError struct {
 	Permanent bool
 	// Unsent: nothing of it has left us, so that it cannot have arrived.
 	Unsent bool
-	// Doubtful: all of it has left us, and it was not answered, so that it may have arrived.
+	// Doubtful: it may have arrived. All of it has left us, and it was not answered; or some of those whom it is for have it.
 	Doubtful bool
 	// RetryAfter is how long the receiver asks to wait; 0 where it does not say.
 	RetryAfter time.Duration

@@ -79,7 +79,7 @@ func (w *worker) refused(ctx context.Context, out Outgoing, why *DeliveryError) 
 		return max(w.backoff(w.failures), asked)
 	}
 	if !why.Permanent {
-		text = fmt.Sprintf("Given up after %s. %s", span(giveUp), text)
+		text = fmt.Sprintf("Given up after %s. %s", Span(giveUp), text)
 	}
 	w.finish(ctx, out.ID, Outcome{Result: DeliveryFailed, At: now, Error: text, Doubtful: why.Doubtful})
 	w.cfg.Log.Error("a notification was given up", "channel", w.channel, "kind", out.Kind, "tries", out.Tries, "why", text)

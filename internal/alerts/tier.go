@@ -4,7 +4,6 @@ package alerts
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -129,7 +128,7 @@ func judgeWide(windows []dedup.WindowFigures, before *dedup.WindowFigures, l ded
 		}
 		j := judgement{tier: DuplicateTier(f.Low, f.N, l), possible: DuplicateTier(f.High, f.N, l), risk: duplicateRisk(f.Low), figure: f}
 		j.why = fmt.Sprintf("at least %s: the duplicate rate cannot be told, but lies within %s and %s (%s messages in %s)",
-			j.tier, percent(f.Low), percent(f.High), number(f.N), seconds(seen(f)))
+			j.tier, percent(f.Low), percent(f.High), Number(f.N), seconds(seen(f)))
 		return j, true
 	}
 	return judgement{}, false
@@ -222,7 +221,7 @@ func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*de
 		case !finite(f.Low, f.High, f.Value, f.N):
 			why = "the figure is not a number"
 		case f.N < l.MinMessages:
-			why = fmt.Sprintf("too few messages to judge (%s in %s)", number(f.N), span(w.Window))
+			why = fmt.Sprintf("too few messages to judge (%s in %s)", Number(f.N), Span(w.Window))
 		default:
 			return f, w, ""
 		}
@@ -321,18 +320,18 @@ func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 			limit = "too few duplicates to be sure of more than normal"
 		}
 	}
-	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", percentRange(f), limit, number(math.Round(f.Low*f.N)), number(f.N), seconds(seen(f)))
+	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", percentRange(f), limit, Number(math.Round(f.Low*f.N)), Number(f.N), seconds(seen(f)))
 }
 
 func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
-	limit := "below the warning limit of " + millis(l.LatencyWarning)
+	limit := "below the warning limit of " + secondsText(l.LatencyWarning)
 	switch t {
 	case dedup.Severe:
-		limit = "above the severe limit of " + millis(l.LatencySevere)
+		limit = "above the severe limit of " + secondsText(l.LatencySevere)
 	case dedup.Warning:
-		limit = "at or above the warning limit of " + millis(l.LatencyWarning)
+		limit = "at or above the warning limit of " + secondsText(l.LatencyWarning)
 	}
-	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", millis(f.Value), limit, number(f.N), seconds(seen(f)))
+	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", secondsText(f.Value), limit, Number(f.N), seconds(seen(f)))
 }
 
 // finite reports whether every value is a number that can be compared: NaN would fall through every limit to normal.
@@ -356,28 +355,6 @@ func percentRange(f dedup.Figure) string {
 	return percent(f.Low)
 }
 
-func percent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 2, 64) + " %" }
-func millis(seconds float64) string {
-	return strconv.FormatFloat(seconds*1000, 'f', 0, 64) + " ms"
-}
-
-// number writes a whole number with a comma between thousands.
-func number(v float64) string {
-	digits := strconv.FormatFloat(v, 'f', 0, 64)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// span writes a window the way people say it: 15 m, 1 h, 24 h.
-func span(d time.Duration) string {
-	if d >= time.Hour && d%time.Hour == 0 {
-		return strconv.Itoa(int(d/time.Hour)) + " h"
-	}
-	return strconv.Itoa(int(d.Round(time.Minute)/time.Minute)) + " m"
-}
-
 // seen is the part of its window that a figure rests on: less than the whole soon after a start.
 func seen(f dedup.Figure) time.Duration {
 	if f.Partial() && f.Covered > 0 {
@@ -391,7 +368,7 @@ func seenIn(w *dedup.WindowFigures, f dedup.Figure) string {
 	if f.Partial() && f.Covered > 0 {
 		return seconds(f.Covered)
 	}
-	return span(w.Window)
+	return Span(w.Window)
 }
 
 func firstNonEmpty(words ...string) string {

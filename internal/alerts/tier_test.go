@@ -80,8 +80,8 @@ func TestTheTierOfALatencyHasInclusiveWarningLimits(t *testing.T) {
 
 func TestSpansAreWrittenAsPeopleSayThem(t *testing.T) {
 	for d, want := range map[time.Duration]string{5 * time.Minute: "5 m", time.Hour: "1 h", 24 * time.Hour: "24 h"} {
-		if got := span(d); got != want {
-			t.Errorf("span(%v) = %q, want %q", d, got, want)
+		if got := Span(d); got != want {
+			t.Errorf("Span(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

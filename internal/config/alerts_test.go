@@ -137,8 +137,8 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	if d.GroupWait != 0 || d.GroupInterval != time.Minute || d.Repeat != 0 || d.DigestAt != 0 || len(d.GroupBy) != 0 || len(d.Channels) != 2 {
 		t.Errorf("dispatch is %+v", d)
 	}
-	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Repeats["am"] != time.Hour || len(own.Undigested) != 1 {
-		t.Errorf("Alertmanager is repeated every %v, undigested %v", own.Repeats, own.Undigested)
+	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != time.Minute || len(own.Undigested) != 1 {
+		t.Errorf("Alertmanager hears everything again every %v, undigested %v", own.Standing, own.Undigested)
 	}
 	if len(cfg.Alerts.Channels) != 2 || !cfg.Alerts.Heartbeat.On() {
 		t.Errorf("channels %v, heartbeat %v", len(cfg.Alerts.Channels), cfg.Alerts.Heartbeat.On())

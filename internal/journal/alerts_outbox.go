@@ -35,6 +35,12 @@ func keepDue(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 		if err != nil {
 			return err
 		}
+		if n.Kind == alerts.NotifyStanding {
+			if err := keepStanding(ctx, tx, t, n, body); err != nil {
+				return err
+			}
+			continue
+		}
 		_, err = tx.ExecContext(ctx, `
 			INSERT INTO alert_outbox (id, channel, kind, grouping, made_at, due_at, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			n.ID, n.Channel, string(n.Kind), n.Group, t.At.UnixMilli(), t.At.UnixMilli(), body)

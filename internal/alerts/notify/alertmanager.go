@@ -16,8 +16,12 @@ import (
 )
 
 const (
-	// defaultEndsAfter is longer than we are likely to be away; Config.Repeat follows from it.
+	// defaultEndsAfter is longer than we are likely to be away.
 	defaultEndsAfter = 9 * time.Hour
+	// sayAgain is how often Alertmanager is told all that stands. It keeps alerts in memory alone, and a member that was away missed what
+	// the others were told: so it knows all again before it has waited for the next message of a group (5 minutes unless configured), and
+	// there is no more to it than what Prometheus does, which says everything again each minute.
+	sayAgain = time.Minute
 	// shortly is for how long Alertmanager believes what must be said again and again, or is said once: the watchdog and tests.
 	shortly = 5 * time.Minute
 	// clocksApart is how far Alertmanager's clock may be behind ours: an end that lies ahead for it does not count against the one that
@@ -92,10 +96,22 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 	failures := make([]error, len(a.targets))
 	var sending sync.WaitGroup
 	for i, target := range a.targets {
-		sending.Go(func() { _, failures[i] = a.post(ctx, target, a.header(n), body) })
+		sending.Go(func() { failures[i] = a.postTo(ctx, target, n, body) })
 	}
 	sending.Wait()
 	return a.all(failures)
+}
+
+// postTo posts to one member. A panic is a failure of that member alone: the outbox keeps the program from ending by one in Send, but not
+// by one in what Send has started.
+func (a *alertmanager) postTo(ctx context.Context, member *url.URL, n alerts.Notification, body []byte) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = a.again(0, "%s could not be told, in a way that nobody foresaw", member.Host)
+		}
+	}()
+	_, err = a.post(ctx, member, a.header(n), body)
+	return err
 }
 
 func (a *alertmanager) header(n alerts.Notification) http.Header {
@@ -175,9 +191,6 @@ func (a *alertmanager) both(one *alerts.NotifiedAlert, n alerts.Notification) []
 	now := postableAlert{m.StartsAt, m.EndsAt, m.Labels, m.Annotations, m.GeneratorURL}
 	if one.Firing {
 		now.EndsAt = n.At.UTC().Add(a.hold)
-		if one.Key.Rule == "watchdog" {
-			now.EndsAt = n.At.UTC().Add(shortly)
-		}
 	}
 	past := n.At.UTC().Add(-clocksApart)
 	if !one.Firing && now.EndsAt.After(past) {

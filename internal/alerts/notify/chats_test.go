@@ -153,14 +153,14 @@ func TestDingTalkBodiesStayBelowTheirLimitAndBecomeADigest(t *testing.T) {
 
 func TestAMessageThatWaitsForItsTurnAtDingTalkHasNotBeenSent(t *testing.T) {
 	channel, inbox := httpRig("dingtalk").start(t, accepts)
-	for range 20 {
+	for range 15 {
 		if err := channel.Send(t.Context(), firing()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if d := deliveryError(t, channel.Send(ctx, firing())); !d.Unsent || d.Permanent || len(inbox.all()) != 20 {
+	if d := deliveryError(t, channel.Send(ctx, firing())); !d.Unsent || d.Permanent || len(inbox.all()) != 15 {
 		t.Errorf("%+v after %d messages", d, len(inbox.all()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"dedup-dashboard/internal/secret"
 )
@@ -39,8 +40,7 @@ type Config struct {
 	SMTP SMTP     `yaml:"smtp"`
 	From string   `yaml:"from"`
 	To   []string `yaml:"to"`
-	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again; 0 means 9 h. It hears of it four times
-	// in that time.
+	// EndsAfter is for how long Alertmanager takes an alert for firing without hearing of it again, as when we are down; 0 means 9 h.
 	EndsAfter time.Duration `yaml:"ends_after"`
 	// Timeout bounds one attempt; 0 means 10 s.
 	Timeout time.Duration `yaml:"timeout"`
@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout))
 	}
 	problems = append(problems, c.checkWay()...)
-	return errors.Join(append(problems, c.unread()...)...)
+	return errors.Join(append(problems, c.unfit()...)...)
 }
 
 // checkWay returns what is wrong with the way to the receiver: whom to trust, and through which proxy.
@@ -116,12 +116,19 @@ func (c Config) set() []string {
 // given tells whether a secret was written, whether or not it could be read.
 func given(s secret.Secret) bool { return !s.IsZero() || s.Err() != nil }
 
-// unread returns why secrets could not be read from their environment variables or files.
-func (c Config) unread() []error {
+// unfit returns why secrets could not be read from their environment variables or files, and which hold what no address or header can: it
+// came with them by mistake, and would be found with the first message only.
+func (c Config) unfit() []error {
 	var problems []error
-	add := func(key string, s secret.Secret) {
+	unread := func(key string, s secret.Secret) {
 		if s.Err() != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", key, s.Err()))
+		}
+	}
+	add := func(key string, s secret.Secret) {
+		unread(key, s)
+		if why := stray(s); why != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", key, why))
 		}
 	}
 	add("url", c.URL)
@@ -130,18 +137,28 @@ func (c Config) unread() []error {
 	}
 	add("token", c.Token)
 	add("secret", c.Secret)
-	add("password", c.Password)
-	add("proxy", c.Proxy)
+	unread("password", c.Password)
+	unread("proxy", c.Proxy)
 	return problems
 }
 
-// Repeat returns how often what fires must be told again to a receiver that takes an alert for ended when it does not hear of it; 0 for one
-// that does not.
+// stray says what is in a secret that cannot be part of it. It never repeats the secret.
+func stray(s secret.Secret) error {
+	switch text := s.Reveal(); {
+	case strings.TrimSpace(text) != text:
+		return errors.New("begins or ends with a space or a line break; remove it")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return errors.New("holds a line break or another control character; remove it")
+	}
+	return nil
+}
+
+// Repeat returns how often all that stands must be told again to a receiver that forgets it; 0 for one that does not.
 func (c Config) Repeat() time.Duration {
 	if c.Type != "alertmanager" {
 		return 0
 	}
-	return c.endsAfter() / 4 // so that it may miss three
+	return sayAgain
 }
 
 func (c Config) endsAfter() time.Duration {
@@ -191,8 +208,8 @@ func (c Config) proxy() (*url.URL, error) {
 
 // checkURL returns what is wrong with an address. Its error never repeats it.
 func checkURL(key string, s secret.Secret, example string) []error {
-	if s.Err() != nil {
-		return nil // unread tells
+	if s.Err() != nil || stray(s) != nil {
+		return nil // unfit tells
 	}
 	if s.IsZero() {
 		return []error{fmt.Errorf("%s: is missing; give an address as a value, {env: NAME} or {file: PATH}, e.g. %s", key, example)}
@@ -210,7 +227,7 @@ func checkURL(key string, s secret.Secret, example string) []error {
 
 // parseURL parses the address of a receiver. Its error never repeats it.
 func parseURL(s secret.Secret) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimSpace(s.Reveal()))
+	u, err := url.Parse(s.Reveal())
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return nil, errors.New("must be http:// or https:// with a host")

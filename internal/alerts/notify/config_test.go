@@ -36,6 +36,15 @@ func TestEveryMistakeIsToldWithItsKey(t *testing.T) {
 		{"one within the other", "dingtalk", func(c *notify.Config) { c.URL = secret.New("http://[::ffff:169.254.169.254]/?access_token=" + canary) }, []string{"url: is a link-local address"}},
 		{"the credentials of a cloud", "alertmanager", func(c *notify.Config) { c.URLs = []secret.Secret{secret.New("http://[fd00:ec2::254]/")} }, []string{"urls[0]: is a link-local address"}},
 		{"a key of another type", "slack", func(c *notify.Config) { c.To, c.Token = []string{"a@b"}, secret.New(canary) }, []string{"to: means nothing to a channel of type slack", "token: means nothing"}},
+		{"an address with a space before it", "webhook", func(c *notify.Config) { c.URL = secret.New(" https://b/" + canary) }, []string{"url: begins or ends with a space"}},
+		{"an address with a line break after it", "dingtalk", func(c *notify.Config) {
+			c.URL = secret.New("https://oapi.dingtalk.com/robot/send?access_token=" + canary + "\n")
+		}, []string{"url: begins or ends with a space or a line break"}},
+		{"a member with a tab after it", "alertmanager", func(c *notify.Config) { c.URLs = []secret.Secret{secret.New("http://a/" + canary + "\t")} }, []string{"urls[0]: begins or ends"}},
+		{"an address with a line break in it", "slack", func(c *notify.Config) { c.URL = secret.New("https://b/" + canary + "\nx") }, []string{"url: holds a line break"}},
+		{"a token with a line break after it", "webhook", func(c *notify.Config) { c.Token = secret.New(canary + "\n") }, []string{"token: begins or ends"}},
+		{"a token with a control character in it", "webhook", func(c *notify.Config) { c.Token = secret.New(canary + "\x00x") }, []string{"token: holds"}},
+		{"a key with a line break after it", "dingtalk", func(c *notify.Config) { c.Secret = secret.New("SEC" + canary + "\r\n") }, []string{"secret: begins or ends"}},
 		{"a timeout beyond a minute", "slack", func(c *notify.Config) { c.Timeout = time.Hour }, []string{"timeout: must be between"}},
 		{"a file of authorities that is not there", "slack", func(c *notify.Config) { c.CAFile = "/nowhere/ca.pem" }, []string{"ca_file: cannot be read"}},
 		{"a file of authorities without any", "slack", func(c *notify.Config) { c.CAFile = "config_test.go" }, []string{"ca_file: holds no certificate"}},

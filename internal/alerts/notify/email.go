@@ -163,16 +163,17 @@ type refusal struct {
 }
 
 // settle remembers who has the notification or was refused for good, and says what is left to do. Those who have it must not get it
-// again because another mailbox is full.
+// again because another mailbox is full. What one of them has is not lost, whatever the others said: it has to end for him too.
 func (e *email) settle(id string, open int, got []string, refusals []refusal) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	arrived, done := len(got) > 0, slices.Clone(got)
 	var later, never []string
 	for _, r := range refusals {
 		words := clean(r.to, maxName) + " " + e.quote(r.err.Error())
 		if code(r.err)/100 == 5 {
 			never = append(never, words)
-			got = append(got, r.to)
+			done = append(done, r.to)
 			continue
 		}
 		later = append(later, words)
@@ -182,7 +183,8 @@ func (e *email) settle(id string, open int, got []string, refusals []refusal) er
 		if len(never) == 0 {
 			return nil
 		}
-		return e.permanent("%s refused %d of %d recipients for good: %s; correct or remove them", e.address(), len(never), open, strings.Join(never, ", "))
+		return doubted(e.permanent("%s refused %d of %d recipients for good: %s; correct or remove them",
+			e.address(), len(never), open, strings.Join(never, ", ")), arrived)
 	}
 	if len(e.settled) >= maxRemembered && e.settled[id] == nil {
 		clear(e.settled)
@@ -190,10 +192,11 @@ func (e *email) settle(id string, open int, got []string, refusals []refusal) er
 	if e.settled[id] == nil {
 		e.settled[id] = map[string]bool{}
 	}
-	for _, to := range got {
+	for _, to := range done {
 		e.settled[id][to] = true
 	}
-	return e.again(0, "%s does not take mail for %d of %d recipients now: %s", e.address(), len(later), open, strings.Join(later, ", "))
+	return doubted(e.again(0, "%s does not take mail for %d of %d recipients now: %s",
+		e.address(), len(later), open, strings.Join(later, ", ")), arrived)
 }
 
 // errUnanswered is that the server had the whole message, and did not say whether it takes it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/secret"
 )
@@ -122,6 +123,29 @@ func TestARecipientWhoIsRefusedForNowGetsTheMailLaterAndOthersNoSecondOne(t *tes
 	}
 	if !slices.Equal(to, []string{"b@example.org", "a@example.org"}) {
 		t.Errorf("sent to %v", to)
+	}
+}
+
+func TestWhatOneRecipientHasIsNotLostWhateverTheOthersSaid(t *testing.T) {
+	const refused, full = "550 5.1.1 nobody here", "450 4.2.1 try again"
+	for name, tt := range map[string]struct {
+		a, b  string
+		doubt alerts.Doubt
+	}{
+		"one has it, one never will":    {"", refused, alerts.Unsure},
+		"one has it, one will later":    {"", full, alerts.Unsure},
+		"nobody has it or ever will":    {refused, refused, alerts.Lost},
+		"nobody has it, one may get it": {refused, full, alerts.Lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := startMail(t, func(s *mailServer) { s.say["RCPT a@example.org"], s.say["RCPT b@example.org"] = tt.a, tt.b })
+			n := firing()
+			d := deliveryError(t, open(t, mailConfig(server, server.hostport)).Send(t.Context(), n))
+			n.Repeated = d.Doubtful // as the outbox does when it gives up
+			if got := n.Doubts()[n.Alerts[0].Key]; got != tt.doubt {
+				t.Errorf("doubt %d, want %d: %s", got, tt.doubt, d.Public)
+			}
+		})
 	}
 }
 

@@ -2,15 +2,12 @@ package notify
 
 import (
 	"context"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"dedup-dashboard/internal/dedup"
 )
 
 func TestWhatIsTooManyWaitsAndIsNotDropped(t *testing.T) {
@@ -117,17 +114,3 @@ func TestOnlyAnAddressForABrowserIsALink(t *testing.T) {
 }
 
 func longText() string { return strings.Repeat("x", 2000) }
-
-func TestSpansAndValuesAreWrittenAsThePagesDo(t *testing.T) {
-	for want, got := range map[string]string{
-		"0 s": span(-time.Second), "45 s": span(45 * time.Second), "2 m 5 s": span(125 * time.Second), "1 h": span(time.Hour),
-		"24 h": span(24 * time.Hour), "3 h 10 m": span(190*time.Minute + 7*time.Second), "4 d 2 h": span(98 * time.Hour),
-		"unknown": value(math.NaN(), dedup.Ratio), "0.01 %": value(0.0001, dedup.Ratio), "5 ms": value(0.005, dedup.Seconds),
-		"1.20 s": value(1.2, dedup.Seconds), "2 m": value(120, dedup.Seconds), "1,234,567": value(1234567, dedup.Count),
-		"12.50 per hour": value(12.5, dedup.PerHour), "1 GiB": value(1<<30, dedup.Bytes), "900 B": value(900, dedup.Bytes), "-5": value(-5, dedup.Count),
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

@@ -37,7 +37,7 @@ func (c HeartbeatConfig) Validate() error {
 	}
 	channel := c.channel()
 	problems = append(problems, channel.checkWay()...)
-	return errors.Join(append(problems, channel.unread()...)...)
+	return errors.Join(append(problems, channel.unfit()...)...)
 }
 
 // channel returns the same as a channel, which is reached in the same way.

@@ -204,7 +204,8 @@ func (v *voice) hide(s string) {
 	}
 }
 
-// hideURL adds what in an address may be a token: all but its host, whole and by the piece.
+// hideURL adds what in an address may be a token: all but its host, whole and by the piece. It reads the same text as parseURL, or a piece
+// would not be what is sent.
 func (v *voice) hideURL(text string) {
 	u, err := url.Parse(text)
 	if err != nil || text == "" {

@@ -25,3 +25,23 @@ func TestANameThatLeadsToALinkLocalAddressIsNotConnectedTo(t *testing.T) {
 		}
 	}
 }
+
+// TestNoPartOfAnAddressIsRepeated opens channels past the check of what is configured, so that also an address is hidden that is refused.
+func TestNoPartOfAnAddressIsRepeated(t *testing.T) {
+	const token = "s3cr3t-t0ken"
+	for _, text := range []string{
+		"https://chat.example/robot/send?access_token=" + token, "https://chat.example/hooks/" + token, "https://chat.example/" + token + "/x y",
+		"https://chat.example/robot/send?access_token=" + token + " ", "https://chat.example/robot/send?a=b&access_token=" + token + "%0A",
+	} {
+		target, err := parseURL(secret.New(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := newVoice(Config{Name: "oncall", URL: secret.New(text)})
+		for _, said := range []string{text, target.String(), target.RequestURI(), target.Path, target.Query().Get("access_token")} {
+			if got := v.say("refused: " + said); strings.Contains(got, token) {
+				t.Errorf("%q is repeated as %q", said, got)
+			}
+		}
+	}
+}

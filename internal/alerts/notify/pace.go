@@ -48,3 +48,9 @@ func (p *pace) take(now time.Time) time.Duration {
 	p.passed = append(p.passed, now)
 	return 0
 }
+
+// spend takes all the room that there is at a time.
+func (p *pace) spend(at time.Time) {
+	for p.take(at) <= 0 {
+	}
+}

@@ -96,6 +96,7 @@ func open(t *testing.T, c notify.Config) notify.Channel {
 	if err != nil {
 		t.Fatal(err)
 	}
+	notify.Rest(channel)
 	return channel
 }
 

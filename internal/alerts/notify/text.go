@@ -107,7 +107,7 @@ func subject(n alerts.Notification, w words) string {
 	}
 	switch {
 	case n.Kind == alerts.NotifyDigest:
-		return fmt.Sprintf("%s %s at once, the worst %s", mark, plural(total, "alert", "alerts"), number(float64(len(n.Alerts))))
+		return fmt.Sprintf("%s %s at once, the worst %s", mark, plural(total, "alert", "alerts"), alerts.Number(float64(len(n.Alerts))))
 	case n.Kind == alerts.NotifyFlapping && total == 1:
 		return fmt.Sprintf("%s %s: %s flaps", mark, who(only), title(only))
 	case n.Kind == alerts.NotifyFlapping:
@@ -188,9 +188,9 @@ func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
 	add(subjectName(a.Key.Kind), clean(a.Key.Subject, maxName))
 	add("Rule", clean(a.Key.Rule, maxName))
 	if measured(a) {
-		add("Value", value(a.Value, a.Unit))
+		add("Value", alerts.ValueText(a.Value, a.Unit))
 		if a.Limit > 0 {
-			add("Limit", value(a.Limit, a.Unit))
+			add("Limit", alerts.ValueText(a.Limit, a.Unit))
 		}
 		add("Based on", basis(a))
 	}
@@ -212,7 +212,7 @@ func headline(a *alerts.NotifiedAlert, at time.Time) string {
 			text += ", was " + was.String()
 		}
 		if end := cmp.Or(a.EndsAt, at); !a.StartsAt.IsZero() && end.After(a.StartsAt) {
-			text += " for " + span(end.Sub(a.StartsAt))
+			text += " for " + alerts.Span(end.Sub(a.StartsAt))
 		}
 		return text
 	}
@@ -239,9 +239,9 @@ func amount(a *alerts.NotifiedAlert) string {
 	default:
 		return ""
 	}
-	text := " " + value(a.Value, a.Unit)
+	text := " " + alerts.ValueText(a.Value, a.Unit)
 	if a.Limit > 0 {
-		text += " (limit " + value(a.Limit, a.Unit) + ")"
+		text += " (limit " + alerts.ValueText(a.Limit, a.Unit) + ")"
 	}
 	if b := basis(a); b != "" {
 		text += ", " + b
@@ -306,12 +306,12 @@ func basis(a *alerts.NotifiedAlert) string {
 	var text string
 	switch known := a.N > 0 && !math.IsInf(a.N, 0); {
 	case known && a.Unit == dedup.Ratio && !math.IsNaN(a.Value) && !math.IsInf(a.Value, 0):
-		text = number(math.Round(a.Value*a.N)) + " of " + number(a.N)
+		text = alerts.Number(math.Round(a.Value*a.N)) + " of " + alerts.Number(a.N)
 	case known && a.Value != a.N:
-		text = "n = " + number(a.N)
+		text = "n = " + alerts.Number(a.N)
 	}
 	if a.Window > 0 {
-		text = strings.TrimSpace(text + " in " + span(a.Window))
+		text = strings.TrimSpace(text + " in " + alerts.Span(a.Window))
 	}
 	return text
 }
@@ -323,15 +323,15 @@ func since(a *alerts.NotifiedAlert, at time.Time) string {
 	}
 	text := moment(a.StartsAt)
 	if !a.Firing && !a.EndsAt.IsZero() {
-		return text + " until " + moment(a.EndsAt) + " (" + span(a.EndsAt.Sub(a.StartsAt)) + ")"
+		return text + " until " + moment(a.EndsAt) + " (" + alerts.Span(a.EndsAt.Sub(a.StartsAt)) + ")"
 	}
 	if at.After(a.StartsAt) {
-		text += " (" + span(at.Sub(a.StartsAt)) + ")"
+		text += " (" + alerts.Span(at.Sub(a.StartsAt)) + ")"
 	}
 	if a.Firing && !a.TierSince.IsZero() {
 		text += ", " + a.Tier.String() + " since " + moment(a.TierSince)
 		if at.After(a.TierSince) {
-			text += " (" + span(at.Sub(a.TierSince)) + ")"
+			text += " (" + alerts.Span(at.Sub(a.TierSince)) + ")"
 		}
 	}
 	return text
