@@ -142,12 +142,7 @@ func outageOf(down []dedup.SourceHealth) (outage, bool) {
 // mayBeBehind reports whether an alert began after the source answered for the last time, or if it never did was first missed: else it
 // has another reason.
 func (o outage) mayBeBehind(s State) bool {
-	began := s.FiredAt
-	for _, at := range s.Reached {
-		if !at.IsZero() && (began.IsZero() || at.Before(began)) {
-			began = at
-		}
-	}
+	began := s.Began()
 	last := o.answered
 	if last.IsZero() {
 		last = o.since

@@ -112,6 +112,9 @@ func (d *Dispatcher) due(at time.Time, b *batch) bool {
 		case EdgeEscalated:
 			return true
 		case EdgeFired:
+			if it.tier == dedup.Emergency && it.alert.State.Changed() {
+				return true // it has become one, and nobody knows of it yet
+			}
 			waited := passed(at, it.alert.State.FiredAt, d.cfg.GroupWait)
 			if waited && it.tier >= dedup.Severe {
 				return true

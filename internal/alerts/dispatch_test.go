@@ -148,6 +148,30 @@ func TestAnEscalationGoesOutAtOnce(t *testing.T) {
 	wantTold(t, s.plan(0), "ops edges, orders escalated emergency")
 }
 
+func TestAnAlertThatBecomesAnEmergencyBeforeItIsToldWaitsNoMore(t *testing.T) {
+	s := newDesk(nil)
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	wantTold(t, s.plan(time.Second), "")
+	s.set(duplicatesOf("orders"), dedup.Severe)
+	wantTold(t, s.plan(time.Second), "")
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	wantTold(t, s.plan(0), "ops edges, orders fired emergency")
+}
+
+func TestAMessageSaysWhenTheTroubleBeganWhatIsReachedAndWhatIsMissing(t *testing.T) {
+	s := newDesk(nil)
+	k, began := duplicatesOf("orders"), s.at.Add(-2*time.Minute)
+	s.set(k, dedup.Warning)
+	a := s.alerts[k]
+	a.State.Reached[0], a.Last.Enters, a.LastOK = began, dedup.Severe, a.Last
+	a.LastOK.Enters, a.Last.Health, a.Last.Why = dedup.Severe, HealthNoData, "store orders cannot be read"
+	s.alerts[k] = a
+	told := s.during(time.Minute)[0].Alerts[0]
+	if !told.Began.Equal(began) || told.Reached != dedup.Severe || !told.Stale || told.Missing != "store orders cannot be read" || told.Why != a.LastOK.Why {
+		t.Errorf("told %+v", told)
+	}
+}
+
 func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
 	s := newDesk(nil)
 	s.set(duplicatesOf("orders"), dedup.Warning)

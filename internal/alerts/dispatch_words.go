@@ -62,7 +62,13 @@ func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
 		if a.State.Changed() && a.State.Tier == it.tier {
 			n.TierSince = a.State.TierSince
 		}
-		n.Stale = a.Last.Health != HealthOK
+		n.Began = a.State.Began()
+		if n.Stale = a.Last.Health != HealthOK; n.Stale {
+			n.Missing = a.Last.Why
+		}
+		if said.Enters > it.tier {
+			n.Reached = said.Enters
+		}
 		return n
 	}
 	if n.EndsAt = a.State.Since; n.EndsAt.IsZero() || n.EndsAt.After(at) {

@@ -213,6 +213,17 @@ func (s State) sinceLast(e Evaluation) State {
 // Changed reports whether it fires at another tier than the one that it began to fire at, or at that one again.
 func (s State) Changed() bool { return s.Tier > dedup.Normal && s.TierSince.After(s.FiredAt) }
 
+// Began returns since when a tier has been reached, or when it began to fire where that was before; zero where neither is known.
+func (s State) Began() time.Time {
+	began := s.FiredAt
+	for _, at := range s.Reached {
+		if !at.IsZero() && (began.IsZero() || at.Before(began)) {
+			began = at
+		}
+	}
+	return began
+}
+
 // beganSince reports whether a span began at a time or later: what was seen once only, between two failures, has yet to be confirmed. A
 // span that began before was seen on both sides of a failure, and a source that goes on failing must not hold it up for ever. Of a tier
 // that fires it matters for how long it has not been held, of a higher one for how long it has been reached.

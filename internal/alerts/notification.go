@@ -53,24 +53,31 @@ type Notification struct {
 
 // A NotifiedAlert is an alert as a notification tells it: the words of the page.
 type NotifiedAlert struct {
-	Key      Key
-	Title    string
-	Firing   bool
-	Edge     EdgeKind // empty for a repeat
-	Tier     dedup.Tier
-	Was      dedup.Tier
-	Labels   map[string]string
-	Value    float64
-	Limit    float64
-	Unit     dedup.Unit
-	N        float64
-	Window   time.Duration
-	Why      string
-	Cause    string
-	Step     string // what to do first
-	Runbook  string
-	Link     string
-	Stale    bool // what it rests on cannot be read now
+	Key     Key
+	Title   string
+	Firing  bool
+	Edge    EdgeKind // empty for a repeat
+	Tier    dedup.Tier
+	Was     dedup.Tier
+	Labels  map[string]string
+	Value   float64
+	Limit   float64
+	Unit    dedup.Unit
+	N       float64
+	Window  time.Duration
+	Why     string
+	Cause   string
+	Step    string // what to do first
+	Runbook string
+	Link    string
+	// Reached is a worse tier than Tier whose limit the value has reached, which has not lasted long enough to fire: Limit is of it.
+	// Zero where there is none.
+	Reached dedup.Tier
+	// Stale: it cannot be judged now, and Missing says why.
+	Stale   bool
+	Missing string
+	// Began is when its limit was reached, StartsAt when it began to fire.
+	Began    time.Time
 	StartsAt time.Time
 	// TierSince is since when it fires at Tier, where that is not since StartsAt; else zero.
 	TierSince time.Time

@@ -42,6 +42,13 @@ func edges(id string, list ...alerts.NotifiedAlert) alerts.Notification {
 
 func firing() alerts.Notification { return edges("n-firing", duplicates("orders")) }
 
+// pending fires as a warning, and has reached the severe limit.
+func pending() alerts.Notification {
+	a := duplicates("orders")
+	a.Tier, a.Reached, a.Began = dedup.Warning, dedup.Severe, at("17:58:00")
+	return edges("n-pending", a)
+}
+
 func escalated() alerts.Notification {
 	a := duplicates("orders")
 	a.Edge, a.Tier, a.Was, a.Value, a.Limit = alerts.EdgeEscalated, dedup.Emergency, dedup.Severe, 0.1207, 0.10
@@ -66,6 +73,7 @@ func resolved() alerts.Notification {
 func grouped() alerts.Notification {
 	stale := duplicates("payments")
 	stale.Edge, stale.Stale, stale.Tier, stale.Limit, stale.Value = "", true, dedup.Warning, 0.01, 0.0231
+	stale.Missing = "store payments cannot be read: connection refused"
 	return edges("n-grouped", escalated().Alerts[0], stale, resolved().Alerts[0])
 }
 
@@ -123,7 +131,7 @@ type example struct {
 
 func cases() []example {
 	return []example{
-		{"firing", firing()}, {"escalated", escalated()}, {"resolved", resolved()}, {"grouped", grouped()}, {"digest", digest()},
+		{"firing", firing()}, {"pending", pending()}, {"escalated", escalated()}, {"resolved", resolved()}, {"grouped", grouped()}, {"digest", digest()},
 		{"flapping", flapping()}, {"test", testMessage()}, {"repeated", repeated()}, {"watchdog", watchdog()}, {"reminder", reminder()},
 	}
 }

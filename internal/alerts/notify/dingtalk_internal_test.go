@@ -27,8 +27,8 @@ func TestAMessageThatGivesUpWaitingSaysWhetherItsTimeWasOverOrWeWereStopped(t *t
 					t.Fatal(err)
 				}
 				robot := opened.(*dingTalk)
-				for range dingTalkMost {
-					robot.pace.take(time.Now())
+				for range dingTalkTrials {
+					robot.trials.take(time.Now())
 				}
 				limited, cancel := context.WithTimeout(t.Context(), tt.limit)
 				defer cancel()

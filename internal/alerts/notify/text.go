@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,21 +102,46 @@ func subject(n alerts.Notification, w words) string {
 	if len(n.Alerts) == 0 {
 		return cmp.Or(text, plural(total, "alert", "alerts"))
 	}
-	mark, group, only := tag(w.tier), "", &n.Alerts[0]
-	if g := clean(n.Group, maxName); g != "" {
-		group = g + ": "
-	}
+	mark, only := tag(w.tier), &n.Alerts[0]
 	switch {
 	case n.Kind == alerts.NotifyDigest:
 		return fmt.Sprintf("%s %s at once, the worst %s", mark, plural(total, "alert", "alerts"), alerts.Number(float64(len(n.Alerts))))
 	case n.Kind == alerts.NotifyFlapping && total == 1:
 		return fmt.Sprintf("%s %s: %s flaps", mark, who(only), title(only))
 	case n.Kind == alerts.NotifyFlapping:
-		return fmt.Sprintf("%s %s%s", mark, group, plural(total, "alert flaps", "alerts flap"))
+		return fmt.Sprintf("%s %s: %s", mark, plural(total, "alert flaps", "alerts flap"), named(n))
 	case total == 1:
 		return headline(only, n.At)
 	}
-	return fmt.Sprintf("%s %s%s%s", mark, group, plural(total, "alert", "alerts"), shares(n))
+	return fmt.Sprintf("%s %s%s: %s", mark, plural(total, "alert", "alerts"), shares(n), named(n))
+}
+
+// namedMost is how many alerts of a group the first line names.
+const namedMost = 3
+
+// named says what the alerts of a message are, "dead letters of orders 12, of mail 3", the worst first, and of those that are over only
+// where none fires.
+func named(n alerts.Notification) string {
+	list := slices.Clone(n.Alerts)
+	if fires := func(a alerts.NotifiedAlert) bool { return a.Firing }; slices.ContainsFunc(list, fires) {
+		list = slices.DeleteFunc(list, func(a alerts.NotifiedAlert) bool { return !a.Firing })
+	}
+	var parts []string
+	for i := range list[:min(len(list), namedMost)] {
+		a, part := &list[i], ""
+		if i == 0 || title(a) != title(&list[i-1]) {
+			part = title(a) + " "
+		}
+		part += "of " + who(a)
+		if a.Firing && measured(a) {
+			part += " " + alerts.ValueText(a.Value, a.Unit)
+		}
+		parts = append(parts, part)
+	}
+	if more := len(list) + n.LeftOut - len(parts); more > 0 {
+		parts = append(parts, alerts.Number(float64(more))+" more")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // lines returns the first line of a text, and what follows it.
@@ -197,7 +223,7 @@ func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
 	add("Since", since(a, at))
 	add("Why", clean(a.Why, maxText))
 	if a.Stale {
-		add("Stale", "what this rests on cannot be read now; it keeps its tier until it can be judged again")
+		add("Stale", cmp.Or(clean(a.Missing, maxText), "it cannot be judged now")+"; it keeps its tier until it can be judged again")
 	}
 	add("Likely cause", clean(a.Cause, maxText))
 	add("First step", clean(a.Step, maxText))
@@ -212,7 +238,7 @@ func headline(a *alerts.NotifiedAlert, at time.Time) string {
 			text += ", was " + was.String()
 		}
 		if end := cmp.Or(a.EndsAt, at); !a.StartsAt.IsZero() && end.After(a.StartsAt) {
-			text += " for " + alerts.Span(end.Sub(a.StartsAt))
+			text += ", fired for " + alerts.Span(end.Sub(a.StartsAt)) // at all its tiers
 		}
 		return text
 	}
@@ -241,12 +267,20 @@ func amount(a *alerts.NotifiedAlert) string {
 	}
 	text := " " + alerts.ValueText(a.Value, a.Unit)
 	if a.Limit > 0 {
-		text += " (limit " + alerts.ValueText(a.Limit, a.Unit) + ")"
+		text += " (" + limitName(a) + " " + alerts.ValueText(a.Limit, a.Unit) + ")"
 	}
 	if b := basis(a); b != "" {
 		text += ", " + b
 	}
 	return text
+}
+
+// limitName says whose limit an alert tells of, where it is not that of its tier: it has been reached, and not for long enough yet.
+func limitName(a *alerts.NotifiedAlert) string {
+	if a.Reached > a.Tier {
+		return a.Reached.String() + " limit"
+	}
+	return "limit"
 }
 
 // worstOf returns the tier that a resolved alert had.
@@ -270,6 +304,8 @@ func change(a *alerts.NotifiedAlert) string {
 		return a.Tier.String() + ", down from " + a.Was.String()
 	case a.Edge == "":
 		return a.Tier.String() + ", still"
+	case a.Reached > a.Tier:
+		return a.Tier.String() + ", and " + a.Reached.String() + " if it lasts"
 	}
 	return a.Tier.String()
 }
@@ -322,6 +358,9 @@ func since(a *alerts.NotifiedAlert, at time.Time) string {
 		return ""
 	}
 	text := moment(a.StartsAt)
+	if a.Firing && a.Began.Before(a.StartsAt) && !a.Began.IsZero() {
+		text = moment(a.Began) + ", fires since " + text
+	}
 	if !a.Firing && !a.EndsAt.IsZero() {
 		return text + " until " + moment(a.EndsAt) + " (" + alerts.Span(a.EndsAt.Sub(a.StartsAt)) + ")"
 	}
