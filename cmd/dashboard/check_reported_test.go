@@ -20,16 +20,17 @@ func TestCheckSaysWhereItLookedForCountersThatNobodyReports(t *testing.T) {
 	}
 	store := storeOf(t, fmt.Sprintf("  preset: redis-text-status\n  redis: {url: %q}\n", server.URL()))
 	for _, tt := range []struct {
-		name, pipeline, want string
-		fails                bool
+		name, pipeline, of, want string
+		fails                    bool
 	}{
-		{"consumers use another name", "ord", "NOTE nothing is reported under dedupstats:ord in store orders", false},
-		{"consumers use this name", "orders", "  processed is counted\n  duplicate_done is counted\n", false},
-		{"the key is no hash", "text", "NOT READABLE: Redis key dedupstats:text is not a hash", true},
+		{"another store was named, and consumers use another name", "ord", "sessions", "NOTE nothing is reported under dedupstats:ord in store orders, which reported", false},
+		{"nothing was named", "ord", "orders", "  none: nothing is under dedupstats:ord in store orders, where they are looked for by default", false},
+		{"consumers use this name", "orders", "orders", "  processed is counted\n  duplicate_done is counted\n", false},
+		{"the key is no hash", "text", "orders", "NOT READABLE: Redis key dedupstats:text is not a hash", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, log output
-			err := checkReported(t.Context(), streams{strings.NewReader(""), &out, &log}, dedup.Pipeline{Name: tt.pipeline}, store)
+			err := checkReported(t.Context(), streams{strings.NewReader(""), &out, &log}, dedup.Pipeline{Name: tt.pipeline, Store: tt.of, ReportedStore: store.Name}, store)
 			if (err != nil) != tt.fails || !strings.Contains(out.String(), tt.want) {
 				t.Errorf("%v, and does not say %q:\n%s", err, tt.want, out.String())
 			}

@@ -17,8 +17,9 @@ const (
 	// AboutPipelines is what is done to a pipeline itself.
 	AboutPipelines Subject = "Pipelines"
 	AboutAccounts  Subject = "Accounts"
-	// AboutReading is what leaves an entry only where it is refused.
-	AboutReading Subject = "Reading, where it was refused"
+	// AboutRefusedLetters and AboutRefusedMarkers are what leaves an entry only where it is refused.
+	AboutRefusedLetters Subject = "Dead letters and jobs, where refused"
+	AboutRefusedMarkers Subject = "Markers and records, where refused"
 )
 
 // An ActionKind is one kind of action that the audit can hold.
@@ -68,7 +69,7 @@ func ActionKinds() []ActionKind {
 		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
 		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
-	}, readingKinds())
+	}, refusedKinds())
 }
 
 // KindOf returns the kind of action with a name; one of that name alone where there is none, as in an audit of another version.
@@ -83,7 +84,7 @@ func KindOf(name string) ActionKind {
 
 func letterKinds() []ActionKind {
 	kinds := []ActionKind{
-		{Name: actLook, Label: "look at a queue"},
+		{Name: actLook, Label: "look at the messages of a queue"},
 		{Name: actReveal, Label: "reveal a message, or open it to edit it"},
 		{Name: actExport, Label: "export messages"},
 		{Name: MoveAction(Requeue), Label: "requeue messages"},
@@ -126,17 +127,36 @@ func markerKinds() []ActionKind {
 	return about(AboutMarkers, kinds)
 }
 
-// readingKinds are what is allowed without an entry: only who lacks the role leaves one.
-func readingKinds() []ActionKind {
-	var kinds []ActionKind
-	for _, name := range []string{
-		"plan_move", "start_move", "start_" + string(Requeue), "start_" + string(Discard), "start_" + string(RestoreLetters), "plan", "execute_plan", "clear_for_requeue",
-		"look_at_dead_letter_queue", "look_at_parking_queue", "read_scan", "read_letter", "look_up_dead_letters", "read_move_plan", "read_job", "read_jobs", "look_up_jobs",
-		"browse_markers", "look_at_marker", "look_up", "read_plan", "read_operation", "read_operations", "read_audit", "verify_audit",
-	} {
-		kinds = append(kinds, ActionKind{Name: name, Label: strings.ReplaceAll(name, "_", " ")})
-	}
-	return about(AboutReading, kinds)
+// refusedKinds are what is allowed without an entry, or leaves one of another kind: only who lacks the role leaves these.
+func refusedKinds() []ActionKind {
+	return slices.Concat(about(AboutRefusedLetters, []ActionKind{
+		{Name: "look_at_dead_letter_queue", Label: "open the page of a dead-letter queue"},
+		{Name: "look_at_parking_queue", Label: "open the page of discarded messages"},
+		{Name: "read_scan", Label: "open what a look found"},
+		{Name: "read_letter", Label: "open a message"},
+		{Name: "look_up_dead_letters", Label: "look up a message in what looks found"},
+		{Name: "plan_move", Label: "plan to move messages"},
+		{Name: "read_move_plan", Label: "open a plan to move messages"},
+		{Name: "start_move", Label: "carry out a plan to move messages"},
+		{Name: "start_" + string(Requeue), Label: "carry out a requeue"},
+		{Name: "start_" + string(Discard), Label: "carry out a discard"},
+		{Name: "start_" + string(RestoreLetters), Label: "carry out a plan to restore discarded messages"},
+		{Name: "clear_for_requeue", Label: "clear markers for a requeue"},
+		{Name: "read_job", Label: "open a job"},
+		{Name: "read_jobs", Label: "open the list of jobs"},
+		{Name: "look_up_jobs", Label: "look up a message in jobs"},
+	}), about(AboutRefusedMarkers, []ActionKind{
+		{Name: "browse_markers", Label: "open the list of markers"},
+		{Name: "look_at_marker", Label: "open a marker"},
+		{Name: "look_up", Label: "look up a marker"},
+		{Name: "plan", Label: "plan a change of markers"},
+		{Name: "read_plan", Label: "open a plan of markers"},
+		{Name: "execute_plan", Label: "carry out a plan of markers"},
+		{Name: "read_operation", Label: "open an operation"},
+		{Name: "read_operations", Label: "open the list of operations"},
+		{Name: "read_audit", Label: "open the audit"},
+		{Name: "verify_audit", Label: "check the chain of the audit"},
+	}))
 }
 
 func about(s Subject, kinds []ActionKind) []ActionKind {

@@ -33,12 +33,15 @@ func namesIn(n ast.Node) []string {
 // TestEveryActionThatTheSourceNamesIsInTheTable reads the source: a name that goes past the table would be missing in the filter of
 // the audit, and nobody would notice.
 func TestEveryActionThatTheSourceNamesIsInTheTable(t *testing.T) {
-	known := map[string]bool{}
+	known, labels := map[string]bool{}, map[string]string{}
 	for _, k := range admin.ActionKinds() {
 		if known[k.Name] || k.Label == "" || k.About == "" {
 			t.Errorf("%+v is there twice, or does not say what it is", k)
 		}
-		known[k.Name] = true
+		if other, taken := labels[k.Label]; taken {
+			t.Errorf("%s and %s are both called %q", k.Name, other, k.Label)
+		}
+		known[k.Name], labels[k.Label] = true, k.Name
 	}
 	files, err := os.ReadDir(".")
 	if err != nil {

@@ -133,6 +133,9 @@ func (a *AlertView) reason() string {
 	if a.Stale() && a.LastOK.Why != "" {
 		return title + ", as it was last judged: " + a.LastOK.Why
 	}
+	if strings.HasPrefix(strings.ToLower(a.Last.Why), strings.ToLower(title)) {
+		return capital(a.Last.Why) // it names itself
+	}
 	return title + ": " + a.Last.Why
 }
 

@@ -107,3 +107,16 @@ func TestAnAlertRestsOnTheSourceThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+func TestAReasonThatNamesItsRuleDoesNotNameItTwice(t *testing.T) {
+	for why, want := range map[string]string{
+		"stuck markers: 15, at or above the limit of 10": "Stuck markers: 15, at or above the limit of 10",
+		"15 of them, at or above the limit of 10":        "Stuck markers: 15 of them, at or above the limit of 10",
+	} {
+		a := shown("stuck_markers", OfPipeline, "orders", PhaseFiring, dedup.Severe)
+		a.Rule, a.Last.Why = &Rule{Title: "Stuck markers"}, why
+		if got := a.reason(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

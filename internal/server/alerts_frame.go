@@ -17,7 +17,6 @@ func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.T
 		return
 	}
 	view := s.alerts.View.View()
-	f.Alerts = true
 	if view.Firing > 0 {
 		f.Firing = templates.Number(float64(view.Firing))
 	}

@@ -30,7 +30,7 @@ func TestTheAuditOffersEveryActionOfTheTableAndNamesItInWords(t *testing.T) {
 	}
 	s.looked("inventory", inventoryDLQ, "100")
 	rows := s.page("operator", "/audit?action=scan_dead_letters").Find(".entries tbody tr")
-	if rows.Length() != 1 || !strings.Contains(oneLine(rows), "look at a queue") {
+	if rows.Length() != 1 || !strings.Contains(oneLine(rows), "look at the messages of a queue") {
 		t.Errorf("the look is %q", oneLine(rows))
 	}
 }

@@ -147,7 +147,7 @@ func (s *Server) errorResponse(r *request, k kind, err error) response {
 	d := describe(err)
 	message := clean(d.message, 2000)
 	if k == pageKind {
-		view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(message)}
+		view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(message)}
 		if to := (*ledBack)(nil); errors.As(err, &to) {
 			view.Back, view.BackWord = to.href, to.word
 		} else if r.Method == http.MethodPost && r.Who.Can(viewer) {

@@ -23,7 +23,17 @@ func (s *Server) frame(r *request, title string) templates.Frame {
 	return f
 }
 
-// bareFrame is the frame without the state of the pipelines: for error pages, which must not fail where the page did.
+// errorFrame is the frame of an error page. An error page must not fail where the page did: then its frame counts nothing.
+func (s *Server) errorFrame(r *request, heading string) (f templates.Frame) {
+	defer func() {
+		if recover() != nil {
+			f = s.bareFrame(r, heading)
+		}
+	}()
+	return s.frame(r, heading)
+}
+
+// bareFrame is the frame without the state of the pipelines: every page is in its navigation, but nothing is counted.
 func (s *Server) bareFrame(r *request, title string) templates.Frame {
 	f := templates.Frame{
 		Title: title, Path: strings.TrimPrefix(r.URL.Path, s.cfg.base()), Base: s.cfg.base(),
@@ -33,7 +43,7 @@ func (s *Server) bareFrame(r *request, title string) templates.Frame {
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
 		f.Looks, f.Audit = s.markers != nil, s.markers != nil && r.Who.Can(operator)
-		f.Jobs = s.deadLetters != nil && r.Who.Can(operator)
+		f.Jobs, f.Alerts = s.deadLetters != nil && r.Who.Can(operator), s.alerts.View != nil
 	}
 	return f
 }

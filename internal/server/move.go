@@ -159,7 +159,7 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
 func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
 	d := describe(many)
-	view := templates.ErrorView{Frame: s.bareFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
+	view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
 	again := templates.FormAgain{Action: r.URL.Path, Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
 	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {
 		for _, value := range r.PostForm[name] {

@@ -156,7 +156,7 @@ func underWay(p dedup.Progress) bool { return !p.Started.IsZero() && p.Coverage 
 func coverageText(p dedup.Progress) string {
 	text := templates.Number(p.Coverage*100) + " %"
 	if p.Waiting != "" {
-		text += ", slowed by " + templates.Plain(p.Waiting, nameLimit).Short
+		text += ", " + templates.Sentence(p.Waiting).Short
 	}
 	return text
 }

@@ -129,6 +129,19 @@ func TestAPassThatHasSeenEverythingIsNotUnderWay(t *testing.T) {
 	}
 }
 
+func TestWhyAPassIsSlowIsSaidWhole(t *testing.T) {
+	const why = "the store answers PING in 120 ms, usually in 1.2 ms: walking slower"
+	snap, _ := orders(t)
+	snap.Stores[0].Stats.Progress.Waiting = why
+	_, overview := overviewPage(t, snap, "")
+	_, page := pipelinePage(t, snap, "orders", "", demo.History{})
+	for name, doc := range map[string]*goquery.Document{"overview": overview, "pipeline": page} {
+		if !strings.Contains(doc.Find("main .facts").Text(), "43 %, "+why) {
+			t.Errorf("%s says %q", name, oneLine(doc.Find("main .facts")))
+		}
+	}
+}
+
 func TestASourceThatAnswersWithNothingIsNotSimplyReachable(t *testing.T) {
 	snap, _ := orders(t)
 	snap.Sources[1].Note, snap.Stores[0].Health.Note = "nothing reported yet", "nothing reported yet"

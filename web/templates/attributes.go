@@ -56,6 +56,26 @@ func (f Frame) scheme() string {
 	return f.Theme
 }
 
+// at marks the entry of the navigation that leads to this page, or to what this page is part of.
+func (f Frame) at(entry string) templ.Attributes {
+	part := strings.HasPrefix(f.Path, entry+"/")
+	switch entry {
+	case "/":
+		part = strings.HasPrefix(f.Path, "/pipelines/") && !strings.Contains(f.Path, "/dead-letters")
+	case "/alerts":
+		part = part || f.Path == "/silences" || strings.HasPrefix(f.Path, "/silences/")
+	case "/dead-letters":
+		part = part || strings.HasPrefix(f.Path, "/pipelines/") && strings.Contains(f.Path, "/dead-letters")
+	}
+	switch {
+	case f.Path == entry:
+		return templ.Attributes{"aria-current": "page"}
+	case part:
+		return templ.Attributes{"aria-current": "true"}
+	}
+	return nil
+}
+
 func (f Frame) assets() string {
 	if f.Bundle {
 		return "bundle"
