@@ -58,7 +58,7 @@ func (c consideration) seen(e Evidence) []string {
 		out = append(out, fmt.Sprintf("every connection that consumed when the marker was set has been closed since, as seen at %s", moment(e.Closed, e.At)))
 	}
 	if c.verdict == Orphan {
-		return append(out, fmt.Sprintf("the source queues held no message at %s and %s, and the dead-letter queues hold none: the message is in none of them",
+		return append(out, fmt.Sprintf("the source queues held no message at %s and %s, and the dead-letter queues held none: the message is in none of them",
 			moment(c.empty.at[1], e.At), moment(c.empty.at[0], e.At)))
 	}
 	if !c.closed && !c.bare && c.out.n < 2 {
@@ -98,10 +98,10 @@ func whereabouts(e Evidence) []string {
 		out = append(out, tally(*e.Ready, "message waits in the source queues", "messages wait in the source queues"))
 	}
 	switch {
-	case e.DeadLetters == nil:
+	case e.DeadLettersNow == nil:
 		out = append(out, "whether its message was dead-lettered is not known")
-	case *e.DeadLetters > 0:
-		out = append(out, tally(*e.DeadLetters, "message is in the dead-letter queues", "messages are in the dead-letter queues"))
+	case *e.DeadLettersNow > 0:
+		out = append(out, tally(*e.DeadLettersNow, "message is in the dead-letter queues", "messages are in the dead-letter queues"))
 	}
 	return out
 }

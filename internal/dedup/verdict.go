@@ -54,9 +54,11 @@ type Evidence struct {
 	ClosedSince time.Time
 	// NoConsumersSince is since when the source queues have had no consumer; zero when they have some or it is not known.
 	NoConsumersSince time.Time
-	// DeadLetters is the depth of the dead-letter queues, read no earlier than Empty; nil when not known, as when there
+	// DeadLetters is the depth of the dead-letter queues, read no earlier than Empty: it tells of the time when nothing was out,
+	// which may be long ago. DeadLettersNow is their newest depth, for telling people. Each is nil when not known, as when there
 	// are none.
-	DeadLetters *int64
+	DeadLetters    *int64
+	DeadLettersNow *int64
 	// SetsExpiry is true when a pass has seen processing markers that expire: the consumers do set what their scheme says.
 	SetsExpiry bool
 	// ClockOffset is the store's clock minus ours.
