@@ -149,6 +149,10 @@ type Pass struct {
 	// Examined counts keys or rows that were looked at, Matched those that are markers of this store.
 	Examined int64
 	Matched  int64
+	// Misfits counts keys that match finds although its id expression does not fit them: they are none of Matched. Misfit is the
+	// first of them, escaped.
+	Misfits int64
+	Misfit  string
 	// ValuesRead counts values that were fetched, which touches the store's LRU clock.
 	ValuesRead int64
 	States     map[State]int64
@@ -204,6 +208,10 @@ type Touched struct {
 	// Why says why nothing can be told, in words for people; empty when the counts hold.
 	Why string
 }
+
+// Unfit reports whether the pass found keys of the store and could take no id out of any: what it did not count is not known
+// to be none.
+func (p *Pass) Unfit() bool { return p != nil && p.Matched == 0 && p.Misfits > 0 }
 
 // MaxListed bounds each list of markers that a pass keeps.
 const MaxListed = 1000

@@ -204,6 +204,16 @@ func (l *layout) known(key string) (keyClass, string) {
 	return retryKey, strings.TrimSuffix(strings.TrimPrefix(plain, l.retry.prefix), l.retrySuffix)
 }
 
+// misfits reports whether a raw key is one that match finds and nobody else has, and that holds no message id.
+func (l *layout) misfits(key string) bool {
+	plain, ok := l.plain(key)
+	if !ok || !l.match.match(plain) || anyMatches(l.exclude, plain) {
+		return false
+	}
+	_, fits := l.messageID(plain)
+	return !fits && !takenFrom(l.yields, key)
+}
+
 // idOf returns the message id in a raw key that is known to be a marker's.
 func (l *layout) idOf(key string) string {
 	plain, _ := l.plain(key)
@@ -293,7 +303,7 @@ func parseLiteral(tokens []token) string {
 // findable says whether keyOf can find every marker: else a lookup by id would miss some and must say so.
 func (l *layout) findable() bool {
 	if l.id == nil {
-		return true
+		return strings.HasPrefix(l.match.prefix, l.idPrefix) || strings.HasPrefix(l.idPrefix, l.match.prefix)
 	}
 	const probe = "order-1"
 	id, ok := l.messageID(insert(l.match, probe))

@@ -115,6 +115,14 @@ func (t *tally) count(id string, state dedup.State, expiry, now int64) {
 	t.expiring = true
 }
 
+// misfit counts a key that match finds although it holds no message id.
+func (t *tally) misfit(key string) {
+	if t.pass.Misfits == 0 {
+		t.pass.Misfit = printable(key)
+	}
+	t.pass.Misfits++
+}
+
 // name takes in what the id itself tells.
 func (t *tally) name(id string) {
 	if len(id) == 32 && isHex(id) {

@@ -257,7 +257,12 @@ func (w *walk) take(keys []string) int {
 	for _, key := range keys {
 		size += len(key)
 		class, id := w.layout.known(key)
-		if class == foreignKey || !w.seen.add(key) {
+		misfit := class == foreignKey && w.layout.misfits(key)
+		if class == foreignKey && !misfit || !w.seen.add(key) {
+			continue
+		}
+		if misfit {
+			w.tally.misfit(key)
 			continue
 		}
 		if class == markerKey && len(w.sample) < w.sampleSize {
