@@ -40,10 +40,14 @@ type Marker struct {
 	Attempts *int64
 	// Since is when the state began, by the store's clock; zero when it cannot be known.
 	Since time.Time
-	// FirstSeen is when, by our clock, a pass first saw the marker as it still is; zero in a live reading.
+	// FirstSeen is when, by our clock, a pass first saw the marker as it still is; zero in a live reading, but of a marker that was
+	// given its expiry later than it was set.
 	FirstSeen time.Time
 	// Expires is the absolute expiry by the store's clock; zero when the marker never expires.
 	Expires time.Time
+	// ExpirySet is when, by our clock, an operation of ours gave a marker without expiry the one that it has; zero for any other
+	// marker. FirstSeen is then since when it is known to be there.
+	ExpirySet time.Time
 	// Detail says what is odd about a marker, such as why it is unknown. It holds nothing of the value.
 	Detail string
 	// Sample is the beginning of a value that could not be decoded, at most 80 bytes, quoted with control characters escaped.

@@ -51,7 +51,10 @@ func (c consideration) seen(e Evidence) []string {
 	case c.out.n == 1:
 		out = append(out, fmt.Sprintf("no delivery was out at %s (one reading since the marker was set)", moment(c.out.at[0], e.At)))
 	}
-	if c.bare {
+	switch {
+	case c.bare && !c.given.IsZero():
+		out = append(out, "it never expired until it was given an expiry from here at "+moment(c.given, e.At)+", though consumers set one right after they set a marker: its owner ended between the two commands")
+	case c.bare:
 		out = append(out, "it never expires, though consumers set an expiry right after they set a marker: its owner ended between the two commands")
 	}
 	if c.closed {

@@ -221,3 +221,22 @@ func BenchmarkVerdicts(b *testing.B) {
 		}
 	}
 }
+
+func TestAMarkerThatWeGaveAnExpiryIsJudgedAsBefore(t *testing.T) {
+	m := bare(5 * time.Minute)
+	m.Expires, m.ExpirySet = judged.Add(3*time.Minute), judged.Add(-2*time.Minute)
+	e, s := changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry = true }), dedup.Scheme{Kind: "redis-string", States: []dedup.State{dedup.Processing, dedup.Done}, ProcessingTTL: 5 * time.Minute}
+	verdict, reasons := dedup.Judge(m, e, s)
+	if verdict != dedup.ProbablyDead || !strings.Contains(strings.Join(reasons, "; "), "processing for ≥ 5 m; ") ||
+		!strings.Contains(strings.Join(reasons, "; "), "it never expired until it was given an expiry from here at ") {
+		t.Errorf("%s: %q", verdict, reasons)
+	}
+	m.FirstSeen = m.ExpirySet.Add(-2 * time.Second)
+	if verdict, reasons := dedup.Judge(m, e, s); verdict != dedup.CannotTell {
+		t.Errorf("without an expiry for 2 s: %s: %q", verdict, reasons)
+	}
+	s.Lock, m.FirstSeen = true, judged.Add(-5*time.Minute)
+	if _, reasons := dedup.Judge(m, e, s); !strings.Contains(reasons[0], "processing for ≥ 5 m") {
+		t.Errorf("an expiry that we gave is no renewal by a lock's holder: %q", reasons)
+	}
+}

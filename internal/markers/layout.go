@@ -33,6 +33,8 @@ type layout struct {
 	reads reads
 	// lifeTells is the one state whose markers can live longer than ttl.processing; empty where several can, or none.
 	lifeTells dedup.State
+	// gifts are expiries that do not tell when their markers were set.
+	gifts *gifts
 }
 
 // taken are the raw keys of a yield.
@@ -46,7 +48,7 @@ func newLayout(c Config) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codecJava, match: parseGlob(c.Match)}
+	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codecJava, match: parseGlob(c.Match), gifts: newGifts()}
 	l.scan = c.raw(c.Match)
 	for _, e := range c.Exclude {
 		l.exclude = append(l.exclude, parseGlob(e))
@@ -330,6 +332,7 @@ func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 func (l *layout) marker(key string, d decoded, expiry, now int64) dedup.Marker {
 	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample}
 	m.Expires, m.Since = l.dated(d, expiry, now)
+	l.lived(&m, key, d, expiry)
 	return l.named(m, key)
 }
 
