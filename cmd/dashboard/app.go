@@ -112,6 +112,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 
 	gate := admin.NewGate(db.Audit(), db, log)
 	single := a.singleMarkers(cfg, gate, db, observer, acting)
+	a.rememberExpiries(ctx, single, watched)
 	letters, err := a.deadLetters(cfg, gate, db, observer, watched, single)
 	if err != nil {
 		return nil, err

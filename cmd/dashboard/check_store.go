@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,9 @@ func (c storeCheck) printExtent(w io.Writer) {
 		fmt.Fprintf(w, "  %s in the database, %.0f %% of them looked at; match %q finds %s\n",
 			amount(r.Keys, "key"), r.Coverage*100, c.cfg.Match, amount(r.Pass.Matched, "marker"))
 	}
+	if p := r.Pass; p.Misfits > 0 && p.Matched > 0 {
+		fmt.Fprintf(w, "  NOTE %s `match` and `id` does not fit (e.g. %s): no marker is taken from there; list what is not yours under exclude\n", matching(p.Misfits), p.Misfit)
+	}
 	for _, y := range c.cfg.Yields {
 		fmt.Fprintf(w, "  leaves to store %s what its %s finds, which is more specific\n", y.To, y.Claim)
 	}
@@ -131,6 +135,9 @@ func (c storeCheck) printMapping(w io.Writer) error {
 	r := c.report
 	odd := r.Pass.States[dedup.StateUnknown]
 	switch {
+	case r.Pass.Unfit():
+		c.printUnfit(w)
+		return errors.New("id fits no key")
 	case r.Pass.Matched == 0 && r.Keys == 0:
 		fmt.Fprintf(w, "  NOTE the store is empty: whether the mapping is right cannot be told yet\n")
 		return nil
@@ -151,6 +158,22 @@ func (c storeCheck) printMapping(w io.Writer) error {
 	fmt.Fprintf(w, "  PROBLEM %s%s\n", verdict, sampled)
 	c.printMend(w)
 	return errors.New(verdict + sampled)
+}
+
+// printUnfit says that the keys are there and hold no id as it is written, with the line that would take one out of them.
+func (c storeCheck) printUnfit(w io.Writer) {
+	p := c.report.Pass
+	fmt.Fprintf(w, "  PROBLEM %s `match` (%q), but `id` (%q) fits none of them (e.g. %s)\n", matching(p.Misfits), c.cfg.Match, c.cfg.ID, p.Misfit)
+	if prefix, star := strings.CutSuffix(c.cfg.Match, "*"); star && prefix != "" && !strings.ContainsAny(prefix, `*?[\`) {
+		fmt.Fprintf(w, "    mend: if the id is what follows %q, leave id out in store %s, or write: id: %q\n", prefix, c.cfg.Name, "^"+regexp.QuoteMeta(prefix)+"(.+)$")
+	}
+}
+
+func matching(keys int64) string {
+	if keys == 1 {
+		return "1 key matches"
+	}
+	return strconv.FormatInt(keys, 10) + " keys match"
 }
 
 // printMend names the values that no state lists, and the lines of the configuration that would map them.

@@ -151,6 +151,33 @@ func TestWhatNoLineCanMapIsDescribed(t *testing.T) {
 	}
 }
 
+func TestKeysWhoseIDsCannotBeToldAreNoMissingKeys(t *testing.T) {
+	server, rdb := markerstest.StartRedis(t)
+	put(t, rdb, 186, "mail:sent:", "1", time.Hour)
+	entry := fmt.Sprintf("  preset: redis-flag\n  redis: {url: %q}\n  match: \"mail:sent:*\"\n", server.URL())
+
+	printed, err := checked(t, entry)
+	if err != nil || !strings.Contains(printed, `match "mail:sent:*" finds 186 markers`) {
+		t.Errorf("with another prefix: %v\n%s", err, printed)
+	}
+
+	printed, err = checked(t, entry+"  id: \"^mail:out:(.+)$\"\n")
+	for _, want := range []string{"PROBLEM 186 keys match `match` (\"mail:sent:*\"), but `id` (\"^mail:out:(.+)$\") fits none of them (e.g. \"mail:sent:", `id: "^mail:sent:(.+)$"`} {
+		if err == nil || !strings.Contains(printed, want) {
+			t.Errorf("error %v, and it does not say %s\n%s", err, want, printed)
+		}
+	}
+	if strings.Contains(printed, "no key matches") {
+		t.Errorf("it says that no key matches:\n%s", printed)
+	}
+
+	put(t, rdb, 1, "mail:out:", "1", time.Hour)
+	printed, err = checked(t, strings.Replace(entry, "mail:sent:*", "mail:*", 1)+"  id: \"^mail:out:(.+)$\"\n")
+	if err != nil || !strings.Contains(printed, "NOTE 186 keys match `match` and `id` does not fit (e.g. \"mail:sent:") {
+		t.Errorf("where some fit: %v\n%s", err, printed)
+	}
+}
+
 func TestTheWordsFitATable(t *testing.T) {
 	var out output
 	cfg := markers.Config{Name: "payments", Preset: "sql-status-code", Kind: "sql-table", Table: "message_dedup", States: map[dedup.State][]string{dedup.Done: {"1"}}}

@@ -38,3 +38,19 @@ func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB
 	a.background("journal of operations", single.Run)
 	return single
 }
+
+// rememberExpiries tells the stores which expiries were given to their markers from here before the program was started: those do not
+// tell when a marker was set. Without the journal the ages of these markers are too short, and nothing else is wrong.
+func (a *App) rememberExpiries(ctx context.Context, single *admin.Markers, stores []markers.Store) {
+	given, err := single.Given(ctx)
+	if err != nil {
+		a.log.Warn("the expiries that were given to markers cannot be read: their ages count from then", "err", err)
+	}
+	for _, g := range given {
+		for _, store := range stores {
+			if store.Name() == g.Store {
+				markers.Remember(store, g.Seen, g.Outcome.Outcome.Now.ExpiresMillis, g.Outcome.At)
+			}
+		}
+	}
+}

@@ -77,10 +77,10 @@ func (r rules) empty() bool {
 // deadLetters reminds of dead letters, where the message may be.
 func (r rules) deadLetters(it PlanItem) string {
 	e := r.view.evidence
-	if e.Missing != "" || e.DeadLetters == nil || *e.DeadLetters == 0 || it.Verdict == dedup.Orphan {
+	if e.Missing != "" || e.DeadLettersNow == nil || *e.DeadLettersNow == 0 || it.Verdict == dedup.Orphan {
 		return ""
 	}
-	return fmt.Sprintf("It may be among the %s: there it stays until it is requeued", plural(int(*e.DeadLetters), "dead letter"))
+	return fmt.Sprintf("It may be among the %s: there it stays until it is requeued", plural(int(*e.DeadLettersNow), "dead letter"))
 }
 
 // retries says what the message's retry counter does at the next failure.

@@ -163,5 +163,7 @@ type JobSummary struct {
 	Aftermath *Aftermath
 	// Arrived is how many messages came into the dead-letter queue since the job began; nil while unknown.
 	Arrived *int64
+	// Resumed counts how often it went on after an interruption: what moved in the last moment before one is not in Counts.
+	Resumed int
 	Counts
 }

@@ -65,6 +65,9 @@ func (m *Markers) judgeListed(v view, st *MarkerStore, mk dedup.Marker) (dedup.V
 // holding, else since this reading, for its date may come of a wrong time to live or zone. Of one without a date and in no
 // list it returns zero: how old it is cannot be said.
 func (v view) firstSeen(mk dedup.Marker, s dedup.Scheme, read time.Time) time.Time {
+	if !mk.FirstSeen.IsZero() { // the store remembers, because its expiry does not tell
+		return mk.FirstSeen
+	}
 	if v.pass != nil {
 		for _, list := range [][]dedup.Marker{v.pass.OldestProcessing, v.pass.Permanent} {
 			for i := range list {

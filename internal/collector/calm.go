@@ -27,8 +27,9 @@ type calm struct {
 	DeadSpoke time.Time
 }
 
-// A depthReading is what is known of the depths of the source queues in the newest reading; nil is not known.
-type depthReading struct{ ready, unacked *int64 }
+// A depthReading is what is known of the depths of the source queues, and of the dead-letter queues, in the newest reading; nil is
+// not known.
+type depthReading struct{ ready, unacked, dead *int64 }
 
 // A shore is the queues on one broker whose messages have their markers in one store, and the readings of them.
 type shore struct {
@@ -48,9 +49,13 @@ func (s *shore) take(queues map[dedup.QueueRef]*dedup.Queue, began, ended time.T
 	unacked, okUnacked := sumOver(queues, s.sources, func(q *dedup.Queue) *int64 { return q.Unacked })
 	ready, okReady := sumOver(queues, s.sources, func(q *dedup.Queue) *int64 { return q.Ready })
 	messages, okMessages := sumOver(queues, s.sources, func(q *dedup.Queue) *int64 { return q.Messages })
+	dead, okDead := sumOver(queues, s.dead, func(q *dedup.Queue) *int64 { return q.Messages })
 	s.last = depthReading{}
 	if okReady {
 		s.last.ready = &ready
+	}
+	if okDead {
+		s.last.dead = &dead
 	}
 	if !okUnacked {
 		return
@@ -60,7 +65,7 @@ func (s *shore) take(queues map[dedup.QueueRef]*dedup.Queue, began, ended time.T
 		return
 	}
 	c := calm{Spoke: spoken(queues, s.sources, began, lagging), Ended: ended, Empty: okMessages && messages == 0}
-	if dead, ok := sumOver(queues, s.dead, func(q *dedup.Queue) *int64 { return q.Messages }); ok && len(s.dead) > 0 {
+	if okDead {
 		c.Dead, c.DeadSpoke = &dead, spoken(queues, s.dead, began, lagging)
 	}
 	s.calms = append(s.calms, c)

@@ -79,6 +79,29 @@ func TestMomentsOfCalm(t *testing.T) {
 	}
 }
 
+// What people are told of the dead-letter queues is of now, whenever it was that nothing was out.
+func TestTheNewestDepthOfTheDeadLetterQueuesIsTold(t *testing.T) {
+	s := &storeShore{broker: &brokerWatch{}, shore: newShore()}
+	s.shore.take(brokerWith(0, 0, 34, nil), at(1), at(1.1), false)
+	for second, dead := range []int64{122, 208} {
+		s.shore.take(brokerWith(675, 12, dead, nil), at(float64(10+second)), at(float64(10+second)+0.1), false)
+		e := dedup.Evidence{At: at(100)}
+		s.testify(&e, true)
+		if e.DeadLetters == nil || *e.DeadLetters != 34 || e.DeadLettersNow == nil || *e.DeadLettersNow != dead || *e.Ready != 675 {
+			t.Errorf("with %d dead letters: %v then, %v now", dead, e.DeadLetters, e.DeadLettersNow)
+		}
+		if s.testify(&e, false); *e.DeadLettersNow != 2*dead {
+			t.Errorf("with a second broker: %d", *e.DeadLettersNow)
+		}
+	}
+	s.shore.take(brokerWith(0, 1, 0, func(q map[dedup.QueueRef]*dedup.Queue) {
+		delete(q, dedup.QueueRef{Vhost: "/", Name: "orders.dlq"})
+	}), at(20), at(20.1), false)
+	if s.shore.last.dead != nil {
+		t.Errorf("a queue that does not show holds %d", *s.shore.last.dead)
+	}
+}
+
 func compare(t *testing.T, what string, got [2]time.Time, want []float64) {
 	t.Helper()
 	for i := range got {

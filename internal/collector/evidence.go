@@ -188,7 +188,7 @@ func (s *storeShore) testify(e *dedup.Evidence, first bool) {
 	if first {
 		e.NothingOut, e.Empty, e.DeadLetters = still.nothingOut, still.empty, still.dead
 		e.Closed, e.ClosedSince, e.NoConsumersSince = closed.At, closed.Since, s.deserted
-		e.Consumers, e.Ready, e.Unacked = s.consumers, last.ready, last.unacked
+		e.Consumers, e.Ready, e.Unacked, e.DeadLettersNow = s.consumers, last.ready, last.unacked, last.dead
 		return
 	}
 	for i := range e.NothingOut {
@@ -203,7 +203,7 @@ func (s *storeShore) testify(e *dedup.Evidence, first bool) {
 		e.NoConsumersSince = time.Time{}
 	}
 	e.Consumers, e.Ready, e.Unacked = both(e.Consumers, s.consumers), both(e.Ready, last.ready), both(e.Unacked, last.unacked)
-	e.DeadLetters = both(e.DeadLetters, still.dead)
+	e.DeadLetters, e.DeadLettersNow = both(e.DeadLetters, still.dead), both(e.DeadLettersNow, last.dead)
 }
 
 // autoAcked reports whether any delivery of the pipeline is acked when it is sent, as far as the readings reach back.

@@ -35,6 +35,33 @@ func undecodable(store string, p *dedup.Pass) []dedup.Finding {
 	return []dedup.Finding{f}
 }
 
+// unfit says that no marker of a store is known although it has keys; empty where the keys have ids, or there are none. No key
+// is quoted: it may hold what viewers must not see.
+func unfit(store string, p *dedup.Pass) string {
+	if !p.Unfit() {
+		return ""
+	}
+	return fmt.Sprintf("%s of store %s %s match, but id fits none of them", counted(p.Misfits, "key"), name(store), verb(p.Misfits, "is found by", "are found by"))
+}
+
+// idMisfits finds a store whose id expression is not for the keys that match finds. A single key may be a stray.
+func idMisfits(store string, p *dedup.Pass) []dedup.Finding {
+	text := unfit(store, p)
+	if text == "" {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "markers_without_id", Tier: dedup.Severe, Text: text + ": no marker of it is known, in no state",
+		Evidence: counted(p.Misfits, "key") + " in the last complete pass, from none of which the id expression of the store takes a message id",
+		Mend: "Run dashboard check, which names one of the keys. Correct id of the store, or leave it out: it follows from a match that is " +
+			"text and a star at its end.",
+	}
+	if p.Misfits == 1 {
+		f.Tier = dedup.Warning
+	}
+	return []dedup.Finding{f}
+}
+
 // valuesDecoded is how many markers were decoded by their values, in vain or not. Where reading disturbs, most done
 // markers are told by what is left of their lives, which proves nothing of the mapping. Retry counters are no markers.
 func valuesDecoded(p *dedup.Pass) int64 {

@@ -95,7 +95,15 @@ func idCases() []findingCase {
 			p.Undecodable = []dedup.Marker{{ID: "m", Detail: "secret"}}
 		}))
 	}
+	misfits := func(n, matched int64) []dedup.Finding {
+		return idMisfits("orders"+hostile, passWith(func(p *dedup.Pass) { p.Misfits, p.Misfit, p.Matched = n, "secret", matched }))
+	}
 	return []findingCase{
+		{"markers_without_id", "is severe when no key has an id", misfits(186, 0), dedup.Severe, []string{"186 keys of store orders", "id fits none of them"}},
+		{"markers_without_id", "is a warning for a single key, which may be a stray", misfits(1, 0), dedup.Warning, []string{"1 key of store orders"}},
+		{"markers_without_id", "is silent beside keys that have one", misfits(186, 1), silent, nil},
+		{"markers_without_id", "is silent about an empty store", misfits(0, 0), silent, nil},
+
 		{"markers_undecodable", "is a warning beside values that can be decoded", unread(2, 40, 38), dedup.Warning, []string{"2 markers of store orders", "2 of the 40 values"}},
 		{"markers_undecodable", "is a warning for a single stray", unread(1, 1, 5000), dedup.Warning, []string{"1 of the 1 value that was read"}},
 		{"markers_undecodable", "is severe when no value can be decoded, whatever is taken for done by its life", unread(2, 2, 586_380), dedup.Severe, []string{"the mapping is probably wrong"}},

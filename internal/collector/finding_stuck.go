@@ -82,6 +82,8 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 		case why != "":
 		case st.Stats.Pass == nil:
 			why = "no complete pass over the store yet"
+		case st.Stats.Pass.Unfit():
+			why = unfit(st.Name, st.Stats.Pass)
 		default:
 			count = countVerdicts(st.Stats.Pass, st.Evidence, st.Scheme)
 		}

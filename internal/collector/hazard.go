@@ -19,6 +19,9 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 	if v.reportDown == "" {
 		out = append(out, reportUnreadable(p.Name, p.badFields)...)
 	}
+	if v.unfit != "" {
+		out = append(out, idMisfits(p.Store, v.stats.Pass)...)
+	}
 	if p.store != nil && v.storeDown == "" {
 		out = append(out, p.markerFindings(v)...)
 		out = append(out, p.schemeFindings(v, windows)...)

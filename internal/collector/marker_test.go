@@ -2,6 +2,7 @@ package collector
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,30 @@ func TestTheOldestMarkerIsTheOneOfTheLargestBound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An id that is not for the store's keys: 0 would read as "all is well".
+func TestKeysWithoutAnIDMakeNoMeasuredZero(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		p := stuckPass(0, 0)
+		p.States, p.Matched, p.Misfits, p.Misfit = map[dedup.State]int64{}, 0, 186, "mail:sent:7"
+		b.store.set(func(f *fakeSource) { f.stats.Pass = p })
+		pass(2 * testInterval)
+		st := b.pipeline(t, "orders")
+		figures := map[string]dedup.Figure{"stuck": st.Stuck, "oldest": st.OldestProcessing, "without expiry": st.MarkersNoExpiry,
+			"duplicate rate": st.Windows[0].DuplicateRate, "given up": st.Windows[0].GaveUp}
+		for _, state := range []dedup.State{dedup.Processing, dedup.Done} {
+			figures[string(state)] = st.Markers[state]
+		}
+		for what, f := range figures {
+			if f.Known() || !strings.Contains(f.Why, "186 keys of store ") || strings.Contains(f.Why, "mail:sent:7") {
+				t.Errorf("%s: %+v, want unknown with the reason and no key", what, f)
+			}
+		}
+		if got := kindsOf(st); !slices.Contains(got, "markers_without_id") {
+			t.Errorf("found %v", got)
+		}
+	})
 }
 
 // A wrong preset: what is processing cannot be decoded. 0 would read as "all is well".

@@ -12,8 +12,10 @@ import (
 type view struct {
 	now                               time.Time
 	brokerDown, storeDown, reportDown string
-	scheme                            dedup.Scheme
-	stats                             dedup.StoreStats
+	// unfit is why a store that answers cannot be shown all the same: no id could be taken out of its keys.
+	unfit  string
+	scheme dedup.Scheme
+	stats  dedup.StoreStats
 	// several is that of the pipeline.
 	several string
 }
@@ -24,7 +26,10 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 	if p.store != nil {
 		v.scheme = p.store.store.Scheme()
 		v.stats, _ = p.store.stats.get()
-		v.storeDown = down("store "+name(p.Store), p.store.src.status(now))
+		if v.storeDown = down("store "+name(p.Store), p.store.src.status(now)); v.storeDown == "" {
+			v.unfit = unfit(p.Store, v.stats.Pass)
+			v.storeDown = v.unfit
+		}
 	}
 	v.reportDown = "consumers report no counters"
 	if p.report != nil {

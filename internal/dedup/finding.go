@@ -38,7 +38,7 @@ func (f Finding) Harm() Harm {
 		return HarmLost
 	case "head_blocked", "no_consumers", "looping", "backlog_growing", "queue_missing":
 		return HarmBlocked
-	case "stuck_markers", "marker_without_expiry", "markers_undecodable", "marker_row_held":
+	case "stuck_markers", "marker_without_expiry", "markers_undecodable", "markers_without_id", "marker_row_held":
 		return HarmStuck
 	}
 	return HarmHazard

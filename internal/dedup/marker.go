@@ -40,10 +40,14 @@ type Marker struct {
 	Attempts *int64
 	// Since is when the state began, by the store's clock; zero when it cannot be known.
 	Since time.Time
-	// FirstSeen is when, by our clock, a pass first saw the marker as it still is; zero in a live reading.
+	// FirstSeen is when, by our clock, a pass first saw the marker as it still is; zero in a live reading, but of a marker that was
+	// given its expiry later than it was set.
 	FirstSeen time.Time
 	// Expires is the absolute expiry by the store's clock; zero when the marker never expires.
 	Expires time.Time
+	// ExpirySet is when, by our clock, an operation of ours gave a marker without expiry the one that it has; zero for any other
+	// marker. FirstSeen is then since when it is known to be there.
+	ExpirySet time.Time
 	// Detail says what is odd about a marker, such as why it is unknown. It holds nothing of the value.
 	Detail string
 	// Sample is the beginning of a value that could not be decoded, at most 80 bytes, quoted with control characters escaped.
@@ -149,6 +153,10 @@ type Pass struct {
 	// Examined counts keys or rows that were looked at, Matched those that are markers of this store.
 	Examined int64
 	Matched  int64
+	// Misfits counts keys that match finds although its id expression does not fit them: they are none of Matched. Misfit is the
+	// first of them, escaped.
+	Misfits int64
+	Misfit  string
 	// ValuesRead counts values that were fetched, which touches the store's LRU clock.
 	ValuesRead int64
 	States     map[State]int64
@@ -204,6 +212,10 @@ type Touched struct {
 	// Why says why nothing can be told, in words for people; empty when the counts hold.
 	Why string
 }
+
+// Unfit reports whether the pass found keys of the store and could take no id out of any: what it did not count is not known
+// to be none.
+func (p *Pass) Unfit() bool { return p != nil && p.Matched == 0 && p.Misfits > 0 }
 
 // MaxListed bounds each list of markers that a pass keeps.
 const MaxListed = 1000

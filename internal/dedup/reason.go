@@ -51,14 +51,17 @@ func (c consideration) seen(e Evidence) []string {
 	case c.out.n == 1:
 		out = append(out, fmt.Sprintf("no delivery was out at %s (one reading since the marker was set)", moment(c.out.at[0], e.At)))
 	}
-	if c.bare {
+	switch {
+	case c.bare && !c.given.IsZero():
+		out = append(out, "it never expired until it was given an expiry from here at "+moment(c.given, e.At)+", though consumers set one right after they set a marker: its owner ended between the two commands")
+	case c.bare:
 		out = append(out, "it never expires, though consumers set an expiry right after they set a marker: its owner ended between the two commands")
 	}
 	if c.closed {
 		out = append(out, fmt.Sprintf("every connection that consumed when the marker was set has been closed since, as seen at %s", moment(e.Closed, e.At)))
 	}
 	if c.verdict == Orphan {
-		return append(out, fmt.Sprintf("the source queues held no message at %s and %s, and the dead-letter queues hold none: the message is in none of them",
+		return append(out, fmt.Sprintf("the source queues held no message at %s and %s, and the dead-letter queues held none: the message is in none of them",
 			moment(c.empty.at[1], e.At), moment(c.empty.at[0], e.At)))
 	}
 	if !c.closed && !c.bare && c.out.n < 2 {
@@ -98,10 +101,10 @@ func whereabouts(e Evidence) []string {
 		out = append(out, tally(*e.Ready, "message waits in the source queues", "messages wait in the source queues"))
 	}
 	switch {
-	case e.DeadLetters == nil:
+	case e.DeadLettersNow == nil:
 		out = append(out, "whether its message was dead-lettered is not known")
-	case *e.DeadLetters > 0:
-		out = append(out, tally(*e.DeadLetters, "message is in the dead-letter queues", "messages are in the dead-letter queues"))
+	case *e.DeadLettersNow > 0:
+		out = append(out, tally(*e.DeadLettersNow, "message is in the dead-letter queues", "messages are in the dead-letter queues"))
 	}
 	return out
 }

@@ -54,9 +54,11 @@ type Evidence struct {
 	ClosedSince time.Time
 	// NoConsumersSince is since when the source queues have had no consumer; zero when they have some or it is not known.
 	NoConsumersSince time.Time
-	// DeadLetters is the depth of the dead-letter queues, read no earlier than Empty; nil when not known, as when there
+	// DeadLetters is the depth of the dead-letter queues, read no earlier than Empty: it tells of the time when nothing was out,
+	// which may be long ago. DeadLettersNow is their newest depth, for telling people. Each is nil when not known, as when there
 	// are none.
-	DeadLetters *int64
+	DeadLetters    *int64
+	DeadLettersNow *int64
 	// SetsExpiry is true when a pass has seen processing markers that expire: the consumers do set what their scheme says.
 	SetsExpiry bool
 	// ClockOffset is the store's clock minus ours.
@@ -114,6 +116,8 @@ type consideration struct {
 	closed     bool
 	// bare: the marker has no expiry although its consumers set one right after it.
 	bare bool
+	// given is when an operation of ours gave it one; zero when none did.
+	given time.Time
 }
 
 // moments are at most two moments, newest first.
@@ -164,12 +168,26 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
 		c.closed = e.ClosedSince.After(seen.Add(birthDoubt)) && !e.Closed.After(e.At)
 	}
-	c.bare = e.SetsExpiry && s.ProcessingTTL > 0 && m.Expires.IsZero() && !m.FirstSeen.IsZero() && e.At.Sub(m.FirstSeen) >= bareFor
+	c.bare = e.SetsExpiry && s.ProcessingTTL > 0 && bareSpan(m, e.At) >= bareFor
+	c.given = m.ExpirySet
 	c.conclude(e)
 	if c.hinder == mayBeOut && !known {
 		c.hinder = faceless
 	}
 	return c
+}
+
+// bareSpan is for how long a marker is known to have been without an expiry, until we gave it one or until now.
+func bareSpan(m Marker, now time.Time) time.Duration {
+	switch {
+	case m.FirstSeen.IsZero():
+		return 0
+	case !m.ExpirySet.IsZero():
+		return m.ExpirySet.Sub(m.FirstSeen)
+	case m.Expires.IsZero():
+		return now.Sub(m.FirstSeen)
+	}
+	return 0
 }
 
 // conclude reaches the verdict from what was counted.
@@ -229,7 +247,7 @@ func latest(a, b time.Time) time.Time {
 
 // renewal returns when a lock was last taken or renewed by its holder, zero for what is no lock with a lease.
 func renewal(m Marker, e Evidence, s Scheme) time.Time {
-	if !s.Lock || m.Expires.IsZero() || s.ProcessingTTL <= 0 {
+	if !s.Lock || m.Expires.IsZero() || !m.ExpirySet.IsZero() || s.ProcessingTTL <= 0 {
 		return time.Time{}
 	}
 	return m.Expires.Add(-s.ProcessingTTL - e.ClockOffset)

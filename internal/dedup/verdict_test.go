@@ -41,7 +41,7 @@ func ago(newest, older time.Duration) [2]time.Time {
 // busy is the evidence of a broker whose consumers are at work.
 func busy() dedup.Evidence {
 	return dedup.Evidence{At: judged, MaxProcessing: 30 * time.Second, ClockOffset: judgedOffset,
-		Consumers: number(3), Ready: number(4), Unacked: number(2), DeadLetters: number(0)}
+		Consumers: number(3), Ready: number(4), Unacked: number(2), DeadLetters: number(0), DeadLettersNow: number(0)}
 }
 
 // idle is the evidence of a broker at which nothing is out.
@@ -100,20 +100,22 @@ func TestJudge(t *testing.T) {
 			changed(renewed(), func(e *dedup.Evidence) { e.ClosedSince = judged.Add(-10 * time.Second) }), dedup.CannotTell, "every connection that consumed when the marker was set has been closed"},
 
 		"an old marker in empty queues": {aged(old), drained(), dedup.Orphan,
-			"the source queues held no message at 03:12:05 and 03:12:20, and the dead-letter queues hold none"},
-		"an old marker without a worker":                       {aged(old), idle(), dedup.ProbablyDead, "no delivery was out at 03:12:05 and 03:12:20 (two readings)"},
-		"an old marker whose message waits":                    {aged(old), idle(), dedup.ProbablyDead, "4 messages wait in the source queues"},
-		"an old marker beside a dead letter":                   {aged(old), changed(drained(), func(e *dedup.Evidence) { e.DeadLetters = number(1) }), dedup.ProbablyDead, "1 message is in the dead-letter queues"},
-		"an old marker with unknown dead letters":              {aged(old), changed(drained(), func(e *dedup.Evidence) { e.DeadLetters = nil }), dedup.ProbablyDead, "whether its message was dead-lettered is not known"},
-		"an old marker of queues that were empty once":         {aged(old), changed(drained(), func(e *dedup.Evidence) { e.Empty[1] = time.Time{} }), dedup.ProbablyDead, "processing for 12 m 5 s"},
-		"an old marker after a restart of all consumers":       {aged(old), renewed(), dedup.ProbablyDead, "as seen at 03:12:25"},
-		"an old marker says what the broker cannot see":        {aged(old), renewed(), dedup.ProbablyDead, "the broker cannot see a worker that lost its connection and goes on; such a one would have been at it for 12 m 5 s"},
-		"an old marker without expiry, seen before":            {dedup.Marker{State: dedup.Processing, FirstSeen: judged.Add(-time.Minute)}, idle(), dedup.ProbablyDead, "processing for ≥ 1 m"},
-		"an old lock without a worker":                         {aged(old), idle(), dedup.ProbablyDead, "two readings"},
-		"an old marker with something out":                     {aged(old), busy(), dedup.CannotTell, "2 messages are unacked"},
-		"an old marker with nobody left but unacked messages":  {aged(old), changed(busy(), func(e *dedup.Evidence) { e.Consumers, e.NoConsumersSince = number(0), judged.Add(-time.Minute) }), dedup.CannotTell, "there has been no consumer since 03:11:30"},
-		"an old marker, nothing out in one reading":            {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = time.Time{} }), dedup.CannotTell, "one more reading with nothing out would settle it"},
-		"an old marker, nothing out twice in the same reading": {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = e.NothingOut[0] }), dedup.CannotTell, "one more reading"},
+			"the source queues held no message at 03:12:05 and 03:12:20, and the dead-letter queues held none"},
+		"an old marker without a worker":                        {aged(old), idle(), dedup.ProbablyDead, "no delivery was out at 03:12:05 and 03:12:20 (two readings)"},
+		"an old marker whose message waits":                     {aged(old), idle(), dedup.ProbablyDead, "4 messages wait in the source queues"},
+		"an old marker beside a dead letter":                    {aged(old), changed(drained(), func(e *dedup.Evidence) { e.DeadLetters, e.DeadLettersNow = number(1), number(1) }), dedup.ProbablyDead, "1 message is in the dead-letter queues"},
+		"an old marker beside dead letters, of which more came": {aged(old), changed(drained(), func(e *dedup.Evidence) { e.DeadLetters, e.DeadLettersNow = number(34), number(208) }), dedup.ProbablyDead, "208 messages are in the dead-letter queues"},
+		"an old marker that met none, and some came since":      {aged(old), changed(drained(), func(e *dedup.Evidence) { e.DeadLettersNow = number(5) }), dedup.Orphan, "the dead-letter queues held none"},
+		"an old marker with unknown dead letters":               {aged(old), changed(drained(), func(e *dedup.Evidence) { e.DeadLetters, e.DeadLettersNow = nil, nil }), dedup.ProbablyDead, "whether its message was dead-lettered is not known"},
+		"an old marker of queues that were empty once":          {aged(old), changed(drained(), func(e *dedup.Evidence) { e.Empty[1] = time.Time{} }), dedup.ProbablyDead, "processing for 12 m 5 s"},
+		"an old marker after a restart of all consumers":        {aged(old), renewed(), dedup.ProbablyDead, "as seen at 03:12:25"},
+		"an old marker says what the broker cannot see":         {aged(old), renewed(), dedup.ProbablyDead, "the broker cannot see a worker that lost its connection and goes on; such a one would have been at it for 12 m 5 s"},
+		"an old marker without expiry, seen before":             {dedup.Marker{State: dedup.Processing, FirstSeen: judged.Add(-time.Minute)}, idle(), dedup.ProbablyDead, "processing for ≥ 1 m"},
+		"an old lock without a worker":                          {aged(old), idle(), dedup.ProbablyDead, "two readings"},
+		"an old marker with something out":                      {aged(old), busy(), dedup.CannotTell, "2 messages are unacked"},
+		"an old marker with nobody left but unacked messages":   {aged(old), changed(busy(), func(e *dedup.Evidence) { e.Consumers, e.NoConsumersSince = number(0), judged.Add(-time.Minute) }), dedup.CannotTell, "there has been no consumer since 03:11:30"},
+		"an old marker, nothing out in one reading":             {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = time.Time{} }), dedup.CannotTell, "one more reading with nothing out would settle it"},
+		"an old marker, nothing out twice in the same reading":  {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = e.NothingOut[0] }), dedup.CannotTell, "one more reading"},
 		"an old marker, nothing out before its birth": {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut = ago(old+time.Second, old+time.Minute) }), dedup.CannotTell,
 			"the owner's delivery may be among those that are out"},
 		"an old marker, nothing out within the doubt about its birth": {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = judged.Add(-old + time.Second) }), dedup.CannotTell, "one more reading"},
@@ -217,5 +219,24 @@ func BenchmarkVerdicts(b *testing.B) {
 		for i := range all {
 			dedup.VerdictOf(all[i], e, s)
 		}
+	}
+}
+
+func TestAMarkerThatWeGaveAnExpiryIsJudgedAsBefore(t *testing.T) {
+	m := bare(5 * time.Minute)
+	m.Expires, m.ExpirySet = judged.Add(3*time.Minute), judged.Add(-2*time.Minute)
+	e, s := changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry = true }), dedup.Scheme{Kind: "redis-string", States: []dedup.State{dedup.Processing, dedup.Done}, ProcessingTTL: 5 * time.Minute}
+	verdict, reasons := dedup.Judge(m, e, s)
+	if verdict != dedup.ProbablyDead || !strings.Contains(strings.Join(reasons, "; "), "processing for ≥ 5 m; ") ||
+		!strings.Contains(strings.Join(reasons, "; "), "it never expired until it was given an expiry from here at ") {
+		t.Errorf("%s: %q", verdict, reasons)
+	}
+	m.FirstSeen = m.ExpirySet.Add(-2 * time.Second)
+	if verdict, reasons := dedup.Judge(m, e, s); verdict != dedup.CannotTell {
+		t.Errorf("without an expiry for 2 s: %s: %q", verdict, reasons)
+	}
+	s.Lock, m.FirstSeen = true, judged.Add(-5*time.Minute)
+	if _, reasons := dedup.Judge(m, e, s); !strings.Contains(reasons[0], "processing for ≥ 5 m") {
+		t.Errorf("an expiry that we gave is no renewal by a lock's holder: %q", reasons)
 	}
 }

@@ -40,6 +40,7 @@ func (j *Jobs) summaries(ctx context.Context, where string, args ...any) ([]admi
 		}
 		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
 		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath, s.Arrived = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath, job.Arrived
+		s.Resumed = job.Resumed
 		list = append(list, s)
 	}
 	if err := rows.Err(); err != nil {

@@ -90,7 +90,7 @@ func TestAJobComesBackAsItWasKept(t *testing.T) {
 		t.Errorf("messages without an id are found by none: %+v %v", of, err)
 	}
 	list, err := j.Jobs(t.Context(), 10)
-	if err != nil || len(list) != 1 || list[0].Queue != hostile || list[0].Moved != 4 || list[0].State != admin.JobStopped || list[0].Do != admin.Requeue {
+	if err != nil || len(list) != 1 || list[0].Queue != hostile || list[0].Moved != 4 || list[0].State != admin.JobStopped || list[0].Do != admin.Requeue || list[0].Resumed != 1 {
 		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -56,7 +56,7 @@ func sightingWith(s dedup.Sighting, text func(string) string, at func(time.Time)
 	for _, p := range []*string{&s.ID, &s.Key, &s.Status, &s.BusinessKey, &s.Owner, &s.Detail, &s.Server} {
 		*p = text(*p)
 	}
-	for _, p := range []*time.Time{&s.Since, &s.FirstSeen, &s.Expires, &s.At, &s.Clock} {
+	for _, p := range []*time.Time{&s.Since, &s.FirstSeen, &s.Expires, &s.ExpirySet, &s.At, &s.Clock} {
 		*p = at(*p)
 	}
 	if s.Retry != nil {

@@ -106,6 +106,8 @@ func (s *session) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome,
 	}
 	// An absolute time, unlike that of PEXPIRE, can be recognised when the answer is lost.
 	s.at = now.clock.UnixMilli() + ttl.Milliseconds()
+	// Noted before, so that nobody who reads the marker behind it takes the expiry for its consumer's. One that is not given is on no marker.
+	s.layout.gifts.note(s.seen.Key, gift{s.at, knownSince(s.seen), time.Now()})
 	answers, err := s.exec(ctx, []any{"pexpireat", s.seen.Key, s.at})
 	if errors.Is(err, errAborted) {
 		return s.touched(ctx), nil

@@ -27,6 +27,7 @@ func carry(last, pass *dedup.Pass, locks bool) {
 				continue
 			}
 			switch {
+			case !m.ExpirySet.IsZero(): // since when it is there was noted when it got its expiry
 			case before.Expires.Equal(m.Expires):
 				m.FirstSeen = before.FirstSeen
 				if locks && before.Detail != "" {

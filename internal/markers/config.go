@@ -43,8 +43,10 @@ type Config struct {
 	Match   string   `yaml:"match"`
 	Exclude []string `yaml:"exclude"`
 	// ID is a regular expression with one group that takes the message id out of a key. Empty means that the literal
-	// beginning of Match is stripped.
+	// beginning of Match is stripped, as where the YAML has a match of its own and no id: a preset's id is for its own match.
 	ID string `yaml:"id"`
+	// Underived says that an id which the YAML leaves to Match does not follow from it. UnmarshalYAML sets it.
+	Underived bool `yaml:"-"`
 	// Key says how keys are encoded. Match, Exclude, ID and Retry.Match speak of keys after decoding.
 	Key   Key   `yaml:"key"`
 	Value Value `yaml:"value"`
@@ -183,14 +185,21 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&named); err != nil {
 		return err
 	}
-	if name, ok := named["preset"].(string); ok {
-		// Validate names an unknown preset together with all other problems.
-		if preset, known := Preset(name); known {
-			*c = preset
-		}
+	name, _ := named["preset"].(string)
+	// Validate names an unknown preset together with all other problems.
+	preset, known := Preset(name)
+	if known {
+		*c = preset
 	}
 	type plain Config
-	return unmarshal((*plain)(c))
+	if err := unmarshal((*plain)(c)); err != nil {
+		return err
+	}
+	// A preset without a match of its own has an id for every match.
+	if named["id"] == nil && preset.Match != "" && c.Match != preset.Match {
+		c.ID, c.Underived = "", !parseGlob(c.Match).simple
+	}
+	return nil
 }
 
 // withDefaults fills the fields that have a sound default in every scheme.

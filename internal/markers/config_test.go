@@ -2,6 +2,7 @@ package markers_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,60 @@ func TestYAMLIsLaidOverThePresetItNames(t *testing.T) {
 	fresh, _ := markers.Preset("redis-text-status")
 	if fresh.States[dedup.Done][0] != "done" {
 		t.Error("the YAML of one store changed the preset of all")
+	}
+}
+
+func TestAnIDThatIsNotWrittenFollowsFromAMatchThatIs(t *testing.T) {
+	for _, preset := range markers.PresetNames() {
+		if p, _ := markers.Preset(preset); p.ID == "" {
+			continue
+		}
+		server, rdb := markerstest.StartRedis(t)
+		cfg, err := decode(t, fmt.Sprintf(`{name: mail, preset: %s, redis: {url: %q}, match: "mail:sent:*"}`, preset, server.URL()))
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", preset, err)
+		}
+		if cfg.Kind == "redis-lock" && cfg.Value.Codec == "redisson" {
+			rdb.HSet(t.Context(), "mail:sent:7", "client:1", 1)
+		} else {
+			rdb.Set(t.Context(), "mail:sent:7", "1", time.Minute)
+		}
+		store := markerstest.OpenStore(t, cfg)
+		if pass := markerstest.MustPass(t, store); pass.Matched != 1 || pass.Misfits != 0 {
+			t.Errorf("%s: %d markers, %d keys without an id", preset, pass.Matched, pass.Misfits)
+		}
+		id := "7"
+		if preset == "redis-presence" { // its ids are whole keys
+			id = "mail:sent:7"
+		}
+		if found := find(t, store, id); found[0] == nil || found[0].Key != "mail:sent:7" {
+			t.Errorf("%s: under %s it finds %s", preset, id, said(found))
+		}
+	}
+}
+
+func TestAnIDThatDoesNotFollowFromTheMatchIsAskedFor(t *testing.T) {
+	for text, want := range map[string]string{
+		`match: "mail:*:sent"`:                            "id: is missing",
+		`match: "mail:[0-9]*"`:                            "id: is missing",
+		`match: "mail:1"`:                                 "id: is missing",
+		`match: "mail:*:sent", id: ~`:                     "id: is missing",
+		`match: "mail:*:sent", id: "^mail:(.+):sent$"`:    "",
+		`match: "mail:*:sent", id: ""`:                    "",
+		`match: "msg:processed:*"`:                        "",
+		`match: "msg:processed:mail:*", id: "^msg:(.+)$"`: "",
+		`ttl: {done: 72h}`:                                "",
+	} {
+		cfg, err := decode(t, `{name: mail, preset: redis-flag, redis: {url: "redis://127.0.0.1/0"}, `+text+`}`)
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

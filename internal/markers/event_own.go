@@ -35,12 +35,16 @@ type ownAct struct {
 	done, heard, asked bool
 }
 
-// Acquaint lets the notifications of a store tell what an actor does to its markers from what consumers do. It is called
-// before the actor acts; where either of them knows no notifications it does nothing.
+// Acquaint lets a store tell what an actor does to its markers from what consumers do: the expiries that it gives, and where the
+// store follows its notifications all else too. It is called before the actor acts.
 func Acquaint(store Store, actor Actor) {
 	s, watched := store.(*redisStore)
 	a, acting := actor.(*redisActor)
-	if watched && acting && s.events != nil {
+	if !watched || !acting {
+		return
+	}
+	a.layout.gifts = s.layout.gifts
+	if s.events != nil {
 		a.own = s.events.own
 	}
 }

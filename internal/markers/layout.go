@@ -33,6 +33,8 @@ type layout struct {
 	reads reads
 	// lifeTells is the one state whose markers can live longer than ttl.processing; empty where several can, or none.
 	lifeTells dedup.State
+	// gifts are expiries that do not tell when their markers were set.
+	gifts *gifts
 }
 
 // taken are the raw keys of a yield.
@@ -46,7 +48,7 @@ func newLayout(c Config) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codecJava, match: parseGlob(c.Match)}
+	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codecJava, match: parseGlob(c.Match), gifts: newGifts()}
 	l.scan = c.raw(c.Match)
 	for _, e := range c.Exclude {
 		l.exclude = append(l.exclude, parseGlob(e))
@@ -204,6 +206,16 @@ func (l *layout) known(key string) (keyClass, string) {
 	return retryKey, strings.TrimSuffix(strings.TrimPrefix(plain, l.retry.prefix), l.retrySuffix)
 }
 
+// misfits reports whether a raw key is one that match finds and nobody else has, and that holds no message id.
+func (l *layout) misfits(key string) bool {
+	plain, ok := l.plain(key)
+	if !ok || !l.match.match(plain) || anyMatches(l.exclude, plain) {
+		return false
+	}
+	_, fits := l.messageID(plain)
+	return !fits && !takenFrom(l.yields, key)
+}
+
 // idOf returns the message id in a raw key that is known to be a marker's.
 func (l *layout) idOf(key string) string {
 	plain, _ := l.plain(key)
@@ -293,7 +305,7 @@ func parseLiteral(tokens []token) string {
 // findable says whether keyOf can find every marker: else a lookup by id would miss some and must say so.
 func (l *layout) findable() bool {
 	if l.id == nil {
-		return true
+		return strings.HasPrefix(l.match.prefix, l.idPrefix) || strings.HasPrefix(l.idPrefix, l.match.prefix)
 	}
 	const probe = "order-1"
 	id, ok := l.messageID(insert(l.match, probe))
@@ -320,6 +332,7 @@ func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 func (l *layout) marker(key string, d decoded, expiry, now int64) dedup.Marker {
 	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample}
 	m.Expires, m.Since = l.dated(d, expiry, now)
+	l.lived(&m, key, d, expiry)
 	return l.named(m, key)
 }
 

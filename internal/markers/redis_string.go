@@ -171,6 +171,7 @@ func (s *redisStore) walking(p dedup.Progress) {
 func (s *redisStore) completed(w *walk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.layout.puzzled(s.last, &w.tally.pass)
 	carry(s.last, &w.tally.pass, s.layout.cfg.Kind == kindRedisLock)
 	s.last, s.runID, s.note = &w.tally.pass, w.info["run_id"], ""
 	s.progress.Waiting = ""

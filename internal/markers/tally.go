@@ -55,9 +55,12 @@ const (
 
 // byLife counts a marker when its remaining life tells its state without its value, and reports whether it did. The
 // expiry must have been read before now.
-func (t *tally) byLife(id string, expiry, now int64) bool {
+func (t *tally) byLife(key, id string, expiry, now int64) bool {
 	if !t.layout.tells(expiry, now) {
 		return false
+	}
+	if _, given := t.layout.gifts.of(key, expiry); given {
+		return false // its life is what somebody chose
 	}
 	state := t.layout.lifeTells
 	t.lived++
@@ -76,6 +79,7 @@ func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 	t.count(id, d.state, expiry, now)
 	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample, FirstSeen: t.at}
 	m.Expires, m.Since = t.layout.dated(d, expiry, now)
+	t.layout.lived(&m, key, d, expiry)
 	switch d.state {
 	case dedup.Done:
 		t.completed(m.Since)
@@ -113,6 +117,14 @@ func (t *tally) count(id string, state dedup.State, expiry, now int64) {
 	}
 	t.expiries[class]++
 	t.expiring = true
+}
+
+// misfit counts a key that match finds although it holds no message id.
+func (t *tally) misfit(key string) {
+	if t.pass.Misfits == 0 {
+		t.pass.Misfit = printable(key)
+	}
+	t.pass.Misfits++
 }
 
 // name takes in what the id itself tells.

@@ -124,6 +124,9 @@ func (p *problems) keys(c Config) {
 			p.add(fmt.Sprintf("exclude[%d]", i), "%q excludes everything that match (%q) finds", pattern, c.Match)
 		}
 	}
+	if c.Underived && c.Match != "" {
+		p.add("id", "is missing: it does not follow from match %q, which is more than text and a star at its end; write the expression whose one group is the message id, such as ^msg:(.+)$", c.Match)
+	}
 	if c.ID != "" {
 		re, err := regexp.Compile(c.ID)
 		if err != nil {

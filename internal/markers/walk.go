@@ -241,7 +241,7 @@ func (w *walk) expire(ctx context.Context, n int) error {
 		if e.at == gone {
 			continue
 		}
-		if id := w.layout.idOf(w.pending[i]); !w.tally.byLife(id, e.at, e.now) {
+		if id := w.layout.idOf(w.pending[i]); !w.tally.byLife(w.pending[i], id, e.at, e.now) {
 			w.reads = append(w.reads, item{key: w.pending[i], id: id})
 		} else {
 			w.touch.offer(w.pending[i], e)
@@ -257,7 +257,12 @@ func (w *walk) take(keys []string) int {
 	for _, key := range keys {
 		size += len(key)
 		class, id := w.layout.known(key)
-		if class == foreignKey || !w.seen.add(key) {
+		misfit := class == foreignKey && w.layout.misfits(key)
+		if class == foreignKey && !misfit || !w.seen.add(key) {
+			continue
+		}
+		if misfit {
+			w.tally.misfit(key)
 			continue
 		}
 		if class == markerKey && len(w.sample) < w.sampleSize {
@@ -303,7 +308,7 @@ func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup
 			w.doubts = append(w.doubts, item)
 		case item.retry:
 			w.tally.retry(item.key, item.id, f.value, f.expiry, now)
-		case w.tally.byLife(item.id, f.expiry, now):
+		case w.tally.byLife(item.key, item.id, f.expiry, now):
 			// It was completed between the reading of its value and that of its expiry.
 		default:
 			w.tally.byValue(item.key, item.id, d, f.expiry, now)

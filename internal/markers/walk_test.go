@@ -42,6 +42,16 @@ func TestAKeyThatScanRepeatsIsTakenOnce(t *testing.T) {
 	}
 }
 
+func TestAKeyWithoutAnIDIsCountedApart(t *testing.T) {
+	w, _ := newTestWalk(t)
+	w.layout.idPrefix = "msg:eu:"
+	w.layout.yields = []taken{{pattern: parseGlob("msg:us:*")}}
+	w.take([]string{"msg:eu:1", "msg:\x1b1", "msg:2", "msg:2", "msg:dedup:4", "msg:us:1", "retry:1", "other"})
+	if p := w.tally.pass; len(w.pending) != 1 || p.Misfits != 2 || p.Misfit != `"msg:\x1b1"` {
+		t.Errorf("pending %q, %d misfits, such as %s", w.pending, p.Misfits, p.Misfit)
+	}
+}
+
 func TestAMarkerBetweenSetnxAndExpireIsNotTakenForOneWithoutExpiry(t *testing.T) {
 	w, rdb := newTestWalk(t)
 	ctx := t.Context()

@@ -92,11 +92,14 @@ func showProgress(v *templates.JobView, j admin.Job) {
 	if j.Extent.Picked {
 		v.Unit = "tried"
 	}
+	if j.Resumed > 0 { // what moved in the last moment before an interruption is not counted
+		v.Least = "at least "
+	}
 	switch {
+	case of > 0:
+		v.Percent = int(done * 100 / of) // 100 only where every one was looked at
 	case j.State == admin.JobDone:
 		v.Percent = 100
-	case of > 0:
-		v.Percent = int(done * 100 / of)
 	}
 }
 
@@ -343,7 +346,11 @@ func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
 	l.State, l.Tier = jobOutcome(j)
 	var parts []string
 	for _, c := range jobCounts(admin.Job{Plan: admin.MovePlan{Request: admin.MoveRequest{Do: j.Do}}, Counts: j.Counts}) {
-		parts = append(parts, templates.Number(float64(c.Count))+" "+c.Word)
+		part := templates.Number(float64(c.Count)) + " " + c.Word
+		if j.Resumed > 0 && len(parts) == 0 {
+			part = "at least " + part // as the job's page says it
+		}
+		parts = append(parts, part)
 	}
 	l.Results = strings.Join(parts, ", ")
 	return l

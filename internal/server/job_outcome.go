@@ -67,7 +67,7 @@ func summaryOfJob(j admin.Job) admin.JobSummary {
 	req := j.Plan.Request
 	return admin.JobSummary{
 		ID: j.ID, Do: req.Do, Pipeline: req.Pipeline, Queue: req.Queue, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended,
-		Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived,
+		Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived, Resumed: j.Resumed,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/web/templates"
 )
 
 func TestTheHeadingOfAJobClaimsNoMoreThanIsKnown(t *testing.T) {
@@ -38,6 +39,33 @@ func TestOneMessageOfTenThousandIsAJobOfOneMessage(t *testing.T) {
 	line := s.jobLine(admin.JobSummary{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", State: j.State, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts}, time.Now())
 	if line.Title.Short != "Requeue 1 message of “orders.dlq”, pipeline orders" && line.Title.Short != "Requeue 1 message of orders.dlq, pipeline orders" || line.Done != 1 || line.Total != 1 {
 		t.Errorf("the list has %q, %d of %d", line.Title.Short, line.Done, line.Total)
+	}
+}
+
+func TestAnInterruptedJobCountsAtLeastEverywhereAndIsWholeOnlyWhenItIs(t *testing.T) {
+	s := stocked(t, nil)
+	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Pipeline: "orders"}}
+	job := func(moved int64, resumed int) admin.Job {
+		return admin.Job{Plan: plan, State: admin.JobDone, Limit: 219, Extent: admin.Extent{Messages: 219}, Counts: admin.Counts{Moved: moved, Left: 1}, Resumed: resumed}
+	}
+	for _, c := range []struct {
+		job     admin.Job
+		list    string
+		least   string
+		percent int
+	}{
+		{job(216, 1), "at least 216 moved, 1 left", "at least ", 99},
+		{job(216, 0), "216 moved, 1 left", "", 99},
+		{job(218, 0), "218 moved, 1 left", "", 100},
+		{admin.Job{Plan: plan, State: admin.JobDone}, "0 moved", "", 100},
+	} {
+		if got := s.jobLine(summaryOfJob(c.job), time.Now()).Results; got != c.list {
+			t.Errorf("the list says %q, want %q", got, c.list)
+		}
+		var v templates.JobView
+		if showProgress(&v, c.job); v.Percent != c.percent || v.Least != c.least {
+			t.Errorf("%s: the page says %d %%, %q%d of %d", c.list, v.Percent, v.Least, v.Done, v.Total)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func (m markersPage) changeOf(x dedup.Marker) *admin.Change {
 
 // total is how many markers the last pass counted in the list; -1 when that is not known.
 func (m markersPage) total(list string) int64 {
-	if m.st == nil || m.st.Stats.Pass == nil {
+	if m.st == nil || m.st.Stats.Pass == nil || m.st.Stats.Pass.Unfit() {
 		return -1
 	}
 	pass := m.st.Stats.Pass
@@ -305,6 +305,9 @@ func (m markersPage) examined() templates.Figure {
 	f := dedup.Unknown(dedup.Count, "no complete pass over the store yet")
 	if m.st != nil && m.st.Stats.Pass != nil {
 		pass := m.st.Stats.Pass
+		if pass.Unfit() {
+			return pipelineFigure(m.p, dedup.Unknown(dedup.Count, unfitText(pass)), "unknown", m.now)
+		}
 		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+within(m.p.Pipeline.Store))
 		f.Formula = "each key that matches, read once and decoded by the scheme"
 		f.Why = "what changed since the pass is not in it; each count of a state on this page comes from it"

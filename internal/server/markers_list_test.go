@@ -113,6 +113,25 @@ func TestADeadStoreLeavesTheLastListAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestAStoreOfWhichNoIDCouldBeReadShowsNoZero(t *testing.T) {
+	s := stocked(t, nil)
+	snap := s.snapshots.Snapshot()
+	st, _ := findStore(snap, "orders")
+	pass := *st.Stats.Pass
+	pass.OldestProcessing, pass.States, pass.Matched, pass.Misfits = nil, map[dedup.State]int64{}, 0, 186
+	st.Stats.Pass = &pass
+	doc := s.page("viewer", "/pipelines/orders/markers")
+	if got := oneLine(doc.Find(".tabs a").First()); got != "processing unknown" {
+		t.Errorf("the list is %q", got)
+	}
+	if text := oneLine(doc.Find("main")); !strings.Contains(text, "186 keys found by match, but id fits none of them") || strings.Contains(text, "proves nothing") {
+		t.Errorf("the page says %s", text)
+	}
+	if text := oneLine(s.page("viewer", "/").Find("#sources")); !strings.Contains(text, "186 keys found by match, but id fits none of them") {
+		t.Errorf("the cards say %s", text)
+	}
+}
+
 func TestASchemeInWhichNothingShowsSaysThatZeroProvesNothing(t *testing.T) {
 	s := stocked(t, nil)
 	snap := s.snapshots.Snapshot()

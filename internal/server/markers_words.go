@@ -189,6 +189,8 @@ func (m markersPage) empty(listed int) templates.Empty {
 	switch {
 	case m.st == nil || m.st.Stats.Pass == nil:
 		return templates.Empty{Heading: "No markers known yet", Text: "They are shown after the first complete pass over the store."}
+	case m.st.Stats.Pass.Unfit():
+		return templates.Empty{Heading: "No markers known", Text: capital(unfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
 		return templates.Empty{Heading: "No marker matches this filter", Text: counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
 	case m.q.state == string(admin.ProcessingList):

@@ -147,7 +147,15 @@ func passText(s dedup.StoreStats, now time.Time) string {
 	if s.Pass == nil {
 		return "none complete yet"
 	}
+	if s.Pass.Unfit() {
+		return ago(s.Pass.Ended, now) + ", " + unfitText(s.Pass)
+	}
 	return ago(s.Pass.Ended, now) + ", " + counted(int(s.Pass.Matched), "marker")
+}
+
+// unfitText says that markers are there of which none is known.
+func unfitText(p *dedup.Pass) string {
+	return counted(int(p.Misfits), "key") + " found by match, but id fits none of them"
 }
 
 // underWay reports whether a pass has begun and has not seen everything yet.

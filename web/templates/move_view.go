@@ -105,8 +105,9 @@ type JobView struct {
 	Running  bool
 	Done     int
 	Total    int
-	// Unit says what Done and Total count: messages "looked at", or "tried".
+	// Unit says what Done and Total count: messages "looked at", or "tried". Least is "at least " where Done is a lower bound.
 	Unit    string
+	Least   string
 	Percent int
 	Speed   string
 	Quarter string

@@ -121,7 +121,7 @@ func count(snap *dedup.Snapshot, st *dedup.StoreStatus) {
 func evidence(now time.Time) dedup.Evidence {
 	consumers, ready, unacked, dead := int64(4), int64(18), int64(6), int64(0)
 	return dedup.Evidence{
-		At: now, MaxProcessing: 30 * time.Second, WorkP99: 430 * time.Millisecond, Consumers: &consumers, Ready: &ready, Unacked: &unacked, DeadLetters: &dead,
+		At: now, MaxProcessing: 30 * time.Second, WorkP99: 430 * time.Millisecond, Consumers: &consumers, Ready: &ready, Unacked: &unacked, DeadLetters: &dead, DeadLettersNow: &dead,
 		NothingOut: [2]time.Time{now.Add(-65 * time.Second), now.Add(-95 * time.Second)}, Empty: [2]time.Time{now.Add(-12 * time.Minute), now.Add(-14 * time.Minute)},
 	}
 }
