@@ -18,15 +18,19 @@ func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
 		health alerts.Health
 		want   string
 	}{
-		"at its tier":      {alerts.PhaseFiring, dedup.Severe, alerts.HealthOK, ""},
-		"held":             {alerts.PhaseFiring, dedup.Warning, alerts.HealthOK, "It still fires: a tier is left only well below its limit"},
-		"recovering":       {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, "It recovers: it falls at " + moment(now.Add(4*time.Minute), now).Text},
-		"cannot be told":   {alerts.PhaseFiring, dedup.TierUnknown, alerts.HealthError, ""},
-		"does not fire":    {alerts.PhaseNormal, dedup.Normal, alerts.HealthOK, ""},
-		"is only reached ": {alerts.PhasePending, dedup.Severe, alerts.HealthOK, ""},
+		"at its tier":          {alerts.PhaseFiring, dedup.Severe, alerts.HealthOK, ""},
+		"held":                 {alerts.PhaseFiring, dedup.Warning, alerts.HealthOK, "It still fires: a tier is left only well below its limit"},
+		"not known to be over": {alerts.PhaseFiring, dedup.Normal, alerts.HealthOK, "It still fires: nobody can tell yet that it is over."},
+		"recovering":           {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, "It recovers: it falls at " + moment(now.Add(4*time.Minute), now).Text},
+		"cannot be told":       {alerts.PhaseFiring, dedup.TierUnknown, alerts.HealthError, ""},
+		"does not fire":        {alerts.PhaseNormal, dedup.Normal, alerts.HealthOK, ""},
+		"is only reached ":     {alerts.PhasePending, dedup.Severe, alerts.HealthOK, ""},
 	} {
 		a := alertIn(t, "ack_latency", alerts.OfPipeline, "orders", c.phase, dedup.Severe, time.Hour)
 		a.State.Calm, a.State.Health, a.Last.Enters = now.Add(-time.Minute), c.health, c.enters // it keeps firing for 5 m
+		if name == "not known to be over" {
+			a.Last.Holds = dedup.Emergency
+		}
 		if got := heldText(a, now); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

@@ -288,6 +288,8 @@ func heldText(a *alerts.AlertView, now time.Time) string {
 		return ""
 	case a.State.Phase == alerts.PhaseRecovering && a.Rule != nil && !a.State.Calm.IsZero():
 		return "It recovers: it falls at " + moment(a.State.Calm.Add(a.Rule.Timing.KeepFiring), now).Text + " if that stays so."
+	case a.State.Phase == alerts.PhaseFiring && a.Last.Holds > a.State.Tier:
+		return "It still fires: nobody can tell yet that it is over."
 	case a.State.Phase == alerts.PhaseFiring:
 		return "It still fires: a tier is left only well below its limit, lest it come and go."
 	}
