@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}

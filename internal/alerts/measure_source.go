@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -133,17 +134,18 @@ func sourcesUnreachable(in *Round, r Rule) []Judgement {
 		r.Limits.Warning = &late
 	}
 	var out []Judgement
-	judge := func(kind SubjectKind, subject string, labels map[string]string, h dedup.SourceHealth) {
+	judge := func(kind SubjectKind, subject string, labels map[string]string, h dedup.SourceHealth, notBefore time.Time) {
 		if r.Covers(labels) {
-			out = append(out, in.unreachable(r, in.judgement(r, kind, subject, labels), h))
+			since := slices.MaxFunc([]time.Time{in.missedSince(h), notBefore}, time.Time.Compare)
+			out = append(out, in.unreachable(r, in.judgement(r, kind, subject, labels), h, since))
 		}
 	}
 	for i := range s.Brokers {
-		judge(OfBroker, s.Brokers[i].Name, map[string]string{"broker": s.Brokers[i].Name}, s.Brokers[i].Health)
+		judge(OfBroker, s.Brokers[i].Name, map[string]string{"broker": s.Brokers[i].Name}, s.Brokers[i].Health, time.Time{})
 	}
 	stores := make(map[string]dedup.SourceHealth)
 	for i := range s.Stores {
-		judge(OfStore, s.Stores[i].Name, map[string]string{"store": s.Stores[i].Name}, s.Stores[i].Health)
+		judge(OfStore, s.Stores[i].Name, map[string]string{"store": s.Stores[i].Name}, s.Stores[i].Health, time.Time{})
 		stores[s.Stores[i].Name] = s.Stores[i].Health
 	}
 	for i := range s.Pipelines {
@@ -153,10 +155,8 @@ func sourcesUnreachable(in *Round, r Rule) []Judgement {
 		if !reported || known && !store.OK { // one alert of a store that is down is enough
 			continue
 		}
-		if known && store.Since.After(h.LastSuccess) { // nor is it told of again while what is reported waits for its turn to be read
-			h.LastSuccess = store.Since
-		}
-		judge(OfPipeline, p.Pipeline.Name, in.labels[i], h)
+		// Nor is it told of again while what is reported waits for its turn to be read.
+		judge(OfPipeline, p.Pipeline.Name, in.labels[i], h, store.Since)
 	}
 	return out
 }
@@ -171,8 +171,23 @@ func sourceOf(s *dedup.Snapshot, p *dedup.PipelineStatus, kind string) (dedup.So
 	return dedup.SourceHealth{}, false
 }
 
-// unreachable judges one source.
-func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth) Judgement {
+// missedSince is from when on an outage of a source is counted: from its last answer. Where the dashboard was away since then it is the
+// first try that failed, because nobody knows what was meanwhile. After a long absence even an outage that was seen before counts only
+// once it has gone on for three intervals more: until then the source may be starting like the dashboard.
+func (in *Round) missedSince(h dedup.SourceHealth) time.Time {
+	switch back := h.Away.Until; {
+	case h.Away.IsZero() && !h.LastSuccess.IsZero():
+		return h.LastSuccess
+	case h.Away.Lasted() > gapMost && h.Since.Before(back) && in.Now.Sub(back) < 3*in.Snapshot.Interval:
+		return back
+	default:
+		return h.Since
+	}
+}
+
+// unreachable judges one source that is missed since a time. What fires does not fall by a count that began anew: only an answer tells
+// that it is over.
+func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth, since time.Time) Judgement {
 	if why := in.stale(); why != "" {
 		return j.unjudged(HealthError, why)
 	}
@@ -182,17 +197,35 @@ func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth) Judgemen
 	if !h.Tried {
 		return j.unread(HealthNoData, []dedup.SourceHealth{h})
 	}
-	since := h.LastSuccess
-	if since.IsZero() {
-		since = h.Since
-	}
 	quiet := max(0, in.Now.Sub(since).Seconds())
 	if since.IsZero() {
 		quiet = 0
 	}
 	j = j.judged(r, h.Name+" unreachable for "+secondsText(quiet), quiet)
+	if h.LastSuccess.IsZero() || !h.Away.IsZero() {
+		j.Holds = dedup.Emergency
+	}
+	j.Why += in.awayText(h)
 	if h.Err != "" {
 		j.Why += ": " + h.Err
 	}
 	return j
+}
+
+// awayText says that the dashboard was away in the outage, and when the source was last read; empty where it was not.
+func (in *Round) awayText(h dedup.SourceHealth) string {
+	if h.Away.IsZero() {
+		return ""
+	}
+	clock := func(t time.Time) string {
+		if in.Now.Sub(t) > 12*time.Hour {
+			return t.In(in.Now.Location()).Format("2 Jan 15:04")
+		}
+		return t.In(in.Now.Location()).Format(time.TimeOnly)
+	}
+	text := "; the dashboard was not running from " + clock(h.Away.From) + " to " + clock(h.Away.Until)
+	if !h.LastSuccess.IsZero() {
+		text = "; not read since " + clock(h.LastSuccess) + text
+	}
+	return text
 }

@@ -107,6 +107,60 @@ func TestASourceThatNeverAnsweredIsUnreachableSinceItWasFirstAsked(t *testing.T)
 	}
 }
 
+func TestAnOutageIsCountedAsFarAsItIsKnownWhereTheDashboardWasAway(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return causeNow.Add(-d) }
+	absent := func(from, until time.Duration) dedup.Absence {
+		return dedup.Absence{From: ago(from), Until: ago(until)}
+	}
+	for _, tt := range []struct {
+		name        string
+		last, since time.Duration
+		away        dedup.Absence
+		enters      dedup.Tier
+		value       float64
+		why         string
+	}{
+		{"away for no longer than it may be silent", 130 * time.Second, 115 * time.Second, dedup.Absence{}, dedup.Severe, 130, "unreachable for 2 m"},
+		{"missed before a pause of minutes", 10 * time.Minute, 590 * time.Second, absent(9*time.Minute, 2*time.Second), dedup.Severe, 590, "; not read since "},
+		{"it answered before the pause, and one try failed since", 9 * time.Hour, time.Second, absent(9*time.Hour, 2*time.Second), dedup.Normal, 1,
+			"unreachable for 1 s, below the warning limit of 45 s; not read since "},
+		{"missed before a night away, and it may be starting", 9 * time.Hour, 539 * time.Minute, absent(8*time.Hour, 44*time.Second), dedup.Normal, 44, "; the dashboard was not running from "},
+		{"missed before a night away, and it stays so", 9 * time.Hour, 539 * time.Minute, absent(8*time.Hour, 45*time.Second), dedup.Severe, 539 * 60, "unreachable for 539 m"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, LastSuccess: ago(tt.last), Since: ago(tt.since), Away: tt.away, Err: "refused"}
+			in := NewRound(causeNow, &dedup.Snapshot{At: causeNow, Interval: 15 * time.Second, Brokers: []dedup.BrokerStatus{{Name: "main", Health: h}}}, Self{})
+			j := judgedBy(t, in)["source_unreachable"][0]
+			if j.Enters != tt.enters || j.Value != tt.value || !strings.Contains(j.Why, tt.why) || !strings.HasSuffix(j.Why, ": refused") {
+				t.Errorf("it is %s by %v because %q", j.Enters, j.Value, j.Why)
+			}
+			if held := j.Holds == dedup.Emergency; held == tt.away.IsZero() {
+				t.Errorf("it holds %s", j.Holds)
+			}
+		})
+	}
+}
+
+func TestASourceThatHasNotAnsweredSinceTheStartNeverRecovers(t *testing.T) {
+	rule, ok := newRuleBook(resolve(t)).find("source_unreachable", OfBroker, map[string]string{"broker": "main"})
+	if !ok {
+		t.Fatal("there is no such rule")
+	}
+	start := causeNow.Add(-time.Hour)
+	state := State{Phase: PhaseFiring, Tier: dedup.Severe, Since: start, FiredAt: start, Seen: causeNow, Reached: [3]time.Time{start, start}}
+	// Nothing is known of before: the server has a new address, or the journal is new.
+	h := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, Since: causeNow, Err: "refused"}
+	for at := causeNow; at.Before(causeNow.Add(10 * time.Minute)); at = at.Add(15 * time.Second) {
+		in := NewRound(at, &dedup.Snapshot{At: at, Interval: 15 * time.Second, Brokers: []dedup.BrokerStatus{{Name: "main", Health: h}}}, Self{})
+		j := judgedBy(t, in)["source_unreachable"][0]
+		var edge Edge
+		var changed bool
+		if state, edge, changed = state.Next(rule.Evaluation(j), rule.Timing); changed || state.Phase != PhaseFiring {
+			t.Fatalf("%s after the start it is %s, with the edge %+v: %s", at.Sub(causeNow), state.Phase, edge, j.Why)
+		}
+	}
+}
+
 func TestWhatAStoreHoldsIsNotUnreachableForTheTimeThatTheStoreWasDown(t *testing.T) {
 	for _, tt := range []struct {
 		name string

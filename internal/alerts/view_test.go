@@ -17,6 +17,9 @@ func shown(rule string, kind SubjectKind, subject string, phase Phase, tier dedu
 func TestAListBeginsWithSourcesThatCannotBeReadAndPutsWhatRecoversLastOfItsTier(t *testing.T) {
 	root := shown("source_unreachable", OfBroker, "main", PhaseFiring, dedup.Warning)
 	back := shown("source_unreachable", OfStore, "orders", PhaseRecovering, dedup.Warning)
+	again := shown("source_unreachable", OfStore, "payments", PhaseRecovering, dedup.Warning)
+	again.Last.Value = 20 // it fell silent again before it was over
+	again.State.Since = time.Unix(1, 0)
 	over := shown("dead_letter_inflow", OfPipeline, "a", PhaseRecovering, dedup.Emergency)
 	worst := shown("dead_letter_inflow", OfPipeline, "b", PhaseFiring, dedup.Emergency)
 	severe := shown("dead_letter_inflow", OfPipeline, "c", PhaseFiring, dedup.Severe)
@@ -27,9 +30,9 @@ func TestAListBeginsWithSourcesThatCannotBeReadAndPutsWhatRecoversLastOfItsTier(
 	blind.State.Health = HealthError
 	dog := shown(RuleWatchdog, OfDashboard, "", PhaseFiring, dedup.Warning)
 	calm := shown("dead_letter_inflow", OfPipeline, "g", PhaseNormal, dedup.Normal)
-	v := &View{At: time.Unix(2, 0), Alerts: []*AlertView{calm, dog, blind, soon, back, warning, severe, over, worst, root}}
+	v := &View{At: time.Unix(2, 0), Alerts: []*AlertView{calm, dog, blind, soon, back, again, warning, severe, over, worst, root}}
 	v.summarise()
-	for i, want := range []*AlertView{root, worst, over, severe, warning, back, soon, blind, dog, calm} {
+	for i, want := range []*AlertView{root, again, worst, over, severe, warning, back, soon, blind, dog, calm} {
 		if v.Alerts[i] != want {
 			t.Errorf("%d. is %s %s, want %s %s", i+1, v.Alerts[i].Key, v.Alerts[i].State.Phase, want.Key, want.State.Phase)
 		}

@@ -91,6 +91,9 @@ func New(config Config) (*Client, error) {
 // Name returns the configured name of the broker.
 func (c *Client) Name() string { return c.name }
 
+// Place names the management API that is read.
+func (c *Client) Place() string { return c.root.String() }
+
 // Close drops idle connections. The client stays usable.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

@@ -312,9 +312,9 @@ func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned fu
 		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: newLossMeter()}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: patience, read: b.readSample, turned: turned}
+		patience: patience, read: b.readSample, turned: turned, place: placeOf(br)}
 	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
-		patience: patience, read: b.readTotals, pace: b.pace}
+		patience: patience, read: b.readTotals, pace: b.pace, place: placeOf(br)}
 	b.lists = &source{name: "channels " + br.Name(), kind: "channels", interval: listEach, timeout: min(cfg.Timeout, 2*listSlowest), patience: patience, read: b.readChannels}
 	return b
 }

@@ -79,6 +79,8 @@ type Deps struct {
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
 	Effects []EffectChecker
 	Records EffectRecords
+	// Memory keeps how sources were over a restart; nil where nothing does.
+	Memory SourceRecords
 	// Marks keeps what people and deployments say happened; nil where nobody can say it.
 	Marks  Marks
 	Series *series.DB
@@ -110,6 +112,7 @@ type Collector struct {
 	up           map[string]bool
 	acknowledged acknowledged
 	marks        marked
+	memory       memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
 	// outages are those of each source that was ever down.
@@ -141,7 +144,7 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c.acknowledged.keeper, c.marks.keeper = deps.Baselines, deps.Marks
+	c.acknowledged.keeper, c.marks.keeper, c.memory.keeper = deps.Baselines, deps.Marks, deps.Memory
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }
@@ -237,6 +240,7 @@ func (c *Collector) pair() {
 
 // Run samples until ctx ends and then returns nil.
 func (c *Collector) Run(ctx context.Context) error {
+	c.memory.recall(ctx, c.sources, c.log)
 	var running sync.WaitGroup
 	for _, s := range c.sources {
 		running.Go(func() { s.run(ctx) })

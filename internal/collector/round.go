@@ -41,6 +41,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.past.refresh(ctx, c, now)
 	c.acknowledged.read(ctx, &c.beside, c.log)
 	c.marks.read(ctx, &c.beside, now, c.log)
+	c.memory.keep(ctx, &c.beside, c.sources, now, c.log)
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
 	for _, src := range c.sources {
@@ -121,9 +122,13 @@ func (c *Collector) noteTurns(now time.Time) {
 		}
 		was, known := c.up[s.name]
 		c.up[s.name] = h.OK
+		at := now
+		if !known && !h.OK && h.Since.Before(now) { // it may have begun before a restart
+			at = h.Since
+		}
 		var lasted time.Duration
 		if was != h.OK || !known {
-			lasted = c.noteOutage(s.name, h.OK, now)
+			lasted = c.noteOutage(s.name, h.OK, at)
 		}
 		switch {
 		case !h.OK && (was || !known):
@@ -134,7 +139,7 @@ func (c *Collector) noteTurns(now time.Time) {
 		for _, l := range logs {
 			switch {
 			case !h.OK && (was || !known):
-				l.add(now, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
+				l.add(at, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
 			case h.OK && known && !was:
 				l.add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
 			}

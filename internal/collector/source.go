@@ -22,6 +22,8 @@ var errBusy = errors.New("another reading is under way")
 type source struct {
 	name string
 	kind string
+	// place names the server that is read; empty where nobody says it.
+	place string
 	// interval is the time between two readings, timeout the bound of one, patience the age at which it is stale.
 	interval time.Duration
 	timeout  time.Duration
@@ -38,6 +40,19 @@ type source struct {
 	health dedup.SourceHealth
 	began  time.Time // of the reading under way; zero when there is none
 	note   string    // shown while the source is OK
+	// wasOK is whether it was OK before a restart, which stands in for an attempt until the first one ended.
+	wasOK bool
+}
+
+// A placed broker, store or reporter names the server that it reads, without credentials: what is known of one says nothing of another.
+type placed interface{ Place() string }
+
+// placeOf returns the place of what is read; empty where it does not say it.
+func placeOf(read any) string {
+	if p, ok := read.(placed); ok {
+		return p.Place()
+	}
+	return ""
 }
 
 // phase returns a share of span that depends on the name alone, so that sources spread over the interval and keep
@@ -130,17 +145,49 @@ func (s *source) finish(start time.Time, took time.Duration, err error) bool {
 	}
 	h := &s.health
 	turned := !h.Tried || h.OK != (err == nil)
+	// What a restart came between goes on; that it answered all the time is not known of one that nobody asked for long.
+	if was := s.before(); was != (err == nil) || h.Since.IsZero() || err == nil && !h.Away.IsZero() {
+		h.Since = start
+	}
 	h.Tried, h.OK, h.LastTry, h.Took = true, err == nil, start, took
 	if err == nil {
-		h.LastSuccess, h.Err = start, ""
+		h.LastSuccess, h.Err, h.Away = start, "", dedup.Absence{}
 	} else {
 		// The broker's own messages begin with the name that is shown beside them.
 		h.Err = strings.TrimPrefix(words(err, s.timeout), "broker "+strings.TrimPrefix(s.name, s.kind+" ")+": ")
 	}
-	if turned {
-		h.Since = start
-	}
 	return turned
+}
+
+// before is whether the source was OK at the last attempt, that of a run before this one if need be. It is called with the lock held.
+func (s *source) before() bool {
+	if s.health.Tried {
+		return s.health.OK
+	}
+	return s.wasOK
+}
+
+// resume goes on from how the source was before a restart. An absence as short as the source may be silent is none.
+func (s *source) resume(r dedup.SourceRecord, gone dedup.Absence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wasOK = r.OK
+	s.health.LastSuccess, s.health.Since, s.health.Away = r.LastSuccess, r.Since, r.Away
+	if d := gone.Lasted(); d > s.patience && d > r.Away.Lasted() {
+		s.health.Away = gone
+	}
+}
+
+// record is how the source is now, for a restart to go on from.
+func (s *source) record(now time.Time) dedup.SourceRecord {
+	h := s.status(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := dedup.SourceRecord{Name: s.name, Place: s.place, OK: h.OK, LastSuccess: h.LastSuccess, Since: h.Since, Away: h.Away}
+	if !h.Tried {
+		r.OK = s.wasOK
+	}
+	return r
 }
 
 // remark sets what is shown beside a source that is OK.
@@ -167,11 +214,15 @@ func (s *source) status(now time.Time) dedup.SourceHealth {
 		under := now.Sub(s.began)
 		h.Missed += uint64(max(0, under/s.interval))
 		if under > s.timeout+time.Second {
+			if s.before() || h.Since.IsZero() {
+				h.Since = s.began
+			}
 			h.OK, h.Err = false, fmt.Sprintf("no answer for %s, and the reading does not end", under.Round(time.Second))
 			h.Tried = true
 		}
 	}
 	if h.OK && now.Sub(h.LastSuccess) > s.patience {
+		h.Since = h.LastSuccess
 		h.OK, h.Err = false, fmt.Sprintf("the last answer is %s old", now.Sub(h.LastSuccess).Round(time.Second))
 	}
 	if h.OK {

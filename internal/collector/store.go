@@ -50,7 +50,7 @@ type storeWatch struct {
 func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
 	w := &storeWatch{store: s, evictions: b.tally(series.StoreEvictedKeys, "store", s.Name())}
 	w.src = &source{name: "store " + s.Name(), kind: "store", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: staleAfter * cfg.Interval, turned: turned,
+		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(s),
 		read: func(ctx context.Context) error {
 			stats, err := s.Stats(ctx)
 			if err == nil {
@@ -197,7 +197,7 @@ func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *rep
 	w := &reportWatch{}
 	reported := false // of the reading goroutine: the hash was there at least once
 	w.src = &source{name: "reported " + pipeline, kind: "reported", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: staleAfter * cfg.Interval, turned: turned,
+		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(r),
 		read: func(ctx context.Context) error {
 			got, err := r.Reported(ctx, pipeline)
 			if err == nil {

@@ -67,7 +67,7 @@ type SourceHealth struct {
 	OK          bool
 	LastTry     time.Time
 	LastSuccess time.Time
-	// Since is when OK last changed.
+	// Since is when OK last changed, as far as it was seen. A restart of the dashboard changes neither it nor LastSuccess.
 	Since time.Time
 	Took  time.Duration
 	// Err is the last error in words that say what to do; empty when OK.
@@ -76,6 +76,9 @@ type SourceHealth struct {
 	Note string
 	// Missed counts ticks that were skipped because a reading was still under way.
 	Missed uint64
+	// Away is the longest absence of the dashboard since the last answer: what was meanwhile nobody knows. It is zero while OK, and
+	// where there was none that is longer than a source may be silent.
+	Away Absence
 }
 
 // BrokerStatus is one broker at a glance.

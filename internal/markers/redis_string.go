@@ -83,6 +83,7 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 }
 
 func (s *redisStore) Name() string         { return s.layout.cfg.Name }
+func (s *redisStore) Place() string        { return s.layout.cfg.server() }
 func (s *redisStore) Scheme() dedup.Scheme { return s.layout.cfg.scheme() }
 func (s *redisStore) Close() error         { return s.rdb.Close() }
 

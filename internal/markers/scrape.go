@@ -62,6 +62,15 @@ func OpenScrape(name string, cfg ScrapeConfig) (*Scrape, error) {
 // Name returns the name that it was opened with.
 func (s *Scrape) Name() string { return s.name }
 
+// Place names every endpoint, without what may be a token in its query.
+func (s *Scrape) Place() string {
+	var hosts []string
+	for _, u := range s.config.URLs {
+		hosts = append(hosts, hostOf(u))
+	}
+	return strings.Join(hosts, " ")
+}
+
 // Close ends idle connections.
 func (s *Scrape) Close() error {
 	s.client.CloseIdleConnections()

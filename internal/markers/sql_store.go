@@ -67,6 +67,7 @@ func openSQLTable(c Config, log *slog.Logger) (Store, error) {
 }
 
 func (s *sqlStore) Name() string         { return s.cfg.Name }
+func (s *sqlStore) Place() string        { return s.cfg.sqlPlace() }
 func (s *sqlStore) Scheme() dedup.Scheme { return s.cfg.scheme() }
 func (s *sqlStore) Close() error         { return s.db.Close() }
 

@@ -17,6 +17,8 @@ type Store interface {
 	Reader
 	// Name returns the configured name.
 	Name() string
+	// Place names server and database, without credentials; empty where the address cannot be read.
+	Place() string
 	// Scheme returns what the configuration says of the store's consumers.
 	Scheme() dedup.Scheme
 	// Run walks over the store again and again until ctx ends.

@@ -21,18 +21,22 @@ func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
 		below  [2]time.Time // warning and severe
 		want   string
 	}{
-		"at its tier":      {alerts.PhaseFiring, dedup.Severe, alerts.HealthOK, [2]time.Time{}, ""},
-		"held":             {alerts.PhaseFiring, dedup.Warning, alerts.HealthOK, [2]time.Time{}, "It still fires: a tier is left only well below its limit"},
-		"below both tiers": {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{early, early}, "It recovers: it falls to normal at " + falls + " if"},
-		"at the lower one": {alerts.PhaseRecovering, dedup.Warning, alerts.HealthOK, [2]time.Time{{}, early}, "It recovers: it falls to warning at " + falls + " if"},
-		"held it of late":  {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{late, early}, "It recovers: it falls to warning at " + falls + " if"},
-		"kept by an older": {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{}, ""},
-		"cannot be told":   {alerts.PhaseFiring, dedup.TierUnknown, alerts.HealthError, [2]time.Time{}, ""},
-		"does not fire":    {alerts.PhaseNormal, dedup.Normal, alerts.HealthOK, [2]time.Time{}, ""},
-		"is only reached ": {alerts.PhasePending, dedup.Severe, alerts.HealthOK, [2]time.Time{}, ""},
+		"at its tier":          {alerts.PhaseFiring, dedup.Severe, alerts.HealthOK, [2]time.Time{}, ""},
+		"held":                 {alerts.PhaseFiring, dedup.Warning, alerts.HealthOK, [2]time.Time{}, "It still fires: a tier is left only well below its limit"},
+		"not known to be over": {alerts.PhaseFiring, dedup.Normal, alerts.HealthOK, [2]time.Time{}, "It still fires: nobody can tell yet that it is over."},
+		"below both tiers":     {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{early, early}, "It recovers: it falls to normal at " + falls + " if"},
+		"at the lower one":     {alerts.PhaseRecovering, dedup.Warning, alerts.HealthOK, [2]time.Time{{}, early}, "It recovers: it falls to warning at " + falls + " if"},
+		"held it of late":      {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{late, early}, "It recovers: it falls to warning at " + falls + " if"},
+		"kept by an older":     {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{}, ""},
+		"cannot be told":       {alerts.PhaseFiring, dedup.TierUnknown, alerts.HealthError, [2]time.Time{}, ""},
+		"does not fire":        {alerts.PhaseNormal, dedup.Normal, alerts.HealthOK, [2]time.Time{}, ""},
+		"is only reached ":     {alerts.PhasePending, dedup.Severe, alerts.HealthOK, [2]time.Time{}, ""},
 	} {
 		a := alertIn(t, "ack_latency", alerts.OfPipeline, "orders", c.phase, dedup.Severe, time.Hour)
 		a.State.Below, a.State.Health, a.Last.Enters = [3]time.Time{c.below[0], c.below[1]}, c.health, c.enters
+		if name == "not known to be over" {
+			a.Last.Holds = dedup.Emergency
+		}
 		if got := heldText(a, now); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

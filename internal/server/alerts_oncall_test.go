@@ -78,7 +78,7 @@ func TestAnOutageIsOneLineAboveWhatCannotBeJudgedBecauseOfIt(t *testing.T) {
 			t.Errorf("%s folds", query)
 		}
 	}
-	root.State.Phase = alerts.PhaseRecovering
+	root.State.Phase, root.Last.Value = alerts.PhaseRecovering, 0
 	s.tower.show(all...)
 	if got := len(listedAlerts(s.page("viewer", "/alerts"))); got != len(all) {
 		t.Errorf("once the broker answers %d of %d are listed", got, len(all))

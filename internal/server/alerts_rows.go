@@ -294,6 +294,8 @@ func heldText(a *alerts.AlertView, now time.Time) string {
 	switch {
 	case a.Stale() || !fires(a) || a.Last.Enters >= a.State.Tier || a.Rule == nil:
 		return ""
+	case a.State.Phase == alerts.PhaseFiring && a.Last.Holds > a.State.Tier:
+		return "It still fires: nobody can tell yet that it is over."
 	case a.State.Phase == alerts.PhaseFiring:
 		return "It still fires: a tier is left only well below its limit, lest it come and go."
 	}

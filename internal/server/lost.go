@@ -78,7 +78,11 @@ func (g lostGroup) silence(now time.Time) string {
 	if g.lastAnswer().IsZero() {
 		return "No answer since the start. Figures that need it are unknown until there is one."
 	}
-	return "The last answer was " + ago(g.lastAnswer(), now) + ". Figures that need it are unknown until there is another."
+	text := "The last answer was " + ago(g.lastAnswer(), now) + ". "
+	if a := g.sources[0].Away; !a.IsZero() {
+		text += awayText(a, now) + " "
+	}
+	return text + "Figures that need it are unknown until there is another."
 }
 
 // down says in a few words that the group is down, for places beside which the reason stands at length.

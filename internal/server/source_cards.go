@@ -192,7 +192,15 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 	if !h.LastSuccess.IsZero() {
 		text = endSentence(text) + " Last answer " + ago(h.LastSuccess, now) + "."
 	}
+	if !h.Away.IsZero() {
+		text = endSentence(text) + " " + awayText(h.Away, now)
+	}
 	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence(endSentence(text))}
+}
+
+// awayText says that nobody asked in between.
+func awayText(a dedup.Absence, now time.Time) string {
+	return "The dashboard was not running from " + moment(a.From, now).Text + " to " + moment(a.Until, now).Text + "."
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.

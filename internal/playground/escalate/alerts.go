@@ -18,6 +18,7 @@ import (
 // An alert is what the API tells of one.
 type alert struct {
 	Key         string       `json:"key"`
+	Phase       string       `json:"phase"`
 	Tier        string       `json:"tier"`
 	Health      string       `json:"health"`
 	Why         string       `json:"why"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,10 +28,12 @@ const (
 	// duplicateRate and storeUnreachable are the alerts of its duplicates and of its store.
 	duplicateRate    = "duplicate_rate/pipeline/" + pipeline
 	storeUnreachable = "source_unreachable/store/" + pipeline
+	// brokerUnreachable is that of its broker.
+	brokerUnreachable = "source_unreachable/broker/main"
 )
 
-// timing are the spans of the rule of duplicates.
-type timing struct{ enter, leave time.Duration }
+// timing are the spans of the rule of duplicates, and after how long a source that cannot be read is severe: 10 s unless said.
+type timing struct{ enter, leave, severe time.Duration }
 
 // A site is a broker, a store, a shop of one pipeline, somebody who is told, and the dashboard.
 type site struct {
@@ -99,11 +102,11 @@ alerts:
   limits: {window: 5m}
   rules:
     - {name: duplicate_rate, for: %s, keep_firing_for: %s}
-    - {name: source_unreachable, limits: {severe: 10s}, keep_firing_for: 0s}
+    - {name: source_unreachable, limits: {severe: %s}, keep_firing_for: 0s}
   channels: [{name: receiver, type: webhook, url: "http://%s"}]
   group: {wait: 0s, interval: 0s, repeat: 0s}
 `, s.broker.ManagementURL(), user, password, playground.TextStatus, s.store.URL(),
-		times.enter, times.leave, s.listener.Addr())
+		times.enter, times.leave, cmp.Or(times.severe, 10*time.Second), s.listener.Addr())
 }
 
 // start starts the dashboard and waits until it has tried every source.
@@ -152,7 +155,9 @@ func (s *site) close(ctx context.Context) error {
 		}
 	}
 	if s.broker != nil {
-		errs = append(errs, s.broker.Stop(ctx))
+		if err := s.broker.Stop(ctx); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
