@@ -28,7 +28,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	}
 	watch := a.newWatch(cfg, receivers, gate)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
-		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: withOwnJobs{observer, db.Jobs(), a.log}, History: history,
+		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: &withOwnJobs{observed: observer, journal: db.Jobs(), log: a.log}, History: history,
 		Journal: records, Silences: records, Planner: dispatcher, Watch: watch, Log: a.log,
 		Changed: func(topic string) { a.server.Changed(topic) }, Due: receivers.outbox.Wake,
 	})
@@ -86,7 +86,7 @@ func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.A
 	if err != nil {
 		return nil, err
 	}
-	edges, err := records.EdgesSince(ctx, time.Now().Add(-alerts.FlapWindow))
+	edges, err := records.EdgesSince(ctx, time.Now().Add(-cfg.Recalls()))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -25,10 +26,12 @@ type withOwnJobs struct {
 		Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error)
 	}
 	log *slog.Logger
+	// last are the events that were read last, which hold while none can be.
+	last atomic.Pointer[map[string][]dedup.Event]
 }
 
-// Snapshot returns the newest snapshot. Jobs that cannot be read are left out: rules must not depend on them.
-func (w withOwnJobs) Snapshot() *dedup.Snapshot {
+// Snapshot returns the newest snapshot. Rules must not depend on jobs: those that were known hold while none can be read.
+func (w *withOwnJobs) Snapshot() *dedup.Snapshot {
 	snap := w.observed.Snapshot()
 	if snap == nil {
 		return nil
@@ -37,11 +40,16 @@ func (w withOwnJobs) Snapshot() *dedup.Snapshot {
 	defer cancel()
 	jobs, err := w.journal.Jobs(ctx, jobsKnown)
 	if err != nil {
-		w.log.Warn("jobs cannot be read, so that no alert can name one as its cause", "err", err)
+		w.log.Warn("jobs cannot be read, so that no alert can name a new one as its cause", "err", err)
+		if known := w.last.Load(); known != nil {
+			return snap.With(*known)
+		}
 		return snap
 	}
 	for i := range jobs {
 		jobs[i].By = ""
 	}
-	return snap.With(server.JobEvents(jobs))
+	events := server.JobEvents(jobs)
+	w.last.Store(&events)
+	return snap.With(events)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +36,13 @@ func TestAlertRulesKnowOfOurOwnRequeuesAndNotWhoRanThem(t *testing.T) {
 		"nothing was observed yet": {nil, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := withOwnJobs{fixedSnapshot{tt.snap}, jobList(func(ctx context.Context, _ int) ([]admin.JobSummary, error) {
+			own := withOwnJobs{observed: fixedSnapshot{tt.snap}, log: slog.New(slog.DiscardHandler), journal: jobList(func(ctx context.Context, _ int) ([]admin.JobSummary, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					t.Error("the journal may keep the rules waiting for ever")
 				}
-				return ran, tt.err
-			}), slog.New(slog.DiscardHandler)}.Snapshot()
+				return slices.Clone(ran), tt.err
+			})}
+			snap := own.Snapshot()
 			if tt.snap == nil {
 				if snap != nil {
 					t.Errorf("%+v of nothing", snap)
@@ -52,6 +54,10 @@ func TestAlertRulesKnowOfOurOwnRequeuesAndNotWhoRanThem(t *testing.T) {
 			}
 			if len(snap.Pipelines[0].Events) > 0 || len(observed.Pipelines[1].Events) > 0 {
 				t.Error("another pipeline, or the snapshot that was published, has them too")
+			}
+			tt.err = errors.New("the disk is gone")
+			if again := own.Snapshot(); len(again.Pipelines[1].Events) != tt.want {
+				t.Errorf("while none can be read: %+v", again.Pipelines[1].Events)
 			}
 		})
 	}

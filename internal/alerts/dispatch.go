@@ -21,8 +21,9 @@ type DispatchConfig struct {
 	// fires the next one may follow, Repeat after which time what still fires is told again. Neither wait holds up an escalation. At 0
 	// nothing waits, and nothing is repeated.
 	GroupWait, GroupInterval, Repeat time.Duration
-	// Standing is how often channels whose receivers forget are told all that stands; it takes the place of repeats there.
-	Standing map[string]time.Duration
+	// Standing are the channels whose receivers forget, and are told all that stands again and again: it takes the place of repeats there,
+	// and makes up for whatever did not arrive.
+	Standing map[string]Standing
 	// Watchdog is how often channels that ask for the watchdog get it; 0 for never.
 	Watchdog time.Duration
 	// DigestAt is how many alerts, newly due on one channel, are told in one digest; 0 for never.
@@ -84,8 +85,8 @@ type Dispatcher struct {
 	over map[Key]Alert
 	// lost are the messages that were given up since the newest plan.
 	lost givenUp
-	// stand is what receivers that forget are told again.
-	stand stand
+	// stand is what receivers that forget are told again, and stood what it was before the newest plan.
+	stand, stood stand
 }
 
 // NewDispatcher returns a dispatcher that has told nobody anything yet.
@@ -101,14 +102,17 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 // the alerts as to which of them were flapping.
 func (d *Dispatcher) Restore(log []Sent) {
 	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
-	d.flaps, d.stand, d.restored = newFlaps(), newStand(), true
+	d.flaps, d.stand, d.stood, d.restored = newFlaps(), newStand(), newStand(), true
 	d.reminded, d.reminders = map[reminder]bool{}, nil
 	for _, s := range log {
+		if d.cfg.Standing[s.Channel].Every > 0 {
+			s.Doubt = Certain
+		}
 		d.told[sentKey{s.Channel, s.Key}] = s
 	}
 }
 
-// Recall tells the dispatcher the edges of the last FlapWindow before a restart, so that alerts that were flapping go on to, and that what
+// Recall tells the dispatcher the edges of before a restart, as far back as DispatchConfig.Recalls says, so that alerts that were flapping go on to, and that what
 // ended is told to those who forget.
 func (d *Dispatcher) Recall(edges []Transition) {
 	for _, e := range inOrder(edges) {
@@ -122,6 +126,7 @@ func (d *Dispatcher) Recall(edges []Transition) {
 // Sent returns then; when that fails, Undo takes the plan back.
 func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification {
 	clear(d.before)
+	d.stood = d.stand.clone()
 	d.doubt()
 	if d.restored {
 		for _, a := range alerts {
@@ -170,6 +175,7 @@ func (d *Dispatcher) Undo() {
 		}
 	}
 	clear(d.before)
+	d.stand = d.stood
 	for _, r := range d.reminders {
 		delete(d.reminded, r)
 	}

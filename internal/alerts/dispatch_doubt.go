@@ -72,6 +72,9 @@ func (d *Dispatcher) GaveUp(n Notification) { d.lost.add(n) }
 // doubt notes what became doubtful since the plan before. What was told anew since then, by a later message, is not.
 func (d *Dispatcher) doubt() {
 	for _, n := range d.lost.take() {
+		if d.cfg.Standing[n.Channel].Every > 0 {
+			continue // what stands is told again in any case
+		}
 		for key, doubt := range n.Doubts() {
 			k := sentKey{n.Channel, key}
 			if s, ok := d.told[k]; ok && keptMillis(s.At) == keptMillis(n.At) {

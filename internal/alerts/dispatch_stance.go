@@ -176,7 +176,7 @@ func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, st
 
 // repeat returns after which time what fires is told again; 0 for never.
 func (d *Dispatcher) repeat(channel string, it item) time.Duration {
-	if it.acked || !it.routed || d.cfg.Standing[channel] > 0 && it.told.Doubt != Lost {
+	if it.acked || !it.routed || d.cfg.Standing[channel].Every > 0 {
 		return 0
 	}
 	repeat := d.cfg.Repeat

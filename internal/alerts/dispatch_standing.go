@@ -10,9 +10,21 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// endedFor is for how long a receiver that forgets is told again what has ended: as long as Prometheus does, and as long ago as Recall
-// tells of edges, so that a restart of ours changes nothing.
-const endedFor = FlapWindow
+// Standing is how a channel whose receiver forgets is told all that stands.
+type Standing struct {
+	// Every is after which time it is told again. Believed is for how long the receiver believes that an alert fires of which it hears no
+	// more: what ended is told again for as long, because it may have missed the end.
+	Every, Believed time.Duration
+}
+
+// Recalls returns how far back the edges go that a dispatcher has to be told of after a restart, by Recall.
+func (c DispatchConfig) Recalls() time.Duration {
+	longest := FlapWindow
+	for _, s := range c.Standing {
+		longest = max(longest, s.Believed)
+	}
+	return longest
+}
 
 // standing is the label of the group of the messages that say what stands. They have one of their own, so that they wait for no other, and
 // none for them.
@@ -37,6 +49,8 @@ type stand struct {
 
 func newStand() stand { return stand{said: map[string]time.Time{}, ended: map[endedTier]end{}} }
 
+func (s stand) clone() stand { return stand{said: maps.Clone(s.said), ended: maps.Clone(s.ended)} }
+
 // recall takes the tiers that alerts left before a restart for told: that one has ended which a receiver never had is no news to it.
 func (d *Dispatcher) recall(e Transition) {
 	k := e.Judgement.Key
@@ -56,7 +70,7 @@ func (d *Dispatcher) recall(e Transition) {
 // ended lately: when it is due, and after other messages, so that an older one that is not delivered yet, whose place it takes, is never
 // delivered after them. It changes nothing in what the channel was told, and one that is lost is made up for by the next.
 func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []candidate) []Notification {
-	every := d.cfg.Standing[channel]
+	every := d.cfg.Standing[channel].Every
 	if every <= 0 {
 		return nil
 	}
@@ -106,6 +120,6 @@ func (d *Dispatcher) noteEnds(at time.Time, channel string) {
 		}
 	}
 	maps.DeleteFunc(d.stand.ended, func(t endedTier, e end) bool {
-		return t.channel == channel && (d.told[t.sentKey].Tier == t.tier || passed(at, e.at, endedFor))
+		return t.channel == channel && (d.told[t.sentKey].Tier == t.tier || passed(at, e.at, d.cfg.Standing[channel].Believed))
 	})
 }

@@ -14,7 +14,7 @@ import (
 func newHandover(change func(*DispatchConfig)) *desk {
 	return newHandoff(func(c *DispatchConfig) {
 		c.Channels = []string{"handoff"}
-		c.Standing = map[string]time.Duration{"handoff": time.Minute}
+		c.Standing = map[string]Standing{"handoff": {Every: time.Minute, Believed: 15 * time.Minute}}
 		if change != nil {
 			change(c)
 		}
@@ -66,7 +66,7 @@ func TestAReceiverThatForgetsIsToldEachMinuteAllThatStands(t *testing.T) {
 	}
 }
 
-func TestWhatEndedIsToldAgainForAQuarterOfAnHour(t *testing.T) {
+func TestWhatEndedIsToldAgainForAsLongAsItIsBelieved(t *testing.T) {
 	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
 	orders := duplicatesOf("orders")
 	s.set(orders, dedup.Warning)
@@ -152,5 +152,34 @@ func TestWhatWasLostStandsAllTheSameAndSoDoesItsEnd(t *testing.T) {
 		t.Error(got)
 	}
 	s.set(duplicatesOf("orders"), dedup.Normal)
-	wantTold(t, s.plan(time.Minute), "handoff standing, orders normal")
+	wantTold(t, s.plan(time.Minute), "handoff edges, orders resolved normal; handoff standing, orders normal")
+}
+
+func TestWhatWasLostAndGotBetterDoesNotStandAtItsOldTier(t *testing.T) {
+	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	s.d.GaveUp(s.plan(time.Minute)[0])
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	if got := stands(s.plan(time.Minute)); got != "orders warning, (orders emergency)" {
+		t.Error(got)
+	}
+}
+
+func TestAPlanThatCouldNotBeKeptLeavesWhatStandsToTheNext(t *testing.T) {
+	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	s.plan(2 * time.Minute)
+	want := stands(s.plan(0))
+	s.d.Undo()
+	if got := stands(s.plan(time.Second)); got != want || got != "orders emergency" {
+		t.Errorf("told %q, and then %q", want, got)
+	}
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	s.plan(time.Minute)
+	s.set(duplicatesOf("orders"), dedup.Emergency)
+	s.plan(0)
+	s.d.Undo()
+	if len(s.d.stand.ended) != 1 {
+		t.Errorf("what ended is %v", s.d.stand.ended)
+	}
 }

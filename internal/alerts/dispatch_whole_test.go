@@ -101,7 +101,7 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 	const repeat = 10 * time.Minute
 	rapid.Check(t, func(rt *rapid.T) {
 		d := calmed(drawDay(rt))
-		d.cfg.Undigested, d.cfg.Standing = []string{"pager"}, map[string]time.Duration{"pager": repeat}
+		d.cfg.Undigested, d.cfg.Standing = []string{"pager"}, map[string]Standing{"pager": {Every: repeat, Believed: time.Hour}}
 		told := map[Key]NotifiedAlert{}
 		heard := map[Key]time.Time{}
 		var now time.Time

@@ -125,7 +125,7 @@ func TestAnOutageIsCountedAsFarAsItIsKnownWhereTheDashboardWasAway(t *testing.T)
 		{"it answered before the pause, and one try failed since", 9 * time.Hour, time.Second, absent(9*time.Hour, 2*time.Second), dedup.Normal, 1,
 			"unreachable for 1 s, below the warning limit of 45 s; not read since "},
 		{"missed before a night away, and it may be starting", 9 * time.Hour, 539 * time.Minute, absent(8*time.Hour, 44*time.Second), dedup.Normal, 44, "; the dashboard was not running from "},
-		{"missed before a night away, and it stays so", 9 * time.Hour, 539 * time.Minute, absent(8*time.Hour, 45*time.Second), dedup.Severe, 539 * 60, "unreachable for 539 m"},
+		{"missed before a night away, and it stays so", 9 * time.Hour, 539 * time.Minute, absent(8*time.Hour, 45*time.Second), dedup.Severe, 539 * 60, "unreachable for 8 h 59 m"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, LastSuccess: ago(tt.last), Since: ago(tt.since), Away: tt.away, Err: "refused"}

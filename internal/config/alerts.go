@@ -87,14 +87,14 @@ func (s alertsSection) checkChannels(c *report) []notify.Config {
 // dispatch lays the routes and the times that are set over the defaults.
 func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
 	d := alerts.DefaultDispatch()
-	d.Standing = map[string]time.Duration{}
+	d.Standing = map[string]alerts.Standing{}
 	for _, ch := range s.Channels {
 		d.Channels = append(d.Channels, ch.Name)
 		if notify.GroupsItself(ch.Type) {
 			d.Undigested = append(d.Undigested, ch.Name)
 		}
-		if every := ch.Repeat(); every > 0 {
-			d.Standing[ch.Name] = every
+		if standing := ch.Standing(); standing.Every > 0 {
+			d.Standing[ch.Name] = standing
 		}
 	}
 	for i, r := range s.Routes {

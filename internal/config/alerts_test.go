@@ -137,7 +137,7 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	if d.GroupWait != 0 || d.GroupInterval != time.Minute || d.Repeat != 0 || d.DigestAt != 0 || len(d.GroupBy) != 0 || len(d.Channels) != 2 {
 		t.Errorf("dispatch is %+v", d)
 	}
-	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != time.Minute || len(own.Undigested) != 1 {
+	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != (alerts.Standing{Every: time.Minute, Believed: 4 * time.Hour}) || len(own.Undigested) != 1 {
 		t.Errorf("Alertmanager hears everything again every %v, undigested %v", own.Standing, own.Undigested)
 	}
 	if len(cfg.Alerts.Channels) != 2 || !cfg.Alerts.Heartbeat.On() {

@@ -136,6 +136,10 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 		if err != nil {
 			return err
 		}
+		// The first plan says all that stands anew, and to whom.
+		if _, err := tx.ExecContext(ctx, "DELETE FROM alert_outbox WHERE kind = ? AND done_at IS NULL", alerts.NotifyStanding); err != nil {
+			return err
+		}
 		for _, step := range []struct {
 			count     *int
 			statement string

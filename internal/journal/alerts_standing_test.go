@@ -85,3 +85,16 @@ func TestWhatStandsTakesThePlaceOfWhatWaitsAndHasWaitedSinceThen(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestWhatStoodBeforeAStartIsNotSentAfterIt(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	a := db.Alerts()
+	commit(t, a, alerts.Tick{At: tickAt, Due: []alerts.Notification{standingFor("am", "s1"), standingFor("ops", "s2"), messageFor("ops", "m", "g")}})
+	claim(t, a, "am", tickAt)
+	if found, err := a.Recover(t.Context(), []string{"am", "ops"}, tickAt); err != nil || found != (alerts.Recovered{}) {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	if am, ops := storedMessages(t, db, "am"), storedMessages(t, db, "ops"); am != "" || ops != "m due, " {
+		t.Errorf("there are %q and %q", am, ops)
+	}
+}

@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -22,9 +23,14 @@ type gift struct {
 type gifts struct {
 	mu  sync.Mutex
 	all map[string]gift
+	// full is how many there are when those that have expired are forgotten.
+	full int
 }
 
-func newGifts() *gifts { return &gifts{all: map[string]gift{}} }
+// giftsFew is how many gifts are no burden, though they have expired.
+const giftsFew = 1000
+
+func newGifts() *gifts { return &gifts{all: map[string]gift{}, full: giftsFew} }
 
 // note remembers a gift, and forgets those that have long expired.
 func (g *gifts) note(key string, one gift) {
@@ -33,13 +39,11 @@ func (g *gifts) note(key string, one gift) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	past := time.Now().Add(-time.Hour).UnixMilli() // the store's clock is not ours
-	for k, old := range g.all {
-		if old.expires < past {
-			delete(g.all, k)
-		}
+	if g.all[key] = one; len(g.all) >= g.full {
+		past := time.Now().Add(-time.Hour).UnixMilli() // the store's clock is not ours
+		maps.DeleteFunc(g.all, func(_ string, old gift) bool { return old.expires < past })
+		g.full = max(giftsFew, 2*len(g.all))
 	}
-	g.all[key] = one
 }
 
 // of returns the gift that a marker with this expiry has, and whether it has one. A marker that was set anew has another expiry.

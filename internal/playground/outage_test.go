@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -205,7 +206,9 @@ func (o *outage) pipeline(name string) shown {
 // chartedBefore counts the values of the duplicate rate before a time.
 func (o *outage) chartedBefore(name string, before time.Time) int {
 	o.t.Helper()
-	status, body := o.get("/pipelines/" + name + "/chart.csv?chart=duplicates&range=15m")
+	// The same range both times, so that both have the same points: those of a range that ends now move with it.
+	period := url.Values{"from": {before.Add(-15 * time.Minute).UTC().Format(time.RFC3339)}, "to": {before.UTC().Format(time.RFC3339)}}
+	status, body := o.get("/pipelines/" + name + "/chart.csv?chart=duplicates&" + period.Encode())
 	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 	if err != nil || status != http.StatusOK {
 		o.t.Fatalf("chart: status %d, %v: %.300s", status, err, body)

@@ -223,12 +223,12 @@ func TestAlertmanagerTellsTwoRemindersApart(t *testing.T) {
 func TestOnlyAlertmanagerGroupsByItselfAndMustHearOfEverythingAgainEachFewMinutes(t *testing.T) {
 	for _, kind := range notify.Types() {
 		c := notify.Config{Type: kind}
-		if handsOff := kind == "alertmanager"; notify.GroupsItself(kind) != handsOff || (c.Repeat() > 0) != handsOff {
-			t.Errorf("%s: groups itself %t, repeat %s", kind, notify.GroupsItself(kind), c.Repeat())
+		if handsOff := kind == "alertmanager"; notify.GroupsItself(kind) != handsOff || (c.Standing().Every > 0) != handsOff {
+			t.Errorf("%s: groups itself %t, repeat %s", kind, notify.GroupsItself(kind), c.Standing().Every)
 		}
 	}
-	if got := (notify.Config{Type: "alertmanager", EndsAfter: 8 * time.Hour}).Repeat(); got < time.Minute || got > 5*time.Minute {
-		t.Errorf("told again every %s, however long it believes", got)
+	if got := (notify.Config{Type: "alertmanager", EndsAfter: 8 * time.Hour}).Standing(); got.Every < time.Minute || got.Every > 5*time.Minute || got.Believed != 8*time.Hour {
+		t.Errorf("told again every %s, and it believes for %s", got.Every, got.Believed)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -153,12 +154,12 @@ func stray(s secret.Secret) error {
 	return nil
 }
 
-// Repeat returns how often all that stands must be told again to a receiver that forgets it; 0 for one that does not.
-func (c Config) Repeat() time.Duration {
+// Standing returns how all that stands must be told again to a receiver that forgets it; zero for one that does not.
+func (c Config) Standing() alerts.Standing {
 	if c.Type != "alertmanager" {
-		return 0
+		return alerts.Standing{}
 	}
-	return sayAgain
+	return alerts.Standing{Every: sayAgain, Believed: c.endsAfter()}
 }
 
 func (c Config) endsAfter() time.Duration {
