@@ -208,3 +208,20 @@ func TestClosings(t *testing.T) {
 		}
 	})
 }
+
+// That consumers set an expiry is seen from markers that they wrote, not from one that was given its expiry from here.
+func TestAnExpiryThatWeGaveSaysNothingOfConsumers(t *testing.T) {
+	marker := dedup.Marker{State: dedup.Processing, Expires: at(300), ExpirySet: at(1)}
+	pass := func(second float64) *dedup.Pass {
+		return &dedup.Pass{Ended: at(second), States: map[dedup.State]int64{dedup.Processing: 2}, NoExpiry: map[dedup.State]int64{dedup.Processing: 1},
+			OldestProcessing: []dedup.Marker{{State: dedup.Processing}, marker}}
+	}
+	var w storeWatch
+	if w.notePass(pass(2)); w.setsExpiry {
+		t.Error("it is taken for the consumers'")
+	}
+	marker.ExpirySet = time.Time{}
+	if w.notePass(pass(3)); !w.setsExpiry {
+		t.Error("an expiry of the consumers' is not seen")
+	}
+}

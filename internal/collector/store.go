@@ -153,12 +153,23 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 		return
 	}
 	// A pass that sees few markers sees none that processes, so that once is enough.
-	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing] > p.NoExpiry[dedup.Processing]
+	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
 	w.growth.take(p)
 	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions, p.GaveUpAgain})
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]
 	}
+}
+
+// givenFromHere counts the listed processing markers whose expiry is ours: it is no sign of what consumers do.
+func givenFromHere(p *dedup.Pass) int64 {
+	var n int64
+	for i := range p.OldestProcessing {
+		if !p.OldestProcessing[i].ExpirySet.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
