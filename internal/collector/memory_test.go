@@ -132,10 +132,26 @@ func TestAnOutageOutlivesManyRestartsAndIsNotCountedFromAnAnswerBeforeALongOne(t
 				t.Fatalf("it began at %s, and is said to be so since %s; away for %s", began, h.Since, h.Away.Lasted())
 			}
 			runtime{broken: true}.live(t, keeper) // it is killed before any source was tried
-			pass(20 * time.Second)
+			pass(50 * time.Second) // which is an absence too, and not the longest
 		}
 		if h, _ := (runtime{lasts: 3 * time.Second}).live(t, keeper); !h.OK || !h.Away.IsZero() {
 			t.Errorf("once it answers: %+v", h)
+		}
+	})
+}
+
+func TestARunThatTriedNothingForgetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keeper := &fakeMemory{}
+		was, _ := runtime{lasts: 5 * time.Minute}.live(t, keeper)
+		runtime{}.live(t, keeper)
+		if h, _ := (runtime{lasts: 3 * time.Second}).live(t, keeper); !h.OK || !h.Since.Equal(was.Since) {
+			t.Errorf("it answers since %s, and is said to do so since %s", was.Since, h.Since)
+		}
+		runtime{}.live(t, keeper)
+		began := time.Now()
+		if h, _ := (runtime{broken: true, lasts: 3 * time.Second}).live(t, keeper); h.OK || h.Since.Before(began) {
+			t.Errorf("it was first missed after %s, and is said to be so since %s", began, h.Since)
 		}
 	})
 }
