@@ -131,11 +131,14 @@ func (a *AlertView) reason() string {
 	if a.Rule != nil && a.Rule.Title != "" {
 		title = a.Rule.Title
 	}
-	if a.Stale() && a.LastOK.Why != "" {
+	namesItself := func(why string) bool { return strings.HasPrefix(strings.ToLower(why), strings.ToLower(title)) }
+	switch {
+	case a.Stale() && namesItself(a.LastOK.Why):
+		return "As it was last judged: " + a.LastOK.Why
+	case a.Stale() && a.LastOK.Why != "":
 		return title + ", as it was last judged: " + a.LastOK.Why
-	}
-	if strings.HasPrefix(strings.ToLower(a.Last.Why), strings.ToLower(title)) {
-		return capital(a.Last.Why) // it names itself
+	case namesItself(a.Last.Why):
+		return capital(a.Last.Why)
 	}
 	return title + ": " + a.Last.Why
 }

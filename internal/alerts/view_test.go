@@ -48,6 +48,8 @@ func TestWhatFiresRaisesTheTierOfItsPipeline(t *testing.T) {
 	stale.State.Health, stale.Last.Why = HealthError, "broker main cannot be read"
 	acked := shown("dead_letter_inflow", OfPipeline, "refunds", PhaseFiring, dedup.Emergency)
 	acked.Ack, acked.Silences = &Ack{By: "ann"}, []string{"s1"}
+	named := *stale
+	named.LastOK.Why = "dead-letter inflow 747 per hour"
 	for _, tt := range []struct {
 		name  string
 		p     *dedup.PipelineStatus
@@ -63,6 +65,7 @@ func TestWhatFiresRaisesTheTierOfItsPipeline(t *testing.T) {
 		{"one of another pipeline", status(severe), shown("dead_letter_inflow", OfPipeline, "orders", PhaseFiring, dedup.Emergency), dedup.Severe, "messages wait"},
 		{"one of a broker of the same name", status(severe), shown("dead_letter_inflow", OfBroker, "refunds", PhaseFiring, dedup.Emergency), dedup.Severe, "messages wait"},
 		{"one that cannot be judged any more", status(), stale, dedup.Emergency, "Dead-letter inflow, as it was last judged: 747 dead letters in 17 m"},
+		{"one that cannot be judged any more, whose reason begins with its name", status(), &named, dedup.Emergency, "As it was last judged: dead-letter inflow 747 per hour"},
 		{"one that somebody attends to", status(), acked, dedup.Emergency, "Dead-letter inflow: 747 dead letters in 17 m"},
 	} {
 		v := &View{Alerts: []*AlertView{shown("backlog", OfPipeline, "refunds", PhaseFiring, dedup.Warning), tt.alert}}
