@@ -132,7 +132,7 @@ func TestAnOutageOutlivesManyRestartsAndIsNotCountedFromAnAnswerBeforeALongOne(t
 				t.Fatalf("it began at %s, and is said to be so since %s; away for %s", began, h.Since, h.Away.Lasted())
 			}
 			runtime{broken: true}.live(t, keeper) // it is killed before any source was tried
-			pass(50 * time.Second) // which is an absence too, and not the longest
+			pass(50 * time.Second)                // which is an absence too, and not the longest
 		}
 		if h, _ := (runtime{lasts: 3 * time.Second}).live(t, keeper); !h.OK || !h.Away.IsZero() {
 			t.Errorf("once it answers: %+v", h)
