@@ -236,6 +236,7 @@ func TestAMarkerThatWeGaveAnExpiryIsJudgedAsBefore(t *testing.T) {
 		t.Errorf("without an expiry for 2 s: %s: %q", verdict, reasons)
 	}
 	s.Lock, m.FirstSeen = true, judged.Add(-5*time.Minute)
+	m.Expires = judged.Add(judgedOffset + 3*time.Minute)
 	if _, reasons := dedup.Judge(m, e, s); !strings.Contains(reasons[0], "processing for ≥ 5 m") {
 		t.Errorf("an expiry that we gave is no renewal by a lock's holder: %q", reasons)
 	}

@@ -98,6 +98,27 @@ func TestAnExpiryThatWeGaveDoesNotMakeAMarkerYounger(t *testing.T) {
 	}
 }
 
+func TestALockThatWeGaveAnExpiryIsNotRenewedByItsHolder(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t)
+	do(t, rdb, "set", "lock:ours", "token")
+	cfg := tokenConfig(t, server.URL())
+	cfg.Sweep.Every = time.Second
+	store := markerstest.OpenStore(t, cfg)
+	a := actorOf(t, cfg, server.URL())
+	markers.Acquaint(store, a)
+	run(t, store)
+	first := later(t, store, "ours")
+	seen := see(t, rdb, "lock:ours", dedup.Processing)
+	seen.FirstSeen = first.FirstSeen
+	want(t, a.Expire(t.Context(), seen, time.Minute), dedup.ExpirySet, "")
+	for range 2 {
+		if m := later(t, store, "ours"); m.Detail != "" || !m.Since.IsZero() || !m.FirstSeen.Equal(first.FirstSeen) {
+			t.Errorf("%+v, first seen %s", m, first.FirstSeen)
+		}
+	}
+}
+
 func TestAnExpiryThatSomebodyGaveIsNoDate(t *testing.T) {
 	t.Parallel()
 	cfg, store, _ := given(t)
