@@ -43,7 +43,7 @@ func (m *memory) recall(ctx context.Context, sources []*source, log *slog.Logger
 	}
 	gone := dedup.Absence{From: rebase(kept.Kept, kept.Kept, now), Until: now}
 	for _, s := range sources {
-		if r, ok := records[s.name]; ok && r.Place != "" && r.Place == s.place {
+		if r, ok := records[s.name]; ok && r.Place == s.place {
 			s.resume(r, gone)
 		}
 	}
