@@ -208,7 +208,7 @@ func (e *Engine) Evaluate(ctx context.Context, at time.Time) {
 // whether the view says something new.
 func (e *Engine) turn(ctx context.Context, at time.Time, round judged, began time.Time) (due, news bool) {
 	due, err := e.overdue()
-	if len(e.unkept) < maxUnkept {
+	if len(e.unkept) < maxUnkept && !e.rests(at) {
 		e.step(at, round)
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
 // keep commits the tick of the newest plan. When that fails the plan is taken back; while nobody knows yet it stays open.
@@ -39,6 +40,15 @@ func (e *Engine) overdue() (due bool, err error) {
 	}
 	e.unkept = slices.Clone(e.unkept[len(tick.Edges):]) // alerts that changed since are behind still
 	return len(tick.Due) > 0, nil
+}
+
+// restsFor is how long alerts stand still for a commit that has not answered. What fired and ended while nothing can be planned would be in
+// the history, and told to nobody. While a disk hangs for longer they go on, so that they are right when it answers.
+const restsFor = 30 * time.Second
+
+// rests reports whether alerts stand still now.
+func (e *Engine) rests(at time.Time) bool {
+	return e.open != nil && at.Sub(e.open.At).Abs() < restsFor
 }
 
 func (e *Engine) undo() {

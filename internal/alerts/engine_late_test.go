@@ -105,3 +105,33 @@ func TestWhileACommitIsNotAnsweredAlertsGoOnAndNothingIsPlanned(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatFiresAndEndsBeforeALateAnswerIsNotInTheHistoryWithoutBeingTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, answer := newLateStage(t)
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Severe))
+		s.tick(t.Context())
+		answer(nil)
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Normal))
+		for range 40 {
+			s.tick(t.Context())
+		}
+		if told := s.journal.dueText(); !slices.Equal(told, []string{"orders fired"}) || len(s.journal.told()) != 1 {
+			t.Errorf("told %v, and the history has %v", told, s.journal.told())
+		}
+	})
+}
+
+func TestACommitThatHangsDoesNotKeepAlertsStillForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, answer := newLateStage(t)
+		defer answer(nil)
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Severe))
+		for range 40 {
+			s.tick(t.Context())
+		}
+		if got := s.alerts[tierOf("emails", dedup.Severe).Key].State.Tier; got != dedup.Severe {
+			t.Errorf("emails is %s after ten minutes", got)
+		}
+	})
+}
