@@ -112,8 +112,8 @@ func (d *Dispatcher) Restore(log []Sent) {
 	}
 }
 
-// Recall tells the dispatcher the edges of before a restart, as far back as DispatchConfig.Recalls says, so that alerts that were flapping go on to, and that what
-// ended is told to those who forget.
+// Recall tells the dispatcher the edges of before a restart, as far back as DispatchConfig.Recalls says, so that alerts that were flapping
+// go on to, and that what ended is told to those who forget.
 func (d *Dispatcher) Recall(edges []Transition) {
 	for _, e := range inOrder(edges) {
 		d.flaps.note(e.Edge.At, e)
