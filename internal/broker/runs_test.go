@@ -259,16 +259,21 @@ func (b *movingBroker) destroysNothing(t *testing.T) {
 			t.Errorf("a limit of 3 was accepted: %+v", result)
 		}
 	}
+	allBack := func(q dedup.QueueRef) {
+		eventually(t, "all are back", func() bool { return depth(t, channel, q.Name) == n })
+	}
+	// A run takes one to four messages, and what comes back goes behind what came back before: up to four take turns.
+	const most = 4 * limit
 	runs := 0
 	for stop := requeue.Stop(""); stop != requeue.StopFragile; runs++ {
+		allBack(queue) // or a run would take others than the last one gave back
 		result, _ := run(queue, limit)
-		if stop = result.Stop; stop != requeue.StopDecide && stop != requeue.StopFragile || runs > limit {
+		if stop = result.Stop; stop != requeue.StopDecide && stop != requeue.StopFragile || runs > most {
 			t.Fatalf("after %d runs: %+v", runs, result)
 		}
 	}
-	for _, q := range []dedup.QueueRef{small, queue} {
-		eventually(t, "all are back", func() bool { return depth(t, channel, q.Name) == n })
-	}
+	allBack(small)
+	allBack(queue)
 	if runs < 4 {
 		t.Errorf("it gave up after %d runs", runs)
 	}
