@@ -81,7 +81,7 @@ type EngineDeps struct {
 	Rules     []Rule
 	Snapshots snapshotSource
 	// History answers the rules whose value PromQL gives.
-	History  querier
+	History  history
 	Journal  Journal
 	Silences silencer
 	Planner  planner

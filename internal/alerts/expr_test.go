@@ -25,7 +25,9 @@ type cannedHistory struct {
 	asked map[string]int
 }
 
-func (c *cannedHistory) Query(_ context.Context, promql string, at time.Time) ([]series.Value, error) {
+func (c *cannedHistory) At(time.Time) series.Ask { return c.ask }
+
+func (c *cannedHistory) ask(_ context.Context, promql string) ([]series.Value, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked == nil {
@@ -63,7 +65,7 @@ func shareRule() Rule {
 }
 
 // byQueries judges a snapshot by one set of rules, by subject.
-func byQueries(t *testing.T, h querier, snap *dedup.Snapshot, rules ...Rule) map[string]Judgement {
+func byQueries(t *testing.T, h history, snap *dedup.Snapshot, rules ...Rule) map[string]Judgement {
 	t.Helper()
 	js, err := newExprRules(rules, h).Judge(t.Context(), snap, evaluatedAt)
 	if err != nil {

@@ -14,26 +14,9 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Query evaluates a PromQL expression at one time. Series that are stale, and results that are not a number, as 0/0, are
-// left out. Labels come without the metric name. An expression that cannot be evaluated is an error of kind invalid.
+// Query evaluates one PromQL expression at one time, as Ask does.
 func (db *DB) Query(ctx context.Context, promql string, at time.Time) ([]Value, error) {
-	t, release, err := db.use()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	ctx, stop := db.bound(ctx)
-	defer stop()
-	q, err := db.engine.NewInstantQuery(ctx, t, nil, promql, at)
-	if err != nil {
-		return nil, queryError(err)
-	}
-	defer q.Close()
-	res := q.Exec(ctx)
-	if res.Err != nil {
-		return nil, queryError(res.Err)
-	}
-	return values(res.Value)
+	return db.At(at)(ctx, promql)
 }
 
 // QueryRange evaluates a PromQL expression at every step from from to to. Results that are not a number are left out.

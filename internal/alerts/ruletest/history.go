@@ -15,7 +15,7 @@ import (
 
 // A history answers the PromQL of rules during one test.
 type history interface {
-	Query(ctx context.Context, promql string, at time.Time) ([]series.Value, error)
+	At(at time.Time) series.Ask
 	// write keeps what the series hold at one step.
 	write(ctx context.Context, t *test, step int, at time.Time) error
 	close() error
@@ -79,6 +79,10 @@ func (h *keptHistory) close() error { return errors.Join(h.Close(), os.RemoveAll
 // noHistory has no series.
 type noHistory struct{}
 
-func (noHistory) Query(context.Context, string, time.Time) ([]series.Value, error) { return nil, nil }
-func (noHistory) write(context.Context, *test, int, time.Time) error               { return nil }
-func (noHistory) close() error                                                     { return nil }
+// At has no values.
+func (noHistory) At(time.Time) series.Ask {
+	return func(context.Context, string) ([]series.Value, error) { return nil, nil }
+}
+
+func (noHistory) write(context.Context, *test, int, time.Time) error { return nil }
+func (noHistory) close() error                                       { return nil }

@@ -178,5 +178,7 @@ func (r *reel) Snapshot() *dedup.Snapshot {
 // noHistory stands in for the history: no rule of the demo asks it.
 type noHistory struct{}
 
-// Query has no values.
-func (noHistory) Query(context.Context, string, time.Time) ([]series.Value, error) { return nil, nil }
+// At has no values.
+func (noHistory) At(time.Time) series.Ask {
+	return func(context.Context, string) ([]series.Value, error) { return nil, nil }
+}
