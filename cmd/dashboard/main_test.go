@@ -231,7 +231,7 @@ func status(t *testing.T, client *http.Client, url string) int {
 // await waits until the condition holds, at most a minute: the machine may be busy.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

@@ -117,7 +117,7 @@ func newDesk(t *testing.T, change func(*admin.MarkersDeps, *journal.DB)) *desk {
 	}
 	d.Markers = admin.NewMarkers(d.deps)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := d.Close(ctx); err != nil {
 			t.Error(err)

@@ -263,7 +263,7 @@ func TestALookupIsNotSpoiltByAStoreThatHangsOrFails(t *testing.T) {
 	d.shelf.put(processing("1"))
 	begun := time.Now()
 	got, err := d.Lookup(t.Context(), viewer, "1")
-	if err != nil || len(got.Stores) != 5 || time.Since(begun) > 4*time.Second {
+	if err != nil || len(got.Stores) != 5 || time.Since(begun) > 20*time.Second {
 		t.Fatalf("%+v, %v after %s", got, err, time.Since(begun))
 	}
 	orders := got.Stores[0]

@@ -168,7 +168,7 @@ func (s *scene) close(t *testing.T) {
 	t.Helper()
 	s.cancel()
 	must(t, <-s.ran)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	must(t, s.DeadLetters.Close(ctx))
 	must(t, s.single.Close(ctx))
@@ -215,7 +215,7 @@ func (s *scene) depth(t *testing.T, queue string) int64 {
 
 func (s *scene) await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(2 * time.Minute)
 	for !done() {
 		select {
 		case <-time.After(20 * time.Millisecond):

@@ -314,7 +314,7 @@ func (w *ward) begin(t *testing.T, req admin.MoveRequest) string {
 
 func (w *ward) until(t *testing.T, id string, wanted func(admin.Job) bool) admin.Job {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(90 * time.Second)
 	for {
 		job, err := w.Job(t.Context(), operator, id)
 		must(t, err)

@@ -141,7 +141,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); <-ticker.C {
+	for deadline := time.Now().Add(90 * time.Second); !holds(); <-ticker.C {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain: " + what)
 		}

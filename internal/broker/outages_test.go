@@ -141,7 +141,7 @@ func (b *movingBroker) alarmBoundsWrites(t *testing.T) {
 		longest = max(longest, time.Since(began))
 		published++
 	}
-	if err == nil || longest < writeTimeout/2 || longest > writeTimeout+5*time.Second {
+	if err == nil || longest < writeTimeout/2 || longest > writeTimeout+20*time.Second {
 		t.Errorf("after %d messages: %v; the longest took %s", published, err, longest)
 	}
 	checkAct(t, err, Timeout, "alarm")
@@ -151,13 +151,13 @@ func (b *movingBroker) alarmBoundsWrites(t *testing.T) {
 	for range published - 1 {
 		began := time.Now()
 		a, err := sink.Answer(t.Context())
-		if err != nil || a.Outcome != dedup.AnswerLost && a.Outcome != dedup.Confirmed || time.Since(began) > time.Second {
+		if err != nil || a.Outcome != dedup.AnswerLost && a.Outcome != dedup.Confirmed || time.Since(began) > 10*time.Second {
 			t.Fatalf("%+v, %v after %s", a, err, time.Since(began))
 		}
 	}
 	began := time.Now()
 	must(t, sink.Close())
-	if took := time.Since(began); took > closeTimeout+time.Second {
+	if took := time.Since(began); took > closeTimeout+10*time.Second {
 		t.Errorf("closing took %s", took)
 	}
 }

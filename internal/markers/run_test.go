@@ -52,7 +52,7 @@ func run(t *testing.T, store markers.Store) {
 // await polls until the stats hold what is asked for.
 func await(t *testing.T, store markers.Store, what string, holds func(dedup.StoreStats, error) bool) dedup.StoreStats {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(90 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -94,7 +94,7 @@ func TestASmallStoreIsReadAtOnceAndThenAgain(t *testing.T) {
 	server, rdb := markerstest.StartRedis(t)
 	fillMarkers(t, rdb, markerstest.Mix{Done: 4000, Processing: 10})
 	cfg := markerstest.Config(t, "redis-text-status", server.URL())
-	cfg.Sweep.Every = 10 * time.Second
+	cfg.Sweep.Every = 30 * time.Second
 	store := markerstest.OpenStore(t, cfg)
 	start := time.Now()
 	run(t, store)
@@ -253,7 +253,7 @@ func TestDoneMarkersKeepTheirIdleTime(t *testing.T) {
 
 func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(90 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {

@@ -344,7 +344,7 @@ func TestIDsThatJumpAreNotCounted(t *testing.T) {
 			"SELECT setval('message_dedup_id_seq', 1000000000000)"))
 		began := time.Now()
 		s := insertStats(t, store, saying("ids are new at once", "large id of its own"))
-		if took := time.Since(began); s.Epoch != first.Epoch+1 || s.IDs != 0 || took > 5*time.Second {
+		if took := time.Since(began); s.Epoch != first.Epoch+1 || s.IDs != 0 || took > 30*time.Second {
 			t.Errorf("after %s: %+v", took, s)
 		}
 	})

@@ -133,7 +133,7 @@ func TestALongKeyOfSeveralColumnsIsFoundInItsIndexByEachQuery(t *testing.T) {
 			c.Table, c.Columns, c.Sweep.Count = "m", markers.Columns{ID: markers.ColumnList{"id"}}, 100
 		})
 		// A query that began at the first row each time would read 18 million rows.
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		if pass, err := store.Pass(ctx); err != nil || pass.Examined != 60_000 {
 			t.Fatalf("examined %d: %v", pass.Examined, err)
@@ -245,7 +245,7 @@ func passesOf(t *testing.T, store markers.Store) func() *dedup.Pass {
 // nobody asked for a tenth of a second.
 func eventually(t *testing.T, problem func() string) {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(90 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

@@ -44,7 +44,7 @@ func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 	seen := map[string]int{}
 	for _, p := range config.Pipelines {
 		inherited := truth(p.Name).Inherited
-		waitUntil(t, 30*time.Second, p.Name+" has its old dead letters", func() bool {
+		waitUntil(t, 90*time.Second, p.Name+" has its old dead letters", func() bool {
 			return inherited > 0 && depth(t, broker, p.DeadLetterQueue()) == inherited
 		})
 		moved := int64(0)
@@ -59,7 +59,7 @@ func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 				requeue(t, channel, p.Name, letter)
 			}
 			moved += int64(len(letters))
-			waitUntil(t, 30*time.Second, p.Name+" has settled what was requeued", func() bool {
+			waitUntil(t, 90*time.Second, p.Name+" has settled what was requeued", func() bool {
 				now := truth(p.Name)
 				return now.Requeued == moved && now.Queued == waitingFor(p) && depth(t, broker, p.DeadLetterQueue()) == now.Buried()
 			})
@@ -85,7 +85,7 @@ func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 		t.Errorf("of notifications one was done, and one was swallowed by a marker of work that was not: %+v", n)
 	}
 	must(t, channel.Close())
-	stopping, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	stopping, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	must(t, shop.Stop(stopping))
 	must(t, broker.Stop(context.Background()))

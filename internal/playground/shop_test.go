@@ -59,9 +59,9 @@ func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 			t.Logf("not seen: %s", unseen(ledger, config))
 		}
 	}()
-	waitUntil(t, 60*time.Second, "every pipeline has seen its faults", func() bool { return unseen(ledger, config) == "" })
+	waitUntil(t, 3*time.Minute, "every pipeline has seen its faults", func() bool { return unseen(ledger, config) == "" })
 	shop.StopProducers()
-	draining, cancel := context.WithTimeout(ctx, 60*time.Second)
+	draining, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	must(t, shop.Drain(draining))
 
@@ -79,7 +79,7 @@ func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 		})
 	}
 
-	stopping, cancel := context.WithTimeout(ctx, 60*time.Second)
+	stopping, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	must(t, shop.Stop(stopping))
 	must(t, broker.Stop(ctx))
@@ -150,7 +150,7 @@ func checkSums(t *testing.T, truth playground.Truth) {
 // message is held by a consumer or ready.
 func checkQueues(t *testing.T, broker *servers.RabbitMQ, pipeline playground.PipelineConfig, truth playground.Truth) {
 	t.Helper()
-	waitUntil(t, 5*time.Second, "the depths of "+pipeline.Name+" equal the ledger", func() bool {
+	waitUntil(t, time.Minute, "the depths of "+pipeline.Name+" equal the ledger", func() bool {
 		return depth(t, broker, pipeline.DeadLetterQueue()) == truth.Buried() && depth(t, broker, pipeline.Name) == truth.Queued
 	})
 	want := maps.Clone(truth.Deaths)
@@ -293,16 +293,16 @@ func TestTheShopRecoversFromServersThatRestart(t *testing.T) {
 	moves := func(what string) {
 		t.Helper()
 		before := shop.Ledger().Truth("orders").Processed
-		waitUntil(t, 60*time.Second, "messages move "+what, func() bool { return shop.Ledger().Truth("orders").Processed > before+20 })
+		waitUntil(t, 3*time.Minute, "messages move "+what, func() bool { return shop.Ledger().Truth("orders").Processed > before+20 })
 	}
 	moves("at first")
 	must(t, store.Stop(ctx))
-	waitUntil(t, 60*time.Second, "the consumers feel the loss of the store", func() bool { return shop.Ledger().Truth("orders").StoreErrors > 0 })
+	waitUntil(t, 3*time.Minute, "the consumers feel the loss of the store", func() bool { return shop.Ledger().Truth("orders").StoreErrors > 0 })
 	must(t, store.Restart(ctx))
 	moves("after the store is back")
 	must(t, broker.Restart(ctx))
 	moves("after the broker is back")
-	stopping, cancel := context.WithTimeout(ctx, 60*time.Second)
+	stopping, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	must(t, shop.Stop(stopping))
 	must(t, broker.Stop(ctx))

@@ -114,7 +114,7 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 	child := exec.Command(os.Args[0])
 	child.Stdout, child.Stderr = &killed, &killed
 	must(t, child.Start())
-	waitUntil(t, 60*time.Second, "the first playground is up", func() bool { return strings.Contains(killed.String(), "first-admin?token") })
+	waitUntil(t, 3*time.Minute, "the first playground is up", func() bool { return strings.Contains(killed.String(), "first-admin?token") })
 
 	err := playground.Up(t.Context(), upOptions(dir, &transcript{}))
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("already runs in %s (process %d, http://127.0.0.1:", dir, child.Process.Pid)) {
@@ -123,18 +123,18 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 
 	must(t, child.Process.Kill())
 	_ = child.Wait() // it says that it was killed
-	waitUntil(t, 60*time.Second, "nothing of the killed playground listens", func() bool { return len(listening(t, dir, killed.String())) == 0 })
+	waitUntil(t, 3*time.Minute, "nothing of the killed playground listens", func() bool { return len(listening(t, dir, killed.String())) == 0 })
 
 	var out transcript
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- playground.Up(ctx, upOptions(dir, &out)) }()
-	waitUntil(t, 60*time.Second, "the playground is up again in the folder", func() bool { return strings.Contains(out.String(), "first-admin?token") })
+	waitUntil(t, 3*time.Minute, "the playground is up again in the folder", func() bool { return strings.Contains(out.String(), "first-admin?token") })
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if !strings.HasPrefix(lines[len(lines)-2], "Dashboard: http://127.0.0.1:") {
 		t.Errorf("the last line but one is %q", lines[len(lines)-2])
 	}
-	waitUntil(t, 60*time.Second, "the ledger's file is written", func() bool {
+	waitUntil(t, 3*time.Minute, "the ledger's file is written", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "ledger.json"))
 		return err == nil && bytes.Contains(text, []byte(`"published"`))
 	})
@@ -158,7 +158,7 @@ func TestCtrlCWhileThePlaygroundStartsLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- playground.Up(ctx, upOptions(dir, &transcript{})) }()
-	waitUntil(t, 60*time.Second, "the broker is on its way up", func() bool {
+	waitUntil(t, 3*time.Minute, "the broker is on its way up", func() bool {
 		log, err := os.ReadFile(filepath.Join(dir, "rabbitmq", "rabbitmq.log"))
 		return err == nil && len(log) > 0
 	})

@@ -60,8 +60,8 @@ func openReady(cfg Config) (*DB, error) {
 	select {
 	case <-db.Ready():
 		return db, nil
-	case <-time.After(30 * time.Second):
-		return nil, fmt.Errorf("history is not open after 30 s: %v", db.Err())
+	case <-time.After(90 * time.Second):
+		return nil, fmt.Errorf("history is not open after 90 s: %v", db.Err())
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *site) started(at string, form url.Values) string {
 // moved lets a job move until it ends and returns its page.
 func (s *site) moved(job string) *goquery.Document {
 	s.t.Helper()
-	bound := time.After(time.Minute)
+	bound := time.After(2 * time.Minute)
 	for {
 		s.morgue.Tick()
 		doc := s.page("operator", job)

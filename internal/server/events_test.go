@@ -98,7 +98,7 @@ func inBubble(t *testing.T, f func(t *testing.T, s *site, l *memoryListener)) {
 		served := make(chan error)
 		go func() { served <- s.Serve(l) }()
 		defer func() { // also after a test that stopped half way: what it left running would hide why
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			if err := s.Shutdown(ctx); err != nil {
 				t.Errorf("shutdown: %v", err)

@@ -74,7 +74,7 @@ func (s *site) plan(form url.Values) string {
 // ended waits until an operation has ended and the audit, which is told last, has its outcome, and returns its page.
 func (s *site) ended(at string) *goquery.Document {
 	s.t.Helper()
-	bound := time.After(time.Minute)
+	bound := time.After(2 * time.Minute)
 	for {
 		doc := s.page("admin", at)
 		if doc.Find("progress").Length() == 0 && !strings.Contains(s.page("admin", "/audit").Find(".entries").Text(), "no outcome") {

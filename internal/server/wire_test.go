@@ -31,7 +31,7 @@ func (s *site) listen() string {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			s.t.Error(err)

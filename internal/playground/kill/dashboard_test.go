@@ -198,7 +198,7 @@ func (d *dashboard) ask(method, path string, body any) (int, string) {
 	if body != nil {
 		must(t, json.NewEncoder(&content).Encode(body))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+d.listen+path, &content)
 	must(t, err)

@@ -157,7 +157,7 @@ func (s *site) reject(connection *amqp.Connection, l lot) {
 		select {
 		case d := <-queues[i%len(queues)]:
 			must(s.t, d.Reject(false))
-		case <-time.After(30 * time.Second):
+		case <-time.After(90 * time.Second):
 			s.t.Fatalf("message %d of the lot did not come", i)
 		}
 	}
@@ -234,7 +234,7 @@ func (s *site) drain(connection *amqp.Connection, queue string, g *ledger) {
 		select {
 		case d := <-deliveries:
 			g.find(queue, &d)
-		case <-time.After(30 * time.Second):
+		case <-time.After(90 * time.Second):
 			s.t.Fatalf("%d messages of %s did not come", left, queue)
 		}
 	}

@@ -61,7 +61,7 @@ func must(t *testing.T, err error) {
 
 func (q *queues) publish(t *testing.T, id string, at time.Time) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	confirmed, err := q.channel.PublishWithDeferredConfirmWithContext(ctx, "", q.source, true, false,
 		amqp.Publishing{MessageId: id, Timestamp: at, DeliveryMode: amqp.Persistent, Body: []byte(id)})
@@ -74,7 +74,7 @@ func (q *queues) publish(t *testing.T, id string, at time.Time) {
 // get takes the next message of a queue, which must be there soon.
 func (q *queues) get(t *testing.T, queue string) amqp.Delivery {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
