@@ -81,7 +81,7 @@ type EngineDeps struct {
 	Rules     []Rule
 	Snapshots snapshotSource
 	// History answers the rules whose value PromQL gives.
-	History  history
+	History  historian
 	Journal  Journal
 	Silences silencer
 	Planner  planner

@@ -40,21 +40,21 @@ func promWindow(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
-// A history answers PromQL at one time.
-type history interface {
+// A historian answers PromQL at one time.
+type historian interface {
 	At(at time.Time) series.Ask
 }
 
 // exprRules judges the rules whose value PromQL gives.
 type exprRules struct {
 	book    ruleBook
-	history history
+	history historian
 }
 
 // newExprRules returns the evaluator of those of the rules that PromQL gives the value of.
-func newExprRules(rules []Rule, from history) *exprRules {
+func newExprRules(rules []Rule, history historian) *exprRules {
 	queries := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return !isQuery(&r) && !r.Disabled })
-	return &exprRules{book: newRuleBook(queries), history: from}
+	return &exprRules{book: newRuleBook(queries), history: history}
 }
 
 // maxWorkers bounds how many rules are judged at once: the pages want the processor too.
@@ -64,7 +64,7 @@ const maxWorkers = 4
 // judgement of that rule; only the end of ctx is an error.
 func (x *exprRules) Judge(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]Judgement, error) {
 	all := subjectsOf(snapshot)
-	asked := &answers{ctx: ctx, history: x.history.At(at), at: at, known: make(map[question]*answer)}
+	asked := &answers{ctx: ctx, query: x.history.At(at), at: at, known: make(map[question]*answer)}
 	said := make([][]Judgement, len(x.book.names))
 	next := make(chan int, len(x.book.names))
 	for i := range x.book.names {
@@ -125,9 +125,9 @@ func (x *exprRules) assigned(name string, of []subject) func(yield func(*Rule, [
 
 // answers are those of the queries of one evaluation: variants of a rule, and ratios of one denominator, ask for the same.
 type answers struct {
-	ctx     context.Context
-	history series.Ask
-	at      time.Time
+	ctx   context.Context
+	query series.Ask
+	at    time.Time
 
 	mu    sync.Mutex
 	known map[question]*answer
@@ -159,7 +159,7 @@ func (a *answers) ask(kind SubjectKind, expr string, window time.Duration) *answ
 	}
 	a.mu.Unlock()
 	got.once.Do(func() {
-		values, err := a.history(a.ctx, q.expr)
+		values, err := a.query(a.ctx, q.expr)
 		if got.err = err; err == nil {
 			got.sort(kind, values)
 		}

@@ -65,7 +65,7 @@ func shareRule() Rule {
 }
 
 // byQueries judges a snapshot by one set of rules, by subject.
-func byQueries(t *testing.T, h history, snap *dedup.Snapshot, rules ...Rule) map[string]Judgement {
+func byQueries(t *testing.T, h historian, snap *dedup.Snapshot, rules ...Rule) map[string]Judgement {
 	t.Helper()
 	js, err := newExprRules(rules, h).Judge(t.Context(), snap, evaluatedAt)
 	if err != nil {

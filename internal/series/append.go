@@ -75,7 +75,9 @@ func (db *DB) write(ctx context.Context, at time.Time, samples []Sample, add add
 		return err
 	}
 
+	db.writes.Add(1)
 	refused, err := commit(ctx, t, samples, add)
+	db.writes.Add(1)
 	if err != nil {
 		err = fmt.Errorf("write history in %s: %w", db.cfg.Dir, err)
 		db.wound(err)

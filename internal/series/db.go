@@ -31,7 +31,8 @@ type DB struct {
 	done   chan struct{} // closed when the background goroutine has ended
 	broken chan struct{} // holds a token when a write failed and the history must be opened again
 
-	appends sync.Mutex // one round at a time
+	appends sync.Mutex    // one round at a time
+	writes  atomic.Uint64 // counts the begin and the end of each, so that it is odd while one is written
 
 	mu   sync.RWMutex // held for reading while tsdb is in use
 	tsdb *tsdb.DB     // nil while it is being opened, and after Close

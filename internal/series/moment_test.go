@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/prometheus/util/annotations"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/dedup"
@@ -81,7 +84,7 @@ func TestWhatIsReadOnceGivesWhatReadingEachTimeGives(t *testing.T) {
 	exprs := []string{
 		"X", `X{pipeline="b"}`, `X{pipeline!="b"}`, `{__name__=~"dedup_.+"}`, "nothing", "1", "vector(2)",
 		"sum by (pipeline) (X) - sum by (pipeline) (X offset 15m)", "sum by (pipeline) (X) - sum by (pipeline) (X offset 1h)",
-		"X offset -15m", "X / on (pipeline) group_left Y", "X > 3 or Y", "absent(X)", "timestamp(X)", "-X",
+		"X offset -15m", "X / on (pipeline) group_left Y", "X > 3 or Y", "absent(X)", "timestamp(X)", "timestamp(X @ end() offset -30s)", "-X",
 		"X @ start()", fmt.Sprintf("X @ %d", start.Add(time.Minute).Unix()), "X @ 0",
 		"max_over_time(X[5m])", "increase(X[1h])", "max_over_time(X[1h:15s])", "max_over_time(X[" + fmt.Sprint(int(testConfig("").Lookback().Seconds())) + "s])",
 		"max_over_time((X - X offset 5m)[1h:1m] offset 15m)",
@@ -113,35 +116,102 @@ func TestWhatIsReadOnceGivesWhatReadingEachTimeGives(t *testing.T) {
 func TestASelectorOfSeveralExpressionsIsReadOnce(t *testing.T) {
 	db := openDB(t, tempDir(t))
 	mustAppend(t, db, start, sample(BrokerAcks, 1, "pipeline=a"))
-	ask := db.At(start.Add(interval))
-	value := func(ask Ask, expr string) float64 {
+	m := &moment{db: db, at: start, began: db.writes.Load(), shelf: newShelf()}
+	value := func(expr string) float64 {
 		t.Helper()
-		vs, err := ask(t.Context(), expr)
+		vs, err := m.ask(t.Context(), expr)
 		if err != nil || len(vs) != 1 {
 			t.Fatalf("%s: %v, %v", expr, vs, err)
 		}
 		return vs[0].Value
 	}
-	if got := value(ask, "sum("+BrokerAcks+")"); got != 1 {
-		t.Errorf("got %v, want 1", got)
+	if got := value("sum(" + BrokerAcks + ")"); got != 1 || len(m.shelf.kept) != 1 {
+		t.Fatalf("got %v with %d selections kept, want 1 and 1", got, len(m.shelf.kept))
 	}
-	mustAppend(t, db, start.Add(interval), sample(BrokerAcks, 5, "pipeline=a"))
-	if got := value(ask, BrokerAcks+" * 2"); got != 2 {
-		t.Errorf("another expression of the same moment read it again, and gave %v instead of 2", got)
+	for _, kept := range m.shelf.kept {
+		kept.readings[0].value = 5
 	}
-	if got := value(ask, BrokerAcks+`{pipeline="a"}`); got != 5 {
-		t.Errorf("another selector gave %v instead of 5", got)
+	if got := value(BrokerAcks + " * 2"); got != 10 {
+		t.Errorf("another expression did not take what is kept, and gave %v", got)
 	}
-	if got := value(db.At(start.Add(interval)), BrokerAcks); got != 5 {
-		t.Errorf("a later moment gave %v instead of 5", got)
+	if got := value(BrokerAcks + `{pipeline="a"}`); got != 1 {
+		t.Errorf("another selector took what is kept, and gave %v", got)
+	}
+	mustAppend(t, db, start.Add(time.Millisecond), sample(BrokerAcks, 3, "pipeline=a"))
+	m.at = start.Add(time.Millisecond)
+	if got := value(BrokerAcks); got != 3 {
+		t.Errorf("after a round was written what is kept was taken still, and gave %v", got)
+	}
+}
+
+// TestAnExpressionSeesARoundWholeOrNotAtAll: two metrics that are always written together, and asked for beside the writing.
+func TestAnExpressionSeesARoundWholeOrNotAtAll(t *testing.T) {
+	db := openDB(t, tempDir(t))
+	write := func(n int) error {
+		var both []Sample
+		for i := range 100 {
+			of := fmt.Sprintf("pipeline=%d", i)
+			both = append(both, sample(BrokerAcks, float64(n), of), sample(BrokerPublishes, float64(n), of))
+		}
+		return db.Append(t.Context(), start.Add(time.Duration(n)*time.Millisecond), both)
+	}
+	must(t, write(0))
+	written := make(chan error, 1)
+	go func() {
+		for n := 1; n <= 150; n++ {
+			if err := write(n); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	for {
+		ask := db.At(start.Add(30 * time.Second))
+		for _, expr := range []string{"sum(A) - sum(B)", "sum(B) - sum(A)"} {
+			vs, err := ask(t.Context(), strings.NewReplacer("A", BrokerAcks, "B", BrokerPublishes).Replace(expr))
+			if err != nil || len(vs) != 1 || vs[0].Value != 0 {
+				t.Fatalf("%s beside the writing: %v, %v; want 0", expr, vs, err)
+			}
+		}
+		select {
+		case err := <-written:
+			must(t, err)
+			return
+		default:
+		}
+	}
+}
+
+func TestSelectorsOfBlocksOnDiskAreSharedToo(t *testing.T) {
+	db := openDB(t, tempDir(t))
+	fillHours(t, db, 8)
+	if n := len(db.tsdb.Blocks()); n < 2 {
+		t.Fatalf("%d blocks on disk have no edge", n)
+	}
+	end := start.Add(8 * time.Hour)
+	ask := db.At(end)
+	for range 2 {
+		for back := time.Duration(0); back < 9*time.Hour; back += 29 * time.Minute {
+			expr := fmt.Sprintf("sum by (pipeline) (%s offset %dm)", BrokerAcks, int(back.Minutes()))
+			got, err := ask(t.Context(), expr)
+			if err != nil {
+				t.Fatalf("%s: %v", expr, err)
+			}
+			if diff := cmp.Diff(plainly(t, db, expr, end), got); diff != "" {
+				t.Errorf("%s (- plainly, + shared):\n%s", expr, diff)
+			}
+		}
 	}
 }
 
 func TestAMomentAnswersManyAtOnce(t *testing.T) {
 	db := openDB(t, tempDir(t))
+	var samples []Sample
 	for i := range 100 {
-		mustAppend(t, db, start, sample(BrokerAcks, 1, fmt.Sprintf("pipeline=%d", i)))
+		samples = append(samples, sample(BrokerAcks, 1, fmt.Sprintf("pipeline=%d", i)))
 	}
+	mustAppend(t, db, start, samples...)
 	ask := db.At(start)
 	var asking sync.WaitGroup
 	for i := range 16 {
@@ -155,6 +225,36 @@ func TestAMomentAnswersManyAtOnce(t *testing.T) {
 	asking.Wait()
 }
 
+func TestWhoIsCancelledFailsAlone(t *testing.T) {
+	db := openDB(t, tempDir(t))
+	mustAppend(t, db, start, sample(BrokerAcks, 1, "pipeline=a"))
+	shelf := newShelf()
+	over := func(*tsdb.DB) storage.Queryable { return stubborn{shelf.over(db.tsdb, db.cfg.Lookback())} }
+	if vs, err := db.query(t.Context(), BrokerAcks, start, over); dedup.KindOf(err) != dedup.Unavailable {
+		t.Errorf("got %v, %v from a reading that was cancelled", vs, err)
+	}
+	over = func(t *tsdb.DB) storage.Queryable { return shelf.over(t, db.cfg.Lookback()) }
+	if vs, err := db.query(t.Context(), BrokerAcks, start, over); err != nil || len(vs) != 1 {
+		t.Errorf("the next one got %v, %v; want its value", vs, err)
+	}
+}
+
+// stubborn selects with a context that has ended.
+type stubborn struct{ storage.Queryable }
+
+func (s stubborn) Querier(from, to int64) (storage.Querier, error) {
+	q, err := s.Queryable.Querier(from, to)
+	return stubbornQuerier{q}, err
+}
+
+type stubbornQuerier struct{ storage.Querier }
+
+func (q stubbornQuerier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return q.Querier.Select(ctx, sorted, hints, matchers...)
+}
+
 func TestAMomentOfAClosedHistorySaysSo(t *testing.T) {
 	db := openDB(t, tempDir(t))
 	mustAppend(t, db, start, sample(BrokerAcks, 1, "pipeline=a"))
@@ -165,24 +265,15 @@ func TestAMomentOfAClosedHistorySaysSo(t *testing.T) {
 	if _, err := ask(t.Context(), "("); dedup.KindOf(err) != dedup.Invalid {
 		t.Errorf("got %v, want an invalid expression", err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	if _, err := ask(t.Context(), BrokerAcks); !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
 
-func TestAReadingThatPanicsIsAnErrorForAllWhoAsk(t *testing.T) {
-	n := new(newest)
-	set := func() *readings {
-		return &readings{of: n, read: func() ([]reading, annotations.Annotations, error) {
-			return newestOf(t.Context(), nil, selection{}, nil) // without a TSDB it panics
-		}}
-	}
-	for range 2 {
-		if r := set(); r.Next() || r.Err() == nil {
-			t.Errorf("next and error %v; want none, and an error", r.Err())
-		}
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

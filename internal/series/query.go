@@ -12,11 +12,35 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
 )
 
-// Query evaluates one PromQL expression at one time, as Ask does.
+// Query evaluates a PromQL expression at one time. Series that are stale, and results that are not a number, as 0/0, are
+// left out. Labels come without the metric name. An expression that cannot be evaluated is an error of kind invalid.
 func (db *DB) Query(ctx context.Context, promql string, at time.Time) ([]Value, error) {
-	return db.At(at)(ctx, promql)
+	return db.query(ctx, promql, at, func(t *tsdb.DB) storage.Queryable { return t })
+}
+
+// query evaluates an expression over what is made of the TSDB.
+func (db *DB) query(ctx context.Context, promql string, at time.Time, over func(*tsdb.DB) storage.Queryable) ([]Value, error) {
+	t, release, err := db.use()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, stop := db.bound(ctx)
+	defer stop()
+	q, err := db.engine.NewInstantQuery(ctx, over(t), nil, promql, at)
+	if err != nil {
+		return nil, queryError(err)
+	}
+	defer q.Close()
+	res := q.Exec(ctx)
+	if res.Err != nil {
+		return nil, queryError(res.Err)
+	}
+	return values(res.Value)
 }
 
 // QueryRange evaluates a PromQL expression at every step from from to to. Results that are not a number are left out.
