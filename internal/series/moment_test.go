@@ -142,6 +142,10 @@ func TestASelectorOfSeveralExpressionsIsReadOnce(t *testing.T) {
 	if got := value(BrokerAcks); got != 3 {
 		t.Errorf("after a round was written what is kept was taken still, and gave %v", got)
 	}
+	m.began = db.writes.Add(1)
+	if m.still() {
+		t.Error("a moment that began while a round was being written shares what it reads")
+	}
 }
 
 // TestAnExpressionSeesARoundWholeOrNotAtAll: two metrics that are always written together, and asked for beside the writing.
@@ -228,6 +232,11 @@ func TestAMomentAnswersManyAtOnce(t *testing.T) {
 func TestWhoIsCancelledFailsAlone(t *testing.T) {
 	db := openDB(t, tempDir(t))
 	mustAppend(t, db, start, sample(BrokerAcks, 1, "pipeline=a"))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if out, err := readNewest(cancelled, db.tsdb, selection{to: start.UnixMilli()}, []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, nameLabel, BrokerAcks)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reading that was cancelled read on: %v, %v", out, err)
+	}
 	shelf := newShelf()
 	over := func(*tsdb.DB) storage.Queryable { return stubborn{shelf.over(db.tsdb, db.cfg.Lookback())} }
 	if vs, err := db.query(t.Context(), BrokerAcks, start, over); dedup.KindOf(err) != dedup.Unavailable {
