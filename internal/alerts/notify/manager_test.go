@@ -163,14 +163,29 @@ func (m *manager) told(receiver string) []hook {
 	return list
 }
 
-// toldText writes down what a receiver was told.
+// toldText writes down what a receiver was told that it did not know, message by message.
 func (m *manager) toldText(receiver string) string {
 	m.t.Helper()
-	var parts []string
+	known := map[string]string{}
+	var messages []string
 	for _, h := range m.told(receiver) {
-		parts = append(parts, h.text())
+		var news []string
+		for _, a := range h.Alerts {
+			part := held{posted: a.posted}.key()
+			if known[part] == a.Status || known[part] == "" && a.Status == "resolved" {
+				continue
+			}
+			if known[part] = a.Status; a.Status == "resolved" {
+				part = "(" + part + ")"
+			}
+			news = append(news, part)
+		}
+		slices.Sort(news)
+		if len(news) > 0 {
+			messages = append(messages, strings.Join(news, ", "))
+		}
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(messages, "; ")
 }
 
 // eventually waits until a condition gives what is wanted.
