@@ -52,7 +52,8 @@ func TestTheExampleOfARealAlertmanagerTellsTheChatAllAndThePagerWhatIsSevere(t *
 	}{
 		{warning, "orders warning", ""},
 		{worse, "orders warning; (orders warning), orders emergency", "orders emergency"},
-		{today(edges("n-over", endedAs(worse))), "orders warning; (orders warning), orders emergency; (orders emergency)", "orders emergency; (orders emergency)"},
+		{edges("n-over", endedAs(worse)), "orders warning; (orders warning), orders emergency; (orders emergency)",
+			"orders emergency; (orders emergency)"},
 	} {
 		send(t, channel, today(step.n))
 		eventually(t, "what the chat is told", step.chat, func() string { return m.toldText("chat") })
@@ -97,7 +98,8 @@ func TestTheExampleOfARealAlertmanagerHandsTheWatchdogOnEachMinute(t *testing.T)
 		send(t, channel, today(n))
 		eventually(t, "the chat is told", fmt.Sprint(before+1), func() string { return fmt.Sprint(len(m.told("chat"))) })
 	}
-	if got := m.toldText("deadman"); len(m.holds()) != 0 || strings.Contains(got, "(") || strings.Contains(m.toldText("chat")+m.toldText("pager"), " warning") {
+	got, others := m.toldText("deadman"), m.toldText("chat")+m.toldText("pager")
+	if len(m.holds()) != 0 || strings.Contains(got, "(") || strings.Contains(others, " warning") {
 		t.Errorf("it holds %s; told %q, the chat %q, the pager %q", m.keys(), got, m.toldText("chat"), m.toldText("pager"))
 	}
 }

@@ -77,8 +77,8 @@ func TestInARealAlertmanagerOnlyTheTierThatFiresStands(t *testing.T) {
 func TestARealAlertmanagerLosesNobodysAlertForANeighboursName(t *testing.T) {
 	t.Parallel()
 	m := startManager(t, quick)
-	names := append(hostileNames(), "a\"b\n<!channel>", "a.b", "a-b", "0day", "héé", "店", "", "__name__", "alertname", "severity", "{a=\"b\"}",
-		strings.Repeat("x", 64<<10), strings.Repeat("界", 64<<10))
+	names := append(hostileNames(), "a\"b\n<!channel>", "a.b", "a-b", "0day", "héé", "店", "", "__name__", "alertname", "severity",
+		"{a=\"b\"}", strings.Repeat("x", 64<<10), strings.Repeat("界", 64<<10))
 	n := edges("n-hostile")
 	for i, name := range names {
 		a := duplicates(fmt.Sprint("orders-", i))
@@ -98,10 +98,12 @@ func TestARealAlertmanagerTakesEveryAddressOfADashboard(t *testing.T) {
 	t.Parallel()
 	m := startManager(t, quick)
 	n, links := edges("n-links"), map[string]string{
-		"name": "https://dashboard.example/alerts/one?key=a%2Fb", "six": "http://[::1]:8080/alerts/one?key=a", "zone": "http://[fe80::1%25eth0]:8080/",
-		"marks": "https://dashboard.example/a(b)[c]?x=<y>|z&d='e'`f`", "none": "", "host": "http://a<b>(c)'d\"|/", "script": "javascript:alert(1)",
-		"percent": "https://dashboard.example/%41%zz", "unicode": "https://пример.example/店", "user": "https://a:b@c.example/", "port": "http://a:99999/",
-		"empty port": "http://a:/", "long": "https://dashboard.example/" + strings.Repeat("x", 5000), "fragment": "https://dashboard.example/#a b",
+		"name": "https://dashboard.example/alerts/one?key=a%2Fb", "six": "http://[::1]:8080/alerts/one?key=a",
+		"zone": "http://[fe80::1%25eth0]:8080/", "marks": "https://dashboard.example/a(b)[c]?x=<y>|z&d='e'`f`", "none": "",
+		"host": "http://a<b>(c)'d\"|/", "brackets": "http://a[b]/", "script": "javascript:alert(1)",
+		"percent": "https://dashboard.example/%41%zz", "unicode": "https://пример.example/店", "user": "https://a:b@c.example/",
+		"port": "http://a:99999/", "empty port": "http://a:/", "long": "https://dashboard.example/" + strings.Repeat("x", 5000),
+		"fragment": "https://dashboard.example/#a b",
 	}
 	for name, link := range links {
 		a := duplicates(name)

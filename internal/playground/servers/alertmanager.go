@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,10 @@ type AlertmanagerOptions struct {
 type Alertmanager struct {
 	options       AlertmanagerOptions
 	port, cluster int
-	process       *Process
-	logFile       func() error
+	// prefix begins every path. It is drawn anew for every server, so that no other one is taken for this one, which lost its port to it.
+	prefix  string
+	process *Process
+	logFile func() error
 }
 
 // StartAlertmanager starts a private Alertmanager and returns when it says that it is ready, which takes less than a second.
@@ -54,7 +57,7 @@ func StartAlertmanager(ctx context.Context, options AlertmanagerOptions) (*Alert
 		if err != nil {
 			return nil, fmt.Errorf("start Alertmanager: %w", err)
 		}
-		server := &Alertmanager{options: options, port: ports[0], cluster: ports[1]}
+		server := &Alertmanager{options: options, port: ports[0], cluster: ports[1], prefix: "/" + rand.Text()}
 		err = server.boot(ctx)
 		if err == nil {
 			return server, nil
@@ -65,8 +68,8 @@ func StartAlertmanager(ctx context.Context, options AlertmanagerOptions) (*Alert
 	}
 }
 
-// URL is the root of the server, without a path.
-func (a *Alertmanager) URL() string { return "http://" + loopback(a.port) }
+// URL is the root of the server: /api/v2 is under it.
+func (a *Alertmanager) URL() string { return "http://" + loopback(a.port) + a.prefix }
 
 // ClusterAddr is the host and port by which other members reach this one.
 func (a *Alertmanager) ClusterAddr() string { return loopback(a.cluster) }
@@ -123,8 +126,9 @@ func (a *Alertmanager) boot(ctx context.Context) error {
 }
 
 func (a *Alertmanager) arguments() []string {
-	args := []string{"--config.file=" + filepath.Join(a.options.Dir, "alertmanager.yml"), "--storage.path=" + filepath.Join(a.options.Dir, "data"),
-		"--web.listen-address=" + loopback(a.port)}
+	args := []string{"--config.file=" + filepath.Join(a.options.Dir, "alertmanager.yml"),
+		"--storage.path=" + filepath.Join(a.options.Dir, "data"),
+		"--web.listen-address=" + loopback(a.port), "--web.route-prefix=" + a.prefix}
 	if a.options.Cluster {
 		args = append(args, "--cluster.listen-address="+a.ClusterAddr(), "--cluster.advertise-address="+a.ClusterAddr())
 		for _, peer := range a.options.Peers {
@@ -136,8 +140,7 @@ func (a *Alertmanager) arguments() []string {
 	return append(args, a.options.Args...)
 }
 
-// ready asks whether the server is. The answer must come from our own child: a stranger on the port would make the child end, which poll
-// sees.
+// ready asks whether the server is, and no other one that got the port before it.
 func (a *Alertmanager) ready(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL()+"/-/ready", nil)
 	if err != nil {

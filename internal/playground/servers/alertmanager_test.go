@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,7 +43,7 @@ func TestAlertmanagerKeepsItsPortsAcrossARestartButNoAlertsAndLeavesNothing(t *t
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Errorf("the process %d is still there", pid)
 	}
-	if connection, err := net.Dial("tcp", strings.TrimPrefix(before, "http://")); err == nil {
+	if connection, err := net.Dial("tcp", hostOf(t, before)); err == nil {
 		connection.Close()
 		t.Errorf("%s still accepts connections", before)
 	}
@@ -73,6 +74,14 @@ func TestAnAlertmanagerThatCannotReadItsConfigurationSaysWhy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "undefined receiver") {
 		t.Errorf("error = %v, want one that shows the end of the log", err)
 	}
+}
+
+// hostOf returns the host and port of an address.
+func hostOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	must(t, err)
+	return u.Host
 }
 
 // ask makes one request on a connection of its own.
