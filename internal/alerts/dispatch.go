@@ -28,7 +28,7 @@ type DispatchConfig struct {
 	Watchdog time.Duration
 	// DigestAt is how many alerts, newly due on one channel, are told in one digest; 0 for never.
 	DigestAt int
-	// Undigested are the channels that group by themselves: they get every alert by name and every change of one that flaps.
+	// Undigested are the channels that group by themselves: they get every alert by name and at once, and every change of one that flaps.
 	Undigested []string
 	// RunbookLink makes a link of the runbook of a rule, for those who are not on our pages; nil where it is one.
 	RunbookLink func(runbook string) string

@@ -73,7 +73,7 @@ func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*bat
 		if len(b.old) > 0 {
 			b.old = append(b.old, b.along...)
 		}
-		if len(b.old) > 0 || d.due(at, b) {
+		if len(b.old) > 0 || d.due(at, channel, b) {
 			due = append(due, b)
 			count += len(b.news) + len(b.old)
 		} else {
@@ -101,10 +101,11 @@ func (d *Dispatcher) digests(channel string) bool {
 
 // due says whether what is new in a group is to be told now. An escalation always is. Alerts that fired wait for others at first; those
 // that are severe or worse then wait no more, and anything else keeps the interval after the message before. A clock that was set back
-// holds nothing up.
-func (d *Dispatcher) due(at time.Time, b *batch) bool {
-	if len(b.news) == 0 {
-		return false
+// holds nothing up. A channel that groups by itself waits by itself: what comes late to Alertmanager it tells at once without the rest of
+// its group, which then waits for Alertmanager's own interval.
+func (d *Dispatcher) due(at time.Time, channel string, b *batch) bool {
+	if len(b.news) == 0 || slices.Contains(d.cfg.Undigested, channel) {
+		return len(b.news) > 0
 	}
 	ready := false
 	for _, it := range b.news {

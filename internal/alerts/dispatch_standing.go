@@ -99,13 +99,15 @@ func (d *Dispatcher) restated(at time.Time, channel string, c *candidate) []Noti
 	}
 	var list []NotifiedAlert
 	k := sentKey{channel, c.alert.Key}
+	var goesOn dedup.Tier
 	if told := d.told[k]; told.Tier > dedup.Normal && c.tier > dedup.Normal {
+		goesOn = told.Tier
 		list = append(list, d.words(at, item{candidate: c, told: told, tier: told.Tier}))
 	}
 	for tier := dedup.Emergency; tier > dedup.Normal; tier-- {
 		if over, ended := d.stand.ended[endedTier{k, tier}]; ended {
 			one := d.words(at, item{candidate: c, told: Sent{Tier: tier}, tier: dedup.Normal})
-			one.StartsAt, one.EndsAt = over.began, over.at
+			one.StartsAt, one.EndsAt, one.GoesOn = over.began, over.at, goesOn
 			list = append(list, one)
 		}
 	}

@@ -34,6 +34,9 @@ func stands(plan []Notification) string {
 			if !a.Firing {
 				text = "(" + text + ")"
 			}
+			if a.GoesOn > dedup.Normal {
+				text += " is " + a.GoesOn.String()
+			}
 			last = append(last, text)
 		}
 	}
@@ -72,7 +75,7 @@ func TestWhatEndedIsToldAgainForAsLongAsItIsBelieved(t *testing.T) {
 	s.set(orders, dedup.Warning)
 	s.plan(time.Minute)
 	s.set(orders, dedup.Emergency)
-	if got := stands(s.plan(time.Minute)); got != "orders emergency, (orders warning)" {
+	if got := stands(s.plan(time.Minute)); got != "orders emergency, (orders warning) is emergency" {
 		t.Errorf("after it got worse: %q", got)
 	}
 	delete(s.alerts, orders) // its rule left the configuration
@@ -127,7 +130,7 @@ func TestARestartChangesNothingInWhatStands(t *testing.T) {
 	}
 	want := stands(s.plan(0))
 	s.at = s.at.Add(time.Minute)
-	if want = stands(s.plan(0)); want != "(orders severe), (orders warning), payments warning, (payments severe)" {
+	if want = stands(s.plan(0)); want != "(orders severe), (orders warning), payments warning, (payments severe) is warning" {
 		t.Fatal(want)
 	}
 	var told []Sent
@@ -160,7 +163,7 @@ func TestWhatWasLostAndGotBetterDoesNotStandAtItsOldTier(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Emergency)
 	s.d.GaveUp(s.plan(time.Minute)[0])
 	s.set(duplicatesOf("orders"), dedup.Warning)
-	if got := stands(s.plan(time.Minute)); got != "orders warning, (orders emergency)" {
+	if got := stands(s.plan(time.Minute)); got != "orders warning, (orders emergency) is warning" {
 		t.Error(got)
 	}
 }

@@ -38,6 +38,17 @@ func TestAChannelThatGroupsByItselfGetsEveryAlertByName(t *testing.T) {
 	}
 }
 
+func TestAChannelThatGroupsByItselfWaitsForNoOthersOfAGroup(t *testing.T) {
+	s := newHandoff(func(c *DispatchConfig) { c.Channels = []string{"handoff"} })
+	s.set(duplicatesOf("orders"), dedup.Warning)
+	wantTold(t, s.plan(time.Second), "handoff edges, orders fired warning")
+	s.set(duplicatesOf("payments"), dedup.Warning)
+	wantTold(t, s.plan(time.Second), "handoff edges, payments fired warning")
+	s.set(duplicatesOf("orders"), dedup.Normal)
+	wantTold(t, s.plan(time.Second), "handoff edges, orders resolved normal")
+	wantTold(t, s.plan(time.Second), "")
+}
+
 func TestAChannelThatGroupsByItselfGetsEveryChangeOfAnAlertThatFlaps(t *testing.T) {
 	s := newHandoff(func(c *DispatchConfig) { c.Channels, c.GroupWait, c.GroupInterval = []string{"handoff"}, 0, 0 })
 	for i := range 9 {

@@ -53,12 +53,14 @@ type Notification struct {
 
 // A NotifiedAlert is an alert as a notification tells it: the words of the page.
 type NotifiedAlert struct {
-	Key     Key
-	Title   string
-	Firing  bool
-	Edge    EdgeKind // empty for a repeat
-	Tier    dedup.Tier
-	Was     dedup.Tier
+	Key    Key
+	Title  string
+	Firing bool
+	Edge   EdgeKind // empty for a repeat
+	Tier   dedup.Tier
+	Was    dedup.Tier
+	// GoesOn is the tier that it fires at now, where it does not fire at Was any more and no more than that is said. Zero where it is over.
+	GoesOn  dedup.Tier
 	Labels  map[string]string
 	Value   float64
 	Limit   float64

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -27,6 +28,9 @@ const (
 	// clocksApart is how far Alertmanager's clock may be behind ours: an end that lies ahead for it does not count against the one that
 	// it was told before.
 	clocksApart = 30 * time.Second
+	// endsAgain is how long what is over is told again to a member that has taken it, as Prometheus does: its clock may be behind ours, and
+	// it forgets what it took when it is restarted before it told anybody. Told for longer, each message to people would list it again.
+	endsAgain = 15 * time.Minute
 	// maxManagers is the most members of a cluster.
 	maxManagers = 16
 )
@@ -35,8 +39,20 @@ const (
 type alertmanager struct {
 	*client
 	config  Config
-	targets []*url.URL
+	members []*member
 	hold    time.Duration
+}
+
+// A member is one Alertmanager of a cluster.
+type member struct {
+	target *url.URL
+	// took is when the newest message of what stands was made that it has taken, in milliseconds since 1970; 0 where none is known.
+	took atomic.Int64
+}
+
+// knows reports whether a member has long known of an end that is said again.
+func (m *member) knows(one *alerts.NotifiedAlert, n alerts.Notification) bool {
+	return n.Kind == alerts.NotifyStanding && !one.Firing && one.EndsAt.Add(endsAgain).UnixMilli() < m.took.Load()
 }
 
 func checkAlertmanager(c Config) []error {
@@ -78,25 +94,17 @@ func openAlertmanager(c Config) (Channel, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.targets = append(a.targets, root.JoinPath("api", "v2", "alerts"))
+		a.members = append(a.members, &member{target: root.JoinPath("api", "v2", "alerts")})
 	}
 	return a, nil
 }
 
 // Send posts the alerts to every member at once. One that takes them is enough, as for Prometheus.
 func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
-	list := a.postable(n)
-	if len(list) == 0 {
-		return nil
-	}
-	body, err := json.Marshal(list)
-	if err != nil {
-		return a.permanent("the alerts cannot be written")
-	}
-	failures := make([]error, len(a.targets))
+	failures := make([]error, len(a.members))
 	var sending sync.WaitGroup
-	for i, target := range a.targets {
-		sending.Go(func() { failures[i] = a.postTo(ctx, target, n, body) })
+	for i, member := range a.members {
+		sending.Go(func() { failures[i] = a.postTo(ctx, member, n) })
 	}
 	sending.Wait()
 	return a.all(failures)
@@ -104,13 +112,23 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 
 // postTo posts to one member. A panic is a failure of that member alone: the outbox keeps the program from ending by one in Send, but not
 // by one in what Send has started.
-func (a *alertmanager) postTo(ctx context.Context, member *url.URL, n alerts.Notification, body []byte) (err error) {
+func (a *alertmanager) postTo(ctx context.Context, m *member, n alerts.Notification) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = a.again(0, "%s could not be told, in a way that nobody foresaw", member.Host)
+			err = a.again(0, "%s could not be told, in a way that nobody foresaw", m.target.Host)
 		}
 	}()
-	_, err = a.post(ctx, member, a.header(n), body)
+	list := a.postable(n, m)
+	if len(list) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(list)
+	if err != nil {
+		return a.permanent("the alerts cannot be written")
+	}
+	if _, err = a.post(ctx, m.target, a.header(n), body); err == nil && n.Kind == alerts.NotifyStanding {
+		m.took.Store(n.At.UnixMilli())
+	}
 	return err
 }
 
@@ -162,14 +180,14 @@ type postableAlert struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// postable returns what is posted. Alertmanager resolves by itself what it does not hear of again, and we tell of edges and repeats
+// postable returns what is posted to a member. Alertmanager resolves by itself what it does not hear of again, and we tell of edges and repeats
 // alone, so everything that fires says until when it does. All times are counted from when the notification was made: what is delivered
 // late must not keep a watchdog alive. The dispatcher makes neither digests nor messages of flapping for Alertmanager; of those that are
 // in the outbox since the channel had another type the alerts are posted as they are.
-func (a *alertmanager) postable(n alerts.Notification) []postableAlert {
+func (a *alertmanager) postable(n alerts.Notification, m *member) []postableAlert {
 	out := []postableAlert{}
 	for i := range n.Alerts {
-		if one := &n.Alerts[i]; one.Firing || worstOf(one) > dedup.Normal { // else Alertmanager never had it
+		if one := &n.Alerts[i]; (one.Firing || worstOf(one) > dedup.Normal) && !m.knows(one, n) { // else it never had it, or has it no more
 			out = append(out, a.both(one, n)...)
 		}
 	}

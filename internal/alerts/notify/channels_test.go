@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,6 +175,50 @@ func TestAlertmanagerIsToldAgainWhatStandsWithoutThatItsEndMoves(t *testing.T) {
 	}
 	if list[1].Labels["severity"] != "warning" || !list[1].EndsAt.Equal(at("18:42:00")) {
 		t.Errorf("%+v", list[1])
+	}
+}
+
+func TestAMemberIsToldOfAnEndUntilItHasTakenItAndAWhileLonger(t *testing.T) {
+	var gone atomic.Bool
+	there := startHTTP(t, httpBehaviour(t, "alertmanager", accepts))
+	away := startHTTP(t, func(http.ResponseWriter, *http.Request) answer {
+		return answer{status: map[bool]int{true: 503, false: 200}[gone.Load()]}
+	})
+	c := httpConfig("alertmanager", there.hostport)
+	c.URLs = append(c.URLs, httpConfig("alertmanager", away.hostport).URLs...)
+	channel := open(t, c)
+	for i, step := range []struct {
+		gone        bool
+		ended       time.Duration // so long ago
+		there, away int           // how many alerts each is posted
+	}{
+		{true, 20 * time.Minute, 2, 2},
+		{true, 20 * time.Minute, 1, 2},
+		{false, 20 * time.Minute, 1, 2},
+		{false, 20 * time.Minute, 1, 1},
+		{false, 10 * time.Minute, 2, 2}, // its clock may be behind
+	} {
+		gone.Store(step.gone)
+		n := today(standing(duplicates("payments")))
+		n.Alerts = append(n.Alerts, endedAgo(step.ended))
+		news := today(edges("n-news", duplicates("news"))) // which says nothing of what ended
+		send(t, channel, news)
+		send(t, channel, n)
+		if got := []int{len(postedTo(t, there.inbox)), len(postedTo(t, away.inbox))}; got[0] != step.there || got[1] != step.away {
+			t.Errorf("step %d: they were posted %v, want %d and %d", i, got, step.there, step.away)
+		}
+	}
+}
+
+func TestAlertmanagerIsNotToldThatWhatGotWorseIsResolved(t *testing.T) {
+	channel, inbox := httpRig("alertmanager").start(t, accepts)
+	left := endedAgo(time.Minute)
+	left.GoesOn, left.Was = dedup.Emergency, dedup.Severe
+	send(t, channel, today(standing(left)))
+	one := postedTo(t, inbox)[0]
+	if one.Annotations["summary"] != "[EMERGENCY] orders: duplicate rate, was severe" || one.Annotations["tier"] != "emergency, was severe" ||
+		one.Labels["severity"] != "severe" || one.EndsAt.After(time.Now()) {
+		t.Errorf("%+v", one)
 	}
 }
 

@@ -67,7 +67,14 @@ func safeLink(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
 		return ""
 	}
-	return strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "(", "%28", ")", "%29", `"`, "%22", "'", "%27", "[", "%5B", "]", "%5D", "`", "%60").Replace(u.String())
+	if strings.ContainsAny(u.Hostname(), "<>()\"'[]`") {
+		return ""
+	}
+	// A host stays as it is: escaped, the brackets of [::1] make an address that leads nowhere, with which Alertmanager refuses all alerts
+	// of a message.
+	root := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+	escaped := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "(", "%28", ")", "%29", `"`, "%22", "'", "%27", "[", "%5B", "]", "%5D", "`", "%60")
+	return root + escaped.Replace(strings.TrimPrefix(u.String(), root))
 }
 
 // moment writes a time for people; alerts cross time zones, so it is UTC.

@@ -13,14 +13,15 @@ import (
 )
 
 // alertLabels are the labels of an alert in the formats of Prometheus: alertname is the rule, severity the tier, then what it is about,
-// then the pipeline's own, which never replace one of those.
+// then the pipeline's own, which never replace one of those. They identify it, so that long names are not cut where people would read no
+// further: of two that begin alike one alert would be lost.
 func alertLabels(a *alerts.NotifiedAlert, tier dedup.Tier) map[string]string {
 	out := labelSet(a.Labels)
-	out["alertname"] = cmp.Or(clean(a.Key.Rule, maxName), "alert")
+	out["alertname"] = cmp.Or(clean(a.Key.Rule, maxText), "alert")
 	out["severity"] = tier.String()
 	out["kind"] = clean(string(a.Key.Kind), maxName)
 	if a.Key.Subject != "" {
-		out[labelName(string(a.Key.Kind))] = clean(a.Key.Subject, maxName)
+		out[labelName(string(a.Key.Kind))] = clean(a.Key.Subject, maxText)
 	}
 	return out
 }

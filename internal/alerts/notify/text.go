@@ -232,6 +232,9 @@ func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
 
 // headline says an alert in one line: [SEVERE] orders: duplicate rate 4.62 % (limit 3.00 %), 500 of 10,824 messages in 15 m.
 func headline(a *alerts.NotifiedAlert, at time.Time) string {
+	if a.GoesOn > dedup.Normal {
+		return fmt.Sprintf("%s %s: %s, was %s", tag(a.GoesOn), who(a), title(a), a.Was)
+	}
 	if !a.Firing {
 		text := fmt.Sprintf("[RESOLVED] %s: %s", who(a), title(a))
 		if was := worstOf(a); was > dedup.Normal {
@@ -294,6 +297,8 @@ func worstOf(a *alerts.NotifiedAlert) dedup.Tier {
 // change says the tier, and from which one it came.
 func change(a *alerts.NotifiedAlert) string {
 	switch {
+	case a.GoesOn > dedup.Normal:
+		return a.GoesOn.String() + ", was " + a.Was.String()
 	case !a.Firing && worstOf(a) > dedup.Normal:
 		return "resolved, was " + worstOf(a).String()
 	case !a.Firing:

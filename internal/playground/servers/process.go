@@ -1,5 +1,5 @@
-// Package servers starts private RabbitMQ, Redis, MariaDB and PostgreSQL servers on free loopback ports, for tests and
-// for the playground.
+// Package servers starts private RabbitMQ, Redis, MariaDB, PostgreSQL and Alertmanager servers on free loopback ports, for tests
+// and for the playground.
 //
 // Every server keeps all its files in one folder, dies with the process that started it (on Linux), and is stopped by
 // the process id that we started, never by name: servers of the machine and of other tests are left alone.
