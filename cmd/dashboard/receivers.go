@@ -96,7 +96,7 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 		s := known[one.name]
 		states = append(states, server.ChannelState{
 			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest,
-			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
+			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt, Faults: faults(one.channel),
 		})
 	}
 	if r.pulse != nil {
@@ -104,6 +104,19 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 		states = append(states, server.ChannelState{Name: config.HeartbeatName, Kind: "each minute", LastSuccess: p.Beaten, LastError: p.Err, LastErrorAt: p.ErrAt})
 	}
 	return states, nil
+}
+
+// faults are those of a channel that has several receivers.
+func faults(channel notify.Channel) []server.ChannelFault {
+	several, ok := channel.(interface{ Faults() []notify.Fault })
+	if !ok {
+		return nil
+	}
+	var all []server.ChannelFault
+	for _, f := range several.Faults() {
+		all = append(all, server.ChannelFault(f))
+	}
+	return all
 }
 
 // trialBound is how long a page waits for a message for trial: less than the web server takes for an answer.

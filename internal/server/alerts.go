@@ -54,6 +54,14 @@ type ChannelState struct {
 	// LastSuccess is when a message was last delivered, LastError why one last was not, in words that may be shown, and LastErrorAt when.
 	LastSuccess, LastErrorAt time.Time
 	LastError                string
+	// Faults are the receivers that take nothing, where the channel has several.
+	Faults []ChannelFault
+}
+
+// A ChannelFault says since when a receiver of a channel takes nothing, and why, in words that may be shown.
+type ChannelFault struct {
+	Receiver, Text string
+	Since          time.Time
 }
 
 // channelReader tells how the channels of notifications fare, all that are configured, in their order.

@@ -192,8 +192,18 @@ func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 	switch {
 	case c.LastError != "" && c.LastErrorAt.After(c.LastSuccess):
 		row.Tier, row.Word = dedup.Severe.String(), "refuses"
+	case len(c.Faults) > 0:
+		row.Tier, row.Word, row.Faults = dedup.Warning.String(), "delivers in part", faultsView(c.Faults, now)
 	case c.LastSuccess.IsZero():
 		row.Tier, row.Word = dedup.TierUnknown.String(), "never used"
 	}
 	return row
+}
+
+func faultsView(faults []ChannelFault, now time.Time) []templates.ChannelFault {
+	var out []templates.ChannelFault
+	for _, f := range faults {
+		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, nameLimit), Since: moment(f.Since, now), Text: statement(f.Text)})
+	}
+	return out
 }

@@ -95,10 +95,13 @@ func TestChannelsAreShownToOperatorsWhoMaySendForTrial(t *testing.T) {
 	}
 	doc := s.page("operator", "/alerts")
 	rows := doc.Find("section[aria-labelledby=channels-title] tbody tr").Map(func(_ int, tr *goquery.Selection) string { return apart(tr) })
-	for i, want := range []string{"night webhook delivers 0", "refusing slack refuses 3 oldest", "new email never used 0"} {
+	for i, want := range []string{"night webhook delivers 0", "refusing slack refuses 3 oldest", "new email never used 0", "pair alertmanager delivers in part 0"} {
 		if !strings.HasPrefix(rows[i], want) {
 			t.Errorf("row %d says %q, want %q", i, rows[i], want)
 		}
+	}
+	if last := rows[len(rows)-1]; !strings.Contains(last, "am-2:9093 takes nothing since") || !strings.Contains(last, "<refuses> connections") {
+		t.Errorf("of a member that takes nothing: %q", last)
 	}
 	form := doc.Find("form[action='/alerts/test']").First()
 	res := s.as("operator", "POST", "/alerts/test", hiddenFields(form).Encode())

@@ -186,7 +186,7 @@ func TestHostileNamesStayHarmlessOnThePagesOfAlerts(t *testing.T) {
 		s.tower.view.Silences, s.tower.ended = []alerts.Silence{one}, []alerts.Silence{over}
 		j := a.Last
 		s.tower.edges = []alerts.Transition{{Edge: alerts.Edge{Kind: alerts.EdgeKind(h), At: now}, Judgement: j, Cause: h}}
-		s.tower.channels = []ChannelState{{Name: h, Kind: h, LastError: h, LastErrorAt: now}}
+		s.tower.channels = []ChannelState{{Name: h, Kind: h, LastError: h, LastErrorAt: now}, {Name: h, Kind: h, LastSuccess: now, Faults: []ChannelFault{{Receiver: h, Text: h, Since: now}}}}
 		q := url.QueryEscape(h)
 		paths := []string{"/alerts", "/alerts?pipeline=" + q + "&rule=" + q, "/silences", "/silences/new?preview=1&label=" + q + "&op=" + q + "&value=" + q + "&reason=" + q + "&for=" + q + "&until=" + q}
 		if !strings.Contains(h, "/") && len(h) < 1000 {

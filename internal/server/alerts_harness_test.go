@@ -237,6 +237,7 @@ func night(t testing.TB) *site {
 		{Name: "night", Kind: "webhook", LastSuccess: now.Add(-time.Minute)},
 		{Name: "refusing", Kind: "slack", Waiting: 3, Oldest: now.Add(-time.Hour), LastSuccess: now.Add(-2 * time.Hour), LastErrorAt: now.Add(-time.Minute), LastError: "403 Forbidden; look at its token"},
 		{Name: "new", Kind: "email"},
+		{Name: "pair", Kind: "alertmanager", LastSuccess: now.Add(-time.Minute), Faults: []ChannelFault{{Receiver: "am-2:9093", Since: now.Add(-time.Hour), Text: "pair: <refuses> connections"}}},
 	}
 	return s
 }

@@ -73,6 +73,9 @@ func TestSignOutEndsTheSessionOnTheServer(t *testing.T) {
 	if s.mayRead(here) || !s.mayRead(there) {
 		t.Error("sign-out must end this session and no other")
 	}
+	if page := s.body(s.do("GET", "/", "", "Cookie", there)); !strings.Contains(page, `formaction="/logout-all"`) {
+		t.Error("no page offers to sign out everywhere")
+	}
 	s.do("POST", "/logout-all", "", "Cookie", there)
 	if s.mayRead(there) || !s.mayRead(other) {
 		t.Error("sign-out everywhere must end every session of this user and of no other")

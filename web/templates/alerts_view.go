@@ -220,6 +220,24 @@ type ChannelRow struct {
 	Success Moment
 	Err     Text
 	ErrAt   Moment
+	// Faults are those of its receivers that take nothing while others do.
+	Faults []ChannelFault
+}
+
+// refusals are what the cell of what was refused says.
+func (c ChannelRow) refusals() []string {
+	texts := []string{c.Err.Short}
+	for _, f := range c.Faults {
+		texts = append(texts, f.Receiver.Short)
+	}
+	return texts
+}
+
+// A ChannelFault says since when a receiver takes nothing, and why.
+type ChannelFault struct {
+	Receiver Text
+	Since    Moment
+	Text     Text
 }
 
 // An AlertLine is what a page of something else says of its alerts; not shown where none fires or is pending.

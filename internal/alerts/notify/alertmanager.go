@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,8 @@ const (
 	// endsAgain is how long what is over is told again to a member that has taken it, as Prometheus does: its clock may be behind ours, and
 	// it forgets what it took when it is restarted before it told anybody. Told for longer, each message to people would list it again.
 	endsAgain = 15 * time.Minute
+	// maxBatch is the most alerts of one request, as for Prometheus: a proxy before Alertmanager often takes no more than 1 MB.
+	maxBatch = 256
 	// maxManagers is the most members of a cluster.
 	maxManagers = 16
 )
@@ -48,6 +51,49 @@ type member struct {
 	target *url.URL
 	// took is when the newest message of what stands was made that it has taken, in milliseconds since 1970; 0 where none is known.
 	took atomic.Int64
+	// fault is why it does not take what it is sent; nil while it does.
+	fault atomic.Pointer[Fault]
+}
+
+// A Fault says that one of the receivers of a channel does not take what it is sent, while another one does.
+type Fault struct {
+	// Receiver is its address, Since when it first took nothing, and Text says why it did not last, in words that may be shown.
+	Receiver, Text string
+	Since          time.Time
+}
+
+// Faults returns those of its members, in the order of the configuration.
+func (a *alertmanager) Faults() []Fault {
+	var faults []Fault
+	for _, m := range a.members {
+		if f := m.fault.Load(); f != nil {
+			faults = append(faults, *f)
+		}
+	}
+	if len(faults) == len(a.members) { // then Send says so
+		return nil
+	}
+	return faults
+}
+
+// note keeps whether a member took what it was sent. That we were stopped is not its fault.
+func (m *member) note(ctx context.Context, err error) {
+	if err == nil {
+		m.fault.Store(nil)
+		return
+	}
+	if ctx.Err() == context.Canceled {
+		return
+	}
+	fault := &Fault{Receiver: m.target.Host, Text: err.Error(), Since: time.Now()}
+	var d *alerts.DeliveryError
+	if errors.As(err, &d) {
+		fault.Text = d.Public
+	}
+	if before := m.fault.Load(); before != nil {
+		fault.Since = before.Since
+	}
+	m.fault.Store(fault)
 }
 
 // knows reports whether a member has long known of an end that is said again.
@@ -113,23 +159,29 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 // postTo posts to one member. A panic is a failure of that member alone: the outbox keeps the program from ending by one in Send, but not
 // by one in what Send has started.
 func (a *alertmanager) postTo(ctx context.Context, m *member, n alerts.Notification) (err error) {
+	tried := false
 	defer func() {
 		if recover() != nil {
 			err = a.again(0, "%s could not be told, in a way that nobody foresaw", m.target.Host)
 		}
+		if tried {
+			m.note(ctx, err)
+		}
 	}()
-	list := a.postable(n, m)
-	if len(list) == 0 {
-		return nil
+	for batch := range slices.Chunk(a.postable(n, m), maxBatch) {
+		tried = true
+		body, err := json.Marshal(batch)
+		if err != nil {
+			return a.permanent("the alerts cannot be written")
+		}
+		if _, err = a.post(ctx, m.target, a.header(n), body); err != nil {
+			return err
+		}
 	}
-	body, err := json.Marshal(list)
-	if err != nil {
-		return a.permanent("the alerts cannot be written")
-	}
-	if _, err = a.post(ctx, m.target, a.header(n), body); err == nil && n.Kind == alerts.NotifyStanding {
+	if n.Kind == alerts.NotifyStanding {
 		m.took.Store(n.At.UnixMilli())
 	}
-	return err
+	return nil
 }
 
 func (a *alertmanager) header(n alerts.Notification) http.Header {

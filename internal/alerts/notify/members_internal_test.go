@@ -1,11 +1,17 @@
 package notify
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -44,4 +50,77 @@ func TestAPanicOnTheWayToOneMemberIsAFailureOfThatMemberAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAMemberThatTakesNothingBesideAnotherIsNamedUntilItDoes(t *testing.T) {
+	const first, second = "first.example:9093", "second.example:9093"
+	synctest.Test(t, func(t *testing.T) {
+		channel, err := Open(Config{Name: "am", Type: "alertmanager", URLs: []secret.Secret{secret.New("http://" + first), secret.New("http://" + second)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		am := channel.(*alertmanager)
+		began := time.Now()
+		for _, step := range []struct{ fails, named string }{{"", ""}, {second, second}, {second, second}, {"both", ""}, {first, first}, {"", ""}} {
+			am.http.Transport = refusing{step.fails}
+			_ = am.Send(t.Context(), alerts.Notification{Kind: alerts.NotifyTest, Text: "a test"})
+			_ = am.Send(t.Context(), alerts.Notification{Kind: alerts.NotifyStanding}) // which has nothing to tell
+			var named []string
+			for _, f := range am.Faults() {
+				named = append(named, f.Receiver)
+				if !strings.Contains(f.Text, "503") {
+					t.Errorf("%s: %q", f.Receiver, f.Text)
+				}
+				if f.Receiver == second && !f.Since.Equal(began.Add(time.Minute)) {
+					t.Errorf("since %s, want when it first took nothing", f.Since)
+				}
+			}
+			if strings.Join(named, " ") != step.named {
+				t.Errorf("while %q fails %q are named", step.fails, named)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+// refusing refuses for one host, or for both.
+type refusing struct{ host string }
+
+func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: request}
+	if r.host == request.URL.Host || r.host == "both" {
+		answer.StatusCode = http.StatusServiceUnavailable
+	}
+	return answer, nil
+}
+
+func TestManyAlertsGoInSeveralRequests(t *testing.T) {
+	channel, err := Open(Config{Name: "am", Type: "alertmanager", URLs: []secret.Secret{secret.New("http://am.example:9093")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	am, sizes := channel.(*alertmanager), &counting{}
+	am.http.Transport = sizes
+	n := alerts.Notification{ID: "n", At: time.Now()}
+	for i := range 2*maxBatch + 1 {
+		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: alerts.Key{Rule: "r", Kind: alerts.OfPipeline, Subject: strconv.Itoa(i)}, Firing: true, Tier: dedup.Severe})
+	}
+	if err := am.Send(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{maxBatch, maxBatch, 1}; !slices.Equal(sizes.of, want) {
+		t.Errorf("requests of %v alerts, want %v", sizes.of, want)
+	}
+}
+
+// counting counts the alerts of each request.
+type counting struct{ of []int }
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	var list []json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&list); err != nil {
+		return nil, err
+	}
+	c.of = append(c.of, len(list))
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 }
