@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,12 +83,11 @@ func (m *member) note(ctx context.Context, err error) {
 		m.fault.Store(nil)
 		return
 	}
-	if ctx.Err() == context.Canceled {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
 	fault := &Fault{Receiver: m.target.Host, Text: err.Error(), Since: time.Now()}
-	var d *alerts.DeliveryError
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*alerts.DeliveryError](err); ok {
 		fault.Text = d.Public
 	}
 	if before := m.fault.Load(); before != nil {
@@ -170,18 +170,26 @@ func (a *alertmanager) postTo(ctx context.Context, m *member, n alerts.Notificat
 	}()
 	for batch := range slices.Chunk(a.postable(n, m), maxBatch) {
 		tried = true
-		body, err := json.Marshal(batch)
-		if err != nil {
-			return a.permanent("the alerts cannot be written")
-		}
-		if _, err = a.post(ctx, m.target, a.header(n), body); err != nil {
-			return err
+		if failed := a.postBatch(ctx, m, n, batch); failed != nil {
+			err = cmp.Or(err, failed)
+			if d, ok := errors.AsType[*alerts.DeliveryError](failed); !ok || !d.Permanent { // else the others may be taken still
+				return failed
+			}
 		}
 	}
-	if n.Kind == alerts.NotifyStanding {
+	if n.Kind == alerts.NotifyStanding && err == nil {
 		m.took.Store(n.At.UnixMilli())
 	}
-	return nil
+	return err
+}
+
+func (a *alertmanager) postBatch(ctx context.Context, m *member, n alerts.Notification, batch []postableAlert) error {
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return a.permanent("the alerts cannot be written")
+	}
+	_, err = a.post(ctx, m.target, a.header(n), body)
+	return err
 }
 
 func (a *alertmanager) header(n alerts.Notification) http.Header {
@@ -206,8 +214,8 @@ func (a *alertmanager) all(failures []error) error {
 		if err == nil {
 			return nil
 		}
-		var d *alerts.DeliveryError
-		if !errors.As(err, &d) {
+		d, ok := errors.AsType[*alerts.DeliveryError](err)
+		if !ok {
 			return err
 		}
 		words = append(words, strings.TrimPrefix(d.Public, a.who+": "))

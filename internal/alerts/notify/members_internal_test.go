@@ -94,27 +94,31 @@ func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func TestManyAlertsGoInSeveralRequests(t *testing.T) {
+func TestManyAlertsGoInSeveralRequestsOfWhichOneRefusedHoldsUpNone(t *testing.T) {
 	channel, err := Open(Config{Name: "am", Type: "alertmanager", URLs: []secret.Secret{secret.New("http://am.example:9093")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	am, sizes := channel.(*alertmanager), &counting{}
+	am, sizes := channel.(*alertmanager), &counting{refuses: 1}
 	am.http.Transport = sizes
 	n := alerts.Notification{ID: "n", At: time.Now()}
 	for i := range 2*maxBatch + 1 {
 		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: alerts.Key{Rule: "r", Kind: alerts.OfPipeline, Subject: strconv.Itoa(i)}, Firing: true, Tier: dedup.Severe})
 	}
-	if err := am.Send(t.Context(), n); err != nil {
-		t.Fatal(err)
+	n.Kind = alerts.NotifyStanding
+	if err := am.Send(t.Context(), n); err == nil || am.members[0].took.Load() != 0 {
+		t.Errorf("%v, although one request was refused; taken at %d", err, am.members[0].took.Load())
 	}
 	if want := []int{maxBatch, maxBatch, 1}; !slices.Equal(sizes.of, want) {
 		t.Errorf("requests of %v alerts, want %v", sizes.of, want)
 	}
 }
 
-// counting counts the alerts of each request.
-type counting struct{ of []int }
+// counting counts the alerts of each request, and refuses one of them for good.
+type counting struct {
+	of      []int
+	refuses int
+}
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	var list []json.RawMessage
@@ -122,5 +126,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	c.of = append(c.of, len(list))
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+	status := http.StatusOK
+	if len(c.of) == c.refuses {
+		status = http.StatusBadRequest
+	}
+	return &http.Response{StatusCode: status, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 }
