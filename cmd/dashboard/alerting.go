@@ -63,6 +63,9 @@ func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *jou
 	if err := all.outbox.Recover(ctx); err != nil {
 		return nil, nil, dataDirError(err)
 	}
+	if err := all.resume(ctx); err != nil {
+		return nil, nil, dataDirError(err)
+	}
 	dispatcher, err = restored(ctx, dispatch, records)
 	if err != nil {
 		return nil, nil, dataDirError(err)

@@ -81,6 +81,21 @@ func (r *receivers) backlog(ctx context.Context) (alerts.Backlog, error) {
 	return r.records.Backlog(ctx, names...)
 }
 
+// resume tells the channels that ask for it when they last delivered before a restart.
+func (r *receivers) resume(ctx context.Context) error {
+	stats, err := r.outbox.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range stats {
+		one, _ := r.find(s.Channel)
+		if channel, ok := one.channel.(interface{ Resume(time.Time) }); ok && !s.LastSuccess.IsZero() {
+			channel.Resume(s.LastSuccess)
+		}
+	}
+	return nil
+}
+
 // Channels tells how the channels fare.
 func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error) {
 	stats, err := r.outbox.Stats(ctx)

@@ -51,14 +51,17 @@ func newStand() stand { return stand{said: map[string]time.Time{}, ended: map[en
 
 func (s stand) clone() stand { return stand{said: maps.Clone(s.said), ended: maps.Clone(s.ended)} }
 
-// recall takes the tiers that alerts left before a restart for told: that one has ended which a receiver never had is no news to it.
+// recall takes the tiers that alerts left before a restart for told, where they are routed to: that one has ended which a receiver never
+// had is no news to it.
 func (d *Dispatcher) recall(e Transition) {
 	k := e.Judgement.Key
 	if len(d.cfg.Standing) == 0 || e.From <= dedup.Normal {
 		return
 	}
-	for channel := range d.cfg.Standing {
-		d.stand.ended[endedTier{sentKey{channel, k}, e.From}] = end{e.Edge.At, e.Edge.At}
+	for _, channel := range d.channelsOf(k.Rule, allLabels(afterEdge(e), e.From), e.From) {
+		if d.cfg.Standing[channel].Every > 0 {
+			d.stand.ended[endedTier{sentKey{channel, k}, e.From}] = end{e.Edge.At, e.Edge.At}
+		}
 	}
 	delete(d.over, k)
 	if e.To <= dedup.Normal {

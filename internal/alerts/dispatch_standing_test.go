@@ -147,6 +147,26 @@ func TestARestartChangesNothingInWhatStands(t *testing.T) {
 	}
 }
 
+func TestARestartTellsAReceiverOfNoEndThatIsNotRoutedToIt(t *testing.T) {
+	s := newHandover(func(c *DispatchConfig) {
+		c.GroupWait, c.GroupInterval = 0, 0
+		c.Channels = append(c.Channels, "mail")
+		c.Routes = []Route{{Match: map[string]string{"pipeline": "payments"}, Channels: []string{"handoff"}}, {Channels: []string{"mail"}}}
+	})
+	var edges []Transition
+	for _, tier := range []dedup.Tier{dedup.Severe, dedup.Normal} {
+		s.set(duplicatesOf("orders"), tier)
+		s.set(duplicatesOf("payments"), tier)
+		edges = append(edges, s.edges...)
+		s.plan(time.Minute)
+	}
+	s.d = NewDispatcher(s.d.cfg)
+	s.d.Recall(edges)
+	if got := stands(s.plan(time.Minute)); got != "(payments severe)" {
+		t.Errorf("it says that there stands %q", got)
+	}
+}
+
 func TestWhatWasLostStandsAllTheSameAndSoDoesItsEnd(t *testing.T) {
 	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)

@@ -30,9 +30,11 @@ const (
 	// clocksApart is how far Alertmanager's clock may be behind ours: an end that lies ahead for it does not count against the one that
 	// it was told before.
 	clocksApart = 30 * time.Second
-	// endsAgain is how long what is over is told again to a member that has taken it, as Prometheus does: its clock may be behind ours, and
-	// it forgets what it took when it is restarted before it told anybody. Told for longer, each message to people would list it again.
+	// endsAgain is how long after its end what is over is told again to a member that has taken it, as Prometheus does: the member may be
+	// restarted before it told anybody. Told for longer, each message to people would list it again.
 	endsAgain = 15 * time.Minute
+	// grace is how long others may still answer once one member has taken a message: one that hangs must not hold up the next message.
+	grace = 2 * time.Second
 	// maxBatch is the most alerts of one request, as for Prometheus: a proxy before Alertmanager often takes no more than 1 MB.
 	maxBatch = 256
 	// maxManagers is the most members of a cluster.
@@ -50,6 +52,8 @@ type alertmanager struct {
 // A member is one Alertmanager of a cluster.
 type member struct {
 	target *url.URL
+	// name is its host, for people; urls may hold secrets.
+	name string
 	// took is when the newest message of what stands was made that it has taken, in milliseconds since 1970; 0 where none is known.
 	took atomic.Int64
 	// fault is why it does not take what it is sent; nil while it does.
@@ -77,18 +81,33 @@ func (a *alertmanager) Faults() []Fault {
 	return faults
 }
 
+// Resume tells it when a message was last taken, before a restart: what was over long before is not told again. Of a cluster that is
+// when one member took it. Another that runs and was cut off at the time, and until the restart, believes an end that it missed for
+// Config.EndsAfter; one that was started anew holds nothing.
+func (a *alertmanager) Resume(taken time.Time) {
+	for _, m := range a.members {
+		m.took.Store(taken.UnixMilli())
+	}
+}
+
+// errLate is why a member that has not answered is not waited for.
+var errLate = errors.New("others have taken it")
+
 // note keeps whether a member took what it was sent. That we were stopped is not its fault.
-func (m *member) note(ctx context.Context, err error) {
+func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 	if err == nil {
 		m.fault.Store(nil)
 		return
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	fault := &Fault{Receiver: m.name, Text: err.Error(), Since: time.Now()}
+	d, worded := errors.AsType[*alerts.DeliveryError](err)
+	switch {
+	case errors.Is(context.Cause(ctx), errLate):
+		fault.Text = fmt.Sprintf("did not answer within %s after another one had", grace)
+	case errors.Is(ctx.Err(), context.Canceled):
 		return
-	}
-	fault := &Fault{Receiver: m.target.Host, Text: err.Error(), Since: time.Now()}
-	if d, ok := errors.AsType[*alerts.DeliveryError](err); ok {
-		fault.Text = d.Public
+	case worded:
+		fault.Text = strings.TrimPrefix(d.Public, a.who+": ")
 	}
 	if before := m.fault.Load(); before != nil {
 		fault.Since = before.Since
@@ -135,22 +154,35 @@ func openAlertmanager(c Config) (Channel, error) {
 		return nil, err
 	}
 	a := &alertmanager{client: client, config: c, hold: c.endsAfter()}
-	for _, text := range c.URLs {
+	hosts := make(map[string]bool)
+	for i, text := range c.URLs {
 		root, err := parseURL(text)
 		if err != nil {
 			return nil, err
 		}
-		a.members = append(a.members, &member{target: root.JoinPath("api", "v2", "alerts")})
+		m := &member{target: root.JoinPath("api", "v2", "alerts"), name: root.Host}
+		if hosts[m.name] {
+			m.name += fmt.Sprintf(" (urls[%d])", i)
+		}
+		hosts[root.Host] = true
+		a.members = append(a.members, m)
 	}
 	return a, nil
 }
 
 // Send posts the alerts to every member at once. One that takes them is enough, as for Prometheus.
 func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var once sync.Once
 	failures := make([]error, len(a.members))
 	var sending sync.WaitGroup
 	for i, member := range a.members {
-		sending.Go(func() { failures[i] = a.postTo(ctx, member, n) })
+		sending.Go(func() {
+			if failures[i] = a.postTo(ctx, member, n); failures[i] == nil {
+				once.Do(func() { time.AfterFunc(grace, func() { cancel(errLate) }) })
+			}
+		})
 	}
 	sending.Wait()
 	return a.all(failures)
@@ -159,17 +191,17 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 // postTo posts to one member. A panic is a failure of that member alone: the outbox keeps the program from ending by one in Send, but not
 // by one in what Send has started.
 func (a *alertmanager) postTo(ctx context.Context, m *member, n alerts.Notification) (err error) {
-	tried := false
 	defer func() {
 		if recover() != nil {
 			err = a.again(0, "%s could not be told, in a way that nobody foresaw", m.target.Host)
 		}
-		if tried {
-			m.note(ctx, err)
-		}
+		a.note(ctx, m, err)
 	}()
-	for batch := range slices.Chunk(a.postable(n, m), maxBatch) {
-		tried = true
+	batches := slices.Collect(slices.Chunk(a.postable(n, m), maxBatch))
+	if len(batches) == 0 { // it is asked all the same: that it was told counts as that it can be
+		batches = [][]postableAlert{{}}
+	}
+	for _, batch := range batches {
 		if failed := a.postBatch(ctx, m, n, batch); failed != nil {
 			err = cmp.Or(err, failed)
 			if d, ok := errors.AsType[*alerts.DeliveryError](failed); !ok || !d.Permanent { // else the others may be taken still
@@ -245,9 +277,10 @@ type postableAlert struct {
 // late must not keep a watchdog alive. The dispatcher makes neither digests nor messages of flapping for Alertmanager; of those that are
 // in the outbox since the channel had another type the alerts are posted as they are.
 func (a *alertmanager) postable(n alerts.Notification, m *member) []postableAlert {
-	out := []postableAlert{}
-	for i := range n.Alerts {
-		if one := &n.Alerts[i]; (one.Firing || worstOf(one) > dedup.Normal) && !m.knows(one, n) { // else it never had it, or has it no more
+	var out []postableAlert
+	worstFirst := slices.SortedStableFunc(slices.Values(n.Alerts), func(x, y alerts.NotifiedAlert) int { return cmp.Compare(y.Tier, x.Tier) })
+	for i := range worstFirst {
+		if one := &worstFirst[i]; (one.Firing || worstOf(one) > dedup.Normal) && !m.knows(one, n) { // else it never had it, or has it no more
 			out = append(out, a.both(one, n)...)
 		}
 	}

@@ -125,7 +125,7 @@ func (o *office) must(err error) {
 // TestARealAlertmanagerFollowsAnAlertThroughItsLife is everything of ours at work on a real Alertmanager.
 func TestARealAlertmanagerFollowsAnAlertThroughItsLife(t *testing.T) {
 	t.Parallel()
-	m := startManager(t, strings.ReplaceAll(quick, "group_wait: 50ms", "group_wait: 500ms"))
+	m := startManager(t, patient())
 	o := openOffice(t, channelTo(t, m))
 	var told []string
 	step := func(waiting map[string]float64, holds, news string) {

@@ -64,7 +64,14 @@ func TestAMemberThatTakesNothingBesideAnotherIsNamedUntilItDoes(t *testing.T) {
 		for _, step := range []struct{ fails, named string }{{"", ""}, {second, second}, {second, second}, {"both", ""}, {first, first}, {"", ""}} {
 			am.http.Transport = refusing{step.fails}
 			_ = am.Send(t.Context(), alerts.Notification{Kind: alerts.NotifyTest, Text: "a test"})
-			_ = am.Send(t.Context(), alerts.Notification{Kind: alerts.NotifyStanding}) // which has nothing to tell
+			for _, m := range am.members {
+				m.took.Store(time.Now().UnixMilli())
+			}
+			over := alerts.NotifiedAlert{Key: alerts.Key{Rule: "r"}, Was: dedup.Severe, EndsAt: time.Now().Add(-time.Hour)}
+			known := alerts.Notification{Kind: alerts.NotifyStanding, At: time.Now(), Alerts: []alerts.NotifiedAlert{over}} // of which nothing is posted
+			if err := am.Send(t.Context(), known); (err != nil) != (step.fails == "both") {
+				t.Errorf("while %q fails, what holds no news counts as told: %v", step.fails, err)
+			}
 			var named []string
 			for _, f := range am.Faults() {
 				named = append(named, f.Receiver)
@@ -131,4 +138,54 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 		status = http.StatusBadRequest
 	}
 	return &http.Response{StatusCode: status, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+}
+
+func TestAMemberThatHangsHoldsUpNoMessageThatAnotherHasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		channel, err := Open(Config{Name: "am", Type: "alertmanager", URLs: []secret.Secret{secret.New("http://am.example/1"), secret.New("http://am.example/2")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		am := channel.(*alertmanager)
+		am.http.Transport = hanging{"/2/api/v2/alerts"}
+		began := time.Now()
+		if err := am.Send(t.Context(), alerts.Notification{Kind: alerts.NotifyTest, Text: "a test"}); err != nil || time.Since(began) != grace {
+			t.Errorf("%v after %s, want nothing after %s", err, time.Since(began), grace)
+		}
+		if f := am.Faults(); len(f) != 1 || f[0].Receiver != "am.example (urls[1])" || f[0].Text != "did not answer within 2s after another one had" {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// hanging never answers at one path.
+type hanging struct{ path string }
+
+func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == h.path {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+}
+
+func TestWhatWasTakenBeforeARestartIsNotToldAgain(t *testing.T) {
+	channel, err := Open(Config{Name: "am", Type: "alertmanager", URLs: []secret.Secret{secret.New("http://am.example:9093")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	am, sizes := channel.(*alertmanager), &counting{}
+	am.http.Transport = sizes
+	now := time.Now()
+	over := alerts.NotifiedAlert{Key: alerts.Key{Rule: "r"}, Was: dedup.Severe, EndsAt: now.Add(-time.Hour)}
+	n := alerts.Notification{Kind: alerts.NotifyStanding, At: now, Alerts: []alerts.NotifiedAlert{over}}
+	for _, taken := range []time.Time{now.Add(-50 * time.Minute), now.Add(-time.Minute)} {
+		am.Resume(taken)
+		if err := am.Send(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int{1, 0}; !slices.Equal(sizes.of, want) {
+		t.Errorf("requests of %v alerts, want %v: the first was not taken long enough after the end", sizes.of, want)
+	}
 }
