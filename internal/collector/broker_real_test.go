@@ -104,9 +104,10 @@ func (d *deathbed) rest(t *testing.T, rounds uint64) {
 	eventually(t, 2*time.Minute, "the broker was watched at rest", func() bool { return d.collector.Snapshot().Round > now+rounds })
 }
 
-func TestARealBrokerTellsOfTimeoutsRestartsAndLostCounts(t *testing.T) {
-	t.Parallel()
-	d := newDeathbed(t)
+// restart replaces consumers, and reports whether the meter can tell then how many counts were lost: its spans end at a reading that
+// a busy machine missed.
+func (d *deathbed) restart(t *testing.T, times int) bool {
+	t.Helper()
 	eventually(t, 90*time.Second, "restarts are told, and there are none; no ack timeout is counted", func() bool {
 		_, w := d.figures()
 		return w.AckTimeouts.N == 0 && w.ConsumerRestarts.Known() && w.ConsumerRestarts.N == 0
@@ -115,16 +116,26 @@ func TestARealBrokerTellsOfTimeoutsRestartsAndLostCounts(t *testing.T) {
 	first := d.consume(t, 40)
 	d.rest(t, 4)
 	must(t, first.Close())
-	const restarts = 3
-	for range restarts {
+	for range times {
 		next := d.consume(t, 40)
 		eventually(t, time.Minute, "the consumer is listed", func() bool { p, _ := d.figures(); return p.Consumers.Value == 1 })
 		must(t, next.Close())
 		eventually(t, time.Minute, "the consumer is gone", func() bool { p, _ := d.figures(); return p.Consumers.Known() && p.Consumers.Value == 0 })
 	}
 	last := d.consume(t, 40)
-	defer last.Close()
+	t.Cleanup(func() { _ = last.Close() })
 	d.rest(t, 12)
+	_, w := d.figures()
+	return !strings.Contains(w.Messages.Why, "is not known yet")
+}
+
+func TestARealBrokerTellsOfTimeoutsRestartsAndLostCounts(t *testing.T) {
+	t.Parallel()
+	const restarts = 3
+	d := newDeathbed(t)
+	for tries := 1; !d.restart(t, restarts) && tries < 3; tries++ {
+		d = newDeathbed(t)
+	}
 	t.Run("consumers that were replaced are counted, at least", func(t *testing.T) {
 		_, w := d.figures()
 		t.Logf("%v restarts of %d shown: %s", w.ConsumerRestarts.N, restarts+1, w.ConsumerRestarts.Why)
@@ -133,12 +144,8 @@ func TestARealBrokerTellsOfTimeoutsRestartsAndLostCounts(t *testing.T) {
 		}
 	})
 	t.Run("the counts that were lost are as many as the consumers know", func(t *testing.T) {
-		var f dedup.Figure
-		eventually(t, 2*time.Minute, "it is known how many counts were lost", func() bool {
-			_, w := d.figures()
-			f = w.Messages
-			return f.Known() && !strings.Contains(f.Why, "is not known yet")
-		})
+		_, w := d.figures()
+		f := w.Messages
 		lost := d.acked - int(f.Value)
 		t.Logf("acked %d, shown %v: %s", d.acked, f.Value, f.Why)
 		switch {
