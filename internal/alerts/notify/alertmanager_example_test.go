@@ -75,7 +75,7 @@ func TestTheExampleOfARealAlertmanagerHandsTheWatchdogOnEachMinute(t *testing.T)
 	var arrived []time.Time
 	eventually(t, "signs of life that were handed on", "8", func() string {
 		send(t, channel, today(watchdog()))
-		for now := len(m.told("deadman")); len(arrived) < min(now, 8); {
+		for told := len(m.told("deadman")); len(arrived) < min(told, 8); {
 			arrived = append(arrived, time.Now())
 		}
 		return fmt.Sprint(len(arrived))
