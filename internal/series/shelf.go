@@ -43,8 +43,7 @@ func (s *shelf) of(sel selection) *shared {
 // over returns the shelf before a TSDB, for queries that look back this far.
 func (s *shelf) over(t *tsdb.DB, lookback time.Duration) storage.Queryable {
 	return storage.QueryableFunc(func(from, to int64) (storage.Querier, error) {
-		open := func() (storage.Querier, error) { return t.Querier(from, to) }
-		return &sharing{shelf: s, tsdb: t, lookback: lookback, open: open, LabelQuerier: storage.NoopQuerier()}, nil
+		return &sharing{shelf: s, tsdb: t, lookback: lookback, from: from, to: to, LabelQuerier: storage.NoopQuerier()}, nil
 	})
 }
 
@@ -54,9 +53,9 @@ type sharing struct {
 	shelf    *shelf
 	tsdb     *tsdb.DB
 	lookback time.Duration
-	// open opens what reads everything else, whole is it once it was needed.
-	open  func() (storage.Querier, error)
-	whole storage.Querier
+	// whole reads everything else, from one time to another; nil before it is needed.
+	from, to int64
+	whole    storage.Querier
 }
 
 // Select implements storage.Querier.
@@ -66,7 +65,7 @@ func (s *sharing) Select(ctx context.Context, sorted bool, hints *storage.Select
 		return &readingSet{of: s.shelf.of(sel), read: func() ([]reading, error) { return readNewest(ctx, s.tsdb, sel, matchers) }}
 	}
 	if s.whole == nil {
-		whole, err := s.open()
+		whole, err := s.tsdb.Querier(s.from, s.to)
 		if err != nil {
 			return storage.ErrSeriesSet(err)
 		}
