@@ -34,8 +34,8 @@ const (
 
 const longID = "an id that is longer than its column"
 
-// soon is the life that is left to a marker that ends before the messages are expected.
-const soon = time.Second
+// soon is the life that is left to a marker that ends before the messages are expected: longer than it takes to read them all.
+const soon = expected / 2
 
 func beds(t *testing.T) []*bed {
 	server, rdb := markerstest.StartRedis(t)
@@ -137,8 +137,10 @@ func redisBed(t *testing.T, name, preset, url string, rdb *redis.Client, prefix 
 			err = rdb.Persist(ctx, key).Err()
 		case ending:
 			err = rdb.PExpire(ctx, key, soon).Err()
+			b.ends = append(b.ends, key)
 		case fewLeft:
 			err = rdb.PExpire(ctx, "retry:"+id, soon).Err()
+			b.ends = append(b.ends, "retry:"+id)
 		case ended:
 			err = rdb.Del(ctx, key).Err()
 		case garbage:
