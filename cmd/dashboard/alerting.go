@@ -102,7 +102,7 @@ func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.A
 // newWatch returns what keeps an eye on the dashboard itself, and beats to whoever watches for its absence.
 func (a *App) newWatch(cfg *config.Config, channels *receivers, gate *admin.Gate) *alerts.Watch {
 	deps := alerts.WatchDeps{
-		Interval: cfg.Collector.Interval, Backlog: channels.backlog, AuditRefused: gate.Refused, Log: a.log,
+		Interval: cfg.Collector.Interval, Backlog: channels.backlog, AuditRefused: gate.Refused, ReceiverFaults: channels.faults, Log: a.log,
 		FreeDisk: func() (float64, error) { return freeShare(cfg.DataDir) },
 	}
 	if channels.heart == nil {

@@ -21,6 +21,14 @@ type receiver struct {
 	channel    notify.Channel
 }
 
+// faults are those of a channel with several receivers.
+func (r receiver) faults() []alerts.ReceiverFault {
+	if several, ok := r.channel.(interface{ Faults() []alerts.ReceiverFault }); ok {
+		return several.Faults()
+	}
+	return nil
+}
+
 // receivers are all channels, in the order of the configuration.
 type receivers struct {
 	all    []receiver
@@ -81,6 +89,15 @@ func (r *receivers) backlog(ctx context.Context) (alerts.Backlog, error) {
 	return r.records.Backlog(ctx, names...)
 }
 
+// faults are those of all channels.
+func (r *receivers) faults() []alerts.ReceiverFault {
+	var all []alerts.ReceiverFault
+	for _, one := range r.all {
+		all = append(all, one.faults()...)
+	}
+	return all
+}
+
 // resume tells the channels that ask for it when they last delivered before a restart.
 func (r *receivers) resume(ctx context.Context) error {
 	stats, err := r.outbox.Stats(ctx)
@@ -109,29 +126,19 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 	states := make([]server.ChannelState, 0, len(r.all))
 	for _, one := range r.all {
 		s := known[one.name]
-		states = append(states, server.ChannelState{
-			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest,
-			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt, Faults: faults(one.channel),
-		})
+		state := server.ChannelState{
+			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest, LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
+		}
+		for _, f := range one.faults() {
+			state.Faults = append(state.Faults, server.ChannelFault{Receiver: f.Receiver, Text: f.Text, Since: f.Since})
+		}
+		states = append(states, state)
 	}
 	if r.pulse != nil {
 		p := r.pulse()
 		states = append(states, server.ChannelState{Name: config.HeartbeatName, Kind: "each minute", LastSuccess: p.Beaten, LastError: p.Err, LastErrorAt: p.ErrAt})
 	}
 	return states, nil
-}
-
-// faults are those of a channel that has several receivers.
-func faults(channel notify.Channel) []server.ChannelFault {
-	several, ok := channel.(interface{ Faults() []notify.Fault })
-	if !ok {
-		return nil
-	}
-	var all []server.ChannelFault
-	for _, f := range several.Faults() {
-		all = append(all, server.ChannelFault(f))
-	}
-	return all
 }
 
 // trialBound is how long a page waits for a message for trial: less than the web server takes for an answer.

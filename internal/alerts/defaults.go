@@ -224,6 +224,12 @@ func selfRules() []Rule {
 			Step:    "Read which channel and why, mend it, and send it a test.",
 		},
 		{
+			Name: "delivery_in_part", Title: "Delivery in part", Kind: OfDashboard, Measure: "receiver_faults", Unit: dedup.Seconds, Timing: immediate(),
+			Limits:  RuleLimits{Warning: Limit((10 * time.Minute).Seconds())},
+			Meaning: "A receiver of a channel has taken nothing for longer than the limit, and another one takes it in its stead.",
+			Step:    "Read which one and why: whoever relies on it alone is told nothing, and when the other one fails nobody is.",
+		},
+		{
 			Name: "audit_refused", Title: "Audit refused", Kind: OfDashboard, Measure: "audit_refused", Unit: dedup.Count, Timing: immediate(),
 			Limits:  RuleLimits{Severe: Limit(1)},
 			Meaning: "The audit log takes no entry, so that nothing can be acted on.",

@@ -24,6 +24,8 @@ type Self struct {
 	// DeliveriesFailed counts the notifications that were given up, DeliveryErrors says why, as Failed and Errors of Backlog do.
 	DeliveriesFailed int64
 	DeliveryErrors   []string
+	// ReceiverFaults are the receivers that take nothing while another one of their channel does.
+	ReceiverFaults []ReceiverFault
 	// AuditRefused says why the audit log takes no entry; empty while it does.
 	AuditRefused string
 }
@@ -140,6 +142,7 @@ func measures() map[string]measure {
 		"outbox_age":        {kind: OfDashboard, judge: bySelf(outboxAge)},
 		"disk_used":         {kind: OfDashboard, judge: bySelf(diskUsed)},
 		"deliveries_failed": {kind: OfDashboard, judge: bySelf(deliveriesFailed)},
+		"receiver_faults":   {kind: OfDashboard, judge: bySelf(receiverFaults)},
 		"audit_refused":     {kind: OfDashboard, judge: bySelf(auditRefused)},
 	}
 }

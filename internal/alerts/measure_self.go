@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
@@ -79,6 +80,24 @@ func deliveriesFailed(in *Round, r Rule, j Judgement) Judgement {
 	j = j.judged(r, what, n)
 	if reason != "" {
 		j.Why += ": " + inShort(reason)
+	}
+	return j
+}
+
+// receiverFaults judges for how long a receiver has taken nothing that another one of its channel took: of them all, the longest.
+func receiverFaults(in *Round, r Rule, j Judgement) Judgement {
+	longestFirst := slices.SortedStableFunc(slices.Values(in.Self.ReceiverFaults), func(x, y ReceiverFault) int { return x.Since.Compare(y.Since) })
+	if len(longestFirst) == 0 {
+		return j.judged(r, "every receiver of a channel takes what it is sent, or none of it does", 0)
+	}
+	age := func(f ReceiverFault) float64 { return max(0, in.Now.Sub(f.Since).Seconds()) }
+	for _, f := range longestFirst[1:] {
+		j.Evidence = append(j.Evidence, fmt.Sprintf("%s of %s too, for %s: %s", f.Receiver, f.Channel, secondsText(age(f)), inShort(f.Text)))
+	}
+	worst := longestFirst[0]
+	j = j.judged(r, fmt.Sprintf("%s, one of the receivers of %s, has taken nothing for %s", worst.Receiver, worst.Channel, secondsText(age(worst))), age(worst))
+	if worst.Text != "" {
+		j.Why += ": " + inShort(worst.Text)
 	}
 	return j
 }

@@ -114,6 +114,14 @@ type ChannelStats struct {
 	LastError                string
 }
 
+// A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
+type ReceiverFault struct {
+	// Channel is the channel's name, Receiver its address, Since when it first took nothing, and Text says why it did not last, in words
+	// that may be shown.
+	Channel, Receiver, Text string
+	Since                   time.Time
+}
+
 // An OutboxConfig is what an outbox needs.
 type OutboxConfig struct {
 	Store  OutboxStore

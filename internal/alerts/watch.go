@@ -56,7 +56,9 @@ type WatchDeps struct {
 	Backlog      func(context.Context) (Backlog, error)
 	FreeDisk     func() (float64, error)
 	AuditRefused func() string
-	Log          *slog.Logger
+	// ReceiverFaults tells which receivers take nothing while another one of their channel does.
+	ReceiverFaults func() []ReceiverFault
+	Log            *slog.Logger
 }
 
 // A Pulse is how the heartbeat goes.
@@ -179,6 +181,9 @@ func (w *Watch) look(ctx context.Context) {
 	if w.deps.AuditRefused != nil {
 		found.AuditRefused = w.deps.AuditRefused()
 	}
+	if w.deps.ReceiverFaults != nil {
+		found.ReceiverFaults = w.deps.ReceiverFaults()
+	}
 	var unread error
 	if w.deps.Backlog != nil {
 		backlog, unread = w.deps.Backlog(bounded)
@@ -191,7 +196,7 @@ func (w *Watch) look(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.self.DiskFree, w.self.AuditRefused = found.DiskFree, found.AuditRefused
+	w.self.DiskFree, w.self.AuditRefused, w.self.ReceiverFaults = found.DiskFree, found.AuditRefused, found.ReceiverFaults
 	if unread == nil {
 		w.self.OutboxOldest, w.self.OutboxWaiting = backlog.Oldest, backlog.Waiting
 		w.self.OutboxChannel, w.self.OutboxError = backlog.Channel, backlog.Error

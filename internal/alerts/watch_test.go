@@ -124,7 +124,8 @@ func TestTheWatchKnowsWhatTheRulesOfTheDashboardJudge(t *testing.T) {
 			}
 			return 0.25, nil
 		},
-		AuditRefused: func() string { return "the disk is full" },
+		AuditRefused:   func() string { return "the disk is full" },
+		ReceiverFaults: func() []ReceiverFault { return []ReceiverFault{{Channel: "pair", Receiver: "am-2:9093"}} },
 	}
 	synctest.Test(t, func(t *testing.T) {
 		release = make(chan struct{})
@@ -137,7 +138,7 @@ func TestTheWatchKnowsWhatTheRulesOfTheDashboardJudge(t *testing.T) {
 		w.evaluated(at)
 		s := w.Self(at)
 		if !s.OutboxOldest.Equal(oldest) || s.OutboxWaiting != 3 || s.DeliveriesFailed != 1 || s.DiskFree == nil || *s.DiskFree != 0.25 ||
-			s.AuditRefused == "" || !s.LastEvaluation.Equal(at) || s.Interval != tickEvery {
+			s.AuditRefused == "" || len(s.ReceiverFaults) != 1 || !s.LastEvaluation.Equal(at) || s.Interval != tickEvery {
 			t.Errorf("self %+v", s)
 		}
 		broken.Store(true)

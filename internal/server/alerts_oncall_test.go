@@ -94,7 +94,8 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 		"unacked_without_ack": path + "#chart-latency", "lost_messages": path + "/markers?state=failed", "double_effects": path + "/effects", "failure_rate": path + "#chart-duplicates",
 		"ack_timeouts": path + "#chart-duplicates", "backlog": path + "#chart-backlog", "no_consumers": path + "#findings", "consumer_restarts": path + "#chart-duplicates",
 		"auto_ack": path + "#findings", "store_eviction": path + "#findings", "findings": path + "#findings", "broker_alarm": "/#sources", "node_down": "/#sources",
-		"partition": "/#sources", "minority": "/#sources", "source_unreachable": "/#sources", "outbox_old": "/alerts#channels-title", "delivery_failed": "/alerts#channels-title", "audit_refused": "/audit",
+		"partition": "/#sources", "minority": "/#sources", "source_unreachable": "/#sources", "outbox_old": "/alerts#channels-title", "delivery_failed": "/alerts#channels-title",
+		"delivery_in_part": "/alerts#channels-title", "audit_refused": "/audit",
 	}
 	elsewhere := map[string]bool{alerts.RuleWatchdog: true, "evaluation_late": true, "disk_nearly_full": true}
 	for _, r := range alerts.Defaults() {

@@ -62,7 +62,7 @@ func pipelineSteps(r *alerts.Rule, path string) []templates.PageLink {
 // selfSteps lead to what the dashboard shows of itself.
 func selfSteps(r *alerts.Rule, base string) []templates.PageLink {
 	switch r.Measure {
-	case "outbox_age", "deliveries_failed":
+	case "outbox_age", "deliveries_failed", "receiver_faults":
 		return []templates.PageLink{{Label: "Channels", Href: base + "/alerts#channels-title"}}
 	case "audit_refused":
 		return []templates.PageLink{{Label: "Audit", Href: base + "/audit"}}

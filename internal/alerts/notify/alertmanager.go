@@ -57,19 +57,12 @@ type member struct {
 	// took is when the newest message of what stands was made that it has taken, in milliseconds since 1970; 0 where none is known.
 	took atomic.Int64
 	// fault is why it does not take what it is sent; nil while it does.
-	fault atomic.Pointer[Fault]
-}
-
-// A Fault says that one of the receivers of a channel does not take what it is sent, while another one does.
-type Fault struct {
-	// Receiver is its address, Since when it first took nothing, and Text says why it did not last, in words that may be shown.
-	Receiver, Text string
-	Since          time.Time
+	fault atomic.Pointer[alerts.ReceiverFault]
 }
 
 // Faults returns those of its members, in the order of the configuration.
-func (a *alertmanager) Faults() []Fault {
-	var faults []Fault
+func (a *alertmanager) Faults() []alerts.ReceiverFault {
+	var faults []alerts.ReceiverFault
 	for _, m := range a.members {
 		if f := m.fault.Load(); f != nil {
 			faults = append(faults, *f)
@@ -99,7 +92,7 @@ func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 		m.fault.Store(nil)
 		return
 	}
-	fault := &Fault{Receiver: m.name, Text: err.Error(), Since: time.Now()}
+	fault := &alerts.ReceiverFault{Channel: a.config.Name, Receiver: m.name, Text: err.Error(), Since: time.Now()}
 	d, worded := errors.AsType[*alerts.DeliveryError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):

@@ -54,6 +54,11 @@ func setters() map[string]setter {
 		"deliveries_failed": ofSelf(dedup.Count, func(s *alerts.Self, _ time.Time, v float64) {
 			s.DeliveriesFailed, s.DeliveryErrors = int64(v), []string{"the test says so"}
 		}),
+		"receiver_faults": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) {
+			if v > 0 {
+				s.ReceiverFaults = []alerts.ReceiverFault{{Channel: "test", Receiver: "second", Text: "the test says so", Since: before(at, v)}}
+			}
+		}),
 		"disk_used": ofSelf(dedup.Ratio, func(s *alerts.Self, _ time.Time, v float64) {
 			free := 1 - v
 			s.DiskFree = &free
