@@ -1,12 +1,23 @@
 package admin_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 )
+
+// once does something when the first batch of a run was moved: consumers have had the first messages before anybody watches them.
+func (w *ward) once(do func()) {
+	batches := 0
+	w.each = func(context.Context) {
+		if batches++; batches == 1 {
+			do()
+		}
+	}
+}
 
 func TestMarkersFromBeforeACanaryTellNothingOfIt(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,9 +51,8 @@ func TestMarkersFromBeforeACanaryTellNothingOfIt(t *testing.T) {
 				}
 			}
 			mark(c.before)
+			w.once(func() { mark(c.after) })
 			id := w.begin(t, admin.MoveRequest{Whole: true, Canary: 3})
-			w.until(t, id, func(j admin.Job) bool { return j.Moved >= 3 })
-			mark(c.after)
 			job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped))
 			if job.Canary == nil || job.State != c.state {
 				t.Fatalf("%s %q %+v, %+v", job.State, job.Why, job.Counts, job.Canary)
@@ -70,11 +80,12 @@ func TestAFailureThatHappensAgainIsTold(t *testing.T) {
 	for _, id := range numbered("first", 20) {
 		w.markers[id] = dedup.Failed
 	}
+	w.once(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.attempts = 1
+	})
 	id := w.begin(t, admin.MoveRequest{Whole: true, Canary: 3})
-	w.until(t, id, func(j admin.Job) bool { return j.Moved >= 3 })
-	w.mu.Lock()
-	w.attempts = 1
-	w.mu.Unlock()
 	if job := w.until(t, id, in(admin.JobPaused, admin.JobDone, admin.JobStopped)); job.State != admin.JobStopped || job.Canary.Failed != 3 {
 		t.Errorf("%s %q, %+v", job.State, job.Why, job.Canary)
 	}

@@ -22,11 +22,11 @@ func (c corpse) name() string { return fmt.Sprintf("copy-%d", c.id) }
 func (w *ward) dieAs(all []corpse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	died := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
+	sent, died := time.Now().Truncate(time.Hour), time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	w.queues = map[string][]dedup.Message{}
 	for _, c := range all {
 		m := dedup.Message{Body: fmt.Appendf(nil, `{"try":%d}`, c.variant)}
-		m.MessageID, m.Timestamp = c.name(), time.Now().Truncate(time.Hour)
+		m.MessageID, m.Timestamp = c.name(), sent
 		m.Headers = map[string]any{"x-death": []any{map[string]any{"queue": "orders", "reason": "rejected", "count": int64(1), "time": died}}}
 		w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], m)
 	}

@@ -29,9 +29,11 @@ func (m *morgue) interrupted(t *testing.T, name string, n int) (s *scene, job st
 	})
 	all = ids(name, n)
 	s.die(t, all...)
+	s.tap.hold(40)
 	job = s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 150}))
 	s.until(t, job, "moving", func(j admin.Job) bool { return j.Moved > 20 })
 	s.close(t)
+	s.tap.open()
 	discovered = s.round.Snapshot()
 	nothing := *discovered
 	nothing.Pipelines = []dedup.PipelineStatus{{Pipeline: discovered.Pipelines[0].Pipeline}}

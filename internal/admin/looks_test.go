@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,22 +46,20 @@ func TestTheDepthOfAQueueIsThatOfALookUntilItIsCountedLater(t *testing.T) {
 }
 
 func TestTheDepthThatALookFoundIsNotShownForLongInPlaceOfAnUnknownOne(t *testing.T) {
-	var late atomic.Int64 // in nanoseconds
-	w := newWard(t, func(d *admin.DeadLettersDeps) {
-		d.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
-	})
+	w := newWard(t)
 	w.die("a")
 	w.look(t)
 	w.counted(dedup.Unknown(dedup.Count, "the broker does not answer"))
-	for name, c := range map[string]struct {
-		late  time.Duration
+	for _, c := range []struct {
+		name  string
+		later time.Duration
 		known bool
-	}{"at once": {0, true}, "a minute later": {time.Minute, false}} {
-		late.Store(int64(c.late))
+	}{{"at once", 0, true}, {"a minute later", time.Minute, false}} {
+		w.clock.advance(c.later)
 		view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
 		must(t, err)
 		if got := view.Queue.Depth; got.Known() != c.known || !c.known && got.Why != "the broker does not answer" {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
 }

@@ -78,11 +78,18 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// ends gives the ends of a mover the types of the engine.
-type ends struct{ *broker.Mover }
+// ends gives the ends of a mover the types of the engine, and its sources a tap.
+type ends struct {
+	*broker.Mover
+	tap *tap
+}
 
 func (e ends) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {
-	return e.Mover.Source(ctx, queue, take.Held, take.Single)
+	source, err := e.Mover.Source(ctx, queue, take.Held, take.Single)
+	if err != nil {
+		return nil, err
+	}
+	return e.tap.on(source), nil
 }
 
 func (e ends) Sink(ctx context.Context, vhost string, window int) (requeue.Sink, error) {
@@ -101,6 +108,8 @@ type scene struct {
 	dead    dedup.QueueRef
 	round   *round
 	channel *amqp.Channel
+	tap     *tap
+	crew    *crew
 	log     *slog.Logger
 	cancel  context.CancelFunc
 	ran     chan error
@@ -112,7 +121,7 @@ type scene struct {
 // newScene declares the queues NAME and NAME.dead; arguments are those of the dead-letter queue.
 func (m *morgue) newScene(t *testing.T, name string, arguments amqp.Table, change ...func(*admin.DeadLettersDeps)) *scene {
 	t.Helper()
-	s := &scene{morgue: m, name: name, dead: dedup.QueueRef{Vhost: "/", Name: name + ".dead"}, round: &round{}, dir: t.TempDir(), log: markerstest.Log(t), told: map[string]int{}}
+	s := &scene{morgue: m, name: name, dead: dedup.QueueRef{Vhost: "/", Name: name + ".dead"}, round: &round{}, dir: t.TempDir(), tap: newTap(), log: markerstest.Log(t), told: map[string]int{}}
 	connection, err := amqp.Dial(m.rabbit.AMQPURL(m.rabbit.Admin()))
 	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
@@ -130,8 +139,9 @@ func (m *morgue) newScene(t *testing.T, name string, arguments amqp.Table, chang
 		Pipelines: []dedup.PipelineStatus{{Pipeline: pipeline, DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: s.dead, Type: "classic", Found: "argument"}}}},
 	})
 	s.deps = admin.DeadLettersDeps{
-		Snapshots: s.round, Pipelines: []dedup.Pipeline{pipeline}, Log: s.log, Watch: 2 * time.Second,
-		Brokers: []admin.MovingBroker{{Name: "main", Watch: m.watch, Mover: ends{m.mover}}},
+		Snapshots: s.round, Pipelines: []dedup.Pipeline{pipeline}, Log: s.log,
+		Watch:   time.Hour, // else what became of the messages is looked at while a test empties the queues
+		Brokers: []admin.MovingBroker{{Name: "main", Watch: m.watch, Mover: ends{m.mover, s.tap}}},
 		Stores:  []admin.PreflightStore{{Name: "shop", Scheme: m.store.Scheme(), Finder: m.store}},
 		Changed: func(topic string) { s.mu.Lock(); s.told[topic]++; s.mu.Unlock() },
 	}
@@ -156,7 +166,7 @@ func (s *scene) open(t *testing.T) {
 	})
 	preflight, err := admin.NewPreflighter(s.deps.Pipelines, s.deps.Stores)
 	must(t, err)
-	s.deps.Gate, s.deps.Journal, s.deps.Preflight, s.deps.Clear = gate, s.db.Jobs(), preflight, s.single
+	s.deps.Gate, s.deps.Journal, s.deps.Preflight, s.deps.Clear = gate, patientJournal{s.db.Jobs(), s}, preflight, s.single
 	s.DeadLetters = admin.NewDeadLetters(s.deps)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.ran = cancel, make(chan error, 1)
@@ -235,6 +245,12 @@ func (s *scene) settled(t *testing.T) {
 	})
 }
 
+// back waits until all that a job had in hand is in one of the queues.
+func (s *scene) back(t *testing.T, all []string) {
+	t.Helper()
+	s.await(t, "what was in hand", func() bool { return s.depth(t, s.name)+s.depth(t, s.dead.Name) == int64(len(all)) })
+}
+
 // drain empties a queue and counts its message ids.
 func (s *scene) drain(t *testing.T, queue string) map[string]int {
 	t.Helper()
@@ -265,29 +281,6 @@ func conserved(t *testing.T, want []string, places ...map[string]int) {
 	if !maps.Equal(total, expected) {
 		t.Errorf("of %d messages %d are left: %v", len(want), len(total), total)
 	}
-}
-
-// consume works off the source queue until the test ends: work says whether a message is acked or, else, rejected.
-func (s *scene) consume(t *testing.T, work func(amqp.Delivery) bool) {
-	t.Helper()
-	connection, err := amqp.Dial(s.rabbit.AMQPURL(s.rabbit.Admin()))
-	must(t, err)
-	channel, err := connection.Channel()
-	must(t, err)
-	deliveries, err := channel.Consume(s.name, "", false, false, false, false, nil)
-	must(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for d := range deliveries {
-			if work(d) {
-				_ = d.Ack(false)
-			} else {
-				_ = d.Nack(false, false)
-			}
-		}
-	}()
-	t.Cleanup(func() { _ = connection.Close(); <-done })
 }
 
 // marks marks a message as done, as the scheme of the store does.
@@ -328,7 +321,7 @@ func (s *scene) start(t *testing.T, p admin.MovePlan) string {
 func (s *scene) until(t *testing.T, id, what string, wanted func(admin.Job) bool) admin.Job {
 	t.Helper()
 	var job admin.Job
-	limit := time.After(90 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for {
 		var err error
 		if job, err = s.Job(t.Context(), operator, id); err != nil {

@@ -211,6 +211,7 @@ func night(t testing.TB) *site {
 	}
 	rate.History[3] = alerts.Evaluated{At: rate.History[3].At, Health: alerts.HealthError, Phase: alerts.PhaseFiring, Tier: dedup.Emergency, Why: "store orders cannot be read"}
 	latency := stale(alertIn(t, "ack_latency", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour), "broker main cannot be read: connection refused")
+	latency.LastOK.At = now.Add(-time.Hour) // so that its age is the same for a minute
 	node := alertIn(t, "node_down", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, 5*time.Minute)
 	node.Silences = []string{"s1"}
 	dead := alertIn(t, "dead_letters", alerts.OfPipeline, "inventory", alerts.PhaseRecovering, dedup.Warning, 2*time.Hour)

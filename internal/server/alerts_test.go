@@ -112,7 +112,7 @@ func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
 	doc := night(t).page("viewer", "/alerts?state=firing,pending,unknown")
 	for key, want := range map[string][]string{
 		rateKey:    {"emergency", "Duplicate rate", "pipeline orders", "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %.", "Likely cause: consumers of queue orders restart", "Look at the split and the events", "fires since"},
-		latencyKey: {"unknown (was severe)", "Broker main cannot be read: connection refused.", "Before that, 2 s ago: 17.20 %"},
+		latencyKey: {"unknown (was severe)", "Broker main cannot be read: connection refused.", "Before that, 1 h ago: 17.20 %"},
 		nodeKey:    {"severe", "broker main", "Silenced until", "by ann: “the node is replaced”."},
 		deadKey:    {"warning", "recovering", "Acknowledged by bob", "“the gateway is mended”."},
 		stuckKey:   {"normal", "pending severe", "pending since"},
