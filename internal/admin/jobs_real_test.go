@@ -299,8 +299,8 @@ func clearsFirst(t *testing.T, m *morgue) {
 	all := ids("clear", 20)
 	s.die(t, all...)
 	for _, id := range all[:5] {
-		// Set an hour of its time to live ago.
-		must(t, m.rdb.Set(t.Context(), "msg:"+id, "processing", time.Minute).Err())
+		// Set two of its five minutes ago.
+		must(t, m.rdb.Set(t.Context(), "msg:"+id, "processing", 3*time.Minute).Err())
 	}
 	scan := s.scan(t, 100)
 	if scan.Classes[admin.ClassBlocks] != 5 {
