@@ -64,7 +64,7 @@ func exhausted(ch *amqp.Channel, queue string) error {
 func refused(ch *amqp.Channel, queue string) error { return settle(ch, queue, false) }
 
 func settle(ch *amqp.Channel, queue string, requeue bool) error {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		d, ok, err := ch.Get(queue, false)
 		if err != nil {
 			return err

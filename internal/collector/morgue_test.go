@@ -27,6 +27,7 @@ import (
 type life struct {
 	fate             string
 	work             time.Duration
+	owner            *crew
 	born, died       time.Time // of the marker; of its owner
 	seen, recognised time.Time // by the dashboard: at first, and as dead
 	verdict          dedup.Verdict
@@ -80,7 +81,7 @@ func newMorgue(t *testing.T) *morgue {
 	t.Cleanup(func() { _ = conn.Close() })
 	m.publisher, err = conn.Channel()
 	must(t, err)
-	eventually(t, 30*time.Second, "every source was tried", func() bool { return m.collector.Tried() && m.collector.Snapshot().Round > 3 })
+	eventually(t, 2*time.Minute, "every source was tried", func() bool { return m.collector.Tried() && m.collector.Snapshot().Round > 3 })
 	return m
 }
 
@@ -119,6 +120,20 @@ func (m *morgue) publish(queue, fate string, n int, from, to time.Duration) {
 		m.lives[id] = &life{fate: fate, work: work}
 		m.mu.Unlock()
 		must(m.t, m.publisher.PublishWithContext(m.t.Context(), "", queue, false, false, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent}))
+	}
+}
+
+// bury notes the death of a message's owner.
+func (m *morgue) bury(l *life) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.die()
+}
+
+// die notes the owner's death, once.
+func (l *life) die() {
+	if l.died.IsZero() {
+		l.died = time.Now()
 	}
 }
 

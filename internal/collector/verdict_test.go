@@ -46,8 +46,6 @@ var queuesOfTheDead = []string{"rolling", "beyond", "crashed", "stopped", "lost"
 func TestVerdictsAgreeWithWhatBecameOfTheOwners(t *testing.T) {
 	t.Parallel()
 	m := newMorgue(t)
-	began := time.Now()
-	since := func(d time.Duration) func() bool { return func() bool { return time.Since(began) > d } }
 
 	// Those who will die take exactly as many messages as they may hold, the others the rest.
 	doomed := map[string]*crew{}
@@ -75,6 +73,8 @@ func TestVerdictsAgreeWithWhatBecameOfTheOwners(t *testing.T) {
 	m.publish("lost", finished, 20, 0, time.Second)
 	m.publish("rejected", rejected, 4, time.Second, time.Second)
 	eventually(t, time.Minute, "everybody has begun", func() bool { return m.begun(200) })
+	began := time.Now() // and not before, however long it took to begin
+	since := func(d time.Duration) func() bool { return func() bool { return time.Since(began) > d } }
 
 	stop := m.watch()
 	eventually(t, 10*time.Second, "they have worked for a while", since(4*time.Second))
@@ -104,6 +104,9 @@ func (m *morgue) hire(queue string, prefetch int) *crew {
 	options, err := redis.ParseURL(m.redis.URL())
 	must(m.t, err)
 	options.DB = slices.Index(queuesOfTheDead, queue)
+	// A command that was given up, or sent twice, would change the fate of its message.
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
+	options.MaxRetries = -1
 	c := &crew{m: m, queue: queue, store: redis.NewClient(options)}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(m.t.Context()))
 	user, password := m.rabbit.Admin()
@@ -127,8 +130,16 @@ func (m *morgue) hire(queue string, prefetch int) *crew {
 	return c
 }
 
-// kill ends the process as kill -9 does: nothing of what it holds is finished, and the broker sees a cut connection.
+// kill ends the process as kill -9 does: nothing of what it holds is finished, and the broker sees a cut connection. All its work is
+// dead before anybody can see that it is.
 func (c *crew) kill() {
+	c.m.mu.Lock()
+	for _, l := range c.m.lives {
+		if l.owner == c {
+			l.die()
+		}
+	}
+	c.m.mu.Unlock()
 	c.cancel()
 	_ = c.socket.Close()
 }
@@ -146,7 +157,7 @@ func (c *crew) handle(d amqp.Delivery) {
 	}
 	c.m.mu.Lock()
 	l := c.m.lives[d.MessageId]
-	l.born = time.Now()
+	l.born, l.owner = time.Now(), c
 	fate, work := l.fate, l.work
 	c.m.mu.Unlock()
 	if fate == killed || fate == unproven || fate == purged {
@@ -156,20 +167,29 @@ func (c *crew) handle(d amqp.Delivery) {
 	defer timer.Stop()
 	select {
 	case <-c.ctx.Done():
+		c.m.bury(l)
 	case <-timer.C:
-		switch fate {
-		case lost:
-			_ = d.Ack(false)
-		case rejected:
-			_ = d.Reject(false)
-		default:
-			c.store.Set(background, key, "done", 24*time.Hour)
-			_ = d.Ack(false)
-		}
+		c.settle(d, key, l)
 	}
-	c.m.mu.Lock()
-	l.died = time.Now()
-	c.m.mu.Unlock()
+}
+
+// settle ends the work on a message as its fate wants. Who settles without the work is dead before the broker knows.
+func (c *crew) settle(d amqp.Delivery, key string, l *life) {
+	if dies(l.fate) {
+		c.m.bury(l)
+	}
+	switch l.fate {
+	case lost:
+		_ = d.Ack(false)
+	case rejected:
+		_ = d.Reject(false)
+	default:
+		if err := c.store.Set(context.WithoutCancel(c.ctx), key, "done", 24*time.Hour).Err(); err != nil {
+			c.m.t.Errorf("%s was not marked as done: %v", d.MessageId, err)
+			return
+		}
+		_ = d.Ack(false)
+	}
 }
 
 // giveBack acks what is done, and otherwise lets the message loop.

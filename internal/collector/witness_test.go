@@ -30,7 +30,7 @@ type testimony struct {
 	rate     dedup.Figure
 }
 
-// acksFollow is by how much the ledger can count an outcome later than its marker shows it.
+// acksFollow is by how much the ledger can count an outcome later than its marker shows it, where the notes come in time.
 const acksFollow = time.Second
 
 // attend begins to write down until finish is called.
@@ -80,15 +80,29 @@ func (w *witness) finish() {
 	<-w.ended
 }
 
+// follow is by how much the ledger can be late around a time: where a busy machine held up the notes it held up the consumers too.
+func (w *witness) follow(at time.Time) time.Duration {
+	const around, steps = 5 * time.Second, 5
+	follow := acksFollow
+	for i := 1; i < len(w.notes); i++ {
+		from, to := w.notes[i-1].began, w.notes[i].ended
+		if to.After(at.Add(-around)) && from.Before(at.Add(around)) {
+			follow = max(follow, steps*to.Sub(from))
+		}
+	}
+	return follow
+}
+
 // known returns the duplicates and messages of a pipeline that had certainly, and that had possibly, been counted by a time.
 func (w *witness) known(pipeline string, at time.Time) (least, most playground.Truth) {
 	most = w.notes[len(w.notes)-1].truth[pipeline]
+	follow := w.follow(at)
 	for i := len(w.notes) - 1; i >= 0; i-- {
 		n := w.notes[i]
-		if !n.began.Before(at.Add(acksFollow)) {
+		if !n.began.Before(at.Add(follow)) {
 			most = n.truth[pipeline]
 		}
-		if !n.ended.After(at.Add(-acksFollow)) {
+		if !n.ended.After(at.Add(-follow)) {
 			return n.truth[pipeline], most
 		}
 	}

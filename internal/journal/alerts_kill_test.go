@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,8 +49,10 @@ func TestEveryEdgeIsDeliveredAtLeastOnceAndAtMostTwiceHoweverOftenWeAreKilled(t 
 		return
 	}
 	dir := t.TempDir()
-	r := &receiver{got: map[string][]bool{}}
-	server := httptest.NewServer(r)
+	r := &receiver{got: map[string][]bool{}, open: map[net.Conn]chan struct{}{}}
+	server := httptest.NewUnstartedServer(r)
+	server.Config.ConnState = r.follow
+	server.Start()
 	defer server.Close()
 	base := time.Now().Add(-365 * 24 * time.Hour).Truncate(time.Second)
 	seed := rand.Uint64()
@@ -101,6 +105,43 @@ type receiver struct {
 	wanted     int
 	full, dead chan struct{}
 	hold       bool
+	// open are the connections that were accepted and not closed, each with what is closed with it.
+	open map[net.Conn]chan struct{}
+}
+
+// follow notes which connections are open.
+func (r *receiver) follow(conn net.Conn, state http.ConnState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		r.open[conn] = make(chan struct{})
+	case http.StateClosed:
+		close(r.open[conn])
+		delete(r.open, conn)
+	}
+}
+
+// hearOut returns when all was taken that a dead process had sent: what comes from the next one comes after it. Its connections were
+// accepted before that of the last request here.
+func (r *receiver) hearOut(t *testing.T, url string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	r.mu.Lock()
+	open := slices.Collect(maps.Values(r.open))
+	r.mu.Unlock()
+	for _, closed := range open {
+		<-closed
+	}
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -159,7 +200,10 @@ func killOne(t *testing.T, r *receiver, random *rand.Rand, round int, dir, url s
 	r.full, r.dead = full, dead
 	hold := r.hold
 	r.mu.Unlock()
-	defer close(dead)
+	defer func() {
+		close(dead)
+		r.hearOut(t, url)
+	}()
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestEveryEdgeIsDeliveredAtLeastOnceAndAtMostTwiceHoweverOftenWeAreKilled$")
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childURL+"="+url+"?round="+strconv.Itoa(round), childBase+"="+strconv.FormatInt(base.UnixMilli(), 10))
 	var out bytes.Buffer

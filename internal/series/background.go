@@ -63,7 +63,7 @@ func (db *DB) openAtLast() bool {
 		if db.setFault(faultOpening, err) {
 			db.log.Error("history cannot be opened; trying again", "err", err)
 		}
-		if !db.sleep(wait) {
+		if !db.rest(wait) {
 			return false
 		}
 		wait = min(2*wait, retryLast)
@@ -146,7 +146,7 @@ func (db *DB) wound(err error) {
 // mend opens the history again after a failed write, once the disk has room. It stays readable until then.
 func (db *DB) mend() bool {
 	for {
-		if !db.sleep(retryFirst) {
+		if !db.rest(retryFirst) {
 			return false
 		}
 		if db.checkSpace() == nil {

@@ -194,6 +194,11 @@ func failAndHeal(cfg Config, torn bool, breakDisk, healDisk func() error) error 
 	if err != nil {
 		return err
 	}
+	healed := make(chan struct{})
+	db.rest = func(wait time.Duration) bool { // however long it takes to look at what is broken
+		<-healed
+		return db.sleep(wait)
+	}
 	n := 0
 	appendNext := func() error {
 		err := db.Append(context.Background(), round(n), manySamples(n))
@@ -226,20 +231,21 @@ func failAndHeal(cfg Config, torn bool, breakDisk, healDisk func() error) error 
 	if err := healDisk(); err != nil {
 		return err
 	}
-	if err := untilNil(30*time.Second, appendNext); err != nil {
+	close(healed)
+	if err := untilNil(2*time.Minute, appendNext); err != nil {
 		return fmt.Errorf("does not heal: %w", err)
 	}
-	healed := n - 1
+	written := n - 1
 	if err := errors.Join(appendNext(), appendNext(), db.Err()); err != nil {
 		return fmt.Errorf("after healing: %w", err)
 	}
-	if err := holds(db, 0, before, healed, n-1); err != nil {
+	if err := holds(db, 0, before, written, n-1); err != nil {
 		return fmt.Errorf("after healing: %w", err)
 	}
 	if err := db.Close(); err != nil {
 		return err
 	}
-	return reopenHolds(cfg, 0, before, healed, n-1)
+	return reopenHolds(cfg, 0, before, written, n-1)
 }
 
 // untilNil tries again until an attempt succeeds, and returns the last error when none does within the limit.

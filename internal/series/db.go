@@ -38,6 +38,8 @@ type DB struct {
 	tsdb *tsdb.DB     // nil while it is being opened, and after Close
 
 	wounded atomic.Bool // a write failed: nothing is written until the history was opened again
+	// rest waits before the next attempt at what failed, and reports false when Close was called first.
+	rest func(time.Duration) bool
 
 	state struct {
 		sync.Mutex
@@ -80,6 +82,7 @@ func Open(cfg Config, log *slog.Logger) (*DB, error) {
 		ctx: ctx, cancel: cancel,
 		ready: make(chan struct{}), done: make(chan struct{}), broken: make(chan struct{}, 1),
 	}
+	db.rest = db.sleep
 	go db.run()
 	return db, nil
 }
