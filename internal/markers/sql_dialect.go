@@ -88,9 +88,9 @@ type sqlServer struct {
 	replica  bool
 	// id stays the same while the same data answer, over a restart too: a server's own id, and the timeline of its data.
 	id string
-	// started is when the process began, where the server says so; else uptime is for how many seconds it has been running.
+	// started is when the process began, where the server says so; else uptime is for how long it has been running.
 	started time.Time
-	uptime  time.Duration
+	uptime  uptime
 	account string
 	// session is the id of the session that asked.
 	session string

@@ -198,14 +198,16 @@ func (mysqlDialect) server(ctx context.Context, q querier) (sqlServer, error) {
 		return s, err
 	}
 	var host, serverID, name string
-	var uptime int64
+	var seconds int64
 	if err := q.QueryRowContext(ctx, "SELECT CONCAT(@@hostname, ':', @@port), @@server_id").Scan(&host, &serverID); err != nil {
 		return s, err
 	}
-	if err := q.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &uptime); err != nil {
+	s.uptime.asked = time.Now()
+	if err := q.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds); err != nil {
 		return s, err
 	}
-	s.id, s.uptime = strings.Join([]string{cmp.Or(id, host), serverID}, "/"), time.Duration(uptime)*time.Second
+	s.uptime.lasted, s.uptime.told = time.Duration(seconds)*time.Second, time.Now()
+	s.id = strings.Join([]string{cmp.Or(id, host), serverID}, "/")
 	return s, nil
 }
 

@@ -17,8 +17,6 @@ import (
 const (
 	// sqlConnections bounds our connections to one database: a walk holds one, stats and readers take the others for moments.
 	sqlConnections = 4
-	// uptimeSlack is how far two readings of a server's uptime may disagree.
-	uptimeSlack = 2 * time.Second
 	// layoutFor is how long readers trust the layout of the table.
 	layoutFor = time.Minute
 )
@@ -47,10 +45,9 @@ type sqlStore struct {
 	layout      *sqlLayout
 	layoutAt    time.Time
 	waitsHidden bool
-	// started is when the server's process began, by its clock; uptime is how long it had been running at uptimeAt.
-	started  time.Time
-	uptime   time.Duration
-	uptimeAt time.Time
+	// started is when the server's process began, by its clock; uptime is how long it said last that it has been running.
+	started time.Time
+	uptime  uptime
 }
 
 func openSQLTable(c Config, log *slog.Logger) (Store, error) {
@@ -327,9 +324,9 @@ func (s *sqlStore) processStarted(server sqlServer) time.Time {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.started.IsZero() || server.uptime+uptimeSlack < s.uptime+server.at.Sub(s.uptimeAt) {
-		s.started = server.clock.Add(-server.uptime)
+	if s.started.IsZero() || server.uptime.restartedSince(s.uptime) {
+		s.started = server.clock.Add(server.uptime.asked.Sub(server.at) - server.uptime.lasted)
 	}
-	s.uptime, s.uptimeAt = server.uptime, server.at
+	s.uptime = server.uptime
 	return s.started
 }
