@@ -8,7 +8,9 @@ import (
 func TestOnlyAnUptimeThatFallsBehindOurClockTellsOfARestart(t *testing.T) {
 	const s = time.Second
 	began := time.Now()
-	at := func(lasted, asked, told time.Duration) uptime { return uptime{lasted, began.Add(asked), began.Add(told)} }
+	at := func(lasted, asked, told time.Duration) uptime {
+		return uptime{lasted, began.Add(asked), began.Add(told)}
+	}
 	for name, c := range map[string]struct {
 		before, now uptime
 		want        bool
