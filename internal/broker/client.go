@@ -35,8 +35,9 @@ type Client struct {
 	timeout  time.Duration
 	limit    int64
 	http     *http.Client
-	// prometheus are the endpoints of the nodes; empty when none is configured.
-	prometheus []*url.URL
+	// prometheus are the endpoints of the nodes, which are read within scrapeTimeout; empty when none is configured.
+	prometheus    []*url.URL
+	scrapeTimeout time.Duration
 	// listener follows the log; nil where no account is configured for it.
 	listener *logListener
 	// turn holds one token; whoever has it may use what follows.
@@ -78,7 +79,7 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		prometheus: prometheus, listener: listener,
+		prometheus: prometheus, scrapeTimeout: min(config.timeout(), deathsTimeout), listener: listener,
 		name: config.Name, root: root, user: config.Username, password: config.Password,
 		timeout: config.timeout(), limit: maxBody, turn: make(chan struct{}, 1),
 		http: &http.Client{

@@ -73,7 +73,7 @@ func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTo
 	if len(c.prometheus) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(c.timeout, deathsTimeout))
+	ctx, cancel := context.WithTimeout(ctx, c.scrapeTimeout)
 	defer cancel()
 	deaths, totals := make([]dedup.NodeDeaths, len(c.prometheus)), make([]dedup.NodeTotals, len(c.prometheus))
 	var reading sync.WaitGroup
@@ -82,12 +82,12 @@ func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTo
 			deaths[i], totals[i] = dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
 			lines, err := c.nodeCounters(ctx, root)
 			if err != nil {
-				deaths[i].Err = deathsWords(ctx, err)
+				deaths[i].Err = c.deathsWords(ctx, err)
 				totals[i].Err = deaths[i].Err
 				return
 			}
 			if deaths[i].Counts, err = readDeaths(lines[0]); err != nil {
-				deaths[i].Err = deathsWords(ctx, err)
+				deaths[i].Err = c.deathsWords(ctx, err)
 			}
 			if err := readTotals(lines[1], lines[2], &totals[i]); err != nil {
 				totals[i].Err = err.Error()
@@ -98,10 +98,10 @@ func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTo
 	return deaths, totals
 }
 
-func deathsWords(ctx context.Context, err error) string {
+func (c *Client) deathsWords(ctx context.Context, err error) string {
 	var timeout interface{ Timeout() bool }
 	if ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Sprintf("no answer within %s", deathsTimeout)
+		return fmt.Sprintf("no answer within %s", c.scrapeTimeout)
 	}
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -26,7 +26,7 @@ const actingPassword = "acting-secret-canary"
 
 func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBroker {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	options.Dir = t.TempDir()
 	rabbit, err := servers.StartRabbitMQ(ctx, options)
@@ -39,7 +39,7 @@ func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBro
 	must(t, rabbit.PutPermissions(ctx, "/", "watcher", nothing()))
 	must(t, rabbit.PutPermissions(ctx, "/", "mover", acting()))
 	b := &movingBroker{rabbit: rabbit, config: Config{
-		Name: "main", ManagementURL: rabbit.ManagementURL(), Username: "watcher", Password: secret.New("right"),
+		Name: "main", ManagementURL: rabbit.ManagementURL(), Username: "watcher", Password: secret.New("right"), Timeout: 2 * time.Minute,
 		Act: Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "mover", Password: secret.New(actingPassword)},
 	}}
 	b.mover = b.open(t, func(*Config) {})

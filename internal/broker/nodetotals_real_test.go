@@ -16,7 +16,7 @@ import (
 // channel dies: not for a message that goes to several queues, to none, or on to a dead-letter queue.
 func TestARealNodeRoutesAsManyMessagesAsItsQueuesCount(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	rabbit, client := startScraped(ctx, t, servers.RabbitMQOptions{StatisticsInterval: time.Second})
 	channel := openChannel(t, rabbit)
@@ -68,7 +68,7 @@ func TestARealNodeRoutesAsManyMessagesAsItsQueuesCount(t *testing.T) {
 // TestAClassicQueueCountsWhatItTookIn whatever way a message came in, whoever sent it and whatever became of it.
 func TestAClassicQueueCountsWhatItTookIn(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	rabbit, client := startScraped(ctx, t, servers.RabbitMQOptions{StatisticsInterval: time.Second})
 	channel := openChannel(t, rabbit)
@@ -162,9 +162,11 @@ func startScraped(ctx context.Context, t *testing.T, options servers.RabbitMQOpt
 	}
 	t.Cleanup(rabbit.Kill)
 	user, password := rabbit.Admin()
-	return rabbit, newClient(t, rabbit.ManagementURL(), func(c *Config) {
+	client := newClient(t, rabbit.ManagementURL(), patient, func(c *Config) {
 		c.Username, c.Password, c.PrometheusURLs = user, secret.New(password), []string{rabbit.PrometheusURL()}
 	})
+	client.scrapeTimeout = time.Minute
+	return rabbit, client
 }
 
 // openChannel opens a channel on a connection of its own.

@@ -3,6 +3,7 @@ package markers_test
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -13,10 +14,10 @@ import (
 func TestEveryRowOfRedisIsClearedAndRestoredAsItWasLookedAt(t *testing.T) {
 	t.Parallel()
 	server, rdb := markerstest.StartRedis(t)
-	now := rdb.Time(t.Context()).Val()
-	for _, row := range redisRows(now) {
+	for i, row := range redisRows(time.Time{}) {
 		t.Run(row.name, func(t *testing.T) {
 			do(t, rdb, "flushdb")
+			row, now := rowNow(t, rdb, i)
 			expires := int64(dedup.NoExpiry)
 			if row.ttl > 0 {
 				expires = now.Add(row.ttl - row.age).UnixMilli()

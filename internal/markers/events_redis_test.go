@@ -60,7 +60,7 @@ func countsOf(e *dedup.StoreEvents) eventCounts {
 func awaitCounts(t *testing.T, store markers.Store, epoch int64, want eventCounts) dedup.StoreEvents {
 	t.Helper()
 	var last *dedup.StoreEvents
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	stats := await(t, store, fmt.Sprintf("the counts are %+v", want), func(s dedup.StoreStats, err error) bool {
 		last = s.Events
 		return err == nil && (countsOf(s.Events) == want || time.Now().After(deadline))

@@ -61,12 +61,13 @@ func TestTheWatchTellsALockThatIsRenewedFromOneThatIsNot(t *testing.T) {
 	server, rdb := markerstest.StartRedis(t)
 	ctx := t.Context()
 	const holder = "8743c9c0-0795-4907-87fd-6c719a6b4586:57"
+	const lease = 10 * time.Minute
 	for _, id := range []string{"renewed", "left"} {
 		rdb.HSet(ctx, "lock:msg:"+id, holder, "1")
-		rdb.PExpire(ctx, "lock:msg:"+id, 30*time.Second)
+		rdb.PExpire(ctx, "lock:msg:"+id, lease)
 	}
 	cfg := markerstest.Config(t, "redisson-lock", server.URL())
-	cfg.Sweep.Every = time.Second
+	cfg.Sweep.Every, cfg.TTL.Processing = time.Second, lease
 	store := markerstest.OpenStore(t, cfg)
 	run(t, store)
 	lock := func(s dedup.StoreStats, id string) dedup.Marker {
@@ -79,7 +80,7 @@ func TestTheWatchTellsALockThatIsRenewedFromOneThatIsNot(t *testing.T) {
 		return dedup.Marker{}
 	}
 	first := await(t, store, "a pass is complete", hasPass)
-	rdb.PExpire(ctx, "lock:msg:renewed", 30*time.Second)
+	rdb.PExpire(ctx, "lock:msg:renewed", lease)
 	second := await(t, store, "the renewal is seen", func(s dedup.StoreStats, err error) bool {
 		return hasPass(s, err) && lock(s, "renewed").Detail != ""
 	})

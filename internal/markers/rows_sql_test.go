@@ -319,7 +319,7 @@ func near(t *testing.T, what string, got time.Time, some bool, want time.Time) {
 	switch {
 	case got.IsZero() == some:
 		t.Errorf("%s is %v, want one: %v", what, got, some)
-	case some && got.Sub(want).Abs() > 15*time.Second:
+	case some && got.Sub(want).Abs() > time.Minute:
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
 }

@@ -61,7 +61,7 @@ func openScrape(t *testing.T, cfg markers.ScrapeConfig, at ...*consumerMetrics) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return markers.Patient(s)
 }
 
 func mustReport(t *testing.T, s *markers.Scrape) dedup.Reported {

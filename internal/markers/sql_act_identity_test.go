@@ -1,9 +1,9 @@
 package markers_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -87,10 +87,10 @@ func TestAnUndoOutlivesAFailover(t *testing.T) {
 	})
 }
 
-// inPlace are consumers that take a row again by an UPDATE: the key and the time of creation stay the same.
+// inPlace are consumers that take a row again by an UPDATE, this long from now: the key and the time of creation stay the same.
 var inPlace = map[string]string{
-	"mysql":    "UPDATE message_dedup SET status = 0, updated_at = NOW() WHERE message_id = 'm1'",
-	"postgres": "UPDATE message_dedup SET status = 0, updated_at = date_trunc('second', LOCALTIMESTAMP) WHERE message_id = 'm1'",
+	"mysql":    "UPDATE message_dedup SET status = 0, updated_at = NOW() + INTERVAL %d SECOND WHERE message_id = 'm1'",
+	"postgres": "UPDATE message_dedup SET status = 0, updated_at = date_trunc('second', LOCALTIMESTAMP) + %d * INTERVAL '1 second' WHERE message_id = 'm1'",
 }
 
 func TestARowThatIsTakenAgainInPlaceIsNeverCleared(t *testing.T) {
@@ -99,17 +99,14 @@ func TestARowThatIsTakenAgainInPlaceIsNeverCleared(t *testing.T) {
 		a := openDedup(t, driver)
 		key := a.insert(t, "m1", 0)
 		seen := a.look(t, key)
-		a.Exec(t, inPlace[driver])
+		take := func(in int) { a.Exec(t, fmt.Sprintf(inPlace[driver], in)) }
+		take(60) // the row does not age while a busy machine looks at it
 		again := a.look(t, key)
 		wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "updated_at")
 		// Within the same second another consumer would leave no trace.
 		wantResult(t, a.actor.Clear(t.Context(), again, false, keepNothing), dedup.Refused, "younger than 2s")
-		var old dedup.Sighting
-		waitUntil(t, "the row is old enough", func() bool {
-			old = a.look(t, key)
-			return old.Clock.Sub(old.Since) >= 2*time.Second
-		})
-		wantResult(t, a.actor.Clear(t.Context(), old, false, keepNothing), dedup.Cleared, "")
+		take(-3)
+		wantResult(t, a.actor.Clear(t.Context(), a.look(t, key), false, keepNothing), dedup.Cleared, "")
 	})
 }
 

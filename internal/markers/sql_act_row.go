@@ -103,6 +103,7 @@ func (r *rowAct) commit() (dedup.Outcome, error) {
 func (r *rowAct) read(ctx context.Context, q querier, lock string) (*dedup.Sighting, texts, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
+	at := time.Now()
 	rows, err := q.QueryContext(ctx, "SELECT "+r.layout.selection(true)+" FROM "+r.table()+" WHERE "+r.where(1)+lock, r.key...)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +125,7 @@ func (r *rowAct) read(ctx context.Context, q querier, lock string) (*dedup.Sight
 	for i, c := range r.layout.watched {
 		now[c.name] = exactText(row.exact[i])
 	}
-	sighting, err := r.layout.sighting(row, time.Now())
+	sighting, err := r.layout.sighting(row, at)
 	if err != nil {
 		return nil, nil, err
 	}

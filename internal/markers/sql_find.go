@@ -106,7 +106,7 @@ func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
 	wanted, args := l.wanted(part)
 	most := rowsPerID*len(part) + 1
 	query := fmt.Sprintf("%s, %s FROM %s LIMIT %d", wantedNumber, l.selection(false), wanted, most)
-	rows, hits := 0, map[string]*dedup.Sighting{}
+	rows, hits, at := 0, map[string]*dedup.Sighting{}, time.Now()
 	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
 		rows++
 		n, err := strconv.Atoi(string(values[0]))
@@ -118,7 +118,7 @@ func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
 			hits[id] = cannotHold(k.store.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
 			return nil
 		}
-		hits[id] = l.lookedUp(l.row(values[1:]), time.Now())
+		hits[id] = l.lookedUp(l.row(values[1:]), at)
 		return nil
 	})
 	if ignoreBadValue(l.dialect, err) == nil && err != nil {
@@ -146,7 +146,7 @@ func (k *sqlLook) halves(ctx context.Context, part []soughtID, f *finding) error
 	return k.find(ctx, part[half:], f)
 }
 
-// lookedUp makes a sighting without a value of a row.
+// lookedUp makes a sighting without a value of a row that was asked for at a time.
 func (l *sqlLayout) lookedUp(r sqlRow, at time.Time) *dedup.Sighting {
 	s := &dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.identity().text(), ExpiresMillis: dedup.NoExpiry}
 	s.Sample = ""

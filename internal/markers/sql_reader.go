@@ -124,9 +124,10 @@ func ignoreBadValue(d dialect, err error) error {
 func (k *sqlLook) where(ctx context.Context, condition string, args []any, most int, add func(dedup.Sighting)) error {
 	l := k.layout
 	query := fmt.Sprintf("%s FROM %s WHERE %s LIMIT %d", l.selection(true), l.table.quoted(l.dialect), condition, most)
+	at := time.Now() // a row must not look older than it was when the server read it, however late its answer comes
 	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
 		if r := l.row(values); r.hasID() {
-			sighting, err := l.sighting(r, time.Now())
+			sighting, err := l.sighting(r, at)
 			if err != nil {
 				return err
 			}
@@ -137,7 +138,7 @@ func (k *sqlLook) where(ctx context.Context, condition string, args []any, most 
 	return err
 }
 
-// sighting makes a sighting of a row that was read with its exact columns.
+// sighting makes a sighting of a row that was read with its exact columns, and asked for at a time.
 func (l *sqlLayout) sighting(r sqlRow, at time.Time) (dedup.Sighting, error) {
 	columns := make(map[string]*string, len(l.watched))
 	for i, c := range l.watched {

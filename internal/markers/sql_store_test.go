@@ -299,7 +299,7 @@ func TestTimesAreReadInTheZoneOfTheSession(t *testing.T) {
 					t.Fatal(err)
 				}
 				age := time.Now().Add(report.Pass.ClockOffset).Sub(report.Samples[0].Since)
-				if right := (age - 100*time.Second).Abs() < 20*time.Second; right != c.right {
+				if right := (age - 100*time.Second).Abs() < 10*time.Minute; right != c.right {
 					t.Errorf("age %v", age)
 				}
 				if said := finding(report, "times_in_the_future"); said == c.right {

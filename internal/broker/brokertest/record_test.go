@@ -52,7 +52,7 @@ func TestRecordedRepliesHaveTheShapeOfARealBroker(t *testing.T) {
 // record runs the scene on a private broker and returns its scrubbed replies by resource.
 func record(t *testing.T, config []string) map[string]any {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{
 		Dir: t.TempDir(), StatisticsInterval: time.Second, Config: config,

@@ -35,7 +35,7 @@ const (
 const longID = "an id that is longer than its column"
 
 // soon is the life that is left to a marker that ends before the messages are expected: longer than it takes to read them all.
-const soon = expected / 2
+const soon = expected * 3 / 4
 
 func beds(t *testing.T) []*bed {
 	server, rdb := markerstest.StartRedis(t)
@@ -144,11 +144,11 @@ func redisBed(t *testing.T, name, preset, url string, rdb *redis.Client, prefix 
 		case ended:
 			err = rdb.Del(ctx, key).Err()
 		case garbage:
-			err = rdb.Set(ctx, key, "<perdu>", time.Minute).Err()
+			err = rdb.Set(ctx, key, "<perdu>", time.Hour).Err()
 		case wrongOne:
 			err = rdb.RPush(ctx, key, "a").Err()
 		case badCount:
-			err = rdb.Set(ctx, "retry:"+id, "many", time.Minute).Err()
+			err = rdb.Set(ctx, "retry:"+id, "many", time.Hour).Err()
 		default:
 			t.Fatal(how)
 		}

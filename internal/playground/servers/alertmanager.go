@@ -77,10 +77,10 @@ func (a *Alertmanager) ClusterAddr() string { return loopback(a.cluster) }
 // PID is the process id of the server as it was last started.
 func (a *Alertmanager) PID() int { return a.process.PID() }
 
-// Stop ends the server, by SIGKILL when it does not end before ctx does or within 10 s. It keeps silences and whom it notified, but no
+// Stop ends the server, by SIGKILL when it does not end before ctx does or within half a minute. It keeps silences and whom it notified, but no
 // alerts.
 func (a *Alertmanager) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return errors.Join(a.process.Stop(ctx), a.logFile())
 }
@@ -116,7 +116,7 @@ func (a *Alertmanager) boot(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("start Alertmanager: %w", err), closeLog())
 	}
 	a.process, a.logFile = process, closeLog
-	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
+	waiting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := poll(waiting, process, a.ready); err != nil {
 		a.Kill()

@@ -87,9 +87,9 @@ func (m *MariaDB) CreateUser(ctx context.Context, name, password string) error {
 // PID is the process id of the server as it was last started.
 func (m *MariaDB) PID() int { return m.process.PID() }
 
-// Stop ends the server, by SIGKILL when it does not end before ctx does or within 10 s.
+// Stop ends the server, by SIGKILL when it does not end before ctx does or within half a minute.
 func (m *MariaDB) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return errors.Join(m.process.Stop(ctx), m.logFile())
 }
@@ -161,7 +161,7 @@ func (m *MariaDB) boot(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("start MariaDB: %w", err), closeLog())
 	}
 	m.process, m.logFile = process, closeLog
-	waiting, cancel := context.WithTimeout(ctx, time.Minute)
+	waiting, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	if err := poll(waiting, process, func(ctx context.Context) error { return m.Exec(ctx, "", "SELECT 1") }); err != nil {
 		m.Kill()

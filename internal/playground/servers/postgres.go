@@ -92,9 +92,9 @@ func (p *Postgres) CreateUser(ctx context.Context, name, password string) error 
 // PID is the process id of the server as it was last started.
 func (p *Postgres) PID() int { return p.process.PID() }
 
-// Stop ends the server and its sessions, by SIGKILL when it does not end before ctx does or within 10 s.
+// Stop ends the server and its sessions, by SIGKILL when it does not end before ctx does or within half a minute.
 func (p *Postgres) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	// SIGINT is the fast shutdown; SIGTERM would wait until every client has left.
 	return errors.Join(p.process.stopBy(ctx, syscall.SIGINT), p.logFile())
@@ -170,7 +170,7 @@ func (p *Postgres) install(ctx context.Context) error {
 }
 
 func (p *Postgres) boot(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		err := p.bootOnce(ctx)

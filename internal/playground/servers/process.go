@@ -140,7 +140,7 @@ func poll(ctx context.Context, child *Process, ready func(context.Context) error
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := ready(attempt)
 		cancel()
 		if err == nil {

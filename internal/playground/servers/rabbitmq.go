@@ -103,9 +103,9 @@ func (r *RabbitMQ) Admin() (user, password string) { return adminUser, r.passwor
 // PID is the process id of the broker as it was last started.
 func (r *RabbitMQ) PID() int { return r.node.PID() }
 
-// Stop ends the broker and its port mapper, by SIGKILL when they do not end before ctx does or within 15 s.
+// Stop ends the broker and its port mapper, by SIGKILL when they do not end before ctx does or within a minute.
 func (r *RabbitMQ) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return errors.Join(r.node.Stop(ctx), r.epmd.Stop(ctx), r.logFile())
 }
@@ -144,7 +144,7 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 		return fmt.Errorf("start RabbitMQ: %w", err)
 	}
 	r.logFile = closeLog
-	ctx, cancel := context.WithTimeout(ctx, 120*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if err := r.bootEPMD(ctx, out); err != nil {
 		return errors.Join(fmt.Errorf("start RabbitMQ: %w\nits log ends with:\n%s", err, tail(logName)), closeLog())

@@ -72,9 +72,9 @@ func (r *Redis) URL() string { return "redis://" + r.Addr() + "/0" }
 // PID is the process id of the server as it was last started.
 func (r *Redis) PID() int { return r.process.PID() }
 
-// Stop ends the server, by SIGKILL when it does not end before ctx does or within 5 s.
+// Stop ends the server, by SIGKILL when it does not end before ctx does or within half a minute.
 func (r *Redis) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return errors.Join(r.process.Stop(ctx), r.logFile())
 }
@@ -113,7 +113,7 @@ func (r *Redis) boot(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("start Redis: %w", err), closeLog())
 	}
 	r.process, r.logFile = process, closeLog
-	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
+	waiting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := poll(waiting, process, r.ping); err != nil {
 		r.Kill()
@@ -123,7 +123,7 @@ func (r *Redis) boot(ctx context.Context) error {
 }
 
 // ping sends an inline PING. A server that asks for a password is up too; one that is still loading is not. The
-// answer must come from our own child: a stranger on the port would make the child end, which poll sees.
+// answer must come from our own child: a stranger that took the port before it answers while the child has not ended yet.
 func (r *Redis) ping(ctx context.Context) error {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr())
 	if err != nil {
@@ -135,15 +135,31 @@ func (r *Redis) ping(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := io.WriteString(connection, "PING\r\n"); err != nil {
+	if _, err := io.WriteString(connection, "PING\r\nINFO server\r\n"); err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(connection).ReadString('\n')
+	lines := bufio.NewReader(connection)
+	answer, err := lines.ReadString('\n')
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH") {
-		return nil
+	if !strings.HasPrefix(answer, "+PONG") && !strings.HasPrefix(answer, "-NOAUTH") {
+		return fmt.Errorf("answer to PING: %q", answer)
 	}
-	return fmt.Errorf("answer to PING: %q", answer)
+	return r.isOurs(lines)
+}
+
+// isOurs reads the answer to INFO up to the number of the server's process. One that does not tell it to us is taken for ours.
+func (r *Redis) isOurs(lines *bufio.Reader) error {
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil || strings.HasPrefix(line, "-") {
+			return err
+		}
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "process_id:"); ok && id != strconv.Itoa(r.process.PID()) {
+			return fmt.Errorf("process %s answers on the port, and ours is %d", id, r.process.PID())
+		} else if ok {
+			return nil
+		}
+	}
 }
