@@ -12,21 +12,38 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
-// The hour from 01:00 to 02:00 of these days comes twice in New York: once in summer time, once in winter time.
+// Half past one, for the second time, of the days on which the hour from 01:00 to 02:00 comes twice in New York: once in summer time and
+// once in winter time. They are the last of these days and the next one.
 var (
-	lastFold = time.Date(2026, 11, 1, 6, 30, 0, 0, time.UTC)
-	nextFold = time.Date(2027, 11, 7, 6, 30, 0, 0, time.UTC)
+	lastFold = foldBefore(time.Now())
+	nextFold = fold(lastFold.Year() + 1)
 )
+
+// fold is half past one, for the second time, of the first Sunday in November.
+func fold(year int) time.Time {
+	return sunday(year, time.November, 1).Add(6*time.Hour + 30*time.Minute)
+}
+
+func foldBefore(at time.Time) time.Time {
+	if last := fold(at.Year()); last.Before(at) {
+		return last
+	}
+	return fold(at.Year() - 1)
+}
+
+// sunday is the first one of a month, or the second one and so on.
+func sunday(year int, month time.Month, nth int) time.Time {
+	first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	return first.AddDate(0, 0, (7-int(first.Weekday()))%7+7*(nth-1))
+}
 
 // loadNewYork fills the server's time zone tables, which are empty in a new MariaDB.
 func loadNewYork(t *testing.T, db *markerstest.Database) {
 	t.Helper()
 	transitions := []string{}
-	for i, at := range []time.Time{
-		time.Date(2025, 11, 2, 6, 0, 0, 0, time.UTC), time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC),
-		time.Date(2027, 3, 14, 7, 0, 0, 0, time.UTC), time.Date(2027, 11, 7, 6, 0, 0, 0, time.UTC), time.Date(2028, 3, 12, 7, 0, 0, 0, time.UTC),
-	} {
-		transitions = append(transitions, fmt.Sprintf("(77, %d, %d)", at.Unix(), i%2))
+	for year := lastFold.Year() - 1; year <= nextFold.Year()+1; year++ {
+		spring, autumn := sunday(year, time.March, 2).Add(7*time.Hour), sunday(year, time.November, 1).Add(6*time.Hour)
+		transitions = append(transitions, fmt.Sprintf("(77, %d, 1), (77, %d, 0)", spring.Unix(), autumn.Unix()))
 	}
 	db.Exec(t, "INSERT INTO mysql.time_zone (Time_zone_id, Use_leap_seconds) VALUES (77, 'N')",
 		"INSERT INTO mysql.time_zone_name (Name, Time_zone_id) VALUES ('America/New_York', 77)",
@@ -142,7 +159,7 @@ func TestTimesAreTheSameForBothAccountsWhateverTheirZones(t *testing.T) {
 }
 
 func clearAndRestore(t *testing.T, z zonedTable) {
-	for _, at := range []time.Time{lastFold, lastFold.Add(-time.Hour), time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)} {
+	for _, at := range []time.Time{lastFold, lastFold.Add(-time.Hour), time.Date(lastFold.Year(), 7, 1, 0, 0, 0, 0, time.UTC)} {
 		z.put(t, at)
 		before, seen := z.seconds(t, "touched"), z.look(t, "m1")
 		if seen.Since.Unix() != before {
@@ -185,7 +202,7 @@ func expireInFold(t *testing.T, z zonedTable) {
 			refused++
 			continue
 		}
-		wantResult(t, outcome, dedup.ExpirySet, "expires 2027-11-07 0"+strconv.Itoa(meant.Hour())+":")
+		wantResult(t, outcome, dedup.ExpirySet, "expires "+meant.Format("2006-01-02 15:"))
 		if off := time.Unix(z.seconds(t, "until"), 0).Sub(meant).Abs(); off > 10*time.Minute {
 			t.Errorf("the expiry is off by %s", off)
 		}
