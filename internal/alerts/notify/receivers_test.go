@@ -97,6 +97,7 @@ func open(t *testing.T, c notify.Config) notify.Channel {
 		t.Fatal(err)
 	}
 	notify.Rest(channel)
+	notify.AwaitAll(channel)
 	return channel
 }
 
