@@ -168,7 +168,7 @@ func TestTheMembersOfARealClusterHaveEveryAlertAndTellItOnce(t *testing.T) {
 	hooks := startHTTP(t, func(http.ResponseWriter, *http.Request) answer { return answer{status: 200} })
 	soon := func(o *servers.AlertmanagerOptions) {
 		o.Cluster = true
-		o.Args = []string{"--cluster.peer-timeout=6s", "--cluster.gossip-interval=20ms", "--cluster.settle-timeout=1s"}
+		o.Args = []string{"--cluster.peer-timeout=15s", "--cluster.gossip-interval=20ms", "--cluster.settle-timeout=1s"}
 	}
 	first := startManagerFor(t, hooks, quick, soon)
 	second := startManagerFor(t, hooks, quick, soon, func(o *servers.AlertmanagerOptions) { o.Peers = []string{first.ClusterAddr()} })
