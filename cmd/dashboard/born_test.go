@@ -20,22 +20,23 @@ import (
 
 const bornToken = "a-token-of-a-viewer-0123456789012345678901234567"
 
-// TestAMarkerBornWithoutExpiryIsOnThePageWithinFiveSeconds runs the whole program at its default interval of 15 s, with store
+// TestAMarkerBornWithoutExpiryIsOnThePageLongBeforeTheNextRound runs the whole program at an interval of 45 s, with store
 // events on, and asks for the list of processing markers and for that of markers without an expiry: of the API, and the page
-// that people see.
-func TestAMarkerBornWithoutExpiryIsOnThePageWithinFiveSeconds(t *testing.T) {
+// that people see. It takes a part of a second, and is far from the next round however busy the machine is.
+func TestAMarkerBornWithoutExpiryIsOnThePageLongBeforeTheNextRound(t *testing.T) {
 	server, rdb := markerstest.StartRedis(t, "--notify-keyspace-events", "K$gxe")
 	path := filepath.Join(t.TempDir(), "dashboard.yaml")
 	text := fmt.Sprintf(`
 server: {listen: "127.0.0.1:0", data_dir: %q}
+collector: {interval: 45s}
 brokers:
-  - {name: main, management_url: "http://127.0.0.1:%d", username: watcher, password: p}
+  - {name: main, management_url: "http://127.0.0.1:1", username: watcher, password: p}
 stores:
   - {name: orders, preset: redis-text-status, redis: {url: %q}, events: true, sweep: {every: 1h}}
 pipelines:
   - {name: orders, queues: [orders], store: orders}
 auth: {tokens: [{name: v, role: viewer, token: %q}]}
-`, t.TempDir(), freePort(t), server.URL(), bornToken)
+`, t.TempDir(), server.URL(), bornToken)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ auth: {tokens: [{name: v, role: viewer, token: %q}]}
 	}
 	took := time.Since(born)
 	t.Logf("it was in both lists and on both pages after %s", took)
-	if took > 5*time.Second {
+	if took > 15*time.Second {
 		t.Errorf("the marker was in the lists and on the pages after %s", took)
 	}
 }
@@ -97,7 +98,7 @@ func bornGet(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+bornToken)
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return ""

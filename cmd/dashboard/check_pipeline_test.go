@@ -16,7 +16,7 @@ import (
 
 // TestCheckOnARealBroker runs the whole command on a broker of its own.
 func TestCheckOnARealBroker(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second,
 		Config: []string{"log.exchange = true", "log.exchange.level = warning"}})

@@ -29,7 +29,7 @@ func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 	t.Cleanup(store.Kill)
 	config := playground.DefaultConfig()
 	must(t, config.Only("inventory,refunds,notifications,invoices"))
-	for _, setting := range []string{"*.rate=0", "*.delay=0s", "invoices.retry-delay=1s", "*.failure=0", "*.lost-ack=0"} {
+	for _, setting := range []string{"*.rate=0", "*.delay=0s", "invoices.retry-delay=1s", "notifications.message-ttl=10m", "*.failure=0", "*.lost-ack=0"} {
 		must(t, config.Set(setting))
 	}
 	shop, err := playground.Start(ctx, config, broker, store, slog.New(slog.DiscardHandler))

@@ -11,6 +11,8 @@ import { chromium } from "playwright-core";
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 export const results = join(root, "test-results");
 export const password = "correct horse battery";
+/** How long a page may take for anything, in milliseconds: it tells a page that hangs from one on a busy machine. */
+export const patience = 120_000;
 
 /** Builds and starts the demo server; options.account: false starts it without any account. */
 export async function startDemo({ account = true } = {}) {
@@ -71,6 +73,7 @@ export async function signIn(browser, url, { name = "viewer", ...options } = {})
 
 export async function watched(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(patience);
   context.faults = [];
   context.expected = [];
   context.on("console", (message) => {

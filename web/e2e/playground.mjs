@@ -4,7 +4,7 @@ import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { results, root } from "./demo.mjs";
+import { patience, results, root } from "./demo.mjs";
 
 /** Builds and starts the playground with these pipelines and knobs, and returns when it is open. */
 export async function startPlayground({ only, knobs }) {
@@ -13,7 +13,7 @@ export async function startPlayground({ only, knobs }) {
   mkdirSync(results, { recursive: true });
   execFileSync("go", ["build", "-o", bin + "/", "./cmd/dashboard", "./cmd/playground"], { cwd: root, stdio: "inherit" });
   // It ends by itself if the tests are killed.
-  const args = ["-dir", dir, "-dashboard", join(bin, "dashboard"), "-listen", "127.0.0.1:0", "-duration", "8m", "-only", only.join()];
+  const args = ["-dir", dir, "-dashboard", join(bin, "dashboard"), "-listen", "127.0.0.1:0", "-duration", "30m", "-only", only.join()];
   const child = spawn(join(bin, "playground"), [...args, ...knobs.flatMap((knob) => ["-set", knob])], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("exit", resolve).once("error", resolve));
   const stop = async () => {
@@ -67,7 +67,7 @@ function redis({ port, db }, commands) {
     const all = [`SELECT ${db}`, ...commands, "QUIT"];
     const socket = connect(port, "127.0.0.1", () => socket.write(all.map((c) => c + "\r\n").join("")));
     let text = "";
-    socket.setTimeout(20_000, () => socket.destroy(new Error("Redis does not answer")));
+    socket.setTimeout(patience, () => socket.destroy(new Error("Redis does not answer")));
     socket.on("data", (chunk) => (text += chunk));
     socket.on("error", reject);
     socket.on("end", () => {

@@ -1,15 +1,13 @@
 // The night of an operator on real servers, without JavaScript: a message loops on the marker of a dead consumer.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { startBrowser, watched, password } from "./demo.mjs";
+import { startBrowser, watched, password, patience } from "./demo.mjs";
 import { startPlayground } from "./playground.mjs";
 
 // The consumer of this message dies between SETNX and EXPIRE: the message is returned by every consumer that gets it.
 const looping = "shipping-1-0000020";
 // A marker whose message nobody has: planted by the test.
 const planted = "planted-1";
-// Real consumers, a broker whose counters are late and a slow machine: each wait is for a condition, up to this limit.
-const patience = 120_000;
 
 let ground, browser, context, page;
 before(async () => {
@@ -57,7 +55,7 @@ async function clear(reason) {
   await page.getByRole("button", { name: "Clear 1 marker" }).click();
   await page.waitForURL(/\/operations\//);
   // The page loads itself again while the marker is watched.
-  await page.getByRole("heading", { level: 1, name: "Cleared 1 of 1 marker" }).waitFor({ timeout: patience });
+  await page.getByRole("heading", { level: 1, name: "Cleared 1 of 1 marker" }).waitFor();
   return page.url();
 }
 
@@ -115,7 +113,7 @@ test("the clearing of a marker without a message is undone", async () => {
   await page.getByRole("heading", { level: 1, name: "Review: restore 1 marker" }).waitFor();
   await page.getByLabel("Reason, for the audit").fill("its message is on paper");
   await page.getByRole("button", { name: "Restore 1 marker" }).click();
-  await page.getByRole("heading", { level: 1, name: "Restored 1 of 1 marker" }).waitFor({ timeout: patience });
+  await page.getByRole("heading", { level: 1, name: "Restored 1 of 1 marker" }).waitFor();
   assert.equal(await ground.redis("shipping", `GET msg:${planted}`), "processing");
   assert.equal(await ground.redis("shipping", `TTL msg:${planted}`), ":-1");
   await page.getByRole("link", { name: "Its entries in the audit" }).click();

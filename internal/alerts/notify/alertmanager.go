@@ -46,7 +46,8 @@ type alertmanager struct {
 	*client
 	config  Config
 	members []*member
-	hold    time.Duration
+	// hold is for how long what fires is believed, grace for how long other members are waited for once one has taken a message.
+	hold, grace time.Duration
 }
 
 // A member is one Alertmanager of a cluster.
@@ -96,7 +97,7 @@ func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 	d, worded := errors.AsType[*alerts.DeliveryError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):
-		fault.Text = fmt.Sprintf("did not answer within %s after another one had", grace)
+		fault.Text = fmt.Sprintf("did not answer within %s after another one had", a.grace)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return
 	case worded:
@@ -146,7 +147,7 @@ func openAlertmanager(c Config) (Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &alertmanager{client: client, config: c, hold: c.endsAfter()}
+	a := &alertmanager{client: client, config: c, hold: c.endsAfter(), grace: grace}
 	hosts := make(map[string]bool)
 	for i, text := range c.URLs {
 		root, err := parseURL(text)
@@ -173,7 +174,7 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 	for i, member := range a.members {
 		sending.Go(func() {
 			if failures[i] = a.postTo(ctx, member, n); failures[i] == nil {
-				once.Do(func() { time.AfterFunc(grace, func() { cancel(errLate) }) })
+				once.Do(func() { time.AfterFunc(a.grace, func() { cancel(errLate) }) })
 			}
 		})
 	}

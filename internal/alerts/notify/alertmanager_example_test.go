@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +11,8 @@ import (
 	"dedup-dashboard/internal/alerts"
 )
 
-// hastens is how many times faster the example of docs/alerts.md is tested than it is used.
-const hastens = 200
-
-// documented returns the alertmanager.yml of docs/alerts.md, with its receivers at HOOKS and its times as short as tests need.
-func documented(t *testing.T) string {
+// documented returns the alertmanager.yml of docs/alerts.md, with its receivers at HOOKS and its times so many times shorter.
+func documented(t *testing.T, hastens time.Duration) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/alerts.md")
 	if err != nil {
@@ -39,7 +35,7 @@ func documented(t *testing.T) string {
 
 func TestTheExampleOfARealAlertmanagerTellsTheChatAllAndThePagerWhatIsSevere(t *testing.T) {
 	t.Parallel()
-	m := startManager(t, documented(t))
+	m := startManager(t, documented(t, 200))
 	channel := channelTo(t, m)
 	warning := firing()
 	warning.Alerts[0] = pending().Alerts[0]
@@ -70,24 +66,19 @@ func endedAs(n alerts.Notification) alerts.NotifiedAlert {
 
 func TestTheExampleOfARealAlertmanagerHandsTheWatchdogOnEachMinute(t *testing.T) {
 	t.Parallel()
-	m := startManager(t, documented(t))
+	const hastens = 100
+	m := startManager(t, documented(t, hastens))
 	channel := channelTo(t, m)
+	// A busy machine may hand some on late, so four in a row are waited for. If only every other one came, none would be near enough.
 	var arrived []time.Time
-	eventually(t, "signs of life that were handed on", "8", func() string {
+	eventually(t, "signs of life are handed on each minute", "true", func() string {
 		send(t, channel, today(watchdog()))
-		for told := len(m.told("deadman")); len(arrived) < min(told, 8); {
+		for told := len(m.told("deadman")); len(arrived) < told; {
 			arrived = append(arrived, time.Now())
 		}
-		return fmt.Sprint(len(arrived))
+		last := len(arrived) - 1
+		return fmt.Sprint(last >= 3 && arrived[last].Sub(arrived[last-3])*hastens < 3*90*time.Second)
 	})
-	var between []time.Duration
-	for i := range arrived[1:] {
-		between = append(between, arrived[i+1].Sub(arrived[i]))
-	}
-	slices.Sort(between)
-	if typical := between[len(between)/2] * hastens; typical > 90*time.Second {
-		t.Errorf("it is handed on every %s", typical)
-	}
 
 	// Its end must not be handed on: who waits for a sign of life would take that for one. The others take longer, and hear of none.
 	last := today(watchdog())

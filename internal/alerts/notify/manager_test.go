@@ -193,7 +193,7 @@ func eventually(t *testing.T, what, want string, got func() string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	for last := got(); last != want; last = got() {
 		select {
 		case <-tick.C:

@@ -15,6 +15,13 @@ import (
 	"dedup-dashboard/internal/secret"
 )
 
+// AwaitAll lets a channel wait for each of its receivers as long as an attempt may take: on a busy machine one answers seconds after another.
+func AwaitAll(c Channel) {
+	if a, ok := c.(*alertmanager); ok {
+		a.grace = a.timeout
+	}
+}
+
 // A tripwire panics on the way to one host, and takes everything for the others.
 type tripwire struct{ host string }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/secret"
@@ -90,13 +91,18 @@ func httpConfig(kind, hostport string) notify.Config {
 	return c
 }
 
+// patience is how long an attempt may take here: far longer than any test, so that what ends sooner did not end by it.
+const patience = time.Minute
+
 func open(t *testing.T, c notify.Config) notify.Channel {
 	t.Helper()
+	c.Timeout = patience
 	channel, err := notify.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	notify.Rest(channel)
+	notify.AwaitAll(channel)
 	return channel
 }
 

@@ -8,7 +8,7 @@ import (
 
 // TestStatusesAreJudged walks the answers of everything that speaks HTTP.
 func TestStatusesAreJudged(t *testing.T) {
-	date := time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat)
+	date := time.Now().Add(90 * time.Minute).UTC().Format(http.TimeFormat)
 	tests := []struct {
 		name      string
 		answer    answer
@@ -25,7 +25,7 @@ func TestStatusesAreJudged(t *testing.T) {
 		{"413", answer{status: 413}, true, 0, 0},
 		{"429", answer{status: 429}, false, 0, 0},
 		{"429 with seconds", answer{status: 429, retryAfter: "37"}, false, 37 * time.Second, 37 * time.Second},
-		{"429 with a date", answer{status: 429, retryAfter: date}, false, 60 * time.Second, 90 * time.Second},
+		{"429 with a date", answer{status: 429, retryAfter: date}, false, 60 * time.Minute, 90 * time.Minute},
 		{"429 with nonsense", answer{status: 429, retryAfter: "soon"}, false, 0, 0},
 		{"429 with a number beyond all", answer{status: 429, retryAfter: "99999999999999"}, false, 24 * time.Hour, 24 * time.Hour},
 		{"500", answer{status: 500}, false, 0, 0},

@@ -91,7 +91,7 @@ func daysOfEdges(t *testing.T, a *Alarms) {
 }
 
 func oneRefuses(t *testing.T, a *Alarms) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -66,7 +66,7 @@ type watch struct {
 func (w watch) await(what, key, tier, health string) {
 	w.t.Helper()
 	began := time.Now()
-	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, what, func() error {
+	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), patience, what, func() error {
 		a, err := w.site.dashboard.alert(w.t.Context(), key)
 		if err == nil && (a.Tier != tier || a.Health != health) {
 			err = fmt.Errorf("tier %s, health %s: %s", a.Tier, a.Health, a.Why)
@@ -79,7 +79,7 @@ func (w watch) await(what, key, tier, health string) {
 // awaitEvaluations waits until the dashboard has judged the duplicates so often since it was started.
 func (w watch) awaitEvaluations(n int) {
 	w.t.Helper()
-	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, "evaluations", func() error {
+	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), patience, "evaluations", func() error {
 		a, err := w.site.dashboard.alert(w.t.Context(), duplicateRate)
 		if err == nil && len(a.Evaluations) < n {
 			err = fmt.Errorf("%d evaluations", len(a.Evaluations))
@@ -91,7 +91,7 @@ func (w watch) awaitEvaluations(n int) {
 // awaitTold waits until the receiver was told of every edge of an alert.
 func (w watch) awaitTold(key string) {
 	w.t.Helper()
-	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, "notifications of "+key, func() error {
+	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), patience, "notifications of "+key, func() error {
 		a, err := w.site.dashboard.alert(w.t.Context(), key)
 		if err != nil {
 			return err

@@ -105,7 +105,7 @@ func (p *program) ask(ctx context.Context, path string, to any) error {
 
 // read returns one answer as it comes.
 func (p *program) read(ctx context.Context, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+path, nil)
 	if err != nil {

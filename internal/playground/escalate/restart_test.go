@@ -80,7 +80,7 @@ func (w watch) awaitSteady(tier string) {
 // awaitWhileFiring waits for a condition of the broker's alert, which must fire all the time.
 func (w watch) awaitWhileFiring(what string, condition func(alert) error) {
 	w.t.Helper()
-	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), time.Minute, what, func() error {
+	must(w.t, w.site.dashboard.awaitAnswer(w.t.Context(), patience, what, func() error {
 		a, err := w.site.dashboard.alert(w.t.Context(), brokerUnreachable)
 		if err != nil {
 			return err

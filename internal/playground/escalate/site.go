@@ -23,6 +23,8 @@ const (
 	interval = 2 * time.Second
 	// look is how often we look at the program.
 	look = 200 * time.Millisecond
+	// patience is how long a busy machine may take for anything that comes by itself.
+	patience = 3 * time.Minute
 	// pipeline is the one that the shop has.
 	pipeline = "orders"
 	// duplicateRate and storeUnreachable are the alerts of its duplicates and of its store.
@@ -114,7 +116,7 @@ func (s *site) start(ctx context.Context) error {
 	if err := s.dashboard.start(); err != nil {
 		return err
 	}
-	return s.dashboard.awaitAnswer(ctx, 30*time.Second, "the dashboard to be ready", func() error {
+	return s.dashboard.awaitAnswer(ctx, patience, "the dashboard to be ready", func() error {
 		var ready any
 		return s.dashboard.ask(ctx, "/readyz", &ready)
 	})
@@ -135,7 +137,7 @@ func (s *site) told() ([]occasion, error) {
 
 // close stops whatever was started: first those who use the servers.
 func (s *site) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var errs []error
 	if s.dashboard != nil {

@@ -30,6 +30,8 @@ type dashboard struct {
 	data    string
 	listen  string
 	process *servers.Process
+	// rate is how many messages its jobs move per second.
+	rate float64
 	// job is the one that was begun last.
 	job string
 }
@@ -38,7 +40,7 @@ func newDashboard(s *site) *dashboard {
 	t := s.t
 	t.Helper()
 	dir := t.TempDir()
-	d := &dashboard{site: s, program: filepath.Join(dir, "dashboard"), config: filepath.Join(dir, "dashboard.yaml"), data: filepath.Join(dir, "data")}
+	d := &dashboard{site: s, program: filepath.Join(dir, "dashboard"), config: filepath.Join(dir, "dashboard.yaml"), data: filepath.Join(dir, "data"), rate: *rate}
 	if out, err := exec.Command("go", "build", "-o", d.program, "dedup-dashboard/cmd/dashboard").CombinedOutput(); err != nil {
 		t.Fatalf("build the dashboard: %v\n%s", err, out)
 	}
@@ -125,7 +127,7 @@ func (d *dashboard) requeueAll() string {
 	}
 	d.awaitAnswer("a plan", func() (bool, string) {
 		status, body := d.ask(http.MethodPost, "/api/v1/moves/plan", map[string]any{
-			"do": "requeue", "pipeline": "shop", "queue": deadQueue, "whole": true, "rate_per_second": *rate,
+			"do": "requeue", "pipeline": "shop", "queue": deadQueue, "whole": true, "rate_per_second": d.rate,
 		})
 		return status == http.StatusCreated && json.Unmarshal([]byte(body), &plan) == nil, body
 	})
@@ -220,8 +222,8 @@ func (d *dashboard) ask(method, path string, body any) (int, string) {
 func (d *dashboard) awaitAnswer(what string, condition func() (ok bool, last string)) {
 	d.site.t.Helper()
 	var last string
-	deadline := time.Now().Add(time.Minute)
-	d.site.await(2*time.Minute, what, func() bool {
+	deadline := time.Now().Add(3 * time.Minute)
+	d.site.await(4*time.Minute, what, func() bool {
 		var ok bool
 		if ok, last = condition(); !ok && (ended(d.process) || time.Now().After(deadline)) {
 			d.fail("waited for %s; last answer: %.1000s", what, last)

@@ -29,6 +29,9 @@ func (s *site) killsDashboard(t *testing.T) {
 // smallLot is the size of a lot that is requeued to see what happens, and not how often.
 const smallLot = 4000
 
+// slowRate is the rate where one kill must land before the job ends: of a small lot it leaves most of a second behind the last moment.
+const slowRate = smallLot / 8
+
 // goesOn kills the dashboard at random moments. It must go on with its job whenever it is started again.
 func (d *dashboard) goesOn(t *testing.T) {
 	d = d.in(d.site.in(t))
@@ -56,6 +59,7 @@ func (d *dashboard) goesOn(t *testing.T) {
 // and must not move anything until it is told to.
 func (d *dashboard) losesItsJournal(t *testing.T) {
 	d = d.in(d.site.in(t))
+	d.rate = slowRate
 	r := newRound(d.site, d, "journal", smallLot)
 	parts := randomParts(2)
 	for i, forget := range []func(){d.deleteJournal, func() { must(t, os.RemoveAll(d.data)) }} {
@@ -101,6 +105,7 @@ func (d *dashboard) staysPut(dead, arrived int) {
 // losesItsBroker kills the broker and starts it again. The dashboard must go on with its job by itself.
 func (d *dashboard) losesItsBroker(t *testing.T) {
 	d = d.in(d.site.in(t))
+	d.rate = slowRate
 	s := d.site
 	r := newRound(s, d, "broker", smallLot)
 	r.awaitPart(randomParts(1)[0])

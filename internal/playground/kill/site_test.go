@@ -117,7 +117,7 @@ func (s *site) seed(name string, size int) lot {
 	s.empty()
 	s.publish(connection, l)
 	s.reject(connection, l)
-	s.await(time.Minute, "the dead letters", func() bool { return s.depth(deadQueue) == size && s.counted(deadQueue) == size })
+	s.await(3*time.Minute, "the dead letters", func() bool { return s.depth(deadQueue) == size && s.counted(deadQueue) == size })
 	return l
 }
 
@@ -192,7 +192,7 @@ func (s *site) settled() (dead, arrived int) {
 	s.t.Helper()
 	dead, arrived = -1, -1
 	same := 0
-	s.await(time.Minute, "the queues to settle", func() bool {
+	s.await(3*time.Minute, "the queues to settle", func() bool {
 		q, err := s.channel.QueueDeclarePassive(deadQueue, true, false, false, false, nil)
 		must(s.t, err)
 		n := s.arrived()
