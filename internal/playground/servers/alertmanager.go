@@ -77,8 +77,8 @@ func (a *Alertmanager) ClusterAddr() string { return loopback(a.cluster) }
 // PID is the process id of the server as it was last started.
 func (a *Alertmanager) PID() int { return a.process.PID() }
 
-// Stop ends the server, by SIGKILL when it does not end before ctx does or within half a minute. It keeps silences and whom it notified, but no
-// alerts.
+// Stop ends the server, by SIGKILL when it does not end before ctx does or within half a minute. It keeps silences and whom it notified,
+// but no alerts.
 func (a *Alertmanager) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
