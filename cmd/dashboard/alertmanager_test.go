@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,7 +21,9 @@ import (
 // held are the alerts that an Alertmanager holds: summary and description by name and subject.
 func held(t *testing.T, manager *servers.Alertmanager) map[string]string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, manager.URL()+"/api/v2/alerts", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, manager.URL()+"/api/v2/alerts", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func TestTheProgramHandsWhatFiresToAnAlertmanagerAndNamesTheMemberThatIsDown(t *
 alerts:
   rules:
     - {name: source_unreachable, limits: {warning: 6s, severe: 7s}}
-    - {name: delivery_in_part, limits: {warning: 3s}}
+    - {name: delivery_in_part, limits: {warning: 1s}}
   channels:
     - {name: pair, type: alertmanager, urls: [%q, "http://%s"]}
 `, manager.URL(), down))
@@ -74,7 +76,7 @@ alerts:
 	}()
 	await(t, "alerts of both sources and the member", func() bool {
 		got = held(t, manager)
-		return slices.Equal(slices.Sorted(maps.Keys(got)), want)
+		return !slices.ContainsFunc(want, func(name string) bool { return got[name] == "" })
 	})
 	if s := got["delivery_in_part"]; !strings.Contains(s, down) || !strings.Contains(s, "pair") {
 		t.Errorf("the alert of the member that is down says %q", s)
@@ -108,8 +110,9 @@ func startWith(t *testing.T, section string) (stop func() error, log *output) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
 	var g errgroup.Group
 	g.Go(func() error { return app.Run(ctx) })
-	return func() error { cancel(); return g.Wait() }, log
+	stop = func() error { cancel(); return g.Wait() }
+	t.Cleanup(func() { _ = stop() }) // where the test did not
+	return stop, log
 }

@@ -22,7 +22,8 @@ const bornToken = "a-token-of-a-viewer-0123456789012345678901234567"
 
 // TestAMarkerBornWithoutExpiryIsOnThePageLongBeforeTheNextRound runs the whole program at an interval of 45 s, with store
 // events on, and asks for the list of processing markers and for that of markers without an expiry: of the API, and the page
-// that people see. It takes a part of a second, and is far from the next round however busy the machine is.
+// that people see. It takes a part of a second, and that is far from the next round on a busy machine too, unless the marker
+// is born just before one.
 func TestAMarkerBornWithoutExpiryIsOnThePageLongBeforeTheNextRound(t *testing.T) {
 	server, rdb := markerstest.StartRedis(t, "--notify-keyspace-events", "K$gxe")
 	path := filepath.Join(t.TempDir(), "dashboard.yaml")

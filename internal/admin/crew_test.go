@@ -62,11 +62,11 @@ func (c *crew) through(j admin.Job, dead string) bool {
 	c.mu.Lock()
 	worked, refused := c.worked, c.refused
 	c.mu.Unlock()
-	if worked < j.Moved {
-		return false
-	}
 	q, err := c.channel.QueueDeclarePassive(dead, true, false, false, false, nil)
-	return err != nil || int64(q.Messages) == j.Limit-j.Moved+refused // without its connection nobody works any more
+	if err != nil {
+		return true // without its connection nobody works any more
+	}
+	return worked >= j.Moved && int64(q.Messages) == j.Limit-j.Moved+refused
 }
 
 // A patientJournal has a job that is about to judge what it has sent wait for the crew: what is judged is the same however slow that

@@ -226,7 +226,7 @@ func selfRules() []Rule {
 		{
 			Name: "delivery_in_part", Title: "Delivery in part", Kind: OfDashboard, Measure: "receiver_faults", Unit: dedup.Seconds, Timing: immediate(),
 			Limits:  RuleLimits{Warning: Limit((10 * time.Minute).Seconds())},
-			Meaning: "A receiver of a channel has taken nothing for longer than the limit, and another one takes it in its stead.",
+			Meaning: "A receiver of a channel took nothing of what it was sent for longer than the limit, and another one took it in its stead.",
 			Step:    "Read which one and why: whoever relies on it alone is told nothing, and when the other one fails nobody is.",
 		},
 		{

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,21 +85,21 @@ func deliveriesFailed(in *Round, r Rule, j Judgement) Judgement {
 	return j
 }
 
-// receiverFaults judges for how long a receiver has taken nothing that another one of its channel took: of them all, the longest.
+// receiverFaults judges for how long a receiver took nothing that another one of its channel took: of them all, the longest. Time in which
+// nothing was sent does not count: it may be well since.
 func receiverFaults(in *Round, r Rule, j Judgement) Judgement {
-	longestFirst := slices.SortedStableFunc(slices.Values(in.Self.ReceiverFaults), func(x, y ReceiverFault) int { return x.Since.Compare(y.Since) })
+	lasted := func(f ReceiverFault) float64 { return max(0, f.Last.Sub(f.Since).Seconds()) }
+	longestFirst := slices.SortedStableFunc(slices.Values(in.Self.ReceiverFaults), func(x, y ReceiverFault) int { return cmp.Compare(lasted(y), lasted(x)) })
 	if len(longestFirst) == 0 {
 		return j.judged(r, "every receiver of a channel takes what it is sent, or none of it does", 0)
 	}
-	age := func(f ReceiverFault) float64 { return max(0, in.Now.Sub(f.Since).Seconds()) }
 	for _, f := range longestFirst[1:] {
-		j.Evidence = append(j.Evidence, fmt.Sprintf("%s of %s too, for %s: %s", f.Receiver, f.Channel, secondsText(age(f)), inShort(f.Text)))
+		j.Evidence = append(j.Evidence, fmt.Sprintf("%s of %s too, for %s: %s", f.Receiver, f.Channel, secondsText(lasted(f)), inShort(f.Text)))
 	}
 	worst := longestFirst[0]
-	j = j.judged(r, fmt.Sprintf("%s, one of the receivers of %s, has taken nothing for %s", worst.Receiver, worst.Channel, secondsText(age(worst))), age(worst))
-	if worst.Text != "" {
-		j.Why += ": " + inShort(worst.Text)
-	}
+	what := fmt.Sprintf("%s, one of the receivers of %s, took nothing of what it was sent for %s", worst.Receiver, worst.Channel, secondsText(lasted(worst)))
+	j = j.judged(r, what, lasted(worst))
+	j.Why += ": " + inShort(worst.Text)
 	return j
 }
 

@@ -211,11 +211,12 @@ func TestTheDashboardJudgesItself(t *testing.T) {
 		{"the channel that takes none is named", Self{OutboxOldest: causeNow.Add(-time.Hour), OutboxWaiting: 7, OutboxChannel: "pager", OutboxError: "it answered 503"}, "outbox_old", HealthOK,
 			dedup.Severe, "has waited for its delivery to pager for 1 h, at or above the severe limit of 1 h: it answered 503"},
 		{"receivers that all take what they are sent are normal", Self{}, "delivery_in_part", HealthOK, dedup.Normal, "every receiver of a channel takes what it is sent"},
-		{"one that takes nothing is let be for ten minutes", Self{ReceiverFaults: []ReceiverFault{{"pair", "am-2:9093", "it answered 503", causeNow.Add(-599 * time.Second)}}},
-			"delivery_in_part", HealthOK, dedup.Normal, "am-2:9093, one of the receivers of pair, has taken nothing for 9 m 59 s, below the warning limit of 10 m"},
-		{"of several the one that has taken nothing for longest is named", Self{ReceiverFaults: []ReceiverFault{
-			{"other", "b:1", "refused", causeNow.Add(-time.Minute)}, {"pair", "am-2:9093", "it answered 503", causeNow.Add(-time.Hour)}}},
-			"delivery_in_part", HealthOK, dedup.Warning, "am-2:9093, one of the receivers of pair, has taken nothing for 1 h, at or above the warning limit of 10 m: it answered 503"},
+		{"one that takes nothing is let be for ten minutes", Self{ReceiverFaults: []ReceiverFault{{"pair", "am-2:9093", "it answered 503", causeNow.Add(-time.Hour), causeNow.Add(-time.Hour + 599*time.Second)}}},
+			"delivery_in_part", HealthOK, dedup.Normal, "am-2:9093, one of the receivers of pair, took nothing of what it was sent for 9 m 59 s, below the warning limit of 10 m"},
+		{"of several the one that took nothing for longest is named", Self{ReceiverFaults: []ReceiverFault{
+			{"other", "b:1", "refused", causeNow.Add(-2 * time.Hour), causeNow.Add(-2*time.Hour + time.Minute)},
+			{"pair", "am-2:9093", "it answered 503", causeNow.Add(-time.Hour), causeNow}}},
+			"delivery_in_part", HealthOK, dedup.Warning, "am-2:9093, one of the receivers of pair, took nothing of what it was sent for 1 h, at or above the warning limit of 10 m: it answered 503"},
 		{"an audit log that takes entries is normal", Self{}, "audit_refused", HealthOK, dedup.Normal, "takes entries"},
 		{"one that refuses is severe", Self{AuditRefused: "no space left"}, "audit_refused", HealthOK, dedup.Severe, "takes no entry, and nothing can be acted on: no space left"},
 	} {

@@ -116,10 +116,10 @@ type ChannelStats struct {
 
 // A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
 type ReceiverFault struct {
-	// Channel is the channel's name, Receiver its address, Since when it first took nothing, and Text says why it did not last, in words
-	// that may be shown.
+	// Channel is the channel's name, Receiver its address, and Text says why it took nothing last, in words that may be shown.
 	Channel, Receiver, Text string
-	Since                   time.Time
+	// Since is when it first took nothing while another one did, Last when it was last sent something.
+	Since, Last time.Time
 }
 
 // An OutboxConfig is what an outbox needs.

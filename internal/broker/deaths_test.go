@@ -121,8 +121,16 @@ func TestEachNodeTellsItsOwnDeathsOrWhyNot(t *testing.T) {
 	if d := sample.Deaths[1]; d.Counts != nil || !strings.Contains(d.Err, "404") || !strings.Contains(d.Err, "rabbitmq_prometheus") {
 		t.Errorf("%+v", d)
 	}
-	if d := sample.Deaths[2]; d.Counts != nil || !strings.Contains(d.Err, "no answer within") {
+	if d := sample.Deaths[2]; d.Counts != nil || !strings.Contains(d.Err, "no answer within 10s") {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestCountersOfNodesAreWaitedForAsLongAsTheBrokerIsAndNoLongerThanTwoSeconds(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{500 * time.Millisecond: 500 * time.Millisecond, 10 * time.Second: 2 * time.Second} {
+		if got := newClient(t, "http://127.0.0.1:1", within(timeout)).scrapeTimeout; got != want {
+			t.Errorf("with a timeout of %s they are waited for for %s, want %s", timeout, got, want)
+		}
 	}
 }
 

@@ -81,25 +81,6 @@ func seeWith(t testing.TB, rdb *redis.Client, key string, state dedup.State, exp
 	return seen
 }
 
-// seeOld is see for a server that may not know PEXPIRETIME.
-func seeOld(t testing.TB, rdb *redis.Client, key string, old bool) dedup.Sighting {
-	t.Helper()
-	if !old {
-		return see(t, rdb, key, dedup.Processing)
-	}
-	seen := seeWith(t, rdb, key, dedup.Processing, func(testing.TB, *redis.Client, string) int64 { return -1 })
-	// In one transaction: between two commands of a busy machine the life goes on.
-	ctx, tx := context.Background(), rdb.TxPipeline()
-	ttl, now := tx.PTTL(ctx, key), tx.Time(ctx)
-	if _, err := tx.Exec(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if left := ttl.Val(); left > 0 {
-		seen.ExpiresMillis = now.Val().Add(left).UnixMilli()
-	}
-	return seen
-}
-
 // expiryOf returns the expiry in milliseconds, -1 without one, -2 without a key.
 func expiryOf(t testing.TB, rdb *redis.Client, key string) int64 {
 	t.Helper()

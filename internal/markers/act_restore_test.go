@@ -2,11 +2,14 @@ package markers_test
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -164,4 +167,23 @@ func TestARestoreBringsTheRetryCounterBackOnlyWhereThereIsNone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// seeOld is see for a server that may not know PEXPIRETIME.
+func seeOld(t testing.TB, rdb *redis.Client, key string, old bool) dedup.Sighting {
+	t.Helper()
+	if !old {
+		return see(t, rdb, key, dedup.Processing)
+	}
+	seen := seeWith(t, rdb, key, dedup.Processing, func(testing.TB, *redis.Client, string) int64 { return -1 })
+	// In one transaction: between two commands of a busy machine the life goes on.
+	ctx, tx := context.Background(), rdb.TxPipeline()
+	ttl, now := tx.PTTL(ctx, key), tx.Time(ctx)
+	if _, err := tx.Exec(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if left := ttl.Val(); left > 0 {
+		seen.ExpiresMillis = now.Val().Add(left).UnixMilli()
+	}
+	return seen
 }

@@ -196,16 +196,20 @@ func TestAPauseOfTheServerInterruptsThePassAndItGoesOn(t *testing.T) {
 	store := slowStore(t, server.URL())
 	run(t, store)
 	before := await(t, store, "the pass is on its way", walking)
-	// It stands still for as long as it takes until that is told.
+	// It stands still until the walk has met it too.
 	signal := func(s syscall.Signal) {
 		if err := syscall.Kill(server.PID(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	signal(syscall.SIGSTOP)
-	_, err := store.Stats(t.Context())
+	await(t, store, "readers and the walk are told", func(s dedup.StoreStats, err error) bool {
+		if err != nil {
+			wantFault(t, err, "did not answer in time")
+		}
+		return err != nil && strings.Contains(s.Progress.Waiting, "did not answer in time")
+	})
 	signal(syscall.SIGCONT)
-	wantFault(t, err, "did not answer in time")
 	stats := await(t, store, "the pass is complete", hasPass)
 	if !stats.Pass.Started.Equal(before.Progress.Started) {
 		t.Error("the pass began again although the store did not change")

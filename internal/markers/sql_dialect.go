@@ -96,10 +96,14 @@ type sqlServer struct {
 	session string
 	// zone is that of times without a zone: what the DSN sets, else the server's own.
 	zone string
-	// clock is the server's, read at the moment at of ours.
-	clock time.Time
-	at    time.Time
+	// clock is the server's, read at about the moment at of ours, and before told, when we had its answer.
+	clock    time.Time
+	at, told time.Time
 }
+
+// clockAt is the least that the server's clock showed at a time of ours: what it seems to be ahead of ours can be the way of its answer.
+// So no row looks older than it is.
+func (s sqlServer) clockAt(at time.Time) time.Time { return at.Add(s.clock.Sub(s.told)) }
 
 // role is as Redis names it.
 func (s sqlServer) role() string {

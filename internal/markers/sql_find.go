@@ -148,7 +148,7 @@ func (k *sqlLook) halves(ctx context.Context, part []soughtID, f *finding) error
 
 // lookedUp makes a sighting without a value of a row that was asked for at a time.
 func (l *sqlLayout) lookedUp(r sqlRow, at time.Time) *dedup.Sighting {
-	s := &dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.identity().text(), ExpiresMillis: dedup.NoExpiry}
+	s := &dedup.Sighting{Marker: l.marker(r), At: at, Clock: l.server.clockAt(at), Server: l.identity().text(), ExpiresMillis: dedup.NoExpiry}
 	s.Sample = ""
 	if !s.Expires.IsZero() {
 		s.ExpiresMillis = s.Expires.UnixMilli()

@@ -178,7 +178,8 @@ func (mysqlDialect) server(ctx context.Context, q querier) (sqlServer, error) {
 	if err != nil {
 		return s, err
 	}
-	s.at = s.at.Add(time.Since(s.at) / 2)
+	s.told = time.Now()
+	s.at = s.at.Add(s.told.Sub(s.at) / 2)
 	s.clock = epochTime(clock, localTime)
 	number, rest, _ := strings.Cut(version, "-")
 	s.version = "MySQL " + number

@@ -115,7 +115,8 @@ func (postgresDialect) server(ctx context.Context, q querier) (sqlServer, error)
 	if err != nil {
 		return s, err
 	}
-	s.at = s.at.Add(time.Since(s.at) / 2)
+	s.told = time.Now()
+	s.at = s.at.Add(s.told.Sub(s.at) / 2)
 	number, _, _ := strings.Cut(version, " ")
 	s.version, s.clock, s.started = "PostgreSQL "+number, epochTime(clock, localTime), epochTime(started, localTime)
 	var id, timeline string

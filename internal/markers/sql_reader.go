@@ -152,7 +152,7 @@ func (l *sqlLayout) sighting(r sqlRow, at time.Time) (dedup.Sighting, error) {
 	if err != nil {
 		return dedup.Sighting{}, fmt.Errorf("write a row as JSON: %w", err)
 	}
-	s := dedup.Sighting{Marker: l.marker(r), At: at, Clock: at.Add(l.server.clock.Sub(l.server.at)), Server: l.identity().text(),
+	s := dedup.Sighting{Marker: l.marker(r), At: at, Clock: l.server.clockAt(at), Server: l.identity().text(),
 		Type: rowType, Value: value, ExpiresMillis: dedup.NoExpiry}
 	if !s.Expires.IsZero() {
 		s.ExpiresMillis = s.Expires.UnixMilli()

@@ -88,7 +88,7 @@ func TestALockedTableStopsTheWalkInWordsAndNoQueryWaitsLong(t *testing.T) {
 			}
 			return ""
 		})
-		// The server ends it after two seconds, and a busy one later; without that it would wait for as long as the lock is held.
+		// It is the server that ends it, after two seconds or, where it is busy, later, and says why: had we alone given up, it would go on.
 		if longest > 12*time.Second {
 			t.Errorf("a query waited %v", longest)
 		}

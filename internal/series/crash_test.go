@@ -196,7 +196,10 @@ func failAndHeal(cfg Config, torn bool, breakDisk, healDisk func() error) error 
 	}
 	healed := make(chan struct{})
 	db.rest = func(wait time.Duration) bool { // however long it takes to look at what is broken
-		<-healed
+		select {
+		case <-healed:
+		case <-db.ctx.Done():
+		}
 		return db.sleep(wait)
 	}
 	n := 0

@@ -93,7 +93,8 @@ func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 		m.fault.Store(nil)
 		return
 	}
-	fault := &alerts.ReceiverFault{Channel: a.config.Name, Receiver: m.name, Text: err.Error(), Since: time.Now()}
+	now := time.Now()
+	fault := &alerts.ReceiverFault{Channel: a.config.Name, Receiver: m.name, Text: err.Error(), Since: now, Last: now}
 	d, worded := errors.AsType[*alerts.DeliveryError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):
@@ -107,6 +108,17 @@ func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 		fault.Since = before.Since
 	}
 	m.fault.Store(fault)
+}
+
+// nobody notes that none of its members took what it was sent: a fault is one only while another member takes it, and begins anew.
+func (a *alertmanager) nobody() {
+	for _, m := range a.members {
+		if f := m.fault.Load(); f != nil {
+			anew := *f
+			anew.Since = anew.Last
+			m.fault.Store(&anew)
+		}
+	}
 }
 
 // knows reports whether a member has long known of an end that is said again.
@@ -179,7 +191,11 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 		})
 	}
 	sending.Wait()
-	return a.all(failures)
+	err := a.all(failures)
+	if err != nil {
+		a.nobody()
+	}
+	return err
 }
 
 // postTo posts to one member. A panic is a failure of that member alone: the outbox keeps the program from ending by one in Send, but not

@@ -68,7 +68,10 @@ func TestAMemberThatTakesNothingBesideAnotherIsNamedUntilItDoes(t *testing.T) {
 		}
 		am := channel.(*alertmanager)
 		began := time.Now()
-		for _, step := range []struct{ fails, named string }{{"", ""}, {second, second}, {second, second}, {"both", ""}, {first, first}, {"", ""}} {
+		for minute, step := range []struct {
+			fails, named string
+			since        int // the minute of it
+		}{{"", "", 0}, {second, second, 1}, {second, second, 1}, {"both", "", 0}, {second, second, 3}, {first, first, 5}, {"", "", 0}} {
 			am.http.Transport = refusing{step.fails}
 			_ = am.Send(t.Context(), alerts.Notification{Kind: alerts.NotifyTest, Text: "a test"})
 			for _, m := range am.members {
@@ -85,8 +88,8 @@ func TestAMemberThatTakesNothingBesideAnotherIsNamedUntilItDoes(t *testing.T) {
 				if !strings.Contains(f.Text, "503") {
 					t.Errorf("%s: %q", f.Receiver, f.Text)
 				}
-				if f.Receiver == second && !f.Since.Equal(began.Add(time.Minute)) {
-					t.Errorf("since %s, want when it first took nothing", f.Since)
+				if since, last := f.Since.Sub(began).Minutes(), f.Last.Sub(began).Minutes(); since != float64(step.since) || last != float64(minute) {
+					t.Errorf("from minute %v to %v, want from when it first took nothing while another did, %d, to the last message, %d", since, last, step.since, minute)
 				}
 			}
 			if strings.Join(named, " ") != step.named {

@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -96,7 +97,7 @@ const patience = time.Minute
 
 func open(t *testing.T, c notify.Config) notify.Channel {
 	t.Helper()
-	c.Timeout = patience
+	c.Timeout = cmp.Or(c.Timeout, patience)
 	channel, err := notify.Open(c)
 	if err != nil {
 		t.Fatal(err)

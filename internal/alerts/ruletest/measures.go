@@ -56,7 +56,7 @@ func setters() map[string]setter {
 		}),
 		"receiver_faults": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) {
 			if v > 0 {
-				s.ReceiverFaults = []alerts.ReceiverFault{{Channel: "test", Receiver: "second", Text: "the test says so", Since: before(at, v)}}
+				s.ReceiverFaults = []alerts.ReceiverFault{{Channel: "test", Receiver: "second", Text: "the test says so", Since: before(at, v), Last: at}}
 			}
 		}),
 		"disk_used": ofSelf(dedup.Ratio, func(s *alerts.Self, _ time.Time, v float64) {
