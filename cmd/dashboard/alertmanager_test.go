@@ -62,7 +62,7 @@ func TestTheProgramHandsWhatFiresToAnAlertmanagerAndNamesTheMemberThatIsDown(t *
 	app, log := startWith(t, fmt.Sprintf(`
 alerts:
   rules:
-    - {name: source_unreachable, limits: {warning: 6s, severe: 7s}}
+    - {name: source_unreachable, limits: {warning: 4s, severe: 9s}}
     - {name: delivery_in_part, limits: {warning: 1s}}
   channels:
     - {name: pair, type: alertmanager, urls: [%q, "http://%s"]}

@@ -22,9 +22,10 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/markerstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, markerstest.ClosedPools()) }
 
 // output is a buffer that the program and the test may use at the same time.
 type output struct {

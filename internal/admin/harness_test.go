@@ -17,6 +17,7 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/markers/markerstest"
 )
 
 // cases is how many crashes the property of crash_test.go tries by default: each writes to disk some hundred times. The flag
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", cases); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, markerstest.ClosedPools())
 }
 
 // round is what the collector knows.

@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/playground"
 	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
@@ -33,7 +34,7 @@ type scene struct {
 }
 
 // TestMain checks at the end that nothing is left running: several of the tests that wait for servers run side by side.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, markerstest.ClosedPools()) }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 // sqlServers are shared by all tests of the package.
 var sqlServers markerstest.SQLServers
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}, markerstest.ClosedPools()) }
 
 // stopping ends the shared servers before anybody looks for what the tests left behind.
 type stopping struct{ m *testing.M }

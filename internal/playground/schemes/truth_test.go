@@ -22,7 +22,7 @@ import (
 // sqlServers are shared by the tests of this package.
 var sqlServers markerstest.SQLServers
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}, markerstest.ClosedPools()) }
 
 type stopping struct{ m *testing.M }
 
