@@ -40,8 +40,10 @@ func secondsText(v float64) string {
 		return strings.TrimSuffix(strconv.FormatFloat(ms, 'f', 1, 64), ".0") + " ms"
 	case ms < 999.5:
 		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
-	case v < 99.5:
+	case v < 9.995:
 		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 2, 64), ".00") + " s"
+	case v < 99.5:
+		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " s"
 	case v > math.MaxInt32: // 68 years
 		return Number(v/day) + " d"
 	default:

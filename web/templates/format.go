@@ -31,7 +31,7 @@ func percentDigits(ratio float64) string {
 	return strconv.FormatFloat(ratio*100, 'f', 2, 64)
 }
 
-// Latency formats seconds for people: "0.8 ms", "42 ms", "1.24 s", "2 m 5 s".
+// Latency formats seconds for people: "0.8 ms", "42 ms", "1.24 s", "66 s", "2 m 5 s".
 func Latency(seconds float64) string {
 	ms := seconds * 1000
 	switch {
@@ -45,8 +45,10 @@ func Latency(seconds float64) string {
 		return trimZero(strconv.FormatFloat(ms, 'f', 1, 64)) + " ms"
 	case ms < 999.5:
 		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	case seconds < 9.995:
+		return trimZero(strconv.FormatFloat(seconds, 'f', 2, 64)) + " s"
 	case seconds < 99.5:
-		return strconv.FormatFloat(seconds, 'f', 2, 64) + " s"
+		return trimZero(strconv.FormatFloat(seconds, 'f', 1, 64)) + " s"
 	default:
 		return Span(time.Duration(seconds * float64(time.Second)))
 	}

@@ -11,7 +11,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 		{Percent(0.015), "1.50 %"}, {Percent(0), "0.00 %"}, {Percent(0.00001), "< 0.01 %"}, {Percent(1), "100.00 %"}, {Percent(math.NaN()), "unknown"},
 		{PercentRange(0.008, 0.0192), "0.80–1.92 %"}, {PercentRange(0.01, 0.010001), "1.00 %"},
 		{Latency(0), "0 ms"}, {Latency(0.00001), "< 0.1 ms"}, {Latency(0.0008), "0.8 ms"}, {Latency(0.042), "42 ms"}, {Latency(0.9994), "999 ms"},
-		{Latency(1.24), "1.24 s"}, {Latency(125), "2 m 5 s"}, {Latency(math.Inf(1)), "unknown"},
+		{Latency(1.24), "1.24 s"}, {Latency(9), "9 s"}, {Latency(60), "60 s"}, {Latency(89.36), "89.4 s"}, {Latency(125), "2 m 5 s"}, {Latency(math.Inf(1)), "unknown"},
 		{Number(0), "0"}, {Number(-0.2), "0"}, {Number(999), "999"}, {Number(1000), "1,000"}, {Number(1234567), "1,234,567"}, {Number(-1234), "-1,234"},
 		{Rate(0.004), "< 0.01"}, {Rate(0.42), "0.42"}, {Rate(12.34), "12.3"}, {Rate(1240.4), "1,240"}, {Rate(3), "3"},
 		{Bytes(512), "512 B"}, {Bytes(1536), "1.5 KiB"}, {Bytes(96 << 20), "96 MiB"},
