@@ -110,8 +110,8 @@ func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 	m.fault.Store(fault)
 }
 
-// nobody notes that none of its members took what it was sent: a fault is one only while another member takes it, and begins anew.
-func (a *alertmanager) nobody() {
+// noneTook notes that none of its members took what it was sent: a fault is one only while another member takes it, and begins anew.
+func (a *alertmanager) noneTook() {
 	for _, m := range a.members {
 		if f := m.fault.Load(); f != nil {
 			anew := *f
@@ -193,7 +193,7 @@ func (a *alertmanager) Send(ctx context.Context, n alerts.Notification) error {
 	sending.Wait()
 	err := a.all(failures)
 	if err != nil {
-		a.nobody()
+		a.noneTook()
 	}
 	return err
 }
