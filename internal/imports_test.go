@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"internal/alerts":          {"internal/series", "internal/dedup"},
 	"internal/admin":           {"internal/auth", "internal/dedup", "internal/admin/requeue"},
 	"internal/admin/requeue":   {"internal/dedup"},
-	"internal/journal":         {"internal/dedup", "internal/alerts", "internal/admin", "internal/auth"},
+	"internal/journal":         {"internal/dedup", "internal/alerts", "internal/admin", "internal/auth", "internal/secret"},
 	"internal/alerts/ruletest": {"internal/alerts", "internal/dedup", "internal/series"},
 	"internal/alerts/notify":   {"internal/alerts", "internal/dedup", "internal/secret"},
 	"internal/markers":         {"internal/dedup", "internal/secret"},

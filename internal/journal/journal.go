@@ -15,6 +15,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the database/sql driver
+
+	"dedup-dashboard/internal/secret"
 )
 
 const (
@@ -30,6 +32,7 @@ type DB struct {
 	audit    *Audit
 	sessions *Sessions
 	unread   *unread
+	key      secret.Installation
 }
 
 // Open opens or creates the journal in a directory, which it creates too. A journal that is damaged is moved aside with a
@@ -38,6 +41,10 @@ type DB struct {
 // which may heal, is one that wraps syscall.ENOSPC.
 func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	key, err := secret.OpenInstallation(dir)
+	if err != nil {
 		return nil, err
 	}
 	main, err := openMain(ctx, filepath.Join(dir, mainFile), log)
@@ -56,9 +63,12 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	emptying.SetMaxOpenConns(1)
 	return &DB{
 		main: main, acts: acts, waste: &waste{db: emptying}, audit: openAudit(ctx, filepath.Join(dir, auditFile), log),
-		sessions: newSessions(main, log), unread: newUnread(log),
+		sessions: newSessions(main, log), unread: newUnread(log), key: key,
 	}, nil
 }
+
+// Installation returns the key of the installation, which lies beside the journal.
+func (db *DB) Installation() secret.Installation { return db.key }
 
 // Audit returns the audit.
 func (db *DB) Audit() *Audit { return db.audit }
