@@ -115,7 +115,7 @@ func auditCommand(ctx context.Context, args []string, io streams) error {
 	if err != nil {
 		return err
 	}
-	entries, head, err := journal.VerifyAudit(ctx, cfg.DataDir)
+	state, err := journal.VerifyAudit(ctx, cfg.DataDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return unusable("%w; no dashboard has run on server.data_dir %s, which counts from the folder that it is started in", err, cfg.DataDir)
 	}
@@ -125,7 +125,10 @@ func auditCommand(ctx context.Context, args []string, io streams) error {
 	if err != nil {
 		return fmt.Errorf("the audit could not be checked, which proves nothing about it: %w", err)
 	}
-	fmt.Fprintf(io.out, "audit: %d entries, chain intact, head %s\n", entries, head)
+	fmt.Fprintf(io.out, "audit: %d entries, chain intact, head %s\n", state.Entries, state.Head)
+	if state.Unkeyed > 0 {
+		fmt.Fprintf(io.out, "audit: entries 1 to %d carry no key; what was changed in them before a later entry sealed them does not show\n", state.Unkeyed)
+	}
 	return nil
 }
 

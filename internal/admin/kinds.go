@@ -17,6 +17,7 @@ const (
 	// AboutPipelines is what is done to a pipeline itself.
 	AboutPipelines Subject = "Pipelines"
 	AboutAccounts  Subject = "Accounts"
+	AboutAudit     Subject = "The audit itself"
 	// AboutRefusedLetters and AboutRefusedMarkers are what leaves an entry only where it is refused.
 	AboutRefusedLetters Subject = "Dead letters and jobs, where refused"
 	AboutRefusedMarkers Subject = "Markers and records, where refused"
@@ -31,6 +32,9 @@ type ActionKind struct {
 	// Step marks what is no action of its own but a part of one, marker by marker.
 	Step bool
 }
+
+// ActionKeyAudit is the entry from which on the chain of the audit carries the key of the installation.
+const ActionKeyAudit = "key_audit"
 
 // The names of actions that are written as they stand here; the others are made by MoveAction, MovePlanAction and the deeds on markers.
 const (
@@ -69,6 +73,7 @@ func ActionKinds() []ActionKind {
 		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
 		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
+		{Name: ActionKeyAudit, Label: "begin to key the chain of the audit", About: AboutAudit},
 	}, refusedKinds())
 }
 

@@ -161,6 +161,9 @@ type AuditState struct {
 	Entries int64
 	// Head is the hash of the newest entry in hex.
 	Head string
+	// Unkeyed is how many entries at the beginning carry no key, being older than it: anybody who could write the file could have
+	// written them anew.
+	Unkeyed int64
 	// Broken names the first entry that does not fit; empty when the chain is whole.
 	Broken string
 }

@@ -29,9 +29,9 @@ type auditTrail interface {
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
 	// Acts returns a page of what was done, newest first: each action once.
 	Acts(ctx context.Context, q TrailQuery) ([]Act, error)
-	// Verify checks the whole chain and returns the number of entries and the head in hex. Its error wraps ErrBroken when an
-	// entry does not fit; every other error says that the audit could not be read to its end.
-	Verify(ctx context.Context) (int64, string, error)
+	// Verify checks the whole chain. Its error wraps ErrBroken when an entry does not fit; every other error says that the
+	// audit could not be read to its end.
+	Verify(ctx context.Context) (AuditState, error)
 }
 
 // A TrailQuery asks the audit for entries, newest first.

@@ -78,12 +78,12 @@ func (m *Markers) VerifyAudit(ctx context.Context, who Caller) (AuditState, erro
 	if err := m.allow(ctx, who, auth.Operator, "verify_audit", ""); err != nil {
 		return AuditState{}, err
 	}
-	entries, head, err := m.deps.Trail.Verify(ctx)
+	state, err := m.deps.Trail.Verify(ctx)
 	switch {
 	case errors.Is(err, ErrBroken):
-		return AuditState{Entries: entries, Broken: err.Error()}, nil
+		return AuditState{Entries: state.Entries, Broken: err.Error()}, nil
 	case err != nil:
 		return AuditState{}, unkept("The audit could not be read to its end, which proves nothing about it", err)
 	}
-	return AuditState{Entries: entries, Head: head}, nil
+	return state, nil
 }

@@ -18,7 +18,9 @@ type doubtful struct {
 	err error
 }
 
-func (a doubtful) Verify(context.Context) (int64, string, error) { return 3, "", a.err }
+func (a doubtful) Verify(context.Context) (admin.AuditState, error) {
+	return admin.AuditState{Entries: 3}, a.err
+}
 
 func TestOnlyAnAuditThatWasChangedIsSaidToBeBroken(t *testing.T) {
 	cases := []struct {

@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
@@ -21,40 +19,52 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/secret"
 )
 
-// Audit is the record of every action, in a file of its own. Each entry carries the SHA-256 of the hash before it and its
-// own text, so that a changed, removed or swapped entry shows. Cutting off the end shows only against a head that was
-// noted elsewhere, which is why each head is logged. It is safe for concurrent use.
+// Audit is the record of every action, in a file of its own. Each entry carries the HMAC, under a key of the installation, of
+// the hash before it and its own text: who changes, removes or swaps an entry without the key shows. Who has the key, which
+// lies in the same directory, can write the whole file anew. Cutting off the end while the dashboard is stopped shows only
+// against a head that was noted elsewhere, which is why each head is logged. It is safe for concurrent use.
 type Audit struct {
 	path string
 	log  *slog.Logger
-	mu   sync.Mutex // one writer, so that the chain is one line
+	key  []byte
+	// fresh says that the key was made by this start.
+	fresh bool
+	mu    sync.Mutex // one writer, so that the chain is one line
 	// Under mu: the open file, or why the audit cannot be used.
 	db  *sql.DB
 	err error
+	// Under mu: the newest entry that this process found at the start or wrote, and what it found cut off since.
+	last row
+	cut  string
 }
 
 // VerifyAudit checks the chain of the audit in a directory without changing anything there: it opens the file for reading
-// alone, so it is safe beside a running dashboard and sees one consistent state of it. It returns the number of entries and
-// the head in hex. A directory without an audit is an error that wraps fs.ErrNotExist, never an empty chain.
-func VerifyAudit(ctx context.Context, dir string) (int64, string, error) {
+// alone, so it is safe beside a running dashboard and sees one consistent state of it. It takes the key of the installation
+// from the same directory, if there is one. A directory without an audit is an error that wraps fs.ErrNotExist, never an empty chain.
+func VerifyAudit(ctx context.Context, dir string) (admin.AuditState, error) {
 	path := filepath.Join(dir, auditFile)
 	if _, err := os.Stat(path); err != nil {
-		return 0, "", fmt.Errorf("read audit: %w", err)
+		return admin.AuditState{}, fmt.Errorf("read audit: %w", err)
+	}
+	key, err := secret.ReadInstallation(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the file the chain may be one from before there were keys
+		return admin.AuditState{}, err
 	}
 	db, err := sql.Open("sqlite", readOnlyDSN(path))
 	if err != nil {
-		return 0, "", fmt.Errorf("read audit %s: %w", path, err)
+		return admin.AuditState{}, fmt.Errorf("read audit %s: %w", path, err)
 	}
 	defer func() { _ = db.Close() }()
-	return verifyChain(ctx, db, path)
+	return verifyChain(ctx, db, key.Key(chainLabel), path)
 }
 
 // openAudit never fails: an audit that cannot be used refuses to record, and so nothing is done; but pages go on.
-func openAudit(ctx context.Context, path string, log *slog.Logger) *Audit {
-	a := &Audit{path: path, log: log}
-	a.db, a.err = openFile(ctx, path, "FULL", "audit_migrations")
+func openAudit(ctx context.Context, path string, key secret.Installation, log *slog.Logger) *Audit {
+	a := &Audit{path: path, log: log, key: key.Key(chainLabel), fresh: key.Fresh}
+	a.open(ctx)
 	switch {
 	case errors.Is(a.err, syscall.ENOSPC):
 		log.Error("the audit cannot be opened: no action will be taken until there is space", "file", path, "err", a.err)
@@ -64,10 +74,26 @@ func openAudit(ctx context.Context, path string, log *slog.Logger) *Audit {
 	return a
 }
 
+// open opens the file and sees to it that its newest entry carries the key.
+func (a *Audit) open(ctx context.Context) {
+	if a.db, a.err = openFile(ctx, a.path, "FULL", "audit_migrations"); a.err != nil {
+		return
+	}
+	var err error
+	if a.last, err = beginKey(ctx, a.db, a.key, a.fresh); err == nil {
+		return
+	}
+	if isFull(err) {
+		err = fmt.Errorf("%w (%w)", syscall.ENOSPC, err)
+	}
+	a.err = errors.Join(fmt.Errorf("begin the key of the chain in %s: %w", a.path, err), a.db.Close())
+	a.db = nil
+}
+
 // file returns the open audit, or why it cannot be used. What only lacked space is opened again. The caller holds mu.
 func (a *Audit) file(ctx context.Context) (*sql.DB, error) {
 	if errors.Is(a.err, syscall.ENOSPC) {
-		a.db, a.err = openFile(ctx, a.path, "FULL", "audit_migrations")
+		a.open(ctx)
 	}
 	return a.db, a.err
 }
@@ -111,21 +137,29 @@ func (a *Audit) Record(ctx context.Context, e admin.Entry) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	number, head, err := a.append(ctx, text)
-	if err != nil {
+	if err := a.append(ctx, text); err != nil {
 		return refusal(err)
 	}
-	a.log.Info("audit", "number", number, "head", hex.EncodeToString(head), "action", e.Action, "phase", e.Phase, "who", e.Who)
+	a.log.Info("audit", "number", a.last.number, "head", hex.EncodeToString(a.last.hash), "action", e.Action, "phase", e.Phase, "who", e.Who)
 	return nil
 }
 
 // append appends an entry to the file. The caller holds mu.
-func (a *Audit) append(ctx context.Context, text []byte) (int64, []byte, error) {
+func (a *Audit) append(ctx context.Context, text []byte) error {
 	db, err := a.file(ctx)
 	if err != nil {
-		return 0, nil, err
+		return err
 	}
-	return appendEntry(ctx, db, text)
+	next, whole, err := appendEntry(ctx, db, a.key, a.last, text)
+	if err != nil {
+		return err
+	}
+	if !whole && a.cut == "" {
+		a.cut = cutOff(a.last)
+		a.log.Error("the audit was changed by somebody else", "file", a.path, "number", a.last.number, "head", hex.EncodeToString(a.last.hash))
+	}
+	a.last = next
+	return nil
 }
 
 // refusal says why an entry was not taken.
@@ -147,79 +181,29 @@ func refusal(err error) error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: why, Err: fmt.Errorf("write audit: %w", err)}
 }
 
-func appendEntry(ctx context.Context, db *sql.DB, text []byte) (int64, []byte, error) {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = tx.Rollback() }() // no-op after Commit
-	var number int64
-	var head []byte
-	err = tx.QueryRowContext(ctx, "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1").Scan(&number, &head)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, nil, err
-	}
-	number, head = number+1, link(head, text)
-	if _, err := tx.ExecContext(ctx, "INSERT INTO audit (number, entry, hash) VALUES (?, ?, ?)", number, string(text), head); err != nil {
-		return 0, nil, err
-	}
-	return number, head, tx.Commit()
-}
-
-// link returns the hash of an entry that follows the given head; the head of an empty audit is 32 zero bytes.
-func link(head, text []byte) []byte {
-	if len(head) == 0 {
-		head = make([]byte, sha256.Size)
-	}
-	h := sha256.New()
-	h.Write(head)
-	h.Write(text)
-	return h.Sum(nil)
-}
-
-// Verify walks the whole chain. It returns the number of entries and the head in hex, or an error that wraps
-// admin.ErrBroken and names the first entry that does not fit. Other errors mean that the audit could not be read.
-func (a *Audit) Verify(ctx context.Context) (int64, string, error) {
+// Verify walks the whole chain. Its error wraps admin.ErrBroken and names the first entry that does not fit; other errors
+// mean that the audit could not be read.
+func (a *Audit) Verify(ctx context.Context) (admin.AuditState, error) {
 	a.mu.Lock()
 	db, err := a.file(ctx)
+	mine, cut := a.last, a.cut
 	a.mu.Unlock()
 	if err != nil {
-		return 0, "", unreadable(a.path, err)
+		return admin.AuditState{}, unreadable(a.path, err)
 	}
-	return verifyChain(ctx, db, a.path)
+	state, err := verifyChain(ctx, db, a.key, a.path)
+	if err == nil && state.Entries < mine.number {
+		cut = cutOff(mine)
+	}
+	if err == nil && cut != "" {
+		err = fmt.Errorf("%w: %s: %s", admin.ErrBroken, a.path, cut)
+	}
+	return state, err
 }
 
-func verifyChain(ctx context.Context, db *sql.DB, path string) (int64, string, error) {
-	rows, err := db.QueryContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number")
-	if err != nil {
-		return 0, "", unreadable(path, err)
-	}
-	defer func() { _ = rows.Close() }()
-	head := make([]byte, sha256.Size)
-	var count int64
-	for rows.Next() {
-		var number int64
-		var text string
-		var hash []byte
-		count++
-		switch err := rows.Scan(&number, &text, &hash); {
-		case err != nil && ctx.Err() != nil:
-			return count, "", unreadable(path, err)
-		case err != nil: // its text may quote the entry
-			return count, "", fmt.Errorf("%w: %s: entry %d cannot be decoded", admin.ErrBroken, path, count)
-		}
-		if number != count {
-			return count, "", fmt.Errorf("%w: %s: entry %d is missing", admin.ErrBroken, path, count)
-		}
-		head = link(head, []byte(text))
-		if !bytes.Equal(head, hash) {
-			return count, "", fmt.Errorf("%w: %s: entry %d or the one before it was changed", admin.ErrBroken, path, number)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return count, "", unreadable(path, err)
-	}
-	return count, hex.EncodeToString(head), nil
+// cutOff says that an entry which this process wrote is not there any more.
+func cutOff(mine row) string {
+	return fmt.Sprintf("entry %d, which was on disk, was cut off or changed while the dashboard ran", mine.number)
 }
 
 // unreadable says whether the file is damaged, which is a broken chain, or could not be read this time.

@@ -47,8 +47,8 @@ func TestVerifyingBesideARunningDashboardSeesItsEntriesAndChangesNothing(t *test
 		}
 	}
 	before := contents(t, dir)
-	if n, head, err := VerifyAudit(t.Context(), dir); n != 3 || len(head) != 64 || err != nil {
-		t.Errorf("%d entries, head %q, %v", n, head, err)
+	if state, err := VerifyAudit(t.Context(), dir); state.Entries != 3 || len(state.Head) != 64 || err != nil {
+		t.Errorf("%+v, %v", state, err)
 	}
 	if !maps.Equal(before, contents(t, dir)) {
 		t.Error("verifying changed the data directory")
@@ -68,8 +68,8 @@ func TestVerifyingLeavesADamagedJournalWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, dir)
-	if n, _, err := VerifyAudit(t.Context(), dir); n != 1 || err != nil {
-		t.Errorf("%d entries, %v", n, err)
+	if state, err := VerifyAudit(t.Context(), dir); state.Entries != 1 || err != nil {
+		t.Errorf("%+v, %v", state, err)
 	}
 	after := contents(t, dir)
 	for name, text := range before {
@@ -89,8 +89,8 @@ func TestAnAuditThatFoundNoRoomAtTheStartIsOpenedOnceThereIsSome(t *testing.T) {
 	if err := a.Record(t.Context(), entry(1)); err != nil {
 		t.Errorf("there is room again: %v", err)
 	}
-	if n, _, err := a.Verify(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d entries, %v", n, err)
+	if state, err := a.Verify(t.Context()); state.Entries != 1 || err != nil {
+		t.Errorf("%+v, %v", state, err)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAnAuditThatCouldNotBeReadIsNotSaidToBeChanged(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := a.Verify(ended); err == nil || errors.Is(err, admin.ErrBroken) {
+	if _, err := a.Verify(ended); err == nil || errors.Is(err, admin.ErrBroken) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 	late, cancel := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestAnAuditThatCouldNotBeReadIsNotSaidToBeChanged(t *testing.T) {
 	go func() {
 		var err error
 		for err == nil {
-			_, _, err = a.Verify(late)
+			_, err = a.Verify(late)
 		}
 		verdicts <- err
 	}()
@@ -123,14 +123,14 @@ func TestAnAuditThatCouldNotBeReadIsNotSaidToBeChanged(t *testing.T) {
 	a.mu.Lock()
 	a.err = fmt.Errorf("open: %w", syscall.EIO)
 	a.mu.Unlock()
-	if _, _, err := a.Verify(t.Context()); !errors.Is(err, syscall.EIO) || errors.Is(err, admin.ErrBroken) {
+	if _, err := a.Verify(t.Context()); !errors.Is(err, syscall.EIO) || errors.Is(err, admin.ErrBroken) {
 		t.Errorf("a disk that fails: %v", err)
 	}
 }
 
 func TestADirectoryWithoutAnAuditDoesNotVerify(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "elsewhere")
-	if _, _, err := VerifyAudit(t.Context(), dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := VerifyAudit(t.Context(), dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v, want that there is no audit", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -158,14 +158,14 @@ func TestVerifyFindsEveryTampering(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if n, head, err := db.Audit().Verify(t.Context()); n != 10 || len(head) != 64 || err != nil {
-				t.Fatalf("before: %d %s %v", n, head, err)
+			if state, err := db.Audit().Verify(t.Context()); state.Entries != 10 || len(state.Head) != 64 || err != nil {
+				t.Fatalf("before: %+v %v", state, err)
 			}
 			drop := "DROP TRIGGER audit_is_never_changed; DROP TRIGGER audit_is_never_deleted;"
 			if _, err := db.audit.db.ExecContext(t.Context(), drop+tamper); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := db.Audit().Verify(t.Context()); !errors.Is(err, admin.ErrBroken) || strings.Contains(err.Error(), "root") {
+			if _, err := db.Audit().Verify(t.Context()); !errors.Is(err, admin.ErrBroken) || strings.Contains(err.Error(), "root") {
 				t.Errorf("error is %v", err)
 			}
 		})
@@ -185,8 +185,8 @@ func TestManyWritersMakeOneChain(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n, _, err := db.Audit().Verify(t.Context()); n != 40 || err != nil {
-		t.Errorf("%d %v", n, err)
+	if state, err := db.Audit().Verify(t.Context()); state.Entries != 40 || err != nil {
+		t.Errorf("%+v %v", state, err)
 	}
 }
 
@@ -202,8 +202,8 @@ func TestAFullDiskRefusesTheAuditAndHeals(t *testing.T) {
 	if err := db.Audit().Record(t.Context(), big); err != nil {
 		t.Error(err)
 	}
-	if n, _, err := db.Audit().Verify(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d %v", n, err)
+	if state, err := db.Audit().Verify(t.Context()); state.Entries != 1 || err != nil {
+		t.Errorf("%+v %v", state, err)
 	}
 }
 

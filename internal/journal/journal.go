@@ -62,7 +62,7 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	}
 	emptying.SetMaxOpenConns(1)
 	return &DB{
-		main: main, acts: acts, waste: &waste{db: emptying}, audit: openAudit(ctx, filepath.Join(dir, auditFile), log),
+		main: main, acts: acts, waste: &waste{db: emptying}, audit: openAudit(ctx, filepath.Join(dir, auditFile), key, log),
 		sessions: newSessions(main, log), unread: newUnread(log), key: key,
 	}, nil
 }

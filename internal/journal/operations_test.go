@@ -342,7 +342,7 @@ func TestAnAuditOfTheFirstVersionStaysWhole(t *testing.T) {
 	}
 	var head []byte
 	for i, text := range texts {
-		head = link(head, []byte(text))
+		head = link(nil, head, []byte(text))
 		if _, err := old.ExecContext(t.Context(), "INSERT INTO audit (number, entry, hash) VALUES (?, ?, ?)", i+1, text, head); err != nil {
 			t.Fatal(err)
 		}
@@ -354,11 +354,11 @@ func TestAnAuditOfTheFirstVersionStaysWhole(t *testing.T) {
 	if err := db.Audit().Record(t.Context(), entry(3)); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := db.Audit().Verify(context.Background()); n != 3 || err != nil {
-		t.Errorf("%d entries, %v", n, err)
+	if state, err := db.Audit().Verify(context.Background()); state.Entries != 4 || state.Unkeyed != 2 || err != nil {
+		t.Errorf("%+v, %v", state, err)
 	}
 	entries, err := db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 10})
-	if err != nil || len(entries) != 3 || entries[2].Who != "root" || entries[1].Phase != "damaged" || entries[1].Number != 2 {
+	if err != nil || len(entries) != 4 || entries[3].Who != "root" || entries[2].Phase != "damaged" || entries[2].Number != 2 {
 		t.Errorf("%+v, %v", entries, err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"dedup-dashboard/internal/admin"
 )
 
-// begins selects the entries that begin an action, written as in the index on them. What cannot be decoded was tampered with and
+// begins selects the entries that begin an action, or are all that there is of it, written as in the index on them. What cannot be decoded was tampered with and
 // is never left out.
-const begins = `CASE WHEN json_valid(entry) THEN json_extract(entry, '$.phase') IN ('intent', 'planned', 'denied') AND json_extract(entry, '$.action') NOT IN ('clear_marker', 'set_expiry_marker', 'restore_marker') ELSE 1 END`
+const begins = `CASE WHEN json_valid(entry) THEN json_extract(entry, '$.phase') IN ('intent', 'planned', 'denied') AND json_extract(entry, '$.action') NOT IN ('clear_marker', 'set_expiry_marker', 'restore_marker') OR json_extract(entry, '$.action') IN ('key_audit', 'sign_in', 'sign_out_everywhere') ELSE 1 END`
 
 // ended is the number of the entry with the outcome of the action in the row a, NULL without one.
 const ended = `(SELECT o.number FROM audit o WHERE CASE WHEN json_valid(o.entry) THEN json_extract(o.entry, '$.operation') END = a.operation

@@ -30,8 +30,24 @@ func (s *Server) chain(r *request, service trail) templates.Problem {
 		return templates.Problem{}
 	default:
 		head := state.Head[:min(16, len(state.Head))]
-		return templates.Problem{Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…")}
+		return templates.Problem{
+			Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…"), Mend: templates.Sentence(chainProves(state)),
+			Href: s.cfg.base() + "/docs/accounts#what-the-audit-proves", Link: "What this proves, and what not",
+		}
 	}
+}
+
+// chainProves says what a whole chain proves.
+func chainProves(state admin.AuditState) string {
+	text := "Nobody changed, removed or swapped an entry without the key of this installation."
+	switch n := state.Unkeyed; {
+	case n == 1:
+		text += " The first entry is older than the key: what was changed in it before the next one was written does not show."
+	case n > 1:
+		first := templates.Number(float64(n))
+		text += " The first " + first + " entries are older than the key: what was changed in them before the next one was written does not show."
+	}
+	return text + " An end that was cut off while the dashboard was stopped shows only against a head from the log."
 }
 
 // historyLines are the actions on a marker. Viewers do not see from where they came.

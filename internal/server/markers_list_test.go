@@ -156,7 +156,7 @@ func TestTheAuditIsPagedFilteredAndChecked(t *testing.T) {
 		s.restock()
 	}
 	doc := s.page("operator", "/audit")
-	if got := oneLine(doc.Find(".problem.t-normal")); !strings.HasPrefix(got, "The chain of hashes is whole: ") {
+	if got := oneLine(doc.Find(".problem.t-normal")); !strings.HasPrefix(got, "The chain of hashes is whole: ") || !strings.Contains(got, "without the key of this installation") {
 		t.Errorf("the chain: %q", got)
 	}
 	all := doc.Find(".entries tbody tr").Length()
