@@ -104,6 +104,16 @@ func (l *link) handshake(vhost, purpose string) error {
 	return nil
 }
 
+// reopen opens another channel, after the broker has ended the first.
+func (l *link) reopen() error {
+	channel, err := l.conn.Channel()
+	if err != nil {
+		return err
+	}
+	l.channel, l.channelClosed = channel, channel.NotifyClose(make(chan *amqp.Error, 1))
+	return nil
+}
+
 // errEnded stands for an end that nobody explained.
 var errEnded = errors.New("the connection has ended")
 

@@ -33,6 +33,8 @@ type Source struct {
 	deliveries <-chan amqp.Delivery
 	cancelled  <-chan string
 	limit      int
+	// classic is true of a queue that is known to be one.
+	classic bool
 	// patience is how long Next waits for a message though the queue has some ready.
 	patience time.Duration
 
@@ -62,6 +64,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
 	if single {
+		s.classic = m.isClassic(ctx, queue)
 		_, err = s.ready()
 	} else {
 		err = s.consume(true)
@@ -84,13 +87,17 @@ func (m *Mover) singleActive(ctx context.Context, queue dedup.QueueRef) bool {
 	return err == nil && q.Arguments["x-single-active-consumer"] == true
 }
 
+// isClassic reports whether a queue is known to be a classic one.
+func (m *Mover) isClassic(ctx context.Context, queue dedup.QueueRef) bool {
+	q, err := m.watch.Queue(ctx, queue)
+	return err == nil && q.Type == "classic"
+}
+
 // consumeAnew consumes on another channel, after the broker has ended the first, and not exclusively.
 func (s *Source) consumeAnew() error {
-	var err error
-	if s.link.channel, err = s.link.conn.Channel(); err != nil {
+	if err := s.link.reopen(); err != nil {
 		return err
 	}
-	s.link.channelClosed = s.link.channel.NotifyClose(make(chan *amqp.Error, 1))
 	return s.consume(false)
 }
 
@@ -300,7 +307,7 @@ func (s *Source) giveBack(held int) error {
 			return err
 		}
 	}
-	if s.deliveries != nil || held > 0 {
+	if s.deliveries != nil || held > 0 && !s.classic {
 		// One answer for all, and before the channel ends: newer quorum queues count an end of the channel, and not this,
 		// against the delivery limit. Tag 0 means all.
 		if err := s.link.channel.Nack(0, true, true); err != nil {
@@ -310,5 +317,12 @@ func (s *Source) giveBack(held int) error {
 	if s.link.channel.IsClosed() { // closing it would report success
 		return errEnded
 	}
-	return s.link.channel.Close()
+	// What was got message by message a classic queue takes back in one go when the channel ends, and one by one after a nack; see peeker.
+	if err := s.link.channel.Close(); err != nil {
+		return err
+	}
+	if s.deliveries == nil && held > 0 {
+		s.link.awaitReturn(s.queue, held)
+	}
+	return nil
 }
