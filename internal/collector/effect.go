@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sort"
 	"sync"
 	"time"
 
@@ -244,6 +245,33 @@ func (w *effectWatch) told() *eventLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return &eventLog{events: append([]dedup.Event(nil), w.events.events...)}
+}
+
+// doubledSince counts the double effects that are known since a time: those that the events of the store show, or those that the effect
+// check found, whichever are more. The check may find them later than they happened, so that all until now count.
+func (p *pipeline) doubledSince(since time.Time) float64 {
+	var n float64
+	if p.store != nil {
+		if r := p.store.tape.epoch(); len(r) > 0 {
+			i := sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })
+			n = r[len(r)-1].Again - r[max(i-1, 0)].Again
+		}
+	}
+	if p.effects != nil {
+		n = max(n, p.effects.since(since))
+	}
+	return n
+}
+
+// since counts the keys that were found new after a time.
+func (w *effectWatch) since(from time.Time) float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.book == nil {
+		return 0
+	}
+	n, _ := w.book.since(from)
+	return float64(n)
 }
 
 // withEffects adds the double effects to the figures of a window. Another source of them keeps its place.

@@ -44,6 +44,8 @@ type eventSample struct {
 	Meter lostCounts
 	// Own tells which closed channels were not of the pipeline.
 	Own *ownClosures
+	// Doubled is that of residualSample.
+	Doubled func(since time.Time) float64
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.
@@ -97,6 +99,7 @@ func fromEvents(s eventSample) eventResult {
 		return refuse("no message was settled in the window")
 	}
 	f = s.judge(f, t, from, to)
+	f.Why = joinReasons(f.Why, doubledWords(t.Unshown))
 	if f.Quality != dedup.Measured {
 		f.Why = joinReasons(f.Why, s.bounds().overruled(from.cut))
 	}

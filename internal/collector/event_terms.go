@@ -14,6 +14,8 @@ type eventTerms struct {
 	Hits  [2]float64
 	// Completions, Failures, GaveUp and Again are those of the events.
 	Claims, Completions, Failures, GaveUp, Again float64
+	// Unshown are the double effects that are known beside those of the events: their acks may look like those of duplicates.
+	Unshown float64
 	// Returned are the hits on work in flight, whose deliveries come back.
 	Returned [2]float64
 	// Acks are those of the broker. Repeats bounds the completions whose ack was lost. Where they cannot be told, the first
@@ -54,7 +56,8 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	if s.Scheme.GiveUp == 0 {
 		given = [2]float64{}
 	}
-	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - given[1], t.Acks[1] - t.Completions - t.Again - given[0]}
+	t.Unshown = max(0, doubledSince(s.Doubled, from.storeReading.At)-t.Again)
+	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - t.Unshown - given[1], t.Acks[1] - t.Completions - t.Again - given[0]}
 	t.Duplicates = [2]float64{
 		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
 		min(t.Hits[1]-t.Returned[0], t.Separate[1]+t.Repeats),

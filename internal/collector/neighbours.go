@@ -218,20 +218,42 @@ const lostNote = "at least: messages dropped for want of a dead-letter exchange 
 func (x explanation) lost(out *dedup.WindowFigures) dedup.Figure {
 	switch {
 	case x.scheme.OnFail == "ack" && x.scheme.GiveUp == 0 && x.reported.Failures.Known():
-		f := x.reported.Failures
-		f.Formula, f.AtLeast, f.Why = "failed, as consumers report it: they ack these messages", true, lostNote
-		return f
+		return x.failedAndAcked()
 	case x.scheme.GiveUp > 0 && x.spanKnown:
-		v := x.span.To.GaveUp - x.span.From.GaveUp
-		f := x.span.figure(eventQuality(x.scheme), dedup.Count, v, x.span.To.Completions-x.span.From.Completions+v, eventSource, fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
-		f.AtLeast, f.Why = true, lostNote
-		return x.unparked(f)
+		return x.unparked(x.givenUp())
 	case x.scheme.GiveUp > 0 && out.GaveUp.Known():
 		f := out.GaveUp
 		f.Formula, f.AtLeast, f.Why = "messages given up, and acked", true, joinReasons(f.Why, lostNote)
 		return x.unparked(f)
 	}
 	return unknownCount(out, cmp.Or(x.storeDown, "nothing counts the messages that leave without their work in this scheme"), x.better())
+}
+
+// failedAndAcked are the failures that consumers report and ack. Where they take a failed marker again, a copy that is sent again may
+// fail again, and no count of failures tells how many messages they were.
+func (x explanation) failedAndAcked() dedup.Figure {
+	f := x.reported.Failures
+	f.Formula, f.AtLeast, f.Why = "failed, as consumers report it: they ack these messages", true, lostNote
+	if all := f.High; x.scheme.OnFailed == "run" && all > 1 {
+		f.Quality, f.Value, f.Low = dedup.Derived, 1, 1
+		f.Why = joinReasons(fmt.Sprintf("up to %s: a message that is sent again and fails again counts once more", counted(whole(all), "message")), f.Why)
+	}
+	return f
+}
+
+// givenUp are the messages that the store's events show given up: at least those whose work was not seen done since, each once, at
+// most each time that one was given up.
+func (x explanation) givenUp() dedup.Figure {
+	most := x.span.To.GaveUp - x.span.From.GaveUp
+	least := clamp(x.span.To.Lost-x.span.From.Lost, 0, most)
+	f := x.span.figure(eventQuality(x.scheme), dedup.Count, least, x.span.To.Completions-x.span.From.Completions+most, eventSource,
+		fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
+	f.AtLeast, f.Why = true, lostNote
+	if least < most {
+		f.High, f.Quality = most, dedup.Derived
+		f.Why = joinReasons(fmt.Sprintf("given up %s, some of it copies of messages that had been given up before, or whose work was done since", counted(whole(most), "time")), lostNote)
+	}
+	return f
 }
 
 // unparked takes off the messages given up those that consumers may have put into a dead-letter queue themselves: they are not lost.

@@ -107,3 +107,36 @@ func TestWhatConsumersPutAmongTheDeadLettersIsNotLost(t *testing.T) {
 		}
 	}
 }
+
+// TestACopyThatIsGivenUpAgainIsNoOtherLostMessage: a lower bound that counts one message twice would exceed the truth.
+func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	for name, tt := range map[string]struct {
+		from, to  storeReading
+		low, high float64
+	}{
+		"each message once":                           {storeReading{}, storeReading{GaveUp: 53, Lost: 53}, 53, 53},
+		"two copies were given up again":              {storeReading{}, storeReading{GaveUp: 55, Lost: 53}, 53, 55},
+		"only copies of what was given up before":     {storeReading{GaveUp: 5, Lost: 5}, storeReading{GaveUp: 7, Lost: 5}, 0, 2},
+		"more work was done after all than given up":  {storeReading{GaveUp: 5, Lost: 5}, storeReading{GaveUp: 6, Lost: 2}, 0, 1},
+		"nothing was given up, and earlier work done": {storeReading{GaveUp: 5, Lost: 5}, storeReading{GaveUp: 5, Lost: 4}, 0, 0},
+	} {
+		tt.from.At, tt.to.At = at, at.Add(15*time.Minute)
+		x := explanation{view: view{scheme: dedup.Scheme{GiveUp: 5}}, span: storeSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, spanKnown: true}
+		f := x.lost(&dedup.WindowFigures{Window: 15 * time.Minute})
+		if !f.Known() || f.Low != tt.low || f.Value != tt.low || f.High != tt.high || !f.AtLeast {
+			t.Errorf("%s: %v, between %v and %v, want at least %v and at most %v: %s", name, f.Value, f.Low, f.High, tt.low, tt.high, f.Why)
+		}
+	}
+}
+
+// TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages: 55 failures may be those of any number of messages then.
+func TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages(t *testing.T) {
+	for onFailed, low := range map[string]float64{"ack": 55, "run": 1} {
+		x := explanation{view: view{scheme: dedup.Scheme{OnFail: "ack", OnFailed: onFailed}}}
+		x.reported.Failures = dedup.Exact(dedup.Measured, dedup.Count, 55, time.Unix(1_800_000_000, 0), reportedSource)
+		if f := x.lost(&dedup.WindowFigures{}); f.Low != low || f.Value != low || f.High != 55 || !f.AtLeast {
+			t.Errorf("on_failed %s: %+v, want at least %v", onFailed, f, low)
+		}
+	}
+}

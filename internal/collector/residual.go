@@ -67,6 +67,8 @@ type residualSample struct {
 	Own *ownClosures
 	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
 	Vanishing bool
+	// Doubled tells how many double effects are known since a time; nil where nothing shows any.
+	Doubled func(since time.Time) float64
 }
 
 // A residualResult is the residual interval, and the bounds that it was made of: Separate are the acks less the completions and
@@ -114,7 +116,8 @@ func residualOf(s residualSample) residualResult {
 	}
 	done, given := completions(s, from, to), giveUps(s, from, to)
 	high := acks[1] - done[0] - given[0]
-	low := acks[0] - done[1] - given[1]
+	doubled := doubledSince(s.Doubled, from.At)
+	low := acks[0] - done[1] - given[1] - doubled
 	if high < -3*math.Sqrt(acks[1]) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
 		return residualResult{Rate: f}
@@ -125,8 +128,23 @@ func residualOf(s residualSample) residualResult {
 		return residualResult{Rate: f}
 	}
 	f = interval(f, low, high+b, acks)
-	f.Why = joinReasons(f.Why, s.overruled(from))
+	f.Why = joinReasons(f.Why, doubledWords(doubled), s.overruled(from))
 	return residualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
+}
+
+func doubledSince(known func(time.Time) float64, since time.Time) float64 {
+	if known == nil {
+		return 0
+	}
+	return known(since)
+}
+
+// doubledWords says that an ack after work that was done again looks like one of a duplicate; empty where no such work is known.
+func doubledWords(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("up to %s of the duplicates may be double effects: acks and completions do not tell work that was done again from work that was left out", grouped(whole(n)))
 }
 
 // interval turns bounds on the duplicates and on the acks into bounds on the rate, and judges its width.

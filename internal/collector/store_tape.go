@@ -26,7 +26,7 @@ type storeReading struct {
 	Asked      float64
 	AskedKnown bool
 	// The others are those of dedup.StoreEvents. Failures are without our own clears.
-	Claims, Completions, Failures, GaveUp, Again, Evicted float64
+	Claims, Completions, Failures, GaveUp, Lost, Again, Evicted float64
 	// Open are the claims that were open then.
 	Open float64
 	Work dedup.PackedSketch
@@ -63,7 +63,7 @@ func (t *storeTape) add(e *dedup.StoreEvents) {
 	}
 	r := storeReading{
 		At: e.At, Epoch: e.Epoch, Since: e.Since, Claims: float64(e.Claims), Completions: float64(e.Completions),
-		Failures: float64(e.Failures - e.Cleared), GaveUp: float64(e.GaveUp), Again: float64(e.Again), Evicted: float64(e.Evicted), Open: float64(e.InFlight),
+		Failures: float64(e.Failures - e.Cleared), GaveUp: float64(e.GaveUp), Lost: float64(e.Lost), Again: float64(e.Again), Evicted: float64(e.Evicted), Open: float64(e.InFlight),
 		Work: e.Work.Pack(like),
 	}
 	if e.Asked != nil {

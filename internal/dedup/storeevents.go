@@ -25,6 +25,9 @@ type StoreEvents struct {
 	Cleared int64
 	// GaveUp are failures at which the retry counter reached the scheme's limit: the delivery was acked without its work.
 	GaveUp int64
+	// Lost are the messages behind GaveUp whose work was not seen done since: one that was sent again and given up again is one of
+	// them. It falls where such work is done after all.
+	Lost int64
 	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice.
 	Again int64
 	// AgainIDs are ids of those, the newest first, at most 50.

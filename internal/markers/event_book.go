@@ -166,6 +166,7 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 
 // complete counts a completion: one that is not the first is work that was done again.
 func (b *eventBook) complete(key, id string) {
+	b.retries.completed(id)
 	if b.done.has(key) {
 		b.again(id)
 		return
@@ -264,7 +265,7 @@ func (b *eventBook) figures() dedup.StoreEvents {
 	f := b.counts
 	f.Work = b.counts.Work.Clone()
 	f.AgainIDs = slices.Clone(b.counts.AgainIDs)
-	f.GaveUp = b.retries.gaveUp
+	f.GaveUp, f.Lost = b.retries.gaveUp, b.retries.lost
 	if b.rules.way == wayTwoSteps {
 		f.InFlight = int64(len(b.open))
 	}

@@ -111,11 +111,11 @@ func TestABookThatIsFullSaysSo(t *testing.T) {
 	}
 	r := newRetryCounts(5)
 	for i := range mostRetries {
-		if err := r.event(fmt.Sprint(i), "set"); err != nil {
+		if err := r.event(fmt.Sprint(i), fmt.Sprint(i), "set"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.event("one more", "set"); !errors.Is(err, errOverflow) {
+	if err := r.event("one more", "one more", "set"); !errors.Is(err, errOverflow) {
 		t.Error(err)
 	}
 }
@@ -304,34 +304,45 @@ func TestABookIsExactWhateverTheOrder(t *testing.T) {
 	})
 }
 
-// TestGivenUpMessagesAreCountedOnce lets counters rise and be deleted in any order, and reads them at any time.
+// TestGivenUpMessagesAreCountedOnce lets counters rise and be deleted in any order, and reads them at any time. A message whose copies
+// are given up too is lost once, and not at all where its work was done since.
 func TestGivenUpMessagesAreCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, value, truth := newRetryCounts(3), map[string]int64{}, int64(0)
+		lost, anyDone := map[string]bool{}, false
+		read := func() {
+			for _, key := range r.ask(10) {
+				v, ok := value[key]
+				r.read(key, v, ok)
+			}
+		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			key := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key")
-			switch rapid.SampledFrom([]string{"fail", "fail", "fail", "delete", "read"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"fail", "fail", "fail", "delete", "read", "done"}).Draw(t, "step") {
 			case "fail":
 				if value[key]++; value[key] >= 3 {
 					truth++
+					lost[key] = true
 				}
-				_ = r.event(key, "set")
+				_ = r.event(key, key, "set")
 			case "delete":
 				delete(value, key)
-				_ = r.event(key, "del")
+				_ = r.event(key, key, "del")
 			case "read":
-				for _, key := range r.ask(10) {
-					v, ok := value[key]
-					r.read(key, v, ok)
-				}
+				read()
+			case "done":
+				read()
+				r.completed(key)
+				delete(lost, key)
+				anyDone = true
 			}
 		}
-		for _, key := range r.ask(10) {
-			v, ok := value[key]
-			r.read(key, v, ok)
-		}
+		read()
 		if r.gaveUp != truth {
 			t.Fatalf("%d given up, want %d", r.gaveUp, truth)
+		}
+		if n := int64(len(lost)); r.lost > n || !anyDone && r.lost < n {
+			t.Fatalf("%d lost, want %d", r.lost, n)
 		}
 	})
 }

@@ -127,7 +127,7 @@ func TestABookCountsNeitherClearsNorRestoresAsWork(t *testing.T) {
 func TestARetryCounterThatWasPutBackIsNoFailure(t *testing.T) {
 	r := newRetryCounts(5)
 	r.restored(&ownAct{key: "r", value: "5"})
-	if err := r.event("r", "set"); err != nil || len(r.ask(10)) != 1 {
+	if err := r.event("r", "r", "set"); err != nil || len(r.ask(10)) != 1 {
 		t.Fatal(err)
 	}
 	r.read("r", 6, true)

@@ -13,19 +13,24 @@ type retryCounts struct {
 	fresh   []string
 	last    *memory
 	gaveUp  int64
+	// undone are the ids that were given up and whose work was not seen done since; lost counts them. A copy that was sent again and
+	// given up again is in gaveUp once more, and no further message in lost.
+	undone *memory
+	lost   int64
 }
 
 type waitingRetry struct {
+	id     string
 	writes int64
 	asked  bool
 }
 
 func newRetryCounts(limit int) *retryCounts {
-	return &retryCounts{limit: int64(limit), waiting: map[string]*waitingRetry{}, last: newMemory()}
+	return &retryCounts{limit: int64(limit), waiting: map[string]*waitingRetry{}, last: newMemory(), undone: newMemory()}
 }
 
-// event takes one notification of a retry counter.
-func (r *retryCounts) event(key, name string) error {
+// event takes one notification of the retry counter of a message.
+func (r *retryCounts) event(key, id, name string) error {
 	switch name {
 	case "set", "incrby":
 		w := r.waiting[key]
@@ -33,7 +38,7 @@ func (r *retryCounts) event(key, name string) error {
 			if len(r.waiting) >= mostRetries {
 				return errOverflow
 			}
-			w = &waitingRetry{}
+			w = &waitingRetry{id: id}
 			r.waiting[key] = w
 			r.fresh = append(r.fresh, key)
 		}
@@ -42,7 +47,7 @@ func (r *retryCounts) event(key, name string) error {
 		if w := r.waiting[key]; w != nil {
 			// It is gone before it could be read: each write counted one more.
 			before, _ := r.last.get(key)
-			r.count(before, before+w.writes)
+			r.count(w.id, before, before+w.writes)
 			delete(r.waiting, key)
 		}
 		r.last.drop(key)
@@ -51,8 +56,19 @@ func (r *retryCounts) event(key, name string) error {
 }
 
 // count adds the failures that took a counter from one value to another and reached the limit.
-func (r *retryCounts) count(before, now int64) {
+func (r *retryCounts) count(id string, before, now int64) {
 	r.gaveUp += max(0, now-max(before, r.limit-1))
+	if before < r.limit && now >= r.limit && !r.undone.has(id) {
+		r.lost++
+		r.undone.put(id, 0)
+	}
+}
+
+// completed takes the id of work that was done: whatever had been given up of it is not lost.
+func (r *retryCounts) completed(id string) {
+	if r.limit > 0 && r.undone.drop(id) {
+		r.lost--
+	}
 }
 
 // ask returns counters to be read now, at most so many.
@@ -83,6 +99,6 @@ func (r *retryCounts) read(key string, value int64, ok bool) {
 	if !known || before > value {
 		before = value - w.writes
 	}
-	r.count(before, value)
+	r.count(w.id, before, value)
 	r.last.put(key, value)
 }

@@ -264,7 +264,7 @@ func (s *eventSession) notified(key, event string, at time.Time) error {
 			s.book.retries.restored(act)
 			return nil
 		}
-		return s.book.retries.event(key, event)
+		return s.book.retries.event(key, id, event)
 	}
 	return nil
 }

@@ -45,11 +45,11 @@ func counting(s dedup.StoreStats, err error) bool {
 
 // eventCounts are the counts of StoreEvents that a truth is compared with.
 type eventCounts struct {
-	Claims, Completions, Failures, Expired, GaveUp, Again, InFlight, Asked int64
+	Claims, Completions, Failures, Expired, GaveUp, Lost, Again, InFlight, Asked int64
 }
 
 func countsOf(e *dedup.StoreEvents) eventCounts {
-	c := eventCounts{e.Claims, e.Completions, e.Failures, e.Expired, e.GaveUp, e.Again, e.InFlight, -1}
+	c := eventCounts{e.Claims, e.Completions, e.Failures, e.Expired, e.GaveUp, e.Lost, e.Again, e.InFlight, -1}
 	if e.Asked != nil {
 		c.Asked = *e.Asked
 	}
@@ -190,7 +190,8 @@ func TestEveryCountOfTheStoreEventsIsExact(t *testing.T) {
 			work := fates(rand.New(rand.NewPCG(1, 2)), messages)
 			for _, f := range work {
 				if name == "R3" && len(f) == 6 {
-					crowd.truth.GaveUp += 2 // the fifth failure and the sixth
+					crowd.truth.GaveUp += 2 // the fifth failure and the sixth, of a copy of the same message
+					crowd.truth.Lost++
 				}
 			}
 			crowd.run(t, work)
