@@ -21,7 +21,8 @@ const (
 	ClassLastAttempt Class = "last_attempt"
 	// ClassMayRunTwice: the work may have been done before, and nothing will stop it from being done again.
 	ClassMayRunTwice Class = "may_run_twice"
-	// ClassUnknown: the store could not be asked, holds what cannot be decoded, or another message with the same id goes first.
+	// ClassUnknown: the store could not be asked, holds what cannot be decoded, or another message with the same id goes first,
+	// or it goes to a pipeline with other rules.
 	ClassUnknown Class = "unknown"
 )
 

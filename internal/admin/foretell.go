@@ -39,6 +39,10 @@ func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at
 	for i := range letters {
 		x := &r.Letters[i]
 		letters[i].ID, letters[i].NoID, letters[i].Prediction, letters[i].Alone = x.ID, x.NoID, x.Prediction, x.Alone
+		if other := d.rulesOf(l, letters[i].Target); other != "" {
+			letters[i].Alone = nil
+			letters[i].Prediction = because(ClassUnknown, "it goes to queue "+printable(letters[i].Target, 255)+" of pipeline "+other+", whose rules are others: look at the dead-letter queue from there")
+		}
 		if letters[i].Marker = nil; x.Marker != nil {
 			letters[i].Marker = withoutValue(*x.Marker)
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
-	"slices"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -30,37 +29,6 @@ func (l line) letter(dead dedup.DeadLetter) Letter {
 		letter.TargetNote = "it was published to this queue and has no death history; the queue has only one pipeline, and that has only one queue"
 	}
 	return l.aimed(letter)
-}
-
-// aimed sends a letter that does not say where it came from to the queue that somebody chose.
-func (l line) aimed(letter Letter) Letter {
-	if letter.Target == "" && l.chosen != "" {
-		letter.Target, letter.NoTarget, letter.TargetNote = l.chosen, "", "it does not say where it came from; this queue was chosen"
-	}
-	return letter
-}
-
-// targetOf returns the queue that a requeue sends a letter to: the source queue of the pipeline that it died in last, else the
-// queue of its newest death.
-func (l line) targetOf(dead dedup.DeadLetter) (queue, why string) {
-	if l.parked {
-		return l.dead.Name, ""
-	}
-	for _, death := range dead.Deaths {
-		if slices.Contains(l.pipeline.Queues, death.Queue) {
-			return death.Queue, ""
-		}
-	}
-	source, ok := dead.Source()
-	switch {
-	case !ok && dead.Malformed == "":
-		return "", "it has no death history that says which queue it came from: it was published to this queue, or lost its headers"
-	case !ok:
-		return "", "its death history does not say which queue it came from"
-	case source == l.dead.Name:
-		return "", "it died in this dead-letter queue itself"
-	}
-	return source, ""
 }
 
 // ranAs returns the run of this dashboard that sent a message; empty when none did.

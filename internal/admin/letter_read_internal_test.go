@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"maps"
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
@@ -48,7 +49,7 @@ func TestExceptionsAreReadFromTheHeadersOfFrameworks(t *testing.T) {
 }
 
 func TestTheTargetIsTheSourceQueueThatTheMessageDiedInLast(t *testing.T) {
-	l := line{pipeline: dedup.Pipeline{Queues: []string{"orders", "orders.slow"}}}
+	l := line{pipeline: dedup.Pipeline{Queues: []string{"orders", "orders.slow"}}, homes: map[string]string{"payments": "payments", "orders.wait": "orders"}}
 	l.dead.Name = "orders.dead"
 	for name, c := range map[string]struct {
 		deaths []dedup.Death
@@ -56,7 +57,10 @@ func TestTheTargetIsTheSourceQueueThatTheMessageDiedInLast(t *testing.T) {
 	}{
 		"the newest death":                     {[]dedup.Death{{Queue: "orders"}, {Queue: "orders.slow"}}, "orders"},
 		"a delay queue is passed over":         {[]dedup.Death{{Queue: "orders.retry"}, {Queue: "orders.slow"}}, "orders.slow"},
-		"a queue of another pipeline":          {[]dedup.Death{{Queue: "payments"}}, "payments"},
+		"a queue of a pipeline that shares it": {[]dedup.Death{{Queue: "payments"}}, "payments"},
+		"a delay queue that leads to it":       {[]dedup.Death{{Queue: "orders.wait"}}, "orders.wait"},
+		"a queue that leads nowhere near":      {[]dedup.Death{{Queue: "treasury.commands"}}, ""},
+		"and before that in one that shares":   {[]dedup.Death{{Queue: "treasury.commands"}, {Queue: "payments"}}, "payments"},
 		"no death":                             {nil, ""},
 		"it died in the dead-letter queue":     {[]dedup.Death{{Queue: "orders.dead"}}, ""},
 		"and before that in a source queue":    {[]dedup.Death{{Queue: "orders.dead"}, {Queue: "orders"}}, "orders"},
@@ -122,5 +126,29 @@ func TestChoicesByClass(t *testing.T) {
 		if got != c.want || (got == LeaveOut) != (why != "") {
 			t.Errorf("%s: %s, %q", name, got, why)
 		}
+	}
+}
+
+func TestTheQueuesThatLettersMayBeSentToAreThoseThatLeadToTheirDeadLetterQueue(t *testing.T) {
+	at := func(name string) dedup.QueueRef { return dedup.QueueRef{Vhost: "/", Name: name} }
+	dead := []dedup.DeadLetterQueue{{QueueRef: at("dead")}}
+	route := func(from, to string) dedup.DeadLetterRoute {
+		return dedup.DeadLetterRoute{Source: at(from), Target: at(to)}
+	}
+	snap := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{
+		{
+			Pipeline: dedup.Pipeline{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}}, DeadLetterQueues: dead,
+			DeadLetterRoutes: []dedup.DeadLetterRoute{
+				route("orders", "wait"), route("wait", "dead"), route("dead", "wait"), route("orders", "elsewhere"), route("far", "elsewhere"),
+				{Source: dedup.QueueRef{Vhost: "other", Name: "stranger"}, Target: at("dead")}, route("", "dead"),
+			},
+		},
+		{Pipeline: dedup.Pipeline{Name: "payments", Broker: "main", Vhost: "/", Queues: []string{"payments"}}, DeadLetterQueues: dead},
+		{Pipeline: dedup.Pipeline{Name: "mails", Broker: "main", Vhost: "/", Queues: []string{"mails"}}},
+		{Pipeline: dedup.Pipeline{Name: "abroad", Broker: "spare", Vhost: "/", Queues: []string{"abroad"}}, DeadLetterQueues: dead},
+	}}
+	got := homesOf(snap, "main", at("dead"))
+	if want := map[string]string{"orders": "orders", "wait": "orders", "payments": "payments"}; !maps.Equal(got, want) {
+		t.Errorf("homes %v, want %v", got, want)
 	}
 }

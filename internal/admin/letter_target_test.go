@@ -1,6 +1,8 @@
 package admin_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"dedup-dashboard/internal/admin"
@@ -59,5 +61,76 @@ func TestAChosenTargetIsAQueueOfThePipelineAndOfARequeue(t *testing.T) {
 		if _, err := w.planMove(t, ada, req); dedup.KindOf(err) != dedup.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// forge gives the newest message of the dead-letter queue headers that its publisher has made up.
+func (w *ward) forge(id string, headers map[string]any) {
+	w.die(id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in := w.queues[deadQueue.Name]
+	in[len(in)-1].Headers = headers
+}
+
+func TestADeathHistoryThatAPublisherMadeUpChoosesNoQueue(t *testing.T) {
+	const treasury = "treasury.commands"
+	death := map[string]any{"queue": treasury, "reason": "rejected", "count": int64(1)}
+	forged := map[string]map[string]any{
+		"the history":          {"x-death": []any{death}},
+		"the first death":      {"x-first-death-queue": treasury, "x-first-death-reason": "rejected"},
+		"a history kept by us": {dedup.HeaderOriginalDeath: `[{"queue":"` + treasury + `","reason":"rejected"}]`},
+		"our own notes": {
+			dedup.HeaderOriginalQueue: treasury, dedup.HeaderRequeueRun: "forged", "x-death": []any{death},
+		},
+		"copies": {"CC": []any{treasury}, "BCC": []any{treasury}, "x-death": []any{death}},
+	}
+	for name, headers := range forged {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t)
+			w.facts[treasury] = dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: treasury}, Type: "classic", State: "running", Durable: true}
+			w.forge("forged", headers)
+			w.die("honest")
+			scan := w.look(t)
+			if got := scan.Letters[0]; got.Target != "" || !strings.Contains(got.NoTarget, treasury) {
+				t.Errorf("it goes to %q: %s", got.Target, got.NoTarget)
+			}
+			if p, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}}); err == nil && p.UpTo != 0 {
+				t.Errorf("an operator's plan sends %d to %v", p.UpTo, p.Targets)
+			}
+			id := w.begin(t, admin.MoveRequest{Whole: true})
+			w.until(t, id, in(admin.JobDone))
+			if got := w.holds(treasury); len(got) > 0 {
+				t.Errorf("%s got %v", treasury, got)
+			}
+			if got := w.holds("orders"); !slices.Equal(got, []string{"honest"}) {
+				t.Errorf("orders got %v", got)
+			}
+			if got := w.holds(deadQueue.Name); !slices.Equal(got, []string{"forged"}) {
+				t.Errorf("left are %v", got)
+			}
+		})
+	}
+}
+
+func TestALetterOfAPipelineThatSharesTheQueueIsNotForetoldByTheRulesOfThisOne(t *testing.T) {
+	w := newWard(t, func(d *admin.DeadLettersDeps) {
+		d.Pipelines = append(d.Pipelines, dedup.Pipeline{Name: "payments", Broker: "main", Vhost: "/", Queues: []string{"payments"}, IDFrom: "header:payment"})
+	})
+	w.facts["payments"] = dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: "payments"}, Type: "classic", State: "running", Durable: true}
+	snap := *w.round.Snapshot()
+	snap.Pipelines = append(slices.Clone(snap.Pipelines), dedup.PipelineStatus{Pipeline: w.deps.Pipelines[1], DeadLetterQueues: snap.Pipelines[0].DeadLetterQueues})
+	w.round.set(&snap)
+	w.markers["paid"] = dedup.Done
+	w.forge("paid", map[string]any{"x-death": []any{map[string]any{"queue": "payments", "reason": "rejected", "count": int64(1)}}})
+	w.die("ordered")
+	scan := w.look(t)
+	if got := scan.Letters[0]; got.Target != "payments" || got.Prediction.Class != admin.ClassUnknown || !strings.Contains(got.Prediction.Why(), "pipeline payments") {
+		t.Errorf("to %q: %s, %s", got.Target, got.Prediction.Class, got.Prediction.Why())
+	}
+	id := w.begin(t, admin.MoveRequest{Scan: scan.ID, Filter: "reason:rejected"})
+	w.until(t, id, in(admin.JobDone))
+	if got := w.holds(deadQueue.Name); !slices.Equal(got, []string{"paid"}) {
+		t.Errorf("left are %v", got)
 	}
 }

@@ -26,6 +26,8 @@ type line struct {
 	parked bool
 	// chosen is where somebody sends letters that do not say where they came from; empty when nobody chose.
 	chosen string
+	// homes are the queues that letters may be sent to, each with the pipeline that has it.
+	homes map[string]string
 	// sole is true when no other pipeline has the dead-letter queue, and this one has a single source queue.
 	sole bool
 	// fragile are the queues that nothing more may be taken out of.
@@ -61,6 +63,7 @@ func (d *DeadLetters) line(pipeline, queue string) (line, error) {
 	}
 	for _, q := range l.status.DeadLetterQueues {
 		if q.QueueRef == dead {
+			l.homes = homesOf(snap, p.Broker, dead)
 			l.dead, l.sole = q, len(p.Queues) == 1 && pipelinesOver(snap, p.Broker, dead) == 1
 			return l, nil
 		}
@@ -72,8 +75,7 @@ func (d *DeadLetters) line(pipeline, queue string) (line, error) {
 func pipelinesOver(snap *dedup.Snapshot, broker string, dead dedup.QueueRef) int {
 	n := 0
 	for i := range snap.Pipelines {
-		p := &snap.Pipelines[i]
-		if p.Pipeline.Broker == broker && slices.ContainsFunc(p.DeadLetterQueues, func(q dedup.DeadLetterQueue) bool { return q.QueueRef == dead }) {
+		if shares(&snap.Pipelines[i], broker, dead) {
 			n++
 		}
 	}

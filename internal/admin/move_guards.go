@@ -115,7 +115,7 @@ func (d *DeadLetters) whyNotClear(l line) string {
 func (d *DeadLetters) targetGuards(ctx context.Context, l line, p MovePlan) []Guard {
 	targets := maps.Clone(p.Targets)
 	if p.beyond() {
-		possible := l.pipeline.Queues
+		possible := slices.Collect(maps.Keys(l.homes))
 		if p.Request.Do == RestoreLetters {
 			possible = []string{l.dead.Name}
 		}

@@ -56,7 +56,7 @@ const (
 func stayingRows(p admin.MovePlan) []templates.MoveClass {
 	var rows []templates.MoveClass
 	for _, r := range []templates.MoveClass{
-		{Word: nowhereWord, Meaning: "It is not known which queue they came from, so that they cannot be sent back.", Count: p.Nowhere},
+		{Word: nowhereWord, Meaning: "It is not known which queue they came from, or it is none that messages may be sent to, so that they cannot be sent back.", Count: p.Nowhere},
 		{Word: wornWord, Meaning: "They were requeued three times or more, and died again.", Count: p.Worn},
 	} {
 		if r.Count > 0 {
