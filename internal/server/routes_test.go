@@ -152,7 +152,7 @@ func TestEveryRouteForEveryRoleAndMethod(t *testing.T) {
 			for _, method := range methods {
 				s.checkAccess(t, who, method, path)
 				if path == "/logout-all" && method == "POST" && who.account != "" {
-					who.headers = []string{"Cookie", s.signInAs(who.account)}
+					who.headers = s.browser(who.account)
 				}
 			}
 		}
@@ -168,13 +168,18 @@ type visitor struct {
 	account string
 }
 
+// browser returns what the browser of somebody sends who signed in and follows links on our pages.
+func (s *site) browser(account string) []string {
+	return []string{"Cookie", s.signInAs(account), "Sec-Fetch-Site", "same-origin"}
+}
+
 func (s *site) everybody() []visitor {
 	return []visitor{
 		{"nobody", auth.Nobody, nil, ""},
 		{"a made-up session", auth.Nobody, []string{"Cookie", "dedup_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}, ""},
-		{"a viewer", auth.Viewer, []string{"Cookie", s.signInAs("viewer")}, "viewer"},
-		{"an operator", auth.Operator, []string{"Cookie", s.signInAs("operator")}, "operator"},
-		{"an admin", auth.Admin, []string{"Cookie", s.signInAs("admin")}, "admin"},
+		{"a viewer", auth.Viewer, s.browser("viewer"), "viewer"},
+		{"an operator", auth.Operator, s.browser("operator"), "operator"},
+		{"an admin", auth.Admin, s.browser("admin"), "admin"},
 		{"a viewer's token", auth.Viewer, []string{"Authorization", "Bearer " + viewerToken}, ""},
 		{"an operator's token", auth.Operator, []string{"Authorization", "bearer " + operatorToken}, ""},
 		{"an admin's token", auth.Admin, []string{"Authorization", "Bearer " + adminToken}, ""},
@@ -194,7 +199,7 @@ func (s *site) checkAccess(t *testing.T, who visitor, method, path string) {
 	headers := who.headers
 	ends := method == "POST" && strings.HasPrefix(path, "/logout")
 	if ends && who.account != "" {
-		headers = []string{"Cookie", s.signInAs(who.account)}
+		headers = s.browser(who.account)
 	}
 	res := s.do(method, target, "", headers...)
 	what := who.name + ": " + method + " " + path
