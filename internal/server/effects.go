@@ -175,10 +175,7 @@ func (s *Server) effectsCSV(r *request) (response, error) {
 	for _, k := range e.Keys {
 		rows = append(rows, []string{templates.Escape(k.Key), strconv.FormatInt(k.Count, 10), csvTime(k.Found), csvTime(e.At)})
 	}
-	for _, note := range effectNotes(e) {
-		rows = append(rows, []string{"# " + note, "", "", ""})
-	}
-	return csvBody{filename: p.Pipeline.Name + "-double-effects.csv", rows: rows}, nil
+	return csvBody{filename: p.Pipeline.Name + "-double-effects.csv", rows: rows, notes: effectNotes(e)}, nil
 }
 
 func noEffectCheck(p *dedup.PipelineStatus) error {

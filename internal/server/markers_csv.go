@@ -87,16 +87,16 @@ func (t *markersTable) write(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	rows := make([][]string, 0, len(t.kept.matching)+2)
-	rows = append(rows, markerColumns())
+	table := csvBody{rows: [][]string{markerColumns()}}
 	for _, x := range t.kept.matching {
-		rows = append(rows, markerCells(x))
+		table.rows = append(table.rows, markerCells(x))
 	}
 	if cut > 0 {
 		name += "-first-" + strconv.Itoa(t.kept.listed)
-		rows = append(rows, lastRow(counted(int(cut), "more marker")+" "+plural(cut, "is", "are")+" not listed: the last pass kept the oldest "+templates.Number(float64(t.kept.listed))))
+		table.notes = []string{counted(int(cut), "more marker") + " " + plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
 	}
-	return csvBody{filename: name + ".csv", rows: rows}.write(w, r)
+	table.filename = name + ".csv"
+	return table.write(w, r)
 }
 
 // writeLive reads the list from the store and writes it as it comes. It reports whether it has begun to answer; an error
@@ -161,7 +161,9 @@ func (e *export) rest(ctx context.Context) error {
 	return nil
 }
 
-func (e *export) stop(why string) error { return e.send([][]string{lastRow(why)}) }
+func (e *export) stop(why string) error {
+	return e.send([][]string{noteRow(why, len(markerColumns()))})
+}
 
 // read returns the next page of the list.
 func (e *export) read(ctx context.Context) ([][]string, error) {
@@ -218,13 +220,6 @@ func markerCells(x judgedMarker) []string {
 		templates.Escape(x.ID), templates.Escape(x.BusinessKey), templates.Escape(x.Key), templates.Escape(string(x.State)), templates.Escape(x.Status), string(x.verdict),
 		csvTime(x.Since), csvTime(x.Expires), attempts, templates.Escape(x.Owner), templates.Escape(x.Detail),
 	}
-}
-
-// lastRow says in the place of an id that the table is not whole. No id begins like it by accident.
-func lastRow(why string) []string {
-	row := make([]string, len(markerColumns()))
-	row[0] = "# " + why
-	return row
 }
 
 func plural(n int64, one, many string) string {

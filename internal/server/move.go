@@ -362,8 +362,9 @@ func (s *Server) moveKeysCSV(r *request) (response, error) {
 			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), letterEffect(p.Request.Do, l), strconv.Itoa(l.Bytes), l.Ref,
 		})
 	}
+	table := csvBody{filename: "affected-keys-" + p.Request.Pipeline + ".csv", rows: rows}
 	if more := p.Matching - len(p.Letters); more > 0 {
-		rows = append(rows, lastRow(fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))))
+		table.notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))}
 	}
-	return csvBody{filename: "affected-keys-" + p.Request.Pipeline + ".csv", rows: rows}, nil
+	return table, nil
 }

@@ -58,10 +58,12 @@ type jsonBody struct {
 	v      any
 }
 
-// csvBody is a table for spreadsheets; cells that begin like a formula are defused.
+// csvBody is a table for spreadsheets, its first row the names of its columns; what spreadsheets would run as a formula is defused.
 type csvBody struct {
 	filename string
 	rows     [][]string
+	// notes say what a reader of the table must know, such as what is left out: each is a last row.
+	notes []string
 }
 
 // textBody is one line of plain text.

@@ -8,8 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/a-h/templ"
 
@@ -69,6 +67,11 @@ func (b csvBody) write(w http.ResponseWriter, r *request) error {
 			return fmt.Errorf("write CSV: %w", err)
 		}
 	}
+	for _, note := range b.notes {
+		if err := out.Write(noteRow(note, len(b.rows[0]))); err != nil {
+			return fmt.Errorf("write CSV: %w", err)
+		}
+	}
 	out.Flush()
 	if err := out.Error(); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
@@ -86,26 +89,6 @@ func csvHeader(w http.ResponseWriter, filename string) {
 }
 
 var unsafeInFilename = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// defused returns a row whose cells no spreadsheet runs.
-func defused(row []string) []string {
-	safe := make([]string, len(row))
-	for i, cell := range row {
-		safe[i] = defuse(cell)
-	}
-	return safe
-}
-
-// defuse puts an apostrophe before a cell that a spreadsheet would run as a formula (OWASP, CSV injection). Numbers stay.
-func defuse(cell string) string {
-	if cell == "" || !strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
-		return cell
-	}
-	if _, err := strconv.ParseFloat(cell, 64); err == nil {
-		return cell
-	}
-	return "'" + cell
-}
 
 func (b textBody) write(w http.ResponseWriter, r *request) error {
 	return send(w, b.status, "text/plain; charset=utf-8", []byte(b.text+"\n"))

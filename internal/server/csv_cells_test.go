@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/demo"
+)
+
+// openHistory is the history of the demo, open.
+type openHistory struct{ demo.History }
+
+func (openHistory) Ready() <-chan struct{} {
+	ready := make(chan struct{})
+	close(ready)
+	return ready
+}
+
+// cutPlans are plans that list fewer messages than they move.
+type cutPlans struct{ *demo.Morgue }
+
+func (c cutPlans) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+	p, job, err := c.Morgue.PlannedMove(ctx, who, id)
+	p.Matching = len(p.Letters) + 1
+	return p, job, err
+}
+
+// tables returns the address of every table of the dashboard by its route, each as it is when something is left out of it.
+func (s *site) tables() map[string][]string {
+	doc := s.looked("inventory", inventoryDLQ, "10")
+	scan := hiddenFields(doc.Find("form.act")).Get("scan")
+	plan := s.planMoveOf("admin", doc, "requeue-selected", firstRef(doc))
+	job := s.started(plan, url.Values{"reason": {"to see it"}})
+	s.moved(job)
+	s.deadLetters = cutPlans{s.morgue}
+	s.withFailed(1500)
+	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st.Stats.Pass.UndatedGaveUp = 4
+	p, _ := s.snapshots.Snapshot().Pipeline("orders")
+	p.Effects = &dedup.EffectCheck{At: time.Now(), AtLeast: true, NullRows: 2, Keys: []dedup.EffectKey{{Key: "k", Count: 2}}}
+	return map[string][]string{
+		"/pipelines/{name}/chart.csv":        {"/pipelines/orders/chart.csv?chart=duplicates&range=1h"},
+		"/pipelines/{name}/markers.csv":      {"/pipelines/orders/markers.csv?state=failed", "/pipelines/orders/markers.csv?state=gave-up"},
+		"/pipelines/{name}/effects.csv":      {"/pipelines/orders/effects.csv"},
+		"/pipelines/{name}/dead-letters.csv": {"/pipelines/inventory/dead-letters.csv?scan=" + scan},
+		"/moves/{id}/keys.csv":               {plan + "/keys.csv"},
+		"/jobs/{id}/items.csv":               {job + "/items.csv"},
+	}
+}
+
+func TestEveryRowOfEveryTableHasACellForEachColumn(t *testing.T) {
+	s := stocked(t, nil)
+	s.Server.history = openHistory{}
+	tables, notes := s.tables(), 0
+	for _, route := range s.routes() {
+		if !strings.HasSuffix(route.path, ".csv") {
+			continue
+		}
+		if len(tables[route.path]) == 0 {
+			t.Errorf("no table of %s is read", route.path)
+		}
+		for _, at := range tables[route.path] {
+			res := s.as("admin", "GET", at, "")
+			r := csv.NewReader(strings.NewReader(s.body(res)))
+			r.FieldsPerRecord = -1
+			rows, err := r.ReadAll()
+			if err != nil || res.StatusCode != http.StatusOK || len(rows) < 1 {
+				t.Errorf("%s: %s, %d rows, %v", at, res.Status, len(rows), err)
+				continue
+			}
+			for i, row := range rows {
+				if len(row) != len(rows[0]) {
+					t.Errorf("%s: row %d has %d cells under %d columns: %q", at, i, len(row), len(rows[0]), row)
+				}
+				if strings.HasPrefix(row[0], "# ") {
+					notes++
+				}
+			}
+		}
+	}
+	if notes < 4 {
+		t.Errorf("%d tables say that they are not whole", notes)
+	}
+}
+
+func TestCellsThatASpreadsheetWouldRunAreDefusedWhereverItSplitsThem(t *testing.T) {
+	for cell, want := range map[string]string{
+		"＝1+1": "'＝1+1", "＋1": "'＋1", "－cmd": "'－cmd", "＠SUM(A1)": "'＠SUM(A1)", "\rx": "'\rx", "\nx": "'\nx", " =1": "' =1", "\"=1\"": "'\"=1\"",
+		"a;=1+1": "a;'=1+1", "a; =1": "a;' =1", "a;\"=1+1\"": "a;'\"=1+1\"", "a;＝1": "a;'＝1", "a;-5;b": "a;-5;b", "a;-5-6": "a;'-5-6", "a\t@x": "a\t'@x", "=a;=b": "'=a;'=b",
+		"a\n+x": "a\n'+x", "a=b;c=d": "a=b;c=d", "x-y": "x-y", "-1e5": "-1e5", "a;": "a;", ";=1": ";'=1",
+	} {
+		if got := defuse(cell); got != want {
+			t.Errorf("%q becomes %q, expected %q", cell, got, want)
+		}
+	}
+}
+
+// FuzzDefuse shows that no part of a cell begins like a formula wherever a spreadsheet splits it, and that nothing is lost.
+func FuzzDefuse(f *testing.F) {
+	for _, seed := range []string{"=1", "a;=1", "＝1;\"@x\"", "\t-", "-5", ";;'=", " \u3000=x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, cell string) {
+		got := defuse(cell)
+		if strings.ReplaceAll(got, "'", "") != strings.ReplaceAll(cell, "'", "") {
+			t.Fatalf("%q becomes %q", cell, got)
+		}
+		for i, part := range strings.FieldsFunc(got, func(r rune) bool { return strings.ContainsRune(cellSplits, r) }) {
+			bare := strings.TrimLeft(part, " \"")
+			if strings.IndexAny(bare, "=+-@＝＋－＠") != 0 {
+				continue
+			}
+			var n float64
+			if _, err := fmt.Sscan(strings.Trim(part, " \""), &n); err != nil {
+				t.Fatalf("part %d of %q, made of %q, is run: %q", i, got, cell, part)
+			}
+		}
+	})
+}
