@@ -18,6 +18,10 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 			d.leave(&decisions[i], letters[i].Ref, "its marker is gone; look again")
 			continue
 		}
+		if marker.Other != nil {
+			d.leave(&decisions[i], letters[i].Ref, "its marker is that of another message, or may be: "+otherWords(marker))
+			continue
+		}
 		groups[d.exhausted(marker)] = append(groups[d.exhausted(marker)], i)
 	}
 	for alsoRetry, group := range groups {

@@ -49,7 +49,7 @@ func (j *liveJob) went(id string) {
 	if j.ids == nil {
 		j.ids = newSentIDs()
 	}
-	j.ids.add(id)
+	j.ids.add(j.line.store.fold(id))
 }
 
 // sentAlso is went for a message that is settled. It comes before the decider gives its lock away: a copy that is decided on next is
@@ -91,7 +91,7 @@ func (j *liveJob) recall(sent []JobItem) {
 func (j *liveJob) hasSent(id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ids != nil && j.ids.has(id)
+	return j.ids != nil && j.ids.has(j.line.store.fold(id))
 }
 
 // foundSent foretells a selected message anew when another with its id was sent by this job, or is about to be, and only then: one that
@@ -99,29 +99,32 @@ func (j *liveJob) hasSent(id string) bool {
 func (d *decider) foundSent(l *Letter) {
 	switch {
 	case l.ID == "" || !d.job.onceEach():
-	case d.under[l.ID] > 0 || d.job.hasSent(l.ID):
+	case d.under[d.fold(l.ID)] > 0 || d.job.hasSent(l.ID):
 		l.Prediction = because(ClassUnknown, anotherSent)
 	case l.Alone != nil:
 		l.Prediction = *l.Alone
 	}
 }
 
-const anotherSent = "this job has sent another message with its id: what becomes of this one depends on what became of that one"
+const anotherSent = "this job has sent another message with its id, or one that the store takes for the same: what becomes of this one depends on what became of that one"
 
 // begun and settledAs count the messages with an id that were decided to be sent and are not settled; the lock is held. settledAs reports
 // whether the message was counted: whether its work was to be done.
 func (d *decider) begun(l *Letter) {
 	if l.ID != "" && d.job.does(l.Prediction.Class) {
-		d.under[l.ID]++
+		d.under[d.fold(l.ID)]++
 	}
 }
 
+func (d *decider) fold(id string) string { return d.job.line.store.fold(id) }
+
 func (d *decider) settledAs(f fact) bool {
-	n := d.under[f.id]
+	id := d.fold(f.id)
+	n := d.under[id]
 	if n > 1 {
-		d.under[f.id] = n - 1
+		d.under[id] = n - 1
 	} else {
-		delete(d.under, f.id)
+		delete(d.under, id)
 	}
 	return n > 0
 }

@@ -165,6 +165,9 @@ func sameMarker(a, b dedup.Sighting) bool {
 
 // told says what a marker tells of the work of its message.
 func (l line) told(s dedup.Sighting) string {
+	if s.Other != nil {
+		return BecameUnknown // it is the marker of another message, or may be
+	}
 	switch l.stateOf(s) {
 	case dedup.Done:
 		return BecameDone

@@ -41,6 +41,14 @@ const (
 // rules. In doubt it chooses the class that warns: it says runs only where no marker that is still there then could stand in
 // the way, and skipped only where a marker that will be there then says that the work was done.
 func Predict(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
+	p := predict(s, m, l)
+	if m != nil && m.Other != nil && p.Class != ClassUnknown {
+		return ofAnother(p, s, m)
+	}
+	return p
+}
+
+func predict(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 	switch {
 	case s.Kind == "":
 		return because(ClassMayRunTwice, "this pipeline has no dedup store: nothing remembers what was done")

@@ -31,6 +31,23 @@ type PreflightStore struct {
 	Finder markerFinder
 }
 
+// idFolder is a markerFinder that takes several ids for one.
+type idFolder interface {
+	// FoldID returns the same text for ids that the store takes for one.
+	FoldID(id string) string
+}
+
+// fold returns the same text for ids that the store takes for one.
+func (s *PreflightStore) fold(id string) string {
+	if s == nil {
+		return id
+	}
+	if folder, ok := s.Finder.(idFolder); ok {
+		return folder.FoldID(id)
+	}
+	return id
+}
+
 // A Preflighter predicts what a requeue will do to messages. It reads the stores and changes nothing. It is safe for concurrent
 // use; at most two preflights ask one store at once.
 type Preflighter struct {
@@ -122,12 +139,13 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 		if r.StoreFailed != "" {
 			x.Marker, facts[i].StoreFailed = nil, r.StoreFailed
 		}
-		if x.Marker != nil {
+		if x.Marker != nil && x.Marker.Other == nil {
 			x.BusinessKey = x.Marker.BusinessKey
 		}
 		x.Prediction = Predict(scheme, x.Marker, facts[i])
-		if other := first[x.ID]; other == nil {
-			first[x.ID] = x
+		key := line.store.fold(x.ID)
+		if other := first[key]; other == nil {
+			first[key] = x
 		} else if x.ID != "" && other.writes(scheme) {
 			alone := x.Prediction
 			x.Alone, x.Prediction = &alone, because(ClassUnknown, anotherBefore)
@@ -137,7 +155,7 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 	return r, nil
 }
 
-const anotherBefore = "another of these messages, before it, has the same id: what becomes of this one depends on what becomes of that one"
+const anotherBefore = "another of these messages, before it, has the same id, or one that the store takes for the same: what becomes of this one depends on what becomes of that one"
 
 // writes reports whether a message changes the marker of its id when it is sent again, so that a copy of it finds another one.
 func (x *Predicted) writes(s dedup.Scheme) bool {

@@ -112,7 +112,7 @@ func TestNothingIsFoundInAbsentData(t *testing.T) {
 		"expiry":         markersWithoutExpiry(nil, nackScheme),
 		"hashes":         hashIDs(nil, "md5(body)"),
 		"repeats":        repeatedKeys(nil),
-		"collation":      caseInsensitive(nil, nil),
+		"collation":      idsTakenForOne(nil, nil),
 		"length":         idsTooLong(nil, nil, "md5(body)"),
 		"null ids":       nullIDs("s", nil),
 		"null uncounted": nullIDs("s", &dedup.StoreFacts{}),

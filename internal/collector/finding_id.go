@@ -1,8 +1,10 @@
 package collector
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -90,27 +92,59 @@ func repeatedKeys(p *dedup.Pass) []dedup.Finding {
 	return []dedup.Finding{f}
 }
 
-// caseInsensitive finds an id column in which abc and ABC are one id. It matters where ids are written in both cases.
-func caseInsensitive(p *dedup.Pass, facts *dedup.StoreFacts) []dedup.Finding {
-	if facts == nil || !facts.IDCaseInsensitive {
+// idsTakenForOne finds an id column in which abc and ABC are one id. It matters where ids are written in both cases, and loses messages
+// once the id of one has found the row of another.
+func idsTakenForOne(p *dedup.Pass, facts *dedup.StoreFacts) []dedup.Finding {
+	if facts == nil {
+		return nil
+	}
+	differ := inWords(facts.IDIgnores)
+	if differ == "" && facts.TwoIDs == nil {
 		return nil
 	}
 	f := dedup.Finding{
 		Kind: "id_case_insensitive", Tier: dedup.Normal,
-		Text:     "The id column takes ids that differ in case for one: the second of such messages is skipped",
-		Evidence: "collation " + name(facts.Collation),
+		Text:     fmt.Sprintf("The id column takes ids that differ in %s for one: the second of such messages is skipped", cmp.Or(differ, "how they are written")),
+		Evidence: "collation " + name(cmp.Or(facts.Collation, "none")),
 		Mend:     "Give the column a binary collation, such as utf8mb4_bin; ids of digits and lower case alone are safe meanwhile.",
 	}
-	if p != nil {
-		for _, id := range sampleIDs(p) {
-			if strings.ContainsFunc(id, unicode.IsUpper) && strings.ContainsFunc(id, unicode.IsLower) {
-				f.Tier = dedup.Warning
-				f.Evidence += "; an id in both cases: " + name(id)
-				break
-			}
+	if id := bothCases(p); id != "" && slices.Contains(facts.IDIgnores, dedup.CaseDiffers) {
+		f.Tier = dedup.Warning
+		f.Evidence += "; an id in both cases: " + name(id)
+	}
+	if two := facts.TwoIDs; two != nil {
+		f.Tier = dedup.Severe
+		f.Evidence += fmt.Sprintf("; message %s was looked up at %s UTC, and consumers find the row of %s", name(two.Asked), two.At.UTC().Format("15:04:05"), name(two.Row))
+		if two.MayBeOwn {
+			f.Tier = dedup.Warning
+			f.Evidence += ", which may be its own: the column cannot keep its id as it is"
 		}
 	}
 	return []dedup.Finding{f}
+}
+
+// inWords names differences that ids may have: nearly every collation of MySQL ignores trailing blanks, and hardly an id has any.
+func inWords(ignores []dedup.IDDifference) string {
+	var words []string
+	for _, d := range ignores {
+		if d != dedup.BlanksDiffer {
+			words = append(words, string(d))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// bothCases returns an id of the pass that has letters in both cases, empty when none has.
+func bothCases(p *dedup.Pass) string {
+	if p == nil {
+		return ""
+	}
+	for _, id := range sampleIDs(p) {
+		if strings.ContainsFunc(id, unicode.IsUpper) && strings.ContainsFunc(id, unicode.IsLower) {
+			return id
+		}
+	}
+	return ""
 }
 
 // idsTooLong finds ids that fill their column: longer ones are cut, or refused again and again.

@@ -84,7 +84,7 @@ func (p *pipeline) markerFindings(v view) []dedup.Finding {
 	out = append(out, hashIDs(pass, p.IDFrom)...)
 	out = append(out, repeatedKeys(pass)...)
 	out = append(out, touchedAfterDone(p.Store, pass)...)
-	out = append(out, caseInsensitive(pass, facts)...)
+	out = append(out, idsTakenForOne(pass, facts)...)
 	return append(out, idsTooLong(pass, facts, p.IDFrom)...)
 }
 

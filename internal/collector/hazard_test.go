@@ -26,7 +26,7 @@ func everythingWrong(b *testBench) {
 		p.GaveUp.Add(now)
 		p.GaveUp.Freeze()
 		f.stats = dedup.StoreStats{Pass: p, Health: dedup.StoreHealth{EvictionPolicy: "allkeys-lru", MemoryMax: ptr(1)},
-			Facts:    &dedup.StoreFacts{IDLength: 8, IDCaseInsensitive: true, Collation: "ci", NullIDs: ptr(1)},
+			Facts:    &dedup.StoreFacts{IDLength: 8, IDIgnores: []dedup.IDDifference{dedup.CaseDiffers}, Collation: "ci", NullIDs: ptr(1)},
 			Waits:    &dedup.LockWaits{Waiters: 1, Longest: time.Minute},
 			Progress: dedup.Progress{Started: now.Add(-time.Hour)}}
 	})

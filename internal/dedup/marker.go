@@ -125,11 +125,34 @@ type StoreStats struct {
 type StoreFacts struct {
 	// IDLength is the most characters that the id column holds; 0 when unbounded.
 	IDLength int64
-	// IDCaseInsensitive is true when two ids that differ in case are one; Collation names the column's collation.
-	IDCaseInsensitive bool
-	Collation         string
+	// IDIgnores names what two ids may differ in and still be one to the id column; Collation names the column's collation.
+	IDIgnores []IDDifference
+	Collation string
+	// TwoIDs is the newest message whose id found the row of another; nil when none did in the last 24 hours.
+	TwoIDs *TwoIDs
 	// NullIDs counts rows whose id column is NULL: a unique key admits many of them; nil when it was not counted.
 	NullIDs *int64
+}
+
+// IDDifference is something in which two ids may differ, in words for people.
+type IDDifference string
+
+// The differences between two ids that collations ignore.
+const (
+	CaseDiffers   IDDifference = "case"
+	AccentsDiffer IDDifference = "accents"
+	WidthDiffers  IDDifference = "width"
+	FormsDiffer   IDDifference = "Unicode normal form"
+	BlanksDiffer  IDDifference = "trailing blanks"
+)
+
+// TwoIDs are two ids that a store took for one.
+type TwoIDs struct {
+	At time.Time
+	// Asked is the id of a message, Row that of the row which it found.
+	Asked, Row string
+	// MayBeOwn is that of OtherID.
+	MayBeOwn bool
 }
 
 // LockWaits are transactions that wait for row locks of others at one moment.

@@ -24,6 +24,16 @@ type Sighting struct {
 	ExpiresMillis int64
 	// Retry is the retry counter of the same message, nil when there is none.
 	Retry *RetryCounter
+	// Other is set where the store takes the id that was asked for and that of this marker for one, although they differ.
+	Other *OtherID `json:",omitempty"`
+}
+
+// An OtherID is the id that was asked for where a marker with another one was found: a consumer that asks for it meets that marker.
+type OtherID struct {
+	Asked string
+	// MayBeOwn says that the store cannot keep the id as it was asked for, being too long, or a number with leading zeros: the marker
+	// may be that of the same message after all.
+	MayBeOwn bool
 }
 
 // CounterAlone reports whether the sighting is a retry counter without a marker, as a search by ids returns it.

@@ -1,10 +1,12 @@
 package markers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -148,9 +150,9 @@ func sqlFindings(c Config, l *sqlLayout, w *sqlWalk) []dedup.Finding {
 			add("id_not_indexed", dedup.Severe, "No index begins with the id column: consumers find their markers slowly, and single markers cannot be looked up.",
 				"column "+id.name, "Create a unique index on the id column: without one, two deliveries at once are both first.")
 		}
-		if id := l.ids[i]; id.ignoresCase {
-			add("id_ignores_case", dedup.Warning, "The id column takes ids that differ in case for the same: one of two such messages is never processed.",
-				"column "+id.name+", collation "+id.collation, "Give the column a binary collation, such as utf8mb4_bin.")
+		if id := l.ids[i]; slices.ContainsFunc(id.ignores, func(d dedup.IDDifference) bool { return d != dedup.BlanksDiffer }) {
+			add("id_ignores_case", dedup.Warning, "The id column takes ids that differ in "+id.ignored()+" for the same: one of two such messages is never processed.",
+				"column "+id.name+", collation "+cmp.Or(id.collation, "of type "+id.typ), "Give the column a binary collation, such as utf8mb4_bin; in PostgreSQL the type text with a deterministic collation.")
 		}
 	}
 	if e := strings.ToLower(l.table.engine); e != "" && e != "innodb" {

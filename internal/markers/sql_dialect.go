@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // queryLimit is the longest that a query of ours may run in the server, by the server's own watch where it has one.
@@ -56,6 +58,8 @@ type dialect interface {
 	server(ctx context.Context, q querier) (sqlServer, error)
 	// describe reads the layout of a table from the catalogue.
 	describe(ctx context.Context, q querier, table string) (*sqlTable, error)
+	// equal is a condition that is true when the column takes two texts for one: literals of ASCII letters, or of text.
+	equal(t *sqlTable, c sqlColumn, a, b string) string
 	// waits reads the lock waits on a table; errHidden when the account may not see them.
 	waits(ctx context.Context, q querier, t *sqlTable, s sqlServer) (lockWaits, error)
 	// grants are the statements that let the account read these columns.
@@ -136,11 +140,11 @@ type sqlColumn struct {
 	typ  string
 	cast string
 	// length is the most characters that it holds; 0 when there is no such limit.
-	length   int64
-	nullable bool
-	// collation is its collation; ignoresCase says that two texts that differ in case are equal.
-	collation   string
-	ignoresCase bool
+	length    int64
+	nullable  bool
+	collation string
+	// ignores are differences between two texts that are equal all the same; known of id columns alone.
+	ignores []dedup.IDDifference
 }
 
 // sqlIndex is an index on whole columns of all rows.

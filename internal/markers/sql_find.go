@@ -52,48 +52,80 @@ var collationPattern = regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
 
 // A soughtID is an id with its values for the id columns.
 type soughtID struct {
-	id     string
-	values []string
+	id string
+	// parts are those of the id, values what the columns make of them.
+	parts, values []string
+	// cut says why a strict server refuses the id, where another one keeps it as the values; empty where it fits.
+	cut string
 }
 
-// possible returns the ids that the table can hold, and notes of the others why it cannot.
+// possible returns the ids that the table can hold, or that a server which is not strict makes fit, and notes of each why it does not.
 func (k *sqlLook) possible(f *finding) []soughtID {
 	l := k.layout
 	all := make([]soughtID, 0, len(f.unique))
 	for _, id := range f.unique {
-		values := []string{id}
+		parts := []string{id}
 		if len(l.ids) > 1 {
-			values = strings.SplitN(id, ":", len(l.ids))
+			parts = strings.SplitN(id, ":", len(l.ids))
 		}
-		if why := l.refuses(values); why != "" {
+		sought, why := l.sought(id, parts)
+		if sought.cut = why; why != "" {
 			f.is(id, cannotHold(k.store.cfg.Name, id, why))
-			continue
 		}
-		all = append(all, soughtID{id, values})
+		if sought.values != nil {
+			all = append(all, sought)
+		}
 	}
 	return all
 }
 
-// refuses says why the id columns cannot hold these values, empty when they can.
-func (l *sqlLayout) refuses(values []string) string {
-	if len(values) != len(l.ids) {
-		return fmt.Sprintf("the table's id has %d columns and the message's id %d parts", len(l.ids), len(values))
+// sought says why the id columns cannot hold these parts of an id, empty when they can, and what they hold instead; without values nothing.
+func (l *sqlLayout) sought(id string, parts []string) (s soughtID, why string) {
+	s = soughtID{id: id, parts: parts}
+	if len(parts) != len(l.ids) {
+		return s, fmt.Sprintf("the table's id has %d columns and the message's id %d parts", len(l.ids), len(parts))
 	}
+	values := make([]string, len(parts))
 	for i, c := range l.ids {
-		v := values[i]
-		switch length := int64(utf8.RuneCountInString(v)); {
-		case c.kind == textColumn && !utf8.ValidString(v):
-			return fmt.Sprintf("column %s cannot hold the id: it is not valid UTF-8", c.name)
-		case c.kind == textColumn && c.length > 0 && length > c.length:
-			return fmt.Sprintf("column %s cannot hold the id: it has %d characters, the column %d", c.name, length, c.length)
-		case strings.ContainsRune(v, 0) && l.cfg.SQL.Driver == driverPostgres:
-			return fmt.Sprintf("column %s cannot hold the id: PostgreSQL stores no NUL character", c.name)
-		case (c.kind == numberColumn || c.kind == bitColumn) && !isWhole(v):
-			return fmt.Sprintf("column %s holds numbers, and the id is none", c.name)
+		value, refused := l.fits(c, parts[i])
+		if refused != "" {
+			why = refused
 		}
+		if refused != "" && value == "" {
+			return s, why
+		}
+		values[i] = value
 	}
-	return ""
+	s.values = values
+	return s, why
 }
+
+// fits returns the value that a column keeps of a text, and why it does not keep it as it is. With a reason and no value it keeps nothing.
+func (l *sqlLayout) fits(c sqlColumn, v string) (value, why string) {
+	mysql := l.cfg.SQL.Driver == driverMySQL
+	number := c.kind == numberColumn || c.kind == bitColumn
+	switch length := int64(utf8.RuneCountInString(v)); {
+	case c.kind == textColumn && !utf8.ValidString(v):
+		return "", fmt.Sprintf("column %s cannot hold the id: it is not valid UTF-8", c.name)
+	case strings.ContainsRune(v, 0) && !mysql:
+		return "", fmt.Sprintf("column %s cannot hold the id: PostgreSQL stores no NUL character", c.name)
+	case c.kind == textColumn && c.length > 0 && length > c.length:
+		// MySQL cuts where sql_mode is not strict, PostgreSQL where only blanks are too many.
+		if cut := cutRunes(v, c.length); mysql || strings.TrimRight(v[len(cut):], " ") == "" {
+			value = cut
+		}
+		return value, fmt.Sprintf("column %s cannot hold the id: it has %d characters, the column %d", c.name, length, c.length)
+	case number && !isWhole(v):
+		if begins := leadingNumber.FindStringSubmatch(v); mysql && begins != nil && isWhole(begins[1]) {
+			value = begins[1]
+		}
+		return value, fmt.Sprintf("column %s holds numbers, and the id is none", c.name)
+	}
+	return v, ""
+}
+
+// leadingNumber is what MySQL takes a text for where it expects a whole number.
+var leadingNumber = regexp.MustCompile(`^\s*([+-]?[0-9]+)`)
 
 func isWhole(text string) bool {
 	_, err := strconv.ParseInt(text, 10, 64)
@@ -105,7 +137,7 @@ func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
 	l := k.layout
 	wanted, args := l.wanted(part)
 	most := rowsPerID*len(part) + 1
-	query := fmt.Sprintf("%s, %s FROM %s LIMIT %d", wantedNumber, l.selection(false), wanted, most)
+	query := fmt.Sprintf("%s, %s, %s FROM %s LIMIT %d", wantedNumber, l.wholeIDs(), l.selection(false), wanted, most)
 	rows, hits, at := 0, map[string]*dedup.Sighting{}, time.Now()
 	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
 		rows++
@@ -118,7 +150,12 @@ func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
 			hits[id] = cannotHold(k.store.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
 			return nil
 		}
-		hits[id] = l.lookedUp(l.row(values[1:]), at)
+		whole, rest := values[1:1+len(l.ids)], values[1+len(l.ids):]
+		hit := l.lookedUp(l.row(rest), at)
+		if hit.Other = l.other(part[n], keyTexts(whole)); hit.Other != nil {
+			k.store.metAnother(hit)
+		}
+		hits[id] = hit
 		return nil
 	})
 	if ignoreBadValue(l.dialect, err) == nil && err != nil {
@@ -144,6 +181,15 @@ func (k *sqlLook) halves(ctx context.Context, part []soughtID, f *finding) error
 		return err
 	}
 	return k.find(ctx, part[half:], f)
+}
+
+// wholeIDs are the id columns in full: an id is compared to the byte.
+func (l *sqlLayout) wholeIDs() string {
+	texts := make([]string, len(l.ids))
+	for i, c := range l.ids {
+		texts[i] = l.dialect.text(c)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // lookedUp makes a sighting without a value of a row that was asked for at a time.

@@ -99,7 +99,8 @@ func TestFindBearsIDsThatAreNoValues(t *testing.T) {
 			}
 		}
 		got := said(find(t, table("b"), "7", "9007199254740993", "9007199254740992", "-1", "007", "7a", "1e0", "7.0", "", "99999999999999999999"))
-		if want := "done done - done done unknown unknown unknown - unknown"; got != want {
+		// A server of MySQL that is not strict takes 7a for 7.
+		if want := by(db, "done done - done done done unknown done - unknown", "done done - done done unknown unknown unknown - unknown"); got != want {
 			t.Errorf("numbers: got %s, want %s", got, want)
 		}
 	})

@@ -252,7 +252,6 @@ func (d mysqlDialect) describeColumns(ctx context.Context, q querier, t *sqlTabl
 		if c.kind != textColumn {
 			c.length = 0
 		}
-		c.ignoresCase = strings.Contains(c.collation, "_ci")
 		t.columns = append(t.columns, c)
 	}
 	return rows.Err()

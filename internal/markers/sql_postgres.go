@@ -162,7 +162,7 @@ func (d postgresDialect) describe(ctx context.Context, q querier, table string) 
 func (d postgresDialect) describeColumns(ctx context.Context, q querier, t *sqlTable) error {
 	rows, err := q.QueryContext(ctx, `SELECT a.attname::text, COALESCE(b.typname, y.typname)::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
 		pg_catalog.format_type(a.atttypid, -1), a.atttypmod::int8,
-		NOT a.attnotnull, COALESCE(co.collname::text, ''), COALESCE(to_jsonb(co)->>'collisdeterministic', 'true') = 'false'
+		NOT a.attnotnull, COALESCE(co.collname::text, '')
 		FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = y.typbasetype
 		LEFT JOIN pg_catalog.pg_collation co ON co.oid = a.attcollation
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, t.oid)
@@ -174,11 +174,10 @@ func (d postgresDialect) describeColumns(ctx context.Context, q querier, t *sqlT
 		var c sqlColumn
 		var typ string
 		var modifier int64
-		if err := rows.Scan(&c.name, &typ, &c.typ, &c.cast, &modifier, &c.nullable, &c.collation, &c.ignoresCase); err != nil {
+		if err := rows.Scan(&c.name, &typ, &c.typ, &c.cast, &modifier, &c.nullable, &c.collation); err != nil {
 			return err
 		}
 		c.kind = postgresKind(typ)
-		c.ignoresCase = c.ignoresCase || typ == "citext"
 		// The modifier of varchar(n) and char(n) is n + 4.
 		if (typ == "varchar" || typ == "bpchar") && modifier > 4 {
 			c.length = modifier - 4

@@ -185,7 +185,7 @@ func (s *sqlStore) Lookup(ctx context.Context, term string) ([]dedup.Sighting, e
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.cfg.Name, l.ids[0].name)}
 	}
 	var all []dedup.Sighting
-	search := func(columns []sqlColumn, values []string) error {
+	search := func(columns []sqlColumn, values []string, isID bool) error {
 		if !l.table.indexed(&columns[0]) || !l.plausible(columns, values) || len(all) >= mostFound {
 			return nil
 		}
@@ -196,18 +196,21 @@ func (s *sqlStore) Lookup(ctx context.Context, term string) ([]dedup.Sighting, e
 			parts = append(parts, l.dialect.quote(c.name)+" = "+l.dialect.param(c, i+1))
 		}
 		err := look.where(ctx, strings.Join(parts, " AND "), args, mostFound, func(found dedup.Sighting) {
+			if isID && found.ID != "" {
+				found.Other = l.otherThan(columns, values, found)
+			}
 			if len(all) < mostFound && !slices.ContainsFunc(all, func(s dedup.Sighting) bool { return s.Key == found.Key }) {
 				all = append(all, found)
 			}
 		})
 		return ignoreBadValue(l.dialect, err)
 	}
-	err = search(l.ids[:1], []string{term})
+	err = search(l.ids[:1], []string{term}, true)
 	if values := strings.SplitN(term, ":", len(l.ids)); err == nil && len(l.ids) > 1 && len(values) == len(l.ids) {
-		err = search(l.ids, values)
+		err = search(l.ids, values, true)
 	}
 	if err == nil && l.business != nil {
-		err = search([]sqlColumn{*l.business}, []string{term})
+		err = search([]sqlColumn{*l.business}, []string{term}, false)
 	}
 	if err != nil {
 		return nil, s.explain.explain(err)

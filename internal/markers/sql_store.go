@@ -19,6 +19,8 @@ const (
 	sqlConnections = 4
 	// layoutFor is how long readers trust the layout of the table.
 	layoutFor = time.Minute
+	// twoIDsFor is how long it is said that a message found the row of another.
+	twoIDsFor = 24 * time.Hour
 )
 
 // sqlStore is a store of kind sql-table.
@@ -42,8 +44,10 @@ type sqlStore struct {
 	lasting bool
 	note    string
 	// layout is the table as it last was described.
-	layout      *sqlLayout
-	layoutAt    time.Time
+	layout   *sqlLayout
+	layoutAt time.Time
+	// twoIDs is the newest message that found the row of another; nil for none.
+	twoIDs      *dedup.TwoIDs
 	waitsHidden bool
 	// started is when the server's process began, by its clock; uptime is how long it said last that it has been running.
 	started time.Time
@@ -110,6 +114,9 @@ func (s *sqlStore) prepare(ctx context.Context, q querier) (*sqlLayout, error) {
 	}
 	layout, err := newSQLLayout(s.cfg, s.dialect, server, table)
 	if err != nil {
+		return nil, err
+	}
+	if err := layout.readIgnores(ctx, q); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -266,12 +273,13 @@ func (s *sqlStore) facts() *dedup.StoreFacts {
 	f := &dedup.StoreFacts{}
 	nullable := false
 	for _, c := range s.layout.ids {
-		if c.ignoresCase {
-			f.IDCaseInsensitive, f.Collation = true, c.collation
-		} else if f.Collation == "" {
-			f.Collation = c.collation
+		if len(c.ignores) > len(f.IDIgnores) || f.Collation == "" {
+			f.IDIgnores, f.Collation = c.ignores, c.collation
 		}
 		nullable = nullable || c.nullable
+	}
+	if two := s.twoIDs; two != nil && time.Since(two.At) < twoIDsFor {
+		f.TwoIDs = two
 	}
 	if len(s.layout.ids) == 1 {
 		f.IDLength = s.layout.ids[0].length

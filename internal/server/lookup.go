@@ -127,6 +127,13 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 	if j.Retry != nil {
 		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
 	}
+	if o := j.Other; o != nil {
+		text := "another id, which the store takes for the one that was looked up: it is the marker of another message"
+		if o.MayBeOwn {
+			text = "another id: the store cannot keep the one that was looked up as it is, and the marker may be that of another message"
+		}
+		h.Facts = append(h.Facts, templates.Fact{Label: "Its id", Value: text})
+	}
 	if detail := detailText(j.Marker); detail != "" {
 		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, partLimit).Short})
 	}

@@ -1,0 +1,252 @@
+package markers
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
+	"golang.org/x/text/unicode/norm"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// idProbes are pairs of texts, one for each difference that a collation may ignore.
+var idProbes = []struct {
+	differ dedup.IDDifference
+	a, b   string
+}{
+	{dedup.CaseDiffers, "a", "A"},
+	{dedup.AccentsDiffer, "e", "\u00e9"},
+	{dedup.WidthDiffers, "a", "\uff41"},
+	{dedup.FormsDiffer, "\u00e9", "e\u0301"},
+	{dedup.BlanksDiffer, "a", "a "},
+}
+
+// readIgnores asks the server what the id columns ignore when they compare. A server that refuses to say leaves it open.
+func (l *sqlLayout) readIgnores(ctx context.Context, q querier) error {
+	for i := range l.ids {
+		c := &l.ids[i]
+		if c.kind != textColumn {
+			continue
+		}
+		tests := make([]string, len(idProbes))
+		answers, into := make([]bool, len(idProbes)), make([]any, len(idProbes))
+		for n, p := range idProbes {
+			tests[n], into[n] = "COALESCE("+l.dialect.equal(l.table, *c, p.a, p.b)+", FALSE)", &answers[n]
+		}
+		err := q.QueryRowContext(ctx, "SELECT "+strings.Join(tests, ", ")).Scan(into...)
+		if err != nil && l.dialect.refusal(err).answered() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for n, p := range idProbes {
+			if answers[n] {
+				c.ignores = append(c.ignores, p.differ)
+			}
+		}
+	}
+	return nil
+}
+
+// ignored names what the column ignores when it compares.
+func (c sqlColumn) ignored() string {
+	var words []string
+	for _, d := range c.ignores {
+		words = append(words, string(d))
+	}
+	return strings.Join(words, ", ")
+}
+
+// equal compares as comparable does.
+func (d mysqlDialect) equal(_ *sqlTable, c sqlColumn, a, b string) string {
+	if !collationPattern.MatchString(c.collation) {
+		return "FALSE"
+	}
+	charset, _, _ := strings.Cut(c.collation, "_")
+	value := func(text string) string {
+		return fmt.Sprintf("CONVERT('%s' USING %s) COLLATE %s", text, charset, c.collation)
+	}
+	return value(a) + " = " + value(b)
+}
+
+// equal takes type and collation from the column itself, of which it reads no row.
+func (d postgresDialect) equal(t *sqlTable, c sqlColumn, a, b string) string {
+	return fmt.Sprintf("COALESCE((SELECT %s FROM %s WHERE FALSE), '%s') = '%s'", d.quote(c.name), t.quoted(d), a, b)
+}
+
+// sameness says how an id of a row is related to the one that was asked for and that the server takes for the same.
+type sameness uint8
+
+const (
+	// sameID: they are one to the byte, or two spellings of one value that the column's type does not tell apart.
+	sameID sameness = iota
+	// perhapsSameID: the column cannot keep the id as it was asked for.
+	perhapsSameID
+	// anotherID: the column could have kept the id that was asked for, and has another one.
+	anotherID
+)
+
+// other compares the id of a row with the one that was asked for; nil where they are the same.
+func (l *sqlLayout) other(sought soughtID, row []string) *dedup.OtherID {
+	worst := sameID
+	for i, c := range l.ids {
+		worst = max(worst, c.sameness(sought.parts[i], row[i], sought.cut != ""))
+	}
+	if worst == sameID {
+		return nil
+	}
+	return &dedup.OtherID{Asked: sought.id, MayBeOwn: worst == perhapsSameID}
+}
+
+// otherThan compares the id of a row that was looked for by the beginning of the id columns, all of them or the first, with what was asked for.
+func (l *sqlLayout) otherThan(columns []sqlColumn, asked []string, found dedup.Sighting) *dedup.OtherID {
+	row := strings.SplitN(found.ID, ":", len(l.ids))
+	worst := sameID
+	for i, c := range columns {
+		worst = max(worst, c.sameness(asked[i], row[i], false))
+	}
+	if worst == sameID {
+		return nil
+	}
+	return &dedup.OtherID{Asked: strings.Join(asked, ":"), MayBeOwn: worst == perhapsSameID}
+}
+
+// sameness compares the text of a row's id with the one that was asked for; cut says that the column is too short for that.
+func (c sqlColumn) sameness(asked, row string, cut bool) sameness {
+	switch {
+	case asked == row:
+		return sameID
+	case c.kind == numberColumn:
+		return sameNumber(asked, row)
+	case c.kind == bytesColumn && strings.EqualFold(asked, row), c.isUUID() && bareUUID(asked) == bareUUID(row):
+		return sameID
+	case c.kind != textColumn:
+		return perhapsSameID
+	}
+	if c.fixed() && strings.TrimRight(asked, " ") == strings.TrimRight(row, " ") {
+		if strings.HasSuffix(asked, " ") {
+			return perhapsSameID // the column keeps no trailing blanks
+		}
+		return sameID
+	}
+	// Too long, or with characters that the column's character set does not have.
+	if cut || c.cutsNames() && strings.HasPrefix(asked, row) || strings.Contains(row, "?") && !isASCII(asked) {
+		return perhapsSameID
+	}
+	return anotherID
+}
+
+// sameNumber: a number does not keep its leading zeros, nor the text behind it.
+func sameNumber(asked, row string) sameness {
+	n, err := strconv.ParseInt(asked, 10, 64)
+	value, ok := new(big.Rat).SetString(row)
+	if err == nil && ok && len(row) <= longestNumber && strconv.FormatInt(n, 10) == asked && value.Cmp(new(big.Rat).SetInt64(n)) == 0 {
+		return sameID
+	}
+	return perhapsSameID
+}
+
+// longestNumber is how long the text of a number may be that is compared: an exponent would make a short text a large number.
+const longestNumber = 100
+
+func (c sqlColumn) isUUID() bool { return strings.EqualFold(c.typ, "uuid") }
+
+func bareUUID(text string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "{", "", "}", "").Replace(text))
+}
+
+// fixed reports whether the column pads its values to one length.
+func (c sqlColumn) fixed() bool {
+	typ := strings.ToLower(c.typ)
+	return strings.HasPrefix(typ, "char(") || strings.HasPrefix(typ, "character(") || typ == "char" || typ == "bpchar"
+}
+
+// cutsNames reports whether the column is of PostgreSQL's type for names, which cuts silently.
+func (c sqlColumn) cutsNames() bool { return c.typ == "name" }
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// FoldID returns the same text for ids that the table takes for one, as far as it is known what its id columns ignore. Before the table
+// was described it returns the id.
+func (s *sqlStore) FoldID(id string) string {
+	s.mu.Lock()
+	layout := s.layout
+	s.mu.Unlock()
+	if layout == nil {
+		return id
+	}
+	parts := strings.SplitN(id, ":", len(layout.ids))
+	for i := range parts {
+		parts[i] = layout.ids[i].fold(parts[i])
+	}
+	return strings.Join(parts, ":")
+}
+
+// fold brings a text into the form in which the column compares it.
+func (c sqlColumn) fold(text string) string {
+	if c.kind == numberColumn {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+		return text
+	}
+	if c.isUUID() {
+		return bareUUID(text)
+	}
+	if c.kind != textColumn {
+		return text
+	}
+	for _, differ := range c.ignores {
+		switch differ {
+		case dedup.CaseDiffers:
+			text = cases.Fold().String(text)
+		case dedup.AccentsDiffer:
+			bare, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC), text)
+			if err == nil {
+				text = bare
+			}
+		case dedup.WidthDiffers:
+			text = norm.NFKC.String(text)
+		case dedup.FormsDiffer:
+			text = norm.NFC.String(text)
+		}
+	}
+	text = cutRunes(text, c.length)
+	for _, differ := range c.ignores {
+		if differ == dedup.BlanksDiffer {
+			text = strings.TrimRight(text, " ")
+		}
+	}
+	return text
+}
+
+// cutRunes cuts a text to n characters; 0 leaves it whole.
+func cutRunes(text string, n int64) string {
+	if n <= 0 || int64(utf8.RuneCountInString(text)) <= n {
+		return text
+	}
+	return string([]rune(text)[:n])
+}
+
+// metAnother notes that an id found the row of another one.
+func (s *sqlStore) metAnother(m *dedup.Sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.twoIDs = &dedup.TwoIDs{At: m.At, Asked: m.Other.Asked, Row: m.ID, MayBeOwn: m.Other.MayBeOwn}
+}
