@@ -169,6 +169,7 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("thousands that a source has got one by one are ready again when it is closed", b.givesBackSingles)
 	t.Run("a peek holds little more than its bytes, however large the messages", b.peeksWithinBytes)
 	t.Run("a peek passes consumers, and leaves the queue to one that appears", b.peeksBesideConsumers)
+	t.Run("a queue that deletes itself with its last consumer outlives a peek and a source", b.sparesAutoDelete)
 	t.Run("a peek that ends half-way leaves nothing behind", b.peekIsCutShort)
 	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
 	t.Run("what is parked is kept", b.parks)

@@ -24,7 +24,7 @@ const (
 
 // A peeker takes messages from the head of a queue over a channel that nothing else uses, and puts them back.
 //
-// From a classic queue that nobody consumes from it consumes, a slice at a time: the next consumer begins when the one before has ended,
+// From a classic queue that nobody consumes from, and that stays without consumers, it consumes, a slice at a time: the next consumer begins when the one before has ended,
 // and what that one brought is still held. It never consumes exclusively, which would lock the owners of the queue out. From all others it gets
 // message by message, which passes a single active consumer, and leaves to other consumers what it has not asked for.
 type peeker struct {
@@ -44,7 +44,7 @@ func (p *peeker) run(ctx context.Context, live amqp.Queue) (dedup.Peek, error) {
 	guard := time.AfterFunc(maxHeld+closeTimeout+returnWithin, p.link.abort)
 	defer guard.Stop()
 	var err error
-	if p.classic() && live.Consumers == 0 && p.limit > 1 && p.described.Arguments["x-single-active-consumer"] != true {
+	if p.mayConsume(live) {
 		err = p.consume(ctx, live)
 	} else {
 		err = p.get(ctx)
@@ -59,6 +59,12 @@ func (p *peeker) run(ctx context.Context, live amqp.Queue) (dedup.Peek, error) {
 }
 
 func (p *peeker) classic() bool { return p.described.Type == "classic" }
+
+// mayConsume reports whether a consumer of ours is in nobody's way. With its end a queue that deletes itself would go, and all that is in it.
+func (p *peeker) mayConsume(live amqp.Queue) bool {
+	return p.classic() && live.Consumers == 0 && p.limit > 1 &&
+		!p.described.AutoDelete && p.described.Arguments["x-single-active-consumer"] != true
+}
 
 // get takes one message after the other.
 func (p *peeker) get(ctx context.Context) error {

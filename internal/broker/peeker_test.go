@@ -104,6 +104,35 @@ func (b *movingBroker) givesBackSingles(t *testing.T) {
 	}
 }
 
+func (b *movingBroker) sparesAutoDelete(t *testing.T) {
+	const n = 40
+	channel := b.admin(t)
+	const durable, autoDelete, exclusive, noWait = true, true, false, false
+	_, err := channel.QueueDeclare("vanishing.dead", durable, autoDelete, exclusive, noWait, nil)
+	must(t, err)
+	queue := dedup.QueueRef{Vhost: "/", Name: "vanishing.dead"}
+	fill(t, channel, queue.Name, "m", n)
+	b.described(t, queue)
+	peek, err := b.mover.Peek(t.Context(), queue, n, 1<<20)
+	must(t, err)
+	if ready := depth(t, channel, queue.Name); len(peek.Messages) != n || ready != n {
+		t.Fatalf("%d were seen, and %d are ready", len(peek.Messages), ready)
+	}
+	source, err := b.mover.Source(t.Context(), queue, n, false)
+	must(t, err)
+	for range 3 {
+		d, err := source.Next(t.Context())
+		must(t, err)
+		if d.Tag == 1 {
+			must(t, source.Ack(d.Tag))
+		}
+	}
+	must(t, source.Close())
+	if ready := depth(t, channel, queue.Name); ready != n-1 {
+		t.Errorf("%d are ready after one was taken", ready)
+	}
+}
+
 func (b *movingBroker) peeksWithinBytes(t *testing.T) {
 	const n, size, most = 300, 100 << 10, 1 << 20
 	channel := b.admin(t)

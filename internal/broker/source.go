@@ -49,7 +49,8 @@ type Source struct {
 // Source opens a queue to take messages from, held at most at once. A source that consumes is the only consumer of a classic queue
 // while it is open, so a queue that has a consumer is refused with InUse; quorum queues do not know this. Of a queue
 // with a single active consumer that is another, Next finds it out. A single source takes
-// each message when it is asked for, past other consumers.
+// each message when it is asked for, past other consumers; so does one of a queue that deletes itself with its last consumer, or that nobody
+// can describe.
 func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, single bool) (*Source, error) {
 	if held < 1 {
 		return nil, fmt.Errorf("take messages from queue %s: at least one must be held", quote(queue.Name))
@@ -63,13 +64,15 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.channel.Ack(tag, multiple) }, s.flush)
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
-	if single {
-		s.classic = m.isClassic(ctx, queue)
+	described, unknown := m.watch.Queue(ctx, queue)
+	s.classic = unknown == nil && described.Type == "classic"
+	// A queue that deletes itself goes with its last consumer, and all that is in it.
+	if single || unknown != nil || described.AutoDelete {
 		_, err = s.ready()
 	} else {
 		err = s.consume(true)
 		// A queue with a single active consumer knows no exclusive one, and needs none.
-		if KindOf(l.mover.amqpError(what, err)) == InUse && m.singleActive(ctx, queue) {
+		if KindOf(l.mover.amqpError(what, err)) == InUse && described.Arguments["x-single-active-consumer"] == true {
 			err = s.consumeAnew()
 		}
 	}
@@ -79,18 +82,6 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 		return nil, err
 	}
 	return s, nil
-}
-
-// singleActive reports whether a queue is known to have a single active consumer.
-func (m *Mover) singleActive(ctx context.Context, queue dedup.QueueRef) bool {
-	q, err := m.watch.Queue(ctx, queue)
-	return err == nil && q.Arguments["x-single-active-consumer"] == true
-}
-
-// isClassic reports whether a queue is known to be a classic one.
-func (m *Mover) isClassic(ctx context.Context, queue dedup.QueueRef) bool {
-	q, err := m.watch.Queue(ctx, queue)
-	return err == nil && q.Type == "classic"
 }
 
 // consumeAnew consumes on another channel, after the broker has ended the first, and not exclusively.
