@@ -25,6 +25,8 @@ type idGapSample struct {
 	// Reach is the count that lies undoneReach before From, or the oldest.
 	Reach  dedup.InsertStats
 	Scheme dedup.Scheme
+	// Back is the most messages that came back since Reach by the broker's counts; +Inf where those tell nothing.
+	Back float64
 	// Server is the version of the store's server, as in "MariaDB 10.11.19".
 	Server string
 	Now    time.Time
@@ -45,8 +47,8 @@ type insertGain struct {
 	ids, rows, hits, done, undone, failed float64
 	// messages are the deliveries that were acked.
 	messages float64
-	// reached are the undone rows of the window and of undoneReach before it, returned those of them whose message the broker
-	// still had.
+	// reached are the undone rows of the window and of undoneReach before it, returned those of them whose message may have come back:
+	// the broker still had it, or it was taken out of a dead-letter queue.
 	reached, returned float64
 }
 
@@ -62,11 +64,11 @@ func (s idGapSample) gain() insertGain {
 		g.messages += g.failed
 		g.returned -= float64(s.To.Failed - s.Reach.Failed)
 	}
+	g.returned = min(g.returned, s.Back)
 	return g
 }
 
-// swallowed is the most hits that met a row whose work was not done: each message that the broker still had came back at most
-// once, because that delivery was acked, and all of them were sent again no more often than others.
+// swallowed is the most hits that met a row whose work was not done: each message that may have come back did so at most once, because that delivery was acked, and all of them were sent again no more often than others.
 func (g insertGain) swallowed() float64 {
 	if g.reached <= 0 || g.rows <= 0 {
 		return 0

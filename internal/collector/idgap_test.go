@@ -23,7 +23,7 @@ func gapSample(change func(*idGapSample)) idGapSample {
 		From: dedup.InsertStats{At: gapNow.Add(-61 * time.Minute), Epoch: 1, IDs: 100, Rows: 90, Done: 90},
 		To: dedup.InsertStats{At: gapNow.Add(-time.Minute), Epoch: 1, IDs: 10_100, Rows: 9_940, Done: 9_940, Timed: 9_850,
 			WorkSum: 985 * time.Second, Resolution: time.Second}}
-	s.Reach = s.From
+	s.Reach, s.Back = s.From, math.Inf(1)
 	if change != nil {
 		change(&s)
 	}
@@ -50,6 +50,15 @@ func TestTheIDGapCountsBurnedIDs(t *testing.T) {
 		// r = 150 / 9850; 100 · r = 1.52, and 3 · √(1.52 + 1) = 4.76 on top.
 		{"less those that met failed rows", undone(100, 0), 143.713, 150, 10_000, dedup.Measured, 6.287, 100, ""},
 		{"less those that met what was abandoned", undone(0, 20), 126.269, 150, 9_980, dedup.Derived, 23.731, 0, ""},
+		// They went to a dead-letter queue and never came back: 198 · r = 3.02, and 3 · √(3.02 + 1) on top.
+		{"less those that met rejected rows, as many as can have come back", func(s *idGapSample) {
+			undone(198, 0)(s)
+			s.Scheme.OnFail, s.Back = "keep", 0
+		}, 140.973, 150, 9_802, dedup.Measured, 9.027, 0, ""},
+		{"less those that met rejected rows, and those that were sent from the dead-letter queue", func(s *idGapSample) {
+			undone(198, 0)(s)
+			s.Scheme.OnFail, s.Back = "keep", 50
+		}, 90.973, 150, 9_802, dedup.Derived, 59.027, 0, ""},
 		{"not where too much was abandoned", undone(0, 300), 0, 150, 9_700, dedup.Derived, 150, 0, ""},
 		{"and rows that were left undone just before the window", func(s *idGapSample) { s.From.Undone, s.To.Undone = 20, 20; s.From.Done -= 20; s.To.Done -= 20 },
 			126.269, 150, 10_000, dedup.Derived, 23.731, 0, ""},
@@ -136,6 +145,9 @@ func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 		messages := to.Done + duplicates + swallowed
 		if s.Scheme.OnFail == "ack" {
 			messages += to.Failed
+		}
+		if rapid.Bool().Draw(t, "the broker tells what came back") {
+			s.Back = float64(swallowed - int64(share*float64(to.Undone)))
 		}
 		r, truth := idGap(s), float64(duplicates)/float64(messages)
 		if truth < r.Rate.Low-1e-12 || truth > r.Rate.High+1e-12 || float64(swallowed) > r.Swallowed.High+1e-9 {

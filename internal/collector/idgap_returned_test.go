@@ -1,0 +1,87 @@
+package collector
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestWhatCameBackIsBoundedByTheBroker: rejected messages that lie in a dead-letter queue that keeps them did not come back.
+func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	from, to := begin.Add(time.Minute), begin.Add(10*time.Minute)
+	for name, tt := range map[string]struct {
+		change   func(frames reel)
+		prefetch int64
+		want     float64
+	}{
+		"all 198 rejects are still there":        {func(f reel) {}, 10, 0},
+		"some were redelivered":                  {func(f reel) { raise(f[20:], func(f *frame) { f.Redeliveries += 7 }) }, 10, 7},
+		"somebody took dead letters out":         {func(f reel) { raise(f[20:], func(f *frame) { f.DeadSettled += 50 }) }, 10, 50},
+		"a closed channel returned what it held": {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 2 }) }, 10, 20},
+		"what happened before or after does not count": {func(f reel) {
+			raise(f[:3], func(f *frame) { f.Redeliveries -= 9 })
+			raise(f[50:], func(f *frame) { f.DeadSettled += 9 })
+		}, 10, 0},
+		"nothing bounds what a closed channel held":           {func(f reel) { raise(f[20:], func(f *frame) { f.Closures++ }) }, 0, math.Inf(1)},
+		"nothing bounds what a closed channel got one by one": {func(f reel) { raise(f[20:], func(f *frame) { f.Closures++; f.Gets++ }) }, 10, math.Inf(1)},
+		"dead letters could go on their own way for a while":  {func(f reel) { f[25].Whole = false }, 10, math.Inf(1)},
+		"counters of the source queues were reset":            {func(f reel) { raise(f[20:], func(f *frame) { f.Gaps++ }) }, 10, math.Inf(1)},
+		"counters of the dead-letter queues were reset":       {func(f reel) { raise(f[20:], func(f *frame) { f.DeadGaps++ }) }, 10, math.Inf(1)},
+		"the broker does not count closed channels":           {func(f reel) { raise(f, func(f *frame) { f.ClosuresBlind = true }) }, 10, math.Inf(1)},
+		"the broker was not read since": {func(f reel) {
+			raise(f[35:], func(f *frame) { f.Began, f.Ended = begin.Add(time.Minute), begin.Add(time.Minute) })
+		}, 10, math.Inf(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var frames reel
+			for i := range 60 {
+				at := begin.Add(time.Duration(i) * 15 * time.Second)
+				frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Dead: float64(min(198, 5*i)), Redeliveries: 100})
+			}
+			tt.change(frames)
+			p := &pipeline{frames: tape{frames}}
+			if got := p.cameBack(from, to, tt.prefetch); got != tt.want {
+				t.Errorf("at most %v came back, want %v", got, tt.want)
+			}
+		})
+	}
+	if p := (&pipeline{}); !math.IsInf(p.cameBack(from, to, 10), 1) {
+		t.Error("a broker that was never read bounds what came back")
+	}
+}
+
+func raise(frames reel, by func(*frame)) {
+	for i := range frames {
+		by(&frames[i])
+	}
+}
+
+// TestRejectedRowsDoNotWidenTheIDGap takes the bound all the way to the figure of a window.
+func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
+	s := gapSample(func(s *idGapSample) {
+		s.To.Done -= 198
+		s.To.Undone, s.To.Failed = 198, 198
+	})
+	scheme := s.Scheme
+	scheme.Preset, scheme.OnFail = "sql-status-name", "keep"
+	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
+	p.store.inserts.add(&s.From)
+	p.store.inserts.add(&s.To)
+	v := view{now: gapNow, scheme: scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
+	width := func() float64 {
+		f := (&Collector{}).idGapFigures(p, v, time.Hour).Rate
+		return f.High - f.Low
+	}
+	if w := width(); w < 0.015 {
+		t.Errorf("without the broker: a width of %g, which counts no reject as come back", w)
+	}
+	for at := s.From.At.Add(-time.Minute); at.Before(gapNow); at = at.Add(10 * time.Second) {
+		p.frames.add(frame{Began: at, Ended: at, DepthFrom: at, Whole: true})
+	}
+	if w := width(); w > 0.002 {
+		t.Errorf("with the rejects still in the dead-letter queue: a width of %g", w)
+	}
+}
