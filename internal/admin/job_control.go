@@ -70,6 +70,13 @@ func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) erro
 	if err != nil {
 		return err
 	}
+	rest := job.Plan
+	if rest.Most == 0 { // a bounded one goes on counting
+		rest.UpTo = min(rest.upTo(job.Limit), job.Limit-job.Moved)
+		if err := d.mayMove(who, rest); err != nil {
+			return err
+		}
+	}
 	return d.control(ctx, who, actResume, id, job.Plan.Needs, func(ctx context.Context, _ Job) error {
 		job, err := d.unworked(ctx, id)
 		switch {

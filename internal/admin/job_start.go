@@ -39,7 +39,7 @@ func (d *DeadLetters) StartJob(ctx context.Context, who Caller, req StartRequest
 	if err := d.allow(ctx, who, p.Needs, "start_"+string(p.Request.Do), p.ID); err != nil {
 		return "", err
 	}
-	j, err := d.mayStart(ctx, p, req.Confirm)
+	j, err := d.mayStart(ctx, who, p, strings.TrimSpace(req.Confirm))
 	if err != nil {
 		return "", err
 	}
@@ -63,11 +63,11 @@ func (d *DeadLetters) checkToken(ctx context.Context, who Caller, req StartReque
 }
 
 // mayStart checks a plan right before it is carried out, against the broker as it is now.
-func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) (*liveJob, error) {
+func (d *DeadLetters) mayStart(ctx context.Context, who Caller, p MovePlan, confirm string) (*liveJob, error) {
 	switch {
 	case d.overdue(p):
 		return nil, conflict("The plan is older than %s; make a new one", span(PlanLife))
-	case p.Confirm != "" && strings.TrimSpace(confirm) != p.Confirm:
+	case p.Confirm != "" && confirm != p.Confirm:
 		return nil, invalid("Type " + p.Confirm + " to confirm")
 	}
 	l, err := d.moving(p.Request)
@@ -89,8 +89,10 @@ func (d *DeadLetters) mayStart(ctx context.Context, p MovePlan, confirm string) 
 	if p.Selective && !dedup.Returning(l.info, q).Harmless {
 		return nil, conflict("Messages cannot be picked out of this queue any more: %s", dedup.Returning(l.info, q).Why)
 	}
-	now := p
-	now.Ready, now.UpTo = *q.Ready, p.upTo(*q.Ready)
+	now, err := d.askAgain(who, p, *q.Ready, confirm)
+	if err != nil {
+		return nil, err
+	}
 	if err := refusal(d.liveGuards(ctx, l, q, now)); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -178,6 +179,67 @@ func TestAJobWithALimitDoesNotGoOnByItself(t *testing.T) {
 			must(t, w.ResumeJob(t.Context(), operator, id))
 			if job = w.until(t, id, in(admin.JobDone)); job.Moved != 5 || len(w.holds("orders")) != 5 {
 				t.Errorf("%+v, %d at the target", job.Counts, len(w.holds("orders")))
+			}
+		})
+	}
+}
+
+func TestAnAdminsPlanThatAnOperatorMayStartIsBoundedByTheOperatorsLimit(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("early", 5)...)
+	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected"})
+	must(t, err)
+	if p.Needs != auth.Operator || p.Most != admin.DefaultOperatorLimit {
+		t.Errorf("it needs %s and moves %d at most", p.Needs, p.Most)
+	}
+	w.die(numbered("late", 400)...)
+	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
+	must(t, err)
+	if job := w.until(t, id, in(admin.JobDone)); job.Moved != admin.DefaultOperatorLimit || len(w.holds("orders")) != admin.DefaultOperatorLimit {
+		t.Errorf("an operator's job moved %d: %d arrived", job.Moved, len(w.holds("orders")))
+	}
+}
+
+func TestWhoStartsAPlanIsAskedAgainForWhatItMayMoveByThen(t *testing.T) {
+	t.Run("an operator, with a limit that was lowered since", func(t *testing.T) {
+		w := newWard(t)
+		w.die(numbered("held", 50)...)
+		p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected"})
+		must(t, err)
+		deps := w.deps
+		deps.Config.OperatorLimit = 10
+		again := admin.NewDeadLetters(deps)
+		defer func() { must(t, again.Close(context.Background())) }()
+		_, err = again.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
+		if dedup.KindOf(err) != dedup.Forbidden || !strings.Contains(dedup.PublicText(err), "may move 50 messages, more than the 10") {
+			t.Errorf("started: %v", err)
+		}
+	})
+	for name, req := range map[string]admin.MoveRequest{"a whole queue": {Whole: true}, "a filter": {Filter: "reason:rejected"}} {
+		t.Run(name+" that an admin starts", func(t *testing.T) {
+			w := newWard(t, func(d *admin.DeadLettersDeps) { d.Config.OperatorLimit = 1000 })
+			w.die(numbered("few", 5)...)
+			req.Choices = map[admin.Class]admin.Choice{}
+			for _, class := range []admin.Class{admin.ClassUnknown, admin.ClassBlocks, admin.ClassSwallowed, admin.ClassPerhapsSwallowed} {
+				req.Choices[class] = admin.LeaveOut
+			}
+			if scan := w.look(t); !req.Whole {
+				req.Scan = scan.ID
+			}
+			p, err := w.planMove(t, ada, req)
+			must(t, err)
+			if p.Confirm != "" {
+				t.Fatalf("%q must be typed for %d", p.Confirm, p.UpTo)
+			}
+			w.die(numbered("many", 400)...)
+			_, err = w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why})
+			if dedup.KindOf(err) != dedup.Conflict || !strings.Contains(dedup.PublicText(err), "405 messages, for which orders.dead must be typed") {
+				t.Errorf("started without the name: %v", err)
+			}
+			id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: deadQueue.Name})
+			must(t, err)
+			if job := w.until(t, id, in(admin.JobDone)); job.Moved != 405 {
+				t.Errorf("moved %d", job.Moved)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest)
 	p := pl.plan
 	act.target, act.needs = l.target(), p.Needs
 	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
-		return MovePlan{}, pl.beyondOperator(err)
+		return MovePlan{}, pl.beyondOperator(who, err)
 	}
 	return p, d.keepPlan(ctx, who, act, pl)
 }
@@ -236,8 +236,9 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 	}
 	pl.list()
 	pl.freezeLeft()
-	pl.plan.Needs = pl.needs()
-	pl.plan.Most = pl.most(who)
+	pl.plan.Most = pl.plan.Request.Most
+	pl.plan.Needs = pl.needs(who)
+	pl.plan.Most = pl.most()
 	if err := pl.park(ctx); err != nil {
 		return err
 	}

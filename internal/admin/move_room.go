@@ -44,11 +44,11 @@ func refusal(guards []Guard) error {
 
 // beyondOperator says how many messages an operator may requeue, where it is their number alone that needs an admin; else it returns
 // the error that refused the plan.
-func (pl *planning) beyondOperator(err error) error {
+func (pl *planning) beyondOperator(who Caller, err error) error {
 	limit := int64(pl.letters.deps.Config.OperatorLimit)
 	fewer := *pl
 	fewer.plan.Request.Most = limit
-	if dedup.KindOf(err) != dedup.Forbidden || limit < 1 || pl.plan.Needs == auth.Operator || fewer.needs() != auth.Operator {
+	if dedup.KindOf(err) != dedup.Forbidden || limit < 1 || pl.plan.Needs == auth.Operator || fewer.needs(who) != auth.Operator {
 		return err
 	}
 	pl.plan.Most = 0
@@ -57,6 +57,29 @@ func (pl *planning) beyondOperator(err error) error {
 		why = fmt.Sprintf("%d messages are more than the %d that an operator may requeue at once", n, limit)
 	}
 	return &TooMany{Fits: limit, Err: &dedup.Error{Kind: dedup.Forbidden, Err: err, Public: fmt.Sprintf("%s. Take %d at most, or ask an admin", why, limit)}}
+}
+
+// askAgain returns a plan as it stands for a queue that holds so many by now, and asks again what depends on that: the queue may have grown
+// since the plan was made, by somebody with other rights.
+func (d *DeadLetters) askAgain(who Caller, p MovePlan, ready int64, confirm string) (MovePlan, error) {
+	p.Ready, p.UpTo = ready, p.upTo(ready)
+	if err := d.mayMove(who, p); err != nil {
+		return p, err
+	}
+	if needed := p.typed(); p.Confirm == "" && needed != "" && confirm != needed {
+		return p, conflict("Nothing was done. The queue has grown: by now this may move %d messages, for which %s must be typed. Make the plan again", p.UpTo, needed)
+	}
+	return p, nil
+}
+
+// mayMove says whether somebody may let a plan move as many messages as it may move.
+func (d *DeadLetters) mayMove(who Caller, p MovePlan) error {
+	limit := int64(d.deps.Config.OperatorLimit)
+	if who.Can(auth.Admin) || p.UpTo <= limit {
+		return nil
+	}
+	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("Nothing was done. By now this may move %d messages, more than the %d that an operator may requeue at once. "+
+		"Make the plan again, of %d at most, or ask an admin", p.UpTo, limit, limit)}
 }
 
 // roomless says that not all of some messages have room.

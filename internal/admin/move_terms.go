@@ -10,12 +10,14 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// needs returns the role that may carry the plan out.
-func (pl *planning) needs() auth.Role {
+// needs returns the role that may carry the plan out. A filter also selects what the look did not see: of an admin's that may move more
+// than an operator may, all is meant.
+func (pl *planning) needs(who Caller) auth.Role {
 	req, limit := pl.plan.Request, pl.letters.deps.Config.OperatorLimit
 	bounded := req.Most > 0 && req.Most <= int64(limit)
+	many := req.Whole || pl.plan.Matching > limit || req.Filter != "" && who.Can(auth.Admin) && pl.plan.upTo(pl.plan.Ready) > int64(limit)
 	switch {
-	case req.Do != Requeue, req.Edit != nil, !bounded && (req.Whole || pl.plan.Matching > limit),
+	case req.Do != Requeue, req.Edit != nil, !bounded && many,
 		slices.Contains(slices.Collect(maps.Values(pl.plan.Choices)), ClearFirst):
 		return auth.Admin
 	}
@@ -23,10 +25,10 @@ func (pl *planning) needs() auth.Role {
 }
 
 // most returns the most messages that the plan moves; 0 for no bound. A filter also selects what arrives after the look, so that the
-// limit of an operator bounds the job itself.
-func (pl *planning) most(who Caller) int64 {
+// limit of an operator bounds every plan that an operator may start, whoever made it.
+func (pl *planning) most() int64 {
 	asked, limit := pl.plan.Request.Most, int64(pl.letters.deps.Config.OperatorLimit)
-	if who.Can(auth.Admin) || pl.plan.Request.Filter == "" {
+	if pl.plan.Needs != auth.Operator || pl.plan.Request.Filter == "" {
 		return asked
 	}
 	if asked == 0 {
@@ -91,13 +93,17 @@ const manyMessages = 100
 
 // confirm returns what must be typed.
 func (pl *planning) confirm() string {
-	p := pl.plan
+	if pl.plan.ClearsDone {
+		return confirmation(*pl.selected[0].Marker)
+	}
+	return pl.plan.typed()
+}
+
+// typed returns what must be typed because of how many messages a plan may move, and of which kind.
+func (p MovePlan) typed() string {
 	queue := p.Source.Name
 	if !plain(queue) || len(queue) > 128 {
 		queue = "move"
-	}
-	if p.ClearsDone {
-		return confirmation(*pl.selected[0].Marker)
 	}
 	keptUnsafe := slices.ContainsFunc(unsafeClasses(), func(c Class) bool {
 		return p.Request.Do == Requeue && p.Choices[c] == KeepAsIs && (p.Classes[c] > 0 || p.beyond())
