@@ -142,7 +142,7 @@ func TestAJobThatFindsLessThanWasSelectedSaysSo(t *testing.T) {
 		req.Refs = append(req.Refs, l.Ref)
 	}
 	w.take(deadQueue.Name, 3) // somebody else has them now
-	job := w.until(t, w.begin(t, req), in(admin.JobDone))
+	job := w.until(t, w.begin(t, req), in(admin.JobStopped))
 	if want := "3 of the selected messages could not be found in the queue any more: taken by somebody else, or expired"; job.Moved != 7 || job.Why != want {
 		t.Errorf("%+v: %q", job.Counts, job.Why)
 	}

@@ -124,7 +124,7 @@ func (d *DeadLetters) rest(ctx context.Context, j *liveJob) ending {
 			return ending{JobDone, j.mostMoved()}
 		}
 		if j.left() == 0 {
-			return ending{JobDone, ""}
+			return j.exhausted()
 		}
 		before := j.snapshot().Moved
 		result, err := d.segment(ctx, j, 0)
@@ -227,18 +227,46 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 	return nil
 }
 
-// missed says how many of the messages that were ready when the job began it never saw; empty when it saw all.
+// exhausted is the ending of a job that has come to the end of its queue: it is done unless some of what was planned was not there.
+func (j *liveJob) exhausted() ending {
+	if why := j.missed(); why != "" && !j.spent() {
+		return ending{JobStopped, why}
+	}
+	return ending{JobDone, ""}
+}
+
+// missed says how many of the planned messages the job never saw; empty when it saw all.
 func (j *liveJob) missed() string {
-	job := j.snapshot()
-	if len(j.plan.Request.Refs) > 0 {
+	job, p := j.snapshot(), j.plan
+	switch {
+	case len(p.Request.Refs) > 0:
 		return j.notFound()
+	case p.Request.Whole && job.Limit < p.planned():
+		return fmt.Sprintf("only %d of the %d messages that were planned were ready when it began: the others had been taken, had expired, or were held by somebody",
+			job.Limit, p.planned())
+	case job.Resumed > 0: // what was moved in the last moment of an earlier run is not counted
+		return ""
+	case p.Request.Filter != "":
+		if n := int64(p.Matching) - job.Items; n > 0 && p.Most == 0 {
+			return fmt.Sprintf("%d of the %d messages that were planned could not be found in the queue any more, or do not match any more: taken by somebody else, expired, or changed",
+				n, p.Matching)
+		}
+		return ""
 	}
 	c := job.Counts
 	n := job.Limit - c.Moved - c.Left - c.Bounced - c.Guarded - c.Returned - c.Rejected - c.Unknown
-	if n <= 0 || job.Resumed > 0 { // what was moved in the last moment of an earlier run is not counted
+	if n <= 0 {
 		return ""
 	}
 	return fmt.Sprintf("the queue had no more: %s of %d that were ready when it began had been taken or had expired meanwhile", plural(int(n), "message"), job.Limit)
+}
+
+// planned is how many messages the plan of a whole queue means to take.
+func (p MovePlan) planned() int64 {
+	if p.Most > 0 {
+		return min(p.Most, p.Ready)
+	}
+	return p.Ready
 }
 
 // notFound says how many of the messages that were selected one by one were not in the queue any more; empty when all were.
@@ -287,10 +315,8 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 		return ending{}
 	}
 	switch r.Stop {
-	case requeue.StopLimit:
-		return ending{JobDone, j.notFound()}
-	case requeue.StopEmpty:
-		return ending{JobDone, j.missed()}
+	case requeue.StopLimit, requeue.StopEmpty:
+		return j.exhausted()
 	case requeue.StopBounced:
 		return ending{JobDone, r.Text}
 	case requeue.StopBlocked, requeue.StopConnection, requeue.StopAge:

@@ -79,7 +79,7 @@ func TestAJobSaysWhenTheQueueHeldLessThanWhenItBegan(t *testing.T) {
 	w := newWard(t, func(d *admin.DeadLettersDeps) { journal.JobJournal, d.Journal = d.Journal, journal })
 	w.die(numbered("gone", 20)...)
 	journal.before = func() { w.take(deadQueue.Name, 15) }
-	job := w.until(t, w.begin(t, admin.MoveRequest{Whole: true}), in(admin.JobDone))
+	job := w.until(t, w.begin(t, admin.MoveRequest{Whole: true}), in(admin.JobStopped))
 	if job.Moved != 5 || !strings.Contains(job.Why, "15 messages of 20") {
 		t.Errorf("%d moved, %q", job.Moved, job.Why)
 	}

@@ -1,0 +1,42 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/admin"
+)
+
+func TestAJobThatMovedLessThanItsPlanIsNotDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		// gone is how many others have taken when the job begins.
+		gone  int
+		whole bool
+		want  admin.JobState
+		says  string
+	}{
+		"of a whole queue all is there":           {0, true, admin.JobDone, ""},
+		"of a filter all is there":                {0, false, admin.JobDone, ""},
+		"of a whole queue most is held by others": {15, true, admin.JobStopped, "only 5 of the 20 messages that were planned were ready when it began"},
+		"of a filter some were taken by others":   {15, false, admin.JobStopped, "15 of the 20 messages that were planned could not be found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t)
+			w.die(numbered("short", 20)...)
+			scan := w.look(t)
+			req := admin.MoveRequest{Scan: scan.ID, Filter: "id:short*"}
+			if c.whole {
+				req = admin.MoveRequest{Scan: scan.ID, Whole: true}
+			}
+			p, err := w.planMove(t, ada, req)
+			must(t, err)
+			w.take(deadQueue.Name, c.gone)
+			id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+			must(t, err)
+			job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
+			if job.State != c.want || !strings.HasPrefix(job.Why, c.says) || (job.Why == "") != (c.says == "") || job.Moved != int64(20-c.gone) {
+				t.Errorf("%s %q, %+v", job.State, job.Why, job.Counts)
+			}
+		})
+	}
+}
