@@ -10,6 +10,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// ScanWithin bounds a look from asking to answer: its turn, the peek and the look-ups after it.
+const ScanWithin = 2 * time.Minute
+
 const (
 	// peekTimeout bounds a look at a queue, which is over long before a broker takes messages away.
 	peekTimeout = 30 * time.Second
@@ -120,6 +123,8 @@ func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Sc
 	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, ScanWithin)
+	defer cancel()
 	if req.Limit < 1 || req.Limit > MaxScan {
 		return Scan{}, invalid(fmt.Sprintf("A look takes 1 to %d messages", MaxScan))
 	}

@@ -295,6 +295,9 @@ func (s *Server) adapt(rt route) echo.HandlerFunc {
 		if denied, err := s.guard(r, rt); denied != nil || err != nil {
 			return s.finish(c, r, denied, err)
 		}
+		if rt.acts { // an error means that the connection knows no deadline, and so has none
+			_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(actTimeout))
+		}
 		return s.answer(c, r, rt.handler)
 	}
 }

@@ -99,9 +99,11 @@ const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 15 * time.Second
 	writeTimeout      = 30 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 32 << 10
-	maxBodyBytes      = 1 << 20
+	// actTimeout is writeTimeout for what acts, whose answer waits for its turn, for a broker and for stores.
+	actTimeout     = admin.ScanWithin + 30*time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 32 << 10
+	maxBodyBytes   = 1 << 20
 )
 
 // New returns a server that does not listen yet.
