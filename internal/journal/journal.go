@@ -43,6 +43,7 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
+	tighten(dir, log)
 	key, err := secret.OpenInstallation(dir)
 	if err != nil {
 		return nil, err
