@@ -111,6 +111,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	a.background("collector", observer.Run)
 
 	gate := admin.NewGate(db.Audit(), db, log)
+	a.background("sums of the audit", func(ctx context.Context) error { gate.Run(ctx); return nil })
 	single := a.singleMarkers(cfg, gate, db, observer, acting)
 	a.rememberExpiries(ctx, single, watched)
 	letters, err := a.deadLetters(cfg, gate, db, observer, watched, single)

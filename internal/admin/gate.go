@@ -83,6 +83,9 @@ type Gate struct {
 	log   *slog.Logger
 	// refused is why the newest entry was not taken; empty when it was.
 	refused atomic.Pointer[string]
+	// What anybody can repeat at will is summed up: what strangers were refused, what people with an account were refused, and who
+	// signed in. None of them takes the room of another.
+	strangers, lacking, signIns *repeats
 }
 
 // Refused says why the audit did not take the newest entry, in words that may be shown; empty while it takes them.
@@ -95,7 +98,11 @@ func (g *Gate) Refused() string {
 
 // NewGate returns a gate that records in the audit.
 func NewGate(audit auditor, users accounts, log *slog.Logger) *Gate {
-	return &Gate{audit: audit, users: users, log: log}
+	g := &Gate{audit: audit, users: users, log: log}
+	g.strangers = &repeats{what: "refused requests and sign-ins", action: actRefusedRequest, phase: Denied, write: g.record, log: log}
+	g.lacking = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.record, log: log}
+	g.signIns = &repeats{what: "sign-ins", action: actSignIn, phase: Succeeded, write: g.record, log: log}
+	return g
 }
 
 // writeTimeout bounds a write to journal or audit.
@@ -136,7 +143,7 @@ func (g *Gate) allow(ctx context.Context, who Caller, a action) error {
 	}
 	e := entryOf(who, a)
 	e.Detail = "needs the role " + a.needs.String()
-	if err := g.record(ctx, e, Denied); err != nil {
+	if err := g.lacking.note(ctx, e, Denied); err != nil {
 		g.log.Error("a denied action could not be recorded", "action", a.name, "who", who.Name, "err", err)
 	}
 	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", a.needs)}

@@ -38,7 +38,12 @@ const ActionKeyAudit = "key_audit"
 
 // The names of actions that are written as they stand here; the others are made by MoveAction, MovePlanAction and the deeds on markers.
 const (
-	actFirstAdmin  = "create_first_admin"
+	actFirstAdmin = "create_first_admin"
+	actSignIn     = "sign_in"
+	actSignOutAll = "sign_out_everywhere"
+	// actRefusedRequest is a request that no action came of: from another site, without the role, or with a token that is not known.
+	actRefusedRequest = "refused_request"
+
 	actAcknowledge = "acknowledge_dead_letters"
 	actForget      = "forget_acknowledged_dead_letters"
 	actMark        = "add_mark"
@@ -73,6 +78,9 @@ func ActionKinds() []ActionKind {
 		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
 		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
+		{Name: actSignIn, Label: "sign in", About: AboutAccounts},
+		{Name: actSignOutAll, Label: "sign out everywhere", About: AboutAccounts},
+		{Name: actRefusedRequest, Label: "send a request that was refused", About: AboutAccounts},
 		{Name: ActionKeyAudit, Label: "begin to key the chain of the audit", About: AboutAudit},
 	}, refusedKinds())
 }

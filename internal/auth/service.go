@@ -28,6 +28,18 @@ type users interface {
 // ErrWrong means that the name or the password is wrong; which of them is never told.
 var ErrWrong = errors.New("name or password is wrong")
 
+// A WrongError is ErrWrong with what only the audit may know.
+type WrongError struct {
+	// Account is the account that was tried; empty if there is none of that name.
+	Account string
+}
+
+// Error implements error. It does not name the account.
+func (e *WrongError) Error() string { return ErrWrong.Error() }
+
+// Is makes it ErrWrong.
+func (e *WrongError) Is(target error) bool { return target == ErrWrong }
+
 // TooSoon means that an attempt to sign in came before its delay was over. Nobody is ever locked out for good.
 type TooSoon struct{ RetryAfter time.Duration }
 
@@ -157,7 +169,7 @@ func (s *Service) Login(ctx context.Context, name, password string, from netip.A
 	}
 	if !known || !matches {
 		attempt.failed()
-		return Principal{}, ErrWrong
+		return Principal{}, &WrongError{Account: user.Name}
 	}
 	attempt.succeeded()
 	return Principal{Name: user.Name, Role: user.Role, Method: "session"}, nil

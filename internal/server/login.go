@@ -41,12 +41,15 @@ func (s *Server) login(r *request) (response, error) {
 	defer cancel()
 	who, err := s.auth.Login(ctx, name, r.PostForm.Get("password"), r.From)
 	var soon *auth.TooSoon
+	var wrong *auth.WrongError
 	switch {
-	case errors.Is(err, auth.ErrWrong):
+	case errors.As(err, &wrong):
+		s.gate.SignInFailed(r.Context(), r.From.String(), wrong.Account, wrongWhat(wrong.Account))
 		// The name is not logged: people type passwords into the wrong field.
 		s.log.Info("failed sign-in", "from", r.From.String(), "request", r.ID)
 		return s.loginPage(r, http.StatusUnprocessableEntity, name, next, "Name or password is wrong."), nil
 	case errors.As(err, &soon):
+		s.gate.SignInFailed(r.Context(), r.From.String(), "", "too soon after others that failed")
 		return later{s.loginPage(r, http.StatusTooManyRequests, name, next, sentence(soon.Error())+"."), soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
@@ -54,8 +57,17 @@ func (s *Server) login(r *request) (response, error) {
 	if err := s.signIn(r, who.Name); err != nil {
 		return nil, err
 	}
+	s.gate.SignedIn(r.Context(), r.caller(who))
 	s.log.Info("signed in", "user", who.Name, "role", who.Role.String(), "from", r.From.String())
 	return redirect{s.safeNext(next)}, nil
+}
+
+// wrongWhat says for the audit alone what was wrong.
+func wrongWhat(account string) string {
+	if account == "" {
+		return "there is no account of that name"
+	}
+	return "the password is wrong"
 }
 
 // accountError keeps the errors that say what they mean, and gives the others a message.
@@ -95,6 +107,7 @@ func (s *Server) logoutAll(r *request) (response, error) {
 	if err := s.sessions.endAll(r.Who.Name); err != nil {
 		return nil, err
 	}
+	s.gate.SignedOutEverywhere(r.Context(), r.asker())
 	return s.logout(r)
 }
 

@@ -35,7 +35,7 @@ func (s *Server) newHandler() (http.Handler, error) {
 	if err := trustPublicURL(origins, s.cfg); err != nil {
 		return nil, err
 	}
-	e.Use(s.observe, s.secureHeaders, s.checkHost, limitBody, checkOrigin(origins), refuseOptions, s.compress())
+	e.Use(s.observe, s.secureHeaders, s.checkHost, limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
 	s.register(e, served(s.routes(), s.cfg.ReadOnly))
 	return e, nil
 }
@@ -206,11 +206,14 @@ func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// checkOrigin refuses what another site makes a browser send.
-func checkOrigin(origins *http.CrossOriginProtection) echo.MiddlewareFunc {
+// checkOrigin refuses what another site makes a browser send, and records whose browser it was.
+func (s *Server) checkOrigin(origins *http.CrossOriginProtection) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if err := origins.Check(c.Request()); err != nil {
+				r := s.newRequest(c)
+				_ = s.identify(r) // it is refused in any case
+				s.noteRefused(r, "it came from another site")
 				return &httpError{http.StatusForbidden, "cross_origin", "Not allowed", "This request came from another site and was refused", 0}
 			}
 			return next(c)
@@ -289,10 +292,16 @@ func (s *Server) adapt(rt route) echo.HandlerFunc {
 		}
 		c.Response().Header().Add("Vary", "Cookie, Authorization, HX-Request-Type, HX-Target")
 		if err := s.identify(r); err != nil && !(rt.kind == probeKind && rt.needs == anybody) {
+			if describe(err).status == http.StatusUnauthorized {
+				s.noteRefused(r, "the token is not known or has expired")
+			}
 			return err // a probe tells less instead: it must not depend on accounts
 		}
 		c.Set(principalKey, r.Who)
 		if denied, err := s.guard(r, rt); denied != nil || err != nil {
+			if rt.method != http.MethodGet {
+				s.noteRefused(r, "it needs the role "+rt.needs.String())
+			}
 			return s.finish(c, r, denied, err)
 		}
 		if rt.acts { // an error means that the connection knows no deadline, and so has none
@@ -319,6 +328,11 @@ func (s *Server) finish(c echo.Context, r *request, res response, err error) err
 		return err
 	}
 	return res.write(c.Response(), r)
+}
+
+// noteRefused records a request that was refused.
+func (s *Server) noteRefused(r *request, why string) {
+	s.gate.RequestRefused(r.Context(), r.asker(), r.Method+" "+clean(strings.TrimPrefix(r.URL.Path, s.cfg.base()), 200), why)
 }
 
 // guard returns nothing if the principal may pass, and otherwise where to go instead or why not.

@@ -363,8 +363,8 @@ func TestSetupMakesTheFirstAdminOnce(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(s.dir, "first-admin-link*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if state, err := s.journal.Audit().Verify(t.Context()); state.Entries != 2 || err != nil {
-		t.Errorf("audit has %d entries (%v), expected intent and outcome", state.Entries, err)
+	if state, err := s.journal.Audit().Verify(t.Context()); state.Entries != 3 || err != nil {
+		t.Errorf("audit has %d entries (%v), expected the first wrong link, intent and outcome", state.Entries, err)
 	}
 	if at := s.do("GET", "/", "").Header.Get("Location"); at != "/login" {
 		t.Errorf("with an admin, pages lead to %q", at)

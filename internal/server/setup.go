@@ -53,6 +53,7 @@ func (s *Server) setup(r *request) (response, error) {
 	}
 	token, name, password := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("username")), r.PostForm.Get("password")
 	if !s.firstAdmin.Valid(token) {
+		s.gate.SignInFailed(r.Context(), r.From.String(), "", "the one-time link is not valid")
 		return nil, linkError()
 	}
 	if problem := s.setupProblem(r, name, password); problem != "" {

@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The bounds of what is recorded of things that anybody can repeat at will: at most some 500 first entries a day and 2,000 sums, about a
+// megabyte, whatever is tried and from how many addresses.
+const (
+	// firstSum is after how long the repeats of an entry are summed up for the first time; each further sum takes twice as long, up to longestSum.
+	firstSum   = 10 * time.Minute
+	longestSum = 24 * time.Hour
+	restSum    = time.Hour
+	// maxRepeats is how many kinds of entries are told apart at a time, roomAtOnce how many first entries a quiet time saves up, at one for each roomEvery.
+	maxRepeats = 256
+	roomAtOnce = 200
+	roomEvery  = 5 * time.Minute
+	// maxNamed is how many targets a sum names.
+	maxNamed = 5
+	// sumTick is how often it is looked whether a sum is due.
+	sumTick = 30 * time.Second
+)
+
+// repeats writes the first of what repeats at once and sums up the others, so that nobody can fill the disk, and nobody can hide one
+// thing among many. Where even the first ones are too many they are counted together. It is safe for concurrent use.
+type repeats struct {
+	what   string // for the sum of all that were too many: "refused requests"
+	action string
+	phase  string
+	write  func(ctx context.Context, e Entry, phase string) error
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	open   map[repeatKey]*repeat
+	rest   repeat
+	room   float64
+	filled time.Time
+}
+
+// A repeatKey tells kinds of entries apart. The target is not in it: whether an entry is written must not depend on whether an account exists.
+type repeatKey struct{ who, method, from, action, phase string }
+
+// A repeat is what was counted since the entry that was written last.
+type repeat struct {
+	since   time.Time
+	lasts   time.Duration
+	count   int
+	targets []string
+	last    Entry
+}
+
+// note writes an entry, or counts it.
+func (r *repeats) note(ctx context.Context, e Entry, phase string) error {
+	now := time.Now()
+	r.sum(ctx, now, false)
+	if !r.first(e, phase, now) {
+		return nil
+	}
+	return r.write(ctx, e, phase)
+}
+
+// first counts an entry, and reports whether it is the first of its kind and there is room for it.
+func (r *repeats) first(e Entry, phase string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := repeatKey{e.Who, e.Method, e.From, e.Action, phase}
+	if known := r.open[key]; known != nil {
+		known.add(e)
+		return false
+	}
+	if r.open == nil {
+		r.open, r.room, r.filled = map[repeatKey]*repeat{}, roomAtOnce, now
+	}
+	r.room = min(roomAtOnce, r.room+float64(max(0, now.Sub(r.filled)))/float64(roomEvery))
+	r.filled = now
+	if r.room < 1 || len(r.open) >= maxRepeats {
+		if r.rest.count == 0 {
+			r.rest = repeat{since: now, lasts: restSum}
+		}
+		r.rest.add(e)
+		return false
+	}
+	r.room--
+	r.open[key] = &repeat{since: now, lasts: firstSum}
+	return true
+}
+
+func (r *repeat) add(e Entry) {
+	r.count++
+	r.last = e
+	if e.Target != "" && len(r.targets) <= maxNamed && !slices.Contains(r.targets, e.Target) {
+		r.targets = append(r.targets, e.Target) // one more than is named, to know that there are more
+	}
+}
+
+// sum writes what was counted, of what is due or of all.
+func (r *repeats) sum(ctx context.Context, now time.Time, all bool) {
+	type sum struct {
+		entry Entry
+		phase string
+	}
+	var due []sum
+	r.mu.Lock()
+	for key, k := range r.open {
+		switch {
+		case !all && now.Sub(k.since) < k.lasts:
+		case k.count == 0:
+			delete(r.open, key)
+		default:
+			due = append(due, sum{k.entry(now), key.phase})
+			r.open[key] = &repeat{since: now, lasts: min(2*k.lasts, longestSum)}
+		}
+	}
+	if r.rest.count > 0 && (all || now.Sub(r.rest.since) >= r.rest.lasts) {
+		e := Entry{Operation: rand.Text(), Who: "dashboard", Action: r.action, Detail: fmt.Sprintf("%d %s from many addresses or of many people, from %s to %s, were only counted", r.rest.count, r.what, utc(r.rest.since), utc(now))}
+		due = append(due, sum{e, r.phase})
+		r.rest = repeat{}
+	}
+	r.mu.Unlock()
+	for _, s := range due {
+		if err := r.write(ctx, s.entry, s.phase); err != nil {
+			r.log.Error("a sum of repeats could not be recorded", "action", s.entry.Action, "from", s.entry.From, "detail", s.entry.Detail, "err", err)
+		}
+	}
+}
+
+// entry is the sum of what was counted.
+func (k *repeat) entry(now time.Time) Entry {
+	e := k.last
+	e.Operation = rand.Text()
+	e.Detail = fmt.Sprintf("%d more from %s to %s; of the last: %s", k.count, utc(k.since), utc(now), e.Detail)
+	if e.Detail = strings.TrimSuffix(e.Detail, "; of the last: "); len(k.targets) > 1 {
+		named := k.targets[:min(maxNamed, len(k.targets))]
+		e.Detail += "; targets: " + strings.Join(named, ", ")
+		if len(k.targets) > maxNamed {
+			e.Detail += " and others"
+		}
+	}
+	return e
+}
+
+func utc(at time.Time) string { return at.UTC().Format(time.RFC3339) }
