@@ -42,6 +42,9 @@ func (r rules) cleared(it PlanItem) string {
 	if r.empty() {
 		return "the queues are empty: the message runs only if it comes back or its producer sends it again"
 	}
+	if r.scheme.OnInFlight == hitWait {
+		return "a delivery that waits for it runs, or the next one"
+	}
 	if r.scheme.OnInFlight == "nack" {
 		return "the message loops in its queue and runs at its next delivery"
 	}
@@ -116,6 +119,8 @@ func restoreEffect(s dedup.Scheme, image dedup.Sighting) string {
 		return text + ": deliveries that meet it are returned to their queue until it expires or is cleared"
 	case "ack":
 		return text + ": deliveries that meet it are acked without the work"
+	case hitWait:
+		return text + ": deliveries that meet it wait until it expires or is cleared"
 	}
 	return text
 }

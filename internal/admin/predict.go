@@ -27,6 +27,7 @@ const (
 	hitAck  = "ack"
 	hitNack = "nack"
 	hitRun  = "run"
+	hitWait = "wait"
 )
 
 const (
@@ -140,6 +141,16 @@ func stopped(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, does, what, acked
 		p := because(ClassSwallowed, what, acked+": the message would be lost")
 		if untold(s, m) {
 			p = because(ClassPerhapsSwallowed, what, acked+": if it was not, the message would be lost")
+		}
+		return repeatable(clearable(p, m), s, m)
+	case hitWait:
+		if s.Kind == kindSQLTable && s.Transactional {
+			p := because(ClassSwallowed, what, "it is committed, so that nobody holds it and no delivery waits for it: consumers meet it at once, and where they ack, the message would be lost")
+			return clearable(p, m)
+		}
+		p := because(ClassBlocks, what, "consumers wait until the marker ends, and look again")
+		if ends := ours(m); !ends.IsZero() && s.Kind != kindSQLTable {
+			p.Until = ends
 		}
 		return repeatable(clearable(p, m), s, m)
 	case hitNack:

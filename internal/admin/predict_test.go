@@ -107,6 +107,9 @@ func TestPredict(t *testing.T) {
 		{"processing that ends before runs", textStatus(), marked(dedup.Processing, 50*time.Second), young, admin.ClassRuns, "f", "ends at 12:00:50 UTC, before the message is expected at 12:01:00 UTC"},
 		{"processing that ends with the message blocks", textStatus(), marked(dedup.Processing, 59*time.Second), young, admin.ClassBlocks, "f", ""},
 		{"processing is swallowed where hits are acked", statusCode(), marked(dedup.Processing, 0), young, admin.ClassSwallowed, "f", "would be lost"},
+		{"processing blocks where hits wait", with(textStatus(), func(s *dedup.Scheme) { s.OnInFlight = "wait" }), marked(dedup.Processing, 5*time.Minute), young, admin.ClassBlocks, "f", "consumers wait until the marker ends"},
+		{"a held lock blocks those that wait", with(lockScheme(), func(s *dedup.Scheme) { s.OnInFlight = "wait" }), marked(dedup.Processing, 5*time.Minute), young, admin.ClassBlocks, "f2", "consumers wait until the marker ends"},
+		{"a committed row of work in one transaction is swallowed", with(statusCode(), func(s *dedup.Scheme) { s.OnInFlight, s.Transactional = "wait", true }), marked(dedup.Processing, 0), young, admin.ClassSwallowed, "f", "it is committed"},
 		{"processing without a rule is unknown", with(textStatus(), func(s *dedup.Scheme) { s.OnInFlight = "" }), marked(dedup.Processing, 0), young, admin.ClassUnknown, "", "on_inflight"},
 		{"a marker whose key is too long cannot be cleared", textStatus(), unnamed, young, admin.ClassBlocks, "", ""},
 		{"done is skipped", textStatus(), marked(dedup.Done, time.Hour), young, admin.ClassSkipped, "d", "the work was done"},
@@ -179,7 +182,7 @@ func draw(t *rapid.T) drawn {
 	}
 	d := drawn{scheme: dedup.Scheme{
 		Kind: text("kind", "redis-string", "redis-lock", "sql-table"), Mark: text("mark", "before", "after"),
-		OnInFlight: text("on_inflight", "ack", "nack", ""), OnFail: text("on_fail", "ack", "delete", "keep"), OnFailed: text("on_failed", "ack", "nack", "run", ""),
+		OnInFlight: text("on_inflight", "ack", "nack", "wait", ""), OnFail: text("on_fail", "ack", "delete", "keep"), OnFailed: text("on_failed", "ack", "nack", "run", ""),
 		DoneTTL: rapid.SampledFrom([]time.Duration{0, time.Hour, 24 * time.Hour}).Draw(t, "ttl"), GiveUp: rapid.IntRange(0, 5).Draw(t, "give up"),
 		Transactional: rapid.Bool().Draw(t, "transactional"), States: rapid.SliceOfDistinct(rapid.SampledFrom(dedup.States()), rapid.ID[dedup.State]).Draw(t, "states"),
 	}}

@@ -112,6 +112,8 @@ func eventRefusal(s eventSample) string {
 	switch {
 	case s.Scheme.Lock:
 		return "a lock keeps no marker of what is done, so its events do not tell of duplicates"
+	case s.Scheme.OnInFlight == "wait":
+		return "consumers of this scheme wait for work in flight and ask again, so that calls are no deliveries"
 	case s.Scheme.Mark != "before":
 		return "consumers of this scheme mark only after the work: a call that finds nothing does not show in the events"
 	case s.Scheme.OnFail != "delete" && s.Scheme.OnInFlight != "ack":

@@ -178,6 +178,8 @@ func (s idGapSample) refusal(g insertGain) string {
 		return "consumers of this scheme do not begin each delivery with an insert, so that duplicates burn no ids"
 	case s.Scheme.OnInFlight == "nack":
 		return "consumers of this scheme return deliveries that meet a row in flight, and each return burns an id as a duplicate does"
+	case s.Scheme.OnInFlight == "wait" && !s.Scheme.Transactional:
+		return "consumers of this scheme wait for rows in flight and insert again, and each try burns an id as a duplicate does"
 	case s.Scheme.OnFailed == "nack" || s.Scheme.OnFailed == "run":
 		return "consumers of this scheme do not ack deliveries that meet a failed row, and each burns an id as a duplicate does"
 	case !s.To.At.After(s.From.At) || s.To.Epoch != s.From.Epoch:

@@ -161,6 +161,8 @@ func (x explanation) looping(out *dedup.WindowFigures) dedup.Figure {
 	switch t := x.events.Terms; {
 	case x.scheme.OnInFlight == "ack":
 		return unknownCount(out, "consumers of this scheme ack what is in flight, so that nothing goes round", "")
+	case x.scheme.OnInFlight == "wait":
+		return unknownCount(out, "consumers of this scheme wait for what is in flight, so that nothing goes round", "")
 	case x.reported.InFlight.Known():
 		f := x.reported.InFlight
 		f.Formula = "duplicate_in_flight, as consumers report it: they return these deliveries"
@@ -190,6 +192,10 @@ func (x explanation) swallowed(out *dedup.WindowFigures) dedup.Figure {
 	case x.scheme.OnInFlight == "nack" && !race && x.scheme.OnFailed != "ack":
 		f := dedup.Exact(dedup.Derived, dedup.Count, 0, x.now, "rules of the scheme")
 		f.Window, f.Covered, f.Formula = out.Window, out.Window, "consumers return what they find in flight, so that they ack nothing whose work is not done"
+		return f
+	case x.scheme.OnInFlight == "wait" && (x.scheme.OnFail == "delete" || x.scheme.OnFailed != "ack"):
+		f := dedup.Exact(dedup.Derived, dedup.Count, 0, x.now, "rules of the scheme")
+		f.Window, f.Covered, f.Formula = out.Window, out.Window, "consumers wait for what they find in flight, so that they ack nothing whose work is not done"
 		return f
 	case race && x.events.Told:
 		f := x.between(out, dedup.Count, 0, x.events.Terms.Duplicates[1], "0 up to the duplicates; two that look at once and claim one after the other look the same")

@@ -72,7 +72,8 @@ type Scheme struct {
 	Kind   string
 	// Mark is "before" or "after" the work.
 	Mark string
-	// OnInFlight is "ack" or "nack": what a consumer does with a delivery whose marker is processing.
+	// OnInFlight is "ack", "nack" or "wait": what a consumer does with a delivery whose marker is processing. One that waits looks
+	// again when the marker has ended.
 	OnInFlight string
 	// OnFail is "delete", "keep" or "ack".
 	OnFail string

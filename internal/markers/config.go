@@ -57,11 +57,11 @@ type Config struct {
 	Mark  string `yaml:"mark"`
 	TTL   TTL    `yaml:"ttl"`
 	Retry Retry  `yaml:"retry"`
-	// OnInFlight is ack or nack, OnFail delete, keep or ack: what consumers do.
+	// OnInFlight is ack, nack or wait, OnFail delete, keep or ack: what consumers do.
 	OnInFlight string `yaml:"on_inflight"`
 	OnFail     string `yaml:"on_fail"`
 	// OnFailed is what a consumer does with a delivery whose marker is failed: ack, nack, or run, which takes the marker again.
-	// Empty means the same as OnInFlight: a consumer that finds a marker of any kind leaves it.
+	// Empty means the same as OnInFlight, and ack where consumers wait: a consumer that finds a marker of any kind leaves it.
 	OnFailed string `yaml:"on_failed"`
 	// Acks is each or batch: each where a consumer settles every delivery of a channel before it takes up the next one, batch
 	// where it works on several at once, or acks several at once. Empty means that it is not known, as batch.
@@ -195,11 +195,25 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal((*plain)(c)); err != nil {
 		return err
 	}
+	if c.Kind == kindSQLTable && c.Transactional {
+		c.inOneTransaction(named)
+	}
 	// A preset without a match of its own has an id for every match.
 	if named["id"] == nil && preset.Match != "" && c.Match != preset.Match {
 		c.ID, c.Underived = "", !parseGlob(c.Match).simple
 	}
 	return nil
+}
+
+// inOneTransaction says what follows for consumers from marker and work in one transaction, where the YAML does not: a second delivery waits
+// for the row of the first, and a failure takes the row away.
+func (c *Config) inOneTransaction(named map[string]any) {
+	if named["on_inflight"] == nil && c.OnInFlight != "" {
+		c.OnInFlight = inFlightWait
+	}
+	if named["on_fail"] == nil {
+		c.OnFail = "delete"
+	}
 }
 
 // withDefaults fills the fields that have a sound default in every scheme.

@@ -7,6 +7,17 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// inFlightWait is the value of Config.OnInFlight for consumers that wait until a marker in flight ends, and look again.
+const inFlightWait = "wait"
+
+// onFailed returns what consumers do with a delivery whose marker is failed. Nobody waits for a failed one.
+func (c Config) onFailed() string {
+	if c.OnFailed == "" && c.OnInFlight == inFlightWait {
+		return "ack"
+	}
+	return cmp.Or(c.OnFailed, c.OnInFlight)
+}
+
 // acksEach and acksBatch are the values of Config.Acks.
 const (
 	acksEach  = "each"
@@ -19,7 +30,7 @@ func (c Config) scheme() dedup.Scheme {
 		return c.sqlScheme()
 	}
 	s := dedup.Scheme{
-		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
+		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
 		States: c.canShow(), Ask: c.Ask, Lock: c.Kind == kindRedisLock, AcksEach: c.Acks == acksEach,
 	}

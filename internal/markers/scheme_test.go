@@ -104,12 +104,13 @@ func TestAFailedMarkerIsTreatedLikeOneInFlightUnlessTheConfigurationSaysOtherwis
 		change func(*markers.Config)
 		want   string
 	}{
-		"as in flight":              {"sql-status-code", func(*markers.Config) {}, "ack"},
-		"as in flight, overridden":  {"sql-status-name", func(c *markers.Config) { c.OnInFlight = "nack" }, "nack"},
-		"taken again":               {"sql-status-name", func(c *markers.Config) { c.OnFailed = "run" }, "run"},
-		"nobody says":               {"sql-unique-row", func(*markers.Config) {}, ""},
-		"a marker in Redis":         {"redis-text-status", func(c *markers.Config) { c.OnFailed = "ack" }, "ack"},
-		"a marker in Redis, unsaid": {"redis-text-status", func(*markers.Config) {}, "nack"},
+		"as in flight":                  {"sql-status-code", func(*markers.Config) {}, "ack"},
+		"as in flight, overridden":      {"sql-status-name", func(c *markers.Config) { c.OnInFlight = "nack" }, "nack"},
+		"nobody waits for a failed one": {"sql-status-name", func(c *markers.Config) { c.OnInFlight = "wait" }, "ack"},
+		"taken again":                   {"sql-status-name", func(c *markers.Config) { c.OnFailed = "run" }, "run"},
+		"nobody says":                   {"sql-unique-row", func(*markers.Config) {}, ""},
+		"a marker in Redis":             {"redis-text-status", func(c *markers.Config) { c.OnFailed = "ack" }, "ack"},
+		"a marker in Redis, unsaid":     {"redis-text-status", func(*markers.Config) {}, "nack"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := markerstest.Config(t, c.preset, "redis://127.0.0.1/0")

@@ -124,7 +124,7 @@ func (c Config) sqlStates() map[string]dedup.State {
 
 func (c Config) sqlScheme() dedup.Scheme {
 	s := dedup.Scheme{
-		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: cmp.Or(c.OnFailed, c.OnInFlight),
+		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
 		Transactional: c.Transactional, Business: c.machine() || c.Preset == presetStateMachine,
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp, InsertFirst: c.InsertFirst,
 		AcksEach: c.Acks == acksEach,
@@ -308,7 +308,7 @@ func (p *problems) machine(c Config) {
 func (p *problems) sqlRules(c Config) {
 	p.oneOf("mark", c.Mark, "before", "after")
 	if c.Columns.Status != "" || c.OnInFlight != "" {
-		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
+		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
 	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	p.onFailed(c)

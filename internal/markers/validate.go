@@ -214,7 +214,7 @@ func (p *problems) rules(c Config) {
 	p.oneOf("mark", c.Mark, "before", "after")
 	// A scheme that marks after the work has nothing in flight that could be hit.
 	if c.OnInFlight != "" || c.Mark != "after" || len(c.States[dedup.Processing]) > 0 {
-		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack")
+		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
 	}
 	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	p.onFailed(c)

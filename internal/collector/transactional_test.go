@@ -1,0 +1,54 @@
+package collector
+
+import (
+	"log/slog"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"dedup-dashboard/internal/dedup"
+	stores "dedup-dashboard/internal/markers"
+)
+
+// TestTheDocumentedLogInOneTransactionCanHaveARate reads message_process_log as docs/stores.md writes it.
+func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
+	const log = `{name: log, preset: sql-status-code, sql: {driver: mysql, dsn: "u:p@tcp(127.0.0.1:3306)/shop"}, table: message_process_log,
+  columns: {status: process_status, created: process_time, updated: "", expires: expire_time, auto_increment: ""}, ttl: {done: 24h}`
+	for more, can := range map[string]bool{", transactional: true}": true, ", transactional: true, on_inflight: ack}": false, "}": false} {
+		var cfg stores.Config
+		if err := yaml.Unmarshal([]byte(log+more), &cfg); err != nil {
+			t.Fatal(err)
+		}
+		store, err := stores.Open(cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scheme := store.Scheme()
+		_ = store.Close()
+		s := residualSample{Scheme: scheme, Pass: &dedup.Pass{}, Frames: make(reel, 2)}
+		if why := residualRefusal(s); (why == "") != can {
+			t.Errorf("%s: refused: %q, want a rate: %t", more, why, can)
+		}
+		if can && scheme.OnFailed != "ack" {
+			t.Errorf("a failed row: %q", scheme.OnFailed)
+		}
+	}
+}
+
+func TestConsumersThatWaitSwallowNothingAndBurnIDsOnlyWithoutATransaction(t *testing.T) {
+	scheme := dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "wait", OnFailed: "ack", OnFail: "delete", InsertFirst: true}
+	x := explanation{view: view{scheme: scheme}}
+	out := &dedup.WindowFigures{}
+	if f := x.swallowed(out); !f.Known() || f.High != 0 {
+		t.Errorf("swallowed %+v", f)
+	}
+	if f := x.looping(out); f.Known() {
+		t.Errorf("looping %+v", f)
+	}
+	if why := (idGapSample{Scheme: scheme}).refusal(insertGain{}); why == "" || why[:9] != "consumers" {
+		t.Errorf("tries that wait are counted as duplicates: %q", why)
+	}
+	if why := eventRefusal(eventSample{Scheme: dedup.Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "wait", OnFail: "delete"}}); why == "" || why[:9] != "consumers" {
+		t.Errorf("calls that wait are counted as deliveries: %q", why)
+	}
+}

@@ -1,0 +1,60 @@
+package markers_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/markerstest"
+)
+
+// TestASecondInsertInOneTransactionWaitsForTheFirst is why on_inflight of transactional: true is wait.
+func TestASecondInsertInOneTransactionWaitsForTheFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, db *markerstest.Database) {
+		db.Exec(t, dedupTables[db.Driver])
+		store := openTable(t, db, "sql-status-code", func(c *markers.Config) { c.Transactional = true })
+		for name, commits := range map[string]bool{"the work succeeds": true, "the work fails": false} {
+			t.Run(name, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+				defer cancel()
+				const insert = "INSERT INTO message_dedup (message_id, status) VALUES ('m', 1)"
+				first, err := db.Admin.BeginTx(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := first.ExecContext(ctx, insert); err != nil {
+					t.Fatal(err)
+				}
+				second := make(chan error, 1)
+				go func() { _, err := db.Admin.ExecContext(ctx, insert); second <- err }()
+				for waits := int64(0); waits == 0; {
+					stats, err := store.Stats(ctx)
+					if err := errors.Join(err, ctx.Err()); err != nil {
+						t.Fatal(err)
+					}
+					if stats.Waits != nil {
+						waits = stats.Waits.Waiters
+					}
+					select {
+					case err := <-second:
+						t.Fatalf("the second INSERT did not wait: %v", err)
+					default:
+					}
+				}
+				end := first.Rollback
+				if commits {
+					end = first.Commit
+				}
+				if err := end(); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-second; (err != nil) != commits {
+					t.Errorf("the second INSERT then says %v", err)
+				}
+				db.Exec(t, "DELETE FROM message_dedup")
+			})
+		}
+	})
+}
