@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -24,13 +25,15 @@ type commandStats struct {
 	settings int64
 	// writes are the calls of commands that make notifications, of everybody and on any key.
 	writes int64
+	// keys are those of the store's database, of anybody.
+	keys int64
 }
 
 // writeCommands are the usual commands that change a marker.
 var writeCommands = []string{"set", "setnx", "setex", "psetex", "getset", "mset", "del", "unlink"}
 
-// commandsOf reads an answer of INFO with the sections server, replication, cluster, stats and commandstats.
-func commandsOf(i info, ask string) commandStats {
+// commandsOf reads an answer of INFO with the sections server, replication, cluster, stats, commandstats and keyspace.
+func commandsOf(i info, ask string, db int) commandStats {
 	s := commandStats{identity: i.identity(), cluster: i["cluster_enabled"] == "1", mode: i["redis_mode"]}
 	s.asked = i.calls(ask)
 	s.infos, s.resets, s.settings = i.calls("info"), i.calls("config|resetstat"), i.calls("config|set")
@@ -38,6 +41,7 @@ func commandsOf(i info, ask string) commandStats {
 	if n := i.number("total_commands_processed"); n != nil {
 		s.processed = *n
 	}
+	s.keys = i.keys(db)
 	for _, c := range writeCommands {
 		s.writes += i.calls(c)
 	}
@@ -51,6 +55,22 @@ func (i info) calls(command string) int64 {
 		return 0
 	}
 	return n
+}
+
+// keys returns how many keys a database holds: one without any is not listed.
+func (i info) keys(db int) int64 {
+	var n int64
+	_, _ = fmt.Sscanf(i["db"+strconv.Itoa(db)], "keys=%d", &n)
+	return n
+}
+
+// emptyFlush returns the reading with its flushes as they are now, where those since removed nothing: the database held no key, and what
+// was written since would have been heard of. A swap of databases brings keys that nobody heard of.
+func (before commandStats) emptyFlush(now commandStats, heard bool) commandStats {
+	if before.keys == 0 && !heard && before.identity.swaps == now.identity.swaps {
+		before.identity.flushes = now.identity.flushes
+	}
+	return before
 }
 
 // breaks says why counts cannot go on from one reading to the next, empty when they can.

@@ -17,7 +17,7 @@ func infoCommand(hello wireValue) []string {
 	if n, err := strconv.Atoi(major); err != nil || n < 7 {
 		return []string{"INFO", "all"}
 	}
-	return []string{"INFO", "server", "replication", "cluster", "stats", "commandstats"}
+	return []string{"INFO", "server", "replication", "cluster", "stats", "commandstats", "keyspace"}
 }
 
 // lifeOf judges a claim by what is left of its life, which tells a completion without its value being read. Asking for it is

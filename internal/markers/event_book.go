@@ -207,6 +207,9 @@ func (b *eventBook) decide(c *openClaim) {
 	}
 }
 
+// bare reports whether the book knows of no marker that is there.
+func (b *eventBook) bare() bool { return len(b.open) == 0 && b.done.empty() }
+
 func (b *eventBook) close(key string) {
 	delete(b.open, key)
 	b.openBytes -= len(key)

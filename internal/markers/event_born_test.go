@@ -51,7 +51,7 @@ func TestClaimsBornWithoutExpiryAreListedBesideThoseOfThePass(t *testing.T) {
 func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
 	base := info{"run_id": "a", "role": "master", "cmdstat_setnx": "calls=100,usec=1,usec_per_call=0.01,rejected_calls=7,failed_calls=3",
 		"cmdstat_info": "calls=10,usec=1", "total_commands_processed": "1000", "cmdstat_config|set": "calls=1,usec=1", "cmdstat_config|resetstat": "calls=1,usec=1"}
-	before := commandsOf(base, "SETNX")
+	before := commandsOf(base, "SETNX", 0)
 	if before.asked != 100 || !before.told {
 		t.Errorf("asked %d: failed calls were executed, rejected ones were not", before.asked)
 	}
@@ -69,6 +69,7 @@ func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
 		"another role":                  {info{"role": "slave"}, true},
 		"a changed setting":             {info{"cmdstat_config|set": "calls=2,usec=1"}, true},
 		"an emptied database":           {info{"cmdstat_flushdb": "calls=1,usec=1"}, true},
+		"exchanged databases":           {info{"cmdstat_swapdb": "calls=1,usec=1"}, true},
 		"numbers that are none at all":  {info{"cmdstat_setnx": "calls=x", "total_commands_processed": ""}, true},
 		"a longer and unrelated answer": {info{"x": "y"}, false},
 	} {
@@ -80,7 +81,7 @@ func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
 			for k, v := range c.changes {
 				now[k] = v
 			}
-			if why := before.breaks(commandsOf(now, "SETNX")); (why != "") != c.breaks {
+			if why := before.breaks(commandsOf(now, "SETNX", 0)); (why != "") != c.breaks {
 				t.Errorf("because %q", why)
 			}
 		})
@@ -91,7 +92,7 @@ func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
 		}
 	}
 	for name, i := range map[string]info{"Cluster": {"cluster_enabled": "1"}, "Sentinel": {"redis_mode": "sentinel"}, "replica": {"role": "slave"}} {
-		if why := commandsOf(i, "").refuses(); why == "" {
+		if why := commandsOf(i, "", 0).refuses(); why == "" {
 			t.Errorf("a %s is not refused", name)
 		}
 	}

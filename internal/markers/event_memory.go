@@ -35,6 +35,8 @@ func (m *memory) get(key string) (int64, bool) {
 	return n, ok
 }
 
+func (m *memory) empty() bool { return len(m.now)+len(m.old) == 0 }
+
 func (m *memory) has(key string) bool {
 	_, ok := m.get(key)
 	return ok

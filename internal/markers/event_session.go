@@ -44,6 +44,8 @@ type eventSession struct {
 	// unsure: what our own actor did until then cannot be told from what consumers did.
 	unsure bool
 	before commandStats
+	// eventsBefore are the events of the book by then.
+	eventsBefore int64
 	// values are the claims whose values must be read, for they have no expiry to tell what they are.
 	values []doubt
 	// empty are the claims of which an empty value was read, gone those whose keys were not there: both are asked about once

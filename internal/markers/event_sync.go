@@ -23,12 +23,14 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 	if err := v.failed(); err != nil {
 		return err
 	}
-	now := commandsOf(parseInfo(v.text), s.l.layout.cfg.Ask)
+	now := commandsOf(parseInfo(v.text), s.l.layout.cfg.Ask, s.l.rdb.Options().DB)
 	if why := now.refuses(); why != "" {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: why}
 	}
 	if s.before.identity.runID != "" {
-		if why := s.before.breaks(now); why != "" {
+		// What was set in between may have been lost by the flush; a marker that the book holds for alive is one that it knows of.
+		heard := s.book.events != s.eventsBefore || !s.book.bare()
+		if why := s.before.emptyFlush(now, heard).breaks(now); why != "" {
 			s.before = now
 			s.anew(why, at)
 		}
@@ -36,7 +38,7 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 		s.quietSince = now.writes
 	}
 	why := s.deaf(now, at)
-	s.before = now
+	s.before, s.eventsBefore = now, s.book.events
 	if s.unsure {
 		s.unsure = false
 		s.anew(ownUnsure, at)

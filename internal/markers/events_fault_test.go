@@ -96,6 +96,42 @@ func TestWhatInterruptsTheNotificationsBeginsAnEpoch(t *testing.T) {
 	}
 }
 
+// TestAFlushOfAnEmptyDatabaseLosesNothing: counts go on over it, as no marker was there to be lost.
+func TestAFlushOfAnEmptyDatabaseLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, flush := range map[string]func(*redis.Client) error{
+		"FLUSHALL": func(rdb *redis.Client) error { return rdb.FlushAll(t.Context()).Err() },
+		"FLUSHDB":  func(rdb *redis.Client) error { return rdb.FlushDB(t.Context()).Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, rdb := markerstest.StartRedis(t, notifying...)
+			store := listening(t, "redis-text-status", server.URL(), nil)
+			first := await(t, store, "it counts", counting).Events
+			later := func(than time.Time) func(dedup.StoreStats, error) bool {
+				return func(s dedup.StoreStats, err error) bool {
+					return err == nil && s.Events.At.Sub(than) > 2500*time.Millisecond
+				}
+			}
+			if err := flush(rdb); err != nil {
+				t.Fatal(err)
+			}
+			seen := await(t, store, "the flush was seen", later(time.Now())).Events
+			if seen.Epoch != first.Epoch || !seen.Listening {
+				t.Fatalf("epoch %d after %d: %s", seen.Epoch, first.Epoch, seen.Why)
+			}
+			claimOne(t, rdb, "first")
+			await(t, store, "a completion is counted", completed(1))
+			if err := flush(rdb); err != nil {
+				t.Fatal(err)
+			}
+			await(t, store, "a flush that loses a marker begins an epoch", func(s dedup.StoreStats, err error) bool {
+				return counting(s, err) && s.Events.Epoch > first.Epoch
+			})
+		})
+	}
+}
+
 func TestNotificationsThatAreOffAreSaidSoAndSeenWhenTheyComeOn(t *testing.T) {
 	t.Parallel()
 	server, rdb := markerstest.StartRedis(t)

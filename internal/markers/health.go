@@ -107,13 +107,15 @@ type identity struct {
 	runID   string
 	role    string
 	flushes string
+	// swaps is the number of times that databases were exchanged.
+	swaps string
 }
 
 // identity needs the default sections and commandstats.
 func (i info) identity() identity {
 	return identity{
 		runID: i["run_id"], role: i["role"],
-		flushes: calls(i["cmdstat_flushall"]) + "," + calls(i["cmdstat_flushdb"]) + "," + calls(i["cmdstat_swapdb"]),
+		flushes: calls(i["cmdstat_flushall"]) + "," + calls(i["cmdstat_flushdb"]), swaps: calls(i["cmdstat_swapdb"]),
 	}
 }
 
@@ -124,7 +126,7 @@ func (before identity) change(now identity) string {
 		return "the store restarted"
 	case before.role != now.role:
 		return "the store's role changed from " + before.role + " to " + now.role
-	case before.flushes != now.flushes:
+	case before.flushes != now.flushes, before.swaps != now.swaps:
 		return "the store was emptied"
 	}
 	return ""
