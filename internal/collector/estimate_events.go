@@ -16,6 +16,9 @@ const (
 	// askSlip is how far apart the count of the calls and that of the claims of one reading may be taken, beside the store's
 	// latency: a consumer that looks before it claims has called already.
 	askSlip = 50 * time.Millisecond
+	// standsStill is how far the end of the window may lie behind the newest one that there could be, to where the doubt is less. More
+	// makes no interval narrower.
+	standsStill = 20 * time.Second
 )
 
 // An eventSample is everything that the estimate from store events is computed from.
@@ -174,8 +177,12 @@ func eventEnds(s eventSample) (from, to eventCut, why string) {
 	return from, to, ""
 }
 
-// calmest returns the cut of least doubt among the readings between two times; of equals the latest, or the earliest.
+// calmest returns the cut of least doubt among the readings between two times; of equals the latest, or the earliest. The late one is
+// among the newest, so that the end of the window goes along with the time.
 func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
+	if late {
+		from = later(from, s.newestCut(from, to).Add(-standsStill))
+	}
 	var best eventCut
 	var least float64
 	found := false
@@ -194,6 +201,19 @@ func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
 		}
 	}
 	return best, found
+}
+
+// newestCut returns the time of the newest reading between two times that can be a late end of the window; from where there is none.
+func (s eventSample) newestCut(from, to time.Time) time.Time {
+	for i := len(s.Readings) - 1; i >= 0 && !s.Readings[i].At.Before(from); i-- {
+		if s.Readings[i].At.After(to) {
+			continue
+		}
+		if c, ok := s.cutAt(i); ok && c.watch(s.bounds()) {
+			return s.Readings[i].At
+		}
+	}
+	return from
 }
 
 // cutAt bounds what had happened when the reading was taken.
