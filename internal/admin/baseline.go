@@ -56,7 +56,7 @@ func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string
 	if !p.DeadLetters.Known() {
 		return dedup.Baseline{}, &dedup.Error{Kind: dedup.Unavailable, Public: "How many dead letters there are is not known: " + p.DeadLetters.Why}
 	}
-	now := int64(p.DeadLetters.Value)
+	now := int64(p.DeadLetters.High) // of a shared queue all
 	if seen < 1 || now < 1 {
 		return dedup.Baseline{}, invalid("There is no dead letter to acknowledge")
 	}

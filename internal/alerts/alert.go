@@ -12,9 +12,11 @@ type SubjectKind string
 
 // The kinds of subjects.
 const (
-	OfPipeline  SubjectKind = "pipeline"
-	OfBroker    SubjectKind = "broker"
-	OfStore     SubjectKind = "store"
+	OfPipeline SubjectKind = "pipeline"
+	OfBroker   SubjectKind = "broker"
+	OfStore    SubjectKind = "store"
+	// OfQueue is a dead-letter queue whose messages may be of several pipelines.
+	OfQueue     SubjectKind = "queue"
 	OfDashboard SubjectKind = "dashboard"
 )
 
@@ -22,7 +24,7 @@ const (
 type Key struct {
 	Rule string
 	Kind SubjectKind
-	// Subject is the name of the pipeline, broker or store; empty for the dashboard itself.
+	// Subject is the name of the pipeline, broker or store, or the subject of the shared queue; empty for the dashboard itself.
 	Subject string
 }
 

@@ -52,6 +52,18 @@ func deadLetterRules() []Rule {
 			Meaning: "Messages die faster than the limit, counted over the last hour.",
 			Step:    "Look at the newest dead letters and at the consumers' logs of the same minutes: a deploy, a dependency that is down, a message that nobody can read.",
 		},
+		{
+			Name: "shared_dead_letters", Title: "Shared-queue dead letters", Kind: OfQueue, Measure: "shared_dead_letters", Unit: dedup.Count, Timing: DefaultTiming(),
+			Limits:  RuleLimits{Warning: Limit(1)},
+			Meaning: "Dead letters wait in a queue that several pipelines share, beyond those that somebody acknowledged: no pipeline alone is told of them.",
+			Step:    "Open the queue and group its messages by the queue that they died in: that says whose they are. Then do as with other dead letters.",
+		},
+		{
+			Name: "shared_dead_letter_inflow", Title: "Shared-queue inflow", Kind: OfQueue, Measure: "shared_dead_letter_inflow", Unit: dedup.Count, Timing: DefaultTiming(),
+			Limits:  RuleLimits{Severe: Limit(10), Emergency: Limit(100)},
+			Meaning: "Messages arrive in a shared dead-letter queue faster than the limit, counted over the last hour.",
+			Step:    "Look at the newest messages of the queue: the queue that they died in says which consumers' logs to read.",
+		},
 	}
 }
 

@@ -26,7 +26,7 @@ func TestTheBuiltInRulesAreInOrderAndRight(t *testing.T) {
 			t.Errorf("rule %s: disabled is %v", r.Name, r.Disabled)
 		}
 	}
-	want := strings.Fields(`duplicate_rate ack_latency dead_letters dead_letter_inflow stuck_markers markers_without_expiry redelivery_loop
+	want := strings.Fields(`duplicate_rate ack_latency dead_letters dead_letter_inflow shared_dead_letters shared_dead_letter_inflow stuck_markers markers_without_expiry redelivery_loop
 		unacked_without_ack lost_messages double_effects failure_rate ack_timeouts backlog no_consumers consumer_restarts auto_ack
 		store_eviction findings broker_alarm node_down partition minority source_unreachable watchdog evaluation_late outbox_old
 		disk_nearly_full delivery_failed delivery_in_part audit_refused`)

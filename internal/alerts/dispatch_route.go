@@ -234,10 +234,10 @@ func unreachable(alerts map[Key]Alert) map[string]absence {
 	return away
 }
 
-// inhibited says whether the broker of an alert's pipeline is down, which is told already, at a tier that is no lower. That messages
+// inhibited says whether the broker of an alert's pipeline or shared queue is down, which is told already, at a tier that is no lower. That messages
 // were lost is told all the same when it fired before.
 func inhibited(a Alert, tier dedup.Tier, away map[string]absence) bool {
-	if a.Key.Kind != OfPipeline {
+	if a.Key.Kind != OfPipeline && a.Key.Kind != OfQueue {
 		return false
 	}
 	out, down := away[labelsOf(a)[LabelBroker]]

@@ -46,36 +46,36 @@ func (j Judgement) asPage(enters, holds judgement, value float64, l RuleLimits) 
 	return j
 }
 
-// deadLetters counts the dead letters beyond those that were acknowledged.
+// deadLetters counts the dead letters that are surely the pipeline's, beyond those that were acknowledged.
 func deadLetters(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	if why := usable(p.DeadLetters); why != "" {
 		return j.unjudged(HealthNoData, "dead letters unknown: "+why)
 	}
-	fresh, beside := p.DeadLetters.Low, ""
+	fresh, beside := p.FreshDeadLetters(), ""
 	if p.Baseline != nil {
-		fresh -= float64(p.Baseline.Count)
 		beside = fmt.Sprintf(" beside %s acknowledged", Number(float64(p.Baseline.Count)))
 	}
-	fresh = max(0, fresh)
+	if p.DeadLetters.IsInterval() {
+		j.Evidence = append(j.Evidence, p.DeadLetters.Why+". A rule of its own judges the queue.")
+	}
 	return j.judged(r, figured(fresh, "dead letter")+beside, fresh)
 }
 
 func deadLetterInflow(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	return j.hourly(p, r, "dead letter", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow })
+	return j.hourly(windowOf(p, time.Hour).DeadLetterInflow, r, "dead letter")
 }
 
 func ackTimeouts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	return j.hourly(p, r, "ack timeout", func(w *dedup.WindowFigures) dedup.Figure { return w.AckTimeouts })
+	return j.hourly(windowOf(p, time.Hour).AckTimeouts, r, "ack timeout")
 }
 
 func consumerRestarts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	return j.hourly(p, r, "consumer restart", func(w *dedup.WindowFigures) dedup.Figure { return w.ConsumerRestarts })
+	return j.hourly(windowOf(p, time.Hour).ConsumerRestarts, r, "consumer restart")
 }
 
 // hourly judges what was counted in the last hour. Where the history is shorter it is what was counted since it began, and not that per
 // hour: one event in the first minute would be sixty.
-func (j Judgement) hourly(p *dedup.PipelineStatus, r Rule, word string, pick func(*dedup.WindowFigures) dedup.Figure) Judgement {
-	f := pick(windowOf(p, time.Hour))
+func (j Judgement) hourly(f dedup.Figure, r Rule, word string) Judgement {
 	j.Window = time.Hour
 	if why := usable(f); why != "" {
 		return j.unjudged(HealthNoData, word+"s unknown: "+why)

@@ -206,7 +206,7 @@ func Preview(s Silence, v *View, snap *dedup.Snapshot) Coverage {
 		}
 	}
 	book, all := newRuleBook(v.Rules), subjectsOf(snap)
-	for _, kind := range []SubjectKind{OfPipeline, OfBroker, OfStore, OfDashboard} {
+	for _, kind := range []SubjectKind{OfPipeline, OfBroker, OfStore, OfQueue, OfDashboard} {
 		for _, of := range all.byKind[kind] {
 			if s.canCover(book, &of) {
 				c.Subjects = append(c.Subjects, strings.TrimSpace(string(kind)+" "+of.name))
@@ -214,7 +214,7 @@ func Preview(s Silence, v *View, snap *dedup.Snapshot) Coverage {
 		}
 	}
 	if len(c.Subjects) == 0 && len(c.Alerts) == 0 {
-		c.Warning = "It covers nothing: no pipeline, broker or store that is watched has an alert with these labels. Look for a mistyped name."
+		c.Warning = "It covers nothing: no pipeline, broker, store or shared queue that is watched has an alert with these labels. Look for a mistyped name."
 	}
 	return c
 }

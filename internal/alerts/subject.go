@@ -1,6 +1,10 @@
 package alerts
 
-import "dedup-dashboard/internal/dedup"
+import (
+	"maps"
+
+	"dedup-dashboard/internal/dedup"
+)
 
 // The labels that the dashboard gives to an alert. They win over labels of the same name in the configuration.
 const (
@@ -10,6 +14,7 @@ const (
 	LabelPipeline = "pipeline"
 	LabelBroker   = "broker"
 	LabelStore    = "store"
+	LabelQueue    = "queue"
 )
 
 // A subject is what a rule judges, as it stands in one snapshot.
@@ -28,6 +33,8 @@ func (s *subject) key(rule string) Key { return Key{Rule: rule, Kind: s.kind, Su
 // subjects are those of one snapshot, in its order.
 type subjects struct {
 	byKind map[SubjectKind][]subject
+	// queuesKnown: it is known which dead-letter queues are shared.
+	queuesKnown bool
 }
 
 // subjectsOf lists what rules judge. Before the first round there is the dashboard alone.
@@ -36,12 +43,17 @@ func subjectsOf(snap *dedup.Snapshot) subjects {
 	if snap == nil || snap.Round == 0 {
 		return all
 	}
+	all.queuesKnown = snap.SharedKnown
 	pipelines := make([]subject, len(snap.Pipelines))
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
 		pipelines[i] = subject{kind: OfPipeline, name: p.Pipeline.Name, labels: labelsOfPipeline(&p.Pipeline), pipeline: p, down: p.Down}
 	}
 	all.byKind[OfPipeline] = pipelines
+	for i := range snap.SharedQueues {
+		q := &snap.SharedQueues[i]
+		all.byKind[OfQueue] = append(all.byKind[OfQueue], subject{kind: OfQueue, name: q.Subject(), labels: labelsOfQueue(snap, q), down: q.Down})
+	}
 	for i := range snap.Brokers {
 		b := &snap.Brokers[i]
 		all.byKind[OfBroker] = append(all.byKind[OfBroker],
@@ -55,6 +67,28 @@ func subjectsOf(snap *dedup.Snapshot) subjects {
 	return all
 }
 
+// labelsOfQueue are the labels of a shared queue: its own, and those that all its pipelines have alike, so that it goes where theirs go.
+func labelsOfQueue(snap *dedup.Snapshot, q *dedup.SharedQueue) map[string]string {
+	var common map[string]string
+	for _, name := range q.Pipelines {
+		p, ok := snap.Pipeline(name)
+		if !ok {
+			continue
+		}
+		if common == nil {
+			common = make(map[string]string, len(p.Pipeline.Labels))
+			maps.Copy(common, p.Pipeline.Labels)
+		}
+		maps.DeleteFunc(common, func(label, value string) bool { return p.Pipeline.Labels[label] != value })
+	}
+	labels := make(map[string]string, len(common)+2)
+	maps.Copy(labels, common)
+	delete(labels, LabelPipeline)
+	delete(labels, LabelStore)
+	labels[LabelQueue], labels[LabelBroker] = q.Subject(), q.Broker
+	return labels
+}
+
 func downOf(h dedup.SourceHealth) []dedup.SourceHealth {
 	if h.Tried && !h.OK {
 		return []dedup.SourceHealth{h}
@@ -62,8 +96,12 @@ func downOf(h dedup.SourceHealth) []dedup.SourceHealth {
 	return nil
 }
 
-// known reports whether the snapshot can tell which subjects there are: before the first round nothing has left.
+// known reports whether the snapshot can tell which subjects there are: before the first round nothing has left, and no shared queue
+// before the topology of every broker was read.
 func (s subjects) known(kind SubjectKind) bool {
+	if kind == OfQueue {
+		return s.queuesKnown
+	}
 	return kind == OfDashboard || len(s.byKind[OfPipeline])+len(s.byKind[OfBroker])+len(s.byKind[OfStore]) > 0
 }
 

@@ -109,8 +109,8 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 	if !ok {
 		return nil
 	}
-	if depth.Known() && depth.At.After(line.At) && int64(depth.Value) < line.Count {
-		line.Count = int64(depth.Value)
+	if depth.Known() && depth.At.After(line.At) && int64(depth.High) < line.Count {
+		line.Count = int64(depth.High)
 		a.lines[p.Name] = line
 		if a.lowered == nil {
 			a.lowered = make(map[string]dedup.Baseline)
@@ -120,19 +120,19 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 	return &line
 }
 
-// deadLettersWait finds dead letters beyond those that were acknowledged.
+// deadLettersWait finds dead letters beyond those that were acknowledged. Those in a shared queue may all be another's.
 func (p *pipeline) deadLettersWait(st *dedup.PipelineStatus, now time.Time) []dedup.Finding {
 	if !st.DeadLetters.Known() {
 		return nil
 	}
-	return waitingDeadLetters(int64(st.DeadLetters.Value), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
+	return waitingDeadLetters(int64(st.DeadLetters.Low), int64(st.FreshDeadLetters()), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
 }
 
-// heldIn are the dead-letter queues that hold messages.
+// heldIn are the dead-letter queues of the pipeline alone that hold messages.
 func (p *pipeline) heldIn(st *dedup.PipelineStatus) []dedup.QueueRef {
 	var refs []dedup.QueueRef
 	for _, q := range st.DeadLetterQueues {
-		if q.Depth.Known() && q.Depth.Value > 0 {
+		if q.Depth.Known() && q.Depth.Value > 0 && !q.Shared.Any() {
 			refs = append(refs, q.QueueRef)
 		}
 	}

@@ -60,7 +60,12 @@ func (t *tally) sample() series.Sample {
 // A book holds every tally, so that all of them can be restored and stored without knowing what they count.
 type book struct {
 	tallies map[string]*tally
+	// kept is what the history last held of late metrics, whose tallies are made only when their thing is seen.
+	kept map[string]series.Value
 }
+
+// lateMetrics are the metrics of things that only a topology shows.
+func lateMetrics() []string { return []string{series.SharedArrived} }
 
 func newBook() *book { return &book{tallies: make(map[string]*tally)} }
 
@@ -75,6 +80,9 @@ func (b *book) tally(metric string, labels ...string) *tally {
 		return t
 	}
 	t := &tally{key: key, metric: metric, labels: m, index: len(b.tallies)}
+	if v, ok := b.kept[key]; ok {
+		t.total, t.stored = v.Value, true
+	}
 	b.tallies[key] = t
 	return t
 }
@@ -85,6 +93,9 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 	metrics := make(map[string]bool)
 	for _, t := range b.tallies {
 		metrics[t.metric] = true
+	}
+	for _, metric := range lateMetrics() {
+		metrics[metric] = true
 	}
 	last := make(map[string]series.Value)
 	var newest time.Time
@@ -106,6 +117,7 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 			t.stored = true
 		}
 	}
+	b.kept = last
 	return newest, nil
 }
 

@@ -84,6 +84,9 @@ type brokerWatch struct {
 	burst  burst
 	alarms map[string]bool
 	events eventLog
+	// shared are the dead-letter queues whose messages may be of several, sharedOrder the same in the order of the configuration.
+	shared      map[dedup.QueueRef]*sharedQueue
+	sharedOrder []*sharedQueue
 }
 
 func (b *brokerWatch) acquire(ctx context.Context) error {
@@ -305,6 +308,7 @@ func (b *brokerWatch) store(into batch) {
 	into.tallies(b.closures)
 	b.deaths.store(into)
 	b.timeouts.store(into)
+	b.keepShared(into)
 }
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {

@@ -31,7 +31,7 @@ type deadAge struct {
 	how string
 }
 
-// oldestDeadLetter returns the age of the oldest dead letter of the pipeline, as far as one is known. Publishers write
+// oldestDeadLetter returns the age of the oldest dead letter that is surely the pipeline's, as far as one is known. Publishers write
 // timestamps as they please, so that one which lies ahead or years back counts for nothing.
 func (p *pipeline) oldestDeadLetter(now time.Time) deadAge {
 	const believable = 2 * 365 * 24 * time.Hour
@@ -43,7 +43,7 @@ func (p *pipeline) oldestDeadLetter(now time.Time) deadAge {
 	}
 	for _, t := range p.targets {
 		q := p.broker.queues[t.QueueRef]
-		if q == nil || q.Messages == nil || *q.Messages == 0 {
+		if q == nil || q.Messages == nil || *q.Messages == 0 || p.broker.shared[t.QueueRef] != nil {
 			continue
 		}
 		if q.HeadTimestamp != nil {

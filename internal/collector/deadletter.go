@@ -27,13 +27,15 @@ type discovery struct {
 	// Complete is true when every dead letter of every queue is known to end in one of the targets, once: no loop back, no
 	// guess at a routing key, nothing dropped, no copies, and nothing that leads on from there.
 	Complete bool
+	// passed are the queues that were followed: the sources, and those that their dead letters reach.
+	passed []dedup.QueueRef
 }
 
 // discover follows the dead letters of the source queues by the queues' arguments and policies and the broker's exchanges,
 // through queues that pass them on. pinned are the dead-letter queues that the configuration lists.
 func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
 	g := followDeadLetters(ix, sources)
-	d := discovery{Complete: true}
+	d := discovery{Complete: true, passed: g.order}
 	found := make(map[dedup.QueueRef]*deadLetterTarget)
 	for _, at := range g.order {
 		q, r := ix.queues[at], g.routings[at]

@@ -16,8 +16,8 @@ type topologyIndex struct {
 	bound map[dedup.QueueRef][]dedup.Binding
 	// version is the broker's, empty when not known.
 	version string
-	// fed are the queues that messages which died elsewhere may enter; nil until somebody asks.
-	fed map[dedup.QueueRef]bool
+	// fed are the queues that messages which died elsewhere may enter, with those elsewheres; nil until somebody asks.
+	fed map[dedup.QueueRef][]dedup.QueueRef
 }
 
 type exchangeRef struct{ vhost, name string }

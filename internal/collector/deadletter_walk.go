@@ -67,14 +67,17 @@ func (ix *topologyIndex) routeOf(q *dedup.Queue) routing {
 	return out
 }
 
-// feedsByDeath reports whether messages that die in any queue may enter this one.
-func (ix *topologyIndex) feedsByDeath(ref dedup.QueueRef) bool {
+// feeders are the queues whose dead letters may enter this one, in the order of their names.
+func (ix *topologyIndex) feeders(ref dedup.QueueRef) []dedup.QueueRef {
 	if ix.fed == nil {
-		ix.fed = make(map[dedup.QueueRef]bool)
+		ix.fed = make(map[dedup.QueueRef][]dedup.QueueRef)
 		for _, q := range ix.queues {
 			for _, w := range ix.routeOf(q).ways {
-				ix.fed[w.target] = true
+				ix.fed[w.target] = append(ix.fed[w.target], q.QueueRef)
 			}
+		}
+		for _, all := range ix.fed {
+			slices.SortFunc(all, func(a, b dedup.QueueRef) int { return cmp.Compare(a.Name, b.Name) })
 		}
 	}
 	return ix.fed[ref]

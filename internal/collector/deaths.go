@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -124,27 +125,42 @@ func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.Dea
 // dead-letter exchange, and dead-letter queues that lose messages by themselves.
 func (p *pipeline) discarding() []dedup.QueueRef {
 	var refs []dedup.QueueRef
-	add := func(q *dedup.Queue) {
-		if q == nil || q.Type == "stream" {
-			return
-		}
-		r := deadLetterRoute(q)
-		missing := false
-		if p.broker.index != nil && r.set && r.exchange != "" {
-			_, ok := p.broker.index.exchanges[exchangeRef{q.Vhost, r.exchange}]
-			missing = !ok
-		}
-		if !r.set || missing && !r.kept {
-			refs = append(refs, q.QueueRef)
-		}
-	}
 	for _, ref := range p.refs {
-		add(p.broker.queues[ref])
+		if p.broker.discards(p.broker.queues[ref]) {
+			refs = append(refs, ref)
+		}
 	}
 	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; len(automaticDeaths(q, "")) > 0 {
-			add(q)
+		if q := p.broker.queues[t.QueueRef]; len(automaticDeaths(q, "")) > 0 && p.broker.discards(q) {
+			refs = append(refs, t.QueueRef)
 		}
 	}
 	return refs
+}
+
+// discardingElsewhere counts the queues of others in which messages can die, by themselves or by a consumer, and are discarded then.
+func (p *pipeline) discardingElsewhere() int {
+	n := 0
+	for ref, q := range p.broker.queues {
+		own := slices.Contains(p.refs, ref) || slices.Contains(p.deadRefs(), ref)
+		consumed := q.Consumers == nil || *q.Consumers > 0
+		if !own && (consumed || len(automaticDeaths(q, "")) > 0) && p.broker.discards(q) {
+			n++
+		}
+	}
+	return n
+}
+
+// discards reports whether what dies in a queue is discarded: it has no dead-letter exchange, or one that does not exist.
+func (b *brokerWatch) discards(q *dedup.Queue) bool {
+	if q == nil || q.Type == "stream" {
+		return false
+	}
+	r := deadLetterRoute(q)
+	missing := false
+	if b.index != nil && r.set && r.exchange != "" {
+		_, ok := b.index.exchanges[exchangeRef{q.Vhost, r.exchange}]
+		missing = !ok
+	}
+	return !r.set || missing && !r.kept
 }

@@ -138,7 +138,12 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 			continue
 		}
 		p.arrived.open = true
-		if arrived := d.inflow.observe(*q.Messages, d.settled, s.At); !t.onward {
+		arrived := d.inflow.observe(*q.Messages, d.settled, s.At)
+		switch shared := p.broker.shared[t.QueueRef]; {
+		case shared != nil && shared.lead == p:
+			shared.arrived.open = true
+			shared.arrived.total += arrived
+		case shared == nil && !t.onward:
 			p.arrived.total += arrived
 		}
 		d.head.observe(*q.Messages, d.settled, s.At)

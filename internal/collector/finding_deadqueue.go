@@ -98,10 +98,9 @@ func knownVersion(version string) string {
 }
 
 // waitingDeadLetters finds dead letters beyond the acknowledged ones; line is nil where none is acknowledged.
-func waitingDeadLetters(depth int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
-	fresh, beside := depth, ""
+func waitingDeadLetters(depth, fresh int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
+	beside := ""
 	if line != nil {
-		fresh -= line.Count
 		beside = fmt.Sprintf(" beside %s acknowledged by %s at %s", grouped(line.Count), name(line.By), clock(line.At, now))
 	}
 	if fresh <= 0 {
@@ -120,8 +119,8 @@ func waitingDeadLetters(depth int64, line *dedup.Baseline, queues []dedup.QueueR
 }
 
 // discardedDeadLetters finds that the broker discards messages that die in queues without a working dead-letter exchange. The
-// count is of the whole broker: where a queue of the pipeline is such a queue, it is taken to be among them.
-func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef) []dedup.Finding {
+// count is of the whole broker: it is held against a pipeline only where none but its own queues are such queues. others counts those.
+func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef, others int) []dedup.Finding {
 	if d == nil || !d.Discarded.Known() || d.Discarded.Value < 1 {
 		return nil
 	}
@@ -132,10 +131,14 @@ func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.Q
 		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
 		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
 	}
-	if len(unsafe) == 0 {
+	switch {
+	case len(unsafe) == 0:
 		f.Tier = dedup.Normal
 		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
 		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
+	case others > 0:
+		f.Tier = dedup.Normal
+		f.Evidence += fmt.Sprintf(" So %s %s of others: all of these messages may be theirs.", verb(int64(others), "has", "have"), counted(int64(others), "queue"))
 	}
 	return []dedup.Finding{f}
 }

@@ -79,7 +79,7 @@ func (p *pipeline) refusesOrIsFed() bool {
 		if q := p.broker.queues[ref]; q != nil && bounded(q) && strings.HasPrefix(overflow(q), "reject-publish") {
 			return true
 		}
-		if ix != nil && ix.feedsByDeath(ref) {
+		if ix != nil && len(ix.feeders(ref)) > 0 {
 			return true
 		}
 	}
@@ -153,7 +153,7 @@ func (p *pipeline) keepBroker(into batch) {
 	into.figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
 	into.figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
 	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil {
+		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared[t.QueueRef] == nil {
 			into.add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
 		}
 	}

@@ -49,7 +49,7 @@ func countedMetrics() []string {
 	return []string{
 		series.ReportedOutcomes, series.ReportedAckBucket, series.ReportedAckSum, series.ReportedWorkBucket, series.ReportedWorkSum,
 		series.BrokerAcks, series.BrokerDeliveries, series.BrokerRedeliveries, series.BrokerAutoAcks, series.BrokerChannelsClosed,
-		series.DeadLettersArrived, series.BrokerDeadLettered, series.BrokerAckTimeouts, series.AckTimeouts, series.ConsumerRestarts,
+		series.DeadLettersArrived, series.SharedArrived, series.BrokerDeadLettered, series.BrokerAckTimeouts, series.AckTimeouts, series.ConsumerRestarts,
 	}
 }
 

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -56,6 +57,8 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, p := range c.pipelines {
 		s.Pipelines = append(s.Pipelines, c.status(p, now))
 	}
+	s.SharedQueues = c.sharedQueues(s, now)
+	s.SharedKnown = !slices.ContainsFunc(c.brokers, func(b *brokerWatch) bool { return b.index == nil })
 	c.judgeMarkers(s)
 	worstFirst(s)
 	judged := batch{}
@@ -170,6 +173,7 @@ func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) 
 			users[t.QueueRef]++
 		}
 	}
+	b.findShared(c.pipelines, c.book)
 	for _, p := range c.pipelines {
 		if p.broker == b {
 			p.settleKeeping(p.deadLettersKept(users), s)

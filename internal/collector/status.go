@@ -96,26 +96,40 @@ func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
 		for _, t := range p.targets {
 			st.DeadLetterQueues = append(st.DeadLetterQueues,
-				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown})
+				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown, Shared: p.sharedWith(t.QueueRef)})
 		}
 		return
 	}
 	d := p.depths()
 	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
 	sample, _ := p.broker.sample.get()
-	st.DeadLetters = dedup.Exact(dedup.Measured, dedup.Count, 0, sample.At, "depth of the dead-letter queues")
 	for _, t := range p.targets {
-		q := p.deadLetterQueue(t, sample.At)
-		st.DeadLetterQueues = append(st.DeadLetterQueues, q)
-		if !q.Depth.Known() {
-			st.DeadLetters = dedup.Unknown(dedup.Count, q.Depth.Why)
-		} else if st.DeadLetters.Known() {
-			st.DeadLetters = dedup.Exact(dedup.Measured, dedup.Count, st.DeadLetters.Value+q.Depth.Value, sample.At, st.DeadLetters.Source)
+		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, sample.At))
+	}
+	st.DeadLetters = p.deadLetterDepth(st.DeadLetterQueues, sample.At)
+}
+
+// deadLetterDepth is the depth over the dead-letter queues. Of the messages in a shared one none may be the pipeline's, or all.
+func (p *pipeline) deadLetterDepth(queues []dedup.DeadLetterQueue, at time.Time) dedup.Figure {
+	if len(queues) == 0 {
+		return dedup.Unknown(dedup.Count, p.noDeadLetterQueue())
+	}
+	var own, shared float64
+	for _, q := range queues {
+		switch {
+		case !q.Depth.Known():
+			return dedup.Unknown(dedup.Count, q.Depth.Why)
+		case q.Shared.Any():
+			shared += q.Depth.Value
+		default:
+			own += q.Depth.Value
 		}
 	}
-	if len(p.targets) == 0 {
-		st.DeadLetters = dedup.Unknown(dedup.Count, p.noDeadLetterQueue())
+	f := dedup.Exact(dedup.Measured, dedup.Count, own, at, "depth of the dead-letter queues")
+	if shared > 0 {
+		f.Quality, f.High, f.Why = dedup.Derived, own+shared, p.sharedWords()
 	}
+	return f
 }
 
 func (p *pipeline) noDeadLetterQueue() string {
@@ -130,7 +144,7 @@ func (p *pipeline) noDeadLetterQueue() string {
 }
 
 func (p *pipeline) deadLetterQueue(t deadLetterTarget, at time.Time) dedup.DeadLetterQueue {
-	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found}
+	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Shared: p.sharedWith(t.QueueRef)}
 	q := p.broker.queues[t.QueueRef]
 	if q == nil {
 		out.Depth = dedup.Unknown(dedup.Count, queueNotFound(t.Name, p.Broker))

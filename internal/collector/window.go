@@ -186,20 +186,32 @@ func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
 	return f
 }
 
-// deadLetterInflow is the rate at which dead letters arrived.
+// deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
 func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	const shortest = 30 * time.Second
-	g := c.past.gain(w, p.arrived)
-	f := dedup.Unknown(dedup.PerHour, "")
-	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"
+	f := arrivalRate(c.past.gain(w, p.arrived), w)
+	if len(p.targets) == 0 {
+		f.Quality, f.Why = dedup.QualityUnknown, p.noDeadLetterQueue()
+		return f
+	}
+	shared, known := p.sharedArrivals(&c.past, w)
 	switch {
-	case len(p.targets) == 0:
-		f.Why = p.noDeadLetterQueue()
-	case !g.Known || g.Covered < shortest:
-		f.Why = "the history holds too little of this window yet"
-	default:
+	case !f.Known():
+	case !known:
+		f.AtLeast, f.Why = true, p.sharedWords()
+	case shared > 0:
+		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.sharedWords()
+	}
+	return f
+}
+
+// arrivalRate is the rate of what a tally of arrivals gained over a window.
+func arrivalRate(g gain, w time.Duration) dedup.Figure {
+	const shortest = 30 * time.Second
+	f := dedup.Unknown(dedup.PerHour, "the history holds too little of this window yet")
+	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"
+	if g.Known && g.Covered >= shortest {
 		v := g.Delta / g.Covered.Hours()
-		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, v, v, v, g.Delta
+		f.Quality, f.Value, f.Low, f.High, f.N, f.Why = dedup.Derived, v, v, v, g.Delta, ""
 		f.Covered, f.At = g.Covered, g.At
 	}
 	return f

@@ -14,6 +14,10 @@ type Snapshot struct {
 	Stores    []StoreStatus
 	Pipelines []PipelineStatus // in the order of the configuration
 	Sources   []SourceHealth
+	// SharedQueues are the dead-letter queues that are judged by themselves.
+	SharedQueues []SharedQueue
+	// SharedKnown is true once it is known of every broker which they are.
+	SharedKnown bool
 }
 
 // Pipeline returns the status of the named pipeline and whether there is one.
@@ -119,7 +123,8 @@ type PipelineStatus struct {
 	Consumers Figure
 	// OldestWaiting is the age of the oldest message in the source queues, where publishers set the timestamp property.
 	OldestWaiting Figure
-	// DeadLetters is the depth over all dead-letter queues.
+	// DeadLetters is the depth over all dead-letter queues. Where some are shared it is an interval: of theirs none or all may be the
+	// pipeline's.
 	DeadLetters      Figure
 	DeadLetterQueues []DeadLetterQueue
 	// BrokerDeaths are the dead letters of the whole broker by reason; nil where they are not asked for.
@@ -184,20 +189,21 @@ type WindowFigures struct {
 	// MostClosed bounds from above the pipeline's channels that were closed in that span; nil where the broker did not count them all.
 	MostClosed *float64
 	// Redeliveries is redeliveries / deliveries of the broker: a loop signal, never a duplicate rate.
-	Redeliveries     Figure
-	InFlightHits     Figure
-	Failures         Figure
-	FailureRate      Figure
-	GaveUp           Figure
-	AckMean          Figure
-	AckP50           Figure
-	AckP95           Figure
-	AckP99           Figure
-	WorkMean         Figure
-	WorkP50          Figure
-	WorkP95          Figure
-	WorkP99          Figure
-	DeadLetterInflow Figure // per hour
+	Redeliveries Figure
+	InFlightHits Figure
+	Failures     Figure
+	FailureRate  Figure
+	GaveUp       Figure
+	AckMean      Figure
+	AckP50       Figure
+	AckP95       Figure
+	AckP99       Figure
+	WorkMean     Figure
+	WorkP50      Figure
+	WorkP95      Figure
+	WorkP99      Figure
+	// DeadLetterInflow is per hour; an interval as DeadLetters.
+	DeadLetterInflow Figure
 }
 
 // A DeadLetterQueue is a dead-letter queue of a pipeline and how it was found.
@@ -208,4 +214,6 @@ type DeadLetterQueue struct {
 	Found     string
 	Depth     Figure
 	Consumers Figure
+	// Shared is who else has messages there.
+	Shared Sharing
 }

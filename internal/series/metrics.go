@@ -36,6 +36,9 @@ const (
 	DeadLetters = "dedup_dead_letters"
 	// Label pipeline: dead letters that arrived, derived from depth and settlements.
 	DeadLettersArrived = "dedup_dead_letters_arrived_total"
+	// Labels broker, vhost, queue: the same of a dead-letter queue that several share, which the two above leave out.
+	SharedDeadLetters = "dedup_shared_dead_letters"
+	SharedArrived     = "dedup_shared_dead_letters_arrived_total"
 
 	// Labels pipeline, state.
 	Markers = "dedup_markers"
@@ -75,7 +78,7 @@ func Stored() []string {
 	return []string{
 		ReportedOutcomes, ReportedAckBucket, ReportedAckSum, ReportedWorkBucket, ReportedWorkSum, BrokerPublishes, BrokerAcks,
 		BrokerDeliveries, BrokerRedeliveries, BrokerAutoAcks, BrokerChannelsClosed, BrokerDeadLettered, BrokerAckTimeouts, AckTimeouts,
-		ConsumerRestarts, QueueReady, QueueUnacked, QueueConsumers, DeadLetters, DeadLettersArrived, Markers, MarkersNoExpiry,
+		ConsumerRestarts, QueueReady, QueueUnacked, QueueConsumers, DeadLetters, DeadLettersArrived, SharedDeadLetters, SharedArrived, Markers, MarkersNoExpiry,
 		OldestProcessing, ProcessingMarkers, Findings, DuplicateRate, DuplicateRateHigh, AckLatency, WorkLatency, SourceUp, SourceDuration,
 		SourceMissed, SourceLastSuccess, StoreKeys, StoreMemory, StoreLatency, StoreEvictedKeys, StorePassSeconds,
 	}

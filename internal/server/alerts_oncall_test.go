@@ -89,7 +89,7 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 	s := night(t)
 	const path = "/pipelines/orders"
 	want := map[string]string{
-		"duplicate_rate": path + "#chart-duplicates", "ack_latency": path + "#chart-latency", "dead_letters": path + "/dead-letters", "dead_letter_inflow": path + "/dead-letters",
+		"duplicate_rate": path + "#chart-duplicates", "ack_latency": path + "#chart-latency", "dead_letters": path + "/dead-letters", "dead_letter_inflow": path + "/dead-letters", "shared_dead_letters": "/dead-letters", "shared_dead_letter_inflow": "/dead-letters",
 		"stuck_markers": path + "/markers?state=processing", "markers_without_expiry": path + "/markers?state=no-expiry", "redelivery_loop": path + "/markers?state=processing",
 		"unacked_without_ack": path + "#chart-latency", "lost_messages": path + "/markers?state=failed", "double_effects": path + "/effects", "failure_rate": path + "#chart-duplicates",
 		"ack_timeouts": path + "#chart-duplicates", "backlog": path + "#chart-backlog", "no_consumers": path + "#findings", "consumer_restarts": path + "#chart-duplicates",

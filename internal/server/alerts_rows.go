@@ -197,6 +197,9 @@ func subjectOf(k alerts.Key) string {
 	if k.Kind == alerts.OfDashboard {
 		return "the dashboard itself"
 	}
+	if k.Kind == alerts.OfQueue {
+		return "shared queue " + k.Subject
+	}
 	return string(k.Kind) + " " + k.Subject
 }
 
@@ -207,6 +210,8 @@ func subjectAddress(base string, k alerts.Key) string {
 		return base + "/pipelines/" + url.PathEscape(k.Subject)
 	case alerts.OfBroker, alerts.OfStore:
 		return base + "/#sources"
+	case alerts.OfQueue:
+		return base + "/dead-letters"
 	default:
 		return ""
 	}

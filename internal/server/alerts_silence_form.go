@@ -67,7 +67,7 @@ func readSilenceForm(v url.Values) silenceForm {
 			f.matchers = append(f.matchers, m)
 		}
 	}
-	for _, name := range []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelTier} {
+	for _, name := range []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelQueue, alerts.LabelTier} {
 		if value := v.Get(name); value != "" {
 			f.matchers = append(f.matchers, alerts.Matcher{Name: name, Op: alerts.MatchEqual, Value: value})
 		}
@@ -160,7 +160,7 @@ func (s *Server) alertLabels() []string {
 			names[name] = true
 		}
 	}
-	own := []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelTier}
+	own := []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelQueue, alerts.LabelTier}
 	for _, name := range own {
 		delete(names, name)
 	}

@@ -19,6 +19,8 @@ func stepLinks(a *alerts.AlertView, base string) []templates.PageLink {
 		return pipelineSteps(a.Rule, base+"/pipelines/"+url.PathEscape(a.Key.Subject))
 	case alerts.OfBroker, alerts.OfStore:
 		return []templates.PageLink{{Label: "Brokers and stores", Href: base + "/#sources"}}
+	case alerts.OfQueue:
+		return []templates.PageLink{{Label: "Dead letters", Href: base + "/dead-letters"}}
 	default:
 		return selfSteps(a.Rule, base)
 	}

@@ -16,6 +16,8 @@ type pipelinesJSON struct {
 	At        *time.Time     `json:"at"`
 	Interval  float64        `json:"interval_seconds"`
 	Pipelines []pipelineJSON `json:"pipelines"`
+	// SharedQueues are judged by themselves.
+	SharedQueues []sharedQueueJSON `json:"shared_dead_letter_queues"`
 }
 
 // apiPipelines lists the pipelines, the worst first.
@@ -25,7 +27,7 @@ func (s *Server) apiPipelines(r *request) (response, error) {
 		return nil, err
 	}
 	snap, now := s.withJobs(r, s.snapshots.Snapshot()), time.Now()
-	body := pipelinesJSON{Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}}
+	body := pipelinesJSON{Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}, SharedQueues: sharedQueuesOf(snap, readingOf(snap, now))}
 	verdicts := s.verdictsAt(snap, now)
 	rank := map[string]int{}
 	for i := range snap.Pipelines {

@@ -295,6 +295,8 @@ type deadLetterQueueJSON struct {
 	Found     string     `json:"found"`
 	Depth     figureJSON `json:"depth"`
 	Consumers figureJSON `json:"consumers"`
+	// Shared is null where nobody else has messages there.
+	Shared *sharingJSON `json:"shared_with"`
 }
 
 type sourceJSON struct {
@@ -356,7 +358,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		d.Verdicts[string(verdict)] = f(x)
 	}
 	for _, q := range p.DeadLetterQueues {
-		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers)})
+		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers), sharingOf(q.Shared)})
 	}
 	if r.why == "" { // a hazard that was seen long ago may be gone
 		for _, x := range p.Findings {

@@ -31,7 +31,7 @@ func (s *Server) acknowledging() (baselineService, error) {
 // baselineView shows what of a pipeline's dead letters is acknowledged, and the forms that change it.
 func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView {
 	depth := p.DeadLetters
-	if s.baselines == nil || (p.Baseline == nil && (!depth.Known() || depth.Value < 1)) {
+	if s.baselines == nil || (p.Baseline == nil && (!depth.Known() || depth.High < 1)) {
 		return templates.BaselineView{}
 	}
 	v := templates.BaselineView{Shown: true, Line: templates.Sentence(baselineLine(p, now))}
@@ -47,7 +47,7 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 	if p.Baseline != nil {
 		v.Forget = path + "/remove"
 	}
-	if n := int64(depth.Value); depth.Known() && n > 0 && (p.Baseline == nil || n > p.Baseline.Count) {
+	if n := int64(depth.High); depth.Known() && n > 0 && (p.Baseline == nil || n > p.Baseline.Count) {
 		v.Acknowledge, v.Count = path, strconv.FormatInt(n, 10)
 		v.Button = "Acknowledge " + counted(int(n), "dead letter")
 	}

@@ -184,6 +184,12 @@ func (d chartData) deadLetters(ctx context.Context, c *templates.Chart) error {
 		return err
 	}
 	c.Lines = []templates.Line{{Name: "in the queues", Class: "l1", Points: depth, Stepped: true, Filled: true}}
+	if shared, err := d.sharedDeadLetters(ctx); err != nil {
+		return err
+	} else if len(shared) > 0 {
+		c.Lines[0].Name = "in queues of its own"
+		c.Lines = append(c.Lines, templates.Line{Name: "in shared queues", Class: "l2", Points: shared, Stepped: true})
+	}
 	arrived := fmt.Sprintf("%s{pipeline=%q}", series.DeadLettersArrived, d.pipeline.Pipeline.Name)
 	span := promDuration(d.step)
 	lines, err := d.history.QueryRange(ctx, arrived+" - "+arrived+" offset "+span, d.from, d.to, d.step)
@@ -195,6 +201,25 @@ func (d chartData) deadLetters(ctx context.Context, c *templates.Chart) error {
 	}
 	c.BarsLabel = "arrivals per " + templates.Span(d.step)
 	return nil
+}
+
+// sharedDeadLetters is the depth over the shared dead-letter queues of the pipeline; none where it shares none.
+func (d chartData) sharedDeadLetters(ctx context.Context) ([]templates.Point, error) {
+	var selectors []string
+	for _, q := range d.pipeline.DeadLetterQueues {
+		if q.Shared.Any() {
+			selectors = append(selectors, fmt.Sprintf("%s{broker=%s,vhost=%s,queue=%s}", series.SharedDeadLetters,
+				series.Quote(d.pipeline.Pipeline.Broker), series.Quote(q.Vhost), series.Quote(q.Name)))
+		}
+	}
+	if len(selectors) == 0 {
+		return nil, nil
+	}
+	lines, err := d.history.QueryRange(ctx, "sum("+strings.Join(selectors, " or ")+")", d.from, d.to, d.step)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	return points(lines[0].Points, d.zone), nil
 }
 
 func (d chartData) backlog(ctx context.Context, c *templates.Chart) error {

@@ -33,7 +33,7 @@ func (s *Server) deadOverview(r *request) (response, error) {
 		case len(p.DeadLetterQueues) == 0:
 			link.Href = s.cfg.base() + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 			v.Without = append(v.Without, link)
-		case p.DeadLetters.Known() && p.DeadLetters.Value == 0 && !p.DeadLetters.AtLeast:
+		case p.DeadLetters.Known() && p.DeadLetters.High == 0 && !p.DeadLetters.AtLeast:
 			v.Quiet = append(v.Quiet, link)
 		default:
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
@@ -84,7 +84,7 @@ func mostDeadFirst(rows []templates.DeadPipeline, snap *dedup.Snapshot) {
 		p := &snap.Pipelines[i]
 		depth[p.Pipeline.Name] = -1
 		if p.DeadLetters.Known() {
-			depth[p.Pipeline.Name] = p.DeadLetters.Value
+			depth[p.Pipeline.Name] = p.DeadLetters.High
 		}
 		if droppedWords(p) != "" {
 			depth[p.Pipeline.Name] = math.Inf(1)
@@ -110,10 +110,13 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 		row.Lost = templates.Sentence(lost)
 	}
 	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
-		row.Fresh = templates.Number(max(0, p.DeadLetters.Value-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
+		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
 	}
 	for _, q := range p.DeadLetterQueues {
 		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, nameLimit), Href: deadAddress(base, name, q.Name), Depth: figureView(blameless(q.Depth), "unknown", now)}
+		if q.Shared.Any() {
+			line.Shared = templates.Sentence("shared with " + sharersText(q.Shared))
+		}
 		if id := running[runningKey(name, q.Name)]; id != "" {
 			line.Job = jobAddress(base, id)
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -171,16 +172,27 @@ func (d deadQueuePage) facts() []templates.Fact {
 	if q.Consumers.Known() {
 		add("Consumers", templates.Number(q.Consumers.Value))
 	}
+	add("Shared with", sharersText(q.Shared))
 	if !d.q.parking {
-		if in := figuresOf(d.p, time.Hour).DeadLetterInflow; in.Known() {
-			text := inflowText(in)
-			if in.Covered >= leastRated {
-				text += ", " + lastSpan(in)
-			}
-			add("Coming in", text)
+		if shared := sharedQueue(d.snap, d.p, q.QueueRef); shared != nil {
+			add("Coming in", arrivals(shared.Inflow))
+		} else if in := figuresOf(d.p, time.Hour).DeadLetterInflow; in.Known() {
+			add("Coming in", arrivals(in))
 		}
 	}
 	return facts
+}
+
+// arrivals tells what came in, and over what; empty while that is not known.
+func arrivals(in dedup.Figure) string {
+	if !in.Known() {
+		return ""
+	}
+	text := inflowText(in)
+	if in.Covered >= leastRated {
+		text += ", " + lastSpan(in)
+	}
+	return text
 }
 
 // leastRated is how much of the history must be there before arrivals are told as a rate per hour: a burst of two minutes is none.
@@ -188,6 +200,9 @@ const leastRated = 15 * time.Minute
 
 // inflowText tells what came into dead-letter queues: per hour, or with little history how many there were in how long.
 func inflowText(f dedup.Figure) string {
+	if f.IsInterval() && f.Covered < leastRated {
+		return templates.Number(f.N) + "–" + templates.Number(math.Round(f.High*f.Covered.Hours())) + " in " + templates.Span(f.Covered)
+	}
 	if f.Known() && f.Covered < leastRated {
 		return templates.Number(f.N) + " in " + templates.Span(f.Covered)
 	}

@@ -83,7 +83,9 @@ func (t *tally) add(p judged) {
 	}
 	if p.DeadLetters.Known() {
 		t.addDeadLetters(p.PipelineStatus)
-		t.count("dead", p.DeadLetters)
+		depth := p.DeadLetters
+		depth.Quality = dedup.Measured // whose the messages are is in doubt, and not how many there are
+		t.count("dead", depth)
 	}
 	if f := processing(p.PipelineStatus); f.Known() {
 		t.busy[p.Pipeline.Store] = max(t.busy[p.Pipeline.Store], f.Value)

@@ -66,7 +66,9 @@ type snapshotCollector struct {
 	windows                 []windowMetric
 	instants                []instantMetric
 	markers, deadLetters    *prometheus.Desc
-	judged, findings        *prometheus.Desc
+	// shared, sharedFlow and sharers are of dead-letter queues that several share.
+	shared, sharedFlow, sharers *prometheus.Desc
+	judged, findings            *prometheus.Desc
 }
 
 // windowMetric is a figure that each window has.
@@ -102,7 +104,10 @@ func newSnapshotCollector(snaps snapshots, verdicts func(*dedup.Snapshot) []aler
 		markers:     desc(series.Markers, "Markers in the store.", "pipeline", "state"),
 		judged:      desc(series.ProcessingMarkers, "Processing markers by the verdict on their owners; stuck are probably_dead and orphan.", "pipeline", "verdict"),
 		findings:    desc(series.Findings, "Findings by kind and tier; absent where there is none.", "pipeline", "kind", "tier"),
-		deadLetters: desc(series.DeadLetters, "Messages in the dead-letter queue.", "pipeline", "vhost", "queue"),
+		deadLetters: desc(series.DeadLetters, "Messages in the dead-letter queue of the pipeline alone.", "pipeline", "vhost", "queue"),
+		shared:      desc(series.SharedDeadLetters, "Messages in a dead-letter queue that several share.", "broker", "vhost", "queue"),
+		sharedFlow:  desc("dedup_shared_dead_letter_inflow_per_hour", "Messages that arrived in a dead-letter queue that several share, in the last hour.", "broker", "vhost", "queue"),
+		sharers:     desc("dedup_shared_dead_letter_queue_info", "Whose messages may be in a dead-letter queue that several share; always 1.", "broker", "vhost", "queue", "pipeline"),
 		windows:     windowMetrics(),
 		instants: []instantMetric{
 			{desc(series.QueueReady, "Messages waiting in the source queues.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Ready }},
@@ -129,7 +134,7 @@ func windowMetrics() []windowMetric {
 		w("dedup_window_failures", "Failures in the window.", func(w *dedup.WindowFigures) dedup.Figure { return w.Failures }),
 		w("dedup_failure_ratio", "Failed / (processed + failed) in the window: failures per attempt at the work.", func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate }),
 		w("dedup_window_gave_up", "Messages in the window that were acked without their work after too many failures.", func(w *dedup.WindowFigures) dedup.Figure { return w.GaveUp }),
-		w("dedup_dead_letter_inflow_per_hour", "Dead letters that arrived in the window, per hour.", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }),
+		w("dedup_dead_letter_inflow_per_hour", "Dead letters of the pipeline that arrived in the window, per hour; the low end, which leaves out shared queues.", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }),
 		w("dedup_window_producer_sent", "Duplicates in the window that the producer sent as a second message.", func(w *dedup.WindowFigures) dedup.Figure { return w.ProducerSent }),
 		w("dedup_window_redelivered", "Duplicates in the window that the broker delivered again.", func(w *dedup.WindowFigures) dedup.Figure { return w.Redelivered }),
 		w("dedup_window_swallowed", "Deliveries in the window that were acked although their work was not done.", func(w *dedup.WindowFigures) dedup.Figure { return w.Swallowed }),
@@ -182,5 +187,8 @@ func (c *snapshotCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for i, v := range c.verdicts(snap) {
 		c.pipeline(&snap.Pipelines[i], v, emit)
+	}
+	for i := range snap.SharedQueues {
+		c.sharedQueue(&snap.SharedQueues[i], emit)
 	}
 }

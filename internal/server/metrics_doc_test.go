@@ -14,7 +14,7 @@ import (
 func exposed(t *testing.T) map[string]string {
 	t.Helper()
 	c := newSnapshotCollector(&fakeSnapshots{}, nil)
-	all := []*prometheus.Desc{c.round, c.roundAt, c.tier, c.risk, c.up, c.success, c.took, c.miss, c.rateInfo, c.markers, c.deadLetters, c.judged, c.findings}
+	all := []*prometheus.Desc{c.round, c.roundAt, c.tier, c.risk, c.up, c.success, c.took, c.miss, c.rateInfo, c.markers, c.deadLetters, c.shared, c.sharedFlow, c.sharers, c.judged, c.findings}
 	a := newAlertCollector(AlertDeps{})
 	all = append(all, a.firing, a.evaluated, a.took, a.failed, a.waiting, a.oldest, a.delivered)
 	fields := 0

@@ -56,7 +56,18 @@ func (c *snapshotCollector) pipeline(p *dedup.PipelineStatus, v alerts.Verdict, 
 	}
 	c.hazards(name, p.Findings, emit)
 	for _, q := range p.DeadLetterQueues {
-		gauge(emit, c.deadLetters, q.Depth, name, q.Vhost, q.Name)
+		if !q.Shared.Any() {
+			gauge(emit, c.deadLetters, q.Depth, name, q.Vhost, q.Name)
+		}
+	}
+}
+
+// sharedQueue sends the figures of a shared dead-letter queue once, and who shares it.
+func (c *snapshotCollector) sharedQueue(q *dedup.SharedQueue, emit emitter) {
+	gauge(emit, c.shared, q.Depth, q.Broker, q.Vhost, q.Name)
+	gauge(emit, c.sharedFlow, q.Inflow, q.Broker, q.Vhost, q.Name)
+	for _, p := range q.Pipelines {
+		emit(c.sharers, prometheus.GaugeValue, 1, q.Broker, q.Vhost, q.Name, p)
 	}
 }
 

@@ -57,6 +57,9 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	for _, f := range []*templates.Figure{&row.Latency, &row.DeadLetters, &row.Processing, &row.Ready, &row.Consumers} {
 		f.Note = "" // the pipeline's page has it
 	}
+	if p.DeadLetters.IsInterval() {
+		row.DeadLetters.Note = "of a shared queue"
+	}
 	return row
 }
 
@@ -261,8 +264,10 @@ func sortValue(p judged, key string) float64 {
 		return value(shownRate(p, w))
 	case "latency":
 		return value(shownLatency(p, w))
-	case "dead-letters":
-		return value(p.DeadLetters)
+	case "dead-letters": // those of a shared queue may be its own
+		f := p.DeadLetters
+		f.Value = f.High
+		return value(f)
 	case "processing":
 		return value(processing(p.PipelineStatus))
 	case "backlog":

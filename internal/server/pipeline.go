@@ -85,6 +85,9 @@ func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	if len(p.DeadLetterQueues) > 0 {
 		dead.More, dead.MoreHref = "Open them", path+"/dead-letters"
 	}
+	if p.DeadLetters.IsInterval() {
+		dead.Figure = withNote(dead.Figure, "of a shared queue")
+	}
 	list := []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},

@@ -131,7 +131,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
 			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,
-			Found: templates.Sentence(q.Found), Depth: figureView(blameless(q.Depth), "unknown", now),
+			Found: templates.Sentence(foundText(q)), Depth: figureView(blameless(q.Depth), "unknown", now),
 			Consumers: figureView(blameless(q.Consumers), "unknown", now),
 		})
 	}

@@ -44,6 +44,8 @@ type DeadQueueLine struct {
 	Name  Text
 	Href  string
 	Depth Figure
+	// Shared says who else has messages there; empty where nobody has.
+	Shared Text
 	// Job leads to the job that is moving its messages now; empty when there is none.
 	Job string
 }

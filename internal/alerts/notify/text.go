@@ -317,7 +317,7 @@ func change(a *alerts.NotifiedAlert) string {
 
 // who names what an alert is about.
 func who(a *alerts.NotifiedAlert) string {
-	if name := clean(a.Key.Subject, maxName); a.Key.Kind == alerts.OfBroker || a.Key.Kind == alerts.OfStore {
+	if name := clean(a.Key.Subject, maxName); slices.Contains([]alerts.SubjectKind{alerts.OfBroker, alerts.OfStore, alerts.OfQueue}, a.Key.Kind) {
 		return string(a.Key.Kind) + " " + name // what is called main or orders says nothing on a lock screen
 	} else if name != "" {
 		return name
@@ -337,6 +337,8 @@ func subjectName(kind alerts.SubjectKind) string {
 		return "Broker"
 	case alerts.OfStore:
 		return "Store"
+	case alerts.OfQueue:
+		return "Shared queue"
 	default:
 		return "Subject"
 	}

@@ -43,10 +43,10 @@ type test struct {
 	name      string
 	line      int
 	pipelines []dedup.Pipeline
-	// brokers and stores are those of the pipelines, and those that series name.
-	brokers, stores []string
-	inputs          []input
-	looks           []look // in the order of their times
+	// brokers and stores are those of the pipelines, and those that series name; queues are shared ones that series name.
+	brokers, stores, queues []string
+	inputs                  []input
+	looks                   []look // in the order of their times
 }
 
 // A look is what is expected of the alerts at one time.
@@ -151,7 +151,7 @@ func (p *parser) test(n *yaml.Node, interval time.Duration) (test, bool) {
 	return t, true
 }
 
-// gather lists the brokers and stores that pipelines and series name.
+// gather lists the brokers, stores and shared queues that pipelines and series name.
 func (t *test) gather(add func(*[]string, string)) {
 	for _, pipeline := range t.pipelines {
 		add(&t.brokers, pipeline.Broker)
@@ -160,6 +160,7 @@ func (t *test) gather(add func(*[]string, string)) {
 	for _, in := range t.inputs {
 		add(&t.brokers, in.labels["broker"])
 		add(&t.stores, in.labels["store"])
+		add(&t.queues, in.labels["queue"])
 	}
 }
 
@@ -193,7 +194,7 @@ func (p *parser) look(n *yaml.Node, t *test, interval time.Duration) {
 }
 
 func (p *parser) expected(n *yaml.Node, t *test) (expected, bool) {
-	f, ok := p.group(n, "an alert", "rule!", "pipeline", "broker", "store", "tier!", "pending", "phase", "health")
+	f, ok := p.group(n, "an alert", "rule!", "pipeline", "broker", "store", "queue", "tier!", "pending", "phase", "health")
 	if !ok {
 		return expected{}, false
 	}
@@ -250,7 +251,7 @@ func (p *parser) subject(f fields, key *alerts.Key, t *test) {
 	}
 	kind := p.setup.Rules[i].Kind
 	var given []string
-	for _, of := range []alerts.SubjectKind{alerts.OfPipeline, alerts.OfBroker, alerts.OfStore} {
+	for _, of := range []alerts.SubjectKind{alerts.OfPipeline, alerts.OfBroker, alerts.OfStore, alerts.OfQueue} {
 		if n := f.of[string(of)]; n != nil {
 			given = append(given, string(of))
 			key.Kind, key.Subject = of, p.text(n, string(of))
@@ -286,6 +287,8 @@ func (t *test) has(k alerts.Key) bool {
 		return slices.Contains(t.brokers, k.Subject)
 	case alerts.OfStore:
 		return slices.Contains(t.stores, k.Subject)
+	case alerts.OfQueue:
+		return slices.Contains(t.queues, k.Subject)
 	default:
 		return slices.ContainsFunc(t.pipelines, func(p dedup.Pipeline) bool { return p.Name == k.Subject })
 	}

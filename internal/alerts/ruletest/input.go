@@ -144,6 +144,9 @@ func (p *parser) ofMeasure(in *input) bool {
 	if in.setter.windows {
 		p.readWindow(in, rest)
 	}
+	if in.subject.Kind == alerts.OfQueue && sharedQueue(in.subject.Subject).Subject() != in.subject.Subject {
+		p.say(in.line, "series: %q names no shared queue; write broker:queue, or broker:vhost:queue", clipped(in.subject.Subject))
+	}
 	if in.name == findingSeries {
 		in.tier, _ = dedup.ParseTier(in.labels["tier"])
 		if in.tier == dedup.TierUnknown || in.labels["kind"] == "" {

@@ -34,19 +34,21 @@ const (
 func setters() map[string]setter {
 	const hour, day = time.Hour, 24 * time.Hour
 	return map[string]setter{
-		"duplicate_rate": windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.DuplicateRate = f }),
-		"ack_latency":    windowed(dedup.Seconds, func(w *dedup.WindowFigures, f dedup.Figure) { w.AckMean = f }),
-		"failure_rate":   windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.FailureRate = f }),
-		"looping":        over(15*time.Minute, dedup.Count, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.Looping = f }),
-		"lost_messages":  over(hour, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.Swallowed = f }),
-		"double_effects": over(day, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.DoubleEffects = f }),
-		"ack_timeouts":   over(hour, dedup.PerHour, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.AckTimeouts = f }),
-		"dead_letters":   now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.DeadLetters = f }),
-		"ready":          now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Ready = f }),
-		"stuck_markers":  now(dedup.Count, "store", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Stuck = f }),
-		"broker_alarm":   ofNodes(func(n *dedup.Node) { n.MemoryAlarm = true }),
-		"node_down":      ofNodes(func(n *dedup.Node) { n.Running = false }),
-		"partition":      ofNodes(func(n *dedup.Node) { n.Partitions = []string{"rabbit@test"} }),
+		"duplicate_rate":            windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.DuplicateRate = f }),
+		"ack_latency":               windowed(dedup.Seconds, func(w *dedup.WindowFigures, f dedup.Figure) { w.AckMean = f }),
+		"failure_rate":              windowed(dedup.Ratio, func(w *dedup.WindowFigures, f dedup.Figure) { w.FailureRate = f }),
+		"looping":                   over(15*time.Minute, dedup.Count, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.Looping = f }),
+		"lost_messages":             over(hour, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.Swallowed = f }),
+		"double_effects":            over(day, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.DoubleEffects = f }),
+		"ack_timeouts":              over(hour, dedup.PerHour, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.AckTimeouts = f }),
+		"dead_letters":              now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.DeadLetters = f }),
+		"ready":                     now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Ready = f }),
+		"stuck_markers":             now(dedup.Count, "store", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Stuck = f }),
+		"shared_dead_letters":       ofQueue(dedup.Count, 0, func(q *dedup.SharedQueue, f dedup.Figure) { q.Depth = f }),
+		"shared_dead_letter_inflow": ofQueue(dedup.PerHour, hour, func(q *dedup.SharedQueue, f dedup.Figure) { q.Inflow = f }),
+		"broker_alarm":              ofNodes(func(n *dedup.Node) { n.MemoryAlarm = true }),
+		"node_down":                 ofNodes(func(n *dedup.Node) { n.Running = false }),
+		"partition":                 ofNodes(func(n *dedup.Node) { n.Partitions = []string{"rabbit@test"} }),
 		"outbox_age": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) {
 			s.OutboxOldest, s.OutboxWaiting = before(at, v), 1
 		}),
@@ -96,6 +98,13 @@ func over(window time.Duration, unit dedup.Unit, source string, set func(*dedup.
 	return setter{kind: alerts.OfPipeline, unit: unit, sources: []string{source}, set: func(s *scene, in *input, v, n float64) {
 		w := s.window(in.subject.Subject, window)
 		set(w, s.figure(unit, v, v, window))
+	}}
+}
+
+// ofQueue is the setter of a figure of a shared queue.
+func ofQueue(unit dedup.Unit, window time.Duration, set func(*dedup.SharedQueue, dedup.Figure)) setter {
+	return setter{kind: alerts.OfQueue, unit: unit, sources: []string{"broker"}, set: func(s *scene, in *input, v, _ float64) {
+		set(s.queue(in.subject.Subject), s.figure(unit, v, v, window))
 	}}
 }
 

@@ -2,6 +2,7 @@ package ruletest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -26,6 +27,9 @@ func (t *test) scene(step int, at time.Time, interval time.Duration) *scene {
 	for _, name := range t.stores {
 		s.snapshot.Stores = append(s.snapshot.Stores, dedup.StoreStatus{Name: name, Health: answering("store", name, at)})
 	}
+	for _, name := range t.queues {
+		s.snapshot.SharedQueues = append(s.snapshot.SharedQueues, sharedQueue(name))
+	}
 	for _, p := range t.pipelines {
 		status := dedup.PipelineStatus{Pipeline: p, PassAge: s.figure(dedup.Seconds, 0, 0, 0)}
 		for _, w := range dedup.Windows() {
@@ -39,6 +43,16 @@ func (t *test) scene(step int, at time.Time, interval time.Duration) *scene {
 	}
 	s.spread()
 	return s
+}
+
+// sharedQueue is the one of a subject; of what is no subject it is one with another.
+func sharedQueue(subject string) dedup.SharedQueue {
+	parts := strings.Split(subject, ":")
+	q := dedup.SharedQueue{Broker: parts[0], QueueRef: dedup.QueueRef{Vhost: "/", Name: parts[len(parts)-1]}}
+	if len(parts) > 2 {
+		q.Vhost = parts[1]
+	}
+	return q
 }
 
 func answering(kind, name string, at time.Time) dedup.SourceHealth {
@@ -87,6 +101,11 @@ func (s *scene) fail(in *input) {
 			b := s.broker(in.subject.Subject)
 			h.Name = b.Health.Name
 			b.Health = h
+			continue
+		}
+		if in.subject.Kind == alerts.OfQueue {
+			q := s.queue(in.subject.Subject)
+			q.Down = append(q.Down, h)
 			continue
 		}
 		p := s.pipeline(in.subject.Subject)
@@ -141,6 +160,11 @@ func (s *scene) window(pipeline string, span time.Duration) *dedup.WindowFigures
 func (s *scene) broker(name string) *dedup.BrokerStatus {
 	i := slices.IndexFunc(s.snapshot.Brokers, func(b dedup.BrokerStatus) bool { return b.Name == name })
 	return &s.snapshot.Brokers[i]
+}
+
+func (s *scene) queue(subject string) *dedup.SharedQueue {
+	i := slices.IndexFunc(s.snapshot.SharedQueues, func(q dedup.SharedQueue) bool { return q.Subject() == subject })
+	return &s.snapshot.SharedQueues[i]
 }
 
 // source is the health of a broker, of a store, or of what the consumers of a pipeline report.

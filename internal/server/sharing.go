@@ -1,0 +1,87 @@
+package server
+
+import (
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// sharersShown is how many names a list of those who share a queue holds.
+const sharersShown = 5
+
+// sharersText names who else has messages in a dead-letter queue; empty where nobody has.
+func sharersText(s dedup.Sharing) string {
+	var parts []string
+	if n := len(s.Pipelines); n > 0 {
+		parts = append(parts, plural(int64(n), "pipeline ", "pipelines ")+namesShown(s.Pipelines))
+	}
+	if n := len(s.Queues); n > 0 {
+		parts = append(parts, plural(int64(n), "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
+	}
+	return strings.Join(parts, " and ")
+}
+
+func namesShown(names []string) string {
+	var shown []string
+	for _, name := range names[:min(sharersShown, len(names))] {
+		shown = append(shown, within(name))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += " and " + counted(more, "other")
+	}
+	return text
+}
+
+// foundText says how a dead-letter queue was found, and who shares it.
+func foundText(q dedup.DeadLetterQueue) string {
+	if !q.Shared.Any() {
+		return q.Found
+	}
+	return q.Found + "; shared with " + sharersText(q.Shared)
+}
+
+// sharedQueue finds a shared dead-letter queue of a pipeline's broker; nil where it is not shared.
+func sharedQueue(snap *dedup.Snapshot, p *dedup.PipelineStatus, ref dedup.QueueRef) *dedup.SharedQueue {
+	for i := range snap.SharedQueues {
+		if q := &snap.SharedQueues[i]; q.Broker == p.Pipeline.Broker && q.QueueRef == ref {
+			return q
+		}
+	}
+	return nil
+}
+
+// sharingJSON is who else has messages in a dead-letter queue.
+type sharingJSON struct {
+	Pipelines []string `json:"pipelines"`
+	Queues    []string `json:"queues"`
+}
+
+func sharingOf(s dedup.Sharing) *sharingJSON {
+	if !s.Any() {
+		return nil
+	}
+	return &sharingJSON{append([]string{}, s.Pipelines...), append([]string{}, s.Queues...)}
+}
+
+// sharedQueueJSON is a dead-letter queue that is judged by itself.
+type sharedQueueJSON struct {
+	Subject      string     `json:"subject"`
+	Broker       string     `json:"broker"`
+	Vhost        string     `json:"vhost"`
+	Queue        string     `json:"queue"`
+	Pipelines    []string   `json:"pipelines"`
+	Queues       []string   `json:"queues"`
+	Depth        figureJSON `json:"depth"`
+	Inflow       figureJSON `json:"inflow"`
+	Acknowledged int64      `json:"acknowledged"`
+}
+
+func sharedQueuesOf(snap *dedup.Snapshot, r reading) []sharedQueueJSON {
+	all := []sharedQueueJSON{}
+	for _, q := range snap.SharedQueues {
+		all = append(all, sharedQueueJSON{q.Subject(), q.Broker, q.Vhost, q.Name, append([]string{}, q.Pipelines...), append([]string{}, q.Queues...),
+			r.figure(q.Depth), r.figure(q.Inflow), q.Acknowledged})
+	}
+	return all
+}
