@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +44,11 @@ type requeueRun func(context.Context, requeue.Ends, requeue.Config, requeue.Deci
 type DeadLettersConfig struct {
 	// OperatorLimit is the most messages that an operator may requeue with one job: 100 unless configured.
 	OperatorLimit int `yaml:"operator_limit"`
-	// Mask are the words that hide the values of JSON members and headers whose names hold them; MaskWords unless configured.
-	Mask []string `yaml:"mask"`
+	// Mask are the words that hide the values of JSON members and headers whose names hold them; MaskWords unless configured. MaskAdd are
+	// more of them, MaskRemove those that do not count.
+	Mask       []string `yaml:"mask"`
+	MaskAdd    []string `yaml:"mask_add"`
+	MaskRemove []string `yaml:"mask_remove"`
 }
 
 // DefaultOperatorLimit is the most messages that an operator may requeue with one job unless another limit is configured.
@@ -57,10 +59,7 @@ func (c DeadLettersConfig) Validate() error {
 	if c.OperatorLimit < 0 || c.OperatorLimit > MaxScan {
 		return fmt.Errorf("operator_limit is %d; write the most messages that an operator may requeue at once, up to %d", c.OperatorLimit, MaxScan)
 	}
-	if i := slices.IndexFunc(c.Mask, func(w string) bool { return !isMaskWord(w) }); i >= 0 {
-		return fmt.Errorf("mask[%d]: %q has no letter or digit; write a word of the names whose values are hidden", i, c.Mask[i])
-	}
-	return nil
+	return c.checkMask()
 }
 
 // DeadLettersDeps is what DeadLetters works with.
@@ -101,7 +100,7 @@ type DeadLetters struct {
 	ids       map[string]dedup.IDSource
 	brokers   map[string]*MovingBroker
 	stores    map[string]*PreflightStore
-	mask      masker
+	mask      *masker
 	scans     *scanShelf
 	edits     *editShelf
 	fragile   *fragileQueues
@@ -141,12 +140,9 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	if deps.Config.OperatorLimit == 0 {
 		deps.Config.OperatorLimit = DefaultOperatorLimit
 	}
-	if deps.Config.Mask == nil {
-		deps.Config.Mask = MaskWords()
-	}
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.Mask), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
+		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.maskWords()), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
 		looks: make(turnstile, liveReads), queues: queueTurns{turns: map[string]turnstile{}}, live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())

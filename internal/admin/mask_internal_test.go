@@ -34,12 +34,12 @@ func TestNamesThatRunWordsTogetherAreHiddenAndWordsThatOnlyLookAlikeAreNot(t *te
 	for _, name := range []string{
 		"cardnumber", "creditcard", "cardholder", "CARDNUMBER", "pannumber", "userpan", "ibannumber", "cvvcode", "authcode", "bankaccount", "bank-account", "bic_code", "customerSSN", "x-authtoken",
 	} {
-		if !m.hides(name) {
+		if !m.judge(name).hides {
 			t.Errorf("%s is shown", name)
 		}
 	}
 	for _, name := range []string{"discardReason", "discarded_at", "company", "author", "spanId", "className", "business", "cardinality", "quantity", "status", "orderId"} {
-		if m.hides(name) {
+		if m.judge(name).hides {
 			t.Errorf("%s is hidden", name)
 		}
 	}

@@ -89,7 +89,7 @@ func maskedNote(l admin.Letter, revealed bool) string {
 		}
 		return "Masked: " + strings.Join(names, ", ") + ". The values of members that are personal or secret by these names are replaced by ***."
 	case l.Masked:
-		return "Values of members that are personal or secret by their names are replaced by ***."
+		return "Values that are personal or secret by their names, and text that cannot be read to tell, are replaced by ***."
 	default:
 		return ""
 	}

@@ -1,0 +1,290 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// deepest is how deep a body may be nested, deepestText how often a text may stand inside a text.
+	deepest     = 1000
+	deepestText = 8
+	// judgementsKept is how many names are kept with what was found of them: bodies have few, many times.
+	judgementsKept = 1024
+	// maskedNamesKept is how many names of hidden members are kept for the page of a letter, longestName how many bytes of each.
+	maskedNamesKept = 20
+	longestName     = 60
+)
+
+// A masking is the work of a masker on one letter.
+type masking struct {
+	*masker
+	known map[string]judgement
+	// names are the words of the members that were hidden, each once.
+	names []string
+}
+
+func (m *masker) begin() *masking { return &masking{masker: m, known: map[string]judgement{}} }
+
+// of is judge, done once for each name.
+func (m *masking) of(name string) judgement {
+	j, ok := m.known[name]
+	if ok {
+		return j
+	}
+	if len(m.known) == judgementsKept {
+		clear(m.known)
+	}
+	j = m.judge(name)
+	m.known[name] = j
+	return j
+}
+
+// hid notes that a member was hidden.
+func (m *masking) hid(name string) {
+	if len(m.names) > maskedNamesKept {
+		return
+	}
+	words := cutText(strings.Join(nameParts(name), " "), longestName)
+	switch {
+	case slices.Contains(m.names, words):
+	case len(m.names) == maskedNamesKept:
+		m.names = append(m.names, "…")
+	default:
+		m.names = append(m.names, words)
+	}
+}
+
+// json returns a JSON text with hidden values replaced, the very same slice when none is; false for what is not JSON.
+func (m *masker) json(body []byte) ([]byte, bool) { return m.begin().json(body, nil, 0) }
+
+// json is that of the masker inside an object in which some ends of names are hidden too, and inside so many texts.
+func (m *masking) json(body []byte, in []string, inside int) ([]byte, bool) {
+	if len(body) == 0 || !json.Valid(body) {
+		return nil, false
+	}
+	w := jsonMasker{masking: m, body: body, inside: inside}
+	if !w.value(0, in) {
+		return nil, false
+	}
+	if w.copied == 0 {
+		return body, true
+	}
+	return append(w.out, body[w.copied:]...), true
+}
+
+// jsonMasker copies valid JSON but for what is hidden. It goes over the bytes once.
+type jsonMasker struct {
+	*masking
+	body []byte
+	// at is the next byte to read; what stands before copied is in out.
+	at, copied int
+	out        []byte
+	inside     int
+}
+
+// value copies a value. It is false for one that is nested too deep.
+func (w *jsonMasker) value(depth int, in []string) bool {
+	if depth > deepest {
+		return false
+	}
+	switch w.space(); w.body[w.at] {
+	case '{':
+		return w.object(depth, in)
+	case '[':
+		return w.list(depth, in)
+	case '"':
+		w.text(in)
+	default:
+		w.skipScalar()
+	}
+	return true
+}
+
+func (w *jsonMasker) object(depth int, in []string) bool {
+	w.at++
+	for {
+		if w.space(); w.ended('}') {
+			return true
+		}
+		name := w.name()
+		w.space()
+		w.at++ // the colon
+		w.space()
+		j, ok := w.known[string(name)]
+		if !ok {
+			j = w.of(string(name))
+		}
+		if !j.hidesIn(in) {
+			if !w.value(depth+1, j.within(in)) {
+				return false
+			}
+			continue
+		}
+		begin := w.at
+		if w.body[begin] == '"' && w.address(j, in) {
+			continue
+		}
+		w.skip()
+		w.replace(begin, maskedWord)
+		w.hid(string(name))
+	}
+}
+
+func (w *jsonMasker) list(depth int, in []string) bool {
+	w.at++
+	for {
+		if w.space(); w.ended(']') {
+			return true
+		}
+		if !w.value(depth+1, in) {
+			return false
+		}
+	}
+}
+
+// ended reports whether an object or list ends here; a comma goes on to the next element.
+func (w *jsonMasker) ended(end byte) bool {
+	if w.body[w.at] == ',' {
+		w.at++
+		w.space()
+		return false
+	}
+	if w.body[w.at] != end {
+		return false
+	}
+	w.at++
+	return true
+}
+
+func (w *jsonMasker) space() {
+	for w.at < len(w.body) && (w.body[w.at] == ' ' || w.body[w.at] == '\n' || w.body[w.at] == '\t' || w.body[w.at] == '\r') {
+		w.at++
+	}
+}
+
+// raw goes over a string and returns what stands between its quotes.
+func (w *jsonMasker) raw() (raw []byte, escaped bool) {
+	begin := w.at + 1
+	for w.at = begin; w.body[w.at] != '"'; w.at++ {
+		if w.body[w.at] == '\\' {
+			escaped = true
+			w.at++
+		}
+	}
+	raw = w.body[begin:w.at]
+	w.at++
+	return raw, escaped
+}
+
+// name reads the name of a member.
+func (w *jsonMasker) name() []byte {
+	raw, escaped := w.raw()
+	if !escaped {
+		return raw
+	}
+	return []byte(unescaped(raw))
+}
+
+// unescaped is what a JSON string with escapes says.
+func unescaped(raw []byte) string {
+	var text string
+	quoted := make([]byte, 0, len(raw)+2)
+	quoted = append(append(append(quoted, '"'), raw...), '"')
+	if err := json.Unmarshal(quoted, &text); err != nil { // it was valid
+		return string(raw)
+	}
+	return text
+}
+
+// text copies a string without what its text hides.
+func (w *jsonMasker) text(in []string) {
+	begin := w.at
+	raw, escaped := w.raw()
+	if !escaped && !tellsMore(raw) {
+		return
+	}
+	text := string(raw)
+	if escaped {
+		text = unescaped(raw)
+	}
+	if shown := w.masking.text(text, in, w.inside+1); shown != text {
+		w.replace(begin, shown)
+	}
+}
+
+// address copies the address of a queue under a name that is hidden elsewhere, and reports whether it is one.
+func (w *jsonMasker) address(j judgement, in []string) bool {
+	begin := w.at
+	raw, escaped := w.raw()
+	text := string(raw)
+	if escaped {
+		text = unescaped(raw)
+	}
+	w.at = begin
+	if !j.isQueueAddress(text) {
+		return false
+	}
+	w.text(in)
+	return true
+}
+
+// skip goes over a value, however deep.
+func (w *jsonMasker) skip() {
+	for depth := 0; ; {
+		switch w.space(); w.body[w.at] {
+		case '{', '[':
+			depth++
+			w.at++
+		case '}', ']':
+			depth--
+			w.at++
+		case '"':
+			w.raw()
+		case ',', ':':
+			w.at++
+			continue
+		default:
+			w.skipScalar()
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+// skipScalar goes over a number, true, false or null.
+func (w *jsonMasker) skipScalar() {
+	for w.at < len(w.body) && bytes.IndexByte([]byte(",]} \n\t\r"), w.body[w.at]) < 0 {
+		w.at++
+	}
+}
+
+// replace writes a text in the place of the value that begins at a byte and has just been read.
+func (w *jsonMasker) replace(begin int, text string) {
+	w.out = append(w.out, w.body[w.copied:begin]...)
+	w.out = appendJSONText(w.out, text)
+	w.copied = w.at
+}
+
+// appendJSONText writes a JSON string.
+func appendJSONText(out []byte, text string) []byte {
+	out = append(out, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r < ' ' || r == '\u2028' || r == '\u2029':
+			out = append(out, `\u`...)
+			hex := strconv.FormatInt(int64(r), 16)
+			out = append(append(out, "0000"[len(hex):]...), hex...)
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return append(out, '"')
+}
