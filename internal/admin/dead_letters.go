@@ -105,6 +105,8 @@ type DeadLetters struct {
 	edits     *editShelf
 	fragile   *fragileQueues
 	plans     jobPlans
+	// runs tells which runs are jobs of this dashboard.
+	runs *knownRuns
 	// looks bounds the looks that are under way at once.
 	looks turnstile
 	// queues keeps looks and jobs at one queue apart.
@@ -143,6 +145,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
 		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.maskWords()), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
+		runs:  &knownRuns{journal: deps.Journal, log: deps.Log, known: map[string]bool{}},
 		looks: make(turnstile, liveReads), queues: queueTurns{turns: map[string]turnstile{}}, live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}
 	d.life, d.end = context.WithCancel(context.Background())

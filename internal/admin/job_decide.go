@@ -345,7 +345,7 @@ func (d *decider) one(l *Letter) requeue.Decision {
 	d.out[l.Ref]++
 	d.sending++
 	d.begun(l)
-	decision := requeue.Decision{Target: target}
+	decision := requeue.Decision{Target: target, Foreign: l.Foreign != ""}
 	if j.edited != nil && j.edited.ref == l.Ref {
 		decision.Message = &j.edited.message
 	}

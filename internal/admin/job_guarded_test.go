@@ -9,10 +9,8 @@ import (
 
 // worn makes the first n dead letters ones that were requeued too often.
 func (w *ward) worn(n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for i := range n {
-		w.queues[deadQueue.Name][i].Headers[dedup.HeaderRequeueCount] = int64(3)
+		w.requeued(i, 3)
 	}
 }
 

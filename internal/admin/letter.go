@@ -21,8 +21,9 @@ type Letter struct {
 	// Exception is the kind of failure that a framework wrote into the headers, Failure its message; empty when none did.
 	Exception string
 	Failure   string
-	// Requeues is how often this dashboard has requeued it.
+	// Requeues is how often this dashboard has requeued it, by its headers. Foreign says why these are not believed; empty when they are.
 	Requeues int
+	Foreign  string
 	// Size is the length of the whole body in bytes, Hash its SHA-256 in hex, whatever Body holds.
 	Size int
 	Hash string

@@ -15,7 +15,10 @@ func (l line) read(m dedup.Message) Letter {
 
 // letter completes a dead letter with what can be read in it.
 func (l line) letter(dead dedup.DeadLetter) Letter {
-	letter := Letter{DeadLetter: dead, Size: len(dead.Body), Requeues: int(min(dedup.Requeues(dead.Headers), math.MaxInt32))}
+	letter := Letter{DeadLetter: dead, Size: len(dead.Body)}
+	if letter.Foreign = l.foreign(dead.Headers); letter.Foreign == "" {
+		letter.Requeues = int(min(dedup.Requeues(dead.Headers), math.MaxInt32))
+	}
 	sum := sha256.Sum256(dead.Body)
 	letter.Hash = hex.EncodeToString(sum[:])
 	id, ok, why := l.ids.ID(dead.Message)

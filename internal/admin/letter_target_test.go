@@ -134,3 +134,45 @@ func TestALetterOfAPipelineThatSharesTheQueueIsNotForetoldByTheRulesOfThisOne(t 
 		t.Errorf("left are %v", got)
 	}
 }
+
+func TestACountOfRequeuesThatAPublisherMadeUpIsNotBelieved(t *testing.T) {
+	for name, headers := range map[string]map[string]any{
+		"a count alone":              {dedup.HeaderRequeueCount: int64(7)},
+		"with a run that is unknown": {dedup.HeaderRequeueCount: int64(7), dedup.HeaderRequeueRun: "MADEUPMADEUPMADEUP", dedup.HeaderRequeueID: strings.Repeat("a", 64)},
+		"with a run as bytes":        {dedup.HeaderRequeueCount: int64(7), dedup.HeaderRequeueRun: []byte("MADEUPMADEUPMADEUP")},
+		"with a run that never ends": {dedup.HeaderRequeueCount: int64(7), dedup.HeaderRequeueRun: strings.Repeat("x", 100_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t)
+			w.die("forged", "worn")
+			w.requeued(1, 3)
+			w.mu.Lock()
+			for header, v := range headers {
+				w.queues[deadQueue.Name][0].Headers[header] = v
+			}
+			w.mu.Unlock()
+			scan := w.look(t)
+			if forged, worn := scan.Letters[0], scan.Letters[1]; forged.Requeues != 0 || forged.Foreign == "" || worn.Requeues != 3 || worn.Foreign != "" {
+				t.Errorf("made up: %d, %q; ours: %d, %q", forged.Requeues, forged.Foreign, worn.Requeues, worn.Foreign)
+			}
+			job := w.until(t, w.begin(t, admin.MoveRequest{Whole: true}), in(admin.JobDone))
+			if got := w.holds("orders"); job.Moved != 1 || job.Guarded != 1 || !slices.Equal(got, []string{"forged"}) {
+				t.Errorf("%+v, orders got %v", job.Counts, got)
+			}
+		})
+	}
+}
+
+func TestAMessageThatThisDashboardHasSentCountsItsRequeues(t *testing.T) {
+	w := newWard(t)
+	w.die("again")
+	w.until(t, w.begin(t, admin.MoveRequest{Whole: true}), in(admin.JobDone))
+	w.mu.Lock()
+	m := w.queues["orders"][0] // as the engine signs it
+	m.Headers[dedup.HeaderRequeueCount], w.queues["orders"] = int64(1), nil
+	w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], m)
+	w.mu.Unlock()
+	if l := w.look(t).Letters[0]; l.Requeues != 1 || l.Foreign != "" {
+		t.Errorf("requeued %d times, %q", l.Requeues, l.Foreign)
+	}
+}

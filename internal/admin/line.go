@@ -28,6 +28,8 @@ type line struct {
 	chosen string
 	// homes are the queues that letters may be sent to, each with the pipeline that has it.
 	homes map[string]string
+	// ours reports whether a run is one of this dashboard; nil believes every header.
+	ours func(run string) bool
 	// sole is true when no other pipeline has the dead-letter queue, and this one has a single source queue.
 	sole bool
 	// fragile are the queues that nothing more may be taken out of.
@@ -40,7 +42,7 @@ func (d *DeadLetters) line(pipeline, queue string) (line, error) {
 	if !ok {
 		return line{}, notFound("There is no pipeline " + printable(pipeline, 64))
 	}
-	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store], fragile: d.fragile}
+	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store], fragile: d.fragile, ours: d.runs.ours}
 	if l.broker == nil {
 		return line{}, notFound("There is no broker " + printable(p.Broker, 64))
 	}

@@ -17,7 +17,7 @@ func TestAPlanSendsOfCopiesThoseThatItsJobSends(t *testing.T) {
 		moved   int64
 	}{
 		"both markers would be cleared first": {func(w *ward) { w.markers["twin"] = dedup.Processing }, clearBlocks, 1},
-		"the first was requeued too often":    {func(w *ward) { w.queues[deadQueue.Name][0].Headers[dedup.HeaderRequeueCount] = int64(3) }, nil, 1},
+		"the first was requeued too often":    {func(w *ward) { w.markRequeued(0, 3) }, nil, 1},
 		"the first has nowhere to go":         {func(w *ward) { w.queues[deadQueue.Name][0].Headers = map[string]any{} }, nil, 1},
 		"both go, as unknown ones are kept":   {func(*ward) {}, map[admin.Class]admin.Choice{admin.ClassUnknown: admin.KeepAsIs}, 2},
 	} {

@@ -212,9 +212,7 @@ func TestAPlanWarnsOfCopiesOfItsMessages(t *testing.T) {
 		t.Errorf("after a copy ran: %+v", p.Guards)
 	}
 	// What was left out does not go, and the message that died again is no copy of itself.
-	w.mu.Lock()
-	w.queues[deadQueue.Name][2].Headers[dedup.HeaderRequeueCount] = int64(1)
-	w.mu.Unlock()
+	w.requeued(2, 1)
 	keep = nil
 	if p := plan(admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected"}); says(p, twins) || says(p, "a copy") {
 		t.Errorf("where no copy goes: %+v", p.Guards)

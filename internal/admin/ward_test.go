@@ -64,6 +64,29 @@ func (b *brokenJobs) SaveJob(ctx context.Context, j admin.Job, items []admin.Job
 	return b.JobJournal.SaveJob(ctx, j, items)
 }
 
+// earlierRun is a run that the journal of every ward knows.
+const earlierRun = "a run of this dashboard"
+
+func (b *brokenJobs) JobSummary(ctx context.Context, id string) (admin.JobSummary, bool, error) {
+	if id == earlierRun {
+		return admin.JobSummary{ID: id}, true, nil
+	}
+	return b.JobJournal.JobSummary(ctx, id)
+}
+
+// requeued gives a message of the dead-letter queue the headers of one that this dashboard has requeued before.
+func (w *ward) requeued(i int, times int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.markRequeued(i, times)
+}
+
+// markRequeued is requeued where the lock is held.
+func (w *ward) markRequeued(i int, times int64) {
+	headers := w.queues[deadQueue.Name][i].Headers
+	headers[dedup.HeaderRequeueRun], headers[dedup.HeaderRequeueCount] = earlierRun, times
+}
+
 var deadQueue = dedup.QueueRef{Vhost: "/", Name: "orders.dead"}
 
 func newWard(t *testing.T, change ...func(*admin.DeadLettersDeps)) *ward {
@@ -234,7 +257,7 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 			case d.Target == "":
 				kept = append(kept, batch[i])
 				r.Left++
-			case cfg.MaxRequeues > 0 && dedup.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
+			case cfg.MaxRequeues > 0 && !d.Foreign && dedup.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
 				kept = append(kept, batch[i])
 				settled[i].Outcome = requeue.Guarded
 				r.Guarded++

@@ -68,12 +68,14 @@ type letterJSON struct {
 	Type      string     `json:"type"`
 	Bytes     int        `json:"bytes"`
 	Requeues  int        `json:"requeues"`
-	Target    string     `json:"target"`
-	NoTarget  string     `json:"no_target"`
-	Marker    string     `json:"marker"`
-	Class     string     `json:"class"`
-	Until     *time.Time `json:"until"`
-	Reasons   []string   `json:"reasons"`
+	// Foreign says why the headers of ours that it has are not believed; empty when they are.
+	Foreign  string     `json:"requeues_not_believed"`
+	Target   string     `json:"target"`
+	NoTarget string     `json:"no_target"`
+	Marker   string     `json:"marker"`
+	Class    string     `json:"class"`
+	Until    *time.Time `json:"until"`
+	Reasons  []string   `json:"reasons"`
 }
 
 func classesOf(t admin.Tally) map[string]int {
@@ -86,7 +88,7 @@ func classesOf(t admin.Tally) map[string]int {
 
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
-		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues,
+		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
 		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: list(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()

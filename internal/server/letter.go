@@ -156,6 +156,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 	if l.Requeues > 0 {
 		add("Requeued before", howOften(l.Requeues))
 	}
+	add("Not believed", templates.Sentence(l.Foreign).Short)
 	add("Exception", templates.Plain(l.Exception, wholeLimit).Short)
 	add("It said", templates.Plain(l.Failure, wholeLimit).Short)
 	return facts

@@ -70,4 +70,6 @@ type Decision struct {
 	Why    string
 	// Message is what is sent in its stead, after an edit; nil for the message itself.
 	Message *dedup.Message
+	// Foreign says that somebody else wrote the headers of ours that the message has: they are not believed, and not sent on.
+	Foreign bool
 }

@@ -26,7 +26,10 @@ func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m
 	if headers == nil {
 		headers = map[string]any{}
 	}
-	maps.DeleteFunc(headers, func(name string, _ any) bool { return dedup.BrokerHeader(name) })
+	maps.DeleteFunc(headers, func(name string, _ any) bool { return dedup.BrokerHeader(name) || d.Foreign && dedup.OwnHeader(name) })
+	if d.Foreign {
+		letter.Headers = nil
+	}
 	r.sign(headers, letter, now)
 	if m.UserID != "" {
 		headers[dedup.HeaderOriginalUserID] = m.UserID

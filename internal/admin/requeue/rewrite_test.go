@@ -208,3 +208,14 @@ func TestNothingThatActsOnTheBrokerIsEverSent(t *testing.T) {
 		}
 	})
 }
+
+func TestHeadersOfOursThatSomebodyElseWroteAreNotSentOn(t *testing.T) {
+	letter := deadLetter(map[string]any{
+		"dedup-requeue-count": int64(7), "dedup-requeue-id": strings.Repeat("a", 64), "dedup-original-queue": "made.up", "dedup-original-user-id": "root", "dedup-anything": "x", "mine": "yes",
+	})
+	got, refused := rewriter{run: "run-1"}.rewrite(letter, Decision{Target: "orders", Foreign: true}, time.Now())
+	if refused != "" || got.Headers["dedup-requeue-count"] != int64(1) || got.Headers["dedup-requeue-id"] != letter.Ref || got.Headers["dedup-original-queue"] != letter.Queue.Name ||
+		got.Headers["dedup-original-user-id"] == "root" || got.Headers["dedup-anything"] != nil || got.Headers["mine"] != "yes" {
+		t.Errorf("%q: %v", refused, got.Headers)
+	}
+}

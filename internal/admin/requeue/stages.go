@@ -207,7 +207,7 @@ func (p *pass) screen(batch []item) (screened []item, last bool) {
 // anyway did not fail, and who decides must hear of those that are selected.
 func (p *pass) guard(it *item) bool {
 	times := dedup.Requeues(it.letter.Headers)
-	if p.MaxRequeues < 0 || times < int64(p.MaxRequeues) {
+	if p.MaxRequeues < 0 || it.decision.Foreign || times < int64(p.MaxRequeues) {
 		return false
 	}
 	it.outcome, it.text = Guarded, fmt.Sprintf("it was requeued %d times already", times)
