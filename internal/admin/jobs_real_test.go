@@ -20,6 +20,7 @@ func TestJobsOnARealBrokerAndStore(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *morgue){
 		"a look shows letters with their markers and changes no message":      looks,
 		"a whole queue is requeued and its aftermath tells what became of it": requeuesWhole,
+		"a job right after a look at ten thousand moves them all":             movesAllAfterALook,
 		"a filter selects its messages alone":                                 requeuesFiltered,
 		"a good canary lets the rest follow":                                  canaryGood,
 		"a bad canary stops the job":                                          canaryBad,
@@ -102,6 +103,29 @@ func requeuesWhole(t *testing.T, m *morgue) {
 	defer s.mu.Unlock()
 	if s.told["job:"+job.ID] == 0 {
 		t.Error("nobody was told that the job moved on")
+	}
+}
+
+func movesAllAfterALook(t *testing.T, m *morgue) {
+	const n = admin.MaxScan
+	s := m.newScene(t, "many", nil)
+	s.die(t, ids("many", n)...)
+	s.settled(t)
+	begun := time.Now()
+	scan, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: n})
+	took := time.Since(begun)
+	must(t, err)
+	ready, err := m.mover.Ready(t.Context(), s.dead)
+	must(t, err)
+	p := s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})
+	job := s.final(t, s.start(t, p))
+	t.Logf("a look at %d took %s, of which the messages were held for %s; %d were ready at the answer; the job moved %d in %s",
+		len(scan.Letters), took, scan.Took, ready, job.Moved, job.Ended.Sub(job.Started))
+	if len(scan.Letters) != n || scan.Short != "" || ready != n {
+		t.Errorf("%d were looked at, %q, and %d are ready", len(scan.Letters), scan.Short, ready)
+	}
+	if p.Ready != n || job.State != admin.JobDone || job.Moved != n {
+		t.Errorf("planned %d: %s %q %+v", p.Ready, job.State, job.Why, job.Counts)
 	}
 }
 
