@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -33,6 +34,9 @@ Exit codes: 0 done, 1 failed, or check found a PROBLEM, or a test did not hold, 
 `
 
 func main() {
+	if limit, ok := memoryLimit(os.Getenv("GOMEMLIMIT"), os.DirFS("/")); ok {
+		debug.SetMemoryLimit(limit)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()

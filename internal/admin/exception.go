@@ -105,7 +105,7 @@ func innermostCause(stack string) (class, message string) {
 // easyNetQ reads the body of a message of EasyNetQ's error queue, which holds the exception beside the message that failed
 // (https://github.com/EasyNetQ/EasyNetQ/wiki/Error-Conditions).
 func easyNetQ(m dedup.Message) (kind, failure string) {
-	if !strings.HasPrefix(m.Type, "EasyNetQ.SystemMessages.Error") || len(m.Body) > longestError {
+	if !bodyTellsException(m) || len(m.Body) > longestError {
 		return "", ""
 	}
 	var e struct{ Exception string }

@@ -35,7 +35,7 @@ func (f Filter) reads(field string) bool {
 func (t term) matches(l *Letter) bool {
 	switch t.field {
 	case fieldBody:
-		return bytes.Contains(l.Body, []byte(t.value))
+		return bytes.Contains(l.shownBody(), []byte(t.value))
 	case fieldHeader:
 		text, _ := headerWord(l.Headers[t.header])
 		return t.compare(text)

@@ -272,7 +272,7 @@ func (d *decider) predicted(ctx context.Context, letters []Letter) ([]bool, erro
 // matches compares a letter as it is shown, masked, with the frozen filter.
 func (d *decider) matches(l Letter) bool {
 	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) || d.filter.reads(fieldException) || d.filter.reads(fieldType) {
-		l = d.job.letters.mask.mask(l)
+		l = d.job.letters.veiled(&l)
 	}
 	return d.filter.Matches(l)
 }

@@ -57,7 +57,8 @@ func looks(t *testing.T, m *morgue) {
 	if scan.Classes[admin.ClassBlocks] != 1 || scan.Classes[admin.ClassSkipped] != 1 {
 		t.Errorf("classes %v", scan.Classes)
 	}
-	l := scan.Letters[0]
+	l, err := s.Letter(t.Context(), operator, scan.ID, scan.Letters[0].Ref)
+	must(t, err)
 	if l.ID != "look-0" || l.Target != "looked" || l.Deaths[0].Reason != dedup.DeathExpired || l.Headers["x-password"] != "***" || !strings.Contains(string(l.Body), `"email":"***"`) || !l.Masked {
 		t.Errorf("letter %+v, body %s", l, l.Body)
 	}

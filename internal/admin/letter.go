@@ -35,6 +35,8 @@ type Letter struct {
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker     *dedup.Sighting
 	Prediction Prediction
+	// veil is the body of a letter in a list, which has no Body; nil elsewhere.
+	veil *veiledBody
 	// Alone is what would become of it if it alone were requeued, where another of the look with its id stands before it; nil elsewhere.
 	Alone *Prediction
 }
@@ -50,7 +52,7 @@ type ScanRequest struct {
 // MaxScan is the most messages that a scan holds, MaxScanBytes the most bytes of their bodies.
 const (
 	MaxScan      = 10_000
-	MaxScanBytes = 64 << 20
+	MaxScanBytes = 32 << 20
 )
 
 // ScanLife is how long a scan is kept, in memory alone. A page shows the newest scan of a queue; a few older ones are kept for whoever
@@ -65,7 +67,8 @@ type Scan struct {
 	By       string
 	At       time.Time
 	Took     time.Duration
-	// Ready is the number of messages that were ready; Letters are those that were looked at, oldest first.
+	// Ready is the number of messages that were ready; Letters are those that were looked at, oldest first. They are masked for everybody, and
+	// without their bodies, which DeadLetters.Letter shows.
 	Ready   int64
 	Letters []Letter
 	// Short says why fewer were looked at than were asked for; empty when not.

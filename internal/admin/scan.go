@@ -218,11 +218,11 @@ func (d *DeadLetters) scanOf(ctx context.Context, who Caller, l line, peek dedup
 	return s
 }
 
-// masked returns a scan without what is hidden in its letters.
+// masked returns a scan as it is shown: without what is hidden in its letters, and without their bodies.
 func (d *DeadLetters) masked(s Scan) Scan {
 	letters := make([]Letter, len(s.Letters))
 	for i := range letters {
-		letters[i] = d.mask.mask(s.Letters[i])
+		letters[i] = d.veiled(&s.Letters[i])
 	}
 	s.Letters = letters
 	return s
@@ -262,7 +262,7 @@ func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) 
 	if !ok {
 		return Letter{}, notFound("The look did not see this message")
 	}
-	return k.masked.Letters[i], nil
+	return d.mask.mask(k.raw.Letters[i]), nil
 }
 
 // Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
@@ -309,15 +309,15 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 	if err != nil {
 		return nil, err
 	}
-	from, how := k.masked.Letters, "masked"
+	shown, how := d.mask.mask, "masked"
 	if who.Can(auth.Admin) {
-		from, how = k.raw.Letters, "as they are"
+		shown, how = func(l Letter) Letter { return l }, "as they are"
 	}
 	var letters []Letter
 	for i := range k.masked.Letters {
 		// A filter sees what is shown, so that it tells nothing of what is hidden.
 		if f.Matches(k.masked.Letters[i]) {
-			letters = append(letters, from[i])
+			letters = append(letters, shown(k.raw.Letters[i]))
 		}
 	}
 	err = d.deps.Gate.do(ctx, who, action{

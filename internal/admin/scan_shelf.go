@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxKeptBytes bounds what all scans hold together, roughly.
-	maxKeptBytes = 4 * MaxScanBytes
+	// maxKeptBytes bounds what the scans of all queues hold together, roughly.
+	maxKeptBytes = 2 * MaxScanBytes
 	// looksKept is how many scans of one queue are kept: whoever looked before goes on reading what was found then.
 	looksKept = 4
 )
 
-// A keptScan is a scan as it was seen, and the same scan masked.
+// A keptScan is a scan as it was seen, and the same scan as lists show it: masked, and without bodies.
 type keptScan struct {
 	raw, masked Scan
 	bytes       int64
@@ -153,8 +153,8 @@ func (s *scanShelf) clear() {
 	}
 }
 
-// weight estimates what a letter takes in memory, raw and masked together.
-func weight(l *Letter) int64 { return 2*(int64(len(l.Body))+fieldWeight(l.Headers)) + 2048 }
+// weight estimates what a letter takes in memory: its body once, the rest raw and masked.
+func weight(l *Letter) int64 { return int64(len(l.Body)) + 2*fieldWeight(l.Headers) + 4096 }
 
 // fieldWeight estimates the memory of a header.
 func fieldWeight(v any) int64 {

@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A veiledBody is the body of a letter of which nobody has asked yet what may be shown. Masking reads every byte of it, and what comes out
+// would take as much memory again.
+type veiledBody struct {
+	mask func(Letter) Letter
+	of   *Letter
+}
+
+// veiled returns a letter masked for everybody, and without its body: what filters find in that is masked when one asks. The letter that it
+// is made of must not change any more.
+func (d *DeadLetters) veiled(raw *Letter) Letter {
+	bare := *raw
+	if !bodyTellsException(raw.Message) {
+		bare.Body = nil
+	}
+	shown := d.mask.mask(bare)
+	shown.Body, shown.Masked, shown.MaskedNames = nil, false, nil
+	shown.Hidden = raw.Hidden
+	if len(raw.Body) > 0 {
+		shown.veil = &veiledBody{mask: d.mask.mask, of: raw}
+	}
+	return shown
+}
+
+// bodyTellsException reports whether what failed is read from the body.
+func bodyTellsException(m dedup.Message) bool {
+	return strings.HasPrefix(m.Type, "EasyNetQ.SystemMessages.Error")
+}
+
+// shownBody returns what is shown of the body of a letter.
+func (l *Letter) shownBody() []byte {
+	if l.veil == nil {
+		return l.Body
+	}
+	bare := *l.veil.of
+	bare.Headers = nil
+	return l.veil.mask(bare).Body
+}
