@@ -137,8 +137,8 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (c Cause, alone,
 	what := "Messages that cannot proceed go round"
 	if one(p.Stuck) {
 		what = "One message loops on a stuck marker"
-	} else if sound(p.Stuck) && p.Stuck.Low > 1 {
-		what = "Messages loop on " + count(p.Stuck) + " stuck markers"
+	} else if sound(p.Stuck) && p.Stuck.High > 1 {
+		what = "Messages loop on " + upToCount(p.Stuck) + " stuck markers"
 	}
 	said := what + ": " + count(loops) + " redeliveries in " + seenIn(w, loops)
 	switch {
@@ -202,6 +202,14 @@ func count(f dedup.Figure) string {
 		return Number(f.Low) + " to " + Number(f.High)
 	}
 	return Number(f.Low)
+}
+
+// upToCount is count, but of an interval that begins at none.
+func upToCount(f dedup.Figure) string {
+	if f.Low == 0 && !f.AtLeast {
+		return "up to " + Number(f.High)
+	}
+	return count(f)
 }
 
 func figured(n float64, word string) string {

@@ -73,6 +73,10 @@ func (c causeCase) pipeline() *dedup.PipelineStatus {
 	if c.stuck > 0 {
 		p.Stuck = exactly(c.stuck)
 	}
+	if c.perhaps > 0 {
+		p.Stuck = exactly(c.stuck)
+		p.Stuck.High += c.perhaps
+	}
 	return p
 }
 
@@ -86,6 +90,7 @@ type causeCase struct {
 	timeouts   float64
 	looping    float64
 	stuck      float64
+	perhaps    float64 // markers of which it cannot be told
 	perChannel int64
 	partly     bool    // restarts are at least
 	closed     float64 // channels at most
@@ -189,6 +194,10 @@ func causeCases() []causeCase {
 			rate: 0, looping: 12_400, stuck: 1, kind: CauseLoop, say: "One message loops on a stuck marker: 12,400 redeliveries in 15 m, no duplicates."},
 		{name: "loops beside a few duplicates are told apart from them",
 			rate: 0.0005, looping: 900, stuck: 3, kind: CauseLoop, say: "Messages loop on 3 stuck markers: 900 redeliveries in 15 m, which are no duplicates; duplicates there are 5."},
+		{name: "of more markers that loop it cannot be told whether they are stuck",
+			rate: 0, looping: 900, stuck: 2, perhaps: 2, kind: CauseLoop, say: "Messages loop on 2 to 4 stuck markers: 900 redeliveries in 15 m, no duplicates."},
+		{name: "of no marker that loops it can be told",
+			rate: 0, looping: 900, perhaps: 4, kind: CauseLoop, say: "Messages loop on up to 4 stuck markers: 900 redeliveries in 15 m, no duplicates."},
 		{name: "a few loops beside many duplicates do not hide why those are",
 			rate: 0.06, looping: 12, stuck: 1, again: [2]float64{0, 0}, kind: CauseUnexplained, say: "No event explains the duplicates."},
 		{name: "a rate below its warning limit needs no explanation", rate: 0.005, roseAt: 14, events: []dedup.Event{restart}},

@@ -24,6 +24,10 @@ func choose(out *dedup.WindowFigures) {
 		out.DuplicateRate = cannotTell(out.Window, out.Estimates)
 		out.Duplicates = dedup.Unknown(dedup.Count, out.DuplicateRate.Why)
 		out.Duplicates.Window = out.Window
+		if r := out.DuplicateRate; r.N > 0 && r.Low < r.High {
+			out.Duplicates.Low, out.Duplicates.High, out.Duplicates.N = r.Low*r.N, r.High*r.N, r.N
+			out.Duplicates.Source, out.Duplicates.Covered, out.Duplicates.At = r.Source, r.Covered, r.At
+		}
 		out.CrossCheck = dedup.Unknown(dedup.Ratio, "no second source")
 		out.CrossCheck.Window = out.Window
 		return

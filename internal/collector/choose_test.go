@@ -103,3 +103,12 @@ func TestEachRefusalOfStoreEventsIsShown(t *testing.T) {
 		})
 	}
 }
+
+func TestARateWithinBoundsGivesTheDuplicatesTheirs(t *testing.T) {
+	out := unknownWindow(time.Hour, "nobody tells")
+	out.Estimates = []dedup.Estimate{{Method: dedup.MethodResidual, Rate: dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.05, N: 2000, Why: "too wide", Better: "x"}}}
+	choose(&out)
+	if f := out.Duplicates; f.Known() || f.Low != 20 || f.High != 100 || f.N != 2000 {
+		t.Errorf("duplicates %+v, want unknown between 20 and 100", f)
+	}
+}

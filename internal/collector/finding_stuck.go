@@ -131,6 +131,7 @@ func (c verdictCount) show(p *dedup.PipelineStatus, st *dedup.StoreStatus, why s
 	case st.Evidence.Missing != "" && c.listed > 0:
 		p.Stuck = dedup.Unknown(dedup.Count, st.Evidence.Missing)
 	case n > 0 && p.Stuck.Why == "":
+		p.Stuck.High += float64(n)
 		p.Stuck.Why = fmt.Sprintf("of %s more, older than honest work takes, it cannot be told", counted(n, "marker"))
 	}
 	p.Findings = append(p.Findings, c.finding(st)...)

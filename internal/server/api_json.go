@@ -45,6 +45,14 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 		if j.Why == "" {
 			j.Why = "no data"
 		}
+		if f.N > 0 && f.Low < f.High { // too wide to be judged by, and true all the same
+			if f.Unit == dedup.Count {
+				f = whole(f)
+			}
+			if j.Low, j.High = number(f.Low), number(f.High); j.Low == nil || j.High == nil {
+				j.Low, j.High = nil, nil
+			}
+		}
 		return j
 	}
 	if f.Unit == dedup.Count && f.IsInterval() {

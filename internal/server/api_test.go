@@ -363,3 +363,25 @@ func TestAPIRoundsTheEndsOfACountOutwards(t *testing.T) {
 		t.Errorf("seconds are rounded to %v", *j.Low)
 	}
 }
+
+func TestAPIGivesTheEndsOfAnIntervalThatIsTooWideToJudgeBy(t *testing.T) {
+	wide := dedup.Figure{Unit: dedup.Ratio, Value: 0.0012, Low: 0.0012, High: 0.0305, N: 6500, Why: "the interval is too wide"}
+	j := figureOf(wide, time.Now())
+	if j.Value != nil || j.Hits != nil || j.Quality != "unknown" || j.Low == nil || *j.Low != 0.0012 || j.High == nil || *j.High != 0.0305 {
+		t.Errorf("a rate within bounds: %+v", j)
+	}
+	counted := dedup.Figure{Unit: dedup.Count, Low: 7.8, High: 198.25, N: 6500, Why: "the interval is too wide"}
+	if j := figureOf(counted, time.Now()); j.Value != nil || j.Low == nil || *j.Low != 7 || *j.High != 199 {
+		t.Errorf("a count within bounds: %+v", j)
+	}
+	for what, f := range map[string]dedup.Figure{"nothing": dedup.Unknown(dedup.Ratio, "no data"), "no sample": {Unit: dedup.Ratio, High: 1},
+		"no number": {Unit: dedup.Ratio, High: math.Inf(1), N: 5}} {
+		if j := figureOf(f, time.Now()); j.Value != nil || j.Low != nil || j.High != nil {
+			t.Errorf("%s is known: %+v", what, j)
+		}
+	}
+	late := reading{time.Now(), "Stale since 12:00:00"}
+	if j := late.figure(wide); j.Low != nil || j.High != nil {
+		t.Errorf("an old interval passes for one of now: %+v", j)
+	}
+}

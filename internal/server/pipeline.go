@@ -112,7 +112,7 @@ func withNote(f templates.Figure, note string) templates.Figure {
 }
 
 func oldestNote(f dedup.Figure) string {
-	if !f.Known() || f.Value <= 0 {
+	if !f.Known() || f.High <= 0 {
 		return ""
 	}
 	return "oldest " + ageText(f)
