@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"dedup-dashboard/internal/text"
 )
 
 // The bounds of a filter.
@@ -20,7 +22,7 @@ const (
 // A term is field:value, with a minus before it to turn it round and a star behind the value for a beginning. A value with
 // spaces or quotes is written as a Go string: source:"a b"*. The fields are reason, source, exchange, route, type, id,
 // exception and class; body, which looks for a part of the text; header.NAME; before and after, which compare the time of
-// the first death; and requeues>=n. There are no other ones, and no regular expressions.
+// the newest death that is known; and requeues>=n. There are no other ones, and no regular expressions.
 type Filter struct{ terms []term }
 
 // The fields of a filter.
@@ -54,23 +56,29 @@ type term struct {
 	value  string
 	// prefix compares the beginning only.
 	prefix bool
-	// at is the value of before and after, least that of requeues.
-	at    time.Time
-	least int
+	// at is the value of before and after, which was written as it would mean another time elsewhere or later unless absolute is set; least
+	// is the value of requeues.
+	at       time.Time
+	absolute bool
+	least    int
 }
 
-// ParseFilter reads a filter. Its errors are for the person who wrote it.
-func ParseFilter(text string) (Filter, error) {
-	if len(text) > MaxFilter {
-		return Filter{}, invalid(fmt.Sprintf("A filter has at most %d bytes", MaxFilter))
+// ParseFilter reads a filter. Times without an offset are read in the zone of now, and before now: 15:00 is the last one, 2h is two
+// hours ago. What String returns is the same to every reader at any time. Its errors are for the person who wrote it.
+func ParseFilter(words string, now time.Time) (Filter, error) {
+	if len(words) > MaxFilter {
+		return Filter{}, errLongFilter()
 	}
-	if !utf8.ValidString(text) {
+	if !utf8.ValidString(words) {
 		return Filter{}, invalid("A filter is text in UTF-8")
 	}
 	var f Filter
-	for p := (&filterParser{rest: text}); ; {
+	for p := (&filterParser{rest: words, now: now}); ; {
 		p.skipSpace()
 		if p.rest == "" {
+			if len(f.String()) > MaxFilter { // it is kept in this form, and read again
+				return Filter{}, errLongFilter()
+			}
 			return f, nil
 		}
 		t, err := p.term()
@@ -81,6 +89,35 @@ func ParseFilter(text string) (Filter, error) {
 			return Filter{}, invalid(fmt.Sprintf("A filter has at most %d terms", MaxFilterTerms))
 		}
 	}
+}
+
+func errLongFilter() error {
+	return invalid(fmt.Sprintf("A filter has at most %d bytes, with its times and quotes written out", MaxFilter))
+}
+
+// A FilterTime is a bound that a filter sets to the time of a death.
+type FilterTime struct {
+	// From is set where it selects what died at this time or later, else it selects what died before.
+	From bool
+	At   time.Time
+	// Unknown is set where letters of which no time is known are selected too.
+	Unknown bool
+}
+
+// Absolute reports whether the filter was written so that its times mean the same to every reader at any time.
+func (f Filter) Absolute() bool {
+	return !slices.ContainsFunc(f.terms, func(t term) bool { return (t.field == fieldBefore || t.field == fieldAfter) && !t.absolute })
+}
+
+// Times are the bounds of a filter in its order.
+func (f Filter) Times() []FilterTime {
+	var times []FilterTime
+	for _, t := range f.terms {
+		if t.field == fieldAfter || t.field == fieldBefore {
+			times = append(times, FilterTime{From: (t.field == fieldAfter) != t.not, At: t.at, Unknown: t.not})
+		}
+	}
+	return times
 }
 
 // Empty reports whether the filter meets every letter.
@@ -105,7 +142,7 @@ func (t term) String() string {
 	case fieldRequeues:
 		return b.String() + ">=" + strconv.Itoa(t.least)
 	case fieldBefore, fieldAfter:
-		return b.String() + ":" + t.at.Format(time.RFC3339Nano)
+		return b.String() + ":" + text.Absolute(t.at)
 	case fieldHeader:
 		b.WriteString(quoteWord(t.header, ":*>"))
 	}
@@ -126,7 +163,10 @@ func quoteWord(s, special string) string {
 }
 
 // filterParser takes terms off the front of a text.
-type filterParser struct{ rest string }
+type filterParser struct {
+	rest string
+	now  time.Time
+}
 
 func (p *filterParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
 
@@ -159,7 +199,42 @@ func (p *filterParser) term() (term, error) {
 	if t.value, t.prefix, err = p.value(name); err != nil {
 		return term{}, err
 	}
+	if t.field == fieldBefore || t.field == fieldAfter {
+		return p.moment(t)
+	}
 	return t.finish()
+}
+
+// moment reads the time of before and after. People write it with spaces: after:2026-11-23 15:00.
+func (p *filterParser) moment(t term) (term, error) {
+	for {
+		p.skipSpace()
+		end := strings.IndexAny(p.rest, " \t\r\n")
+		if end < 0 {
+			end = len(p.rest)
+		}
+		if word := p.rest[:end]; word == "" || isTerm(word) {
+			break
+		}
+		t.value += " " + p.rest[:end]
+		p.rest = p.rest[end:]
+	}
+	m, err := text.Reader{Now: p.now}.Read(t.value)
+	if err != nil || t.prefix {
+		return term{}, invalid(fmt.Sprintf("%q is no time for %s; write 15:00, yesterday 15:00, 2h, 2026-11-21, 2026-11-21 03:00, or 2026-11-21T03:00Z for UTC",
+			clipWord(t.value), t.field))
+	}
+	if doubt := m.Doubt(); doubt != "" {
+		return term{}, invalid(fmt.Sprintf("%s:%s has no clear meaning. %s", t.field, clipWord(t.value), doubt))
+	}
+	_, notExact := time.Parse(time.RFC3339Nano, t.value)
+	t.at, t.absolute, t.value = m.At, notExact == nil, ""
+	return t, nil
+}
+
+// isTerm tells a word that begins a term from one that goes on with a time: 15:00, hours, ago.
+func isTerm(word string) bool {
+	return strings.ContainsAny(word, `:>"`) && (word[0] < '0' || word[0] > '9')
 }
 
 func cutMinus(s string) (string, bool) {
@@ -221,12 +296,12 @@ func (p *filterParser) quoted() (string, error) {
 		case '\\':
 			i++
 		case '"':
-			text, err := strconv.Unquote(p.rest[:i+1])
+			unquoted, err := strconv.Unquote(p.rest[:i+1])
 			if err != nil {
 				return "", invalid(fmt.Sprintf("%s is no quoted value; write a quote as \\\" and a backslash as \\\\", clipWord(p.rest[:i+1])))
 			}
 			p.rest = p.rest[i+1:]
-			return text, nil
+			return unquoted, nil
 		}
 	}
 	return "", invalid("A quote is not closed")
@@ -250,12 +325,6 @@ func (p *filterParser) requeues(t term) (term, error) {
 // finish checks a value for its field.
 func (t term) finish() (term, error) {
 	switch t.field {
-	case fieldBefore, fieldAfter:
-		at, err := filterTime(t.value)
-		if err != nil || t.prefix {
-			return term{}, invalid(fmt.Sprintf("%q is no time for %s; write 2026-11-21, 2026-11-21T03:00Z or 2026-11-21T03:00:00Z", clipWord(t.value), t.field))
-		}
-		t.at, t.value = at, ""
 	case fieldClass:
 		if !t.prefix && !slices.Contains(Classes(), Class(t.value)) && t.value != "" {
 			return term{}, invalid(fmt.Sprintf("There is no class %q; use runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks or unknown", clipWord(t.value)))
@@ -266,18 +335,6 @@ func (t term) finish() (term, error) {
 		}
 	}
 	return t, nil
-}
-
-// filterTime reads a time; without a zone it is UTC.
-func filterTime(s string) (time.Time, error) {
-	var err error
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		var at time.Time
-		if at, err = time.Parse(layout, s); err == nil {
-			return at.UTC(), nil
-		}
-	}
-	return time.Time{}, err
 }
 
 // clipWord shortens what somebody typed for an error message.

@@ -40,10 +40,10 @@ func (t term) matches(l *Letter) bool {
 		text, _ := headerWord(l.Headers[t.header])
 		return t.compare(text)
 	case fieldBefore:
-		died := l.FirstDied()
+		died := l.LastDied()
 		return !died.IsZero() && died.Before(t.at)
 	case fieldAfter:
-		died := l.FirstDied()
+		died := l.LastDied()
 		return !died.IsZero() && !died.Before(t.at)
 	case fieldRequeues:
 		return l.Requeues >= t.least

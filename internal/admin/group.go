@@ -34,7 +34,7 @@ func (g *Group) add(l *Letter) {
 	g.Count++
 	g.Bytes += int64(l.Size)
 	g.Classes[l.Prediction.Class]++
-	died := l.FirstDied()
+	died := l.LastDied()
 	if died.IsZero() {
 		return
 	}
@@ -72,7 +72,7 @@ func groupFilter(l *Letter, key GroupKey) Filter {
 	if key != ByHour {
 		return f
 	}
-	died := l.FirstDied()
+	died := l.LastDied()
 	if died.IsZero() {
 		// Every time that is known is at or after the first one.
 		return Filter{terms: []term{{not: true, field: fieldAfter}}}
@@ -85,7 +85,7 @@ func groupFilter(l *Letter, key GroupKey) Filter {
 func groupValue(l *Letter, key GroupKey) string {
 	switch key {
 	case ByHour:
-		if died := l.FirstDied(); !died.IsZero() {
+		if died := l.LastDied(); !died.IsZero() {
 			return died.UTC().Format("2006-01-02T15:00Z")
 		}
 		return ""

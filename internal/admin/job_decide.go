@@ -58,7 +58,7 @@ type decider struct {
 }
 
 func newDecider(j *liveJob, most int64) (*decider, error) {
-	f, err := ParseFilter(j.plan.Request.Filter)
+	f, err := ParseFilter(j.plan.Request.Filter, j.plan.Made.UTC())
 	if err != nil {
 		return nil, err
 	}

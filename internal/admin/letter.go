@@ -128,7 +128,7 @@ type Group struct {
 	Filter string
 	Count  int
 	Bytes  int64
-	// First and Last are the times of the oldest and newest first deaths; zero when none is known.
+	// First and Last are the oldest and newest of the times at which letters of the group died last; zero when none is known.
 	First   time.Time
 	Last    time.Time
 	Classes Tally

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -61,14 +62,27 @@ func (r MoveRequest) checkChoices() error {
 			return invalid("Markers of done work are cleared for one message alone")
 		}
 	}
-	_, err := ParseFilter(r.Filter)
-	return err
+	return nil
+}
+
+// frozen is the request with the times of its filter written out: they mean the same when the plan is carried out, and to everybody.
+func (r MoveRequest) frozen(now time.Time) (MoveRequest, error) {
+	f, err := ParseFilter(r.Filter, now.UTC())
+	if err != nil {
+		return r, err
+	}
+	r.Filter = f.String()
+	return r, nil
 }
 
 // PlanMove freezes a selection and says what a move would do with it. It changes nothing. Operators may plan what they may start.
 func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest) (MovePlan, error) {
 	act := action{name: "plan_move", target: printable(req.Queue, maxTarget), needs: auth.Operator}
 	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+		return MovePlan{}, err
+	}
+	req, err := req.frozen(d.deps.Now())
+	if err != nil {
 		return MovePlan{}, err
 	}
 	if err := req.check(); err != nil {
@@ -295,11 +309,10 @@ func (pl *planning) selects() error {
 	if pl.scan == nil {
 		return nil
 	}
-	f, err := ParseFilter(req.Filter)
+	f, err := ParseFilter(req.Filter, pl.plan.Made.UTC())
 	if err != nil {
 		return err
 	}
-	req.Filter = f.String()
 	wanted := multiset(req.Refs)
 	for i := range pl.scan.raw.Letters {
 		letter := &pl.scan.raw.Letters[i]

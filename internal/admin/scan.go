@@ -305,7 +305,7 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 	if err != nil {
 		return nil, err
 	}
-	f, err := ParseFilter(filter)
+	f, err := ParseFilter(filter, d.deps.Now().UTC())
 	if err != nil {
 		return nil, err
 	}

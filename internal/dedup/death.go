@@ -75,6 +75,19 @@ func (l DeadLetter) FirstDied() time.Time {
 	return first
 }
 
+// LastDied returns the newest time of a death that is known, to the second; zero when no death says one. The broker keeps one time for
+// each queue and reason, that of the first such death: of a message that died of one reason in one queue again, the newest may be later.
+// A time that no calendar of four digits has is none.
+func (l DeadLetter) LastDied() time.Time {
+	var last time.Time
+	for _, d := range l.Deaths {
+		if d.Time.After(last) && d.Time.UTC().Year() < 9999 {
+			last = d.Time
+		}
+	}
+	return last
+}
+
 // deathReader collects what cannot be read.
 type deathReader struct {
 	faults []string

@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
 
@@ -21,7 +22,6 @@ const (
 	// matcherRows is how many lines for matchers the form has at least, maxMatcherRows at most.
 	matcherRows    = 3
 	maxMatcherRows = 20
-	untilLayout    = "2006-01-02T15:04"
 	defaultSilence = "1h"
 )
 
@@ -84,25 +84,41 @@ func (f silenceForm) silence(author string, now time.Time) (alerts.Silence, erro
 		one.Matchers = append(one.Matchers, alerts.Matcher{Name: alerts.LabelTier, Op: alerts.MatchNotEqual, Value: dedup.Emergency.String()})
 	}
 	if f.until == "" {
-		text := f.span
-		if text == "" {
-			text = defaultSilence
-		}
-		span, err := parseSpan(text, maxSilenceDays)
+		span, err := parseSpan(cmp.Or(f.span, defaultSilence), maxSilenceDays)
 		one.Ends = now.Add(span)
 		return one, err
 	}
-	until, err := time.ParseInLocation(untilLayout, f.until, now.Location())
+	until, err := f.end(now)
 	if err != nil {
-		if until, err = time.ParseInLocation(untilLayout+":05", f.until, now.Location()); err != nil {
-			return one, badParameter("until", "must be a time such as 2026-11-21T14:00")
-		}
+		return one, badParameter("until", "must be a time such as 15:00, tomorrow 09:00 or 2026-11-21T14:00")
 	}
-	if !until.After(now) {
+	if !until.At.After(now) {
 		return one, badParameter("until", "must be a time to come")
 	}
-	one.Ends = until
+	one.Ends = until.At
 	return one, nil
+}
+
+// end reads until when the silence is to hold. Of a time that comes twice it is the first: a silence that is over early hides nothing.
+func (f silenceForm) end(now time.Time) (text.Moment, error) {
+	return text.Reader{Now: now, Ahead: true}.Read(f.until)
+}
+
+// endDoubt says what was made of an end that the clocks of the reader show twice, or never; empty where it is clear.
+func (f silenceForm) endDoubt(now time.Time) string {
+	if f.until == "" {
+		return ""
+	}
+	end, err := f.end(now)
+	switch {
+	case err != nil:
+		return ""
+	case end.Skipped:
+		return " The clocks of " + zoneWord(now) + " are put forward over the time that was asked for: it ends then."
+	case !end.Again.IsZero():
+		return " The clocks of " + zoneWord(now) + " show that time twice: it ends the first time."
+	}
+	return ""
 }
 
 // askedSilence is a silence as the service takes it.

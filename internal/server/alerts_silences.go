@@ -169,6 +169,7 @@ func (s *Server) preview(r *request, v *templates.SilenceFormView, f silenceForm
 		return err
 	}
 	v.Asked, v.Seen, v.Coverage = true, f.marks(), coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, v.Frame.Base)
+	v.Coverage.Line += f.endDoubt(now)
 	if v.WhyNot == "" {
 		v.Make = v.Frame.Base + "/silences"
 	}
@@ -236,7 +237,7 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	if n := len(found.Subjects); n != 1 {
 		c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
 	}
-	c.Line += ", until " + moment(one.Ends, now).Text + "."
+	c.Line += ", until " + inBothZones(one.Ends, now) + "."
 	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
 		c.Subjects = append(c.Subjects, templates.Plain(name, 2*nameLimit))
 	}

@@ -27,15 +27,17 @@ type deadQueueJSON struct {
 }
 
 type scanJSON struct {
-	ID          string         `json:"id"`
-	Queue       string         `json:"queue"`
-	By          string         `json:"by"`
-	At          *time.Time     `json:"at"`
-	Until       *time.Time     `json:"until"`
-	Took        float64        `json:"took_seconds"`
-	Ready       int64          `json:"ready"`
-	Scanned     int            `json:"scanned"`
-	Matching    int            `json:"matching"`
+	ID       string     `json:"id"`
+	Queue    string     `json:"queue"`
+	By       string     `json:"by"`
+	At       *time.Time `json:"at"`
+	Until    *time.Time `json:"until"`
+	Took     float64    `json:"took_seconds"`
+	Ready    int64      `json:"ready"`
+	Scanned  int        `json:"scanned"`
+	Matching int        `json:"matching"`
+	// Filter is what selects the messages, its times with their offset.
+	Filter      string         `json:"filter"`
 	Short       string         `json:"short"`
 	Effects     []string       `json:"effects"`
 	StoreFailed string         `json:"store_failed"`
@@ -64,6 +66,7 @@ type letterJSON struct {
 	Reason    string     `json:"reason"`
 	Source    string     `json:"source"`
 	FirstDied *time.Time `json:"first_died"`
+	LastDied  *time.Time `json:"last_died"`
 	Exception string     `json:"exception"`
 	Type      string     `json:"type"`
 	Bytes     int        `json:"bytes"`
@@ -88,7 +91,7 @@ func classesOf(t admin.Tally) map[string]int {
 
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
-		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
+		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), LastDied: timeOf(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
 		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: list(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()
@@ -127,7 +130,7 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, timeOf(g.First), timeOf(g.Last), classesOf(g.Classes)})
 	}
 	matching := d.matching(scan)
-	j.Matching, j.Page = len(matching), d.q.page
+	j.Matching, j.Page, j.Filter = len(matching), d.q.page, d.q.filter.String()
 	j.Pages = max(1, (len(matching)+lettersPerPage-1)/lettersPerPage)
 	first := min((d.q.page-1)*lettersPerPage, len(matching))
 	for _, l := range matching[first:min(first+lettersPerPage, len(matching))] {

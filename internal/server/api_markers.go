@@ -197,7 +197,7 @@ type entryJSON struct {
 
 // apiAudit gives a page of the audit, newest first.
 func (s *Server) apiAudit(r *request) (response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), zone(r))
+	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(zone(r)))
 	if err != nil {
 		return nil, err
 	}

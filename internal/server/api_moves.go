@@ -27,9 +27,14 @@ type moveRequestJSON struct {
 	Target string `json:"target"`
 }
 
-func (m moveRequestJSON) request() (admin.MoveRequest, error) {
+// request is what is asked for. Times in its filter are read in the zone of now.
+func (m moveRequestJSON) request(now time.Time) (admin.MoveRequest, error) {
+	filter, err := admin.ParseFilter(m.Filter, now)
+	if err != nil {
+		return admin.MoveRequest{}, err
+	}
 	req := admin.MoveRequest{
-		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: m.Filter, Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate, Most: m.Most,
+		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: filter.String(), Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate, Most: m.Most,
 		Target: m.Target,
 	}
 	switch {
@@ -65,6 +70,8 @@ type moveJSON struct {
 	Broker   string     `json:"broker"`
 	Source   string     `json:"source"`
 	Parking  string     `json:"parking"`
+	// Filter selects the messages, its times with their offset; empty where no filter was asked for.
+	Filter string `json:"filter"`
 	// Target is where those go that do not say where they came from; empty where they stay.
 	Target    string            `json:"target"`
 	Ready     int64             `json:"ready"`
@@ -117,7 +124,7 @@ type plannedLetterJSON struct {
 func moveOf(p admin.MovePlan) moveJSON {
 	j := moveJSON{
 		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
-		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
+		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
 		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
 		Nowhere: p.Nowhere, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
 	}
@@ -147,7 +154,7 @@ func (s *Server) apiPlanMove(r *request) (response, error) {
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	req, err := body.request()
+	req, err := body.request(time.Now().In(zone(r)))
 	if err != nil {
 		return nil, err
 	}

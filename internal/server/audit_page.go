@@ -15,7 +15,7 @@ const noOutcome = "no outcome"
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
 func (s *Server) auditPage(r *request) (response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), zone(r))
+	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(zone(r)))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
 
@@ -40,7 +41,8 @@ func auditOutcomes() []string {
 
 // parseAuditQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
 // marker, or by view=entries.
-func parseAuditQuery(values url.Values, loc *time.Location) (q admin.AuditQuery, whole bool, err error) {
+// Days are those of the zone of now.
+func parseAuditQuery(values url.Values, now time.Time) (q admin.AuditQuery, whole bool, err error) {
 	q = admin.AuditQuery{
 		Limit: auditPerPage, Store: values.Get("store"), Key: values.Get("key"), Operation: strings.TrimSpace(values.Get("operation")),
 		Queue: strings.TrimSpace(values.Get("queue")), Pipeline: values.Get("pipeline"),
@@ -67,26 +69,27 @@ func parseAuditQuery(values url.Values, loc *time.Location) (q admin.AuditQuery,
 	case view != "" && view != viewOperations && view != viewEntries:
 		return q, false, badParameter("view", "must be operations or entries")
 	}
-	if q.From, err = parseDay(values, "from", loc, 0); err != nil {
+	if q.From, err = parseDay(values, "from", now, 0); err != nil {
 		return q, false, err
 	}
-	if q.To, err = parseDay(values, "to", loc, 1); err != nil {
+	if q.To, err = parseDay(values, "to", now, 1); err != nil {
 		return q, false, err
 	}
 	return q, q.Operation != "" || q.Key != "" || values.Get("view") == viewEntries, nil
 }
 
-// parseDay reads a day in the reader's zone as its first moment, days later; zero when there is none.
-func parseDay(values url.Values, name string, loc *time.Location, days int) (time.Time, error) {
+// parseDay reads a day in the reader's zone as the first moment of the day that comes days later; zero when there is none.
+func parseDay(values url.Values, name string, now time.Time, days int) (time.Time, error) {
 	s := values.Get(name)
 	if s == "" {
 		return time.Time{}, nil
 	}
-	t, err := time.ParseInLocation(time.DateOnly, s, loc)
-	if err != nil {
-		return time.Time{}, badParameter(name, "must be a day such as 2026-11-21")
+	day, err := text.Reader{Now: now}.Day(s)
+	first, unread := text.Reader{Now: now}.Read(day.AddDate(0, 0, days).Format(time.DateOnly))
+	if err != nil || unread != nil {
+		return time.Time{}, badParameter(name, "must be a day such as 2026-11-21, today or yesterday")
 	}
-	return t.AddDate(0, 0, days), nil
+	return first.At, nil
 }
 
 func auditAddress(base string, q admin.AuditQuery) string { return auditView(base, q, "") }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
 
@@ -61,18 +62,22 @@ func parseChartQuery(values url.Values, now time.Time) (chartQuery, error) {
 }
 
 func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, error) {
-	var err error
+	const how = "is not a time; write it as 2026-11-21T14:00, yesterday 14:00 or 2h"
 	q.to = now
 	if s := values.Get("to"); s != "" {
-		if q.to, err = parseTime(s, now.Location()); err != nil {
-			return q, badParameter("to", "is not a time; write it as 2026-11-21T14:00")
+		at, err := text.Reader{Now: now}.Read(s)
+		if err != nil {
+			return q, badParameter("to", how)
 		}
+		q.to = at.Last().In(now.Location())
 	}
 	q.from = q.to.Add(-time.Hour)
 	if s := values.Get("from"); s != "" {
-		if q.from, err = parseTime(s, now.Location()); err != nil {
-			return q, badParameter("from", "is not a time; write it as 2026-11-21T14:00")
+		at, err := text.Reader{Now: now}.Read(s)
+		if err != nil {
+			return q, badParameter("from", how)
 		}
+		q.from = at.At.In(now.Location()) // where the clocks show from or to twice, the range holds both
 	}
 	switch span := q.to.Sub(q.from); {
 	case span < time.Minute:
@@ -81,20 +86,6 @@ func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, erro
 		return q, badParameter("from", "must be at most 400 days before to")
 	}
 	return q, nil
-}
-
-func parseTime(s string, zone *time.Location) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, s); err == nil {
-		return at.In(zone), nil
-	}
-	var err error
-	for _, format := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		var at time.Time
-		if at, err = time.ParseInLocation(format, s, zone); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, err
 }
 
 // values writes the query back, without its defaults.
@@ -164,6 +155,9 @@ func rangeView(q chartQuery, path string, now time.Time) templates.Range {
 		r.Scale = "lin"
 	}
 	r.Text = q.from.Format("2 Jan 15:04") + " to " + q.to.Format("2 Jan 15:04 MST")
+	if q.from.Format("MST") != q.to.Format("MST") { // the clocks were changed in between
+		r.Text = q.from.Format("2 Jan 15:04 MST") + " to " + q.to.Format("2 Jan 15:04 MST")
+	}
 	r.From, r.To = q.from.Format("2006-01-02T15:04:05"), q.to.Format("2006-01-02T15:04:05")
 	if q.preset != "" {
 		r.Text = "last " + templates.Window(span)

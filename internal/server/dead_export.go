@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -12,17 +11,18 @@ import (
 )
 
 // scanAndFilter reads which letters of which scan are asked for.
-func scanAndFilter(values url.Values) (scan string, filter admin.Filter, err error) {
+func scanAndFilter(r *request) (scan string, filter admin.Filter, err error) {
+	values := r.URL.Query()
 	if scan = values.Get("scan"); scan == "" || len(scan) > maxRef {
 		return "", filter, badParameter("scan", "must name one")
 	}
-	filter, err = admin.ParseFilter(values.Get("filter"))
+	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(zone(r)))
 	return scan, filter, err
 }
 
 // lettersCSV answers with the business keys of the letters that a look found: whom to tell, and what to check elsewhere.
 func (s *Server) lettersCSV(r *request) (response, error) {
-	id, filter, err := scanAndFilter(r.URL.Query())
+	id, filter, err := scanAndFilter(r)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	rows := [][]string{{"id", "business_key", "class", "why", "marker", "reason", "source", "first_died", "exception", "type", "bytes", "ref"}}
+	rows := [][]string{{"id", "business_key", "class", "why", "marker", "reason", "source", "first_died", "last_died", "exception", "type", "bytes", "ref"}}
 	for _, l := range scan.Letters {
 		if !filter.Matches(l) {
 			continue
@@ -45,7 +45,7 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 }
 
 func letterCells(l admin.Letter, scan admin.Scan) []string {
-	business, reason, why, died := "", "", "", ""
+	business, reason, why := "", "", ""
 	if l.Marker != nil {
 		business = l.Marker.BusinessKey
 	}
@@ -55,16 +55,21 @@ func letterCells(l admin.Letter, scan admin.Scan) []string {
 	if len(l.Prediction.Reasons) > 0 {
 		why = l.Prediction.Reasons[0]
 	}
-	if at := l.FirstDied(); !at.IsZero() {
-		died = at.UTC().Format(time.RFC3339)
-	}
 	source, _ := l.Source()
 	marker, _ := markerWord(l, scan, "")
-	cells := []string{l.ID, business, string(l.Prediction.Class), why, marker, reason, source, died, l.Exception, l.MessageType(), strconv.Itoa(l.Size), l.Ref}
+	cells := []string{l.ID, business, string(l.Prediction.Class), why, marker, reason, source, timeCell(l.FirstDied()), timeCell(l.LastDied()), l.Exception, l.MessageType(), strconv.Itoa(l.Size), l.Ref}
 	for i := range cells {
 		cells[i] = templates.Escape(cells[i])
 	}
 	return cells
+}
+
+// timeCell is a time in a cell of a table, empty when it is not known.
+func timeCell(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 // letterExport is a letter with everything that is needed to send it again, one line of an export.
@@ -165,7 +170,7 @@ func typedOf(v any) typed {
 
 // lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit.
 func (s *Server) lettersNDJSON(r *request) (response, error) {
-	id, filter, err := scanAndFilter(r.URL.Query())
+	id, filter, err := scanAndFilter(r)
 	if err != nil {
 		return nil, err
 	}

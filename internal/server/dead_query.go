@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
@@ -29,8 +30,8 @@ type deadQuery struct {
 }
 
 // parseDeadQuery reads the parameters of a page of a dead-letter queue. A filter that cannot be read is no error: the page says so
-// beside the field.
-func parseDeadQuery(values url.Values) (deadQuery, error) {
+// beside the field. Its times are read in the zone of now.
+func parseDeadQuery(values url.Values, now time.Time) (deadQuery, error) {
 	q := deadQuery{queue: values.Get("queue"), parking: values.Get("parking") == "1", by: admin.GroupKey(cmp.Or(values.Get("by"), string(admin.ByReason))), text: values.Get("filter")}
 	if len(q.queue) > maxRef {
 		return q, badParameter("queue", "is longer than 255 bytes")
@@ -42,7 +43,7 @@ func parseDeadQuery(values url.Values) (deadQuery, error) {
 	if q.page, err = pageNumber(values); err != nil {
 		return q, err
 	}
-	if q.filter, err = admin.ParseFilter(q.text); err != nil {
+	if q.filter, err = admin.ParseFilter(q.text, now); err != nil {
 		q.wrong = endSentence(dedup.PublicText(err))
 		q.text = clean(q.text, admin.MaxFilter)
 	}

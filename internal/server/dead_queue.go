@@ -39,6 +39,13 @@ func (s *Server) deadQueue(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !d.q.filter.Absolute() {
+		// The address, and every form and link of the page, holds the times with their offset: they mean the same a minute later, to a
+		// colleague elsewhere, and to the plan that is made from here.
+		v := r.URL.Query()
+		v.Set("filter", d.q.filter.String())
+		return redirect{d.path + "?" + v.Encode()}, nil
+	}
 	if d.q.queue == "" {
 		return page{component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
@@ -53,7 +60,8 @@ func (s *Server) deadQueue(r *request) (response, error) {
 
 func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 	name := r.PathValue("name")
-	q, err := parseDeadQuery(r.URL.Query())
+	now := time.Now().In(zone(r))
+	q, err := parseDeadQuery(r.URL.Query(), now)
 	if err != nil {
 		return deadQueuePage{}, err
 	}
@@ -63,7 +71,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 		return deadQueuePage{}, noPipeline(name)
 	}
 	d := deadQueuePage{
-		snap: snap, p: p, q: q, now: time.Now().In(zone(r)), base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
+		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
 		who: r.Who, whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {

@@ -154,8 +154,11 @@ func (d deadQueuePage) pages(page, pages int) []templates.PageLink {
 func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {
 	line := templates.LetterLine{
 		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, keyLimit), Type: templates.Plain(l.MessageType(), nameLimit), Exception: templates.Plain(l.Exception, keyLimit),
-		Size: templates.Bytes(float64(l.Size)), Died: moment(l.FirstDied(), d.now), Reason: templates.Plain("never dead-lettered", nameLimit),
+		Size: templates.Bytes(float64(l.Size)), Died: moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", nameLimit),
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class),
+	}
+	if first := l.FirstDied(); !first.Equal(l.LastDied()) {
+		line.FirstDied = moment(first, d.now)
 	}
 	if l.ID == "" {
 		line.NoID = templates.Sentence(l.NoID).Short
@@ -211,7 +214,7 @@ func markerWord(l admin.Letter, scan admin.Scan, base string) (word, href string
 // letterFilter is the form of the filter with its help.
 func (d deadQueuePage) letterFilter() templates.LetterFilter {
 	return templates.LetterFilter{
-		Action: d.path + "#messages", Hidden: d.hiddenState(), Text: d.q.text, Error: d.q.wrong, Any: d.q.text != "", Clear: d.q.with("").address(d.path) + "#messages",
+		Action: d.path + "#messages", Hidden: d.hiddenState(), Text: d.q.text, Error: d.q.wrong, Any: d.q.text != "", Clear: d.q.with("").address(d.path) + "#messages", Read: boundFacts(d.q.filter, d.now),
 		Help: []templates.Fact{
 			{Label: "reason:rejected", Value: "Why it died last: rejected, expired, maxlen or delivery_limit. So with source, exchange, route, type, id and exception."},
 			{Label: "class:swallowed", Value: "What a requeue would do: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks or unknown."},
@@ -220,7 +223,8 @@ func (d deadQueuePage) letterFilter() templates.LetterFilter {
 			{Label: "-type:audit", Value: "A minus turns a term round. Terms stand beside one another, and all must hold."},
 			{Label: "header.tenant:blue", Value: "The value of a header."},
 			{Label: "body:gateway", Value: "A part of the body, as far as you may see it."},
-			{Label: "after:2026-11-21T03:00", Value: "Died first at this time or later; before: the other way round. Times without a zone are UTC."},
+			{Label: "after:15:00", Value: "Died last at this time or later; before: the other way round. Also yesterday, today 09:30, 2h, 2026-11-21 and 2026-11-21 03:00. Times are " +
+				zoneWord(d.now) + " unless they end in an offset or Z."},
 			{Label: "requeues>=2", Value: "Was requeued from here at least so often."},
 		},
 	}

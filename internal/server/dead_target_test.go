@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
@@ -39,7 +40,7 @@ func TestAQueueIsChosenForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.T) {
 
 func TestAChosenQueueIsPartOfARequeueAlone(t *testing.T) {
 	for do, want := range map[string]string{"requeue-selected": "orders", "discard-selected": "", "restore-selected": ""} {
-		req, err := parseMoveForm(url.Values{"pipeline": {"orders"}, "queue": {"orders.dlq"}, "do": {do}, "sel": {"ref"}, "target": {"orders"}})
+		req, err := parseMoveForm(url.Values{"pipeline": {"orders"}, "queue": {"orders.dlq"}, "do": {do}, "sel": {"ref"}, "target": {"orders"}}, time.Now())
 		if err != nil || req.Target != want {
 			t.Errorf("%s goes to %q: %v", do, req.Target, err)
 		}

@@ -277,6 +277,7 @@ func (s *Server) adapt(rt route) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Set(kindKey, rt.kind)
 		r := s.newRequest(c)
+		r.kind = rt.kind
 		if strings.Contains(rt.path, "{name}") {
 			name := c.Param("name")
 			if !validPipeline.MatchString(name) {
@@ -298,6 +299,9 @@ func (s *Server) adapt(rt route) echo.HandlerFunc {
 			return err // a probe tells less instead: it must not depend on accounts
 		}
 		c.Set(principalKey, r.Who)
+		if err := checkZone(r); err != nil {
+			return err
+		}
 		if denied, err := s.guard(r, rt); denied != nil || err != nil {
 			if rt.method != http.MethodGet {
 				s.noteRefused(r, "it needs the role "+rt.needs.String())

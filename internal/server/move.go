@@ -20,7 +20,8 @@ import (
 
 // parseMoveForm reads what a list or a letter's page asks to plan. The button that was pressed says what to do, and with which
 // messages.
-func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
+// Times in its filter are read in the zone of now.
+func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
 	if strings.HasPrefix(form.Get("do"), "requeue-") {
 		req.Target = form.Get("target")
@@ -48,7 +49,7 @@ func parseMoveForm(form url.Values) (admin.MoveRequest, error) {
 		req.Refs, err = selectedRefs(form)
 	case "all":
 		var filter admin.Filter
-		filter, err = admin.ParseFilter(form.Get("filter"))
+		filter, err = admin.ParseFilter(form.Get("filter"), now)
 		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "first": // the look says which they are
 	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
@@ -96,7 +97,7 @@ func (s *Server) planMove(r *request) (response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	req, err := parseMoveForm(r.PostForm)
+	req, err := parseMoveForm(r.PostForm, time.Now().In(zone(r)))
 	if err != nil {
 		return nil, err
 	}

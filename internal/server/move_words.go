@@ -114,6 +114,9 @@ func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 		{Label: "Broker", Value: templates.Plain(p.Broker, nameLimit).Short},
 		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
 	}
+	if f, err := admin.ParseFilter(p.Request.Filter, now); err == nil {
+		facts = append(facts, boundFacts(f, now)...)
+	}
 	if p.Scanned > 0 {
 		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
 			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})

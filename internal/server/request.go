@@ -16,6 +16,8 @@ type request struct {
 	*http.Request
 	// Who is asking; Nobody on public routes without a session.
 	Who auth.Principal
+	// kind is how the route answers.
+	kind kind
 	// ID names the request in logs and on error pages.
 	ID string
 	// From is the address of the client, behind trusted proxies the one that they name.

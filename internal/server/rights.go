@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -40,7 +41,7 @@ func (d deadQueuePage) restrict(b *templates.LetterBar, matching []admin.Letter)
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
 func (s *Server) firstRefs(r *request, service deadLetterService, req admin.MoveRequest, filter string) ([]string, error) {
-	f, err := admin.ParseFilter(filter)
+	f, err := admin.ParseFilter(filter, time.Now().In(zone(r)))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -81,7 +82,7 @@ func TestAnOperatorIsOfferedTheHeadOfAQueueThatMovesAsAWhole(t *testing.T) {
 	if n := s.page("admin", at).Find("button[value=requeue-head]").Length(); n != 0 {
 		t.Error("an admin, who may move the whole, is offered the head")
 	}
-	if _, err := parseMoveForm(url.Values{"pipeline": {"payments"}, "queue": {"payments.dlq"}, "do": {"requeue-tail"}}); err == nil {
+	if _, err := parseMoveForm(url.Values{"pipeline": {"payments"}, "queue": {"payments.dlq"}, "do": {"requeue-tail"}}, time.Now()); err == nil {
 		t.Error("a button that there is not is taken")
 	}
 }

@@ -52,15 +52,23 @@ func (s *Server) back(r *request) string {
 	return s.safeNext(strings.TrimPrefix(u.RequestURI(), s.cfg.base()))
 }
 
-// zone returns the time zone that the browser asked for: by the query, which makes links that show what was seen, else by
-// its cookie, else UTC.
+// checkZone refuses a zone in the query that there is not: times would be read and shown in another one.
+func checkZone(r *request) error {
+	if _, err := loadZone(r.URL.Query().Get("tz")); err != nil {
+		return badParameter("tz", "must be a time zone such as Europe/Berlin or UTC")
+	}
+	return nil
+}
+
+// zone returns the time zone that was asked for: by the query, which makes links that show what was seen, else by the cookie of a
+// browser, else UTC. The API has no cookie of its own: the same request means the same with a token and in a browser.
 func zone(r *request) *time.Location {
 	if name := r.URL.Query().Get("tz"); name != "" {
 		if z, err := loadZone(name); err == nil {
 			return z
 		}
 	}
-	if c, err := r.Cookie(zoneCookie); err == nil {
+	if c, err := r.Cookie(zoneCookie); err == nil && r.kind != apiKind {
 		if z, err := loadZone(c.Value); err == nil {
 			return z
 		}

@@ -187,22 +187,26 @@ type LetterFilter struct {
 	Hidden []Fact
 	Text   string
 	Error  string
-	Clear  string
-	Any    bool
+	// Read says how the times of the filter were read.
+	Read  []Fact
+	Clear string
+	Any   bool
 	// Help lists what can be written, with what it does.
 	Help []Fact
 }
 
 // A LetterLine is one dead letter in a list.
 type LetterLine struct {
-	Ref       string
-	Href      string
-	ID        Text
-	NoID      string
-	Type      Text
-	Reason    Text
-	Source    Text
-	Died      Moment
+	Ref    string
+	Href   string
+	ID     Text
+	NoID   string
+	Type   Text
+	Reason Text
+	Source Text
+	Died   Moment
+	// FirstDied is set where it died before.
+	FirstDied Moment
 	Exception Text
 	Failure   Text
 	Size      string

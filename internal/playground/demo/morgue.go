@@ -288,7 +288,7 @@ func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter stri
 	if err != nil {
 		return nil, err
 	}
-	f, err := admin.ParseFilter(filter)
+	f, err := admin.ParseFilter(filter, m.now().UTC())
 	if err != nil {
 		return nil, err
 	}

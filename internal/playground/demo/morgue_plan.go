@@ -27,7 +27,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 	if req.Do == admin.RestoreLetters {
 		source = parking(req.Queue)
 	}
-	filter, err := admin.ParseFilter(req.Filter)
+	filter, err := admin.ParseFilter(req.Filter, m.now().UTC())
 	if err != nil {
 		return admin.MovePlan{}, err
 	}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+)
+
+// newestDeath is the newest death in the orders' dead-letter queue, of which the test filters.
+func (s *site) newestDeath(doc string) time.Time {
+	s.t.Helper()
+	var newest time.Time
+	times := s.page("operator", doc).Find(".letters .c-died > time")
+	for i := range times.Length() {
+		text, _ := times.Eq(i).Attr("datetime")
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			s.t.Fatalf("%q: %v", text, err)
+		}
+		if at.After(newest) {
+			newest = at
+		}
+	}
+	if newest.IsZero() {
+		s.t.Fatal("no time of a death is on the page")
+	}
+	return newest
+}
+
+// TestAFilterOnAPageIsReadInTheZoneOfThePage: what a page shows can be typed back, and the review says how it was read.
+func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
+	s := newSite(t, nil, nil)
+	s.looked("inventory", inventoryDLQ, "100")
+	list := inventory + "?queue=" + inventoryDLQ
+	newest := s.newestDeath(list)
+	for _, name := range []string{"America/New_York", "Asia/Shanghai", "UTC"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookie := "Cookie: " + zoneCookie + "=" + url.QueryEscape(name)
+		typed := "after:" + newest.In(zone).Format("2006-01-02 15:04:05")
+		res := s.as("operator", "GET", list+"&filter="+url.QueryEscape(typed), "", cookie)
+		to, err := res.Location()
+		if res.StatusCode != http.StatusSeeOther || err != nil {
+			t.Fatalf("%s: a filter with a time of the zone is not written out: %s", name, res.Status)
+		}
+		frozen := to.Query().Get("filter")
+		if at, err := time.Parse(time.RFC3339, strings.TrimPrefix(frozen, "after:")); err != nil || !at.Equal(newest) {
+			t.Errorf("%s: %q becomes %q", name, typed, frozen)
+		}
+		page := s.parsed(s.as("operator", "GET", to.RequestURI(), "", cookie))
+		if read := page.Find(".filter-read").Text(); !strings.Contains(read, newest.UTC().Format("2 Jan 2006 15:04:05 UTC")) || !strings.Contains(read, name) {
+			t.Errorf("%s: the page says that the filter was read as %q", name, read)
+		}
+		form := hiddenFields(page.Find("form.act"))
+		if form.Get("filter") != frozen {
+			t.Errorf("%s: the form of the page sends %q", name, form.Get("filter"))
+		}
+		form.Set("do", "requeue-all")
+		// The review of a colleague elsewhere shows the same time, in the zone of that colleague.
+		at := s.as("operator", "POST", "/dead-letters/plan", form.Encode(), cookie).Header.Get("Location")
+		review := apart(s.parsed(s.as("operator", "GET", at, "", "Cookie: "+zoneCookie+"=Asia/Kathmandu")).Find("main"))
+		if !strings.Contains(review, "Asia/Kathmandu") || !strings.Contains(review, newest.UTC().Format("2 Jan 2006 15:04:05 UTC")) || !strings.Contains(review, frozen) {
+			t.Errorf("%s: the review says %.600s", name, review)
+		}
+	}
+}
+
+func TestTheAPIReadsTimesInUTCUnlessAZoneIsGiven(t *testing.T) {
+	s := newSite(t, nil, nil)
+	s.looked("inventory", inventoryDLQ, "100")
+	path := "/api/v1" + inventory + "?queue=" + inventoryDLQ + "&filter=" + url.QueryEscape("after:2026-11-23 12:07")
+	shanghai := "Cookie: " + zoneCookie + "=Asia/Shanghai" // of a browser in which the address is opened
+	for query, want := range map[string]string{"": "after:2026-11-23T12:07:00Z", "&tz=America/New_York": "after:2026-11-23T12:07:00-05:00"} {
+		var body deadQueueJSON
+		s.decode(s.as("operator", "GET", path+query, "", shanghai), http.StatusOK, &body)
+		if body.Scan == nil || body.Scan.Filter != want {
+			t.Errorf("with %q the filter is read as %+v", query, body.Scan)
+		}
+	}
+	for _, bad := range []string{"&tz=Mars/Olympus", "&tz=../etc/passwd"} {
+		if res := s.as("operator", "GET", path+bad, ""); res.StatusCode != http.StatusBadRequest || !strings.Contains(s.body(res), "parameter tz must be a time zone") {
+			t.Errorf("%s: %s", bad, res.Status)
+		}
+	}
+	if res := s.as("operator", "GET", "/?tz=Mars/Olympus", ""); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a page in a zone that there is not: %s", res.Status)
+	}
+}
+
+// TestAPlanOfAProgramKeepsItsTimes: a job that is resumed later means the same messages.
+func TestAPlanOfAProgramKeepsItsTimes(t *testing.T) {
+	asked := moveRequestJSON{Do: string(admin.Requeue), Pipeline: "orders", Queue: "orders.dlq", Scan: "1", Filter: "after:2h before:12:07"}
+	req, err := asked.request(time.Date(2026, 11, 23, 13, 0, 0, 0, time.UTC))
+	if want := "after:2026-11-23T11:00:00Z before:2026-11-23T12:07:00Z"; err != nil || req.Filter != want {
+		t.Errorf("the filter of the plan is %q, %v", req.Filter, err)
+	}
+}
+
+func TestASilenceEndsAtTheTimeThatWasTypedInTheZoneOfItsReader(t *testing.T) {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 10, 31, 23, 0, 0, 0, zone)
+	for until, want := range map[string]string{
+		"2026-11-01T09:00":       "2026-11-01T14:00:00Z",
+		"09:00":                  "2026-11-01T14:00:00Z",
+		"tomorrow 09:00":         "2026-11-01T14:00:00Z",
+		"2026-11-01T09:00+08:00": "",                     // over
+		"2026-11-01T01:30":       "2026-11-01T05:30:00Z", // the first of two
+	} {
+		f := silenceForm{until: until, reason: "a deploy"}
+		one, err := f.silence("ann", now)
+		if want == "" && err == nil || want != "" && (err != nil || one.Ends.UTC().Format(time.RFC3339) != want) {
+			t.Errorf("%s: until %s, %v", until, one.Ends.UTC(), err)
+		}
+		if twice := strings.Contains(f.endDoubt(now), "twice"); twice != strings.Contains(until, "01:30") {
+			t.Errorf("%s: %q", until, f.endDoubt(now))
+		}
+	}
+}
+
+func TestTheRangeOfAChartHoldsBothHoursOfTheNightOfTheClocks(t *testing.T) {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 1, 9, 0, 0, 0, zone)
+	q, err := parseChartQuery(url.Values{"from": {"2026-11-01T01:30"}, "to": {"2026-11-01T01:45"}}, now)
+	if err != nil || q.to.Sub(q.from) != 75*time.Minute {
+		t.Errorf("from %s to %s, %v", q.from, q.to, err)
+	}
+	if r := rangeView(q, "/", now); !strings.Contains(r.Text, "01:30 EDT to 1 Nov 01:45 EST") {
+		t.Errorf("the range is written %q", r.Text)
+	}
+}
+
+func TestADayOfTheAuditBeginsInTheZoneOfItsReader(t *testing.T) {
+	cairo, err := time.LoadLocation("Africa/Cairo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 4, 25, 9, 0, 0, 0, cairo)
+	for _, day := range []string{"2026-04-24", "yesterday"} { // its midnight was left out
+		q, _, err := parseAuditQuery(url.Values{"from": {day}, "to": {day}}, now)
+		if err != nil || q.From.UTC().Format(time.RFC3339) != "2026-04-23T22:00:00Z" || q.To.Sub(q.From) != 23*time.Hour {
+			t.Errorf("%s: %s to %s, %v", day, q.From.UTC(), q.To.UTC(), err)
+		}
+	}
+	if _, _, err := parseAuditQuery(url.Values{"to": {"9999-12-31"}}, now); err == nil {
+		t.Error("a day after which there is none is taken")
+	}
+}
