@@ -164,6 +164,8 @@ type AuditState struct {
 	// Unkeyed is how many entries at the beginning carry no key, being older than it: anybody who could write the file could have
 	// written them anew.
 	Unkeyed int64
+	// Whole is when every entry was checked last; those that came since were checked now.
+	Whole time.Time
 	// Broken names the first entry that does not fit; empty when the chain is whole.
 	Broken string
 }

@@ -29,9 +29,10 @@ type auditTrail interface {
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
 	// Acts returns a page of what was done, newest first: each action once.
 	Acts(ctx context.Context, q TrailQuery) ([]Act, error)
-	// Verify checks the whole chain. Its error wraps ErrBroken when an entry does not fit; every other error says that the
-	// audit could not be read to its end.
-	Verify(ctx context.Context) (AuditState, error)
+	// Check checks the chain for a page: the entries that came since the last check at each call, all of it now and then, as Whole
+	// of its answer says. Its error wraps ErrBroken when an entry does not fit; every other error says that the audit could not be read
+	// to its end.
+	Check(ctx context.Context) (AuditState, error)
 }
 
 // A TrailQuery asks the audit for entries, newest first.

@@ -73,7 +73,7 @@ type silent struct{}
 func (silent) Record(context.Context, admin.Entry) error                        { return nil }
 func (silent) Acts(context.Context, admin.TrailQuery) ([]admin.Act, error)      { return nil, nil }
 func (silent) Entries(context.Context, admin.TrailQuery) ([]admin.Entry, error) { return nil, nil }
-func (silent) Verify(context.Context) (admin.AuditState, error)                 { return admin.AuditState{}, nil }
+func (silent) Check(context.Context) (admin.AuditState, error)                  { return admin.AuditState{}, nil }
 func (silent) CreateFirstAdmin(context.Context, auth.User) error                { return nil }
 func (silent) Snapshot() *dedup.Snapshot                                        { return nil }
 

@@ -18,7 +18,7 @@ type doubtful struct {
 	err error
 }
 
-func (a doubtful) Verify(context.Context) (admin.AuditState, error) {
+func (a doubtful) Check(context.Context) (admin.AuditState, error) {
 	return admin.AuditState{Entries: 3}, a.err
 }
 

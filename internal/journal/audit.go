@@ -39,6 +39,8 @@ type Audit struct {
 	// Under mu: the newest entry that this process found at the start or wrote, and what it found cut off since.
 	last row
 	cut  string
+	// checking holds what was found by the last check; who has it checks.
+	checking chan checked
 }
 
 // VerifyAudit checks the chain of the audit in a directory without changing anything there: it opens the file for reading
@@ -63,7 +65,8 @@ func VerifyAudit(ctx context.Context, dir string) (admin.AuditState, error) {
 
 // openAudit never fails: an audit that cannot be used refuses to record, and so nothing is done; but pages go on.
 func openAudit(ctx context.Context, path string, key secret.Installation, log *slog.Logger) *Audit {
-	a := &Audit{path: path, log: log, key: key.Key(chainLabel), fresh: key.Fresh}
+	a := &Audit{path: path, log: log, key: key.Key(chainLabel), fresh: key.Fresh, checking: make(chan checked, 1)}
+	a.checking <- checked{}
 	a.open(ctx)
 	switch {
 	case errors.Is(a.err, syscall.ENOSPC):
@@ -192,13 +195,18 @@ func (a *Audit) Verify(ctx context.Context) (admin.AuditState, error) {
 		return admin.AuditState{}, unreadable(a.path, err)
 	}
 	state, err := verifyChain(ctx, db, a.key, a.path)
+	return state, a.notCut(state, err, mine, cut)
+}
+
+// notCut adds to the outcome of a check whether the end is there that this process wrote.
+func (a *Audit) notCut(state admin.AuditState, err error, mine row, cut string) error {
 	if err == nil && state.Entries < mine.number {
 		cut = cutOff(mine)
 	}
 	if err == nil && cut != "" {
 		err = fmt.Errorf("%w: %s: %s", admin.ErrBroken, a.path, cut)
 	}
-	return state, err
+	return err
 }
 
 // cutOff says that an entry which this process wrote is not there any more.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -168,12 +169,25 @@ func (w *walk) end() error {
 
 // verifyChain walks the whole chain.
 func verifyChain(ctx context.Context, db *sql.DB, key []byte, path string) (admin.AuditState, error) {
-	rows, err := db.QueryContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number")
+	return newWalk(key, path).goOn(ctx, db)
+}
+
+func newWalk(key []byte, path string) *walk {
+	return &walk{key: key, path: path, head: make([]byte, sha256.Size)}
+}
+
+// goOn walks on to the end of the chain.
+func (w *walk) goOn(ctx context.Context, db *sql.DB) (admin.AuditState, error) {
+	after := w.count
+	if after == 0 {
+		after = math.MinInt64 // what stands before the first entry does not belong there
+	}
+	path := w.path
+	rows, err := db.QueryContext(ctx, "SELECT number, entry, hash FROM audit WHERE number > ? ORDER BY number", after)
 	if err != nil {
 		return admin.AuditState{}, unreadable(path, err)
 	}
 	defer func() { _ = rows.Close() }()
-	w := &walk{key: key, path: path, head: make([]byte, sha256.Size)}
 	for rows.Next() {
 		var r row
 		switch err := rows.Scan(&r.number, &r.text, &r.hash); {

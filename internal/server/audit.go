@@ -18,6 +18,7 @@ const auditPerPage = 50
 // chain says whether the audit is whole.
 func (s *Server) chain(r *request, service trail) templates.Problem {
 	state, err := service.VerifyAudit(r.Context(), r.asker())
+	now := time.Now().In(zone(r))
 	switch {
 	case err != nil:
 		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}
@@ -31,10 +32,18 @@ func (s *Server) chain(r *request, service trail) templates.Problem {
 	default:
 		head := state.Head[:min(16, len(state.Head))]
 		return templates.Problem{
-			Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…"), Mend: templates.Sentence(chainProves(state)),
+			Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…" + wholeWord(state, now)), Mend: templates.Sentence(chainProves(state)),
 			Href: s.cfg.base() + "/docs/accounts#what-the-audit-proves", Link: "What this proves, and what not",
 		}
 	}
+}
+
+// wholeWord says when all of the chain was checked, where that was not just now.
+func wholeWord(state admin.AuditState, now time.Time) string {
+	if state.Whole.IsZero() || now.Sub(state.Whole) < time.Second {
+		return ""
+	}
+	return "; new entries were checked now, all of them at " + moment(state.Whole, now).Text
 }
 
 // chainProves says what a whole chain proves.
