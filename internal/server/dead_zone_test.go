@@ -33,7 +33,7 @@ func (s *site) newestDeath(doc string) time.Time {
 
 // TestAFilterOnAPageIsReadInTheZoneOfThePage: what a page shows can be typed back, and the review says how it was read.
 func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
-	s := newSite(t, nil, nil)
+	s := stocked(t, nil)
 	s.looked("inventory", inventoryDLQ, "100")
 	list := inventory + "?queue=" + inventoryDLQ
 	newest := s.newestDeath(list)
@@ -42,9 +42,9 @@ func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cookie := "Cookie: " + zoneCookie + "=" + url.QueryEscape(name)
+		cookie := zoneCookie + "=" + name
 		typed := "after:" + newest.In(zone).Format("2006-01-02 15:04:05")
-		res := s.as("operator", "GET", list+"&filter="+url.QueryEscape(typed), "", cookie)
+		res := s.as("operator", "GET", list+"&filter="+url.QueryEscape(typed), "", "Cookie", cookie)
 		to, err := res.Location()
 		if res.StatusCode != http.StatusSeeOther || err != nil {
 			t.Fatalf("%s: a filter with a time of the zone is not written out: %s", name, res.Status)
@@ -53,7 +53,7 @@ func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
 		if at, err := time.Parse(time.RFC3339, strings.TrimPrefix(frozen, "after:")); err != nil || !at.Equal(newest) {
 			t.Errorf("%s: %q becomes %q", name, typed, frozen)
 		}
-		page := s.parsed(s.as("operator", "GET", to.RequestURI(), "", cookie))
+		page := s.parsed(s.as("operator", "GET", to.RequestURI(), "", "Cookie", cookie))
 		if read := page.Find(".filter-read").Text(); !strings.Contains(read, newest.UTC().Format("2 Jan 2006 15:04:05 UTC")) || !strings.Contains(read, name) {
 			t.Errorf("%s: the page says that the filter was read as %q", name, read)
 		}
@@ -63,8 +63,8 @@ func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
 		}
 		form.Set("do", "requeue-all")
 		// The review of a colleague elsewhere shows the same time, in the zone of that colleague.
-		at := s.as("operator", "POST", "/dead-letters/plan", form.Encode(), cookie).Header.Get("Location")
-		review := apart(s.parsed(s.as("operator", "GET", at, "", "Cookie: "+zoneCookie+"=Asia/Kathmandu")).Find("main"))
+		at := s.as("operator", "POST", "/dead-letters/plan", form.Encode(), "Cookie", cookie).Header.Get("Location")
+		review := apart(s.parsed(s.as("operator", "GET", at, "", "Cookie", zoneCookie+"=Asia/Kathmandu")).Find("main"))
 		if !strings.Contains(review, "Asia/Kathmandu") || !strings.Contains(review, newest.UTC().Format("2 Jan 2006 15:04:05 UTC")) || !strings.Contains(review, frozen) {
 			t.Errorf("%s: the review says %.600s", name, review)
 		}
@@ -72,13 +72,13 @@ func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
 }
 
 func TestTheAPIReadsTimesInUTCUnlessAZoneIsGiven(t *testing.T) {
-	s := newSite(t, nil, nil)
+	s := stocked(t, nil)
 	s.looked("inventory", inventoryDLQ, "100")
 	path := "/api/v1" + inventory + "?queue=" + inventoryDLQ + "&filter=" + url.QueryEscape("after:2026-11-23 12:07")
-	shanghai := "Cookie: " + zoneCookie + "=Asia/Shanghai" // of a browser in which the address is opened
+	shanghai := zoneCookie + "=Asia/Shanghai" // of a browser in which the address is opened
 	for query, want := range map[string]string{"": "after:2026-11-23T12:07:00Z", "&tz=America/New_York": "after:2026-11-23T12:07:00-05:00"} {
 		var body deadQueueJSON
-		s.decode(s.as("operator", "GET", path+query, "", shanghai), http.StatusOK, &body)
+		s.decode(s.as("operator", "GET", path+query, "", "Cookie", shanghai), http.StatusOK, &body)
 		if body.Scan == nil || body.Scan.Filter != want {
 			t.Errorf("with %q the filter is read as %+v", query, body.Scan)
 		}

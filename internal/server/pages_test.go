@@ -262,7 +262,7 @@ func TestABadParameterIsNamed(t *testing.T) {
 			t.Errorf("%s gives %v", query, err)
 		}
 	}
-	for query, name := range map[string]string{"range=2h": "range", "scale=sqrt": "scale", "from=yesterday": "from", "to=x": "to", "from=2026-11-21T11:00&to=2026-11-21T10:00": "from", "from=2020-01-01T00:00": "from"} {
+	for query, name := range map[string]string{"range=2h": "range", "scale=sqrt": "scale", "from=last week": "from", "to=x": "to", "from=2026-11-21T11:00&to=2026-11-21T10:00": "from", "from=2020-01-01T00:00": "from"} {
 		values, _ := url.ParseQuery(query)
 		_, err := parseChartQuery(values, noon)
 		if err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
