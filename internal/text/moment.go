@@ -70,7 +70,7 @@ func (r Reader) Read(s string) (Moment, error) {
 
 func (r Reader) read(s string) (Moment, error) {
 	if s == "now" {
-		return Moment{At: r.Now}, nil
+		return Moment{At: r.Now.Truncate(time.Second)}, nil
 	}
 	if m := dayPattern.FindStringSubmatch(s); m != nil {
 		day, err := time.Parse(time.DateOnly, m[1]+"-"+m[2]+"-"+m[3])
@@ -246,7 +246,7 @@ func (r Reader) away(s string) (Moment, error) {
 	if ago || !r.Ahead {
 		total = -total
 	}
-	return Moment{At: r.Now.Add(total)}, nil
+	return Moment{At: r.Now.Add(total).Truncate(time.Second)}, nil // deaths have no fractions
 }
 
 // unitOf is the length of a unit; 0 for none. A month is none: m is a minute.
