@@ -72,6 +72,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, unusable("%w", err)
 	}
+	accounts.RememberDevices(db.Installation().Key("mark of a browser"))
 	if err := accounts.CheckConflicts(ctx); err != nil {
 		return nil, unusable("auth.users: %w", err)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"dedup-dashboard/internal/secret"
 )
 
@@ -83,12 +85,12 @@ func TestLoginKnowsUsersOfTheConfigurationAndOfTheStore(t *testing.T) {
 	s := newService(t, Config{Users: []UserConfig{{Name: "Ann", Role: "viewer", PasswordHash: secret.New(hash)}}},
 		&fakeUsers{users: map[string]User{"bob": {Name: "Bob", Role: Admin, PasswordHash: hash}}})
 	for name, want := range map[string]Role{"ann": Viewer, " ANN ": Viewer, "bob": Admin} {
-		if p, err := s.Login(t.Context(), name, password, here); err != nil || p.Role != want || p.Method != "session" {
+		if p, err := s.Login(t.Context(), name, password, here, ""); err != nil || p.Role != want || p.Method != "session" {
 			t.Errorf("%s: %+v %v", name, p, err)
 		}
 	}
 	for _, c := range [][2]string{{"ann", "wrong"}, {"carl", password}, {"", ""}, {"ann\x00", password}} {
-		if p, err := s.Login(t.Context(), c[0], c[1], netip.MustParseAddr("192.0.2.9")); !errors.Is(err, ErrWrong) || p.Role != Nobody {
+		if p, err := s.Login(t.Context(), c[0], c[1], netip.MustParseAddr("192.0.2.9"), ""); !errors.Is(err, ErrWrong) || p.Role != Nobody {
 			t.Errorf("%q: %+v %v", c, p, err)
 		}
 	}
@@ -103,20 +105,118 @@ func TestUnknownNamesTakeTheSamePath(t *testing.T) {
 		checked = append(checked, hash)
 		return true // even a password that fits the dummy must not let anybody in
 	}
-	if _, err := s.Login(t.Context(), "bob", "wrong password", here); err != nil {
+	if _, err := s.Login(t.Context(), "bob", "wrong password", here, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"nobody", "not a name!", ""} {
-		if _, err := s.Login(t.Context(), name, "wrong password", here); !errors.Is(err, ErrWrong) {
+		if _, err := s.Login(t.Context(), name, "wrong password", here, ""); !errors.Is(err, ErrWrong) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if want := []string{hash, s.hasher.dummy, s.hasher.dummy, s.hasher.dummy}; !slices.Equal(checked, want) {
+	dummy := s.hasher.dummies[0]
+	if want := []string{hash, dummy, dummy, dummy}; !slices.Equal(checked, want) {
 		t.Errorf("checked %q, expected one hash each: %q", checked, want)
 	}
-	d, err := parseArgon(s.hasher.dummy)
+	d, err := parseArgon(dummy)
 	if err != nil || d.memory != argonMemory || d.time != argonTime {
 		t.Errorf("the dummy hash costs something else: %+v %v", d, err)
+	}
+}
+
+// costOf is what the time of a check depends on.
+func costOf(t *testing.T, hash string) string {
+	t.Helper()
+	if isBcrypt(hash) {
+		cost, err := bcrypt.Cost([]byte(hash))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint("bcrypt ", cost)
+	}
+	a, err := parseArgon(hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint("argon2id ", a.memory, a.time, a.threads, len(a.key))
+}
+
+func TestTheKindAndCostOfAHashDoNotTellThatAnAccountExists(t *testing.T) {
+	own, _ := HashPassword(password)
+	old, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := "$argon2id$v=19$m=65536,t=3,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+	s := newService(t, Config{Users: []UserConfig{
+		{Name: "ann", Role: "viewer", PasswordHash: secret.New(string(old))}, {Name: "bea", Role: "viewer", PasswordHash: secret.New(large)},
+	}}, &fakeUsers{users: map[string]User{"root": {Name: "root", Role: Admin, PasswordHash: own}}})
+	var cost string
+	s.hasher.verify = func(hash, _ string) bool { cost = costOf(t, hash); return false }
+	seen := map[string][]string{}
+	for _, name := range []string{"ann", "bea", "root"} {
+		_, _ = s.Login(t.Context(), name, "wrong password", here, "")
+		seen[cost] = []string{}
+	}
+	s.limiter = newLimiter()
+	for i := range 200 {
+		name, from := fmt.Sprint("nobody", i), netip.AddrFrom4([4]byte{10, 0, byte(i), 1})
+		_, _ = s.Login(t.Context(), name, "wrong password", from, "")
+		if _, of := seen[cost]; !of {
+			t.Fatalf("the cost of %s is that of no account: %s", name, cost)
+		}
+		seen[cost] = append(seen[cost], name)
+		first := cost
+		if _, _ = s.Login(t.Context(), name, "wrong password", from, ""); cost != first {
+			t.Fatalf("%s costs %s and then %s: an account costs always the same", name, first, cost)
+		}
+	}
+	for cost, names := range seen {
+		if len(names) < 20 {
+			t.Errorf("only %d of 200 names that no account has cost %s: who does is an account", len(names), cost)
+		}
+	}
+}
+
+func TestTheHashForNamesOfNobodyIsOneThatCanBeChecked(t *testing.T) {
+	old, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // bcrypt takes few of the characters at the end of a part
+		dummy := dummyLike(string(old))
+		if checkHash(dummy) != nil {
+			t.Fatal(dummy)
+		}
+		if err := bcrypt.CompareHashAndPassword([]byte(dummy), []byte(password)); !errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
+			t.Fatalf("it is not checked whole: %v", err)
+		}
+	}
+}
+
+// askedUsers counts how often the journal is asked for an account.
+type askedUsers struct {
+	fakeUsers
+	asked int
+}
+
+func (a *askedUsers) User(ctx context.Context, name string) (User, bool, error) {
+	a.asked++
+	return a.fakeUsers.User(ctx, name)
+}
+
+func TestTheJournalIsAskedOnceWhateverTheName(t *testing.T) {
+	hash, _ := HashPassword(password)
+	stored := &askedUsers{fakeUsers: fakeUsers{users: map[string]User{"bob": {Name: "bob", Role: Viewer, PasswordHash: hash}}}}
+	s, err := New(Config{Users: []UserConfig{{Name: "ann", Role: "viewer", PasswordHash: secret.New(hash)}}}, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hasher.verify = func(string, string) bool { return false }
+	for _, name := range []string{"ann", "bob", "nobody", "not a name!", ""} {
+		stored.asked = 0
+		if _, _ = s.Login(t.Context(), name, "wrong password", here, ""); stored.asked != 1 {
+			t.Errorf("%q: asked %d times", name, stored.asked)
+		}
 	}
 }
 

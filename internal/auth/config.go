@@ -99,9 +99,11 @@ func validateRole(path, role string) error {
 
 const nameRule = "use 1 to 64 letters, digits or . _ - @, beginning with a letter or digit"
 
+const maxName = 64
+
 // ValidName reports whether a user or token may have this name.
 func ValidName(name string) bool {
-	if strings.TrimSpace(name) == "" || len(name) > 64 {
+	if strings.TrimSpace(name) == "" || len(name) > maxName {
 		return false
 	}
 	// Not the canonical form: lower case makes ASCII of some letters that are not, such as the Kelvin sign.

@@ -7,7 +7,7 @@ import (
 )
 
 // The growing delay between failed sign-ins. It never becomes a lock: it ends after its cap, and it does not stop an
-// account's owner at an address from which they signed in before.
+// account's owner with a browser, or at an address, from which they signed in before.
 const (
 	freeFailures    = 5
 	firstDelay      = time.Second
@@ -21,13 +21,16 @@ const (
 )
 
 // A limiter delays sign-ins by the address they come from and by the account they try. All names count alike, whether an
-// account exists or not, so that the delay does not tell.
+// account exists or not, so that the delay does not tell. Who signed in to the account before, with this browser or from this address, has
+// a delay of their own: the failures of others, behind the same proxy or against the same account, do not keep them out.
 type limiter struct {
 	mu        sync.Mutex
 	addresses map[string]*tally
 	accounts  map[string]*tally
-	// known holds account and address of earlier successes.
+	// known holds account and address of earlier successes, until a restart. A browser's mark outlives that.
 	known map[string]*tally
+	// owners counts the failures of those who are known, by mark or by account and address.
+	owners map[string]*tally
 }
 
 // A tally counts the failures of one key.
@@ -38,7 +41,7 @@ type tally struct {
 }
 
 func newLimiter() *limiter {
-	return &limiter{addresses: map[string]*tally{}, accounts: map[string]*tally{}, known: map[string]*tally{}}
+	return &limiter{addresses: map[string]*tally{}, accounts: map[string]*tally{}, known: map[string]*tally{}, owners: map[string]*tally{}}
 }
 
 // An attempt is one sign-in under way. It counts as failed until it is known to have succeeded, so that a burst of
@@ -46,11 +49,18 @@ func newLimiter() *limiter {
 type attempt struct {
 	l                *limiter
 	account, address string
-	known            bool
+	lanes            []lane
 }
 
-// begin admits an attempt, or returns a *TooSoon.
-func (l *limiter) begin(account string, from netip.Addr) (*attempt, error) {
+// A lane is one of the delays that an attempt is subject to.
+type lane struct {
+	table   map[string]*tally
+	key     string
+	longest time.Duration
+}
+
+// begin admits an attempt, or returns a *TooSoon. The device is what is known of the browser; empty if it never signed in to the account.
+func (l *limiter) begin(account string, from netip.Addr, device string) (*attempt, error) {
 	now := time.Now()
 	if !ValidName(account) {
 		account = "" // no account has such a name; its length must not fill the memory
@@ -58,19 +68,28 @@ func (l *limiter) begin(account string, from netip.Addr) (*attempt, error) {
 	a := &attempt{l: l, account: account, address: network(from)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, a.known = l.known[a.pair()]
-	wait := l.addresses[a.address].wait(now)
-	if !a.known {
-		wait = max(wait, l.accounts[account].wait(now))
+	a.lanes = l.lanes(a, device, now)
+	wait := time.Duration(0)
+	for _, x := range a.lanes {
+		wait = max(wait, x.table[x.key].wait(now))
 	}
 	if wait > 0 {
 		return nil, &TooSoon{RetryAfter: wait}
 	}
-	count(l.addresses, a.address, now, addressDelayCap)
-	if !a.known {
-		count(l.accounts, account, now, accountDelayCap)
+	for _, x := range a.lanes {
+		count(x.table, x.key, now, x.longest)
 	}
 	return a, nil
+}
+
+func (l *limiter) lanes(a *attempt, device string, now time.Time) []lane {
+	if device != "" {
+		return []lane{{l.owners, "device " + device, accountDelayCap}}
+	}
+	if k := l.known[a.pair()]; k != nil && now.Sub(k.last) <= knownFor {
+		return []lane{{l.owners, a.pair(), accountDelayCap}}
+	}
+	return []lane{{l.addresses, a.address, addressDelayCap}, {l.accounts, a.account, accountDelayCap}}
 }
 
 func (a *attempt) pair() string { return a.address + " " + a.account }
@@ -82,20 +101,24 @@ func (a *attempt) failed() {}
 func (a *attempt) cancel() {
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
-	a.l.addresses[a.address].forgive()
-	if !a.known {
-		a.l.accounts[a.account].forgive()
+	for _, x := range a.lanes {
+		x.table[x.key].forgive()
 	}
 }
 
-// succeeded clears the account and remembers the address. The address keeps its other failures: one valid account must
-// not buy endless guesses at others.
+// succeeded clears the account, or the delay of its owner, and remembers the address. The address keeps its other failures: one valid
+// account must not buy endless guesses at others.
 func (a *attempt) succeeded() {
 	now := time.Now()
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
-	a.l.addresses[a.address].forgive()
-	delete(a.l.accounts, a.account)
+	for _, x := range a.lanes {
+		if x.longest == addressDelayCap {
+			x.table[x.key].forgive()
+		} else {
+			delete(x.table, x.key)
+		}
+	}
 	makeRoom(a.l.known, now, knownFor)
 	a.l.known[a.pair()] = &tally{last: now}
 }

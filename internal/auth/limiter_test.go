@@ -19,12 +19,12 @@ func TestDelayGrowsAndNeverLocks(t *testing.T) {
 		var waits []time.Duration
 		for i := range 40 {
 			from := netip.AddrFrom4([4]byte{10, 0, byte(i), 1}) // from everywhere, against one account
-			_, err := l.begin("ann", from)
+			_, err := l.begin("ann", from, "")
 			var soon *TooSoon
 			if errors.As(err, &soon) {
 				waits = append(waits, soon.RetryAfter)
 				time.Sleep(soon.RetryAfter)
-				if _, err = l.begin("ann", from); err != nil {
+				if _, err = l.begin("ann", from, ""); err != nil {
 					t.Fatalf("after its delay: %v", err)
 				}
 			}
@@ -44,18 +44,18 @@ func TestDelayGrowsAndNeverLocks(t *testing.T) {
 func TestTheOwnerComesInWhileOthersGuess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter()
-		a, err := l.begin("ann", here)
+		a, err := l.begin("ann", here, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.succeeded()
 		for i := range 50 {
-			_, _ = l.begin("ann", netip.AddrFrom4([4]byte{10, 0, byte(i), 1}))
+			_, _ = l.begin("ann", netip.AddrFrom4([4]byte{10, 0, byte(i), 1}), "")
 		}
-		if _, err := l.begin("ann", netip.MustParseAddr("10.9.9.9")); err == nil {
+		if _, err := l.begin("ann", netip.MustParseAddr("10.9.9.9"), ""); err == nil {
 			t.Error("guesses are not delayed")
 		}
-		if _, err := l.begin("ann", here); err != nil {
+		if _, err := l.begin("ann", here, ""); err != nil {
 			t.Errorf("the owner, from where she signed in before: %v", err)
 		}
 	})
@@ -66,11 +66,11 @@ func TestOneValidAccountBuysNoGuessesAtOthers(t *testing.T) {
 		l := newLimiter()
 		blocked := false
 		for i := range 40 {
-			if _, err := l.begin(fmt.Sprint("victim", i), here); err != nil {
+			if _, err := l.begin(fmt.Sprint("victim", i), here, ""); err != nil {
 				blocked = true
 				break
 			}
-			if own, err := l.begin("mallory", here); err == nil {
+			if own, err := l.begin("mallory", here, ""); err == nil {
 				own.succeeded()
 			} else {
 				blocked = true
@@ -101,20 +101,23 @@ func TestAddressesOfOneIPv6NetworkCountAsOne(t *testing.T) {
 func TestLimiterStaysBounded(t *testing.T) {
 	l := newLimiter()
 	for i := range maxKeys + 50 {
-		a, err := l.begin(fmt.Sprint("u", i), netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1}))
+		a, err := l.begin(fmt.Sprint("u", i), netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1}), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
 			a.succeeded()
 		}
+		if _, err := l.begin("owner", here, fmt.Sprint("device", i)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for range maxKeys + 50 {
 		makeRoom(l.known, time.Now(), time.Hour)
 		l.known[rand.Text()] = &tally{last: time.Now()}
 	}
-	if len(l.accounts) > maxKeys || len(l.addresses) > maxKeys || len(l.known) > maxKeys {
-		t.Errorf("%d accounts, %d addresses, %d known", len(l.accounts), len(l.addresses), len(l.known))
+	if len(l.accounts) > maxKeys || len(l.addresses) > maxKeys || len(l.known) > maxKeys || len(l.owners) > maxKeys {
+		t.Errorf("%d accounts, %d addresses, %d known, %d owners", len(l.accounts), len(l.addresses), len(l.known), len(l.owners))
 	}
 }
 
@@ -143,7 +146,7 @@ func TestLimiterNeverAdmitsMoreThanItsDelays(t *testing.T) {
 func TestLongNamesDoNotFillTheMemory(t *testing.T) {
 	l := newLimiter()
 	for i := range 20 {
-		_, _ = l.begin(strings.Repeat("x", 1<<20)+fmt.Sprint(i), netip.AddrFrom4([4]byte{10, 0, byte(i), 1}))
+		_, _ = l.begin(strings.Repeat("x", 1<<20)+fmt.Sprint(i), netip.AddrFrom4([4]byte{10, 0, byte(i), 1}), "")
 	}
 	for name := range l.accounts {
 		if len(name) > 64 {

@@ -2,9 +2,12 @@ package auth
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -145,14 +148,54 @@ var ErrBusy = errors.New("too many sign-ins at once")
 // A hasher lets at most two hashes run at once, so that a flood of sign-ins cannot take all memory and both cores.
 type hasher struct {
 	slots chan struct{}
-	// dummy is verified for names that do not exist, so that they take as long as those that do.
-	dummy string
+	// dummies are verified for names that do not exist, so that these take as long as those that do: one for each account of the
+	// configuration, of the kind and cost of its hash, and one for those of the journal.
+	dummies []string
 	// verify checks a password; a field so that tests can count what is checked.
 	verify func(hash, password string) bool
 }
 
-func newHasher() *hasher {
-	return &hasher{slots: make(chan struct{}, 2), dummy: hashPassword(rand.Text()), verify: verify}
+func newHasher(hashes []string) *hasher {
+	h := &hasher{slots: make(chan struct{}, 2), dummies: []string{dummyLike(hashPassword(rand.Text()))}, verify: verify}
+	for _, hash := range hashes {
+		h.dummies = append(h.dummies, dummyLike(hash))
+	}
+	return h
+}
+
+// dummyFor returns the hash to check for a name that does not exist. A name has the same one always, under a key that nobody outside has:
+// so names are spread over kinds and costs as accounts are, and the time that one takes says nothing about it.
+func (h *hasher) dummyFor(key []byte, name string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("dummy " + name))
+	return h.dummies[binary.BigEndian.Uint64(mac.Sum(nil))%uint64(len(h.dummies))]
+}
+
+// dummyLike returns a hash that costs as much as the one given, and that no password is known to fit.
+func dummyLike(hash string) string {
+	if isBcrypt(hash) {
+		// The header with its cost, 22 characters of salt and 31 of hash; the last of each holds fewer bits, and '.' is none.
+		return hash[:7] + bcryptText(21) + "." + bcryptText(30) + "."
+	}
+	a, err := parseArgon(hash)
+	if err != nil {
+		return hash
+	}
+	_, _ = rand.Read(a.salt)
+	_, _ = rand.Read(a.key)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, a.memory, a.time, a.threads,
+		base64.RawStdEncoding.EncodeToString(a.salt), base64.RawStdEncoding.EncodeToString(a.key))
+}
+
+// bcryptText returns n characters of the alphabet of bcrypt.
+func bcryptText(n int) string {
+	const alphabet = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	for i := range b {
+		b[i] = alphabet[b[i]%64]
+	}
+	return string(b)
 }
 
 func (h *hasher) do(ctx context.Context, work func()) error {

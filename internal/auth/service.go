@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -55,6 +56,7 @@ type Service struct {
 	stored     users
 	hasher     *hasher
 	limiter    *limiter
+	devices    devices
 }
 
 type token struct {
@@ -69,12 +71,16 @@ func New(cfg Config, stored users) (*Service, error) {
 	}
 	s := &Service{
 		configured: make(map[string]User), tokens: make(map[[sha256.Size]byte]token),
-		stored: stored, hasher: newHasher(), limiter: newLimiter(),
+		stored: stored, limiter: newLimiter(), devices: devices{key: make([]byte, sha256.Size)},
 	}
+	_, _ = rand.Read(s.devices.key) // never fails (crypto/rand since Go 1.24)
+	var hashes []string
 	for _, u := range cfg.Users {
 		role, _ := ParseRole(u.Role)
 		s.configured[CanonicalName(u.Name)] = User{Name: u.Name, Role: role, PasswordHash: u.PasswordHash.Reveal()}
+		hashes = append(hashes, u.PasswordHash.Reveal())
 	}
+	s.hasher = newHasher(hashes)
 	for _, t := range cfg.Tokens {
 		role, _ := ParseRole(t.Role)
 		sum, err := t.sum()
@@ -88,6 +94,13 @@ func New(cfg Config, stored users) (*Service, error) {
 	}
 	return s, nil
 }
+
+// RememberDevices makes browsers that signed in stay known over restarts: the key must be the same then. Without it they are known until
+// the program ends. Call it before anybody signs in.
+func (s *Service) RememberDevices(key []byte) { s.devices = devices{key: key} }
+
+// Device returns a mark for the browser of somebody who signed in, to be given to Login at their next sign-in. It lets nobody in.
+func (s *Service) Device(name string) string { return s.devices.mark(CanonicalName(name), time.Now()) }
 
 func (t TokenConfig) sum() ([sha256.Size]byte, error) {
 	if t.SHA256 == "" {
@@ -146,21 +159,22 @@ func (s *Service) Lookup(ctx context.Context, name string) (User, bool, error) {
 	return s.stored.User(ctx, CanonicalName(name))
 }
 
-// Login checks a name and a password. It returns ErrWrong, a *TooSoon, ErrBusy, or an error of the store. A name that does
-// not exist takes the same path and the same time as one that does.
-func (s *Service) Login(ctx context.Context, name, password string, from netip.Addr) (Principal, error) {
-	attempt, err := s.limiter.begin(CanonicalName(name), from)
+// Login checks a name and a password. It returns a *WrongError, a *TooSoon, ErrBusy, or an error of the store. A name that does
+// not exist takes the same path and the same time as one that does. The device is the mark of the browser, empty if it has none.
+func (s *Service) Login(ctx context.Context, name, password string, from netip.Addr, device string) (Principal, error) {
+	account := CanonicalName(name)
+	attempt, err := s.limiter.begin(account, from, s.devices.known(device, account, time.Now()))
 	if err != nil {
 		return Principal{}, err
 	}
-	user, known, err := s.Lookup(ctx, name)
+	user, known, err := s.lookupAlike(ctx, name)
 	if err != nil {
 		attempt.cancel()
 		return Principal{}, err
 	}
 	hash := user.PasswordHash
 	if !known {
-		hash = s.hasher.dummy
+		hash = s.hasher.dummyFor(s.devices.key, account)
 	}
 	matches := false
 	if err := s.hasher.do(ctx, func() { matches = s.hasher.verify(hash, password) }); err != nil {
@@ -173,6 +187,15 @@ func (s *Service) Login(ctx context.Context, name, password string, from netip.A
 	}
 	attempt.succeeded()
 	return Principal{Name: user.Name, Role: user.Role, Method: "session"}, nil
+}
+
+// lookupAlike is Lookup that asks the journal in any case, so that a name of the configuration takes no less time than one of nobody.
+func (s *Service) lookupAlike(ctx context.Context, name string) (User, bool, error) {
+	user, known, err := s.Lookup(ctx, name)
+	if _, configured := s.configured[CanonicalName(name)]; configured || !ValidName(name) {
+		_, _, _ = s.stored.User(ctx, CanonicalName(name[:min(len(name), maxName)]))
+	}
+	return user, known, err
 }
 
 // Hash returns the hash of a new password, waiting for its turn: at most two hashes are computed at once.

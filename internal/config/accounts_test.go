@@ -43,7 +43,7 @@ func TestTheExamplesOfTheAccountsPageWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, u := range cfg.Auth.Users {
-			who, err := accounts.Login(t.Context(), u.Name, printed[1], netip.MustParseAddr("127.0.0.1"))
+			who, err := accounts.Login(t.Context(), u.Name, printed[1], netip.MustParseAddr("127.0.0.1"), "")
 			if err != nil || who.Role.String() != u.Role {
 				t.Errorf("%s signs in as %+v: %v", u.Name, who, err)
 			}

@@ -47,7 +47,7 @@ func (s *Server) auditPage(r *request) (response, error) {
 	if q.Before > 0 {
 		v.Newest = auditView(base, firstPage(q), view)
 	} else {
-		v.Chain = s.chain(r, service)
+		v.Chain, v.Proxy = s.chain(r, service), s.proxyNote(r.Who)
 	}
 	return page{component: templates.Audit(v)}, nil
 }

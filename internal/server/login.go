@@ -39,7 +39,7 @@ func (s *Server) login(r *request) (response, error) {
 	name, next := r.PostForm.Get("username"), r.PostForm.Get("next")
 	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
 	defer cancel()
-	who, err := s.auth.Login(ctx, name, r.PostForm.Get("password"), r.From)
+	who, err := s.auth.Login(ctx, name, r.PostForm.Get("password"), r.From, s.sessions.deviceMark(r))
 	var soon *auth.TooSoon
 	var wrong *auth.WrongError
 	switch {
@@ -87,7 +87,11 @@ func (s *Server) signIn(r *request, name string) error {
 	if !ok {
 		return &dedup.Error{Kind: dedup.Conflict, Public: "The account is gone"}
 	}
-	return s.sessions.begin(r, u)
+	if err := s.sessions.begin(r, u); err != nil {
+		return err
+	}
+	s.sessions.markDevice(r, s.auth.Device(u.Name))
+	return nil
 }
 
 // logout ends this session.

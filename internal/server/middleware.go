@@ -35,7 +35,7 @@ func (s *Server) newHandler() (http.Handler, error) {
 	if err := trustPublicURL(origins, s.cfg); err != nil {
 		return nil, err
 	}
-	e.Use(s.observe, s.secureHeaders, s.checkHost, limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
+	e.Use(s.observe, s.secureHeaders, s.checkHost, s.watchProxies(s.cfg.TrustedProxies), limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
 	s.register(e, served(s.routes(), s.cfg.ReadOnly))
 	return e, nil
 }
@@ -322,7 +322,8 @@ func (s *Server) answer(c echo.Context, r *request, h handler) error {
 
 // finish stores what the handler changed in the session, sets its cookies and writes the response.
 func (s *Server) finish(c echo.Context, r *request, res response, err error) error {
-	if err := s.sessions.save(r); err != nil {
+	byItself := r.Fragment != "" || c.Get(kindKey) == streamKind // regions of live pages, and the stream of hints
+	if err := s.sessions.save(r, !byItself); err != nil {
 		return err
 	}
 	for _, cookie := range r.cookies {

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -259,6 +261,38 @@ func TestAddressesOfClientsAreOnlyTakenFromTrustedProxies(t *testing.T) {
 		if got := extract(r); got != c.want {
 			t.Errorf("%s: %s, expected %s", c.name, got, c.want)
 		}
+	}
+}
+
+func TestAProxyThatIsNotTrustedIsToldOfOnce(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		trusted []string
+		headers []string
+		told    bool
+	}{
+		{"no proxy", nil, nil, false},
+		{"a proxy, none is trusted", nil, []string{"X-Forwarded-For", "203.0.113.9"}, true},
+		{"a proxy by its other header", nil, []string{"Forwarded", "for=203.0.113.9"}, true},
+		{"a proxy, another is trusted", []string{"10.0.0.0/8"}, []string{"X-Forwarded-For", "203.0.113.9"}, true},
+		{"a trusted proxy", []string{"127.0.0.1"}, []string{"X-Forwarded-For", "203.0.113.9"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSite(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted }, testUsers())
+			var log bytes.Buffer
+			s.log = slog.New(slog.NewTextHandler(&log, nil))
+			for range 3 {
+				s.do("GET", "/", "", c.headers...)
+			}
+			if got := strings.Count(log.String(), "trusted_proxies"); got != 1 && c.told || got != 0 && !c.told {
+				t.Errorf("the log tells of it %d times: %s", got, log.String())
+			}
+			for role, sees := range map[string]bool{"operator": false, "admin": c.told} {
+				if got := strings.Contains(s.body(s.as(role, "GET", "/audit", "")), "Add its address to server.trusted_proxies"); got != sees {
+					t.Errorf("%s reads of it: %t", role, got)
+				}
+			}
+		})
 	}
 }
 

@@ -90,8 +90,10 @@ type Server struct {
 	baselines baselineService
 	marks     markService
 	alerts    AlertDeps
-	handler   http.Handler
-	http      *http.Server
+	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
+	proxy   atomic.Pointer[string]
+	handler http.Handler
+	http    *http.Server
 }
 
 // The limits of the HTTP server. Streams set a deadline of their own for each write.

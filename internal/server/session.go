@@ -30,6 +30,8 @@ type sessions struct {
 	manager *scs.SessionManager
 	store   sessionStore
 	cookie  http.Cookie
+	// device is the cookie by which a browser is known as one that signed in to an account before. It lets nobody in.
+	device http.Cookie
 	// touchEvery is how stale the time of last use may get, so that reading pages does not mean writing to disk.
 	touchEvery time.Duration
 }
@@ -45,7 +47,26 @@ func newSessions(cfg Config, store sessionStore) *sessions {
 		// The prefix makes browsers refuse a cookie of this name from any other place.
 		s.cookie.Name, s.cookie.Path, s.cookie.Secure = "__Host-"+s.cookie.Name, "/", true
 	}
+	s.device = s.cookie
+	s.device.Name = strings.Replace(s.cookie.Name, "dedup_session", "dedup_device", 1)
+	s.device.SameSite, s.device.MaxAge = http.SameSiteStrictMode, int(auth.DeviceLife/time.Second)
 	return s
+}
+
+// deviceMark returns the mark of the browser, empty if it has none.
+func (s *sessions) deviceMark(r *request) string {
+	c, err := r.Cookie(s.device.Name)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// markDevice gives the browser a mark.
+func (s *sessions) markDevice(r *request, mark string) {
+	c := s.device
+	c.Value = mark
+	r.setCookie(&c)
 }
 
 // token returns the value of the request's session cookie, empty if it has none.
@@ -107,8 +128,9 @@ func (s *sessions) endAll(name string) error {
 	return nil
 }
 
-// save writes the session if it began, ended, or was not written for a while.
-func (s *sessions) save(r *request) error {
+// save writes the session if it began, ended, or was in use and not written for a while. What a page does by itself, following the data, is
+// no use: a page that was left open must not keep a session alive.
+func (s *sessions) save(r *request, inUse bool) error {
 	if !s.loaded(r) {
 		return nil
 	}
@@ -123,6 +145,9 @@ func (s *sessions) save(r *request) error {
 	seen := s.manager.GetInt64(ctx, sessionSeen)
 	if seen == 0 {
 		ctx = context.WithValue(ctx, beginsKey{}, true)
+	}
+	if seen != 0 && !inUse {
+		return nil
 	}
 	if s.manager.GetString(ctx, sessionUser) == "" || now.Sub(time.Unix(seen, 0)) < s.touchEvery {
 		return nil

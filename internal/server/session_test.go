@@ -56,7 +56,10 @@ func TestTheSessionCookieIsGuarded(t *testing.T) {
 	} {
 		s := newSite(t, c.change, testUsers())
 		res := s.do("POST", "/dedup/login", url.Values{"username": {"viewer"}, "password": {testPassword}}.Encode())
-		got := res.Cookies()[0]
+		device, got := res.Cookies()[0], res.Cookies()[1]
+		if device.Name != strings.Replace(c.cookie, "session", "device", 1) || !device.HttpOnly || device.SameSite != http.SameSiteStrictMode || device.Secure != c.secure || device.Path != c.path {
+			t.Errorf("%s: %v", c.name, device)
+		}
 		if got.Name != c.cookie || !got.HttpOnly || got.SameSite != http.SameSiteLaxMode || got.Secure != c.secure || got.Path != c.path || got.Domain != "" {
 			t.Errorf("%s: %v", c.name, got)
 		}
@@ -101,7 +104,7 @@ func TestARequestUnderWayDoesNotUndoASignOutEverywhere(t *testing.T) {
 		if res := s.do("POST", "/logout-all", "", "Cookie", cookie); res.StatusCode != http.StatusSeeOther {
 			t.Fatal(res.Status)
 		}
-		if err := s.sessions.save(underWay); err != nil {
+		if err := s.sessions.save(underWay, true); err != nil {
 			t.Fatal(err)
 		}
 		if s.mayRead(cookie) {
@@ -139,6 +142,88 @@ func TestSessionsEndByDisuseAndByAge(t *testing.T) {
 		time.Sleep(21 * time.Minute)
 		if s.mayRead(busy) {
 			t.Error("lives on after 8 hours")
+		}
+	})
+}
+
+func TestAPageThatFollowsTheDataByItselfIsNoUseOfTheSession(t *testing.T) {
+	for name, ask := range map[string]struct {
+		path    string
+		headers []string
+	}{
+		"a region of a live page": {"/", []string{"HX-Request-Type", "partial", "HX-Target", "section#pipelines"}},
+		"the stream of hints":     {"/events?topics=overview", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil, testUsers())
+			s.snapshots.snap.Store(sampleSnapshot())
+			s.Server.sessions = newSessions(s.cfg, &memoryStore{})
+			synctest.Test(t, func(t *testing.T) {
+				cookie := s.signInAs("viewer")
+				answered := 0
+				for range 60 {
+					time.Sleep(time.Minute)
+					if res := s.do("GET", ask.path, "", append([]string{"Cookie", cookie}, ask.headers...)...); res.StatusCode == http.StatusOK {
+						answered++
+					}
+				}
+				if answered < 28 || answered > 30 {
+					t.Errorf("after sign-in it was answered for %d minutes, expected 30", answered)
+				}
+				if s.mayRead(cookie) {
+					t.Error("the session lives on after an hour in which nobody did anything")
+				}
+			})
+		})
+	}
+}
+
+func TestAnOpenStreamEndsWithTheIdleTimeOfItsSession(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	s.Server.sessions = newSessions(s.cfg, &memoryStore{})
+	synctest.Test(t, func(t *testing.T) {
+		r := &request{Request: httptest.NewRequest("GET", "/events", nil)}
+		r.Header.Set("Cookie", s.signInAs("viewer"))
+		allowed := s.stillAllowed(r, viewer)
+		time.Sleep(29 * time.Minute)
+		if !allowed() {
+			t.Error("ended before its time")
+		}
+		time.Sleep(2 * time.Minute) // asking was no use
+		if allowed() {
+			t.Error("the stream lives on after 31 minutes")
+		}
+	})
+}
+
+func TestABrowserThatSignedInBeforeIsNotDelayedForOthers(t *testing.T) {
+	s := newSite(t, nil, testUsers())
+	res := s.do("POST", "/login", signInForm("viewer", testPassword))
+	var device *http.Cookie
+	for _, c := range res.Cookies() {
+		if c.Name == "dedup_device" {
+			device = c
+		}
+	}
+	if device == nil || !device.HttpOnly || device.SameSite != http.SameSiteStrictMode || device.MaxAge <= 0 {
+		t.Fatalf("the cookie of the device is %v", device)
+	}
+	if s.mayRead(device.Name + "=" + device.Value) {
+		t.Error("the mark of a browser lets somebody in")
+	}
+	again := newSite(t, nil, testUsers()) // another process with the key of the first
+	s.auth.RememberDevices([]byte("key"))
+	again.auth.RememberDevices([]byte("key"))
+	synctest.Test(t, func(t *testing.T) {
+		mark := "dedup_device=" + s.auth.Device("viewer")
+		for range 12 {
+			again.do("POST", "/login", signInForm("viewer", "a guess at the password"))
+		}
+		if res := again.do("POST", "/login", signInForm("viewer", testPassword)); res.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("guesses are not delayed: %s", res.Status)
+		}
+		if res := again.do("POST", "/login", signInForm("viewer", testPassword), "Cookie", mark); res.StatusCode != http.StatusSeeOther {
+			t.Errorf("the owner with her browser: %s", res.Status)
 		}
 	})
 }

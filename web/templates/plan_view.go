@@ -151,7 +151,9 @@ type AuditView struct {
 	Frame Frame
 	Self  string
 	// Chain says whether the chain of hashes is whole.
-	Chain  Problem
+	Chain Problem
+	// Proxy says that addresses are those of a proxy; empty where they are not.
+	Proxy  Problem
 	Filter AuditFilter
 	Rows   []AuditLine
 	// Whole says that every entry is shown, not one row for each action; Acts and Other lead to the two views.
