@@ -145,8 +145,7 @@ func stopped(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, does, what, acked
 		return repeatable(clearable(p, m), s, m)
 	case hitWait:
 		if s.Kind == kindSQLTable && s.Transactional {
-			p := because(ClassSwallowed, what, "it is committed, so that nobody holds it and no delivery waits for it: consumers meet it at once, and where they ack, the message would be lost")
-			return clearable(p, m)
+			return stopped(s, m, l, hitAck, what, "it is committed, so that nobody holds it and no delivery waits for it: consumers meet it at once, and may ack it")
 		}
 		p := because(ClassBlocks, what, "consumers wait until the marker ends, and look again")
 		if ends := ours(m); !ends.IsZero() && s.Kind != kindSQLTable {

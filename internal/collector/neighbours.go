@@ -16,6 +16,8 @@ type explanation struct {
 	events   eventResult
 	residual residualResult
 	reported reportedResult
+	// vouched is the time since which the rows of the store are vouched for.
+	vouched time.Time
 	// span is what the store's events told; spanKnown is false when they told nothing.
 	span      storeSpan
 	spanKnown bool
@@ -35,6 +37,8 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 	x.frames, x.reportedDuplicates, x.slip = p.frames.frames, p.reportedDuplicates(), c.cfg.Interval
 	x.own, x.meter = p.own, p.broker.loss.lost().Acks
 	x.failures(out)
+	x.vouched = c.vouchedSince(p, x.now, out.Window)
+	x.failedRows(out, p)
 	x.origins(out)
 	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
 	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)

@@ -209,6 +209,9 @@ type Pass struct {
 	Undecodable []Marker
 	// Completions are done markers by the second of their completion, by the store's clock.
 	Completions Timeline
+	// FailedAt are failed rows of a table by the second of their last change, or of their insert; UndatedFailures are those without a time.
+	FailedAt        Timeline
+	UndatedFailures int64
 	// UndatedCompletions are done markers whose completion time cannot be known: they have no expiry.
 	UndatedCompletions int64
 	// GaveUp are messages that were acked after too many failures, by the second of the last failure. GaveUpMarkers are at

@@ -77,6 +77,7 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 		t.keep(&t.processing, r, since)
 	case dedup.Failed:
 		t.keep(&t.failed, r, since)
+		t.failedAt(since)
 	case dedup.StateUnknown:
 		if len(t.pass.Undecodable) < maxUndecodable {
 			t.pass.Undecodable = append(t.pass.Undecodable, t.layout.marker(r))
@@ -159,6 +160,15 @@ func (t *sqlTally) completed(at time.Time) {
 	}
 }
 
+func (t *sqlTally) failedAt(at time.Time) {
+	switch {
+	case at.IsZero() || at.After(t.began.Add(time.Since(t.pass.Started)+clockSlack)):
+		t.pass.UndatedFailures++
+	case t.dated(at):
+		t.pass.FailedAt.Add(at)
+	}
+}
+
 func (t *sqlTally) dated(at time.Time) bool { return t.began.Sub(at) < datedFor }
 
 // keep lists the row's marker if it is among the oldest.
@@ -192,4 +202,5 @@ func (t *sqlTally) finish() {
 	}
 	p.Completions.Freeze()
 	p.GaveUp.Freeze()
+	p.FailedAt.Freeze()
 }

@@ -58,3 +58,19 @@ func TestASecondInsertInOneTransactionWaitsForTheFirst(t *testing.T) {
 		}
 	})
 }
+
+func TestFailedRowsAreDatedByTheirLastChange(t *testing.T) {
+	onEach(t, func(t *testing.T, db *markerstest.Database) {
+		now := by(db, "NOW()", "now()")
+		ago := func(hours string) string { return now + " - INTERVAL " + by(db, hours+" HOUR", "'"+hours+" hours'") }
+		db.Exec(t, "CREATE TABLE f (id VARCHAR(20) PRIMARY KEY, status INT NOT NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)",
+			"INSERT INTO f VALUES ('done', 1, "+now+", "+now+"), ('now', 2, "+ago("30")+", "+now+"), ('by its insert', 2, "+ago("1")+", NULL), ('long ago', 2, "+ago("40")+", "+ago("30")+"), ('undated', 2, NULL, NULL)")
+		pass := markerstest.MustPass(t, openTable(t, db, "sql-status-code", func(c *markers.Config) {
+			c.Table, c.Columns = "f", markers.Columns{ID: markers.ColumnList{"id"}, Status: "status", Created: "created_at", Updated: "updated_at"}
+		}))
+		clock := time.Now().Add(pass.ClockOffset)
+		if got, hour := pass.FailedAt.Total(), pass.FailedAt.Between(clock.Add(-5*time.Minute), clock.Add(time.Minute)); got != 2 || hour != 1 || pass.UndatedFailures != 1 {
+			t.Errorf("%d failed rows are dated, %d of them now, %d undated; want 2, 1, 1", got, hour, pass.UndatedFailures)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package collector
+
+import (
+	"fmt"
+	"slices"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// failedRowsSource is where failures come from that nobody reports and that leave a row.
+const failedRowsSource = "failed rows"
+
+// failedRows fills in the failures and their rate from the failed rows of the last pass, where nobody reports them: those whose last change
+// is in the window that ends at the start of the pass.
+func (x explanation) failedRows(out *dedup.WindowFigures, p *pipeline) {
+	pass := x.stats.Pass
+	if out.Failures.Known() || x.scheme.Kind != "sql-table" || x.scheme.Business || !slices.Contains(x.scheme.States, dedup.Failed) || pass == nil || x.storeDown != "" {
+		return
+	}
+	if p.partner != "" {
+		out.Failures.Why = fmt.Sprintf("the store is shared with pipeline %s, and rows do not tell whose they are", name(p.partner))
+		return
+	}
+	end := pass.Started.Add(pass.ClockOffset)
+	from := end.Add(-out.Window)
+	failed, done := float64(pass.FailedAt.Between(from, end)), float64(pass.Completions.Between(from, end))
+	hidden := x.hidesFailures(pass)
+	if x.scheme.OnFail == "delete" && failed == 0 {
+		out.Failures.Why, out.Failures.Source = hidden, failedRowsSource
+		return
+	}
+	f := dedup.Exact(dedup.Derived, dedup.Count, failed, pass.Started, failedRowsSource)
+	f.Window, f.Covered, f.N = out.Window, clampDuration(pass.Started.Sub(x.vouched), 0, out.Window), failed+done
+	f.Formula = "rows that are failed, by the time of their last change, else of their insert"
+	f.AtLeast, f.Why = hidden != "", hidden
+	out.Failures = f
+	switch {
+	case hidden != "":
+		out.FailureRate.Why, out.FailureRate.Source = hidden, failedRowsSource
+	case pass.UndatedCompletions > 0:
+		out.FailureRate.Why, out.FailureRate.Source = "the rows do not tell when their work was done", failedRowsSource
+	case failed+done == 0:
+		out.FailureRate.Why, out.FailureRate.Source = "no row failed or became done in the window", failedRowsSource
+	default:
+		r := f
+		r.Unit, r.Hits, r.Formula = dedup.Ratio, failed, "failed rows / (done rows + failed rows)"
+		r.Value = failed / (failed + done)
+		r.Low, r.High = r.Value, r.Value
+		out.FailureRate = r
+	}
+}
+
+// hidesFailures says why there were more failures than there are failed rows, empty where each failure leaves its row.
+func (x explanation) hidesFailures(pass *dedup.Pass) string {
+	switch {
+	case x.scheme.OnFail == "delete":
+		return "at least: a failure of this scheme takes its row away"
+	case x.scheme.OnFailed == "run":
+		return "at least: consumers take failed rows again, and one that is taken is failed no more"
+	case pass.UndatedFailures > 0:
+		return fmt.Sprintf("at least: %s no time", counted(pass.UndatedFailures, "failed row")+" "+verb(pass.UndatedFailures, "has", "have"))
+	}
+	return ""
+}
