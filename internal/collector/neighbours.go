@@ -194,19 +194,25 @@ func (x explanation) swallowed(out *dedup.WindowFigures) dedup.Figure {
 	case x.scheme.OnInFlight == "ack":
 		return unknownCount(out, joinReasons("consumers ack what is in flight, and nothing counts it", x.events.Rate.Why), x.better())
 	case x.scheme.OnInFlight == "nack" && !race && x.scheme.OnFailed != "ack":
-		f := dedup.Exact(dedup.Derived, dedup.Count, 0, x.now, "rules of the scheme")
-		f.Window, f.Covered, f.Formula = out.Window, out.Window, "consumers return what they find in flight, so that they ack nothing whose work is not done"
-		return f
+		return x.noneByRules(out, "consumers return what they find in flight, so that they ack nothing whose work is not done")
 	case x.scheme.OnInFlight == "wait" && (x.scheme.OnFail == "delete" || x.scheme.OnFailed != "ack"):
-		f := dedup.Exact(dedup.Derived, dedup.Count, 0, x.now, "rules of the scheme")
-		f.Window, f.Covered, f.Formula = out.Window, out.Window, "consumers wait for what they find in flight, so that they ack nothing whose work is not done"
-		return f
+		return x.noneByRules(out, "consumers wait for what they find in flight, so that they ack nothing whose work is not done")
 	case race && x.events.Told:
 		f := x.between(out, dedup.Count, 0, x.events.Terms.Duplicates[1], "0 up to the duplicates; two that look at once and claim one after the other look the same")
 		f.Why = "at most: a consumer that finds nothing and then loses the claim acks its delivery, which looks like a duplicate"
 		return f
 	}
 	return unknownCount(out, joinReasons("hits on work that was not done are not counted", x.events.Rate.Why), x.better())
+}
+
+// noneByRules is the 0 that the rules of the scheme imply, as long as broker and store show what consumers do.
+func (x explanation) noneByRules(out *dedup.WindowFigures, formula string) dedup.Figure {
+	if why := cmp.Or(x.brokerDown, x.storeDown); why != "" {
+		return unknownCount(out, why, "")
+	}
+	f := dedup.Exact(dedup.Derived, dedup.Count, 0, x.now, rulesSource)
+	f.Window, f.Covered, f.Formula = out.Window, out.Window, formula
+	return f
 }
 
 // doubleEffects counts completions of work that had been done, as far as the store shows them.
@@ -220,6 +226,9 @@ func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 	f.Why = "at least: work that was done twice without a second completion does not show"
 	return f
 }
+
+// rulesSource is the source of what the rules of a scheme imply.
+const rulesSource = "rules of the scheme"
 
 // lostNote says what no source of lost messages counts.
 const lostNote = "at least: messages dropped for want of a dead-letter exchange are no part of it"

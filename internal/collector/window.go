@@ -92,6 +92,11 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 	out.Redeliveries, out.DeadLetterInflow = unknown.Redeliveries, unknown.DeadLetterInflow
 	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
+	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
+		if f.Source == eventSource || f.Source == residualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
+			*f = unknown.ProducerSent
+		}
+	}
 }
 
 func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) reportedResult {

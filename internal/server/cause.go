@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -15,7 +16,9 @@ func causeAt(snap *dedup.Snapshot, p judged, late string) (alerts.Cause, bool) {
 		return alerts.Cause{}, false
 	}
 	if p.verdict.Cause.Told() {
-		return p.verdict.Cause, true
+		// What figures showed before a source was lost says nothing of now.
+		blind := slices.ContainsFunc(p.Down, lost)
+		return p.verdict.Cause, !blind || p.verdict.Cause.Kind == alerts.CauseOutage
 	}
 	if _, ok := alerts.LikelyCause(p.PipelineStatus, nil); !ok { // the events of most pipelines need not be joined
 		return alerts.Cause{}, false
@@ -26,7 +29,7 @@ func causeAt(snap *dedup.Snapshot, p judged, late string) (alerts.Cause, bool) {
 // causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
 func causeText(snap *dedup.Snapshot, p judged, late string, now time.Time) templates.Text {
 	c, ok := causeAt(snap, p, late)
-	if !ok {
+	if !ok || c.Kind == alerts.CauseOutage && slices.ContainsFunc(p.Down, lost) { // which the reason of the tier begins with
 		return templates.Text{}
 	}
 	return templates.Sentence(c.Sentence(now.Location()))

@@ -55,9 +55,13 @@ func (s *Server) deadOverview(r *request) (response, error) {
 
 // deadSum says how many dead letters there are, and of how many pipelines they are dropped instead.
 func deadSum(rows []templates.DeadPipeline, snap *dedup.Snapshot) string {
-	n, lost := 0, 0
+	n, lost, dark := 0, 0, 0
 	for _, row := range rows {
-		if len(row.Queues) > 0 {
+		switch {
+		case len(row.Queues) == 0:
+		case !row.Depth.Known:
+			dark++
+		default:
 			n++
 		}
 		if row.Lost.Short != "" {
@@ -70,6 +74,12 @@ func deadSum(rows []templates.DeadPipeline, snap *dedup.Snapshot) string {
 		text = "1 dead letter, of " + pipelines(n) + "."
 	case n > 0:
 		text = cmp.Or(deadCount(snap), "0") + " in " + counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
+	}
+	switch {
+	case n > 0 && dark > 0:
+		text += " Of " + pipelines(dark) + " the number is unknown."
+	case dark > 0:
+		text = "How many there are is unknown: the dead-letter queues of " + pipelines(dark) + " cannot be read."
 	}
 	if lost > 0 {
 		text = strings.TrimSpace(text + " Those of " + pipelines(lost) + " are lost.")

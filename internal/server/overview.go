@@ -97,9 +97,12 @@ func verdictOf(p *dedup.PipelineStatus, judge judge, late string) alerts.Verdict
 }
 
 func tierCounts(all []judged, q overviewQuery, base string) []templates.TierCount {
-	counts := map[dedup.Tier]int{}
+	counts, blind := map[dedup.Tier]int{}, 0
 	for _, p := range all {
 		counts[p.verdict.Tier]++
+		if p.verdict.Tier != dedup.TierUnknown && len(p.Down) > 0 {
+			blind++
+		}
 	}
 	var out []templates.TierCount
 	for _, t := range tiersWorstFirst() {
@@ -110,7 +113,11 @@ func tierCounts(all []judged, q overviewQuery, base string) []templates.TierCoun
 		if active {
 			link.tiers = nil // the same tile again shows all
 		}
-		out = append(out, templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.address(base), Active: active})
+		tile := templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.address(base), Active: active}
+		if t == dedup.TierUnknown && blind > 0 { // they keep the tier that the rest shows, and are not known all the same
+			tile.Note = "+" + templates.Number(float64(blind)) + " in part: a source is down"
+		}
+		out = append(out, tile)
 	}
 	return out
 }

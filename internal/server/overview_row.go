@@ -84,7 +84,7 @@ func boundsIn(f dedup.Figure) string {
 // on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
 func why(p judged, now time.Time) string {
 	if p.verdict.Tier != dedup.TierUnknown || len(p.Down) == 0 {
-		return storeDown(p, now) + p.verdict.Why
+		return sourcesDown(p, now)
 	}
 	g := lostSources(p.Down)[0]
 	if slices.ContainsFunc(g.sources, func(h dedup.SourceHealth) bool { return h.Kind == "broker" || h.Kind == "store" }) {
@@ -102,20 +102,30 @@ func raisedBy(p judged, base string) (href, link string) {
 	return alertAddress(base, a.Key), "Alert " + templates.Plain(titleOf(a), nameLimit).Short
 }
 
-// storeDown begins the reasons of a pipeline whose store is down: what else is wrong is mostly of that.
-func storeDown(p judged, now time.Time) string {
-	i := slices.IndexFunc(p.Down, func(h dedup.SourceHealth) bool { return h.Kind == "store" && lost(h) })
-	if i < 0 {
-		return ""
+// sourcesDown is why a pipeline has its tier, after which broker and stores are down: what else is wrong is mostly of that. Their errors
+// stand once on the page, and are left out here.
+func sourcesDown(p judged, now time.Time) string {
+	why := p.verdict.Why
+	var parts []string
+	for _, h := range p.Down {
+		if (h.Kind != "store" && h.Kind != "broker") || !lost(h) {
+			continue
+		}
+		words := within(h.Name) + " down"
+		if at := lostSince(h); !at.IsZero() {
+			words += " since " + moment(at, now).Text
+		}
+		parts = append(parts, words)
+		for _, said := range []string{h.Name + " cannot be read: " + h.Err, ": " + h.Err} {
+			if h.Err != "" {
+				why = strings.ReplaceAll(strings.ReplaceAll(why, "; "+said, ""), said, "")
+			}
+		}
 	}
-	words := within(p.Down[i].Name) + " down"
-	if at := lostSince(p.Down[i]); !at.IsZero() {
-		words += " since " + moment(at, now).Text
+	if why = strings.TrimPrefix(why, "; "); why != "" {
+		parts = append(parts, why)
 	}
-	if p.verdict.Why == "" {
-		return words
-	}
-	return words + "; "
+	return strings.Join(parts, "; ")
 }
 
 // capital begins a sentence.

@@ -63,6 +63,8 @@ type TierCount struct {
 	Count  int
 	Href   string
 	Active bool
+	// Note is what the count leaves out; empty where there is nothing.
+	Note string
 }
 
 // A Stat is one headline number.

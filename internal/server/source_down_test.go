@@ -1,0 +1,80 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+const refusedText = "RabbitMQ on 127.0.0.1:15672 refuses connections: start it"
+
+// darkened is a pipeline whose broker is down, in the tier that an alert from before gives it.
+func darkened(name string, tier dedup.Tier) judged {
+	h := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, Since: noon.Add(-time.Minute), Err: refusedText}
+	p := &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: name, Broker: "main", Limits: dedup.DefaultLimits()}, Down: []dedup.SourceHealth{h},
+		Findings:    []dedup.Finding{{Kind: "stuck_markers", Tier: tier, Text: "3 markers are stuck"}},
+		DeadLetters: dedup.Unknown(dedup.Count, "broker main cannot be read: "+refusedText), DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: dedup.QueueRef{Vhost: "/", Name: name + ".dlq"}}}}
+	return judged{p, alerts.Judge(p)}
+}
+
+func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
+	for _, tier := range []dedup.Tier{dedup.Normal, dedup.Severe} {
+		snap := &dedup.Snapshot{Round: 1, At: noon, Interval: 15 * time.Second, Brokers: []dedup.BrokerStatus{{Name: "main", Health: darkened("a", tier).Down[0]}}}
+		for _, name := range []string{"orders", "billing"} {
+			snap.Pipelines = append(snap.Pipelines, *darkened(name, tier).PipelineStatus)
+		}
+		v := overviewView(snap, alerts.Judge, overviewQuery{page: 1, sort: sortWorst, descending: true}, noon, templates.Frame{})
+		for _, row := range v.Rows {
+			text := row.Why.Full + " " + row.Why.Short + row.Cause.Full
+			if strings.Contains(text, "refuses") || !strings.Contains(strings.ToLower(text), "broker") {
+				t.Errorf("%s: the row says %q; want that the broker is down, and its error on its card alone", tier, text)
+			}
+		}
+		if tier == dedup.Severe && (!strings.Contains(v.Rows[0].Why.Full+v.Rows[0].Why.Short, "3 markers are stuck")) {
+			t.Errorf("the row no longer says what else is wrong: %+v", v.Rows[0].Why)
+		}
+		for _, tile := range v.Tiers {
+			if tile.Tier != "unknown" {
+				continue
+			}
+			if tier == dedup.Severe && (tile.Count != 0 || !strings.HasPrefix(tile.Note, "+2 in part")) || tier == dedup.Normal && (tile.Count != 2 || tile.Note != "") {
+				t.Errorf("%s: the tile of the unknown ones says %d, %q", tier, tile.Count, tile.Note)
+			}
+		}
+	}
+}
+
+func TestTheSumOfDeadLettersIsNoZeroWhileNoneIsKnown(t *testing.T) {
+	snap := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{*darkened("orders", dedup.Normal).PipelineStatus, *darkened("billing", dedup.Normal).PipelineStatus}}
+	row := templates.DeadPipeline{Queues: make([]templates.DeadQueueLine, 1)}
+	if text := deadSum([]templates.DeadPipeline{row, row}, snap); text != "How many there are is unknown: the dead-letter queues of 2 pipelines cannot be read." {
+		t.Errorf("none is known: %q", text)
+	}
+	known := row
+	known.Depth.Known = true
+	q := &snap.Pipelines[0].DeadLetterQueues[0]
+	q.Depth = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "test")
+	if text := deadSum([]templates.DeadPipeline{known, row}, snap); text != "3 in 1 dead-letter queue of 1 pipeline. Of 1 pipeline the number is unknown." {
+		t.Errorf("one is known: %q", text)
+	}
+}
+
+func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
+	p := darkened("orders", dedup.Severe)
+	p.verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
+	snap := &dedup.Snapshot{}
+	if text := causeText(snap, p, "", noon); text.Short != "" {
+		t.Errorf("while the broker is down it blames: %q", text.Short)
+	}
+	if causeOf(snap, p, "") != nil {
+		t.Error("so does the API")
+	}
+	p.Down = nil
+	if causeText(snap, p, "", noon).Short == "" {
+		t.Error("with all sources there it is told no more")
+	}
+}
