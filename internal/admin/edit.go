@@ -41,6 +41,9 @@ func LockedHeader(name string) bool { return dedup.OwnHeader(name) || dedup.Brok
 // edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
 func (pl *planning) edit(ctx context.Context) error {
 	old := pl.selected[0]
+	if old.LeftOut != nil { // what an edit leaves as it is would be sent empty
+		return invalid("This message cannot be edited: " + old.Hidden)
+	}
 	if !pl.plan.Request.Edit.Changes(old.Message) {
 		return invalid("The edit changes nothing: the message would be sent as it is")
 	}

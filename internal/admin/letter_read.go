@@ -1,8 +1,8 @@
 package admin
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
 
 	"dedup-dashboard/internal/dedup"
@@ -15,12 +15,15 @@ func (l line) read(m dedup.Message) Letter {
 
 // letter completes a dead letter with what can be read in it.
 func (l line) letter(dead dedup.DeadLetter) Letter {
-	letter := Letter{DeadLetter: dead, Size: len(dead.Body)}
+	letter := Letter{DeadLetter: dead, Size: int(dead.BodySize())}
 	if letter.Foreign = l.foreign(dead.Headers); letter.Foreign == "" {
 		letter.Requeues = int(min(dedup.Requeues(dead.Headers), math.MaxInt32))
 	}
-	sum := sha256.Sum256(dead.Body)
+	sum := dead.BodySum()
 	letter.Hash = hex.EncodeToString(sum[:])
+	if dead.LeftOut != nil {
+		letter.Hidden = fmt.Sprintf("the body has %d bytes, and a look keeps none of more than %d MiB", dead.LeftOut.Size, dedup.MaxPeekedBody>>20)
+	}
 	id, ok, why := l.ids.ID(dead.Message)
 	if letter.ID = id; !ok {
 		letter.NoID = why

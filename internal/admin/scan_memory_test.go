@@ -2,12 +2,14 @@ package admin_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
 )
 
 // swell puts n dead letters with large bodies into the dead-letter queue, which hold a password each.
@@ -67,5 +69,38 @@ func TestALookKeepsNoSecondCopyOfBodies(t *testing.T) {
 	must(t, err)
 	if p.Matching != 1 {
 		t.Errorf("planned %d", p.Matching)
+	}
+}
+
+func TestAMessageWhoseBodyIsTooLargeToBeKeptIsMovedWhole(t *testing.T) {
+	w := newWard(t)
+	w.swell(2, dedup.MaxPeekedBody+100)
+	w.mu.Lock()
+	whole := w.queues[deadQueue.Name][1].Body
+	w.mu.Unlock()
+	scan := w.look(t)
+	l := scan.Letters[1]
+	if sum := fmt.Sprintf("%x", sha256.Sum256(whole)); l.Size != len(whole) || l.Hash != sum || !strings.Contains(l.Hidden, "keeps none of more than 4 MiB") {
+		t.Errorf("%d bytes, %q, %q", l.Size, l.Hash, l.Hidden)
+	}
+	revealed, err := w.Reveal(t.Context(), ada, scan.ID, l.Ref)
+	must(t, err)
+	if len(revealed.Body) > 0 || revealed.Hidden != l.Hidden {
+		t.Errorf("revealed: %.20q, %q", revealed.Body, revealed.Hidden)
+	}
+	for name, edit := range map[string]admin.Edit{"its body": {Body: []byte("{}")}, "a header": {Headers: map[string]string{"a": "b"}}} {
+		_, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{l.Ref}, Edit: &edit})
+		if dedup.KindOf(err) != dedup.Invalid || !strings.Contains(dedup.PublicText(err), "cannot be edited") {
+			t.Errorf("an edit of %s: %v", name, err)
+		}
+	}
+	if letters, err := w.Export(t.Context(), ada, scan.ID, "body:large"); err != nil || len(letters) != 0 {
+		t.Errorf("%d are found by what is in their bodies, %v", len(letters), err)
+	}
+	job := w.until(t, w.begin(t, admin.MoveRequest{Scan: scan.ID, Refs: []string{l.Ref}}), func(j admin.Job) bool { return j.State.Final() })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if moved := w.queues["orders"]; job.Moved != 1 || len(moved) != 1 || !bytes.Equal(moved[0].Body, whole) {
+		t.Errorf("%s %q %+v, %d in the queue", job.State, job.Why, job.Counts, len(moved))
 	}
 }

@@ -17,13 +17,16 @@ type veiledBody struct {
 // is made of must not change any more.
 func (d *DeadLetters) veiled(raw *Letter) Letter {
 	bare := *raw
+	if raw.Size > dedup.MaxPeekedBody { // as a look has it, so that a job selects what its plan has counted
+		bare.Body = nil
+	}
 	if !bodyTellsException(raw.Message) {
 		bare.Body = nil
 	}
 	shown := d.mask.mask(bare)
 	shown.Body, shown.Masked, shown.MaskedNames = nil, false, nil
 	shown.Hidden = raw.Hidden
-	if len(raw.Body) > 0 {
+	if len(raw.Body) > 0 && raw.Size <= dedup.MaxPeekedBody {
 		shown.veil = &veiledBody{mask: d.mask.mask, of: raw}
 	}
 	return shown

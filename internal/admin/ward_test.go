@@ -177,7 +177,13 @@ func (w *ward) Peek(_ context.Context, ref dedup.QueueRef, limit int, _ int64) (
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.queues[ref.Name]
-	return dedup.Peek{Queue: ref, At: w.clock.Now(), Messages: slices.Clone(all[:min(limit, len(all))]), Ready: int64(len(all))}, nil
+	seen := slices.Clone(all[:min(limit, len(all))])
+	for i := range seen {
+		if m := &seen[i]; len(m.Body) > dedup.MaxPeekedBody {
+			m.LeftOut, m.Body = &dedup.LeftOutBody{Size: m.BodySize(), SHA256: m.BodySum()}, nil
+		}
+	}
+	return dedup.Peek{Queue: ref, At: w.clock.Now(), Messages: seen, Ready: int64(len(all))}, nil
 }
 
 func (w *ward) Ready(_ context.Context, ref dedup.QueueRef) (int64, error) {

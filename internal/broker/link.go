@@ -33,6 +33,11 @@ type link struct {
 
 // open connects to a vhost. The purpose is shown in the broker's list of connections.
 func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, error) {
+	return m.openThrough(ctx, vhost, purpose, what, func(conn net.Conn) net.Conn { return conn })
+}
+
+// openThrough is open with something between the AMQP library and the network, which reads what comes.
+func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, through func(net.Conn) net.Conn) (*link, error) {
 	l := &link{mover: m, what: what}
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
@@ -51,7 +56,7 @@ func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, e
 		}
 		l.socket = secured
 	}
-	if err := l.handshake(vhost, purpose); err != nil {
+	if err := l.handshake(vhost, purpose, through(l.socket)); err != nil {
 		_ = raw.Close()
 		return nil, m.amqpError(what, orEnd(ctx, err))
 	}
@@ -75,14 +80,14 @@ func (m *Mover) openBriefly(ctx context.Context, vhost, purpose, what string) (l
 	}, nil
 }
 
-func (l *link) handshake(vhost, purpose string) error {
+func (l *link) handshake(vhost, purpose string, conn net.Conn) error {
 	if err := l.socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return err
 	}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", userAgent, purpose))
 	act := l.mover.act
-	l.wire = newWire(l.socket, writeTimeout)
+	l.wire = newWire(conn, writeTimeout)
 	var err error
 	l.conn, err = amqp.Open(l.wire, amqp.Config{
 		SASL:       []amqp.Authentication{&amqp.PlainAuth{Username: act.Username, Password: act.Password.Reveal()}},

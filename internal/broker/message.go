@@ -58,6 +58,9 @@ func fromField(v any) any {
 // publishing returns a message as it is sent: persistent, whatever it was. A header whose type AMQP lacks, or nested too deep, is
 // an error, which names it.
 func publishing(m *dedup.Message) (amqp.Publishing, error) {
+	if m.LeftOut != nil {
+		return amqp.Publishing{}, fmt.Errorf("its body of %d bytes was not kept", m.LeftOut.Size)
+	}
 	p := amqp.Publishing{
 		ContentType: m.ContentType, ContentEncoding: m.ContentEncoding,
 		DeliveryMode: amqp.Persistent, Priority: m.Priority,

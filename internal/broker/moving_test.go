@@ -168,6 +168,7 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("ten thousand that were peeked at are ready again at the answer", b.peeksAtTenThousand)
 	t.Run("thousands that a source has got one by one are ready again when it is closed", b.givesBackSingles)
 	t.Run("a peek holds little more than its bytes, however large the messages", b.peeksWithinBytes)
+	t.Run("a peek keeps no large body, and still tells its message", b.leavesLargeBodiesOut)
 	t.Run("a peek passes consumers, and leaves the queue to one that appears", b.peeksBesideConsumers)
 	t.Run("a queue that deletes itself with its last consumer outlives a peek and a source", b.sparesAutoDelete)
 	t.Run("a peek that ends half-way leaves nothing behind", b.peekIsCutShort)

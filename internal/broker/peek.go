@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,7 +18,8 @@ const (
 	returnWithin = 4 * time.Second
 )
 
-// Peek takes up to limit messages from the head of a queue, or less when they come to maxBytes or take 20 s, and puts them back at once.
+// Peek takes up to limit messages from the head of a queue, or less when they come to maxBytes or take 20 s, and puts them back at once. A body beyond dedup.MaxPeekedBody is
+// left out.
 // It returns when they are back. A queue where that can lose a message (dedup.Returning) is refused with NotPossible before it is touched.
 func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBytes int64) (dedup.Peek, error) {
 	what := fmt.Sprintf("look at queue %s of vhost %s", quote(queue.Name), quote(queue.Vhost))
@@ -25,7 +27,11 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	if err != nil {
 		return dedup.Peek{}, err
 	}
-	l, err := m.open(ctx, queue.Vhost, "peek", what)
+	var s *sieve
+	l, err := m.openThrough(ctx, queue.Vhost, "peek", what, func(conn net.Conn) net.Conn {
+		s = newSieve(conn, dedup.MaxPeekedBody, maxBytes)
+		return s
+	})
 	if err != nil {
 		return dedup.Peek{}, err
 	}
@@ -44,7 +50,7 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	if err := l.mayPeek(described, limit); err != nil {
 		return dedup.Peek{}, err
 	}
-	p := &peeker{link: l, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now(), Ready: ready}}
+	p := &peeker{link: l, sieve: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now(), Ready: ready}}
 	return p.run(ctx, live)
 }
 

@@ -29,6 +29,7 @@ const (
 // message by message, which passes a single active consumer, and leaves to other consumers what it has not asked for.
 type peeker struct {
 	link      *link
+	sieve     *sieve
 	described dedup.Queue
 	limit     int
 	maxBytes  int64
@@ -194,14 +195,17 @@ func (p *peeker) receive(ctx context.Context, deliveries <-chan amqp.Delivery, n
 
 // take notes a message that is held. What is beyond the limits goes back without being looked at.
 func (p *peeker) take(d *amqp.Delivery) {
+	body := p.sieve.leftOut(p.held)
 	p.held++
 	if len(p.peek.Messages) >= p.limit || p.bytes >= p.maxBytes {
 		return
 	}
-	size := int64(len(d.Body)) + int64(headerFrame(&amqp.Publishing{Headers: d.Headers}))
+	m := message(d)
+	m.LeftOut = body
+	size := m.BodySize() + int64(headerFrame(&amqp.Publishing{Headers: d.Headers}))
 	p.bytes += size
 	p.largest = max(p.largest, size)
-	p.peek.Messages = append(p.peek.Messages, message(d))
+	p.peek.Messages = append(p.peek.Messages, m)
 }
 
 // enough reports whether no more is to be taken, and notes why where that is before the limit.

@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -14,12 +15,22 @@ import (
 // peeker opens a peek by hand, so that a test can step between what a real one does in one go.
 func (b *movingBroker) peeker(t *testing.T, queue dedup.QueueRef, limit int, maxBytes int64) *peeker {
 	t.Helper()
+	return b.peekerThrough(t, queue, limit, maxBytes, dedup.MaxPeekedBody)
+}
+
+// peekerThrough is peeker with a bound of its own for one body.
+func (b *movingBroker) peekerThrough(t *testing.T, queue dedup.QueueRef, limit int, maxBytes, each int64) *peeker {
+	t.Helper()
 	described, err := b.mover.watch.Queue(t.Context(), queue)
 	must(t, err)
-	l, err := b.mover.open(t.Context(), queue.Vhost, "peek", "look at a queue")
+	var s *sieve
+	l, err := b.mover.openThrough(t.Context(), queue.Vhost, "peek", "look at a queue", func(conn net.Conn) net.Conn {
+		s = newSieve(conn, each, maxBytes)
+		return s
+	})
 	must(t, err)
 	t.Cleanup(l.abort)
-	return &peeker{link: l, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now()}}
+	return &peeker{link: l, sieve: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now()}}
 }
 
 // drain empties a queue and returns its message ids in order, and how many had been handed out before.

@@ -116,6 +116,8 @@ func (p place) read(m Message) Identity {
 			return Identity{Absent: true, Why: "the message has no message_id"}
 		}
 		return usable(m.MessageID, "its message_id")
+	case p.header == "" && m.LeftOut != nil:
+		return Identity{Why: fmt.Sprintf("it stands in the body, whose %d bytes are too many to be kept", m.LeftOut.Size)}
 	case p.name == fromBody:
 		sum := md5.Sum(m.Body)
 		return Identity{ID: hex.EncodeToString(sum[:])}

@@ -207,3 +207,16 @@ func FuzzIdentify(f *testing.F) {
 		}
 	})
 }
+
+func TestAnIDInABodyThatWasLeftOutCannotBeRead(t *testing.T) {
+	for rule, unread := range map[string]bool{"md5(body)": true, "json:$.id": true, "message_id": false, "header:id": false} {
+		source, err := dedup.ParseIDSource(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := source.Identify(dedup.Message{LeftOut: &dedup.LeftOutBody{Size: 5 << 20}})
+		if i.ID != "" || i.Absent == unread || i.Why == "" {
+			t.Errorf("%s: %+v", rule, i)
+		}
+	}
+}

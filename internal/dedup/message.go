@@ -1,6 +1,9 @@
 package dedup
 
-import "time"
+import (
+	"crypto/sha256"
+	"time"
+)
 
 // A Message is one AMQP 0-9-1 message as a queue delivered it, with everything that is needed to send it again.
 type Message struct {
@@ -10,6 +13,34 @@ type Message struct {
 	Redelivered bool
 	Properties
 	Body []byte
+	// LeftOut is what is known of a body that was too large to be kept: then Body is nil, and the message cannot be sent again. Nil where
+	// Body is the body.
+	LeftOut *LeftOutBody
+}
+
+// MaxPeekedBody is the largest body that a peek keeps.
+const MaxPeekedBody = 4 << 20
+
+// A LeftOutBody is what is known of a body that is not in memory.
+type LeftOutBody struct {
+	Size   int64
+	SHA256 [sha256.Size]byte
+}
+
+// BodySize returns the length of the whole body in bytes, whether it is there or not.
+func (m *Message) BodySize() int64 {
+	if m.LeftOut != nil {
+		return m.LeftOut.Size
+	}
+	return int64(len(m.Body))
+}
+
+// BodySum returns the SHA-256 of the whole body, whether it is there or not.
+func (m *Message) BodySum() [sha256.Size]byte {
+	if m.LeftOut != nil {
+		return m.LeftOut.SHA256
+	}
+	return sha256.Sum256(m.Body)
 }
 
 // Properties are the properties of an AMQP 0-9-1 message. An empty string and a zero time mean that the property is absent.

@@ -14,7 +14,7 @@ import (
 )
 
 // refVersion is written first, so that a change of the encoding cannot give the reference of another message.
-const refVersion = 1
+const refVersion = 2
 
 // changing are the headers that a quorum queue changes when a message is returned to it.
 func changing(header string) bool {
@@ -22,7 +22,7 @@ func changing(header string) bool {
 }
 
 // MessageRef returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
-// every property and header with its type, and the body. What a redelivery changes is left out: the flag redelivered and
+// every property and header with its type, and the SHA-256 of the body. What a redelivery changes is left out: the flag redelivered and
 // the headers x-delivery-count and x-acquired-count. Two messages have one reference only if they are equal in all the rest.
 func MessageRef(queue QueueRef, m Message) string {
 	sum := sha256.New()
@@ -33,8 +33,9 @@ func MessageRef(queue QueueRef, m Message) string {
 		w.text(text)
 	}
 	w.properties(m.Properties)
-	w.number(uint64(len(m.Body)))
-	_, _ = w.to.Write(m.Body)
+	w.number(uint64(m.BodySize()))
+	body := m.BodySum()
+	_, _ = w.to.Write(body[:])
 	_ = buffered.Flush() // a hash does not fail
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -272,6 +272,9 @@ func (s *Server) download(r *request) (response, error) {
 	if err != nil {
 		return nil, scanGone(err)
 	}
+	if l.LeftOut != nil {
+		return nil, conflict("The body cannot be downloaded: " + l.Hidden)
+	}
 	return attachment{name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", typ: "application/octet-stream", body: l.Body}, nil
 }
 

@@ -50,7 +50,7 @@ func (s *Server) editable(r *request, key letterKey) (letterKey, admin.Letter, e
 	if l, err = service.Reveal(r.Context(), r.asker(), key.scan, key.ref); err != nil {
 		return key, l, scanGone(err)
 	}
-	if len(l.Body) > maxEdit || !comesBack(l.Body) {
+	if l.LeftOut != nil || len(l.Body) > maxEdit || !comesBack(l.Body) {
 		return key, l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
 	return key, l, nil

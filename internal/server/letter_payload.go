@@ -35,7 +35,7 @@ func payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view str
 	}
 	p.View = view
 	views := []templates.Choice{{Value: "text", Label: "Text", Chosen: view == "text"}, {Value: "json", Label: "JSON", Chosen: view == "json"}, {Value: "hex", Label: "Bytes", Chosen: view == "hex"}}
-	if who.Can(adminRole) && l.Size > 0 {
+	if who.Can(adminRole) && l.Size > 0 && l.LeftOut == nil {
 		p.Reveal = &templates.RevealForm{Action: base + "/dead-letters/reveal", Fields: key.fields(), Views: views}
 		p.Download = base + "/dead-letters/download?" + key.values().Encode()
 	}
@@ -76,7 +76,7 @@ func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bo
 
 func maskedNote(l admin.Letter, revealed bool) string {
 	switch {
-	case revealed:
+	case revealed && l.LeftOut == nil:
 		return ""
 	case l.Hidden != "":
 		return "Not shown: " + endSentence(templates.Sentence(l.Hidden).Short)
