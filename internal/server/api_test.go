@@ -262,7 +262,7 @@ func TestMetricsShowWhatIsKnownAndNothingElse(t *testing.T) {
 		`dedup_pipeline_risk{pipeline="orders",risk="medium"} 1`,
 		`dedup_queue_ready_messages{pipeline="orders"} 0`,
 		`dedup_markers{pipeline="orders",state="processing"} 7`,
-		`dedup_dead_letters{pipeline="orders",queue="orders.dlq<script>` + "\ufffd" + `",vhost="/"} 12`,
+		`dedup_dead_letters{pipeline="orders",queue="orders.dlq<script>\\xff",vhost="/"} 12`,
 		`dedup_findings{kind="marker_without_expiry",pipeline="orders",tier="warning"} 1`,
 		`dedup_source_up{source="broker main"} 1`,
 		`dedup_rounds_total 3`,

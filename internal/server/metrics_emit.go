@@ -1,9 +1,12 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -113,13 +116,39 @@ func shortSpan(d time.Duration) string {
 	return s
 }
 
-// valid makes label values that Prometheus takes: names of queues may hold any bytes.
+// valid makes label values that every reader takes: names of queues may hold any bytes. Prometheus itself reads control characters; other programs
+// and people do not.
 func valid(labels []string) []string {
 	out := make([]string, len(labels))
 	for i, l := range labels {
-		out[i] = strings.ToValidUTF8(l, "\ufffd")
+		out[i] = labelText(l)
 	}
 	return out
+}
+
+// labelText writes control characters and bytes that are no UTF-8 as \x00, and everything else as it is. Two names never get the same label: a
+// backslash that could be taken for the begin of such an escape is doubled.
+func labelText(s string) string {
+	plain := utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+	if plain && !strings.Contains(s, `\x`) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1, unicode.IsControl(r):
+			for _, c := range []byte(s[:size]) {
+				fmt.Fprintf(&b, `\x%02x`, c)
+			}
+		case r == '\\':
+			b.WriteString(`\\`)
+		default:
+			b.WriteString(s[:size])
+		}
+		s = s[size:]
+	}
+	return b.String()
 }
 
 func truth(b bool) float64 {
