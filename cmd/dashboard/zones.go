@@ -1,0 +1,3 @@
+package main
+
+import _ "time/tzdata" // images without time zones have named zones too
