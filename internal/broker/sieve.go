@@ -25,6 +25,7 @@ const (
 
 	// maxContentFrame is the longest content header that is read into memory to be changed; the broker is asked for frames of 128 KiB.
 	maxContentFrame = 1 << 20
+	sieveBuffer     = 64 << 10
 )
 
 // A sieve reads what a broker sends over one connection, and lets no body through that is too large to be kept: the AMQP library would hold
@@ -58,7 +59,7 @@ type heldContent struct {
 }
 
 func newSieve(conn net.Conn, each, all int64) *sieve {
-	return &sieve{Conn: conn, r: bufio.NewReaderSize(conn, 64<<10), each: each, left: all, held: map[uint16]*heldContent{}, out: map[int]*dedup.LeftOutBody{}}
+	return &sieve{Conn: conn, r: bufio.NewReaderSize(conn, sieveBuffer), each: each, left: all, held: map[uint16]*heldContent{}, out: map[int]*dedup.LeftOutBody{}}
 }
 
 // leftOut returns what is known of the body of the message with a number, from 0; nil when it was let through.
@@ -145,8 +146,14 @@ func (s *sieve) body(channel uint16, held *heldContent, size int64) error {
 	if _, err := s.r.Discard(frameHead); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(held.sum, s.r, size); err != nil {
-		return err
+	for rest := size; rest > 0; { // without a buffer of its own for each frame, as io.CopyN makes one
+		piece, err := s.r.Peek(int(min(rest, sieveBuffer)))
+		if err != nil {
+			return err
+		}
+		_, _ = held.sum.Write(piece) // a hash does not fail
+		rest -= int64(len(piece))
+		_, _ = s.r.Discard(len(piece)) // what was peeked at is there
 	}
 	if _, err := s.r.Discard(1); err != nil {
 		return err
