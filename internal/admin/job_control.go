@@ -107,7 +107,7 @@ func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, 
 	}
 	act.target = queueTarget(job.Plan.Broker, job.Plan.Source) + "/" + act.target // so that the audit of a queue has it
 	act.run = func(ctx context.Context) (string, error) {
-		return fmt.Sprintf("after %s", job.Counts.words()), do(ctx, job)
+		return fmt.Sprintf("after %s", job.words()), do(ctx, job)
 	}
 	return d.deps.Gate.do(ctx, who, act)
 }

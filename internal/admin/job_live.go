@@ -43,6 +43,11 @@ type liveJob struct {
 	edited *editedMessage
 	// done is closed when this process does no more for the job.
 	done chan struct{}
+	// saving is held from taking a picture of the job until that is written, so that no older one is written after a newer one. It is
+	// taken before mu.
+	saving sync.Mutex
+	// aside are the writes that nobody waits for until the run has ended.
+	aside sync.WaitGroup
 
 	mu sync.Mutex
 	// The rest is under mu. base is what earlier runs of the job moved and cleared; items are not written yet.
@@ -127,7 +132,7 @@ func (j *liveJob) become(ctx context.Context, state JobState, why string) error 
 	return j.save(ctx)
 }
 
-// waiting notes that the broker is waited for, or not any more.
+// waiting notes that the broker is waited for, or not any more. It is called where messages are acked, so that it must not wait for a disk.
 func (j *liveJob) waiting(state JobState, why string) {
 	j.mu.Lock()
 	j.job.State, j.job.Why = state, why
@@ -135,9 +140,11 @@ func (j *liveJob) waiting(state JobState, why string) {
 		j.job.State = JobWaiting
 	}
 	j.mu.Unlock()
-	if err := j.save(context.Background()); err != nil {
-		j.letters.deps.Log.Error("the state of a job could not be kept", "job", j.job.ID, "err", err)
-	}
+	j.aside.Go(func() {
+		if err := j.save(context.Background()); err != nil {
+			j.letters.deps.Log.Error("the state of a job could not be kept", "job", j.job.ID, "err", err)
+		}
+	})
 }
 
 // took notes what became of messages. Its error stops the run: what nobody takes down must not happen.
@@ -213,6 +220,8 @@ func (j *liveJob) remember(f fact) {
 
 // save writes how far the job came, and tells that it moved on.
 func (j *liveJob) save(ctx context.Context) error {
+	j.saving.Lock()
+	defer j.saving.Unlock()
 	ctx, cancel := writing(ctx)
 	defer cancel()
 	j.mu.Lock()
@@ -251,7 +260,18 @@ func (j *liveJob) left() int64 {
 	return max(0, j.job.Limit-j.job.Moved)
 }
 
+// AtLeast reports whether more may have moved than is counted: what moved in the last moment before an interruption is not.
+func (j Job) AtLeast() bool { return j.Resumed > 0 }
+
 // words says in a sentence how far a job came.
+func (j Job) words() string {
+	if j.AtLeast() && j.Moved > 0 {
+		return "at least " + j.Counts.words()
+	}
+	return j.Counts.words()
+}
+
+// words says in a sentence how many messages went where.
 func (c Counts) words() string {
 	var said []string
 	for _, n := range []struct {

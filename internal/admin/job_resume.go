@@ -144,7 +144,7 @@ func (d *DeadLetters) resume(ctx context.Context, id string) error {
 		return d.abandon(ctx, job, fmt.Sprintf("it may move %d messages at most, and how many it had moved at its last moment is not known. Look again and select again", job.Plan.Most))
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason, Method: "restart"}, job.Plan)
-	e.Detail = fmt.Sprintf("goes on after the program has ended; %s so far", job.Counts.words())
+	e.Detail = fmt.Sprintf("goes on after the program has ended; %s so far", job.words())
 	if err := d.deps.Gate.intend(ctx, e); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (d *DeadLetters) abandon(ctx context.Context, job Job, why string) error {
 		return err
 	}
 	e := jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan)
-	e.Detail = job.Counts.words() + "; stopped: " + job.Why
+	e.Detail = job.words() + "; stopped: " + job.Why
 	d.deps.Gate.close(ctx, e, Failed)
 	return nil
 }

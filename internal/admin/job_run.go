@@ -183,6 +183,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
 	})
+	j.aside.Wait()
 	j.line.fragile.note(j.line.broker.Name, cfg, result)
 	if result.Uncertain {
 		j.forgetSent()
@@ -247,7 +248,7 @@ func (j *liveJob) missed() string {
 	case job.Resumed > 0: // what was moved in the last moment of an earlier run is not counted
 		return ""
 	case p.Request.Filter != "":
-		if n := int64(p.Matching) - job.Items; n > 0 && p.Most == 0 {
+		if n := int64(p.Matching) - job.Items; n > 0 && (p.Most == 0 || int64(p.Matching) <= p.Most) {
 			return fmt.Sprintf("%d of the %d messages that were planned could not be found in the queue any more, or do not match any more: taken by somebody else, expired, or changed",
 				n, p.Matching)
 		}
@@ -359,7 +360,7 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
 	}
 	e := j.entry
-	e.Detail = j.snapshot().Counts.words()
+	e.Detail = j.snapshot().words()
 	phase := Succeeded
 	switch {
 	case end.state == JobStopped:

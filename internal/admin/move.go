@@ -92,6 +92,8 @@ type MovePlan struct {
 	// often. They stay where they are, and are in no other count but Matching.
 	Nowhere int
 	Worn    int
+	// Beyond counts the selected messages behind the Most that are moved. They are in no other count but Matching.
+	Beyond int
 	// Targets counts the selected messages that were looked at by the queue that they go to.
 	Targets map[string]int
 	Classes Tally

@@ -6,17 +6,28 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// list fills in what was looked at of the selection.
+// list fills in what was looked at of the selection: with a bound only what is nearest to the head of the queue, so that what is shown is
+// what is moved.
 func (pl *planning) list() {
 	p := &pl.plan
+	p.Nowhere, p.Worn, p.Beyond, p.MayRepeat, p.Targets, p.Classes, p.Letters = 0, 0, 0, 0, map[string]int{}, Tally{}, nil
 	p.Matching = len(pl.selected)
 	p.ClearsDone = pl.clearsDone()
 	works := map[string]bool{}
+	going := int64(0)
 	for i := range pl.selected {
+		if p.Most > 0 && going == p.Most {
+			p.Beyond = len(pl.selected) - i
+			pl.selected = pl.selected[:i] // so that guards speak of no others
+			break
+		}
 		pl.amongCopies(&pl.selected[i], works)
 		planned := pl.planned(&pl.selected[i])
 		if planned.Choice != LeaveOut && p.does(planned.Prediction.Class) {
 			works[planned.ID] = true
+		}
+		if planned.Choice != LeaveOut {
+			going++
 		}
 		p.count(planned)
 		if len(p.Letters) < MaxMovePlanned {

@@ -244,3 +244,28 @@ func TestWhoStartsAPlanIsAskedAgainForWhatItMayMoveByThen(t *testing.T) {
 		})
 	}
 }
+
+func TestAPlanWithABoundShowsTheClassesOfWhatItMoves(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("near", 35)...)
+	w.publish("published")
+	w.die(numbered("far", 184)...)
+	for _, id := range numbered("far", 184) {
+		w.markers[id] = dedup.Done
+	}
+	w.markers["near-7"] = dedup.Processing
+	scan := w.look(t)
+	for name, req := range map[string]admin.MoveRequest{"a filter": {Scan: scan.ID, Filter: "-reason:expired"}, "a whole queue": {Whole: true}} {
+		req.Most = 35
+		p, err := w.planMove(t, ada, req)
+		must(t, err)
+		in := 0
+		for _, n := range p.Classes {
+			in += n
+		}
+		if p.Matching != 220 || in != 36 || p.Classes[admin.ClassBlocks] != 1 || p.Classes[admin.ClassRuns] != 35 || p.Targets["orders"] != 35 || p.UpTo != 35 ||
+			p.Beyond != 220-36 || len(p.Letters) != 36 {
+			t.Errorf("%s: %d matching, %d beyond, %d letters, up to %d, classes %v, targets %v", name, p.Matching, p.Beyond, len(p.Letters), p.UpTo, p.Classes, p.Targets)
+		}
+	}
+}

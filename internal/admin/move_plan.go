@@ -252,7 +252,9 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 	pl.freezeLeft()
 	pl.plan.Most = pl.plan.Request.Most
 	pl.plan.Needs = pl.needs(who)
-	pl.plan.Most = pl.most()
+	if pl.plan.Most = pl.most(); pl.plan.Most > 0 {
+		pl.list()
+	}
 	if err := pl.park(ctx); err != nil {
 		return err
 	}

@@ -31,7 +31,9 @@ type extentJSON struct {
 }
 
 type countsJSON struct {
-	Moved    int64 `json:"moved"`
+	Moved int64 `json:"moved"`
+	// AtLeast is true where more may have moved: what moved in the last moment before an interruption is not counted.
+	AtLeast  bool  `json:"moved_at_least"`
 	Left     int64 `json:"left"`
 	Bounced  int64 `json:"bounced"`
 	Guarded  int64 `json:"guarded"`
@@ -96,9 +98,13 @@ type jobItemJSON struct {
 	Became string `json:"became"`
 }
 
+func countsOf(c admin.Counts, atLeast bool) countsJSON {
+	return countsJSON{c.Moved, atLeast, c.Left, c.Bounced, c.Guarded, c.Returned, c.Rejected, c.Unknown, c.Cleared}
+}
+
 func summaryOf(j admin.JobSummary) jobSummaryJSON {
 	return jobSummaryJSON{
-		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), timeOf(j.Started), timeOf(j.Ended), j.Limit, extentJSON(j.Extent), countsJSON(j.Counts),
+		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), timeOf(j.Started), timeOf(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
 	}
 }
 

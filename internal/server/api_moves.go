@@ -86,7 +86,9 @@ type moveJSON struct {
 	Guards    []guardJSON       `json:"guards"`
 	Confirm   string            `json:"confirm"`
 	// Nowhere and Worn count those that stay whatever is chosen, MayRepeat those that go and may run a second time.
+	// Beyond counts those behind the most messages that are moved: they are in no class.
 	Nowhere   int  `json:"nowhere"`
+	Beyond    int  `json:"beyond_most"`
 	Worn      int  `json:"requeued_too_often"`
 	MayRepeat int  `json:"may_repeat"`
 	MayLeave  bool `json:"may_leave_out"`
@@ -126,7 +128,7 @@ func moveOf(p admin.MovePlan) moveJSON {
 		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
 		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
 		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
-		Nowhere: p.Nowhere, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
+		Nowhere: p.Nowhere, Beyond: p.Beyond, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
 	}
 	if n, known := p.Fits(); known {
 		j.Fits = &n

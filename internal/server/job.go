@@ -205,13 +205,22 @@ func jobFacts(j admin.Job, now time.Time) []templates.Fact {
 	return facts
 }
 
+// askedText says of how many messages it was looked up what became of them. After an interruption more may be told of than are counted.
+func askedText(a *admin.Aftermath, j admin.Job) string {
+	if int64(a.Asked) > j.Moved {
+		return messages(int64(a.Asked))
+	}
+	return templates.Number(float64(a.Asked)) + " of " + messages(j.Moved)
+}
+
 func jobNotes(j admin.Job) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if j.Resumed > 0 {
-		say(dedup.Warning, "It went on after an interruption "+howOften(j.Resumed)+": each may have made up to 256 copies, and none can have lost a message. "+
+		say(dedup.Warning, "It went on after an interruption "+howOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+
+			"if the broker itself was killed or lost its power, a copy of each message that had moved by then, up to "+templates.Number(float64(j.Moved))+". "+
 			"What moved in the last moment before it may be missing from the count.",
 			"Copies of messages whose markers work are skipped by their consumers.")
 	}
@@ -284,7 +293,7 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 	if a == nil {
 		return nil
 	}
-	v := &templates.AfterView{At: moment(a.At, now), Asked: templates.Number(float64(a.Asked)) + " of " + messages(j.Moved) + " looked up by their ids",
+	v := &templates.AfterView{At: moment(a.At, now), Asked: askedText(a, j) + " looked up by their ids",
 		Heads: []string{"Done", "Dead again", "Failed", "Processing", "No marker", "Unknown"}}
 	for _, class := range admin.Classes() {
 		counts := a.Results[class]

@@ -50,6 +50,7 @@ func moveClasses(p admin.MovePlan) []templates.MoveClass {
 const (
 	nowhereWord = "nowhere to go"
 	wornWord    = "requeued too often"
+	beyondWord  = "not needed"
 )
 
 // stayingRows are the messages that stay whatever is chosen.
@@ -57,6 +58,7 @@ func stayingRows(p admin.MovePlan) []templates.MoveClass {
 	var rows []templates.MoveClass
 	for _, r := range []templates.MoveClass{
 		{Word: nowhereWord, Meaning: "It is not known which queue they came from, or it is none that messages may be sent to, so that they cannot be sent back.", Count: p.Nowhere},
+		{Word: beyondWord, Meaning: "They are farther from the head of the queue than the most messages that this moves.", Count: p.Beyond},
 		{Word: wornWord, Meaning: "They were requeued three times or more, and died again.", Count: p.Worn},
 	} {
 		if r.Count > 0 {
@@ -165,5 +167,5 @@ func undoWords(p admin.MovePlan) []string {
 			break
 		}
 	}
-	return append(words, "Each message leaves its queue only when the broker has confirmed the new copy: a crash loses none, and can at worst make up to 256 copies.")
+	return append(words, "Each message leaves its queue only when the broker has confirmed the new copy: a crash loses none. At worst it makes up to 256 copies, or, if the broker itself is killed, a copy of each message that had moved by then.")
 }
