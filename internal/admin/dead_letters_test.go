@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -27,10 +28,12 @@ func TestEachMethodNeedsItsRole(t *testing.T) {
 			_, err := w.Scan(ctx, who, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 0})
 			return err
 		}},
-		"Kept":        {auth.Operator, func(who admin.Caller) error { _, err := w.Kept(ctx, who, scan.ID); return err }},
-		"Letter":      {auth.Operator, func(who admin.Caller) error { _, err := w.Letter(ctx, who, scan.ID, ref); return err }},
-		"Reveal":      {auth.Admin, func(who admin.Caller) error { _, err := w.Reveal(ctx, who, scan.ID, ref); return err }},
-		"Export":      {auth.Operator, func(who admin.Caller) error { _, err := w.Export(ctx, who, scan.ID, ""); return err }},
+		"Kept":   {auth.Operator, func(who admin.Caller) error { _, err := w.Kept(ctx, who, scan.ID); return err }},
+		"Letter": {auth.Operator, func(who admin.Caller) error { _, err := w.Letter(ctx, who, scan.ID, ref); return err }},
+		"Reveal": {auth.Admin, func(who admin.Caller) error { _, err := w.Reveal(ctx, who, scan.ID, ref); return err }},
+		"Export": {auth.Operator, func(who admin.Caller) error {
+			return w.Export(ctx, who, scan.ID, "", func([]admin.Letter) error { return nil })
+		}},
 		"PlannedMove": {auth.Operator, func(who admin.Caller) error { _, _, err := w.PlannedMove(ctx, who, "none"); return err }},
 		"a plan of some": {auth.Operator, func(who admin.Caller) error {
 			_, err := w.planMove(t, who, admin.MoveRequest{Scan: scan.ID, Refs: []string{ref}})
@@ -283,6 +286,23 @@ func TestAnOverduePlanAndOneWithoutAReasonAreNotStarted(t *testing.T) {
 	}
 	if _, _, err := w.PlannedMove(t.Context(), ada, p.ID); dedup.KindOf(err) != dedup.NotFound {
 		t.Errorf("an overdue plan is shown: %v", err)
+	}
+}
+
+func TestAnExportThatIsCutIsAuditedAsFailed(t *testing.T) {
+	w := newWard(t)
+	w.die("a", "b")
+	scan := w.look(t)
+	sent := 0
+	must(t, w.Export(t.Context(), ada, scan.ID, "", func(letters []admin.Letter) error { sent = len(letters); return nil }))
+	cut := errors.New("cut")
+	if err := w.Export(t.Context(), ada, scan.ID, "", func([]admin.Letter) error { return cut }); !errors.Is(err, cut) || sent != 2 {
+		t.Errorf("%d were sent, then: %v", sent, err)
+	}
+	entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 4})
+	must(t, err)
+	if len(entries) != 4 || entries[0].Phase != admin.Failed || entries[0].Detail != "2 messages as they are, of which not all were sent" || entries[2].Phase != admin.Succeeded {
+		t.Errorf("%+v", entries)
 	}
 }
 

@@ -299,15 +299,16 @@ func (d *DeadLetters) targetOf(k *keptScan) string {
 	return queueTarget(d.pipelines[k.raw.Pipeline].Broker, k.raw.Queue)
 }
 
-// Export returns the letters of a scan that match a filter: as they are for admins, masked for operators. It is audited.
-func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter string) ([]Letter, error) {
+// Export gives the letters of a scan that match a filter to send: as they are for admins, masked for operators. It is audited, as failed when
+// send fails.
+func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter string, send func([]Letter) error) error {
 	k, err := d.kept(ctx, who, auth.Operator, actExport, scan)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f, err := ParseFilter(filter, d.deps.Now().UTC())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	shown, how := d.mask.mask, "masked"
 	if who.Can(auth.Admin) {
@@ -320,12 +321,14 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 			letters = append(letters, shown(k.raw.Letters[i]))
 		}
 	}
-	err = d.deps.Gate.do(ctx, who, action{
+	return d.deps.Gate.do(ctx, who, action{
 		name: actExport, target: d.targetOf(k), needs: auth.Operator,
-		run: func(context.Context) (string, error) { return plural(len(letters), "message") + " " + how, nil },
+		run: func(context.Context) (string, error) {
+			what := plural(len(letters), "message") + " " + how
+			if err := send(letters); err != nil {
+				return "", &dedup.Error{Kind: dedup.Unavailable, Public: what + ", of which not all were sent", Err: err}
+			}
+			return what, nil
+		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return letters, nil
 }

@@ -54,8 +54,8 @@ func TestALookKeepsNoSecondCopyOfBodies(t *testing.T) {
 		t.Errorf("one letter is shown with %.60s", l.Body)
 	}
 	for filter, want := range map[string]int{"body:large-3": 1, "body:hunter2": 0, `body:"***"`: n} {
-		letters, err := w.Export(t.Context(), operator, scan.ID, filter)
-		must(t, err)
+		var letters []admin.Letter
+		must(t, w.Export(t.Context(), operator, scan.ID, filter, func(some []admin.Letter) error { letters = some; return nil }))
 		for _, l := range letters {
 			if bytes.Contains(l.Body, []byte("hunter2")) || len(l.Body) == 0 {
 				t.Errorf("%s: exported %.60s", filter, l.Body)
@@ -94,7 +94,9 @@ func TestAMessageWhoseBodyIsTooLargeToBeKeptIsMovedWhole(t *testing.T) {
 			t.Errorf("an edit of %s: %v", name, err)
 		}
 	}
-	if letters, err := w.Export(t.Context(), ada, scan.ID, "body:large"); err != nil || len(letters) != 0 {
+	var letters []admin.Letter
+	err = w.Export(t.Context(), ada, scan.ID, "body:large", func(some []admin.Letter) error { letters = some; return nil })
+	if err != nil || len(letters) != 0 {
 		t.Errorf("%d are found by what is in their bodies, %v", len(letters), err)
 	}
 	job := w.until(t, w.begin(t, admin.MoveRequest{Scan: scan.ID, Refs: []string{l.Ref}}), func(j admin.Job) bool { return j.State.Final() })

@@ -152,7 +152,10 @@ func (r *deathReader) entry(where string, table map[string]any) (Death, bool) {
 	}
 	switch t := table["time"].(type) {
 	case time.Time:
-		d.Time = t
+		if d.Time = t; !Dated(t) {
+			d.Time = time.Time{}
+			r.fault("%s: time is no date", where)
+		}
 	case nil:
 	default:
 		r.fault("%s: time is %s", where, kindOfField(t))

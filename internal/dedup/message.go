@@ -70,3 +70,10 @@ type Decimal struct {
 	Scale uint8
 	Value int32
 }
+
+// Dated reports whether a time from a message is a date that can be written. AMQP counts seconds since 1970 in 64 bits without a sign:
+// producers write milliseconds there, and anything else, and what is too large for a signed number comes as a time before 1970.
+func Dated(t time.Time) bool {
+	const last = 253_402_300_799 // the last second of the year 9999, which is the last that RFC 3339 can write
+	return t.Unix() >= 0 && t.Unix() <= last
+}

@@ -143,8 +143,9 @@ func number(v float64) *float64 {
 	return &v
 }
 
+// timeOf returns nil for what JSON cannot say: no time, and one beyond the year 9999, of which the answer would fail as a whole.
 func timeOf(t time.Time) *time.Time {
-	if t.IsZero() {
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return nil
 	}
 	t = t.UTC()

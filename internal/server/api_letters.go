@@ -190,10 +190,12 @@ type oneLetterJSON struct {
 	Headers    map[string]typed `json:"headers"`
 	Deaths     []pastDeathJSON  `json:"deaths"`
 	Malformed  string           `json:"malformed"`
-	Body       []byte           `json:"body_base64"`
-	BodySHA256 string           `json:"body_sha256"`
-	Masked     bool             `json:"masked"`
-	Hidden     string           `json:"hidden"`
+	// NotUTF8 holds the bytes of what JSON cannot say of the texts above, by their names.
+	NotUTF8    map[string][]byte `json:"not_utf8_base64,omitempty"`
+	Body       []byte            `json:"body_base64"`
+	BodySHA256 string            `json:"body_sha256"`
+	Masked     bool              `json:"masked"`
+	Hidden     string            `json:"hidden"`
 }
 
 // apiLetter gives one dead letter of a scan, masked.
@@ -216,11 +218,8 @@ func (s *Server) apiLetter(r *request) (response, error) {
 		return nil, err
 	}
 	j := oneLetterJSON{
-		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: map[string]typed{},
-		Deaths: historyOf(l), Malformed: l.Malformed, Body: l.Body, BodySHA256: l.Hash, Masked: l.Masked, Hidden: l.Hidden,
-	}
-	for name, v := range l.Headers {
-		j.Headers[name] = typedOf(v)
+		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers),
+		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, BodySHA256: l.Hash, Masked: l.Masked, Hidden: l.Hidden,
 	}
 	return jsonBody{v: j}, nil
 }

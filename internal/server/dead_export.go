@@ -1,12 +1,12 @@
 package server
 
 import (
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
 
@@ -72,103 +72,8 @@ func timeCell(at time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// letterExport is a letter with everything that is needed to send it again, one line of an export.
-type letterExport struct {
-	Ref         string           `json:"ref"`
-	Queue       string           `json:"queue"`
-	Vhost       string           `json:"vhost"`
-	Exchange    string           `json:"exchange"`
-	RoutingKey  string           `json:"routing_key"`
-	ID          string           `json:"id"`
-	Class       string           `json:"class"`
-	Properties  propertiesJSON   `json:"properties"`
-	Headers     map[string]typed `json:"headers"`
-	Deaths      []pastDeathJSON  `json:"deaths"`
-	Body        []byte           `json:"body_base64"`
-	BodySHA256  string           `json:"body_sha256"`
-	BodyMissing string           `json:"body_missing"`
-}
-
-type propertiesJSON struct {
-	ContentType     string     `json:"content_type"`
-	ContentEncoding string     `json:"content_encoding"`
-	DeliveryMode    uint8      `json:"delivery_mode"`
-	Priority        uint8      `json:"priority"`
-	CorrelationID   string     `json:"correlation_id"`
-	ReplyTo         string     `json:"reply_to"`
-	Expiration      string     `json:"expiration"`
-	MessageID       string     `json:"message_id"`
-	Timestamp       *time.Time `json:"timestamp"`
-	Type            string     `json:"type"`
-	UserID          string     `json:"user_id"`
-	AppID           string     `json:"app_id"`
-}
-
-type pastDeathJSON struct {
-	Queue       string     `json:"queue"`
-	Reason      string     `json:"reason"`
-	Count       int64      `json:"count"`
-	Time        *time.Time `json:"time"`
-	Exchange    string     `json:"exchange"`
-	RoutingKeys []string   `json:"routing_keys"`
-}
-
-// typed is the value of a header with the name of its AMQP type, without which it could not be sent as it was.
-type typed struct {
-	Type  string `json:"type"`
-	Value any    `json:"value"`
-}
-
-func exportOf(l admin.Letter) letterExport {
-	e := letterExport{
-		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
-		Properties: propertiesOf(l.Properties), Headers: map[string]typed{}, Deaths: historyOf(l), Body: l.Body, BodySHA256: l.Hash, BodyMissing: l.Hidden,
-	}
-	for name, v := range l.Headers {
-		e.Headers[name] = typedOf(v)
-	}
-	return e
-}
-
-func propertiesOf(p dedup.Properties) propertiesJSON {
-	return propertiesJSON{
-		p.ContentType, p.ContentEncoding, p.DeliveryMode, p.Priority, p.CorrelationID, p.ReplyTo, p.Expiration, p.MessageID, timeOf(p.Timestamp), p.Type, p.UserID, p.AppID,
-	}
-}
-
-func historyOf(l admin.Letter) []pastDeathJSON {
-	deaths := []pastDeathJSON{}
-	for _, d := range l.Deaths {
-		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, timeOf(d.Time), d.Exchange, list(d.RoutingKeys)})
-	}
-	return deaths
-}
-
-func typedOf(v any) typed {
-	switch v := v.(type) {
-	case map[string]any:
-		table := map[string]typed{}
-		for name, x := range v {
-			table[name] = typedOf(x)
-		}
-		return typed{"table", table}
-	case []any:
-		all := make([]typed, len(v))
-		for i, x := range v {
-			all[i] = typedOf(x)
-		}
-		return typed{"list", all}
-	case float64:
-		return typed{"float64", number(v)}
-	case float32:
-		return typed{"float32", number(float64(v))}
-	default:
-		typ, _ := headerText(v)
-		return typed{typ, v}
-	}
-}
-
-// lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit.
+// lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit, which
+// says that it failed when not all of them were sent.
 func (s *Server) lettersNDJSON(r *request) (response, error) {
 	id, filter, err := scanAndFilter(r)
 	if err != nil {
@@ -181,16 +86,16 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 	if r.Method == http.MethodHead {
 		return attachment{name: "dead-letters.ndjson", typ: ndjsonType}, nil
 	}
-	letters, err := service.Export(r.Context(), r.asker(), id, filter.String())
-	if err != nil {
-		return nil, scanGone(err)
-	}
-	return lineStream{name: "dead-letters.ndjson", lines: func(yield func(any) bool) {
-		for _, l := range letters {
-			if !yield(exportOf(l)) {
-				return
-			}
-		}
+	return lineStream{name: "dead-letters.ndjson", open: func(send func(iter.Seq[any]) error) error {
+		return scanGone(service.Export(r.Context(), r.asker(), id, filter.String(), func(letters []admin.Letter) error {
+			return send(func(yield func(any) bool) {
+				for _, l := range letters {
+					if !yield(exportOf(l)) {
+						return
+					}
+				}
+			})
+		}))
 	}}, nil
 }
 

@@ -23,7 +23,7 @@ type deadLetterReader interface {
 type letterReader interface {
 	Letter(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
 	Reveal(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
-	Export(ctx context.Context, who admin.Caller, scanID, filter string) ([]admin.Letter, error)
+	Export(ctx context.Context, who admin.Caller, scanID, filter string, send func([]admin.Letter) error) error
 }
 
 // mover plans moves of messages and begins them.

@@ -213,8 +213,12 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	add("Type", l.Type)
 	add("User id", l.UserID)
 	add("App id", l.AppID)
-	if !l.Timestamp.IsZero() {
+	switch {
+	case l.Timestamp.IsZero():
+	case dedup.Dated(l.Timestamp):
 		add("Timestamp", moment(l.Timestamp, now).Full)
+	default:
+		add("Timestamp", wireTime(l.Timestamp))
 	}
 	add("Exchange here", cmp.Or(l.Exchange, "the default exchange"))
 	add("Routing key here", l.RoutingKey)

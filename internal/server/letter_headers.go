@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -126,7 +127,7 @@ func headerText(v any) (typ, text string) {
 	case bool:
 		return "boolean", fmt.Sprint(v)
 	case time.Time:
-		return "timestamp", v.UTC().Format(time.RFC3339)
+		return "timestamp", wireTime(v)
 	case dedup.Decimal:
 		return "decimal", fmt.Sprintf("%d × 10^-%d", v.Value, v.Scale)
 	case []any:
@@ -137,6 +138,17 @@ func headerText(v any) (typ, text string) {
 		return fmt.Sprintf("%T", v), fmt.Sprint(v)
 	}
 }
+
+// wireTime writes a time of a message, as a date where it is one.
+func wireTime(t time.Time) string {
+	if dedup.Dated(t) {
+		return t.UTC().Format(time.RFC3339)
+	}
+	return wireSeconds(t) + " seconds after 1970, beyond the year 9999"
+}
+
+// wireSeconds are the seconds of a time as the message holds them.
+func wireSeconds(t time.Time) string { return strconv.FormatUint(uint64(t.Unix()), 10) }
 
 // nestedText writes tables and lists in one line, up to shownHeaders bytes. What is left out of it is shown as an ellipsis.
 func nestedText(v any) string {

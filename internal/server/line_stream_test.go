@@ -45,6 +45,11 @@ func manyLines(n, length int, made *int) iter.Seq[any] {
 	}
 }
 
+// opened gives lines to send.
+func opened(lines iter.Seq[any]) func(func(iter.Seq[any]) error) error {
+	return func(send func(iter.Seq[any]) error) error { return send(lines) }
+}
+
 // serveStream answers with a stream as a handler of the dashboard does.
 func serveStream(t *testing.T, stream lineStream) (*httptest.Server, *site) {
 	t.Helper()
@@ -59,7 +64,7 @@ func serveStream(t *testing.T, stream lineStream) (*httptest.Server, *site) {
 
 func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	made := 0
-	whole, _ := serveStream(t, lineStream{name: "a.ndjson", lines: manyLines(1000, 1000, &made)})
+	whole, _ := serveStream(t, lineStream{name: "a.ndjson", open: opened(manyLines(1000, 1000, &made))})
 	res, err := whole.Client().Get(whole.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -69,9 +74,9 @@ func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	if n := bytes.Count(body, []byte("\n")); err != nil || n != 1000 || !json.Valid(body[:bytes.IndexByte(body, '\n')]) {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	broken, s := serveStream(t, lineStream{name: "a.ndjson", lines: func(yield func(any) bool) {
+	broken, s := serveStream(t, lineStream{name: "a.ndjson", open: opened(func(yield func(any) bool) {
 		_ = yield(strings.Repeat("x", 3*streamBuffer)) && yield(func() {}) // which no JSON can hold
-	}})
+	})})
 	res, err = broken.Client().Get(broken.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +85,9 @@ func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusOK || err == nil {
 		t.Errorf("%s with %d bytes, read without an error", res.Status, len(body))
+	}
+	if last := string(body[max(0, len(body)-80):]); !strings.HasSuffix(last, `{"cut":"This file is not whole: it was cut after 1 line."}`+"\n") {
+		t.Errorf("the file ends with %q", last)
 	}
 	broken.Close() // after which the request has been observed
 	if text := s.body(s.do("GET", "/metrics", "", "Authorization", "Bearer "+viewerToken)); !strings.Contains(text, `_count{code="500",method="GET",route="/"} 1`) {
@@ -91,7 +99,7 @@ func TestAStreamHoldsLittleAndEndsWithItsClient(t *testing.T) {
 	for name, c := range map[string]struct{ full, most int }{"one that reads all": {0, 5000}, "one that goes": {1 << 20, 200}} {
 		made := 0
 		client := &narrow{ResponseRecorder: httptest.NewRecorder(), full: c.full}
-		err := lineStream{name: "a.ndjson", lines: manyLines(5000, 10_000, &made)}.write(client, nil)
+		err := lineStream{name: "a.ndjson", open: opened(manyLines(5000, 10_000, &made))}.write(client, nil)
 		var gone *goneError
 		if client.longest > streamBuffer || made > c.most || errors.As(err, &gone) != (c.full > 0) {
 			t.Errorf("%s: %d lines were made, up to %d bytes held, %v", name, made, client.longest, err)

@@ -279,18 +279,18 @@ func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string)
 	return l, missing("The message is not in its queue any more")
 }
 
-// Export returns the letters of a scan that match, as they are.
-func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter string) ([]admin.Letter, error) {
+// Export gives the letters of a scan that match, as they are.
+func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter string, send func([]admin.Letter) error) error {
 	if err := allow(who, auth.Operator); err != nil {
-		return nil, err
+		return err
 	}
 	s, err := m.Kept(ctx, who, scan)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f, err := admin.ParseFilter(filter, m.now().UTC())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var list []admin.Letter
 	for _, l := range s.Letters {
@@ -298,7 +298,10 @@ func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter stri
 			list = append(list, l)
 		}
 	}
-	return list, m.note(ctx, who, "export_dead_letters", s.Queue.Name, rand.Text(), fmt.Sprintf("%d messages", len(list)))
+	if err := m.note(ctx, who, "export_dead_letters", s.Queue.Name, rand.Text(), fmt.Sprintf("%d messages", len(list))); err != nil {
+		return err
+	}
+	return send(list)
 }
 
 // Seen returns the scans that found a message with an id, with that message alone.
