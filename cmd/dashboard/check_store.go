@@ -75,7 +75,7 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 // servers by their address; the running dashboard by what they call themselves, and by their counts.
 func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
 	sharers := markers.CommandSharers(cfg, all)
-	if !cfg.Events || len(sharers) == 0 {
+	if !cfg.Events || len(sharers) == 0 || cfg.Scheme().Refuses(dedup.MethodStoreEvents) != "" {
 		return
 	}
 	noun := "store"
@@ -189,6 +189,14 @@ func (c storeCheck) printMend(w io.Writer) {
 	}
 	if len(seen) > 0 {
 		fmt.Fprintf(w, "    values seen in the samples: %s\n", strings.Join(seen, ", "))
+	}
+	if c.report.Fits != "" {
+		fmt.Fprintf(w, "    mend: preset %s decodes every sample; if your consumers work as it says (docs/stores.md), write in store %s, in place of what stands there:\n",
+			c.report.Fits, c.cfg.Name)
+		for _, line := range c.report.Mend {
+			fmt.Fprintf(w, "      %s\n", line)
+		}
+		return
 	}
 	if hint := c.cfg.Hint(c.report.Unmapped); hint != "" {
 		fmt.Fprintf(w, "    mend: %s\n", hint)

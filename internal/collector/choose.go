@@ -111,6 +111,8 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventRes
 		return refuse(v.storeDown, "")
 	case v.scheme.Kind != "redis-string":
 		return refuse("only Redis keys give store events", "")
+	case e == nil && v.scheme.Refuses(dedup.MethodStoreEvents) != "": // nobody is told to switch on what would never tell a rate
+		return refuse(v.scheme.Refuses(dedup.MethodStoreEvents), "")
 	case e == nil:
 		return refuse("store events are off", betterEvents)
 	case !e.Listening:

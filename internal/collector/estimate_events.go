@@ -113,14 +113,8 @@ func fromEvents(s eventSample) eventResult {
 func eventRefusal(s eventSample) string {
 	n := len(s.Readings)
 	switch {
-	case s.Scheme.Lock:
-		return "a lock keeps no marker of what is done, so its events do not tell of duplicates"
-	case s.Scheme.OnInFlight == "wait":
-		return "consumers of this scheme wait for work in flight and ask again, so that calls are no deliveries"
-	case s.Scheme.Mark != "before":
-		return "consumers of this scheme mark only after the work: a call that finds nothing does not show in the events"
-	case s.Scheme.OnFail != "delete" && s.Scheme.OnInFlight != "ack":
-		return "consumers of this scheme ack or keep failed work, whose hits the events do not tell from duplicates"
+	case s.Scheme.Refuses(dedup.MethodStoreEvents) != "":
+		return s.Scheme.Refuses(dedup.MethodStoreEvents)
 	case n == 0:
 		return "store events have told nothing yet"
 	case !s.Readings[n-1].AskedKnown:

@@ -174,14 +174,8 @@ func (s idGapSample) refusal(g insertGain) string {
 	switch {
 	case s.Why != "":
 		return s.Why
-	case !s.Scheme.InsertFirst:
-		return "consumers of this scheme do not begin each delivery with an insert, so that duplicates burn no ids"
-	case s.Scheme.OnInFlight == "nack":
-		return "consumers of this scheme return deliveries that meet a row in flight, and each return burns an id as a duplicate does"
-	case s.Scheme.OnInFlight == "wait" && !s.Scheme.Transactional:
-		return "consumers of this scheme wait for rows in flight and insert again, and each try burns an id as a duplicate does"
-	case s.Scheme.OnFailed == "nack" || s.Scheme.OnFailed == "run":
-		return "consumers of this scheme do not ack deliveries that meet a failed row, and each burns an id as a duplicate does"
+	case s.Scheme.Refuses(dedup.MethodIDGap) != "":
+		return s.Scheme.Refuses(dedup.MethodIDGap)
 	case !s.To.At.After(s.From.At) || s.To.Epoch != s.From.Epoch:
 		return "inserts are not counted for long enough yet, or too rarely: the window holds fewer than two counts of them. " +
 			"An insert counts once its work must have ended (insert_settle)"

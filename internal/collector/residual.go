@@ -165,14 +165,10 @@ func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
 // residualRefusal names the reason for which no window of this pipeline can be judged.
 func residualRefusal(s residualSample) string {
 	switch {
-	case s.Scheme.OnInFlight == "ack":
-		return "consumers of this scheme ack messages that are still in flight, so lost messages look like duplicates"
-	case s.Scheme.OnFail == "ack" && s.Scheme.GiveUp == 0:
-		return "consumers of this scheme ack failed messages, which look like duplicates"
+	case s.Scheme.Refuses(dedup.MethodResidual) != "":
+		return s.Scheme.Refuses(dedup.MethodResidual)
 	case s.Pass == nil:
 		return "no complete pass over the store yet"
-	case s.Scheme.DoneTTL <= 0:
-		return "markers of this scheme never expire, so the time of a completion cannot be known"
 	case len(s.Frames) < 2:
 		return "the broker was not read often enough yet"
 	}

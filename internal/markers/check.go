@@ -30,6 +30,8 @@ type Report struct {
 	// store's entry in the configuration that would map them, as far as their meaning can be guessed.
 	Unmapped []Unmapped
 	Mend     []string
+	// Fits is the preset that decodes the whole sample where the configured one does not; Mend are then the lines that choose it.
+	Fits string
 	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*".
 	Missing []string
 	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
@@ -77,7 +79,7 @@ func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
 	if r.Samples, err = s.decodeSamples(ctx, w); err != nil {
 		return r, s.explain.explain(err)
 	}
-	if r.Unmapped, r.Mend, err = s.suggest(ctx, w, r.Telling(n)); err != nil {
+	if err = s.suggest(ctx, w, &r, n); err != nil {
 		return r, s.explain.explain(err)
 	}
 	r.Findings = findings(s.layout.cfg, w, r.Samples)

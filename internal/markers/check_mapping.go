@@ -55,17 +55,30 @@ type seenValue struct {
 	lives dedup.State
 }
 
-// suggest reads the sampled markers of unknown state once more, and says under which configuration they could be decoded.
-func (s *redisStore) suggest(ctx context.Context, w *walk, sample []dedup.Marker) (unmapped []Unmapped, mend []string, err error) {
-	var keys []string
+// suggest reads the sampled markers once more where some are of unknown state, and says under which configuration all of them could
+// be decoded.
+func (s *redisStore) suggest(ctx context.Context, w *walk, r *Report, n int) error {
+	sample := r.Telling(n)
+	odd := map[string]bool{}
 	for _, m := range undecoded(sample) {
-		if m.Key != "" && s.layout.classify(m.Key) == markerKey {
+		odd[m.Key] = true
+	}
+	var keys []string
+	for _, m := range sample {
+		if len(odd) > 0 && m.Key != "" && s.layout.classify(m.Key) == markerKey {
 			keys = append(keys, m.Key)
 		}
 	}
 	var seen []seenValue
-	err = s.fetchAll(ctx, w, keys, func(_ string, f fetched, now int64) {
-		if f.expiry == gone || f.problem != "" {
+	var all []seenMarker
+	broken := false
+	err := s.fetchAll(ctx, w, keys, func(key string, f fetched, now int64) {
+		if f.expiry == gone {
+			return
+		}
+		all = append(all, seenMarker{key, f, f.expiry, now})
+		broken = broken || f.problem != ""
+		if !odd[key] || f.problem != "" {
 			return
 		}
 		v := seenValue{text: f.value}
@@ -78,10 +91,24 @@ func (s *redisStore) suggest(ctx context.Context, w *walk, sample []dedup.Marker
 		seen = append(seen, v)
 	})
 	if err != nil || s.layout.reads != readString || s.layout.cfg.Kind != kindRedisString {
-		return nil, nil, err
+		return err
 	}
-	unmapped, mend = s.layout.cfg.mapped(seen)
-	return unmapped, mend, nil
+	var mend []string
+	r.Unmapped, mend = s.layout.cfg.mapped(seen)
+	better, ok := s.layout.cfg.fitting(all)
+	switch {
+	case ok && !broken:
+		r.Fits, r.Mend = better.cfg.Preset, better.lines
+	case s.layout.cfg.mappable(r.Unmapped):
+		r.Mend = mend
+	}
+	return nil
+}
+
+// mappable reports whether lists of states can name what was seen: where any value is one, a value that cannot be decoded is so for
+// another reason.
+func (c Config) mappable(unmapped []Unmapped) bool {
+	return !slices.Contains(c.States[dedup.Present], anyValue) || !slices.ContainsFunc(unmapped, func(u Unmapped) bool { return u.Guess == dedup.Present })
 }
 
 // mapped returns the statuses in the values, by the first way of reading that makes words of them all, and the lines of the

@@ -24,6 +24,9 @@ const (
 	acksBatch = "batch"
 )
 
+// Scheme returns what the configuration says of the store's consumers.
+func (c Config) Scheme() dedup.Scheme { return c.withDefaults().scheme() }
+
 // scheme returns what the configuration says of the store's consumers.
 func (c Config) scheme() dedup.Scheme {
 	if c.Kind == kindSQLTable {

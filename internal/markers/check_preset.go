@@ -1,0 +1,144 @@
+package markers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A seenMarker is a sampled marker as the store holds it.
+type seenMarker struct {
+	key         string
+	value       fetched
+	expiry, now int64
+}
+
+// A proposal is a description that decodes what was sampled, and the lines that make the store's entry it.
+type proposal struct {
+	cfg   Config
+	lines []string
+}
+
+// fits reports whether a description decodes every marker of the sample, and believes none to be in flight that lives longer than that.
+func (c Config) fits(sample []seenMarker) bool {
+	l, err := newLayout(c)
+	if err != nil || l.reads == readHash {
+		return false
+	}
+	var all []dedup.Marker
+	for _, s := range sample {
+		m := l.marker(s.key, l.decode(s.value), s.expiry, s.now)
+		if m.State == dedup.StateUnknown || l.classify(s.key) != markerKey {
+			return false
+		}
+		all = append(all, m)
+	}
+	return outliving(all) == 0
+}
+
+// fitting returns the preset that decodes the whole sample: of several the one that says most of a marker, and none that only takes any
+// value for granted while another one reads it. It is not ok where no preset does.
+func (c Config) fitting(sample []seenMarker) (proposal, bool) {
+	if len(sample) == 0 {
+		return proposal{}, false
+	}
+	// In this order the first that fits says most: states before one state, a time before any value.
+	for _, name := range []string{"redis-json-status", "redis-text-status", "redis-flag", "redis-timestamp", "redis-presence"} {
+		if p, ok := c.under(name); ok && p.cfg.fits(sample) && !p.cfg.blindTo(sample) {
+			return p, true
+		}
+	}
+	return proposal{}, false
+}
+
+// blindTo reports whether a description reads a time out of values that are none of our days: a counter or an id is no time.
+func (c Config) blindTo(sample []seenMarker) bool {
+	if c.Value.Time != wholeValue {
+		return false
+	}
+	l, err := newLayout(c)
+	for _, s := range sample {
+		if err != nil || (l.decode(s.value).at.Sub(time.UnixMilli(s.now))).Abs() > 10*365*24*time.Hour {
+			return true
+		}
+	}
+	return false
+}
+
+// under returns the store under another preset: where it is and which keys are its own stay as they are.
+func (c Config) under(name string) (proposal, bool) {
+	n, ok := Preset(name)
+	if !ok || name == c.Preset {
+		return proposal{}, false
+	}
+	lines := []string{"preset: " + name}
+	own, _ := Preset(c.Preset)
+	n.Name, n.Redis, n.Act, n.Key, n.Sweep, n.Events, n.Yields = c.Name, c.Redis, c.Act, c.Key, c.Sweep, c.Events, c.Yields
+	if n.Match != c.Match {
+		lines = append(lines, "match: "+yamlWord(c.Match))
+	}
+	if derived := n.Match != "" && n.Match != c.Match && c.ID == ""; n.ID != c.ID && !derived {
+		lines = append(lines, "id: "+yamlWord(c.ID))
+	}
+	if !slices.Equal(n.Exclude, c.Exclude) {
+		var all []string
+		for _, e := range c.Exclude {
+			all = append(all, yamlWord(e))
+		}
+		lines = append(lines, "exclude: ["+strings.Join(all, ", ")+"]")
+	}
+	if n.Retry.Match != c.Retry.Match && parseGlob(n.Retry.Match).overlaps(parseGlob(c.Match)) {
+		n.Retry = Retry{}
+		lines = append(lines, `retry: {match: "", give_up: 0}`)
+	}
+	n.Match, n.ID, n.Exclude = c.Match, c.ID, c.Exclude
+	lines = append(lines, n.overriding(c, own)...)
+	return proposal{n, lines}, n.Validate() == nil
+}
+
+// overriding are the lines that give back what an entry overrode of its preset, as these lines go on to hold under another one.
+func (c Config) overriding(was, preset Config) []string {
+	var lines []string
+	if was.Value != preset.Value {
+		lines = append(lines, fmt.Sprintf("value: {codec: %s, path: %s, time: %s, time_unit: %s}", c.Value.Codec, yamlWord(c.Value.Path), yamlWord(c.Value.Time), yamlWord(c.Value.TimeUnit)))
+	}
+	for _, f := range []struct{ path, was, preset, now string }{
+		{"ask", was.Ask, preset.Ask, c.Ask}, {"mark", was.Mark, preset.Mark, c.Mark}, {"on_inflight", was.OnInFlight, preset.OnInFlight, c.OnInFlight},
+		{"on_fail", was.OnFail, preset.OnFail, c.OnFail}, {"on_failed", was.OnFailed, preset.OnFailed, c.OnFailed},
+	} {
+		if f.was != f.preset {
+			lines = append(lines, f.path+": "+yamlWord(f.now))
+		}
+	}
+	if was.TTL != preset.TTL {
+		lines = append(lines, fmt.Sprintf("ttl: {processing: %s, done: %s}", c.TTL.Processing, c.TTL.Done))
+	}
+	if line := c.allStates(was, preset); line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// allStates is the line of all states; empty where the entry overrode none.
+func (c Config) allStates(was, preset Config) string {
+	var entries []string
+	overrode := false
+	for _, state := range dedup.States() {
+		overrode = overrode || !slices.Equal(was.States[state], preset.States[state])
+		if len(c.States[state])+len(was.States[state]) == 0 {
+			continue
+		}
+		var items []string
+		for _, word := range c.States[state] {
+			items = append(items, yamlWord(word))
+		}
+		entries = append(entries, string(state)+": ["+strings.Join(items, ", ")+"]")
+	}
+	if !overrode {
+		return ""
+	}
+	return "states: {" + strings.Join(entries, ", ") + "}"
+}
