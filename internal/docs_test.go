@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
 )
 
 // TestEveryFindingHasARunbook compares the kinds of findings in the code with docs/findings.md.
@@ -81,6 +84,31 @@ func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
 	for _, name := range []string{"server/windows.go", "server/metrics.go", "../docs/figures.md"} {
 		if !strings.Contains(read(name), formula[1]) {
 			t.Errorf("%s does not say %q", name, formula[1])
+		}
+	}
+}
+
+// TestTheTableOfSourcesIsWhatTheCodeRefuses compares docs/figures.md with the presets and with what the sources refuse.
+func TestTheTableOfSourcesIsWhatTheCodeRefuses(t *testing.T) {
+	doc, err := os.ReadFile("../docs/figures.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range markers.PresetNames() {
+		cfg, _ := markers.Preset(name)
+		scheme, row := cfg.Scheme(), "| `"+name+"` |"
+		for _, m := range dedup.Methods() {
+			word := "yes"
+			switch {
+			case scheme.Refuses(m) != "":
+				word = "no"
+			case scheme.BoundsOnly(m):
+				word = "at most"
+			}
+			row += " " + word + " |"
+		}
+		if !strings.Contains(string(doc), row+"\n") {
+			t.Errorf("docs/figures.md lacks the line %s", row)
 		}
 	}
 }

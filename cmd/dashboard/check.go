@@ -60,6 +60,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 		}
 		brokers[b.Name] = report
 		fail("broker", b.Name, printBroker(io.out, b.Name, report))
+		printTimeout(io.out, b, cfg.Collector)
 		fail("broker", b.Name, checkLog(ctx, io.out, b))
 	}
 	stores := map[string]markers.Config{} // those that may hold reported counters and can be read
@@ -91,6 +92,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 			continue
 		}
 		fail("pipeline", p.Name, printPipeline(io.out, p, report))
+		printSources(io.out, p, cfg.Stores)
 		fail("pipeline", p.Name, checkActing(ctx, io.out, actors[p.Broker], p, report))
 	}
 	return failed

@@ -204,7 +204,7 @@ func TestTheWordsFitATable(t *testing.T) {
 
 func TestStoresThatAreCountedTogetherAreNoted(t *testing.T) {
 	store := func(name, ask string, events bool) markers.Config {
-		return markers.Config{Name: name, Kind: "redis-string", Ask: ask, Events: events, Redis: markers.Redis{URL: secret.New("redis://localhost:6379/0")}}
+		return markers.Config{Name: name, Kind: "redis-string", Mark: "before", OnFail: "delete", Ask: ask, Events: events, Redis: markers.Redis{URL: secret.New("redis://localhost:6379/0")}}
 	}
 	all := []markers.Config{store("orders", "SETNX", true), store("shipping", "SETNX", true), store("quiet", "SETNX", false), store("alone", "GET", true)}
 	for i, want := range []string{"may not tell a duplicate rate while several are in use: the server counts the calls of SETNX together with those for stores shipping, quiet\n    mend: give the store a Redis server of its own", "for stores orders, quiet\n", "", ""} {

@@ -29,8 +29,12 @@ func howView(snap *dedup.Snapshot, p judged, now time.Time) templates.How {
 	}
 	uses := usesOf(p, w)
 	shown, check := "", ""
+	st, stored := findStore(snap, p.Pipeline.Store)
 	for i, e := range w.Estimates {
 		row := howRow(p, e, uses[i], now)
+		if stored && st.Scheme.Refuses(e.Method) != "" && !e.Rate.Known() {
+			row.Why = statement("never in this scheme: " + st.Scheme.Refuses(e.Method))
+		}
 		v.Rows = append(v.Rows, row)
 		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known() && e.Rate.Better != "" && shortWhy(p.PipelineStatus, e.Rate.Why) == e.Rate.Why
 		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != "" && !listening
@@ -42,6 +46,9 @@ func howView(snap *dedup.Snapshot, p judged, now time.Time) templates.How {
 		}
 	}
 	v.Line = howLine(w, shown, check, alerts.Disputed(w, p.Pipeline.Limits))
+	if shown == "" && (!stored || len(st.Scheme.Told()) == 0) {
+		v.Line += "; this pipeline can have no rate unless its consumers report"
+	}
 	return v
 }
 
