@@ -162,8 +162,8 @@ func (v *View) summarise() {
 	}
 }
 
-// worstFirst orders alerts for a list: sources that cannot be read, which are behind much of the rest, then what fires by its tier,
-// of one tier what recovers last, then what is pending, then what is unknown. Among equals those that nobody attends to come first,
+// worstFirst orders alerts for a list: what fires by its tier, of one tier first the sources that cannot be read, which are behind much of
+// the rest, and what recovers last; then what is pending, then what is unknown. Among equals those that nobody attends to come first,
 // then the oldest.
 func worstFirst(a, b *AlertView) int {
 	ra, rb := rank(a), rank(b)
@@ -179,22 +179,22 @@ func worstFirst(a, b *AlertView) int {
 	return cmp.Or(a.State.Since.Compare(b.State.Since), cmp.Compare(a.Key.Rule, b.Key.Rule), cmp.Compare(a.Key.Subject, b.Key.Subject))
 }
 
-const rankNormal = 12
+const rankNormal = 15
 
 func rank(a *AlertView) int {
 	switch {
 	case a.Key.Rule == RuleWatchdog:
 		return rankNormal - 1
 	case a.SourceDown():
-		return -1
+		return 3 * int(dedup.Emergency-a.State.Tier)
 	case a.State.Phase == PhaseFiring:
-		return 2 * int(dedup.Emergency-a.State.Tier)
+		return 3*int(dedup.Emergency-a.State.Tier) + 1
 	case a.State.Phase == PhaseRecovering:
-		return 2*int(dedup.Emergency-a.State.Tier) + 1
+		return 3*int(dedup.Emergency-a.State.Tier) + 2
 	case a.State.Phase == PhasePending:
-		return 6 + int(dedup.Emergency-a.Pending())
+		return 9 + int(dedup.Emergency-a.Pending())
 	case a.State.Health != HealthOK:
-		return 10
+		return 13
 	default:
 		return rankNormal
 	}

@@ -33,16 +33,16 @@ func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.T
 	f.Banner, f.BannerTier, f.BannerHref = strings.Join(parts, "; "), tier.String(), href
 }
 
-// alertBanner says how many alerts of severe and emergency nobody attends to, and since when the oldest fires. Those that recover are
-// counted apart: they are over if they stay so. It is empty where none fires, and where rules were not judged for so long that nothing
-// can be told.
+// alertBanner says how many alerts fire at severe and emergency, how many of them somebody acknowledged or silenced, and since when the
+// oldest of the others fires. Those that recover are counted apart: they are over if they stay so. It is empty where nobody is needed, and
+// where rules were not judged for so long that nothing can be told.
 func alertBanner(view *alerts.View, base string, now time.Time) (text string, tier dedup.Tier, href string) {
 	if lateView(view, now) != "" {
 		return "", dedup.TierUnknown, ""
 	}
-	counts, recovering, oldest := unattended(view)
-	emergency, severe := counts[dedup.Emergency], counts[dedup.Severe]
-	if emergency+severe == 0 {
+	c := countFiring(view)
+	emergency, severe, recovering, oldest := c.tiers[dedup.Emergency], c.tiers[dedup.Severe], c.recovering, c.oldest
+	if oldest == nil {
 		return "", dedup.TierUnknown, ""
 	}
 	q := alertsQuery{states: []string{stateFiring}, page: 1}
@@ -62,6 +62,12 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 		tier = dedup.Emergency
 	}
 	href = q.address(base)
+	if c.acked > 0 {
+		text += ", " + templates.Number(float64(c.acked)) + " acknowledged"
+	}
+	if c.silenced > 0 {
+		text += ", " + templates.Number(float64(c.silenced)) + " silenced"
+	}
 	if recovering > 0 {
 		text += ", " + templates.Number(float64(recovering)) + " more recovering"
 	}
@@ -70,7 +76,7 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 		href = alertAddress(base, oldest.Key)
 	}
 	if since := oldest.State.FiredAt; !since.IsZero() && now.After(since) {
-		text += ", " + plural(int64(emergency+severe+recovering), "for ", "the oldest for ") + templates.Span(now.Sub(since))
+		text += ", " + c.ofOldest() + templates.Span(now.Sub(since))
 		if emergency+severe == 1 && recovering == 0 && oldest.State.Changed() {
 			text += ", " + tierFor(oldest, now)
 		}
@@ -78,23 +84,51 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 	return text, tier, href
 }
 
-// unattended counts what fires at severe and emergency and nobody attends to, apart from what recovers, and finds the oldest of it; nil
-// where there is none.
-func unattended(view *alerts.View) (counts map[dedup.Tier]int, recovering int, oldest *alerts.AlertView) {
-	counts = firingByTier(view, func(a *alerts.AlertView) bool {
-		if a.Attended() || a.State.Tier < dedup.Severe {
+// firingCount is what fires at severe and emergency.
+type firingCount struct {
+	// tiers counts by tier what fires and does not recover; acked and silenced say how many of those nobody is needed for.
+	tiers           map[dedup.Tier]int
+	acked, silenced int
+	// recovering counts what recovers and nobody attends to.
+	recovering int
+	// oldest is the oldest of those that nobody attends to and that do not recover; nil where there is none.
+	oldest *alerts.AlertView
+}
+
+// countFiring counts what fires at severe and emergency: acknowledged and silenced ones too, as everywhere on the pages.
+func countFiring(view *alerts.View) firingCount {
+	c := firingCount{}
+	c.tiers = firingByTier(view, func(a *alerts.AlertView) bool {
+		switch {
+		case a.State.Tier < dedup.Severe:
 			return false
-		}
-		if a.State.Phase == alerts.PhaseRecovering {
-			recovering++
+		case a.State.Phase == alerts.PhaseRecovering:
+			if !a.Attended() {
+				c.recovering++
+			}
 			return false
-		}
-		if oldest == nil || a.State.FiredAt.Before(oldest.State.FiredAt) {
-			oldest = a
+		case a.Ack != nil:
+			c.acked++
+		case len(a.Silences) > 0:
+			c.silenced++
+		case c.oldest == nil || a.State.FiredAt.Before(c.oldest.State.FiredAt):
+			c.oldest = a
 		}
 		return true
 	})
-	return counts, recovering, oldest
+	return c
+}
+
+// ofOldest says of which alert the age is.
+func (c firingCount) ofOldest() string {
+	switch all := c.tiers[dedup.Emergency] + c.tiers[dedup.Severe]; {
+	case all+c.recovering == 1:
+		return "for "
+	case c.acked+c.silenced > 0:
+		return "the oldest of the others for "
+	default:
+		return "the oldest for "
+	}
 }
 
 // alertLine says what fires or is pending of a pipeline, for its page.

@@ -24,7 +24,7 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 		all        []*alerts.AlertView
 		want, href string
 	}{
-		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 1 severe, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 2 severe, 1 acknowledged, the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
 		{"one alone is named", []*alerts.AlertView{rate, warned}, "1 alert in emergency: Duplicate rate, pipeline orders, for 14 m", "/alerts/one?key=" + url.QueryEscape(rateKey)},
 		{"severe alone", []*alerts.AlertView{stuck, stuck}, "2 alerts severe, the oldest for 1 h", "/alerts?state=firing&tier=severe"},
 		{"those that recover apart", []*alerts.AlertView{rate, stuck, over, over}, "1 alert in emergency, 1 severe, 2 more recovering, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},

@@ -35,6 +35,9 @@ type alertsQuery struct {
 	pipeline string
 	rule     string
 	page     int
+	// attended: without states it lists what was acknowledged or silenced too. A page lists that under its tabs, and to who filters, so
+	// that what waits for somebody is seen to become less.
+	attended bool
 	// choose: the list has boxes, to acknowledge several at once; all: they are ticked.
 	choose, all bool
 }
@@ -162,6 +165,9 @@ func (q alertsQuery) matches(a *alerts.AlertView) bool {
 	}
 	if len(q.states) == 0 {
 		// What cannot be told and does not fire has a tab of its own: most of it never could be. Who asks for a tier means it all the same.
+		if a.Attended() && !q.attended && !q.narrowed() {
+			return false
+		}
 		return fires(a) || a.Pending() >= dedup.Warning || slices.Contains(q.tiers, dedup.Normal) || slices.Contains(q.tiers, dedup.TierUnknown)
 	}
 	return slices.ContainsFunc(q.states, func(s string) bool { return isState(a, s) })

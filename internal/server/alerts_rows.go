@@ -70,7 +70,11 @@ func alertTabs(view *alerts.View, q alertsQuery, base string) []templates.AlertT
 		return templates.AlertTab{Label: label, Count: templates.Number(float64(n)), Href: link.address(base), Current: slices.Equal(q.states, states)}
 	}
 	labels := map[string]string{stateAcked: "acknowledged", stateUnknown: "cannot tell"}
-	tabs := []templates.AlertTab{tab("need eyes", nil)}
+	first := "need eyes"
+	if q.narrowed() {
+		first = "firing or pending" // those that somebody attends to are among them
+	}
+	tabs := []templates.AlertTab{tab(first, nil)}
 	for _, s := range alertStates() {
 		tabs = append(tabs, tab(cmp.Or(labels[s], s), []string{s}))
 	}

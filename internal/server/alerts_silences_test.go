@@ -96,7 +96,7 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	if made.Author != "o" || made.Reason != "the shop is closed" || made.Ends.Sub(made.Starts).Round(time.Minute) != 4*time.Hour || len(made.Matchers) != 2 {
 		t.Errorf("made %+v", made)
 	}
-	if row := alertRowOf(s.page("viewer", "/alerts"), rateKey); !strings.Contains(row, "emergency") || !strings.Contains(row, "Silenced until") {
+	if row := alertRowOf(s.page("viewer", "/alerts?state=silenced"), rateKey); !strings.Contains(row, "emergency") || !strings.Contains(row, "Silenced until") {
 		t.Errorf("the alert says %q", row)
 	}
 	if got := apart(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "Silenced by") || !strings.Contains(got, "the shop is closed") {

@@ -47,7 +47,7 @@ const (
 func TestTheListOfAlertsIsFilteredByItsAddress(t *testing.T) {
 	s := night(t)
 	for query, want := range map[string][]string{
-		"":                                    {rateKey, latencyKey, nodeKey, deadKey, stuckKey},
+		"":                                    {rateKey, latencyKey, stuckKey},
 		"state=firing":                        {rateKey, latencyKey, nodeKey, deadKey},
 		"state=pending":                       {stuckKey},
 		"state=acked":                         {deadKey},
@@ -127,7 +127,7 @@ func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
 	if row := alertRowOf(doc, latencyKey); strings.Contains(row, "severe since") {
 		t.Errorf("what cannot be told passes for told: %s", row)
 	}
-	if got := apart(doc.Find(".tabs")); got != "need eyes 5 firing 4 pending 1 cannot tell 2 acknowledged 1 silenced 1 normal 1" {
+	if got := apart(doc.Find(".tabs")); got != "need eyes 3 firing 4 pending 1 cannot tell 2 acknowledged 1 silenced 1 normal 1" {
 		t.Errorf("the tabs say %q", got)
 	}
 	if got := doc.Find("#alerts").AttrOr("data-alerts", ""); got != "Alerts: 1 emergency, 2 severe, 1 warning" {

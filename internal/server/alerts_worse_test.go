@@ -81,7 +81,7 @@ func TestAnAlertThatGotWorseSinceItWasShownIsAcknowledgedOnlyWhenThatIsConfirmed
 
 func TestOfSeveralThoseThatGotWorseSinceTheyWereShownAreAcknowledgedOnlyWhenThatIsConfirmed(t *testing.T) {
 	s := night(t)
-	boxes := s.page("operator", "/alerts?choose=all")
+	boxes := s.page("operator", "/alerts?choose=all&state=firing")
 	values := url.Values{"for": {"24h"}, "note": {"the broker restarts"}}
 	boxes.Find("input[form=ack-many]").Each(func(_ int, in *goquery.Selection) {
 		values.Add(in.AttrOr("name", ""), in.AttrOr("value", ""))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/url"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -49,22 +50,23 @@ func (s *Server) apiPipelines(r *request) (response, error) {
 
 // pipelineFilter is what the query of the list asks for.
 type pipelineFilter struct {
-	text   string
-	tiers  map[string]bool
-	risks  map[string]bool
-	labels map[string]string
+	text  string
+	tiers map[string]bool
+	risks map[string]bool
+	// labels are the values that each label may have.
+	labels map[string][]string
 	byName bool
 }
 
 func parseFilter(q url.Values) (pipelineFilter, error) {
-	f := pipelineFilter{text: strings.ToLower(q.Get("q")), tiers: map[string]bool{}, risks: map[string]bool{}, labels: map[string]string{}}
-	for _, word := range words(q.Get("tier")) {
+	f := pipelineFilter{text: strings.ToLower(q.Get("q")), tiers: map[string]bool{}, risks: map[string]bool{}, labels: map[string][]string{}}
+	for _, word := range splitAll(q["tier"]) {
 		if _, ok := dedup.ParseTier(word); !ok {
 			return f, invalid("There is no tier " + clean(word, 40) + "; use normal, warning, severe, emergency or unknown")
 		}
 		f.tiers[word] = true
 	}
-	for _, word := range words(q.Get("risk")) {
+	for _, word := range splitAll(q["risk"]) {
 		if word != "low" && word != "medium" && word != "high" && word != "unknown" {
 			return f, invalid("There is no risk " + clean(word, 40) + "; use low, medium, high or unknown")
 		}
@@ -75,7 +77,7 @@ func parseFilter(q url.Values) (pipelineFilter, error) {
 		if !ok {
 			return f, invalid("Write a label as ?label=team=shop")
 		}
-		f.labels[key] = value
+		f.labels[key] = append(f.labels[key], value)
 	}
 	switch q.Get("sort") {
 	case "", "tier":
@@ -87,13 +89,6 @@ func parseFilter(q url.Values) (pipelineFilter, error) {
 	return f, nil
 }
 
-func words(list string) []string {
-	if list == "" {
-		return nil
-	}
-	return strings.Split(list, ",")
-}
-
 func (f pipelineFilter) admits(p pipelineJSON) bool {
 	if f.text != "" && !strings.Contains(strings.ToLower(p.Name), f.text) {
 		return false
@@ -101,8 +96,8 @@ func (f pipelineFilter) admits(p pipelineJSON) bool {
 	if len(f.tiers) > 0 && !f.tiers[p.Tier] || len(f.risks) > 0 && !f.risks[p.Risk] {
 		return false
 	}
-	for key, value := range f.labels {
-		if p.Labels[key] != value {
+	for key, values := range f.labels {
+		if !slices.Contains(values, p.Labels[key]) {
 			return false
 		}
 	}

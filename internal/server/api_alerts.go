@@ -119,6 +119,7 @@ func (s *Server) apiAlerts(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.attended = true
 	view, err := s.judging()
 	if err != nil {
 		return nil, err

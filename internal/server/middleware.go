@@ -130,16 +130,30 @@ func (s *Server) writeError(err error, c echo.Context) {
 	}
 	c.SetRequest(c.Request().WithContext(context.WithoutCancel(c.Request().Context())))
 	r := s.newRequest(c)
-	if who, ok := c.Get(principalKey).(auth.Principal); ok {
-		r.Who = who
-	}
-	s.logFailure(r, err)
 	k, ok := c.Get(kindKey).(kind)
 	if !ok {
 		k = s.kindOf(r.URL.Path)
 	}
+	s.knowAgain(c, r, k, err)
+	s.logFailure(r, err)
 	if err := s.errorResponse(r, k, err).write(c.Response(), r); err != nil && !errors.As(err, &gone) {
 		s.log.Error("error page failed", "request", r.ID, "err", err)
+	}
+}
+
+// knowAgain finds out who asked for what ended in an error. An address that there is not, or a method, is refused before anybody is asked
+// for, and its page must not lose the navigation of those who are signed in. Who cannot be told is nobody.
+func (s *Server) knowAgain(c echo.Context, r *request, k kind, failed error) {
+	if who, ok := c.Get(principalKey).(auth.Principal); ok {
+		r.Who = who
+		return
+	}
+	if status := describe(failed).status; k != pageKind || status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
+		return
+	}
+	r.kind = k
+	if err := s.identify(r); err != nil {
+		r.Who = auth.Principal{}
 	}
 }
 
@@ -299,7 +313,7 @@ func (s *Server) adapt(rt route) echo.HandlerFunc {
 			return err // a probe tells less instead: it must not depend on accounts
 		}
 		c.Set(principalKey, r.Who)
-		if err := checkZone(r); err != nil {
+		if err := checkQuery(r, rt.path); err != nil {
 			return err
 		}
 		if denied, err := s.guard(r, rt); denied != nil || err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -238,6 +239,34 @@ func emptyOverview(v templates.OverviewView, base string) templates.Empty {
 	}
 }
 
+// noteAttended says on each tile of how many of its pipelines all that fires at this tier was acknowledged.
+func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot, now time.Time) {
+	if s.alerts.View == nil || snap == nil {
+		return
+	}
+	type place struct {
+		pipeline string
+		tier     dedup.Tier
+	}
+	firing, waiting := map[place]bool{}, map[place]bool{}
+	for _, a := range s.alerts.View.View().Alerts {
+		if at := (place{pipelineOfAlert(a), a.State.Tier}); at.pipeline != "" && fires(a) {
+			firing[at], waiting[at] = true, waiting[at] || a.Ack == nil
+		}
+	}
+	counts := map[string]int{}
+	for i, v := range s.verdictsAt(snap, now) {
+		if at := (place{snap.Pipelines[i].Pipeline.Name, v.Tier}); firing[at] && !waiting[at] {
+			counts[v.Tier.String()]++
+		}
+	}
+	for i := range tiles {
+		if n := counts[tiles[i].Tier]; n > 0 {
+			tiles[i].Note = strings.TrimPrefix(tiles[i].Note+" · "+templates.Number(float64(n))+" acknowledged", " · ")
+		}
+	}
+}
+
 // overview answers the first page.
 func (s *Server) overview(r *request) (response, error) {
 	q, err := parseOverviewQuery(r.URL.Query())
@@ -247,6 +276,8 @@ func (s *Server) overview(r *request) (response, error) {
 	frame := s.frame(r, "Overview")
 	frame.Live = live("overview")
 	now := time.Now().In(zone(r))
-	view := overviewView(s.snapshots.Snapshot(), s.judgeAt(now), q, now, frame)
+	snap := s.snapshots.Snapshot()
+	view := overviewView(snap, s.judgeAt(now), q, now, frame)
+	s.noteAttended(view.Tiers, snap, now)
 	return page{status: http.StatusOK, component: templates.Overview(view)}, nil
 }

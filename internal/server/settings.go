@@ -1,10 +1,14 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"dedup-dashboard/web/templates"
 )
 
 // The cookies that hold how a browser wants its pages. They are no secret and prove nothing.
@@ -50,6 +54,32 @@ func (s *Server) back(r *request) string {
 		return s.cfg.base() + "/"
 	}
 	return s.safeNext(strings.TrimPrefix(u.RequestURI(), s.cfg.base()))
+}
+
+// repeatable are the parameters of an address that may be given several times: what meets any of the values is meant.
+func repeatable(path string) []string {
+	switch path {
+	case "/":
+		return []string{"tier"}
+	case "/alerts", "/api/v1/alerts":
+		return []string{"tier", "state"}
+	case "/api/v1/pipelines":
+		return []string{"tier", "risk", "label"}
+	case "/silences/new":
+		return []string{"label", "op", "value"}
+	}
+	return nil
+}
+
+// checkQuery refuses a parameter that has one value and was given twice, of which one would be left out unsaid, and a zone that there is not.
+func checkQuery(r *request, path string) error {
+	values := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if n := len(values[name]); n > 1 && !slices.Contains(repeatable(path), name) {
+			return badParameter(clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
+		}
+	}
+	return checkZone(r)
 }
 
 // checkZone refuses a zone in the query that there is not: times would be read and shown in another one.

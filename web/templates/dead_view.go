@@ -267,3 +267,11 @@ func (b LetterBar) all() string {
 
 // width is the share of a group as a percentage of its bar.
 func (g GroupLine) width() string { return px(float64(g.Share)/10) + "%" }
+
+// verbs is what can be done with the listed messages.
+func (b LetterBar) verbs() string {
+	if b.Parking {
+		return "Restore"
+	}
+	return "Requeue or discard"
+}

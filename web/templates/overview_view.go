@@ -63,7 +63,7 @@ type TierCount struct {
 	Count  int
 	Href   string
 	Active bool
-	// Note is what the count leaves out; empty where there is nothing.
+	// Note is what the count leaves out, and how many of them somebody has acknowledged; empty where there is nothing to add.
 	Note string
 }
 

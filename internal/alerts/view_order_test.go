@@ -1,0 +1,32 @@
+package alerts
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestAWarningNeverStandsAboveAnEmergency: a source that could not be read stood first, at whatever tier.
+func TestAWarningNeverStandsAboveAnEmergency(t *testing.T) {
+	one := func(rule string, phase Phase, tier dedup.Tier) *AlertView {
+		a := &AlertView{}
+		a.Key, a.State.Phase, a.State.Tier, a.State.Health = Key{Rule: rule}, phase, tier, HealthOK
+		a.Last.Value = 1
+		return a
+	}
+	v := View{At: time.Unix(1, 0), Alerts: []*AlertView{
+		one(unreachableRule, PhaseFiring, dedup.Warning), one("a", PhaseRecovering, dedup.Severe), one("b", PhaseFiring, dedup.Severe),
+		one(unreachableRule, PhaseFiring, dedup.Severe), one("c", PhaseFiring, dedup.Emergency), one("d", PhaseFiring, dedup.Warning),
+	}}
+	v.summarise()
+	var got []string
+	for _, a := range v.Alerts {
+		got = append(got, a.State.Tier.String()+" "+a.Key.Rule)
+	}
+	want := []string{"emergency c", "severe " + unreachableRule, "severe b", "severe a", "warning " + unreachableRule, "warning d"}
+	if !slices.Equal(got, want) {
+		t.Errorf("they stand as %q, want %q", got, want)
+	}
+}
