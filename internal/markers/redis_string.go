@@ -174,7 +174,8 @@ func (s *redisStore) completed(w *walk) {
 	defer s.mu.Unlock()
 	s.layout.puzzled(s.last, &w.tally.pass)
 	carry(s.last, &w.tally.pass, s.layout.cfg.Kind == kindRedisLock)
-	s.last, s.runID, s.note = &w.tally.pass, w.info["run_id"], ""
+	pass := w.tally.pass // a pointer into the tally would keep all of it for as long as anybody has the pass
+	s.last, s.runID, s.note = &pass, w.info["run_id"], ""
 	s.progress.Waiting = ""
 }
 

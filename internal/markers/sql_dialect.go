@@ -58,8 +58,9 @@ type dialect interface {
 	server(ctx context.Context, q querier) (sqlServer, error)
 	// describe reads the layout of a table from the catalogue.
 	describe(ctx context.Context, q querier, table string) (*sqlTable, error)
-	// equal is a condition that is true when the column takes two texts for one: literals of ASCII letters, or of text.
-	equal(t *sqlTable, c sqlColumn, a, b string) string
+	// equal is a condition that is true when a column takes two texts without quotes for one. It names no table: one that is locked must
+	// not hold up whoever asks.
+	equal(c sqlColumn, a, b string) string
 	// waits reads the lock waits on a table; errHidden when the account may not see them.
 	waits(ctx context.Context, q querier, t *sqlTable, s sqlServer) (lockWaits, error)
 	// grants are the statements that let the account read these columns.
@@ -143,6 +144,8 @@ type sqlColumn struct {
 	length    int64
 	nullable  bool
 	collation string
+	// collate is the collation as PostgreSQL writes it in an expression, quoted and with its schema.
+	collate string
 	// ignores are differences between two texts that are equal all the same; known of id columns alone.
 	ignores []dedup.IDDifference
 }

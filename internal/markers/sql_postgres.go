@@ -162,9 +162,10 @@ func (d postgresDialect) describe(ctx context.Context, q querier, table string) 
 func (d postgresDialect) describeColumns(ctx context.Context, q querier, t *sqlTable) error {
 	rows, err := q.QueryContext(ctx, `SELECT a.attname::text, COALESCE(b.typname, y.typname)::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
 		pg_catalog.format_type(a.atttypid, -1), a.atttypmod::int8,
-		NOT a.attnotnull, COALESCE(co.collname::text, '')
+		NOT a.attnotnull, COALESCE(co.collname::text, ''),
+		COALESCE(quote_ident(cn.nspname) || '.' || quote_ident(co.collname), '')
 		FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = y.typbasetype
-		LEFT JOIN pg_catalog.pg_collation co ON co.oid = a.attcollation
+		LEFT JOIN pg_catalog.pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_catalog.pg_namespace cn ON cn.oid = co.collnamespace
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, t.oid)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (d postgresDialect) describeColumns(ctx context.Context, q querier, t *sqlT
 		var c sqlColumn
 		var typ string
 		var modifier int64
-		if err := rows.Scan(&c.name, &typ, &c.typ, &c.cast, &modifier, &c.nullable, &c.collation); err != nil {
+		if err := rows.Scan(&c.name, &typ, &c.typ, &c.cast, &modifier, &c.nullable, &c.collation, &c.collate); err != nil {
 			return err
 		}
 		c.kind = postgresKind(typ)

@@ -31,14 +31,23 @@ type repeats struct {
 	order   []string
 }
 
-// repeatSlot is a business key with the id that it was first seen with; several once a second one was found.
-type repeatSlot struct {
-	key, id uint64
-	several bool
-}
+// repeatSlot is a business key with the id that it was first seen with, or severalIDs once a second one was found.
+type repeatSlot struct{ key, id uint64 }
 
-func newRepeats() *repeats {
-	return &repeats{seed: maphash.MakeSeed(), now: make([]repeatSlot, repeatSlots), old: make([]repeatSlot, repeatSlots), samples: map[string]*dedup.Repeat{}}
+// severalIDs is the hash of no id.
+const severalIDs = 0
+
+// newRepeats takes the tables of an earlier walk, which is over; nil makes new ones.
+func newRepeats(spare *repeats) *repeats {
+	r := &repeats{seed: maphash.MakeSeed(), samples: map[string]*dedup.Repeat{}}
+	if spare == nil {
+		r.now, r.old = make([]repeatSlot, repeatSlots), make([]repeatSlot, repeatSlots)
+		return r
+	}
+	r.now, r.old, spare.now, spare.old = spare.now, spare.old, nil, nil
+	clear(r.now)
+	clear(r.old)
+	return r
 }
 
 // add takes a row in. behind is called for the primary key in front of the row when a new generation begins.
@@ -49,18 +58,18 @@ func (r *repeats) add(businessKey, id []byte, behind func() []string) {
 		clear(r.now)
 	}
 	r.rows++
-	key, own := max(1, maphash.Bytes(r.seed, businessKey)), maphash.Bytes(r.seed, id)
+	key, own := max(1, maphash.Bytes(r.seed, businessKey)), max(1, maphash.Bytes(r.seed, id))
 	slot := r.slot(r.now, key)
 	if slot.key == 0 {
 		*slot = repeatSlot{key: key, id: own}
 		if known := r.slot(r.old, key); known.key == key {
-			slot.id, slot.several = known.id, known.several
+			slot.id = known.id
 		}
 	}
-	if slot.several || slot.id == own {
+	if slot.id == severalIDs || slot.id == own {
 		return
 	}
-	slot.several = true
+	slot.id = severalIDs
 	r.keys++
 	if text := string(businessKey); len(r.samples) < maxRepeats && len(text) <= maxSampleKey {
 		r.samples[text] = &dedup.Repeat{BusinessKey: text}

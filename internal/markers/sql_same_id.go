@@ -39,7 +39,7 @@ func (l *sqlLayout) readIgnores(ctx context.Context, q querier) error {
 		tests := make([]string, len(idProbes))
 		answers, into := make([]bool, len(idProbes)), make([]any, len(idProbes))
 		for n, p := range idProbes {
-			tests[n], into[n] = "COALESCE("+l.dialect.equal(l.table, *c, p.a, p.b)+", FALSE)", &answers[n]
+			tests[n], into[n] = "COALESCE("+l.dialect.equal(*c, p.a, p.b)+", FALSE)", &answers[n]
 		}
 		err := q.QueryRowContext(ctx, "SELECT "+strings.Join(tests, ", ")).Scan(into...)
 		if err != nil && l.dialect.refusal(err).answered() {
@@ -67,7 +67,7 @@ func (c sqlColumn) ignored() string {
 }
 
 // equal compares as comparable does.
-func (d mysqlDialect) equal(_ *sqlTable, c sqlColumn, a, b string) string {
+func (d mysqlDialect) equal(c sqlColumn, a, b string) string {
 	if !collationPattern.MatchString(c.collation) {
 		return "FALSE"
 	}
@@ -78,9 +78,14 @@ func (d mysqlDialect) equal(_ *sqlTable, c sqlColumn, a, b string) string {
 	return value(a) + " = " + value(b)
 }
 
-// equal takes type and collation from the column itself, of which it reads no row.
-func (d postgresDialect) equal(t *sqlTable, c sqlColumn, a, b string) string {
-	return fmt.Sprintf("COALESCE((SELECT %s FROM %s WHERE FALSE), '%s') = '%s'", d.quote(c.name), t.quoted(d), a, b)
+func (postgresDialect) equal(c sqlColumn, a, b string) string {
+	value := func(text string) string {
+		if c.collate == "" {
+			return "'" + text + "'::" + c.cast
+		}
+		return "'" + text + "'::" + c.cast + " COLLATE " + c.collate
+	}
+	return value(a) + " = " + value(b)
 }
 
 // sameness says how an id of a row is related to the one that was asked for and that the server takes for the same.

@@ -47,7 +47,9 @@ type sqlStore struct {
 	layout   *sqlLayout
 	layoutAt time.Time
 	// twoIDs is the newest message that found the row of another; nil for none.
-	twoIDs      *dedup.TwoIDs
+	twoIDs *dedup.TwoIDs
+	// spare are the tables of the last walk, for the next one; nil while a walk of Run has them.
+	spare       *repeats
 	waitsHidden bool
 	// started is when the server's process began, by its clock; uptime is how long it said last that it has been running.
 	started time.Time
@@ -209,8 +211,19 @@ func (s *sqlStore) walking(p dedup.Progress) {
 func (s *sqlStore) completed(w *sqlWalk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.nullIDs, s.lastID, s.note = &w.tally.pass, w.tally.nullIDs, w.layout.server.id, ""
+	pass := w.tally.pass // a pointer into the tally would keep all of it for as long as anybody has the pass
+	s.spare = w.tally.repeats
+	s.last, s.nullIDs, s.lastID, s.note = &pass, w.tally.nullIDs, w.layout.server.id, ""
 	s.progress.Waiting = ""
+}
+
+// takeSpare gives away the tables of the last walk.
+func (s *sqlStore) takeSpare() *repeats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spare := s.spare
+	s.spare = nil
+	return spare
 }
 
 // changed drops what was known: the last pass describes a store that is no more.

@@ -33,7 +33,8 @@ type sqlTally struct {
 	buf    []byte
 }
 
-func newSQLTally(l *sqlLayout, last *dedup.Pass) *sqlTally {
+// newSQLTally may take the tables of spare, which may be nil.
+func newSQLTally(l *sqlLayout, last *dedup.Pass, spare *repeats) *sqlTally {
 	t := &sqlTally{layout: l, known: map[string]dedup.Marker{}}
 	t.pass.States = map[dedup.State]int64{}
 	if l.expires != nil {
@@ -41,7 +42,7 @@ func newSQLTally(l *sqlLayout, last *dedup.Pass) *sqlTally {
 		t.pass.Expiries = make([]int64, len(dedup.ExpiryBounds())+1)
 	}
 	if l.business != nil {
-		t.repeats = newRepeats()
+		t.repeats = newRepeats(spare)
 	}
 	if last != nil {
 		for _, list := range [][]dedup.Marker{last.OldestProcessing, last.FailedMarkers, last.Permanent, last.GaveUpMarkers} {

@@ -97,7 +97,7 @@ func (w *sqlWalk) begin(ctx context.Context) error {
 		}
 		return nil
 	}
-	w.layout, w.tally = layout, newSQLTally(layout, w.last)
+	w.layout, w.tally = layout, newSQLTally(layout, w.last, w.store.takeSpare())
 	w.tally.pass.Started, w.tally.began = layout.server.at, layout.server.clock
 	w.tally.pass.ClockOffset = layout.server.clock.Sub(layout.server.at)
 	w.report("")
