@@ -59,6 +59,8 @@ type preflightPipeline struct {
 	// store is nil for a pipeline without one.
 	store *PreflightStore
 	turns turnstile
+	// lock is the line of the store of its locks; nil for a pipeline whose consumers take none beside their marker.
+	lock *preflightPipeline
 }
 
 // NewPreflighter returns a Preflighter for these pipelines and the stores that they name.
@@ -71,15 +73,28 @@ func NewPreflighter(pipelines []dedup.Pipeline, stores []PreflightStore) (*Prefl
 			return nil, fmt.Errorf("pipeline %s: id.from: %w", line.Name, err)
 		}
 		known := preflightPipeline{id: id}
-		if line.Store != "" {
-			i := slices.IndexFunc(stores, func(s PreflightStore) bool { return s.Name == line.Store })
+		over := func(store string) error {
+			i := slices.IndexFunc(stores, func(s PreflightStore) bool { return s.Name == store })
 			if i < 0 {
-				return nil, fmt.Errorf("pipeline %s: there is no store %s", line.Name, line.Store)
+				return fmt.Errorf("pipeline %s: there is no store %s", line.Name, store)
 			}
-			if turns[line.Store] == nil {
-				turns[line.Store] = make(turnstile, liveReads)
+			if turns[store] == nil {
+				turns[store] = make(turnstile, liveReads)
 			}
-			known.store, known.turns = &stores[i], turns[line.Store]
+			known.store, known.turns = &stores[i], turns[store]
+			return nil
+		}
+		if line.Lock != "" {
+			if err := over(line.Lock); err != nil {
+				return nil, err
+			}
+			lock := known
+			known.lock = &lock
+		}
+		if line.Store != "" {
+			if err := over(line.Store); err != nil {
+				return nil, err
+			}
 		}
 		p.pipelines[line.Name] = known
 	}
@@ -133,6 +148,10 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 			r.StoreFailed = dedup.PublicText(err)
 		}
 	}
+	locks, err := line.lookUpLocks(ctx, r.Letters)
+	if err != nil {
+		return Preflight{}, err
+	}
 	first := make(map[string]*Predicted, len(letters))
 	for i := range r.Letters {
 		x := &r.Letters[i]
@@ -143,6 +162,9 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 			x.BusinessKey = x.Marker.BusinessKey
 		}
 		x.Prediction = Predict(scheme, x.Marker, facts[i])
+		if line.lock != nil {
+			x.Prediction = underLock(x.Prediction, line.lock.store.Scheme, locks.markers[i].Marker, locks.facts(facts[i]))
+		}
 		key := line.store.fold(x.ID)
 		if other := first[key]; other == nil {
 			first[key] = x

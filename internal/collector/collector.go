@@ -183,6 +183,15 @@ func (c *Collector) wire(deps Deps) error {
 			p.store.pipelines = append(p.store.pipelines, cfg.Name)
 			p.store.users = append(p.store.users, p)
 		}
+		if cfg.Lock != "" {
+			lock := stores[cfg.Lock]
+			if lock == nil {
+				return fmt.Errorf("pipeline %s: there is no store %q for its lock", cfg.Name, cfg.Lock)
+			}
+			// The lock has its evidence from the queues of the pipeline; its figures are those of the markers.
+			lock.pipelines = append(lock.pipelines, cfg.Name)
+			lock.users = append(lock.users, p)
+		}
 		if r := reporters[cfg.ReportedStore]; r != nil && cfg.ReportedStore != "" {
 			p.report = newReportWatch(r, cfg.Name, c.cfg, turned)
 			c.reports = append(c.reports, p.report)

@@ -91,7 +91,9 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 			w.wantTopologies(s.At)
 		}
 		for _, p := range w.users {
-			count.show(statuses[p.Name], st, why)
+			if p.store == w { // else it is the store of the locks beside its markers
+				count.show(statuses[p.Name], st, why)
+			}
 		}
 	}
 	for _, p := range c.pipelines {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -17,6 +18,7 @@ type pipeline struct {
 	Vhost            string            `yaml:"vhost"`
 	Queues           []string          `yaml:"queues"`
 	Store            string            `yaml:"store"`
+	Lock             string            `yaml:"lock"`
 	DeadLetterQueues deadLetterQueues  `yaml:"dead_letter_queues"`
 	Reported         reported          `yaml:"reported"`
 	ID               identity          `yaml:"id"`
@@ -132,7 +134,7 @@ func (f *file) buildPipeline(c *report, path string, p pipeline, base dedup.Limi
 	l := p.Limits.over(base)
 	c.checkLimits(path+".limits", l)
 	return dedup.Pipeline{
-		Name: p.Name, Broker: p.Broker, Vhost: p.Vhost, Queues: p.Queues, Store: p.Store,
+		Name: p.Name, Broker: p.Broker, Vhost: p.Vhost, Queues: p.Queues, Store: p.Store, Lock: p.Lock,
 		DeadLetterQueues: p.DeadLetterQueues.queues, DiscoverDeadLetters: p.DeadLetterQueues.auto || p.DeadLetterQueues.queues == nil,
 		ReportedStore: from, IDFrom: p.ID.From, MaxProcessing: time.Duration(p.MaxProcessing),
 		Labels: p.Labels, Limits: l,
@@ -178,6 +180,9 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 	if stores && p.Store != "" && !slices.Contains(c.names("stores"), p.Store) {
 		c.add(path+".store", "no store is called %q; name one of the section stores, or leave it out for a scheme without markers", p.Store)
 	}
+	if stores && p.Lock != "" {
+		f.checkLock(c, path+".lock", p)
+	}
 	f.checkReported(c, path, p, stores)
 	if len(p.Queues) == 0 {
 		c.add(path+".queues", "must name at least one queue that the consumers read")
@@ -196,6 +201,24 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 		if !validName.MatchString(label) {
 			c.add(path+".labels", "%q is not a label; use lower case letters, digits and . _ -", label)
 		}
+	}
+}
+
+// checkLock records what is wrong with the lock that stands beside the markers of a pipeline.
+func (f *file) checkLock(c *report, path string, p pipeline) {
+	i := slices.IndexFunc(f.Stores, func(s markers.Config) bool { return s.Name == p.Lock })
+	switch {
+	case !slices.Contains(c.names("stores"), p.Lock):
+		c.add(path, "no store is called %q; name one of the section stores whose kind is redis-lock", p.Lock)
+	case p.Store == "":
+		c.add(path, "%q stands without store: name the store of the markers there; for a scheme of locks alone write store: %s and leave lock out", p.Lock, p.Lock)
+	case p.Store == p.Lock:
+		c.add(path, "%q is the store of the markers too: name there what says that work is done, or leave lock out", p.Lock)
+	case i >= 0 && f.Stores[i].Kind != "" && f.Stores[i].Kind != "redis-lock":
+		c.add(path, "%q holds no locks but is of kind %s: name a store with preset redisson-lock or redis-token-lock", p.Lock, f.Stores[i].Kind)
+	}
+	if j := slices.IndexFunc(f.Stores, func(s markers.Config) bool { return s.Name == p.Store }); j >= 0 && p.Store != p.Lock && f.Stores[j].Kind == "redis-lock" {
+		c.add(strings.TrimSuffix(path, ".lock")+".store", "%q is a lock beside a lock: name the store of the markers, which say that work is done", p.Store)
 	}
 }
 

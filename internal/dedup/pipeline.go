@@ -18,6 +18,8 @@ type Pipeline struct {
 	Queues []string
 	// Store names the dedup store; empty for a scheme without markers.
 	Store string
+	// Lock names the store of the lock that consumers take before they look at their marker; empty where they take none.
+	Lock string
 	// DeadLetterQueues lists pinned dead-letter queues; DiscoverDeadLetters asks to find them from the topology.
 	DeadLetterQueues    []string
 	DiscoverDeadLetters bool

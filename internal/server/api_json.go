@@ -167,6 +167,7 @@ type pipelineJSON struct {
 	Vhost        string            `json:"vhost"`
 	Queues       []string          `json:"queues"`
 	Store        string            `json:"store"`
+	Lock         string            `json:"lock,omitempty"`
 	Tier         string            `json:"tier"`
 	PossibleTier string            `json:"possible_tier"`
 	Why          string            `json:"why"`
@@ -194,7 +195,7 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	}
 	return pipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
-		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store,
+		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
 		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Why, Alert: alertBehind(v), Cause: causeOf(snap, judged{p, v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},

@@ -180,7 +180,7 @@ func identity(p *dedup.PipelineStatus) []templates.Fact {
 	c := p.Pipeline
 	list := []templates.Fact{
 		{Label: "Broker", Value: c.Broker}, {Label: "Virtual host", Value: c.Vhost}, {Label: "Queues", Value: strings.Join(c.Queues, ", ")},
-		{Label: "Store", Value: c.Store}, {Label: "Id from", Value: c.IDFrom}, {Label: "Reported counters", Value: c.ReportedStore},
+		{Label: "Store", Value: c.Store}, {Label: "Lock", Value: c.Lock}, {Label: "Id from", Value: c.IDFrom}, {Label: "Reported counters", Value: c.ReportedStore},
 		{Label: "Labels", Value: strings.Join(sortedLabels(c.Labels), ", ")},
 	}
 	if c.MaxProcessing > 0 {

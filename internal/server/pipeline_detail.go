@@ -42,6 +42,9 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 		if snap.Stores[i].Name == p.Pipeline.Store {
 			storeDetail(v, &snap.Stores[i], p, who, now)
 		}
+		if p.Pipeline.Lock != "" && snap.Stores[i].Name == p.Pipeline.Lock {
+			v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: "Lock", Value: lockText(&snap.Stores[i], now)})
+		}
 	}
 }
 
@@ -76,6 +79,15 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	for _, m := range pass.Undecodable {
 		v.Undecodable = append(v.Undecodable, line(m))
 	}
+}
+
+// lockText says of the store of locks beside the markers how many are held, by its last pass, and what its consumers do.
+func lockText(st *dedup.StoreStatus, now time.Time) string {
+	held := "not walked over yet"
+	if pass := st.Stats.Pass; pass != nil {
+		held = templates.Number(float64(pass.States[dedup.Processing])) + " held, pass of " + ago(pass.Ended, now)
+	}
+	return templates.Plain(st.Name, nameLimit).Short + ": " + held + "; " + schemeText(st.Scheme)
 }
 
 // oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
