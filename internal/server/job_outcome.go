@@ -174,15 +174,7 @@ func markFate(l *templates.JobItemLine, item admin.JobItem) {
 	if item.Became == "" {
 		return
 	}
-	l.Outcome = fateWord(item.Became)
-	switch item.Became {
-	case admin.BecameBack, admin.BecameFailed:
-		l.Grade = dedup.Severe.String()
-	case admin.BecameDone:
-		l.Grade = dedup.Normal.String()
-	default:
-		l.Grade = dedup.TierUnknown.String()
-	}
+	l.Outcome, l.Grade = fateWord(item.Became), itemTier(item)
 	if item.Text == "" {
 		l.Text = templates.Sentence(map[string]string{
 			admin.BecameBack: "Reached its queue, and is in the dead-letter queue again", admin.BecameFailed: "Reached its queue; its marker says that the work failed",
@@ -190,6 +182,19 @@ func markFate(l *templates.JobItemLine, item admin.JobItem) {
 			"none": "Reached its queue; it has no marker", "unknown": "Reached its queue; its marker does not tell",
 		}[item.Became])
 	}
+}
+
+// itemTier is the colour of what a job did with a message: of what became of it where that is known.
+func itemTier(item admin.JobItem) string {
+	switch item.Became {
+	case "":
+		return outcomeTier(item.Outcome)
+	case admin.BecameBack, admin.BecameFailed:
+		return dedup.Severe.String()
+	case admin.BecameDone:
+		return dedup.Normal.String()
+	}
+	return dedup.TierUnknown.String()
 }
 
 // fateOf reads which messages of a job are asked for: those of which one thing became, or all for "".

@@ -87,7 +87,7 @@ func (t *story) moves() []dated {
 			t.death(*i.Death)
 		}
 		text := "A job: " + outcomeWords(i)
-		e := templates.TimelineEntry{At: moment(i.At, t.now), Kind: "job", Tier: outcomeTier(i.Outcome), More: templates.Sentence(readableTimes(capital(i.Text), t.now))}
+		e := templates.TimelineEntry{At: moment(i.At, t.now), Kind: "job", Tier: itemTier(i), More: templates.Sentence(readableTimes(capital(i.Text), t.now))}
 		job, known := t.job(i.Job)
 		if known {
 			text = doneBy(job, i)
@@ -137,10 +137,14 @@ func doneBy(job admin.JobSummary, i admin.JobItem) string {
 func outcomeWords(i admin.JobItem) string {
 	switch i.Outcome {
 	case "moved":
+		text := "moved"
 		if i.Target != "" {
-			return "moved to " + within(i.Target)
+			text += " to " + within(i.Target)
 		}
-		return "moved"
+		if i.Became == admin.BecameBack || i.Became == admin.BecameFailed {
+			text += ", then " + fateWord(i.Became)
+		}
+		return text
 	case "left", "guarded":
 		return "left where it was"
 	case "bounced":
