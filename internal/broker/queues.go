@@ -29,6 +29,7 @@ type queueRow struct {
 	Exclusive  flag               `json:"exclusive"`
 	Arguments  table              `json:"arguments"`
 	Policy     table              `json:"effective_policy_definition"`
+	Operator   word               `json:"operator_policy"`
 	Messages   number             `json:"messages"`
 	Ready      number             `json:"messages_ready"`
 	Unacked    number             `json:"messages_unacknowledged"`
@@ -59,7 +60,7 @@ func (r *queueRow) queue() dedup.Queue {
 	q := dedup.Queue{
 		QueueRef: dedup.QueueRef{Vhost: string(r.Vhost), Name: string(r.Name)},
 		Type:     string(r.Type), State: string(r.State), Node: string(r.Node),
-		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive),
+		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive), OperatorPolicy: string(r.Operator),
 		Arguments: r.Arguments, Policy: r.Policy,
 		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
 		HeadTimestamp: r.head(), Entered: r.Backing.is.NextSeqID.value, Counters: r.Stats.is.counters(),

@@ -62,7 +62,11 @@ func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
 		d.Targets = append(d.Targets, *t)
 	}
 	slices.SortFunc(d.Targets, func(a, b deadLetterTarget) int { return cmp.Compare(a.Name, b.Name) })
-	d.Findings = append(d.Findings, g.cutCycles()...)
+	d.Findings = slices.Concat(d.Findings, g.cutCycles(), g.traps())
+	fed := g.feedRows()
+	room := dedup.MaxRoutes - len(d.Routes)
+	d.LeftOut += max(0, len(fed)-room)
+	d.Routes = append(d.Routes, fed[:min(room, len(fed))]...)
 	return d
 }
 

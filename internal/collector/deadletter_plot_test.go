@@ -82,7 +82,7 @@ func plots() []plot {
 	}
 	return []plot{
 		{name: "an argument and a policy are merged key by key", queues: map[string]amqp.Table{"s": dlx("{}x"), "d": nil, "e": nil}, exchanges: []string{"x direct", "y fanout"},
-			bindings: []string{"x k d", "y - e"}, policies: policy(map[string]any{"dead-letter-exchange": "{}y", "dead-letter-routing-key": "k"}), ends: "d", rows: "d dead-letter"},
+			bindings: []string{"x k d", "y - e"}, policies: policy(map[string]any{"dead-letter-exchange": "{}y", "dead-letter-routing-key": "k"}), ends: "d", rows: "d dead-letter", kinds: "dead_letter_policy_overridden"},
 		{name: "a policy alone", queues: map[string]amqp.Table{"s": nil, "d": nil}, exchanges: []string{"x direct"}, bindings: []string{"x k d"},
 			policies: policy(map[string]any{"dead-letter-exchange": "{}x", "dead-letter-routing-key": "k"}), ends: "d", rows: "d dead-letter"},
 		{name: "a fanout exchange makes copies", queues: map[string]amqp.Table{"s": dlx("{}x"), "d": nil, "e": nil}, exchanges: []string{"x fanout"},
@@ -106,7 +106,13 @@ func plots() []plot {
 			rows: " missing", kinds: "dead_letter_route_missing"},
 		{name: "a missing queue", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}gone")}, rows: " missing", kinds: "dead_letter_route_missing"},
 		{name: "a key without an exchange by policy", queues: map[string]amqp.Table{"s": nil, "d": nil}, policies: policy(map[string]any{"dead-letter-routing-key": "{}d"}), rows: " missing", kinds: "dead_letter_key_alone"},
-		{name: "a queue that is its own dead-letter queue", queues: map[string]amqp.Table{"s": dlx("")}, ends: "s", rows: "s source"},
+		{name: "a queue that is its own dead-letter queue", queues: map[string]amqp.Table{"s": dlx("")}, ends: "s", rows: "s source", kinds: "dead_letter_loop"},
+		{name: "a delay queue that only consumers fill", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}d"), "d": nil, "w": dlx("", "dead-letter-routing-key", "{}s", "message-ttl", 50)},
+			ends: "d", rows: "d dead-letter, s source", kinds: "delay_queue_feeds"},
+		{name: "a dead-letter queue that gets what never died", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}d"), "d": nil}, exchanges: []string{"in direct"},
+			bindings: []string{"in k s", "in k d"}, ends: "d", rows: "d dead-letter", kinds: "dead_letter_queue_bound"},
+		{name: "a time to live of nothing", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}d", "message-ttl", 0), "d": nil}, death: leave,
+			ends: "d", rows: "d dead-letter", kinds: "message_ttl_zero"},
 		{name: "a delay loop", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}w"), "w": dlx("", "dead-letter-routing-key", "{}s", "message-ttl", 50)}, deaths: 2,
 			ends: "s", rows: "w delay, s source"},
 		{name: "a delay that leads on to a dead-letter queue", queues: map[string]amqp.Table{"s": dlx("", "dead-letter-routing-key", "{}w"), "w": dlx("{}x", "message-ttl", 50), "d": nil},

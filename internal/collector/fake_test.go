@@ -245,7 +245,7 @@ type namedStore struct {
 func (n namedStore) Name() string { return n.name }
 
 func queue(name string, change func(*dedup.Queue)) dedup.Queue {
-	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Node: "n1",
+	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Node: "n1", Durable: true,
 		Messages: ptr(0), Ready: ptr(0), Unacked: ptr(0), Consumers: ptr(2)}
 	if change != nil {
 		change(&q)

@@ -61,14 +61,14 @@ func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []de
 	return nil
 }
 
-// copies returns an exchange that gives two queues copies of one message, of the types whose routing is known.
-func (ix *topologyIndex) copies(a, b dedup.QueueRef) (string, bool) {
+// copies returns an exchange that gives two queues copies of one message, of the types whose routing is known, but none of these.
+func (ix *topologyIndex) copies(a, b dedup.QueueRef, but ...string) (string, bool) {
 	const most = 200 // bindings of a queue that are compared
 	left, right := ix.bound[a], ix.bound[b]
 	left, right = left[:min(len(left), most)], right[:min(len(right), most)]
 	for _, x := range left {
 		for _, y := range right {
-			if x.Source != y.Source || x.Vhost != y.Vhost {
+			if x.Source != y.Source || x.Vhost != y.Vhost || slices.Contains(but, x.Source) {
 				continue
 			}
 			switch ix.exchanges[exchangeRef{x.Vhost, x.Source}].Type {

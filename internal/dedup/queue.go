@@ -19,11 +19,13 @@ type Queue struct {
 	Exclusive  bool
 	Arguments  map[string]any
 	// Policy is the effective policy definition, operator policy merged in; nil when there is none.
-	Policy    map[string]any
-	Messages  *int64
-	Ready     *int64
-	Unacked   *int64
-	Consumers *int64
+	Policy map[string]any
+	// OperatorPolicy names the operator policy that applies, whose limits are merged into Policy; empty when there is none.
+	OperatorPolicy string
+	Messages       *int64
+	Ready          *int64
+	Unacked        *int64
+	Consumers      *int64
 	// Bytes is how many bytes the bodies of all its messages have, as the broker counts them.
 	Bytes *int64
 	// HeadTimestamp is the timestamp property of the oldest message; classic queues only, and only if publishers set it.
