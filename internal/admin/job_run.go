@@ -248,9 +248,9 @@ func (j *liveJob) missed() string {
 	case job.Resumed > 0: // what was moved in the last moment of an earlier run is not counted
 		return ""
 	case p.Request.Filter != "":
-		if n := int64(p.Matching) - job.Items; n > 0 && (p.Most == 0 || int64(p.Matching) <= p.Most) {
+		if n := p.atMost(int64(p.Matching)) - job.Items; n > 0 {
 			return fmt.Sprintf("%d of the %d messages that were planned could not be found in the queue any more, or do not match any more: taken by somebody else, expired, or changed",
-				n, p.Matching)
+				n, p.atMost(int64(p.Matching)))
 		}
 		return ""
 	}
@@ -263,11 +263,14 @@ func (j *liveJob) missed() string {
 }
 
 // planned is how many messages the plan of a whole queue means to take.
-func (p MovePlan) planned() int64 {
+func (p MovePlan) planned() int64 { return p.atMost(p.Ready) }
+
+// atMost returns n, or the most messages of the plan where it has such a bound and that is less.
+func (p MovePlan) atMost(n int64) int64 {
 	if p.Most > 0 {
-		return min(p.Most, p.Ready)
+		return min(p.Most, n)
 	}
-	return p.Ready
+	return n
 }
 
 // notFound says how many of the messages that were selected one by one were not in the queue any more; empty when all were.

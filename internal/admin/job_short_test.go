@@ -12,13 +12,16 @@ func TestAJobThatMovedLessThanItsPlanIsNotDone(t *testing.T) {
 		// gone is how many others have taken when the job begins.
 		gone  int
 		whole bool
+		most  int64
 		want  admin.JobState
 		says  string
 	}{
-		"of a whole queue all is there":           {0, true, admin.JobDone, ""},
-		"of a filter all is there":                {0, false, admin.JobDone, ""},
-		"of a whole queue most is held by others": {15, true, admin.JobStopped, "only 5 of the 20 messages that were planned were ready when it began"},
-		"of a filter some were taken by others":   {15, false, admin.JobStopped, "15 of the 20 messages that were planned could not be found"},
+		"of a whole queue all is there":            {0, true, 0, admin.JobDone, ""},
+		"of a filter all is there":                 {0, false, 0, admin.JobDone, ""},
+		"of a whole queue most is held by others":  {15, true, 0, admin.JobStopped, "only 5 of the 20 messages that were planned were ready when it began"},
+		"of a filter some were taken by others":    {15, false, 0, admin.JobStopped, "15 of the 20 messages that were planned could not be found"},
+		"of a filter with a bound some were taken": {15, false, 10, admin.JobStopped, "5 of the 10 messages that were planned could not be found"},
+		"as many as may be moved were there":       {15, false, 5, admin.JobDone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t)
@@ -28,6 +31,7 @@ func TestAJobThatMovedLessThanItsPlanIsNotDone(t *testing.T) {
 			if c.whole {
 				req = admin.MoveRequest{Scan: scan.ID, Whole: true}
 			}
+			req.Most = c.most
 			p, err := w.planMove(t, ada, req)
 			must(t, err)
 			w.take(deadQueue.Name, c.gone)
