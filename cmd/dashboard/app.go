@@ -129,7 +129,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Alerts:    alerting,
-		Sessions:  db.Sessions(), Log: log, Version: version(),
+		Sessions:  db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {
 		return nil, unusable("%w", err)

@@ -32,7 +32,7 @@ func (a *App) deadLetters(
 	}
 	letters := admin.NewDeadLetters(admin.DeadLettersDeps{
 		Gate: gate, Journal: db.Jobs(), Snapshots: snapshots, Pipelines: cfg.Pipelines, Brokers: brokers, Stores: asked,
-		Preflight: preflight, Clear: single, Config: cfg.Admin, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
+		Preflight: preflight, Clear: single, Config: cfg.Admin, RefKey: db.Installation().Key("reference of a message"), ReadOnly: cfg.Server.ReadOnly, Log: a.log,
 		Changed: func(topic string) { a.server.Changed(topic) },
 	})
 	a.teardown.addLonger("moves of dead letters", admin.CloseWithin, letters.Close)

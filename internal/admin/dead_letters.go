@@ -2,6 +2,9 @@ package admin
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -76,6 +79,9 @@ type DeadLettersDeps struct {
 	// Clear clears markers before their messages are sent; nil where none can be.
 	Clear  letterClearer
 	Config DeadLettersConfig
+	// RefKey makes the references of messages, and the hashes of bodies that the audit holds: operators read both, and with plain ones could
+	// try guesses at what is hidden from them.
+	RefKey dedup.RefKey
 	// ReadOnly refuses every look and every move.
 	ReadOnly bool
 	// Changed is told "job:ID" when a job moves on, at most four times a second. It must not block; nil tells nobody.
@@ -214,6 +220,13 @@ func (d *DeadLetters) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for messages that are being moved: %w", ctx.Err())
 	}
+}
+
+// keyed returns the hash of a body as the audit holds it.
+func (d *DeadLetters) keyed(hash string) string {
+	mac := hmac.New(sha256.New, d.deps.RefKey)
+	mac.Write([]byte(hash))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func conflict(format string, args ...any) error {

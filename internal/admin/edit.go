@@ -59,7 +59,7 @@ func (pl *planning) edit(ctx context.Context) error {
 	pl.selected = one
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.ids.String(), old, one[0], failed)
-	pl.plan.Sends = &Fingerprint{Ref: dedup.NewDeadLetter(old.Queue, m).Ref, BodyHash: edited.Hash, Bytes: edited.Size}
+	pl.plan.Sends = &Fingerprint{Ref: l.refs.Of(old.Queue, m), BodyHash: pl.letters.keyed(edited.Hash), Bytes: edited.Size}
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
 	pl.edited = &editedMessage{ref: old.Ref, message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil

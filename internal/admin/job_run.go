@@ -9,6 +9,14 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// refKey is the key of the references in the plan: a plan of an older version has plain ones, and its job goes on with those.
+func (j *liveJob) refKey() dedup.RefKey {
+	if !j.plan.KeyedRefs {
+		return nil
+	}
+	return j.letters.deps.RefKey
+}
+
 // An ending is how the work on a job came to an end in this process. An empty state means that the program is stopping and the job
 // goes on with the next start.
 type ending struct {
@@ -164,7 +172,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	j.mu.Unlock()
 	cfg := requeue.Config{
 		Run: j.job.ID, Queue: j.source(), Limit: limit, Rate: p.rate(), Single: single, MaxRequeues: guardedAt,
-		Doubtful: doubtful, Waiting: func(why string) { j.waiting(state, why) },
+		RefKey: j.refKey(), Doubtful: doubtful, Waiting: func(why string) { j.waiting(state, why) },
 		Reconnected: decider.reconnected,
 	}
 	if p.Request.Do != Requeue {

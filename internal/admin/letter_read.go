@@ -10,7 +10,7 @@ import (
 
 // read returns a message of the line's queue as a letter, without its marker.
 func (l line) read(m dedup.Message) Letter {
-	return l.letter(dedup.NewDeadLetter(l.queue, m))
+	return l.letter(dedup.KeyedDeadLetter(l.refs, l.queue, m))
 }
 
 // letter completes a dead letter with what can be read in it.

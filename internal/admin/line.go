@@ -34,6 +34,8 @@ type line struct {
 	sole bool
 	// fragile are the queues that nothing more may be taken out of.
 	fragile *fragileQueues
+	// refs makes the references of its messages.
+	refs dedup.RefKey
 }
 
 // line finds a queue of a pipeline by its name.
@@ -42,7 +44,7 @@ func (d *DeadLetters) line(pipeline, queue string) (line, error) {
 	if !ok {
 		return line{}, notFound("There is no pipeline " + printable(pipeline, 64))
 	}
-	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store], fragile: d.fragile, ours: d.runs.ours}
+	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store], fragile: d.fragile, ours: d.runs.ours, refs: d.deps.RefKey}
 	if l.broker == nil {
 		return line{}, notFound("There is no broker " + printable(p.Broker, 64))
 	}

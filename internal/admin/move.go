@@ -127,6 +127,8 @@ type MovePlan struct {
 	MayLeave bool
 	// IDChange says what an edit does to the message id; empty without an edit.
 	IDChange string
+	// KeyedRefs is true when references are made with the key of the installation; plans of older versions have plain ones.
+	KeyedRefs bool
 	// Sends says what an edit sends without holding any of it; nil without one.
 	Sends *Fingerprint
 	// Edited is the edit as PlannedMove returns it to admins; nil without one, or when it is not kept any more. It is in memory alone.
@@ -135,7 +137,7 @@ type MovePlan struct {
 
 // A Fingerprint tells which message was meant, without a byte of it.
 type Fingerprint struct {
-	// Ref is its reference, over body, properties and headers; BodyHash the SHA-256 of its body in hex, Bytes the length of that.
+	// Ref is its reference, over body, properties and headers; BodyHash the keyed hash of its body in hex, Bytes the length of that.
 	Ref      string
 	BodyHash string
 	Bytes    int

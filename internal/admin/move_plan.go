@@ -96,7 +96,7 @@ func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest)
 	defer cancel()
 	pl := planning{letters: d, line: l, plan: MovePlan{
 		ID: rand.Text(), Made: d.deps.Now(), By: who.Name, Request: req, Broker: l.pipeline.Broker, Source: l.queue,
-		Targets: map[string]int{}, Classes: Tally{},
+		Targets: map[string]int{}, Classes: Tally{}, KeyedRefs: true,
 	}}
 	if err := pl.make(ctx, who); err != nil {
 		return MovePlan{}, err
@@ -161,7 +161,7 @@ func (p MovePlan) summary() string {
 		what += ", all that match " + printable(p.Request.Filter, 300)
 	}
 	if s := p.Sends; s != nil {
-		what += fmt.Sprintf(", edited to message %s with a body of %d bytes, SHA-256 %s", s.Ref, s.Bytes, s.BodyHash)
+		what += fmt.Sprintf(", edited to message %s with a body of %d bytes, keyed hash %s", s.Ref, s.Bytes, s.BodyHash)
 	}
 	return what
 }

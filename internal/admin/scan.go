@@ -279,7 +279,7 @@ func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) 
 	err = d.deps.Gate.do(ctx, who, action{
 		name: actReveal, target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
 		run: func(context.Context) (string, error) {
-			return fmt.Sprintf("%s, body of %d bytes, sha256 %s", named(letter.ID), letter.Size, letter.Hash), nil
+			return fmt.Sprintf("%s, body of %d bytes, keyed hash %s", named(letter.ID), letter.Size, d.keyed(letter.Hash)), nil
 		},
 	})
 	if err != nil {

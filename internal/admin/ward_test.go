@@ -248,7 +248,7 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 		taken += int64(len(batch))
 		letters := make([]dedup.DeadLetter, len(batch))
 		for i, m := range batch {
-			letters[i] = dedup.NewDeadLetter(cfg.Queue, m)
+			letters[i] = dedup.KeyedDeadLetter(cfg.RefKey, cfg.Queue, m)
 		}
 		decisions, err := decide.Decide(ctx, letters)
 		if err != nil {

@@ -26,8 +26,11 @@ const (
 )
 
 // NewDeadLetter returns a message of a dead-letter queue with its history and its reference.
-func NewDeadLetter(queue QueueRef, m Message) DeadLetter {
-	l := DeadLetter{Message: m, Queue: queue, Ref: MessageRef(queue, m)}
+func NewDeadLetter(queue QueueRef, m Message) DeadLetter { return KeyedDeadLetter(nil, queue, m) }
+
+// KeyedDeadLetter is NewDeadLetter with a reference of the key.
+func KeyedDeadLetter(key RefKey, queue QueueRef, m Message) DeadLetter {
+	l := DeadLetter{Message: m, Queue: queue, Ref: key.Of(queue, m)}
 	l.Deaths, l.Malformed = DeathsOf(m.Headers)
 	return l
 }

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"bufio"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,8 +25,18 @@ func changing(header string) bool {
 // MessageRef returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
 // every property and header with its type, and the SHA-256 of the body. What a redelivery changes is left out: the flag redelivered and
 // the headers x-delivery-count and x-acquired-count. Two messages have one reference only if they are equal in all the rest.
-func MessageRef(queue QueueRef, m Message) string {
+func MessageRef(queue QueueRef, m Message) string { return RefKey(nil).Of(queue, m) }
+
+// A RefKey makes references that nobody without it can make: a plain one tells whether a guess at what is hidden of a message is right. With
+// nil they are plain, those of MessageRef.
+type RefKey []byte
+
+// Of returns the reference of a message in a queue: MessageRef, but for the key its HMAC-SHA-256.
+func (k RefKey) Of(queue QueueRef, m Message) string {
 	sum := sha256.New()
+	if len(k) > 0 {
+		sum = hmac.New(sha256.New, k)
+	}
 	buffered := bufio.NewWriterSize(sum, 4096)
 	w := refWriter{buffered}
 	w.tag(refVersion)

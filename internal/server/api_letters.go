@@ -191,11 +191,11 @@ type oneLetterJSON struct {
 	Deaths     []pastDeathJSON  `json:"deaths"`
 	Malformed  string           `json:"malformed"`
 	// NotUTF8 holds the bytes of what JSON cannot say of the texts above, by their names.
-	NotUTF8    map[string][]byte `json:"not_utf8_base64,omitempty"`
-	Body       []byte            `json:"body_base64"`
-	BodySHA256 string            `json:"body_sha256"`
-	Masked     bool              `json:"masked"`
-	Hidden     string            `json:"hidden"`
+	NotUTF8 map[string][]byte `json:"not_utf8_base64,omitempty"`
+	Body    []byte            `json:"body_base64"`
+	bodyHashes
+	Masked bool   `json:"masked"`
+	Hidden string `json:"hidden"`
 }
 
 // apiLetter gives one dead letter of a scan, masked.
@@ -219,7 +219,7 @@ func (s *Server) apiLetter(r *request) (response, error) {
 	}
 	j := oneLetterJSON{
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers),
-		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, BodySHA256: l.Hash, Masked: l.Masked, Hidden: l.Hidden,
+		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: s.seal.bodyHashes(r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
 	}
 	return jsonBody{v: j}, nil
 }

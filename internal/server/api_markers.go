@@ -191,8 +191,8 @@ type entryJSON struct {
 	Reason    string     `json:"reason"`
 	Before    string     `json:"state_before"`
 	After     string     `json:"state_after"`
-	Hash      string     `json:"value_sha256"`
-	Detail    string     `json:"detail"`
+	valueHashes
+	Detail string `json:"detail"`
 }
 
 // apiAudit gives a page of the audit, newest first.
@@ -216,7 +216,7 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	}
 	body := auditJSON{Entries: []entryJSON{}}
 	for _, e := range got {
-		body.Entries = append(body.Entries, auditEntryOf(e))
+		body.Entries = append(body.Entries, s.auditEntryOf(r, e))
 	}
 	if len(got) == q.Limit {
 		body.Before = &got[len(got)-1].Number
@@ -224,9 +224,9 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	return jsonBody{v: body}, nil
 }
 
-func auditEntryOf(e admin.Entry) entryJSON {
+func (s *Server) auditEntryOf(r *request, e admin.Entry) entryJSON {
 	return entryJSON{
 		Number: e.Number, At: timeOf(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
-		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, Hash: e.Hash, Detail: e.Detail,
+		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.seal.valueHashes(r.Who, e.Hash), Detail: e.Detail,
 	}
 }

@@ -61,12 +61,13 @@ func chainProves(state admin.AuditState) string {
 
 // historyLines are the actions on a marker. Viewers do not see from where they came.
 func (s *Server) historyLines(r *request, entries []admin.Entry, now time.Time) []templates.AuditLine {
-	return s.auditLines(entries, now, r.Who.Can(auth.Operator))
+	return s.auditLines(r, entries, now, r.Who.Can(auth.Operator))
 }
 
-func (s *Server) auditLines(entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
+func (s *Server) auditLines(r *request, entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
 	lines := make([]templates.AuditLine, 0, len(entries))
 	for _, e := range entries {
+		e.Hash = s.seal.hash(r.Who, e.Hash)
 		l := templates.AuditLine{
 			At: moment(e.At, now), Phase: phaseWord(e.Phase), Tier: phaseTier(e.Phase), Who: templates.Plain(e.Who, nameLimit), Role: templates.Plain(e.Role, nameLimit).Short,
 			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*keyLimit), Detail: templates.Sentence(readableTimes(entryText(e), now)),

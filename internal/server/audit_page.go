@@ -65,9 +65,9 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 			return nil, 0, err
 		}
 		if len(entries) < q.Limit {
-			return s.auditLines(entries, now, true), 0, nil
+			return s.auditLines(r, entries, now, true), 0, nil
 		}
-		return s.auditLines(entries, now, true), entries[len(entries)-1].Number, nil
+		return s.auditLines(r, entries, now, true), entries[len(entries)-1].Number, nil
 	}
 	acts, err := service.Acts(r.Context(), r.asker(), q)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 	}
 	var lines []templates.AuditLine
 	for _, a := range acts {
-		lines = append(lines, s.actLine(a, now))
+		lines = append(lines, s.actLine(r, a, now))
 	}
 	if len(acts) < q.Limit {
 		return lines, 0, nil
@@ -84,8 +84,8 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 }
 
 // actLine is one action in one row: what was done and why, and what came of it with the counts.
-func (s *Server) actLine(a admin.Act, now time.Time) templates.AuditLine {
-	l := s.auditLines([]admin.Entry{a.Entry}, now, true)[0]
+func (s *Server) actLine(r *request, a admin.Act, now time.Time) templates.AuditLine {
+	l := s.auditLines(r, []admin.Entry{a.Entry}, now, true)[0]
 	phase := actOutcome(a)
 	l.Phase, l.Tier = outcomeWord(phase), phaseTier(phase)
 	if phase == admin.Intent {
@@ -157,7 +157,7 @@ func (s *Server) apiActs(r *request, q admin.AuditQuery) (response, error) {
 	}
 	body := actsJSON{Operations: []actJSON{}}
 	for _, a := range acts {
-		body.Operations = append(body.Operations, actJSON{auditEntryOf(a.Entry), actOutcome(a), timeOf(a.Outcome.At), a.Outcome.Detail})
+		body.Operations = append(body.Operations, actJSON{s.auditEntryOf(r, a.Entry), actOutcome(a), timeOf(a.Outcome.At), a.Outcome.Detail})
 	}
 	if len(acts) == q.Limit {
 		body.Before = &acts[len(acts)-1].Entry.Number

@@ -97,7 +97,7 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Meaning: classMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
 		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), nameLimit)}),
-		Scanned: "as " + templates.Plain(scan.By, nameLimit).Short + " saw it, " + moment(scan.At, now).Text, Payload: payloadOf(l, r.Who, key, base, view, revealed),
+		Scanned: "as " + templates.Plain(scan.By, nameLimit).Short + " saw it, " + moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
 		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, deadAddress(base, key.pipeline, key.queue)),
 	}
 	v.Headers, v.HeaderNote = headerLines(l)
@@ -110,7 +110,7 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	v.Identity = s.identityFacts(l, key.pipeline)
 	v.Marker.Word, v.Marker.Href = markerWord(l, scan, base)
 	if l.Marker != nil {
-		m := masked(l.Marker.Marker, r.Who)
+		m := s.seal.masked(l.Marker.Marker, r.Who)
 		v.Marker.State, v.Marker.Word = v.Marker.Word, "marker "+v.Marker.Word
 		v.Marker.Life, v.Marker.Drawn = lifeOf(m, clockOffset(*l.Marker), now), true
 	} else {

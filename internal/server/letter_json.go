@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -28,10 +29,10 @@ type letterExport struct {
 	Headers map[string]typed `json:"headers"`
 	Deaths  []pastDeathJSON  `json:"deaths"`
 	// NotUTF8 holds the bytes of what JSON cannot say of the texts above, by their names.
-	NotUTF8     map[string][]byte `json:"not_utf8_base64,omitempty"`
-	Body        []byte            `json:"body_base64"`
-	BodySHA256  string            `json:"body_sha256"`
-	BodyMissing string            `json:"body_missing"`
+	NotUTF8 map[string][]byte `json:"not_utf8_base64,omitempty"`
+	Body    []byte            `json:"body_base64"`
+	bodyHashes
+	BodyMissing string `json:"body_missing"`
 }
 
 type propertiesJSON struct {
@@ -70,10 +71,23 @@ type typed struct {
 	Base64 []byte `json:"base64,omitempty"`
 }
 
-func exportOf(l admin.Letter) letterExport {
+// bodyHashes are the hash of a body for admins, and the keyed one for others.
+type bodyHashes struct {
+	SHA256 string `json:"body_sha256"`
+	Keyed  string `json:"body_keyed_hash"`
+}
+
+func (s seal) bodyHashes(who auth.Principal, sum string) bodyHashes {
+	if who.Can(adminRole) {
+		return bodyHashes{SHA256: sum}
+	}
+	return bodyHashes{Keyed: s.hash(who, sum)}
+}
+
+func (s seal) exportOf(who auth.Principal, l admin.Letter) letterExport {
 	return letterExport{
 		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
-		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, BodySHA256: l.Hash, BodyMissing: l.Hidden,
+		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, bodyHashes: s.bodyHashes(who, l.Hash), BodyMissing: l.Hidden,
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 )
 
 // payloadOf shows a body as the role allows.
-func payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view string, revealed bool) templates.PayloadView {
-	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: l.Hash, Revealed: revealed}
+func (s *Server) payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view string, revealed bool) templates.PayloadView {
+	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.seal.hash(who, l.Hash), HashName: hashName(who), Revealed: revealed}
 	if l.ContentType != "" {
 		p.Type = templates.Plain(l.ContentType, nameLimit).Short + ", "
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -31,8 +30,8 @@ type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict
 
 // of adds the verdict to a processing marker, from what the broker says of the pipelines of its store, and masks the marker
 // for who asks.
-func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who auth.Principal) judgedMarker {
-	j := judgedMarker{Marker: masked(m, who)}
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who eye) judgedMarker {
+	j := judgedMarker{Marker: who.masked(m, who.who)}
 	switch {
 	case m.State != dedup.Processing:
 	case judge == nil:

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,12 +11,12 @@ import (
 
 // masked returns a marker as a role may see it: every marker that is shown, in whatever form, has passed here. Values can be
 // payload, and the owner of a lock can be the token that ends it. So admins see both; operators see the shape of a value
-// that could not be decoded, viewers nothing of it; and both see of an owner a hash, by which two owners can be told apart.
-func masked(m dedup.Marker, who auth.Principal) dedup.Marker {
+// that could not be decoded, viewers nothing of it; and both see of an owner a keyed hash, by which two owners can be told apart.
+func (s seal) masked(m dedup.Marker, who auth.Principal) dedup.Marker {
 	if who.Can(adminRole) {
 		return m
 	}
-	m.Owner = maskOwner(m.Owner)
+	m.Owner = s.owner(m.Owner)
 	if m.State == dedup.StateUnknown {
 		m.Status = "" // it is no status then, but what stands in its place
 	}
@@ -42,11 +40,10 @@ func detailText(m dedup.Marker) string {
 // holders matches the owners of a lock of Redisson: a client's UUID and its thread. They name a consumer and are no secret.
 var holders = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+(, [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+)*$`)
 
-// maskOwner hides an owner that may be a token: who knows the token of a lock can end it.
-func maskOwner(owner string) string {
+// owner hides an owner that may be a token: who knows the token of a lock can end it.
+func (s seal) owner(owner string) string {
 	if owner == "" || holders.MatchString(owner) {
 		return owner
 	}
-	sum := sha256.Sum256([]byte(owner))
-	return fmt.Sprintf("sha256:%s, %s", hex.EncodeToString(sum[:6]), counted(len(owner), "byte"))
+	return fmt.Sprintf("keyed:%s, %s", s.keyed(owner)[:12], counted(len(owner), "byte"))
 }

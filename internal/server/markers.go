@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -24,7 +23,7 @@ type markersPage struct {
 	p     *dedup.PipelineStatus
 	st    *dedup.StoreStatus
 	q     markersQuery
-	who   auth.Principal
+	who   eye
 	judge markerJudge
 	// changed is what operations did to the store's markers since the last pass began, by key.
 	changed map[string]admin.Change
@@ -258,7 +257,7 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	if err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: r.Who, now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.eye(r), now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)
@@ -295,7 +294,7 @@ func (m *markersPage) browse(s *Server, r *request) {
 		return
 	}
 	for i := range got.Markers {
-		got.Markers[i] = masked(got.Markers[i], r.Who)
+		got.Markers[i] = m.who.masked(got.Markers[i], r.Who)
 	}
 	m.live = &got
 }

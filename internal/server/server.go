@@ -63,6 +63,8 @@ type Deps struct {
 	Alerts  AlertDeps
 	Log     *slog.Logger
 	Version string
+	// HashKey keys the hashes that others than admins see; without one they change with each start.
+	HashKey []byte
 }
 
 // Server is the web server. It is safe for concurrent use.
@@ -90,6 +92,7 @@ type Server struct {
 	baselines baselineService
 	marks     markService
 	alerts    AlertDeps
+	seal      seal
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
 	proxy   atomic.Pointer[string]
 	handler http.Handler
@@ -122,7 +125,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
 		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
-		exports: make(chan struct{}, 1),
+		exports: make(chan struct{}, 1), seal: newSeal(deps.HashKey),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub, s.alerts)
 	h, err := s.newHandler()

@@ -68,7 +68,9 @@ type LetterMarker struct {
 type PayloadView struct {
 	Size string
 	Hash string
-	Type string
+	// HashName says what kind of hash that is.
+	HashName string
+	Type     string
 	// Tabs choose between text, JSON and bytes.
 	Tabs []Tab
 	View string

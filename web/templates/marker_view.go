@@ -31,6 +31,8 @@ type ValueView struct {
 	Type string
 	Size string
 	Hash string
+	// HashName says what kind of hash that is.
+	HashName string
 	// Masked says why Text and Dump are missing; empty when they are there.
 	Masked string
 	// Text is the value as text, cut; Dump its bytes.

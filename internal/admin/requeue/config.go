@@ -46,6 +46,8 @@ type Config struct {
 	MeanBytes int64
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
+	// RefKey makes the references of messages; nil for plain ones.
+	RefKey dedup.RefKey
 	// Doubtful are the references of messages that an earlier run moved last, and whose acks may be lost: one like them that comes again is
 	// taken above Limit, and counted as repeated.
 	Doubtful []string

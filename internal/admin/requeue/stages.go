@@ -24,7 +24,7 @@ func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 		if p.DeliveryLimit > 0 && dedup.Returns(d.Headers) >= p.DeliveryLimit-2 && p.hand.alone(ctx, d.Tag) != nil {
 			return
 		}
-		letter := dedup.NewDeadLetter(p.Queue, d.Message)
+		letter := dedup.KeyedDeadLetter(p.RefKey, p.Queue, d.Message)
 		again := d.Redelivered || dedup.Returns(d.Headers) > 0
 		if again && countDown(moved, letter.Ref) {
 			limit++

@@ -1,0 +1,81 @@
+package admin_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+)
+
+func keyedBy(key string) func(*admin.DeadLettersDeps) {
+	return func(d *admin.DeadLettersDeps) { d.RefKey = dedup.RefKey(key) }
+}
+
+func TestAReferenceCannotBeMadeWithoutTheKeyAndLastsAsLongAsIt(t *testing.T) {
+	w := newWard(t, keyedBy("k1"))
+	w.die("a")
+	plain := dedup.MessageRef(deadQueue, w.queues[deadQueue.Name][0])
+	scan := w.look(t)
+	ref := scan.Letters[0].Ref
+	if ref == plain || len(ref) != len(plain) {
+		t.Fatalf("the reference is %s, plain it is %s", ref, plain)
+	}
+	if _, err := w.Letter(t.Context(), ada, scan.ID, plain); dedup.KindOf(err) != dedup.NotFound {
+		t.Errorf("a guess at a message is told to be right: %v", err)
+	}
+	again := admin.NewDeadLetters(w.deps)
+	t.Cleanup(func() { must(t, again.Close(context.Background())) })
+	later, err := again.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 10})
+	must(t, err)
+	if _, err := again.Letter(t.Context(), ada, later.ID, ref); err != nil {
+		t.Errorf("the reference is lost with a restart: %v", err)
+	}
+	id := w.begin(t, admin.MoveRequest{Scan: scan.ID, Refs: []string{ref}})
+	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 1 || !slices.Equal(w.holds("orders"), []string{"a"}) {
+		t.Errorf("%d were moved: %v", job.Moved, w.holds("orders"))
+	}
+	items, err := w.JobItems(t.Context(), ada, id, 0, 10)
+	must(t, err)
+	if len(items) == 0 || items[0].Ref != ref {
+		t.Errorf("the items are %+v", items)
+	}
+}
+
+func TestAPlanOfAnOlderVersionMovesWhatItNamed(t *testing.T) {
+	w := newWard(t, keyedBy("k1"))
+	w.die("a", "b")
+	plain := dedup.MessageRef(deadQueue, w.queues[deadQueue.Name][0])
+	scan := w.look(t)
+	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}})
+	must(t, err)
+	if !p.KeyedRefs {
+		t.Fatal("a new plan has plain references")
+	}
+	old := p
+	old.ID, old.KeyedRefs, old.Request.Refs = "OLDPLAN", false, []string{plain}
+	must(t, w.db.Jobs().SaveMovePlan(t.Context(), old))
+	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: old.ID, Reason: why, Confirm: old.Confirm})
+	must(t, err)
+	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 1 || !slices.Equal(w.holds("orders"), []string{"a"}) {
+		t.Errorf("%d were moved: %v", job.Moved, w.holds("orders"))
+	}
+}
+
+func TestTheAuditHoldsNoHashOfABodyThatGuessesCanBeTriedAgainst(t *testing.T) {
+	w := newWard(t, keyedBy("k1"))
+	w.die("a")
+	sum := sha256.Sum256(w.queues[deadQueue.Name][0].Body)
+	scan := w.look(t)
+	_, err := w.Reveal(t.Context(), ada, scan.ID, scan.Letters[0].Ref)
+	must(t, err)
+	entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 2})
+	must(t, err)
+	if plain := hex.EncodeToString(sum[:]); strings.Contains(entries[0].Detail, plain) || !strings.Contains(entries[0].Detail, "keyed hash ") {
+		t.Errorf("the audit says %q", entries[0].Detail)
+	}
+}

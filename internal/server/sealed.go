@@ -1,0 +1,67 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"dedup-dashboard/internal/auth"
+)
+
+// A seal turns hashes of what is hidden into ones that nobody can try guesses against: a phone number is found by its SHA-256 within a
+// second. Equal values have equal ones, for as long as the installation keeps its key.
+type seal struct{ key []byte }
+
+// newSeal returns the seal of a key; without one, a seal of its own until the program ends.
+func newSeal(key []byte) seal {
+	if len(key) == 0 {
+		key = make([]byte, sha256.Size)
+		_, _ = rand.Read(key) // never fails (crypto/rand since Go 1.24)
+	}
+	return seal{key}
+}
+
+// hash returns a SHA-256 as a role may see it: admins, who can see the value itself, as it is, and everybody else keyed.
+func (s seal) hash(who auth.Principal, sum string) string {
+	if sum == "" || who.Can(adminRole) {
+		return sum
+	}
+	return s.keyed(sum)
+}
+
+func (s seal) keyed(text string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(text))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// valueHashes are the hash of a value or of a plan for admins, and the keyed one for others.
+type valueHashes struct {
+	SHA256 string `json:"value_sha256"`
+	Keyed  string `json:"value_keyed_hash"`
+}
+
+func (s seal) valueHashes(who auth.Principal, sum string) valueHashes {
+	if who.Can(adminRole) {
+		return valueHashes{SHA256: sum}
+	}
+	return valueHashes{Keyed: s.hash(who, sum)}
+}
+
+// hashName says which of the two a role sees.
+func hashName(who auth.Principal) string {
+	if who.Can(adminRole) {
+		return "SHA-256"
+	}
+	return "Keyed hash"
+}
+
+// An eye is who reads, with the seal of what is hidden from them.
+type eye struct {
+	seal
+	who auth.Principal
+}
+
+// eye returns who asks.
+func (s *Server) eye(r *request) eye { return eye{s.seal, r.Who} }
