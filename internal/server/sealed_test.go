@@ -36,7 +36,7 @@ func TestNoHashOfWhatIsHiddenCanBeTriedAgainstGuesses(t *testing.T) {
 		"/pipelines/inventory/dead-letters.ndjson?scan=" + scan: hex.EncodeToString(bodySum[:]),
 		"/markers/one?store=orders&key=msg%3Ax-1":               hex.EncodeToString(valueSum[:]),
 	}
-	for _, path := range []string{"/api/v1/audit", "/api/v1/audit?view=operations"} {
+	for _, path := range []string{"/api/v1/audit"} {
 		places[path] = hex.EncodeToString(valueSum[:])
 	}
 	for path, sum := range places {
