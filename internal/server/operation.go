@@ -11,8 +11,14 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// operationsListed is how many operations the list shows.
-const operationsListed = 100
+const (
+	// operationsListed is how many operations the list shows.
+	operationsListed = 100
+	// nowFollowed is how long the page of an operation that has ended goes on reading what is there now, every nowRefresh seconds: a message
+	// that waited for its marker to go is done within seconds mostly.
+	nowFollowed = 2 * time.Minute
+	nowRefresh  = 5
+)
 
 // operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
 // script by loading itself again.
@@ -47,8 +53,11 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	}
 	v.Heading = operationHeading(o, v.Done)
 	v.Frame = s.frame(r, v.Heading)
-	if v.Running {
+	switch {
+	case v.Running:
 		v.Frame.Live, v.Frame.Refresh = live("operation:"+o.ID), 2
+	case now.Sub(o.Ended) < nowFollowed:
+		v.Frame.Live, v.Frame.Refresh = live("operation:"+o.ID), nowRefresh
 	}
 	v.Facts, v.Notes = s.operationFacts(o, now), operationNotes(o)
 	v.LeftSum, v.LeftOut = leftSum(o.Plan), leftLines(o.Plan, now)
@@ -59,6 +68,9 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	first := (number - 1) * admin.MaxNow
 	present := s.present(r, o, first, min(first+admin.MaxNow, len(o.Plan.Items)))
 	v.NowMissing = templates.Sentence(present.missing)
+	if len(present.known) > 0 {
+		v.NowAt = moment(now, now)
+	}
 	v.Undo = s.undoView(r, o, present, now)
 	for i := first; i < min(first+admin.MaxNow, len(o.Plan.Items)); i++ {
 		v.Items = append(v.Items, s.outcomeLine(o, i, present, now))

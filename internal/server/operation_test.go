@@ -2,13 +2,16 @@ package server
 
 import (
 	"context"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
 )
 
 // cleared clears the first orphan and returns its key and the address of the operation, after change if it is not nil.
@@ -53,6 +56,42 @@ func TestAnOperationSaysWhatIsThereNowAndOffersToUndoOnlyWhatCanBeRestored(t *te
 	doc = s.page("admin", operation)
 	if text := oneLine(doc.Find("main")); oneLine(doc.Find(".c-now")) != "unknown" || doc.Find("form.undo").Length() != 0 || !strings.Contains(text, "as soon as the store answers") {
 		t.Errorf("with the store down: %.700s", text)
+	}
+}
+
+func TestAnOperationThatHasEndedGoesOnReadingWhatIsThereNow(t *testing.T) {
+	s := stocked(t, nil)
+	_, operation := s.cleared(nil)
+	r := &request{Request: httptest.NewRequestWithContext(t.Context(), "GET", operation, nil), Who: auth.Principal{Name: "ada", Role: auth.Admin}}
+	service, err := s.service()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := service.Operation(t.Context(), r.asker(), operation[strings.LastIndex(operation, "/")+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what    string
+		ended   time.Duration
+		refresh int
+		says    string
+	}{
+		{"that ended a minute ago reads on", time.Minute, nowRefresh, ", and is read again every few seconds."},
+		{"that ended long ago says when it read", nowFollowed + time.Second, 0, "Read again"},
+	} {
+		o.Ended = time.Now().Add(-c.ended)
+		v := s.operationView(r, o, 1)
+		var page strings.Builder
+		if err := templates.Operation(v).Render(t.Context(), &page); err != nil {
+			t.Fatal(err)
+		}
+		if follows := v.Frame.Live != ""; follows != (c.refresh > 0) || v.Frame.Refresh != c.refresh {
+			t.Errorf("an operation %s: it follows %q, and asks every %d s", c.what, v.Frame.Live, v.Frame.Refresh)
+		}
+		if !strings.Contains(page.String(), "What is there now was read at") || !strings.Contains(page.String(), c.says) {
+			t.Errorf("an operation %s: the page lacks %q", c.what, c.says)
+		}
 	}
 }
 

@@ -88,12 +88,19 @@ document.addEventListener("htmx:error", (event) => {
   show("stale", lastHint);
 });
 document.addEventListener("htmx:after:swap", () => {
+  lastHint = Date.now(); // a page that asks by itself has no hints to wait for
   if (connected && !paused && state !== "ended") show("live");
+  rest();
   showSelections();
   speak();
   speakOfAlerts();
   followJob();
 });
+
+/** A page that follows nothing any more does not say that it is live. */
+function rest(): void {
+  if (chip) chip.hidden = document.querySelector("[hx-get]") === null;
+}
 
 button?.addEventListener("click", () => {
   paused = !paused;
@@ -169,4 +176,4 @@ document.addEventListener("keydown", (event) => {
   inside?.querySelector("summary")?.focus();
 });
 
-if (chip) chip.hidden = false;
+rest();

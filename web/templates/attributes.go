@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -21,12 +22,12 @@ func region(f Frame, self, topic string, every int) templ.Attributes {
 	}
 }
 
-// following is a region of a page that follows something that runs: it also looks by itself, because what runs may end
-// before the stream stands.
+// following is a region of a page that follows something that runs: it also asks by itself, because what runs may end
+// before the stream stands, and nobody sends a hint of what becomes of it later.
 func following(f Frame, self string) templ.Attributes {
 	a := region(f, self, "operation", 15)
 	if a != nil {
-		a["hx-trigger"] = a["hx-trigger"].(string) + ", every 2s"
+		a["hx-trigger"] = fmt.Sprintf("%s, every %ds", a["hx-trigger"], f.Refresh)
 	}
 	return a
 }

@@ -90,6 +90,8 @@ type OperationView struct {
 	LeftOut []LeftLine
 	// NowMissing says why it is not known what is there now; empty when it is.
 	NowMissing Text
+	// NowAt is when what is there now was read.
+	NowAt Moment
 }
 
 // A Total counts one result.
