@@ -42,6 +42,9 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 	fmt.Fprintf(w, "\nstore %s: preset %s, %s\n", cfg.Name, orNone(cfg.Preset), orNone(r.Server))
 	if len(r.Missing) > 0 {
 		fmt.Fprintf(w, "  PROBLEM the account lacks rights; grant: %s\n", strings.Join(r.Missing, " "))
+		if len(r.Untried) > 0 {
+			fmt.Fprintf(w, "    and run check again: only then it shows whether these are granted: %s\n", strings.Join(r.Untried, " "))
+		}
 		return errors.New("the account lacks rights")
 	}
 	for _, f := range r.Findings {

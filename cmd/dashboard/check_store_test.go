@@ -215,3 +215,16 @@ func TestStoresThatAreCountedTogetherAreNoted(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckNamesTheRightsThatAreMissingAndThoseThatCannotBeTried(t *testing.T) {
+	server, rdb := markerstest.StartRedis(t, "--notify-keyspace-events", "K$gxe")
+	if err := rdb.Do(t.Context(), "acl", "setuser", "dashboard", "on", ">secret", "+@all", "-psubscribe", "%R~*", "resetchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := checked(t, fmt.Sprintf("  preset: redis-text-status\n  events: true\n  redis: {url: %q}\n", strings.Replace(server.URL(), "redis://", "redis://dashboard:secret@", 1)))
+	const want = "PROBLEM the account lacks rights; grant: +psubscribe\n" +
+		"    and run check again: only then it shows whether these are granted: &__keyspace@0__:msg:* &__keyspace@0__:retry:*\n"
+	if err == nil || !strings.HasSuffix(printed, want) {
+		t.Errorf("%v, printed %q", err, printed)
+	}
+}

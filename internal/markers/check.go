@@ -2,7 +2,9 @@ package markers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,8 +34,8 @@ type Report struct {
 	Mend     []string
 	// Fits is the preset that decodes the whole sample where the configured one does not; Mend are then the lines that choose it.
 	Fits string
-	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*".
-	Missing []string
+	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*". Untried are those that can be tried only once the missing ones are granted.
+	Missing, Untried []string
 	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
 	Blind string
 	// Events says whether the store's notifications can be followed; empty where that was not asked for.
@@ -53,12 +55,11 @@ func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
 		return r, s.explain.explain(err)
 	}
 	if s.events != nil {
-		var refused string
-		if r.Events, refused, err = s.events.check(ctx); err != nil {
+		var denied *listenDenied
+		if r.Events, err = s.events.check(ctx); errors.As(err, &denied) {
+			missing, r.Untried = append(missing, denied.missing...), denied.untried
+		} else if err != nil {
 			return r, s.explain.explain(err)
-		}
-		if refused != "" {
-			missing = append(missing, refused)
 		}
 	}
 	if r.Missing = missing; len(missing) > 0 {
@@ -86,33 +87,55 @@ func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
 	return r, nil
 }
 
-// missingGrants runs each command that watching needs on a key that need not exist.
-func (s *redisStore) missingGrants(ctx context.Context) ([]string, error) {
+// A grantTry is a command that watching needs, with the ACL rule of its key; the rule is empty where there is no key.
+type grantTry struct {
+	command redis.Cmder
+	key     string
+}
+
+// grantTries are the commands that watching needs, on keys that need not exist.
+func (s *redisStore) grantTries(ctx context.Context) []grantTry {
 	const probe = "dashboard-check"
-	key := s.layout.keyLike(s.layout.match, probe)
-	tries := []redis.Cmder{
-		redis.NewStatusCmd(ctx, "ping"), redis.NewStringCmd(ctx, "info"), redis.NewTimeCmd(ctx, "time"), redis.NewIntCmd(ctx, "dbsize"),
-		redis.NewScanCmd(ctx, nil, "scan", 0, "match", s.layout.scan, "count", 10),
-		redis.NewIntCmd(ctx, absoluteExpiry, key), s.layout.reads.command(ctx, item{key: key}),
-		redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"),
+	c, key := s.layout.cfg, s.layout.keyLike(s.layout.match, probe)
+	tries := []grantTry{{command: redis.NewStatusCmd(ctx, "ping")}, {command: redis.NewStringCmd(ctx, "info")}, {command: redis.NewTimeCmd(ctx, "time")},
+		{command: redis.NewIntCmd(ctx, "dbsize")}, {command: redis.NewScanCmd(ctx, nil, "scan", 0, "match", s.layout.scan, "count", 10)}}
+	add := func(rule string, commands ...redis.Cmder) {
+		for _, c := range commands {
+			tries = append(tries, grantTry{c, rule})
+		}
 	}
+	marker := aclPattern(c.raw(c.Match))
+	add(marker, redis.NewIntCmd(ctx, absoluteExpiry, key), s.layout.reads.command(ctx, item{key: key}))
 	if s.layout.reads == readType {
 		// Reading needs the type alone, a look at one marker its value.
-		tries = append(tries, redis.NewStringCmd(ctx, "getrange", key, 0, 0))
+		add(marker, redis.NewStringCmd(ctx, "getrange", key, 0, 0))
+	}
+	if s.events != nil {
+		add(marker, redis.NewIntCmd(ctx, remainingExpiry, key))
 	}
 	if s.layout.hasRetry {
-		tries = append(tries, redis.NewIntCmd(ctx, absoluteExpiry, s.layout.keyLike(s.layout.retry, probe)))
+		add(aclPattern(c.raw(c.Retry.Match)), redis.NewIntCmd(ctx, absoluteExpiry, s.layout.keyLike(s.layout.retry, probe)))
 	}
+	add(aclPattern(reportedPrefix+"*"), redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"))
+	return tries
+}
+
+// missingGrants are the rules that the account lacks: each try fails for its command first, and for its key only with the command granted.
+func (s *redisStore) missingGrants(ctx context.Context) ([]string, error) {
 	var missing []string
+	tries := s.grantTries(ctx)
 	for i := 0; i < len(tries); i++ {
-		err := s.rdb.Process(ctx, tries[i])
+		err := s.rdb.Process(ctx, tries[i].command)
 		switch {
-		case isAnswer(err, "ERR unknown command") && tries[i].Name() == absoluteExpiry:
-			tries = append(tries, redis.NewIntCmd(ctx, remainingExpiry, key))
+		case isAnswer(err, "ERR unknown command") && tries[i].command.Name() == absoluteExpiry:
+			tries = append(tries, grantTry{redis.NewIntCmd(ctx, remainingExpiry, tries[i].command.Args()[1]), tries[i].key})
 		case err == nil:
 		case isAnswer(err, "NOPERM"):
-			grant := s.explain.grant(err.Error())
-			if len(missing) == 0 || missing[len(missing)-1] != grant {
+			grant := tries[i].key
+			if m := deniedCommand.FindStringSubmatch(err.Error()); m != nil {
+				grant = "+" + m[1]
+			}
+			if !slices.Contains(missing, grant) {
 				missing = append(missing, grant)
 			}
 		case !isAnswer(err, ""):

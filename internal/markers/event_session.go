@@ -149,35 +149,35 @@ func (s *eventSession) ask(words ...string) (wireValue, error) {
 	return readWire(s.r)
 }
 
-// subscribe asks for the notifications and waits until all are promised. What comes before that is not counted.
+// subscribe asks for the notifications and waits until all are promised. What comes before that is not counted. Each pattern is asked
+// for by itself: a refusal names none.
 func (s *eventSession) subscribe() error {
 	prefix, patterns := s.l.channels()
 	s.prefix = prefix
-	if _, err := s.conn.Write(appendCommand(nil, append([]string{"PSUBSCRIBE"}, patterns...)...)); err != nil {
+	var commands []byte
+	for _, p := range patterns {
+		commands = appendCommand(commands, "PSUBSCRIBE", p)
+	}
+	if _, err := s.conn.Write(commands); err != nil {
 		return err
 	}
-	for promised := 0; promised < len(patterns); {
+	var denied listenDenied
+	for answered := 0; answered < len(patterns); {
 		v, err := readWire(s.r)
 		if err != nil {
 			return err
 		}
-		if err := v.failed(); err != nil {
-			return s.refused(err, patterns)
-		}
-		if v.kind == '>' && len(v.items) > 0 && v.items[0].text == "psubscribe" {
-			promised++
+		switch fault := v.failed(); {
+		case fault != nil && !strings.HasPrefix(fault.Error(), "NOPERM"):
+			return fault
+		case fault != nil:
+			denied.add(fault, patterns[answered])
+			answered++
+		case v.kind == '>' && len(v.items) > 0 && v.items[0].text == "psubscribe":
+			answered++
 		}
 	}
-	return nil
-}
-
-// refused names the rule that an account lacks for listening.
-func (s *eventSession) refused(err error, patterns []string) error {
-	if !strings.HasPrefix(err.Error(), "NOPERM") {
-		return err
-	}
-	return &dedup.Error{Kind: dedup.Unavailable, Err: err, Public: "the account may not listen to the store's notifications (NOPERM): grant it with ACL SETUSER " +
-		s.user() + " " + listenGrant(patterns)}
+	return denied.refusal(s.user())
 }
 
 func (s *eventSession) user() string {
@@ -185,15 +185,6 @@ func (s *eventSession) user() string {
 		return user
 	}
 	return "default"
-}
-
-// listenGrant is the ACL rule that listening needs beside those of watching.
-func listenGrant(patterns []string) string {
-	grant := "+psubscribe +pttl"
-	for _, p := range patterns {
-		grant += " &" + strings.TrimPrefix(aclPattern(p), "%R~")
-	}
-	return grant
 }
 
 // follow counts until the connection ends or ctx does.

@@ -169,17 +169,54 @@ var mayListen = []any{"+psubscribe", "+pttl", "&__keyspace@0__:msg:*", "&__keysp
 func TestAnAccountThatMayNotListenIsToldWhichRuleItLacks(t *testing.T) {
 	t.Parallel()
 	server, rdb := markerstest.StartRedis(t, notifying...)
-	cfg := markerstest.Config(t, "redis-text-status", reader(t, server, rdb))
-	cfg.Events = true
-	store := markerstest.OpenStore(t, cfg)
-	run(t, store)
-	const rule = "+psubscribe +pttl &__keyspace@0__:msg:* &__keyspace@0__:retry:*"
-	await(t, store, "it names the rule", func(s dedup.StoreStats, err error) bool {
-		return err == nil && !s.Events.Listening && strings.Contains(s.Events.Why, rule)
-	})
-	report, err := store.Check(t.Context(), 1)
-	if err != nil || strings.Join(report.Missing, " ") != rule {
-		t.Errorf("check: missing %q, %v", report.Missing, err)
+	const markerChannel, retryChannel = "&__keyspace@0__:msg:*", "&__keyspace@0__:retry:*"
+	for name, c := range map[string]struct {
+		// refuse are rules on top of all that listening needs.
+		refuse           []any
+		missing, untried []string
+	}{
+		"every rule is granted":                   {},
+		"one channel":                             {[]any{"resetchannels", markerChannel}, []string{retryChannel}, nil},
+		"the other channel":                       {[]any{"resetchannels", retryChannel}, []string{markerChannel}, nil},
+		"both channels":                           {[]any{"resetchannels"}, []string{markerChannel, retryChannel}, nil},
+		"the command, which hides the channels":   {[]any{"-psubscribe"}, []string{"+psubscribe"}, []string{markerChannel, retryChannel}},
+		"the time to live":                        {[]any{"-pttl"}, []string{"+pttl"}, nil},
+		"the time to live and a channel":          {[]any{"-pttl", "resetchannels", markerChannel}, []string{"+pttl", retryChannel}, nil},
+		"the keys of markers alone":               {[]any{"resetkeys", "%R~retry:*", "%R~dedupstats:*"}, []string{"%R~msg:*"}, nil},
+		"the keys of counters of tries alone":     {[]any{"resetkeys", "%R~msg:*", "%R~dedupstats:*"}, []string{"%R~retry:*"}, nil},
+		"the keys of reported counters alone":     {[]any{"resetkeys", "%R~msg:*", "%R~retry:*"}, []string{"%R~dedupstats:*"}, nil},
+		"a command of watching and one of events": {[]any{"-hlen", "-psubscribe"}, []string{"+hlen", "+psubscribe"}, []string{markerChannel, retryChannel}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := markerstest.Config(t, "redis-text-status", reader(t, server, rdb, append(slices.Clone(mayListen), c.refuse...)...))
+			cfg.Events = true
+			report, err := markerstest.OpenStore(t, cfg).Check(t.Context(), 1)
+			if err != nil || !slices.Equal(report.Missing, c.missing) || !slices.Equal(report.Untried, c.untried) {
+				t.Errorf("check: missing %q, untried %q, %v; want %q and %q", report.Missing, report.Untried, err, c.missing, c.untried)
+			}
+		})
+	}
+}
+
+func TestAListenerNamesOnlyTheRuleThatItLacks(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t, notifying...)
+	for name, c := range map[string]struct {
+		refuse []any
+		words  string
+	}{
+		"a channel":   {[]any{"resetchannels", mayListen[2]}, "ACL SETUSER dashboard &__keyspace@0__:retry:*"},
+		"the command": {[]any{"-psubscribe"}, "ACL SETUSER dashboard +psubscribe; only then it shows whether it lacks &__keyspace@0__:msg:* &__keyspace@0__:retry:* too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := markerstest.Config(t, "redis-text-status", reader(t, server, rdb, append(slices.Clone(mayListen), c.refuse...)...))
+			cfg.Events = true
+			store := markerstest.OpenStore(t, cfg)
+			run(t, store)
+			await(t, store, "it names the rule", func(s dedup.StoreStats, err error) bool {
+				return err == nil && !s.Events.Listening && strings.HasSuffix(s.Events.Why, c.words)
+			})
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -217,11 +218,19 @@ func (d postgresDialect) describeIndexes(ctx context.Context, q querier, t *sqlT
 	return t.addIndexes(rows)
 }
 
+// grants leaves out the columns that are granted: without USAGE on the schema each of them seems to be denied.
 func (d postgresDialect) grants(ctx context.Context, q querier, columns []string, l *sqlLayout) []string {
 	var all []string
 	var usage bool
 	if q.QueryRowContext(ctx, "SELECT has_schema_privilege($1::text, 'USAGE')", l.table.schema).Scan(&usage) == nil && !usage {
 		all = append(all, "GRANT USAGE ON SCHEMA "+d.quote(l.table.schema)+" TO "+d.quote(l.server.account)+";")
+	}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(column string) bool {
+		var granted bool
+		return q.QueryRowContext(ctx, "SELECT has_column_privilege($1::oid, $2::text, 'SELECT')", l.table.oid, column).Scan(&granted) == nil && granted
+	})
+	if len(columns) == 0 && len(all) > 0 {
+		return all
 	}
 	return append(all, "GRANT SELECT ("+quotedList(d, columns)+") ON "+l.table.quoted(d)+" TO "+d.quote(l.server.account)+";")
 }

@@ -112,3 +112,29 @@ func TestMissingGrantsAreStatementsThatMendIt(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyTheGrantThatIsMissingIsNamed: without the right to use the schema each column is denied, whatever the account may read.
+func TestOnlyTheGrantThatIsMissingIsNamed(t *testing.T) {
+	db := sqlServers.Database(t, "postgres")
+	db.Exec(t, dedupTables[db.Driver], "CREATE SCHEMA shop", "ALTER TABLE message_dedup SET SCHEMA shop", "INSERT INTO shop.message_dedup (message_id) VALUES ('m')")
+	const usage = `GRANT USAGE ON SCHEMA "shop" TO `
+	for name, c := range map[string]struct{ granted, missing []string }{
+		"the schema alone":           {[]string{"GRANT SELECT ON shop.message_dedup TO ACCOUNT"}, []string{usage}},
+		"the schema and two columns": {[]string{"GRANT SELECT (id, message_id, created_at, updated_at) ON shop.message_dedup TO ACCOUNT"}, []string{usage, `GRANT SELECT ("business_key", "status") ON "shop"."message_dedup" TO `}},
+		"two columns":                {[]string{"GRANT USAGE ON SCHEMA shop TO ACCOUNT", "GRANT SELECT (id, message_id, created_at, updated_at) ON shop.message_dedup TO ACCOUNT"}, []string{`GRANT SELECT ("business_key", "status") ON "shop"."message_dedup" TO `}},
+		"nothing":                    {[]string{"GRANT USAGE ON SCHEMA shop TO ACCOUNT", "GRANT SELECT ON shop.message_dedup TO ACCOUNT"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := db.User(t, c.granted...)
+			store := openTable(t, db, "sql-status-code", func(cfg *markers.Config) { cfg.SQL.DSN, cfg.Table = secret.New(dsn), "shop.message_dedup" })
+			report, err := store.Check(t.Context(), 5)
+			if err != nil || !slices.EqualFunc(report.Missing, c.missing, strings.HasPrefix) {
+				t.Fatalf("missing %q, %v; want %q", report.Missing, err, c.missing)
+			}
+			db.Exec(t, report.Missing...)
+			if report, err := store.Check(t.Context(), 5); err != nil || len(report.Missing) > 0 || report.Pass.Matched != 1 {
+				t.Errorf("after the grant: %+v, %v", report, err)
+			}
+		})
+	}
+}
