@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -86,7 +88,7 @@ func (m *Mover) explainReply(e *Error, reply *amqp.Error) {
 		e.Kind, e.Text, e.Mend = NoVhost, "there is no such vhost: "+said, "check the vhost of the pipeline"
 	case reply.Code == amqp.AccessRefused || reply.Code == amqp.NotAllowed:
 		e.Kind, e.Text = NoPermission, "the account "+quote(m.act.Username)+" lacks a permission: "+said
-		e.Mend = "it needs read on the dead-letter queues, write on amq.default and configure on ^dedup\\.parking\\."
+		e.Mend = "it needs " + neededPermission(reply.Reason)
 	case reply.Code == amqp.NotImplemented:
 		e.Kind, e.Text = NotPossible, "this kind of queue cannot do it: "+said
 	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "timed out"):
@@ -106,4 +108,21 @@ func (m *Mover) explainReply(e *Error, reply *amqp.Error) {
 		e.Kind, e.Text = Interrupted, "the connection to "+m.address+" ended: "+said
 		e.Mend = "RabbitMQ may be restarting"
 	}
+}
+
+// refusedAccess reads what was refused; newer brokers say with it which permission is lacking.
+var refusedAccess = regexp.MustCompile(`^ACCESS_REFUSED - (?:(configure|write|read) )?access to (queue|exchange) '(dedup\.parking\.)?`)
+
+// neededPermission names the permission that the acting account lacks, and no other where the refusal tells.
+func neededPermission(reason string) string {
+	m := refusedAccess.FindStringSubmatch(reason)
+	switch {
+	case m == nil:
+		return `read on the dead-letter queues, write on amq.default, configure and read on ^dedup\.parking\.`
+	case m[2] == "exchange":
+		return "write on amq.default"
+	case m[3] == "":
+		return "read on the dead-letter queues"
+	}
+	return cmp.Or(m[1], "configure and read") + ` on ^dedup\.parking\.`
 }

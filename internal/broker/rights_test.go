@@ -1,11 +1,14 @@
 package broker
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -27,6 +30,60 @@ func (b *movingBroker) triesRights(t *testing.T) {
 	checkAct(t, b.mover.MayTake(t.Context(), dedup.QueueRef{Vhost: "/", Name: "nowhere.dead"}), NoQueue, "no such queue")
 	must(t, b.mover.MayPublish(t.Context(), "/"))
 	checkAct(t, none.MayPublish(t.Context(), "/"), NoPermission, "write on amq.default")
+	b.namesWhatIsMissing(t)
+}
+
+// namesWhatIsMissing takes one permission after the other from an account: only that one is named.
+func (b *movingBroker) namesWhatIsMissing(t *testing.T) {
+	queue := declare(t, b.admin(t), "rights.dead", nil)
+	must(t, b.rabbit.PutUser(t.Context(), "partly", "partly", ""))
+	partly := b.open(t, func(c *Config) { c.Act.Username, c.Act.Password = "partly", secret.New("partly") })
+	tryAll := func() (mends []string) {
+		_, err := partly.DeclareParking(t.Context(), queue)
+		for _, err := range []error{partly.MayTake(t.Context(), queue), partly.MayPublish(t.Context(), "/"), err} {
+			var e *Error
+			if errors.As(err, &e) {
+				mends = append(mends, e.Mend)
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		return mends
+	}
+	for name, c := range map[string]struct {
+		take func(*servers.Permissions)
+		want []string
+	}{
+		"nothing":   {func(*servers.Permissions) {}, nil},
+		"read":      {func(p *servers.Permissions) { p.Read = "^$" }, []string{"it needs read on the dead-letter queues"}},
+		"write":     {func(p *servers.Permissions) { p.Write = "^$" }, []string{"it needs write on amq.default"}},
+		"configure": {func(p *servers.Permissions) { p.Configure = "^$" }, []string{`it needs configure and read on ^dedup\.parking\.`}},
+	} {
+		permissions := acting()
+		c.take(&permissions)
+		must(t, b.rabbit.PutPermissions(t.Context(), "/", "partly", permissions))
+		if got := tryAll(); !slices.Equal(got, c.want) {
+			t.Errorf("without %s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestARefusalNamesThePermissionThatIsMissing(t *testing.T) {
+	const every = `read on the dead-letter queues, write on amq.default, configure and read on ^dedup\.parking\.`
+	for reason, want := range map[string]string{
+		"ACCESS_REFUSED - access to queue 'a.dead' in vhost '/' refused for user 'm'":                    "read on the dead-letter queues",
+		"ACCESS_REFUSED - read access to queue 'a.dead' in vhost '/' refused for user 'm'":               "read on the dead-letter queues",
+		"ACCESS_REFUSED - access to exchange 'amq.default' in vhost '/' refused for user 'm'":            "write on amq.default",
+		"ACCESS_REFUSED - access to queue 'dedup.parking.a' in vhost '/' refused for user 'm'":           `configure and read on ^dedup\.parking\.`,
+		"ACCESS_REFUSED - configure access to queue 'dedup.parking.a' in vhost '/' refused for user 'm'": `configure on ^dedup\.parking\.`,
+		"ACCESS_REFUSED - access to queue 'access to exchange ' in vhost '/' refused for user 'm'":       "read on the dead-letter queues",
+		"NOT_ALLOWED - access to vhost '/' refused for user 'm'":                                         every,
+		"": every,
+	} {
+		if got := neededPermission(reason); got != want {
+			t.Errorf("%q: %q, want %q", reason, got, want)
+		}
+	}
 }
 
 func (b *movingBroker) explains(t *testing.T) {
