@@ -148,6 +148,8 @@ type sqlColumn struct {
 	collate string
 	// ignores are differences between two texts that are equal all the same; known of id columns alone.
 	ignores []dedup.IDDifference
+	// alike bring letters that the server takes for others into one spelling; known of id columns alone.
+	alike []func(string) string
 }
 
 // sqlIndex is an index on whole columns of all rows.

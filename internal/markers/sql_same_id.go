@@ -29,6 +29,40 @@ var idProbes = []struct {
 	{dedup.BlanksDiffer, "a", "a "},
 }
 
+// A lookalike is a letter that some collations take for others, each in its own way, and what folding does with it where a server does:
+// utf8mb4_general_ci has ß for s, others for ss, and one character beyond U+FFFF for every other one.
+type lookalike struct {
+	a, b string
+	fold func(string) string
+}
+
+func lookalikes() []lookalike {
+	all := []lookalike{
+		{"\U0001F600", "\U0001F601", func(text string) string { return mapped(text, '\uFFFD', func(r rune) bool { return r > 0xFFFF }) }},
+		{"a\u200b", "a", func(text string) string {
+			return mapped(text, -1, func(r rune) bool { return unicode.Is(unicode.Cf, r) })
+		}},
+		{"a\u0001", "a", func(text string) string {
+			return mapped(text, -1, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) })
+		}},
+	}
+	for _, pair := range [][2]string{{"ß", "s"}, {"ß", "ss"}, {"ı", "i"}, {"İ", "i"}, {"ø", "o"}, {"ł", "l"}, {"đ", "d"}, {"ð", "d"}, {"ħ", "h"}, {"ŧ", "t"}, {"þ", "th"}, {"æ", "ae"}, {"œ", "oe"}} {
+		both := strings.NewReplacer(pair[0], pair[1], strings.ToUpper(pair[0]), pair[1])
+		all = append(all, lookalike{pair[0], pair[1], both.Replace})
+	}
+	return all
+}
+
+// mapped puts another character, none where it is negative, in the place of some.
+func mapped(text string, by rune, some func(rune) bool) string {
+	return strings.Map(func(r rune) rune {
+		if some(r) {
+			return by
+		}
+		return r
+	}, text)
+}
+
 // readIgnores asks the server what the id columns ignore when they compare. A server that refuses to say leaves it open.
 func (l *sqlLayout) readIgnores(ctx context.Context, q querier) error {
 	for i := range l.ids {
@@ -36,10 +70,18 @@ func (l *sqlLayout) readIgnores(ctx context.Context, q querier) error {
 		if c.kind != textColumn {
 			continue
 		}
-		tests := make([]string, len(idProbes))
-		answers, into := make([]bool, len(idProbes)), make([]any, len(idProbes))
-		for n, p := range idProbes {
-			tests[n], into[n] = "COALESCE("+l.dialect.equal(*c, p.a, p.b)+", FALSE)", &answers[n]
+		letters := lookalikes()
+		pairs := make([][2]string, 0, len(idProbes)+len(letters))
+		for _, p := range idProbes {
+			pairs = append(pairs, [2]string{p.a, p.b})
+		}
+		for _, p := range letters {
+			pairs = append(pairs, [2]string{p.a, p.b})
+		}
+		tests := make([]string, len(pairs))
+		answers, into := make([]bool, len(pairs)), make([]any, len(pairs))
+		for n, p := range pairs {
+			tests[n], into[n] = "COALESCE("+l.dialect.equal(*c, p[0], p[1])+", FALSE)", &answers[n]
 		}
 		err := q.QueryRowContext(ctx, "SELECT "+strings.Join(tests, ", ")).Scan(into...)
 		if err != nil && l.dialect.refusal(err).answered() {
@@ -51,6 +93,11 @@ func (l *sqlLayout) readIgnores(ctx context.Context, q querier) error {
 		for n, p := range idProbes {
 			if answers[n] {
 				c.ignores = append(c.ignores, p.differ)
+			}
+		}
+		for n, p := range letters {
+			if answers[len(idProbes)+n] {
+				c.alike = append(c.alike, p.fold)
 			}
 		}
 	}
@@ -216,6 +263,9 @@ func (c sqlColumn) fold(text string) string {
 	}
 	if c.kind != textColumn {
 		return text
+	}
+	for _, fold := range c.alike {
+		text = fold(text)
 	}
 	for _, differ := range c.ignores {
 		switch differ {

@@ -25,8 +25,10 @@ func TestARowIsTheMessagesOwnOnlyWithItsIDToTheByte(t *testing.T) {
 			folds               [][2]string
 		}{
 			{"mysql", "VARCHAR(12) COLLATE utf8mb4_general_ci", "'x-abc'", map[string]string{"x-abc": own, "x-ABC": other, "x-\u00e0bc": other, "x-abc ": other, "x-abd": none},
-				[][2]string{{"x-abc", "X-\u00c0BC  "}}},
-			{"mysql", "VARCHAR(12) COLLATE utf8mb4_unicode_ci", "'x-abc'", map[string]string{"x-abc": own, "x-\uff41bc": other}, [][2]string{{"x-abc", "x-\uff21bc"}}},
+				[][2]string{{"x-abc", "X-\u00c0BC  "}, {"neu-\U0001F600", "neu-\U0001F601"}, {"stra\u00dfe", "strase"}, {"\u0131d", "ID"}}},
+			{"mysql", "VARCHAR(12) COLLATE utf8mb4_unicode_ci", "'x-abc'", map[string]string{"x-abc": own, "x-\uff41bc": other},
+				[][2]string{{"x-abc", "x-\uff21bc"}, {"stra\u00dfe", "strasse"}, {"x-\u200babc", "x-abc"}, {"x-\u0001abc", "x-abc"}}},
+			{"mysql", "VARCHAR(12) COLLATE utf8mb4_unicode_520_ci", "'x-abc'", map[string]string{"x-abc": own}, [][2]string{{"\u00f8-1", "O-1"}, {"\u0141-1", "l-1"}}},
 			{"mysql", "VARCHAR(12) COLLATE utf8mb4_unicode_ci", "'" + nfc + "'", map[string]string{nfc: own, nfd: other, "cafe": other}, [][2]string{{nfc, nfd}}},
 			{"mysql", "VARCHAR(12) COLLATE utf8mb4_bin", "'x-abc'", map[string]string{"x-abc": own, "x-ABC": none, "x-abc  ": other}, [][2]string{{"x-abc", "x-abc "}}},
 			{"mysql", "VARCHAR(5) COLLATE utf8mb4_bin", "'x-abc'", map[string]string{"x-abc": own, "x-abcdef": perhaps, "x-abdefg": "unknown"}, [][2]string{{"x-abc", "x-abcdef"}}},
@@ -35,7 +37,7 @@ func TestARowIsTheMessagesOwnOnlyWithItsIDToTheByte(t *testing.T) {
 			{"mysql", "INT", "12", map[string]string{"12": own, "012": perhaps, "12abc": perhaps, "13abc": "unknown", "abc": "unknown"}, [][2]string{{"12", "012"}}},
 			{"mysql", "DECIMAL(10,2)", "12", map[string]string{"12": own}, nil},
 			{"mysql", "VARBINARY(4)", "'ab'", map[string]string{"0x6162": own}, nil},
-			{"postgres", "citext", "'x-abc'", map[string]string{"x-abc": own, "x-ABC": other, "x-abc ": none}, [][2]string{{"x-abc", "x-ABC"}}},
+			{"postgres", "citext", "'x-abc'", map[string]string{"x-abc": own, "x-ABC": other, "x-abc ": none, "x-\u00dfabc": none}, [][2]string{{"x-abc", "x-ABC"}}},
 			{"postgres", "TEXT COLLATE loose", "'x-abc'", map[string]string{"x-abc": own, "x-ABC": other, "x-\u00e0bc": other}, [][2]string{{"x-abc", "x-\u00c0BC"}}},
 			{"postgres", "TEXT COLLATE loose", "'" + nfc + "'", map[string]string{nfc: own, nfd: other}, [][2]string{{nfc, nfd}}},
 			{"postgres", "CHAR(12)", "'x-abc'", map[string]string{"x-abc": own, "x-abc ": perhaps, "x-ABC": none}, [][2]string{{"x-abc", "x-abc "}}},
@@ -59,6 +61,10 @@ func TestARowIsTheMessagesOwnOnlyWithItsIDToTheByte(t *testing.T) {
 				}
 				folder := store.(interface{ FoldID(string) string })
 				for _, pair := range c.folds {
+					db.Exec(t, "DELETE FROM f", fmt.Sprintf("INSERT INTO f VALUES (2, '%s')", pair[0]))
+					if s := find(t, store, pair[1])[0]; s == nil || s.State == dedup.StateUnknown {
+						t.Errorf("%q does not find the row of %q: %+v", pair[1], pair[0], s)
+					}
 					if a, b := folder.FoldID(pair[0]), folder.FoldID(pair[1]); a != b {
 						t.Errorf("%q and %q are one to the table, and %q and %q to us", pair[0], pair[1], a, b)
 					}
