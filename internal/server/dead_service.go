@@ -45,6 +45,7 @@ type jobReader interface {
 // tracer follows one message id: through the looks that are kept, and through jobs.
 type tracer interface {
 	Seen(ctx context.Context, who admin.Caller, id string) ([]admin.Scan, error)
+	IDsOfKey(ctx context.Context, who admin.Caller, key string, most int) ([]string, error)
 	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]admin.JobItem, error)
 	JobSummary(ctx context.Context, who admin.Caller, id string) (admin.JobSummary, error)
 }

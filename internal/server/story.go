@@ -65,14 +65,18 @@ func (t *story) look(scan admin.Scan, l admin.Letter) dated {
 	if from, ok := dedup.ParkedFrom(scan.Queue); ok {
 		where, queue = "parking queue of ", from.Name
 	}
+	seen := "Seen in the " + where + within(queue)
+	if l.ID != t.found.Term {
+		seen = "Message " + cmp.Or(within(l.ID), "without an id") + " of this key: seen in the " + where + within(queue)
+	}
 	e := templates.TimelineEntry{
-		At: moment(scan.At, t.now), Kind: "dead letter", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Seen in the " + where + within(queue)),
+		At: moment(scan.At, t.now), Kind: "dead letter", Tier: dedup.TierUnknown.String(), Text: templates.Sentence(seen),
 		Href: letterKey{scan.Pipeline, queue, scan.ID, l.Ref}.address(t.server.cfg.base()), Link: "the message",
 	}
 	moved := slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return i.Ref == l.Ref && i.Outcome == "moved" && i.At.After(scan.At) })
 	if !moved {
 		e.Tier = classTier(l.Prediction.Class)
-		e.Text = templates.Sentence("Seen in the " + where + within(queue) + "; if requeued: " + classWord(l.Prediction.Class))
+		e.Text = templates.Sentence(seen + "; if requeued: " + classWord(l.Prediction.Class))
 		e.More = templates.Sentence(readableTimes(strings.Join(l.Prediction.Reasons, "; "), t.now))
 	}
 	return dated{scan.At, e}

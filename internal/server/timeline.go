@@ -31,7 +31,11 @@ func (s *Server) timeline(r *request, term string, result admin.LookupResult, no
 	case !r.Who.Can(operator):
 		missing = "Dead letters and jobs of this id are seen by those with the role " + operator.String() + "."
 	default:
-		for _, id := range idsOf(term, result) {
+		ids := idsOf(term, result)
+		if keyed, err := s.deadLetters.IDsOfKey(r.Context(), r.asker(), term, timelineIDs-len(ids)); err == nil { // else asking for an id says why
+			ids = append(ids, slices.DeleteFunc(keyed, func(id string) bool { return slices.Contains(ids, id) })...)
+		}
+		for _, id := range ids {
 			more, err := s.letterEntries(r, id, result, now)
 			if err != nil {
 				missing = "Dead letters and jobs cannot be told: " + endSentence(dedup.PublicText(err))

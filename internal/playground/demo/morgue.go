@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -302,6 +303,24 @@ func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter stri
 		return err
 	}
 	return send(list)
+}
+
+// IDsOfKey returns the ids of messages whose body holds a key.
+func (m *Morgue) IDsOfKey(_ context.Context, who admin.Caller, key string, most int) ([]string, error) {
+	if err := allow(who, auth.Operator); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var ids []string
+	for _, s := range m.scans {
+		for _, l := range s.Letters {
+			if len(ids) < most && l.ID != "" && bytes.Contains(l.Body, []byte(key)) && !slices.Contains(ids, l.ID) {
+				ids = append(ids, l.ID)
+			}
+		}
+	}
+	return ids, nil
 }
 
 // Seen returns the scans that found a message with an id, with that message alone.
