@@ -157,3 +157,10 @@ func (d *decider) unfound() int {
 	}
 	return n
 }
+
+// found counts the selected messages that the run has come upon.
+func (d *decider) found() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen
+}

@@ -49,6 +49,8 @@ type decider struct {
 	// under counts likewise, by message id, those whose work will be done.
 	under map[string]int
 	sent  int64
+	// seen counts the selected messages that are settled, whatever became of them.
+	seen  int64
 	facts map[string]fact
 	// failed counts the batches in a row whose markers could not be looked up.
 	failed int
@@ -89,6 +91,9 @@ func (d *decider) settled(s requeue.Settled) fact {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.forget(s.Ref)
+	if !f.unselected {
+		d.seen++
+	}
 	if s.Decision.Target == "" || s.Outcome == requeue.Guarded { // done with when it was decided on
 		return f
 	}
@@ -272,7 +277,7 @@ func (d *decider) predicted(ctx context.Context, letters []Letter) ([]bool, erro
 // matches compares a letter as it is shown, masked, with the frozen filter.
 func (d *decider) matches(l Letter) bool {
 	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) || d.filter.reads(fieldException) || d.filter.reads(fieldType) {
-		l = d.job.letters.veiled(&l)
+		return d.filter.Matches(d.job.letters.veiled(&l)) // into no variable that it is made of
 	}
 	return d.filter.Matches(l)
 }

@@ -72,6 +72,8 @@ type liveJob struct {
 	doubtful []string
 	// unfound is how many of the messages that were selected one by one the newest run did not come upon.
 	unfound int
+	// found is how many selected messages there were for the newest run, with those that were moved before it.
+	found int64
 	// marks are moments of the last seconds with the number of messages that were taken.
 	marks []mark
 }

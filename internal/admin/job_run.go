@@ -196,9 +196,10 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if result.Uncertain {
 		j.forgetSent()
 	}
+	unfound, found := decider.unfound(), decider.found()
 	j.mu.Lock()
 	j.job.Resumed += result.Reconnects
-	j.unfound = decider.unfound()
+	j.unfound, j.found = unfound, j.base.Moved+found
 	j.mu.Unlock()
 	if err == nil && decider.ended() {
 		err = errEnough
@@ -256,11 +257,7 @@ func (j *liveJob) missed() string {
 	case job.Resumed > 0: // what was moved in the last moment of an earlier run is not counted
 		return ""
 	case p.Request.Filter != "":
-		if n := p.atMost(int64(p.Matching)) - job.Items; n > 0 {
-			return fmt.Sprintf("%d of the %d messages that were planned could not be found in the queue any more, or do not match any more: taken by somebody else, expired, or changed",
-				n, p.atMost(int64(p.Matching)))
-		}
-		return ""
+		return j.notMatched(job.Moved)
 	}
 	c := job.Counts
 	n := job.Limit - c.Moved - c.Left - c.Bounced - c.Guarded - c.Returned - c.Rejected - c.Unknown
@@ -268,6 +265,20 @@ func (j *liveJob) missed() string {
 		return ""
 	}
 	return fmt.Sprintf("the queue had no more: %s of %d that were ready when it began had been taken or had expired meanwhile", plural(int(n), "message"), job.Limit)
+}
+
+// notMatched says how many of the messages that match the plan's filter were not in the queue any more; empty when all were. Of messages
+// that stay in the queue each run comes upon the same ones again, so that the newest run counts, and what was moved before it.
+func (j *liveJob) notMatched(moved int64) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	planned := j.plan.atMost(int64(j.plan.Matching))
+	n := planned - max(moved, j.found)
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of the %d messages that were planned could not be found in the queue any more, or do not match any more: taken by somebody else, expired, or changed",
+		n, planned)
 }
 
 // planned is how many messages the plan of a whole queue means to take.
