@@ -285,3 +285,14 @@ func FuzzDeaths(f *testing.F) {
 		}
 	})
 }
+
+// TestAReferenceThatAnOlderVersionMadeIsStillThatOfItsMessage: plans and jobs that were kept before there was a key name messages by it.
+func TestAReferenceThatAnOlderVersionMadeIsStillThatOfItsMessage(t *testing.T) {
+	m := dedup.Message{Exchange: "shop", RoutingKey: "orders.new", Body: []byte(`{"id":1}`), Properties: dedup.Properties{
+		MessageID: "m-1", Timestamp: time.Unix(1_700_000_000, 0), Headers: map[string]any{"tenant": "a", "n": int64(3)},
+	}}
+	const kept = "3267100651c09d1c55b3a4c92bfb132e0bfeb706dfc90cd0f357afc7365d0870"
+	if got := dedup.MessageRef(dedup.QueueRef{Vhost: "/", Name: "orders.dlq"}, m); got != kept {
+		t.Errorf("it is %s, and was %s", got, kept)
+	}
+}

@@ -14,8 +14,13 @@ import (
 	"time"
 )
 
-// refVersion is written first, so that a change of the encoding cannot give the reference of another message.
-const refVersion = 2
+// The versions of references are written first, so that a change of the encoding cannot give the reference of another message. A plain one is
+// made over the body itself: plans and jobs of versions without a key hold such references. The others are made over its SHA-256, which
+// is known also of a body that was left out.
+const (
+	plainRefVersion = 1
+	refVersion      = 2
+)
 
 // changing are the headers that a quorum queue changes when a message is returned to it.
 func changing(header string) bool {
@@ -23,7 +28,7 @@ func changing(header string) bool {
 }
 
 // MessageRef returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
-// every property and header with its type, and the SHA-256 of the body. What a redelivery changes is left out: the flag redelivered and
+// every property and header with its type, and the body. What a redelivery changes is left out: the flag redelivered and
 // the headers x-delivery-count and x-acquired-count. Two messages have one reference only if they are equal in all the rest.
 func MessageRef(queue QueueRef, m Message) string { return RefKey(nil).Of(queue, m) }
 
@@ -31,22 +36,29 @@ func MessageRef(queue QueueRef, m Message) string { return RefKey(nil).Of(queue,
 // nil they are plain, those of MessageRef.
 type RefKey []byte
 
-// Of returns the reference of a message in a queue: MessageRef, but for the key its HMAC-SHA-256.
+// Of returns the reference of a message in a queue: with a key an HMAC-SHA-256 in place of the hash, over the SHA-256 of the body.
 func (k RefKey) Of(queue QueueRef, m Message) string {
-	sum := sha256.New()
+	sum, version := sha256.New(), byte(plainRefVersion)
 	if len(k) > 0 {
 		sum = hmac.New(sha256.New, k)
 	}
+	if len(k) > 0 || m.LeftOut != nil {
+		version = refVersion
+	}
 	buffered := bufio.NewWriterSize(sum, 4096)
 	w := refWriter{buffered}
-	w.tag(refVersion)
+	w.tag(version)
 	for _, text := range []string{queue.Vhost, queue.Name, m.Exchange, m.RoutingKey} {
 		w.text(text)
 	}
 	w.properties(m.Properties)
 	w.number(uint64(m.BodySize()))
-	body := m.BodySum()
-	_, _ = w.to.Write(body[:])
+	body := m.Body
+	if version != plainRefVersion {
+		of := m.BodySum()
+		body = of[:]
+	}
+	_, _ = w.to.Write(body)
 	_ = buffered.Flush() // a hash does not fail
 	return hex.EncodeToString(sum.Sum(nil))
 }
