@@ -109,6 +109,9 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 		return dedup.Delivery{}, err
 	}
 	if s.deliveries == nil {
+		if err := s.awaitRoom(ctx); err != nil {
+			return dedup.Delivery{}, err
+		}
 		return s.get()
 	}
 	empty := false
@@ -193,11 +196,28 @@ func (s *Source) cancelReason() error {
 	return errEnded
 }
 
+// awaitRoom waits while as many are held as may be. To whoever takes messages an error would be the end of the source.
+func (s *Source) awaitRoom(ctx context.Context) error {
+	if !s.full() {
+		return nil
+	}
+	ticker := time.NewTicker(firstIdle)
+	defer ticker.Stop()
+	for s.full() {
+		if s.link.channel.IsClosed() {
+			return s.link.fail(errEnded)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // get takes one message by itself.
 func (s *Source) get() (dedup.Delivery, error) {
-	if s.full() {
-		return dedup.Delivery{}, fmt.Errorf("%s: as many are held as may be (%d)", s.link.what, s.limit)
-	}
 	s.requests.Lock()
 	d, ok, err := s.link.channel.Get(s.queue, false)
 	s.requests.Unlock()
