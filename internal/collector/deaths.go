@@ -140,9 +140,9 @@ func (p *pipeline) discarding() []dedup.QueueRef {
 
 // discardingElsewhere counts the queues of others in which messages can die, by themselves or by a consumer, and are discarded then.
 func (p *pipeline) discardingElsewhere() int {
-	n := 0
+	n, dead := 0, p.deadRefs()
 	for ref, q := range p.broker.queues {
-		own := slices.Contains(p.refs, ref) || slices.Contains(p.deadRefs(), ref)
+		own := slices.Contains(p.refs, ref) || slices.Contains(dead, ref)
 		consumed := q.Consumers == nil || *q.Consumers > 0
 		if !own && (consumed || len(automaticDeaths(q, "")) > 0) && p.broker.discards(q) {
 			n++

@@ -124,6 +124,9 @@ func cycleCases() []findingCase {
 	}
 }
 
+// queues are so many queues of others.
+func queues(n int) func() int { return func() int { return n } }
+
 func deadQueueCases() []findingCase {
 	dead := func(kind string, arguments ...any) *dedup.Queue {
 		return &yard{}.queue("d"+hostile, kind, arguments...).queues[0]
@@ -135,7 +138,7 @@ func deadQueueCases() []findingCase {
 	discarded := func(n float64, unsafe ...dedup.QueueRef) []dedup.Finding {
 		d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, n, findingNow, "")}
 		d.Discarded.Covered = time.Hour
-		return discardedDeadLetters("main"+hostile, d, unsafe, 0)
+		return discardedDeadLetters("main"+hostile, d, unsafe, queues(0))
 	}
 	waiting := func(depth int64, line *dedup.Baseline, oldest deadAge) []dedup.Finding {
 		fresh := depth
@@ -167,11 +170,11 @@ func deadQueueCases() []findingCase {
 
 		{"dead_letters_discarded", "fires where a queue of the pipeline has no dead-letter exchange", discarded(3, ref("a"+hostile)), dedup.Severe, []string{"discarded 3 messages in the last 1 h", "of this pipeline queue a<b>"}},
 		{"dead_letters_discarded", "is a hint where none of them has", discarded(1), dedup.Normal, []string{"names no queue"}},
-		{"dead_letters_discarded", "is a hint where all may be of queues of others", discardedDeadLetters("main", &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 3, findingNow, "")}, []dedup.QueueRef{ref("a")}, 2),
+		{"dead_letters_discarded", "is a hint where all may be of queues of others", discardedDeadLetters("main", &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 3, findingNow, "")}, []dedup.QueueRef{ref("a")}, queues(2)),
 			dedup.Normal, []string{"So have 2 queues of others: all of these messages may be theirs"}},
 		{"dead_letters_discarded", "is silent about none", discarded(0, ref("a")), silent, nil},
-		{"dead_letters_discarded", "is silent where a node is missing", discardedDeadLetters("main", &dedup.BrokerDeaths{Discarded: dedup.Unknown(dedup.Count, "node gone")}, []dedup.QueueRef{ref("a")}, 0), silent, nil},
-		{"dead_letters_discarded", "is silent where nobody is asked", discardedDeadLetters("main", nil, []dedup.QueueRef{ref("a")}, 0), silent, nil},
+		{"dead_letters_discarded", "is silent where a node is missing", discardedDeadLetters("main", &dedup.BrokerDeaths{Discarded: dedup.Unknown(dedup.Count, "node gone")}, []dedup.QueueRef{ref("a")}, nil), silent, nil},
+		{"dead_letters_discarded", "is silent where nobody is asked", discardedDeadLetters("main", nil, []dedup.QueueRef{ref("a")}, nil), silent, nil},
 
 		{"dead_letter_queue_consumed", "is a hint for one consumer", deadLetterConsumers(hostile, ptr(1)), dedup.Normal, []string{"1 consumer"}},
 		{"dead_letter_queue_consumed", "is silent about none", deadLetterConsumers("a.dead", ptr(0)), silent, nil},

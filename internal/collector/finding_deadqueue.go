@@ -119,8 +119,9 @@ func waitingDeadLetters(depth, fresh int64, line *dedup.Baseline, queues []dedup
 }
 
 // discardedDeadLetters finds that the broker discards messages that die in queues without a working dead-letter exchange. The
-// count is of the whole broker: it is held against a pipeline only where none but its own queues are such queues. others counts those.
-func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef, others int) []dedup.Finding {
+// count is of the whole broker: it is held against a pipeline only where none but its own queues are such queues. others counts those, over
+// all queues of the broker: it is asked only where messages were discarded.
+func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef, others func() int) []dedup.Finding {
 	if d == nil || !d.Discarded.Known() || d.Discarded.Value < 1 {
 		return nil
 	}
@@ -131,14 +132,13 @@ func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.Q
 		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
 		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
 	}
-	switch {
-	case len(unsafe) == 0:
+	if len(unsafe) == 0 {
 		f.Tier = dedup.Normal
 		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
 		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
-	case others > 0:
+	} else if n := int64(others()); n > 0 {
 		f.Tier = dedup.Normal
-		f.Evidence += fmt.Sprintf(" So %s %s of others: all of these messages may be theirs.", verb(int64(others), "has", "have"), counted(int64(others), "queue"))
+		f.Evidence += fmt.Sprintf(" So %s %s of others: all of these messages may be theirs.", verb(n, "has", "have"), counted(n, "queue"))
 	}
 	return []dedup.Finding{f}
 }

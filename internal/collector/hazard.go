@@ -46,7 +46,7 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 			out = append(out, deadLetterQueueLimit(q, sample.Info.Version)...)
 		}
 	}
-	out = append(out, discardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere())...)
+	out = append(out, discardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
 	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }
