@@ -299,9 +299,12 @@ func cutRunes(text string, n int64) string {
 	return string([]rune(text)[:n])
 }
 
-// metAnother notes that an id found the row of another one.
+// metAnother notes that an id found the row of another one. What may be of the same message does not hide what is not.
 func (s *sqlStore) metAnother(m *dedup.Sighting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if worse := s.twoIDs; worse != nil && !worse.MayBeOwn && m.Other.MayBeOwn && m.At.Sub(worse.At) < twoIDsFor {
+		return
+	}
 	s.twoIDs = &dedup.TwoIDs{At: m.At, Asked: m.Other.Asked, Row: m.ID, MayBeOwn: m.Other.MayBeOwn}
 }

@@ -119,6 +119,12 @@ func TestAllOfSeveralIDsThatFindOneRowAreComparedWithIt(t *testing.T) {
 		if err != nil || stats.Facts == nil || stats.Facts.TwoIDs == nil || stats.Facts.TwoIDs.Row != "no-1:7" || len(stats.Facts.IDIgnores) == 0 || stats.Facts.IDIgnores[0] != dedup.CaseDiffers {
 			t.Errorf("facts %+v, %v", stats.Facts, err)
 		}
+		if s := find(t, store, "no-1:07")[0]; ownership(s) != "perhaps" {
+			t.Fatalf("no-1:07 finds %s", ownership(s))
+		}
+		if stats, err = store.Stats(t.Context()); err != nil || stats.Facts.TwoIDs.MayBeOwn {
+			t.Errorf("what may be its own hides what is not: %+v, %v", stats.Facts.TwoIDs, err)
+		}
 	})
 }
 
