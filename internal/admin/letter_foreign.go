@@ -28,8 +28,9 @@ type knownRuns struct {
 	log     *slog.Logger
 
 	mu sync.Mutex
-	// known has the answers of the journal.
-	known map[string]bool
+	// known has the answers of the journal, failed the time at which it gave none.
+	known  map[string]bool
+	failed time.Time
 }
 
 const (
@@ -37,6 +38,8 @@ const (
 	mostRuns       = 1000
 	knownRunsWait  = 5 * time.Second
 	longestRunName = 64
+	// askRunsAgain is how long a journal that gave no answer is not asked: a look meets thousands of names, one after the other.
+	askRunsAgain = 10 * time.Second
 )
 
 // ours reports whether a run is a job of this dashboard. While the journal does not answer it is: the guard against too many requeues must
@@ -50,10 +53,14 @@ func (k *knownRuns) ours(run string) bool {
 	if ours, known := k.known[run]; known {
 		return ours
 	}
+	if time.Since(k.failed) < askRunsAgain {
+		return true
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), knownRunsWait)
 	defer cancel()
 	_, ours, err := k.journal.JobSummary(ctx, run)
 	if err != nil {
+		k.failed = time.Now()
 		k.log.Error("whether a message was requeued by this dashboard cannot be read; its headers are believed", "err", err)
 		return true
 	}

@@ -135,6 +135,25 @@ func TestALetterOfAPipelineThatSharesTheQueueIsNotForetoldByTheRulesOfThisOne(t 
 	}
 }
 
+func TestALetterOfAPipelineWithALockOfItsOwnIsNotForetoldByTheRulesOfThisOne(t *testing.T) {
+	w := newWard(t, func(d *admin.DeadLettersDeps) {
+		payments := d.Pipelines[0]
+		payments.Name, payments.Queues, payments.Lock = "payments", []string{"payments"}, "locks"
+		d.Pipelines = append(d.Pipelines, payments)
+		d.Stores = append(d.Stores, admin.PreflightStore{Name: "locks", Scheme: lockScheme(), Finder: &cabinet{}})
+		var err error
+		d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
+		must(t, err)
+	})
+	snap := *w.round.Snapshot()
+	snap.Pipelines = append(slices.Clone(snap.Pipelines), dedup.PipelineStatus{Pipeline: w.deps.Pipelines[1], DeadLetterQueues: snap.Pipelines[0].DeadLetterQueues})
+	w.round.set(&snap)
+	w.forge("paid", map[string]any{"x-death": []any{map[string]any{"queue": "payments", "reason": "rejected", "count": int64(1)}}})
+	if got := w.look(t).Letters[0]; got.Target != "payments" || got.Prediction.Class != admin.ClassUnknown || !strings.Contains(got.Prediction.Why(), "pipeline payments") {
+		t.Errorf("to %q: %s, %s", got.Target, got.Prediction.Class, got.Prediction.Why())
+	}
+}
+
 func TestACountOfRequeuesThatAPublisherMadeUpIsNotBelieved(t *testing.T) {
 	for name, headers := range map[string]map[string]any{
 		"a count alone":              {dedup.HeaderRequeueCount: int64(7)},
