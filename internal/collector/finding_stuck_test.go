@@ -204,3 +204,49 @@ func TestReadingsAfterThePassBeganDoNotCount(t *testing.T) {
 		}
 	})
 }
+
+// The lock of a pipeline is no second word on its markers: whichever store is judged last, the figures are those of the markers.
+func TestALockStoreLeavesTheStuckFiguresOfThePipelineAlone(t *testing.T) {
+	for name, last := range map[string]string{"the lock is judged after the markers": "locks", "the lock is judged before the markers": "markers"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, testInterval)
+				p := b.pipelines[0].Pipeline
+				p.MaxProcessing, p.Store, p.ReportedStore, p.Lock = time.Minute, "markers", "", "locks"
+				stores := []Store{namedStore{b.store, "markers"}, namedStore{b.other, "locks"}}
+				if last == "markers" {
+					stores[0], stores[1] = stores[1], stores[0]
+				}
+				c, err := newCollector(Config{Interval: testInterval}, Deps{Brokers: []Broker{b.broker}, Stores: stores, Pipelines: []dedup.Pipeline{p}}, b.history)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Collector = c
+				b.other.scheme = dedup.Scheme{Kind: "redis-lock", Lock: true, ProcessingTTL: 30 * time.Second}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- c.Run(ctx) }()
+				pass(topologyInterval + 4*testInterval)
+				b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(2, time.Hour) })
+				b.other.set(func(f *fakeSource) { f.stats.Pass = stuckPass(11, time.Hour) })
+				pass(2 * testInterval)
+				got := b.pipeline(t, "orders")
+				if got.Stuck.Value != 2 || got.Verdicts[dedup.ProbablyDead].Value != 2 {
+					t.Errorf("stuck %+v, verdicts %+v; want the 2 of the markers", got.Stuck, got.Verdicts)
+				}
+				if f := stuckFinding(got); f == nil || !strings.HasPrefix(f.Text, "2 markers are stuck") || f.Tier != dedup.Warning {
+					t.Errorf("finding %+v; want one of the 2 markers", f)
+				}
+				b.other.set(func(f *fakeSource) { f.err = errors.New("refused") })
+				pass(2 * testInterval)
+				if f := b.pipeline(t, "orders").Stuck; !f.Known() || f.Value != 2 {
+					t.Errorf("while the lock store is down: stuck %+v; want the 2 of the markers", f)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
