@@ -57,8 +57,13 @@ func (m *masking) headers(headers map[string]any, in []string) map[string]any {
 		return nil
 	}
 	out := make(map[string]any, len(headers))
+	pair := m.namesItsValue(headers, in)
 	for name, v := range headers {
 		j := m.of(name)
+		if pair && j.valued {
+			out[name] = maskedWord
+			continue
+		}
 		if address, ok := v.(string); m.hidden(name, in) && !(ok && j.isQueueAddress(address)) {
 			out[name] = maskedWord
 			continue
@@ -66,6 +71,16 @@ func (m *masking) headers(headers map[string]any, in []string) map[string]any {
 		out[name] = m.field(v, j.within(in))
 	}
 	return out
+}
+
+// namesItsValue reports whether a table is a pair whose name hides its value.
+func (m *masking) namesItsValue(table map[string]any, in []string) bool {
+	for member, v := range table {
+		if name, ok := v.(string); ok && m.of(member).names && m.namesHidden(name, in) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *masking) field(v any, in []string) any {

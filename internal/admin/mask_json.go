@@ -71,7 +71,7 @@ func (m *masking) json(body []byte, in []string, inside int) ([]byte, bool) {
 	if !w.value(0, in) {
 		return nil, false
 	}
-	if w.copied == 0 {
+	if !w.changed {
 		return body, true
 	}
 	return append(w.out, body[w.copied:]...), true
@@ -85,6 +85,8 @@ type jsonMasker struct {
 	at, copied int
 	out        []byte
 	inside     int
+	// changed says that something was hidden.
+	changed bool
 }
 
 // value copies a value. It is false for one that is nested too deep.
@@ -107,8 +109,10 @@ func (w *jsonMasker) value(depth int, in []string) bool {
 
 func (w *jsonMasker) object(depth int, in []string) bool {
 	w.at++
+	var pair jsonPair
 	for {
 		if w.space(); w.ended('}') {
+			w.hideValues(pair)
 			return true
 		}
 		name := w.name()
@@ -120,8 +124,18 @@ func (w *jsonMasker) object(depth int, in []string) bool {
 			j = w.of(string(name))
 		}
 		if !j.hidesIn(in) {
+			if j.names && w.namesHidden(w.peek(), in) {
+				pair.name = w.peek()
+			}
+			from := 0
+			if j.valued {
+				from = w.flush()
+			}
 			if !w.value(depth+1, j.within(in)) {
 				return false
+			}
+			if j.valued {
+				pair.values = append(pair.values, [2]int{from, w.flush()})
 			}
 			continue
 		}
@@ -135,12 +149,27 @@ func (w *jsonMasker) object(depth int, in []string) bool {
 	}
 }
 
+// list copies a list. Of two elements the first can be the name of the second, and one can be the name of an argument.
 func (w *jsonMasker) list(depth int, in []string) bool {
 	w.at++
-	for {
+	before := "" // the element before, if it is a name that hides
+	for n := 0; ; n++ {
 		if w.space(); w.ended(']') {
 			return true
 		}
+		begin, item := w.at, w.peek()
+		named := w.namesHidden(item, in)
+		argument := strings.HasPrefix(before, "--") && !strings.HasPrefix(item, "-")
+		if before != "" && (argument || !named) && w.scalar() && (argument || n == 1 && w.isLast()) {
+			w.replace(begin, maskedWord)
+			w.hid(before)
+			before = ""
+			continue
+		}
+		if before = ""; named {
+			before = item
+		}
+		w.at = begin
 		if !w.value(depth+1, in) {
 			return false
 		}
@@ -268,7 +297,7 @@ func (w *jsonMasker) skipScalar() {
 func (w *jsonMasker) replace(begin int, text string) {
 	w.out = append(w.out, w.body[w.copied:begin]...)
 	w.out = appendJSONText(w.out, text)
-	w.copied = w.at
+	w.copied, w.changed = w.at, true
 }
 
 // appendJSONText writes a JSON string.

@@ -27,7 +27,9 @@ type insideWord struct {
 }
 
 // personNames are the members that hold the name of a person, where a name is one.
-func personNames() []string { return []string{"name", "first", "last", "given", "family", "middle"} }
+func personNames() []string {
+	return []string{"name", "first", "last", "given", "family", "middle", "名称", "名稱", "名字"}
+}
 
 // longWord is the length in letters up to which a word counts only where it stands by itself, or beside glueWords: pin not in shipping.
 const longWord = 4
@@ -85,6 +87,9 @@ func isASCII(s string) bool {
 type judgement struct {
 	hides bool
 	whole string
+	// names and valued say that the value may be a name itself, and that it may be the value of one that stands beside it:
+	// {"name": "password", "value": "hunter2"}.
+	names, valued bool
 	// members are the ends of names that are hidden inside the value.
 	members []string
 }
@@ -94,6 +99,7 @@ type judgement struct {
 func (m *masker) judge(name string) judgement {
 	parts := nameParts(name)
 	j := judgement{whole: folded(name)}
+	j.names, j.valued = slices.Contains(nameNames(), j.whole), slices.Contains(valueNames(), j.whole)
 	for _, w := range m.inside { // an object may be named by two words: ship_to
 		if strings.HasPrefix(j.whole, w.object) || strings.HasSuffix(j.whole, w.object) ||
 			slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, w.object) || strings.HasSuffix(p, w.object) }) {
@@ -146,6 +152,19 @@ func (m *masker) glued(part string) bool {
 		}
 	}
 	return hiding[len(part)] || strings.HasSuffix(part, "s") && hiding[len(part)-1]
+}
+
+// nameNames are the members that hold a name where an object is a pair, valueNames those that hold its value.
+func nameNames() []string {
+	return []string{"name", "key", "k", "field", "fieldname", "header", "headername", "attribute", "property", "parameter", "param", "label", "type", "system", "字段", "键"}
+}
+
+func valueNames() []string { return []string{"value", "values", "val", "v", "stringvalue", "值"} }
+
+// namesHidden reports whether a text is a name by itself that hides.
+func (m *masking) namesHidden(text string, in []string) bool {
+	const longest = 64
+	return text != "" && len(text) <= longest && !strings.ContainsAny(text, " \t\r\n:/") && m.of(text).hidesIn(in)
 }
 
 // hidesIn reports whether the value of a name is hidden inside an object in which some ends of names are hidden too.

@@ -26,9 +26,12 @@ type textMasker struct {
 
 // tellsMore reports whether a text can be more than plain words: most strings cannot, and are not gone over.
 func tellsMore[T string | []byte](text T) bool {
+	if beginsBase64JSON(string(text[:min(len(text), 3)])) {
+		return true
+	}
 	for i := range len(text) {
 		switch text[i] {
-		case '{', '[', '<', '=', ':', '(', '"', '\'', 0xef: // which begins a character in full width
+		case '{', '[', '<', '=', ':', '(', '"', '\'', '%', '&', 0xef: // which begins a character in full width
 			return true
 		case 'e':
 			if i+2 < len(text) && text[i+1] == 'y' && text[i+2] == 'J' {
@@ -39,7 +42,7 @@ func tellsMore[T string | []byte](text T) bool {
 				return true
 			}
 		case 'B', 'b':
-			if rest := string(text[i:min(len(text), i+len("bearer "))]); hasPrefixFold(rest, "bearer ") || hasPrefixFold(rest, "basic ") {
+			if rest := string(text[i:min(len(text), i+len("bearer"))]); hasPrefixFold(rest, "bearer") || hasPrefixFold(rest, "basic") {
 				return true
 			}
 		}
@@ -69,11 +72,15 @@ func (m *masking) text(s string, in []string, inside int) string {
 	for w.at < len(s) {
 		w.next()
 	}
-	if w.copied == 0 {
-		return s
+	shown := s
+	if w.copied > 0 {
+		w.out.WriteString(s[min(w.copied, len(s)):])
+		shown = w.out.String()
 	}
-	w.out.WriteString(s[min(w.copied, len(s)):])
-	return w.out.String()
+	if plain := decoded(shown); plain != shown && m.text(plain, in, inside+1) != plain {
+		return maskedWord
+	}
+	return shown
 }
 
 // begin reads what a text begins with: a list is told from the mark of a log line by what stands in its brackets.
@@ -101,7 +108,7 @@ func (w *textMasker) next() {
 		if !w.structure(w.in) && !w.placeholder() {
 			w.hideRest(w.at)
 		}
-	case c == '<' && w.xml:
+	case c == '<' && (w.xml || w.hidingElement()):
 		w.hideRest(w.at)
 	case inName(c):
 		w.name()
@@ -200,6 +207,9 @@ func (w *textMasker) name() {
 	case strings.HasPrefix(word, "eyJ") && strings.Count(word, ".") >= 2 && len(word) > 20: // a JSON web token
 		w.put(begin, maskedWord, end)
 		return
+	case strings.HasPrefix(word, "eyJ"):
+		w.base64(begin)
+		return
 	case len(word) <= len("bearer") && w.credentials(word):
 		return
 	}
@@ -207,23 +217,32 @@ func (w *textMasker) name() {
 		w.server()
 		return
 	}
-	sign, value := signAfter(w.text, end)
-	if sign == 0 {
-		if quotedInRow(w.text, begin, end) && w.of(word).hidesIn(w.in) {
-			w.hideRest(end)
+	if index := indexEnd(w.text, end); index > end {
+		if sign, value := signAfter(w.text, index); sign != 0 {
+			w.pair(w.text[begin:index], sign, value)
+			return
 		}
+	}
+	sign, value := signAfter(w.text, end)
+	if sign != 0 {
+		w.pair(word, sign, value)
 		return
 	}
-	w.pair(word, sign, value)
+	switch {
+	case quotedInRow(w.text, begin, end) && w.of(word).hidesIn(w.in):
+		w.hideRest(end)
+	case strings.HasPrefix(word, "--"):
+		w.argument(word)
+	}
 }
 
 // credentials hides what follows the name of a way to sign in: Bearer, Basic.
 func (w *textMasker) credentials(word string) bool {
 	bearer := strings.EqualFold(word, "bearer")
-	if !bearer && !strings.EqualFold(word, "basic") || !strings.HasPrefix(w.text[w.at:], " ") {
+	begin := spaces(w.text, w.at)
+	if !bearer && !strings.EqualFold(word, "basic") || begin == w.at {
 		return false
 	}
-	begin := w.at + 1
 	end := begin + len(w.text[begin:])
 	if i := strings.IndexAny(w.text[begin:], " \t\r\n\"',;)]}"); i >= 0 {
 		end = begin + i
@@ -249,6 +268,7 @@ func signAfter(s string, i int) (sign byte, value int) {
 		case s[i] == '%' && (hasPrefixFold(s[i:], "%5d") || hasPrefixFold(s[i:], "%22")):
 			i += 2
 		case s[i] == '"' || s[i] == '\'' || s[i] == '`' || s[i] == '\\' || s[i] == ']' || s[i] == ' ' || s[i] == '\t':
+		case s[i] == ')' && strings.HasPrefix(s[i:], ")="): // Key (email)=(ada@example.com) already exists
 		case s[i] == '=':
 			for i < len(s) && (s[i] == '=' || s[i] == '>') {
 				i++
@@ -277,9 +297,9 @@ func spaces(s string, i int) int {
 }
 
 // quotedInRow reports whether a word is a string by itself in a row of values, as formats write names that no sign follows:
-// s:8:"password";s:7:"hunter2".
+// s:8:"password";s:7:"hunter2", <entry key="password">hunter2.
 func quotedInRow(s string, begin, end int) bool {
-	return begin > 0 && end+1 < len(s) && (s[begin-1] == '"' || s[begin-1] == '\'') && s[end] == s[begin-1] && (s[end+1] == ';' || s[end+1] == ',')
+	return begin > 0 && end+1 < len(s) && (s[begin-1] == '"' || s[begin-1] == '\'') && s[end] == s[begin-1] && (s[end+1] == ';' || s[end+1] == ',' || s[end+1] == '>')
 }
 
 // pair reads the value of a name.
@@ -290,12 +310,21 @@ func (w *textMasker) pair(name string, sign byte, value int) {
 	case sign == ':' && (w.urn || isNoPair(name, rest)):
 		w.at = value
 	case j.hidesIn(w.in) && !j.isQueueAddress(firstWord(rest[:min(len(rest), longestAddress)])):
-		if end := w.valueEnd(value); end > value {
+		end := w.valueEnd(value)
+		switch {
+		case onNextLine(w.text[:value]) && end > value: // what YAML writes below a name has no end that is told
+			end = len(w.text)
+		case listsPairs(j, rest):
+			end = value + max(0, strings.IndexByte(rest+"\n", '\n'))
+		}
+		if end > value {
 			w.put(value, maskedWord, end)
 			w.hid(name)
 		} else {
 			w.at = value
 		}
+	case sign == ':' && len(j.members) > 0 && onNextLine(w.text[:value]):
+		w.at, w.in = value, j.within(w.in)
 	case strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, "["):
 		if w.at = value; !w.structure(j.within(w.in)) && !(rest[0] == '{' && w.placeholder()) {
 			w.hideRest(value)
@@ -364,85 +393,6 @@ func (w *textMasker) server() {
 	if w.at = begin + len(host); strings.HasPrefix(w.text[w.at:], "?") || strings.HasPrefix(w.text[w.at:], "/") {
 		w.at++
 	}
-}
-
-// valueEnd returns the end of a value that is hidden. One in quotes ends with them. One without ends with its line, or where the next
-// name begins: it can hold spaces and signs. Of one that is a structure no end is sought.
-func (w *textMasker) valueEnd(begin int) int {
-	s := w.text
-	slashes := begin
-	for slashes < len(s) && s[slashes] == '\\' {
-		slashes++
-	}
-	switch {
-	case begin == len(s):
-		return begin
-	case slashes < len(s) && (s[slashes] == '"' || s[slashes] == '\'' || s[slashes] == '`'):
-		return quoteEnd(s, slashes+1, s[begin:slashes+1])
-	case strings.IndexByte("{[(<|>", s[begin]) >= 0 || strings.HasPrefix(s[begin:], "-----"):
-		return len(s)
-	}
-	for i := behindScheme(s, begin); i < len(s); i++ {
-		switch s[i] {
-		case '\n':
-			return i
-		case '&', ';', ',', ' ', '\t', ')', '}', ']':
-			if beginsPair(s, i+1) {
-				return i
-			}
-		}
-	}
-	return len(s)
-}
-
-// behindScheme goes over the way to sign in and what signs in that a value begins with: Basic dXNlcjpwYXNzd29yZA==.
-func behindScheme(s string, begin int) int {
-	scheme := nameEnd(s[:min(len(s), begin+len("negotiate")+1)], begin)
-	if scheme == len(s) || s[scheme] != ' ' || !slices.Contains([]string{"basic", "bearer", "digest", "negotiate", "token"}, strings.ToLower(s[begin:scheme])) {
-		return begin
-	}
-	if i := strings.IndexAny(s[scheme+1:], " \t\r\n\"',;&"); i >= 0 {
-		return scheme + 1 + i
-	}
-	return len(s)
-}
-
-// quoteEnd returns where the value ends whose opening quote was read; the quote may be escaped. Where it is not told for sure what follows
-// belongs to the value.
-func quoteEnd(s string, begin int, quote string) int {
-	for i := begin; i < len(s); {
-		n := strings.Index(s[i:], quote)
-		if n < 0 {
-			return len(s)
-		}
-		i += n
-		after := i + len(quote)
-		escaped := i > 0 && s[i-1] == '\\'
-		if !escaped && (after == len(s) || strings.IndexByte(" ,;&)}]>\t\r\n\"'\\/.", s[after]) >= 0) && !strings.HasPrefix(s[after:], quote) {
-			return after
-		}
-		i = after
-		if strings.HasPrefix(s[after:], quote) && !escaped { // doubled
-			i += len(quote)
-		}
-	}
-	return len(s)
-}
-
-// beginsPair reports whether a name with its sign begins here, or a few signs further.
-func beginsPair(s string, i int) bool {
-	for begin := i; i < len(s) && i < begin+4 && !inName(s[i]); i++ {
-		if s[i] == '\n' {
-			return false
-		}
-	}
-	const longest = 64
-	end := nameEnd(s[:min(len(s), i+longest)], i)
-	if end == i || end == i+longest {
-		return false
-	}
-	sign, value := signAfter(s, end)
-	return sign == '=' || sign == ':' && value > end+1 && (s[value-1] == ' ' || s[min(value, len(s)-1)] == '"')
 }
 
 // put writes a text in the place of what stands between two bytes, and goes on behind it.

@@ -11,25 +11,25 @@ import (
 func MaskWords() []string {
 	return slices.Concat(
 		[]string{ // what lets somebody in
-			"password", "passwd", "pwd", "passphrase", "passcode", "secret", "token", "jwt", "bearer", "authorization", "auth", "oauth", "cookie", "session", "credential",
-			"private_key", "api_key", "access_key", "signing_key", "encryption_key", "ssh_key", "signature", "sig", "pin", "otp", "totp", "mfa",
+			"password", "passwd", "pwd", "pass", "pw", "passphrase", "passcode", "secret", "token", "jwt", "bearer", "authorization", "auth", "oauth", "cookie", "session", "credential",
+			"private_key", "api_key", "access_key", "account_key", "subscription_key", "signing_key", "encryption_key", "ssh_key", "signature", "sig", "pin", "otp", "totp", "mfa",
 			"verification_code", "security_code", "dsn", "connection_string", "conn_str", "argsrepr",
-			"passwort", "kennwort", "geheim", "zugangsdaten", "anmeldedaten", "api_schlüssel", "privater_schlüssel", "zugriffsschlüssel",
+			"passwort", "passwörter", "kennwort", "kennwörter", "geheim", "zugangsdaten", "anmeldedaten", "api_schlüssel", "privater_schlüssel", "zugriffsschlüssel", "zugangsschlüssel",
 			"密码", "密碼", "口令", "密钥", "密鑰", "私钥", "令牌", "验证码", "驗證碼", "凭证", "mima",
 		},
 		[]string{ // money, and papers that say who somebody is
 			"card", "cvv", "cvc", "pan", "iban", "bic", "account_number", "bank_account", "routing_number", "sort_code", "salary",
 			"ssn", "social_security", "tax_id", "tax_number", "national_id", "id_card", "identity_number", "identification_number", "passport", "driver_license", "driving_licence", "license_plate",
-			"kreditkarte", "kartennummer", "kartenprüf", "kontonummer", "bankverbindung", "gehalt", "steuernummer", "steuer_id", "ausweis", "reisepass", "führerschein",
+			"kreditkarte", "kartennummer", "kartenprüf", "kontonummer", "bankverbindung", "kontoinhaber", "karteninhaber", "gehalt", "steuernummer", "steuer_id", "ausweis", "reisepass", "führerschein",
 			"sozialversicherung", "krankenversicherung",
-			"银行卡", "銀行卡", "信用卡", "卡号", "卡號", "账号", "帳號", "身份证", "身分證", "证件号", "證件號", "护照", "護照", "社保", "税号", "工资", "车牌", "sfzh", "shenfenzheng",
+			"银行卡", "銀行卡", "信用卡", "卡号", "卡號", "账号", "帳號", "账户", "帳戶", "身份证", "身分證", "证件号", "證件號", "护照", "護照", "社保", "税号", "工资", "车牌", "sfzh", "shenfenzheng", "yinhangka",
 		},
 		[]string{ // how to find and reach a person
 			"email", "mail", "mailto", "phone", "mobile", "fax", "address", "street", "postal_code", "post_code", "zip_code", "imei",
 			"birth", "birthday", "dob", "gender", "religion", "ethnicity", "diagnosis", "firstname", "lastname", "fullname", "surname", "maiden_name", "given_name", "family_name",
 			"telefon", "handy", "handynummer", "mobilnummer", "rufnummer", "festnetz", "adresse", "anschrift", "straße", "hausnummer", "plz", "postleitzahl", "wohnort",
 			"geburt", "geschlecht", "vorname", "nachname", "familienname", "ansprechpartner",
-			"手机", "手機", "电话", "電話", "邮箱", "郵箱", "邮件", "地址", "住址", "微信", "姓名", "联系人", "聯絡人", "收件人", "收货人", "生日", "出生", "性别", "shouji", "xingming",
+			"手机", "手機", "电话", "電話", "邮箱", "郵箱", "邮件", "地址", "住址", "微信", "姓名", "联系人", "联系方式", "聯絡人", "收件人", "收货人", "生日", "出生", "性别", "shouji", "xingming", "dianhua", "youxiang",
 		},
 		personWords(),
 	)
