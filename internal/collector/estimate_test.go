@@ -118,9 +118,12 @@ func TestResidualRefusals(t *testing.T) {
 		change func(*residualSample)
 		why    string // empty: known
 	}{
-		"a calm shop is judged":  {func(*residualSample) {}, ""},
-		"acked in-flight hits":   {func(s *residualSample) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
-		"acked failures":         {func(s *residualSample) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
+		"a calm shop is judged": {func(*residualSample) {}, ""},
+		"acked in-flight hits":  {func(s *residualSample) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
+		"acked failures":        {func(s *residualSample) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
+		"markers that do not tell of done work": {func(s *residualSample) {
+			s.Scheme.Mark, s.Scheme.States = "before", []dedup.State{dedup.Present}
+		}, "do not tell whether their work was done"},
 		"no pass":                {func(s *residualSample) { s.Pass = nil }, "no complete pass"},
 		"markers without expiry": {func(s *residualSample) { s.Scheme.DoneTTL = 0 }, "never expire"},
 		"a pass before the first reading": {func(s *residualSample) {

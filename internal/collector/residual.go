@@ -39,6 +39,29 @@ type passNote struct {
 	Undated int64
 	// GaveUpAgain is that of the pass.
 	GaveUpAgain int64
+	// Dated are the completions that the pass dates between DatedFrom and DatedTo, by the store's clock.
+	Dated              int64
+	DatedFrom, DatedTo time.Time
+}
+
+// deletedSpan is over which time before its start the completions of a pass are held against those of the next one.
+const deletedSpan = 10 * time.Minute
+
+func noteOf(p *dedup.Pass) passNote {
+	n := passNote{Ended: p.Ended, Undated: p.UndatedCompletions, GaveUpAgain: p.GaveUpAgain, DatedTo: p.Started.Add(p.ClockOffset)}
+	n.DatedFrom = n.DatedTo.Add(-deletedSpan)
+	n.Dated = p.Completions.Between(n.DatedFrom, n.DatedTo)
+	return n
+}
+
+// deleted reports whether a later pass misses more of the completions that this one saw than work that was done again explains, although
+// none of them can have expired: somebody emptied the store, or deletes done markers.
+func (n passNote) deleted(p *dedup.Pass, life time.Duration) bool {
+	if life > 0 && p.Ended.Add(p.ClockOffset).Sub(n.DatedFrom) >= life {
+		return false
+	}
+	missing := n.Dated - p.Completions.Between(n.DatedFrom, n.DatedTo)
+	return missing > 10 && missing > n.Dated/10
 }
 
 // A residualSample is everything that the residual interval is computed from.

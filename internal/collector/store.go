@@ -99,7 +99,7 @@ func (w *storeWatch) absorb(now time.Time) {
 			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
-	w.notePass(stats.Pass)
+	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
 	w.inserts.add(stats.Inserts)
 	w.tape.add(stats.Events)
 }
@@ -144,8 +144,8 @@ func lastRise(points []dedup.Point) time.Time {
 	return at
 }
 
-// notePass remembers a pass that ended since the reading before.
-func (w *storeWatch) notePass(p *dedup.Pass) {
+// notePass remembers a pass that ended since the reading before; doneLife is for how long done markers live, 0 for ever.
+func (w *storeWatch) notePass(p *dedup.Pass, doneLife time.Duration) {
 	if p == nil {
 		return
 	}
@@ -155,7 +155,10 @@ func (w *storeWatch) notePass(p *dedup.Pass) {
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
 	w.growth.take(p)
-	w.earlier = append(w.earlier, passNote{p.Ended, p.UndatedCompletions, p.GaveUpAgain})
+	if n := len(w.earlier); n > 0 && w.earlier[n-1].deleted(p, doneLife) {
+		w.disturbed, w.disturbedWhy = p.Ended, "done markers were deleted from the store in the window"
+	}
+	w.earlier = append(w.earlier, noteOf(p))
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]
 	}

@@ -1,5 +1,7 @@
 package dedup
 
+import "slices"
+
 // Refuses says why a source can never tell the duplicate rate of a scheme, whatever is counted; empty where it can. The estimates
 // themselves refuse by it, so that the docs, check and the pages say what they do.
 func (s Scheme) Refuses(m Method) string {
@@ -54,6 +56,8 @@ func (s Scheme) refusesResidual() string {
 		return "consumers of this scheme ack failed messages, which look like duplicates"
 	case s.Lock:
 		return "a lock keeps no marker of what is done"
+	case s.Mark == "before" && slices.Contains(s.States, Present):
+		return "markers of this scheme do not tell whether their work was done"
 	case s.DoneTTL <= 0:
 		return "markers of this scheme never expire, so the time of a completion cannot be known"
 	}

@@ -110,6 +110,11 @@ func (c Config) lifeTells() dedup.State {
 	return ""
 }
 
+// completes reports whether a marker of this state is one of done work: one without a state is where it is written after the work.
+func (l *layout) completes(state dedup.State) bool {
+	return state == dedup.Done || state == dedup.Present && l.cfg.Mark == "after"
+}
+
 // tells reports whether what is left of a marker's life tells its state, which is then lifeTells.
 func (l *layout) tells(expiry, now int64) bool {
 	return l.lifeTells != "" && expiry >= 0 && expiry-now > l.cfg.TTL.Processing.Milliseconds()

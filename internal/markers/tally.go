@@ -65,7 +65,7 @@ func (t *tally) byLife(key, id string, expiry, now int64) bool {
 	state := t.layout.lifeTells
 	t.lived++
 	t.count(id, state, expiry, now)
-	if state == dedup.Done {
+	if t.layout.completes(state) {
 		t.completed(began(expiry, now, t.layout.cfg.TTL.Done))
 	}
 	return true
@@ -80,9 +80,10 @@ func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
 	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample, FirstSeen: t.at}
 	m.Expires, m.Since = t.layout.dated(d, expiry, now)
 	t.layout.lived(&m, key, d, expiry)
-	switch d.state {
-	case dedup.Done:
+	if t.layout.completes(d.state) {
 		t.completed(m.Since)
+	}
+	switch d.state {
 	case dedup.Processing:
 		t.list(&t.processing, m, key)
 	case dedup.Failed:
