@@ -62,12 +62,7 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 		tier = dedup.Emergency
 	}
 	href = q.address(base)
-	if c.acked > 0 {
-		text += ", " + templates.Number(float64(c.acked)) + " acknowledged"
-	}
-	if c.silenced > 0 {
-		text += ", " + templates.Number(float64(c.silenced)) + " silenced"
-	}
+	text += c.attended()
 	if recovering > 0 {
 		text += ", " + templates.Number(float64(recovering)) + " more recovering"
 	}
@@ -117,6 +112,25 @@ func countFiring(view *alerts.View) firingCount {
 		return true
 	})
 	return c
+}
+
+// attended says how many of those counted by tier nobody is needed for: they are among them, not beside them.
+func (c firingCount) attended() string {
+	var parts []string
+	of := " of them"
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{c.acked, " acknowledged"}, {c.silenced, " silenced"}} {
+		if part.n > 0 {
+			parts = append(parts, templates.Number(float64(part.n))+of+part.word)
+			of = ""
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // ofOldest says of which alert the age is.

@@ -19,12 +19,15 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 	warned := alertIn(t, "dead_letters", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Warning, time.Hour)
 	acked := alertIn(t, "node_down", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, time.Hour)
 	acked.Ack = &alerts.Ack{By: "bob", Until: time.Now().Add(time.Hour), Tier: dedup.Severe}
+	quiet := alertIn(t, "failure_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	quiet.Silences = []string{"s1"}
 	for _, tt := range []struct {
 		name       string
 		all        []*alerts.AlertView
 		want, href string
 	}{
-		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 2 severe, 1 acknowledged, the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 2 severe (1 of them acknowledged), the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"what is silenced is said to be among those counted", []*alerts.AlertView{rate, stuck, acked, quiet}, "1 alert in emergency, 3 severe (1 of them acknowledged, 1 silenced), the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
 		{"one alone is named", []*alerts.AlertView{rate, warned}, "1 alert in emergency: Duplicate rate, pipeline orders, for 14 m", "/alerts/one?key=" + url.QueryEscape(rateKey)},
 		{"severe alone", []*alerts.AlertView{stuck, stuck}, "2 alerts severe, the oldest for 1 h", "/alerts?state=firing&tier=severe"},
 		{"those that recover apart", []*alerts.AlertView{rate, stuck, over, over}, "1 alert in emergency, 1 severe, 2 more recovering, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},

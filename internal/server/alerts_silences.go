@@ -237,7 +237,7 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	if n := len(found.Subjects); n != 1 {
 		c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
 	}
-	c.Line += ", until " + inBothZones(one.Ends, now) + "."
+	c.Line += ", until " + inBothZones(one.Ends.Truncate(time.Second), now) + "."
 	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
 		c.Subjects = append(c.Subjects, templates.Plain(name, 2*nameLimit))
 	}

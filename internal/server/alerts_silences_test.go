@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,9 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	preview := apart(doc.Find(".silence-form .covers, #preview"))
 	if !strings.Contains(preview, "It keeps 1 alert quiet now, and can cover alerts of 1 pipeline") || !strings.Contains(preview, "pipeline orders") || listedAlerts(doc)[0] != rateKey {
 		t.Errorf("the preview says %q", preview)
+	}
+	if regexp.MustCompile(`until [^.]*:\d\d\.\d`).MatchString(preview) {
+		t.Errorf("the preview tells fractions of a second: %q", preview)
 	}
 	button := doc.Find("#preview button[formmethod=post][form=silence-form]")
 	if button.AttrOr("formaction", "") != "/silences#answer" || apart(button) != "Silence" {
