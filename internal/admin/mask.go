@@ -15,7 +15,7 @@ const maskedWord = "***"
 // what was read of the exception from those, and a body whole whose values have no names. The letter itself is not changed.
 func (m *masker) mask(l Letter) Letter {
 	w := m.begin()
-	l = w.body(l)
+	l = w.bodyOf(l)
 	l.Headers = w.headers(l.Headers, nil)
 	for _, text := range []*string{&l.ReplyTo, &l.CorrelationID, &l.AppID} {
 		*text = w.text(*text, nil, 0)
@@ -27,12 +27,12 @@ func (m *masker) mask(l Letter) Letter {
 	return l
 }
 
-// body masks the body of a letter.
-func (m *masking) body(l Letter) Letter {
+// bodyOf masks the body of a letter.
+func (m *masking) bodyOf(l Letter) Letter {
 	if len(l.Body) == 0 {
 		return l
 	}
-	body, ok := m.json(l.Body, nil, 0)
+	body, ok := m.body(l.Body)
 	switch first := bytes.TrimLeft(l.Body, " \t\r\n"); {
 	case !ok:
 		l.Body, l.Hidden = nil, "the body is not JSON, so that it cannot be masked"
@@ -88,15 +88,40 @@ func (m *masking) field(v any, in []string) any {
 	case map[string]any:
 		return m.headers(v, in)
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = m.field(v[i], in)
-		}
-		return out
+		return m.row(v, in)
 	case string:
 		return m.text(v, in, 0)
 	case []byte:
 		return []byte(m.text(string(v), in, 0))
 	}
 	return v
+}
+
+// row masks a list in headers, and what follows a hidden name in it.
+func (m *masking) row(list []any, in []string) []any {
+	out := make([]any, len(list))
+	rest := false
+	for i, v := range list {
+		if rest {
+			out[i] = maskedWord
+			continue
+		}
+		out[i] = m.field(v, in)
+		name, ok := v.(string)
+		rest = ok && m.namesRest(name, in)
+	}
+	return out
+}
+
+// longestRowName is the longest text in a list that is taken for a name.
+const longestRowName = 40
+
+// namesRest reports whether a text in a list is a name that hides what follows it there: a word by itself, not a sentence or a class.
+func (m *masking) namesRest(text string, in []string) bool {
+	for i := range len(text) {
+		if c := text[i]; !inName(c) || c == '.' || i == longestRowName {
+			return false
+		}
+	}
+	return text != "" && m.of(text).hidesIn(in)
 }

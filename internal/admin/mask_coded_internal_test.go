@@ -66,7 +66,7 @@ func TestWhatTellsOfNoSecretIsShownAsItIs(t *testing.T) {
 	for _, body := range []string{
 		`{"data":"` + base64.StdEncoding.EncodeToString([]byte(`{"order":"o-1","amount":1}`)) + `"}`,
 		`{"key":"order","value":{"value":"a","name":"b"}}`,
-		`{"fields":["email","phone","password"],"required":["order","email"]}`,
+		`{"fields":["order","country"],"required":["order","email"]}`,
 		`{"type":"user.password.changed","data":{"order":1}}`,
 		`{"msg":"100 % of a &amp; b, items[0]=x, list[int]: 3, a%20b"}`,
 		`{"msg":"at List<String> of <html>"}`,

@@ -59,15 +59,24 @@ func (m *masking) hid(name string) {
 	}
 }
 
-// json returns a JSON text with hidden values replaced, the very same slice when none is; false for what is not JSON.
-func (m *masker) json(body []byte) ([]byte, bool) { return m.begin().json(body, nil, 0) }
+// json returns a body of JSON with hidden values replaced, the very same slice when none is; false for what is not JSON.
+func (m *masker) json(body []byte) ([]byte, bool) { return m.begin().body(body) }
 
-// json is that of the masker inside an object in which some ends of names are hidden too, and inside so many texts.
+// body masks a body: what stands in it under no name is hidden too.
+func (m *masking) body(body []byte) ([]byte, bool) {
+	return m.run(jsonMasker{masking: m, body: body, unnamed: true}, nil)
+}
+
+// json masks a JSON text inside an object in which some ends of names are hidden too, and inside so many texts.
 func (m *masking) json(body []byte, in []string, inside int) ([]byte, bool) {
+	return m.run(jsonMasker{masking: m, body: body, inside: inside}, in)
+}
+
+func (m *masking) run(w jsonMasker, in []string) ([]byte, bool) {
+	body := w.body
 	if len(body) == 0 || !json.Valid(body) {
 		return nil, false
 	}
-	w := jsonMasker{masking: m, body: body, inside: inside}
 	if !w.value(0, in) {
 		return nil, false
 	}
@@ -87,6 +96,8 @@ type jsonMasker struct {
 	inside     int
 	// changed says that something was hidden.
 	changed bool
+	// unnamed is true while no object has been entered: an element of a list has no name there to say what it is.
+	unnamed bool
 }
 
 // value copies a value. It is false for one that is nested too deep.
@@ -108,6 +119,8 @@ func (w *jsonMasker) value(depth int, in []string) bool {
 }
 
 func (w *jsonMasker) object(depth int, in []string) bool {
+	defer func(was bool) { w.unnamed = was }(w.unnamed)
+	w.unnamed = false
 	w.at++
 	var pair jsonPair
 	for {
@@ -149,13 +162,20 @@ func (w *jsonMasker) object(depth int, in []string) bool {
 	}
 }
 
-// list copies a list. Of two elements the first can be the name of the second, and one can be the name of an argument.
+// list copies a list. Values that stand under no name at all are hidden, as those of the positional arguments of Celery are. Of two elements the first
+// can be the name of the second, and one can be the name of an argument.
 func (w *jsonMasker) list(depth int, in []string) bool {
 	w.at++
-	before := "" // the element before, if it is a name that hides
+	before, rest := "", false // the element before, if it is a name that hides; rest is true behind one that hides all that follows
 	for n := 0; ; n++ {
 		if w.space(); w.ended(']') {
 			return true
+		}
+		if c := w.body[w.at]; rest || w.unnamed && (c == '"' || c == '-' || c >= '0' && c <= '9') {
+			begin := w.at
+			w.skip()
+			w.replace(begin, maskedWord)
+			continue
 		}
 		begin, item := w.at, w.peek()
 		named := w.namesHidden(item, in)
@@ -173,6 +193,7 @@ func (w *jsonMasker) list(depth int, in []string) bool {
 		if !w.value(depth+1, in) {
 			return false
 		}
+		rest = w.body[begin] == '"' && w.namesRest(string(w.body[begin+1:w.at-1]), in)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -325,6 +326,7 @@ func (w *textMasker) pair(name string, sign byte, value int) {
 		}
 	case sign == ':' && len(j.members) > 0 && onNextLine(w.text[:value]):
 		w.at, w.in = value, j.within(w.in)
+	case sign == ':' && w.text[value-1] == ':' && w.signsIn(value):
 	case strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, "["):
 		if w.at = value; !w.structure(j.within(w.in)) && !(rest[0] == '{' && w.placeholder()) {
 			w.hideRest(value)
@@ -334,6 +336,20 @@ func (w *textMasker) pair(name string, sign byte, value int) {
 	default:
 		w.at = value
 	}
+}
+
+// bareAddress is what follows the name of an account in the address of a server that has no scheme, as drivers of MySQL print it:
+// shop:password@tcp(10.0.0.6:3306)/shop, shop:password@db:5432/shop.
+var bareAddress = regexp.MustCompile(`^[^ \t\r\n"'<>]+@(?:[A-Za-z0-9.-]*\(|[A-Za-z0-9.-]+(?::[0-9]+|/))`)
+
+// signsIn hides how an account signs in at such an address; it is false where there is none.
+func (w *textMasker) signsIn(begin int) bool {
+	found := bareAddress.FindString(w.text[begin:min(len(w.text), begin+longestAddress)])
+	if found == "" {
+		return false
+	}
+	w.put(begin, maskedWord, begin+strings.LastIndexByte(found, '@'))
+	return true
 }
 
 // isNoPair reports whether a colon behind a word means something else: the class of an exception, the line of a source file.
