@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,9 +27,15 @@ func (n *notebook) Record(_ context.Context, e Entry) error {
 	return nil
 }
 
+func (n *notebook) all() []Entry {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.entries)
+}
+
 func (n *notebook) details() string {
 	var all []string
-	for _, e := range n.entries {
+	for _, e := range n.all() {
 		all = append(all, e.Who+"|"+e.From+"|"+e.Action+"|"+e.Phase+"|"+e.Target+"|"+e.Detail)
 	}
 	return strings.Join(all, "\n")
@@ -56,12 +63,12 @@ func TestTheFirstRefusalIsRecordedAtOnceAndItsRepeatsAreSummedUp(t *testing.T) {
 		for i := range 1000 {
 			g.SignInFailed(t.Context(), "192.0.2.9", []string{"bob", "", "carl"}[i%3], "wrong")
 		}
-		if len(n.entries) != 1 || n.entries[0].Target != "bob" || n.entries[0].Phase != Denied {
+		if len(n.all()) != 1 || n.all()[0].Target != "bob" || n.all()[0].Phase != Denied {
 			t.Fatalf("at once:\n%s", n.details())
 		}
 		time.Sleep(firstSum + time.Minute)
 		synctest.Wait()
-		if len(n.entries) != 2 || !strings.Contains(n.details(), "999 more from 2000-01-01T00:00:00Z to 2000-01-01T00:10:00Z; of the last: wrong; targets: carl, bob") {
+		if len(n.all()) != 2 || !strings.Contains(n.details(), "999 more from 2000-01-01T00:00:00Z to 2000-01-01T00:10:00Z; of the last: wrong; targets: carl, bob") {
 			t.Errorf("after ten minutes:\n%s", n.details())
 		}
 	})
@@ -74,7 +81,7 @@ func TestAQuietTimeMakesTheNextRefusalAFirstOne(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
 		}
-		if len(n.entries) != 3 || strings.Contains(n.details(), "more") {
+		if len(n.all()) != 3 || strings.Contains(n.details(), "more") {
 			t.Errorf("three refusals far apart:\n%s", n.details())
 		}
 	})
@@ -97,10 +104,10 @@ func TestNobodyCanFillTheAudit(t *testing.T) {
 					try(g, i)
 					time.Sleep(10 * time.Second)
 				}
-				if len(n.entries) == 0 || len(n.entries) > 3*2500 {
-					t.Errorf("%d entries in three days", len(n.entries))
+				if len(n.all()) == 0 || len(n.all()) > 3*2500 {
+					t.Errorf("%d entries in three days", len(n.all()))
 				}
-				t.Logf("%d entries", len(n.entries))
+				t.Logf("%d entries", len(n.all()))
 			})
 		})
 	}
@@ -116,7 +123,7 @@ func TestEveryRefusalIsCountedOnce(t *testing.T) {
 		}
 	})
 	total := 0
-	for _, e := range n.entries {
+	for _, e := range n.all() {
 		count := 1
 		if strings.Contains(e.Detail, " more from ") || strings.Contains(e.Detail, "only counted") {
 			if _, err := fmt.Sscan(e.Detail, &count); err != nil {
@@ -138,7 +145,7 @@ func TestAFloodFromOutsideHidesNeitherWhoCameInNorWhatPeopleTried(t *testing.T) 
 		g.SignedIn(t.Context(), ann)
 		g.RequestRefused(t.Context(), ann, "POST /markers/plan", "it needs the role admin")
 		if all := n.details(); !strings.Contains(all, "ann|192.0.2.1|sign_in|succeeded|ann|") || !strings.Contains(all, "ann|192.0.2.1|refused_request|denied|POST /markers/plan|it needs the role admin") {
-			t.Errorf("of %d entries none is of ann", len(n.entries))
+			t.Errorf("of %d entries none is of ann", len(n.all()))
 		}
 	})
 }

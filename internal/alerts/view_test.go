@@ -14,7 +14,7 @@ func shown(rule string, kind SubjectKind, subject string, phase Phase, tier dedu
 	return &AlertView{Rule: &Rule{Name: rule, Title: "Dead-letter inflow"}, Alert: Alert{Key: key, Last: j, LastOK: j, State: State{Phase: phase, Tier: tier}}}
 }
 
-func TestAListBeginsWithSourcesThatCannotBeReadAndPutsWhatRecoversLastOfItsTier(t *testing.T) {
+func TestAListBeginsWithTheWorstTierAndInItWithSourcesThatCannotBeRead(t *testing.T) {
 	root := shown("source_unreachable", OfBroker, "main", PhaseFiring, dedup.Warning)
 	back := shown("source_unreachable", OfStore, "orders", PhaseRecovering, dedup.Warning)
 	again := shown("source_unreachable", OfStore, "payments", PhaseRecovering, dedup.Warning)
@@ -32,7 +32,7 @@ func TestAListBeginsWithSourcesThatCannotBeReadAndPutsWhatRecoversLastOfItsTier(
 	calm := shown("dead_letter_inflow", OfPipeline, "g", PhaseNormal, dedup.Normal)
 	v := &View{At: time.Unix(2, 0), Alerts: []*AlertView{calm, dog, blind, soon, back, again, warning, severe, over, worst, root}}
 	v.summarise()
-	for i, want := range []*AlertView{root, again, worst, over, severe, warning, back, soon, blind, dog, calm} {
+	for i, want := range []*AlertView{worst, over, severe, root, again, warning, back, soon, blind, dog, calm} {
 		if v.Alerts[i] != want {
 			t.Errorf("%d. is %s %s, want %s %s", i+1, v.Alerts[i].Key, v.Alerts[i].State.Phase, want.Key, want.State.Phase)
 		}

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // sessionOf returns a session of the scheme of two steps that has heard of one claim and waits for an answer about it.
@@ -15,7 +17,9 @@ func sessionOf(t *testing.T, asked time.Time) *eventSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &eventSession{l: newListener(l, nil, slog.New(slog.DiscardHandler), explainer{}), prefix: "__keyspace@0__:", asking: true}
+	rdb := redis.NewClient(&redis.Options{}) // it tells its database, and connects to nothing
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := &eventSession{l: newListener(l, rdb, slog.New(slog.DiscardHandler), explainer{}), prefix: "__keyspace@0__:", asking: true}
 	s.book = s.l.begin(bookDay, 0)
 	hear(t, s, "set", asked.Add(-birthAfter))
 	ask(t, s, asked)

@@ -78,7 +78,7 @@ func TestHowARateWasFoundNamesThePartOfEachSource(t *testing.T) {
 func TestARefusalSaysWhyAndWhatToDo(t *testing.T) {
 	doc := explainedPage(t, "cannot-tell")
 	rows := linesOf(doc.Find("#how .c-use"))
-	for i, want := range []string{"Report counters: 6 lines of Python.", "not rows of a table", "Enable notify-keyspace-events K$gxe", "4.1 points wide"} {
+	for i, want := range []string{"Report counters: 6 lines of Python.", "Never in this scheme: the store is no table whose ids tell of failed inserts.", "Enable notify-keyspace-events K$gxe", "4.1 points wide"} {
 		if !strings.Contains(rows[i], want) {
 			t.Errorf("row %d lacks %q: %s", i, want, rows[i])
 		}

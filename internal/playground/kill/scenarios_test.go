@@ -55,14 +55,14 @@ func (d *dashboard) goesOn(t *testing.T) {
 	t.Log(sum.String())
 }
 
-// losesItsJournal deletes the journal after a kill, and all that the dashboard has ever written after another: it knows of no job then,
-// and must not move anything until it is told to.
+// losesItsJournal deletes the journal after a kill, and all that the dashboard has ever written but its key after another: it knows of no
+// job then, and must not move anything until it is told to. By the key both copies of a message have one requeue id.
 func (d *dashboard) losesItsJournal(t *testing.T) {
 	d = d.in(d.site.in(t))
 	d.rate = slowRate
 	r := newRound(d.site, d, "journal", smallLot)
 	parts := randomParts(2)
-	for i, forget := range []func(){d.deleteJournal, func() { must(t, os.RemoveAll(d.data)) }} {
+	for i, forget := range []func(){d.deleteJournal, d.deleteAllButKey} {
 		r.killOnceAt(parts[i])
 		forget()
 		dead, arrived := d.site.settled()
@@ -85,6 +85,19 @@ func (d *dashboard) deleteJournal() {
 	for _, beside := range []string{"-wal", "-shm"} {
 		if err := os.Remove(filepath.Join(d.data, "journal.db"+beside)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
+		}
+	}
+}
+
+// deleteAllButKey deletes all that the dashboard has written, and leaves the key of the installation.
+func (d *dashboard) deleteAllButKey() {
+	t := d.site.t
+	t.Helper()
+	entries, err := os.ReadDir(d.data)
+	must(t, err)
+	for _, e := range entries {
+		if e.Name() != "installation.key" {
+			must(t, os.RemoveAll(filepath.Join(d.data, e.Name())))
 		}
 	}
 }
