@@ -115,3 +115,13 @@ func TestWhatIsAcknowledgedIsSaidOnTheTilesAndNeedsNobody(t *testing.T) {
 		t.Errorf("the API, which says by itself what is acknowledged, lists %d", body.Total)
 	}
 }
+
+func TestAQueryThatCannotBeReadWholeIsRefused(t *testing.T) {
+	s := stocked(t, nil)
+	for _, path := range []string{inventory + ".csv?scan=1&filter=type:a;b", inventory + "?queue=a&filter=reason:%zz", "/alerts?tier=%zz", "/api/v1/alerts?tier=severe;tier=emergency", "/?q=a;b"} {
+		res := s.as("operator", "GET", path, "")
+		if body := s.body(res); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "cannot be read behind its question mark") {
+			t.Errorf("%s: %s %.200s", path, res.Status, body)
+		}
+	}
+}

@@ -71,9 +71,13 @@ func repeatable(path string) []string {
 	return nil
 }
 
-// checkQuery refuses a parameter that has one value and was given twice, of which one would be left out unsaid, and a zone that there is not.
+// checkQuery refuses a query of which something would be left out unsaid: one that cannot be read, such as a filter with a bare semicolon, and a
+// parameter that has one value and was given twice. It also refuses a zone that there is not.
 func checkQuery(r *request, path string) error {
-	values := r.URL.Query()
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalid("The address cannot be read behind its question mark: write a semicolon as %3B and a percent sign as %25")
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if n := len(values[name]); n > 1 && !slices.Contains(repeatable(path), name) {
 			return badParameter(clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
