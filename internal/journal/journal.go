@@ -44,13 +44,14 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*DB, error) {
 		return nil, err
 	}
 	tighten(dir, log)
-	key, err := secret.OpenInstallation(dir)
-	if err != nil {
-		return nil, err
-	}
 	main, err := openMain(ctx, filepath.Join(dir, mainFile), log)
 	if err != nil {
 		return nil, err
+	}
+	// Made after the file that may refuse to open: a key that is older than the audit's first use of it is suspicious.
+	key, err := secret.OpenInstallation(dir)
+	if err != nil {
+		return nil, errors.Join(err, main.Close())
 	}
 	acts, err := sql.Open("sqlite", dsn(filepath.Join(dir, mainFile), "FULL", patience, "secure_delete(1)"))
 	if err != nil {

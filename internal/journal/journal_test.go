@@ -379,3 +379,27 @@ func TestMemoryForSessionsIsBounded(t *testing.T) {
 		t.Error("grows for ever")
 	}
 }
+
+func TestAStartThatFailsMakesNoKey(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "journal.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("PRAGMA user_version = 999999"); err != nil { // a newer program wrote it
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := Open(t.Context(), dir, slog.New(slog.DiscardHandler)); err == nil {
+		_ = opened.Close()
+		t.Fatal("it opens what a newer program wrote")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "installation.key")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a key: %v", err)
+	}
+}
