@@ -32,15 +32,15 @@ func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at
 		d.deps.Log.Error("messages could not be predicted", "pipeline", l.pipeline.Name, "err", err)
 		failed = words(err)
 		for i := range letters {
-			letters[i].Marker, letters[i].Alone, letters[i].Prediction = nil, nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
+			letters[i].Marker, letters[i].Alone, letters[i].evidence, letters[i].Prediction = nil, nil, nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
 		}
 		return failed
 	}
 	for i := range letters {
 		x := &r.Letters[i]
-		letters[i].ID, letters[i].NoID, letters[i].Prediction, letters[i].Alone = x.ID, x.NoID, x.Prediction, x.Alone
+		letters[i].ID, letters[i].NoID, letters[i].Prediction, letters[i].Alone, letters[i].evidence = x.ID, x.NoID, x.Prediction, x.Alone, x.evidence.kept()
 		if other := d.rulesOf(l, letters[i].Target); other != "" {
-			letters[i].Alone = nil
+			letters[i].Alone, letters[i].evidence = nil, nil
 			letters[i].Prediction = because(ClassUnknown, "it goes to queue "+printable(letters[i].Target, 255)+" of pipeline "+other+", whose rules are others: look at the dead-letter queue from there")
 		}
 		if letters[i].Marker = nil; x.Marker != nil {

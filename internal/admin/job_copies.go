@@ -102,7 +102,7 @@ func (d *decider) foundSent(l *Letter) {
 	case d.under[d.fold(l.ID)] > 0 || d.job.hasSent(l.ID):
 		l.Prediction = because(ClassUnknown, anotherSent)
 	case l.Alone != nil:
-		l.Prediction = *l.Alone
+		l.Prediction = d.job.remembering(*l.Alone, l.Ref)
 	}
 }
 

@@ -55,6 +55,8 @@ type decider struct {
 	// failed counts the batches in a row whose markers could not be looked up.
 	failed int
 	enough bool
+	// turned counts the messages that were left because they may run twice by now.
+	turned int
 	// idle wakes a Decide that waits until nothing is under way.
 	idle chan struct{}
 }
@@ -75,7 +77,7 @@ func (d *decider) reconnected() {
 	d.job.forgetSent()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.out, d.sending, d.under, d.facts = map[string]int{}, 0, map[string]int{}, map[string]fact{}
+	d.out, d.sending, d.turned, d.under, d.facts = map[string]int{}, 0, 0, map[string]int{}, map[string]fact{}
 	d.wake()
 }
 
@@ -301,6 +303,7 @@ func (d *decider) foretell(ctx context.Context, letters []Letter, ask []int) err
 		message := letters[i].Message
 		letters[i] = some[n]
 		letters[i].Message = message
+		letters[i].Prediction = j.remembering(letters[i].Prediction, letters[i].Ref)
 	}
 	if failed == "" {
 		d.failed = 0
@@ -343,6 +346,9 @@ func (d *decider) one(l *Letter) requeue.Decision {
 	}
 	if d.guarded(l) {
 		return requeue.Decision{Target: target} // the run keeps it, and says so
+	}
+	if d.unforeseen(l) {
+		return d.leaveUnforeseen(l)
 	}
 	if d.most > 0 && d.sent+d.sending >= d.most {
 		return requeue.Decision{Why: d.beyond()}

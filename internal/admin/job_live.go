@@ -74,6 +74,8 @@ type liveJob struct {
 	unfound int
 	// found is how many selected messages there were for the newest run, with those that were moved before it.
 	found int64
+	// turned is how many messages the newest run has left because they may run twice by now.
+	turned int
 	// marks are moments of the last seconds with the number of messages that were taken.
 	marks []mark
 }

@@ -196,10 +196,10 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if result.Uncertain {
 		j.forgetSent()
 	}
-	unfound, found := decider.unfound(), decider.found()
+	unfound, found, turned := decider.unfound(), decider.found(), decider.leftUnforeseen()
 	j.mu.Lock()
 	j.job.Resumed += result.Reconnects
-	j.unfound, j.found = unfound, j.base.Moved+found
+	j.unfound, j.found, j.turned = unfound, j.base.Moved+found, turned
 	j.mu.Unlock()
 	if err == nil && decider.ended() {
 		err = errEnough
@@ -248,6 +248,9 @@ func (j *liveJob) exhausted() ending {
 // missed says how many of the planned messages the job never saw; empty when it saw all.
 func (j *liveJob) missed() string {
 	job, p := j.snapshot(), j.plan
+	if why := j.changed(); why != "" {
+		return why
+	}
 	switch {
 	case len(p.Request.Refs) > 0:
 		return j.notFound()
@@ -326,10 +329,7 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 	var store *storeError
 	switch {
 	case errors.Is(err, errEnough):
-		if j.spent() {
-			return ending{JobDone, j.mostMoved()}
-		}
-		return ending{JobDone, ""}
+		return j.enough()
 	case errors.As(err, &store):
 		return ending{JobPaused, "the markers could not be looked up: " + store.why}
 	case j.wished() != goOn:

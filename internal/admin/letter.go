@@ -39,6 +39,8 @@ type Letter struct {
 	veil *veiledBody
 	// Alone is what would become of it if it alone were requeued, where another of the look with its id stands before it; nil elsewhere.
 	Alone *Prediction
+	// evidence makes the prediction for another time; nil where it does not depend on that.
+	evidence *evidence
 }
 
 // A ScanRequest asks for a look at the head of a dead-letter queue. Looking has side effects: the page that offers it says so.

@@ -106,6 +106,9 @@ type MovePlan struct {
 	LeftOut []string
 	// Letters are the selected messages that were looked at, without bodies, at most MaxMovePlanned.
 	Letters []PlannedLetter
+	// Foretold are the classes of the selected messages that were looked at, by reference, of copies that of the first. One that is to do its
+	// work is not in it. Plans of older versions have none.
+	Foretold map[string]Class
 	// Guards are what speaks against it. One that is Blocking refuses it.
 	Guards []Guard
 	// Confirm is what must be typed; empty when a reason is enough.
@@ -156,8 +159,10 @@ type PlannedLetter struct {
 	BusinessKey string
 	Target      string
 	// Stays says why it is not sent whatever is chosen; empty when it can be.
-	Stays      string
-	Bytes      int
+	Stays string
+	Bytes int
+	// Expected is when it is consumed if the plan is started at once; Prediction is what happens to it then.
+	Expected   time.Time
 	Prediction Prediction
 	// Choice is what will be done with it.
 	Choice Choice

@@ -10,9 +10,12 @@ import (
 // what is moved.
 func (pl *planning) list() {
 	p := &pl.plan
-	p.Nowhere, p.Worn, p.Beyond, p.MayRepeat, p.Targets, p.Classes, p.Letters = 0, 0, 0, 0, map[string]int{}, Tally{}, nil
+	p.Nowhere, p.Worn, p.Beyond, p.MayRepeat, p.Targets, p.Classes, p.Letters, p.Foretold = 0, 0, 0, 0, map[string]int{}, Tally{}, nil, map[string]Class{}
+	if pl.matching == nil {
+		pl.matching = pl.selected
+	}
+	pl.selected = pl.matching
 	p.Matching = len(pl.selected)
-	p.ClearsDone = pl.clearsDone()
 	works := map[string]bool{}
 	going := int64(0)
 	for i := range pl.selected {
@@ -21,15 +24,21 @@ func (pl *planning) list() {
 			pl.selected = pl.selected[:i] // so that guards speak of no others
 			break
 		}
+		pl.selected[i].Prediction = pl.foretell(&pl.selected[i], going)
 		pl.amongCopies(&pl.selected[i], works)
+		p.ClearsDone = pl.clearsDone()
 		planned := pl.planned(&pl.selected[i])
+		if p.Request.Do == Requeue {
+			planned.Expected = pl.expected(going)
+		}
 		if planned.Choice != LeaveOut && p.does(planned.Prediction.Class) {
-			works[planned.ID] = true
+			works[pl.line.store.fold(planned.ID)] = true
 		}
 		if planned.Choice != LeaveOut {
 			going++
 		}
 		p.count(planned)
+		p.note(planned)
 		if len(p.Letters) < MaxMovePlanned {
 			p.Letters = append(p.Letters, planned)
 		}
@@ -42,10 +51,7 @@ func (pl *planning) amongCopies(l *Letter, works map[string]bool) {
 	if pl.plan.Request.Do != Requeue || l.ID == "" || st == nil || st.Scheme.Lock {
 		return
 	}
-	if l.Alone != nil {
-		l.Prediction, l.Alone = *l.Alone, nil
-	}
-	if works[l.ID] {
+	if works[st.fold(l.ID)] {
 		l.Prediction = because(ClassUnknown, anotherBefore)
 	}
 }

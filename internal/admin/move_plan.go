@@ -222,8 +222,10 @@ type planning struct {
 	// queue is the source as it is now; risk is what leaving messages in it does.
 	queue dedup.Queue
 	risk  dedup.ReturnRisk
-	// scan is what the selection was made from; nil when nothing was looked at. selected are its letters.
+	// scan is what the selection was made from; nil when nothing was looked at. matching are its letters that are selected, and selected
+	// those of them that are within the most messages of the plan.
 	scan     *keptScan
+	matching []Letter
 	selected []Letter
 	// unseen is how many messages were selected one by one and not seen by the scan.
 	unseen int
@@ -249,7 +251,6 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 		}
 	}
 	pl.list()
-	pl.freezeLeft()
 	pl.plan.Most = pl.plan.Request.Most
 	pl.plan.Needs = pl.needs(who)
 	if pl.plan.Most = pl.most(); pl.plan.Most > 0 {
@@ -259,7 +260,11 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 		return err
 	}
 	pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
-	pl.presetCanary()
+	if pl.presetCanary(); pl.plan.Request.Canary > 0 { // what follows the first messages is sent after they were watched
+		pl.list()
+		pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
+	}
+	pl.freezeLeft()
 	pl.plan.Guards = append(append(pl.scanGuards(), pl.copyGuards(ctx)...), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
 	if why := pl.plan.Idle(); why != "" {
 		pl.plan.Guards = append(pl.plan.Guards, block("%s", why))
@@ -317,8 +322,11 @@ func (pl *planning) selects() error {
 	}
 	wanted := multiset(req.Refs)
 	for i := range pl.scan.raw.Letters {
-		letter := &pl.scan.raw.Letters[i]
-		if req.Whole || wanted[letter.Ref] > 0 || len(req.Refs) == 0 && f.Matches(pl.scan.masked.Letters[i]) {
+		letter, masked := &pl.scan.raw.Letters[i], pl.scan.masked.Letters[i]
+		if f.reads(fieldClass) && letter.Alone == nil {
+			masked.Prediction = pl.foretell(letter, int64(len(pl.selected)))
+		}
+		if req.Whole || wanted[letter.Ref] > 0 || len(req.Refs) == 0 && f.Matches(masked) {
 			wanted[letter.Ref]--
 			pl.selected = append(pl.selected, pl.line.aimed(*letter))
 		}
@@ -352,8 +360,8 @@ func (pl *planning) freezeLeft() {
 	if len(p.Request.Refs) == 0 || p.Request.Do != Requeue {
 		return
 	}
-	for i := range pl.selected {
-		letter := &pl.selected[i]
+	for i := range pl.matching {
+		letter := &pl.matching[i]
 		if choice, _ := choiceOf(letter.Prediction, p.Choices, p.ClearsDone); choice == LeaveOut {
 			p.LeftOut = append(p.LeftOut, letter.Ref)
 		}

@@ -142,12 +142,7 @@ func (p MovePlan) beyond() bool {
 // takes estimates how long the plan takes at its rate, with the time for which the first messages are watched.
 func (pl *planning) takes() time.Duration {
 	p := pl.plan
-	const unlimited = 5000 // about what one node confirms per second
-	rate := p.rate()
-	if rate == 0 {
-		rate = unlimited
-	}
-	takes := time.Duration(float64(p.UpTo) / rate * float64(time.Second))
+	takes := time.Duration(float64(p.UpTo) / p.perSecond() * float64(time.Second))
 	if p.Request.Canary > 0 {
 		takes += pl.line.patience(pl.letters.deps.Watch)
 	}

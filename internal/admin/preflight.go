@@ -48,6 +48,14 @@ func (s *PreflightStore) fold(id string) string {
 	return id
 }
 
+// scheme is that of the store; the zero one without a store.
+func (s *PreflightStore) scheme() dedup.Scheme {
+	if s == nil {
+		return dedup.Scheme{}
+	}
+	return s.Scheme
+}
+
 // A Preflighter predicts what a requeue will do to messages. It reads the stores and changes nothing. It is safe for concurrent
 // use; at most two preflights ask one store at once.
 type Preflighter struct {
@@ -114,6 +122,8 @@ type Predicted struct {
 	// Alone is what would become of it if it alone were requeued, where another of the messages before it has its id and changes their
 	// marker; nil elsewhere.
 	Alone *Prediction
+	// evidence makes the prediction for another time.
+	evidence *evidence
 }
 
 // A Preflight is the prediction for several messages.
@@ -138,9 +148,8 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 		facts[i] = line.facts(&letters[i], at)
 		r.Letters[i].ID, r.Letters[i].NoID = facts[i].ID, facts[i].NoID
 	}
-	var scheme dedup.Scheme
+	scheme := line.store.scheme()
 	if line.store != nil {
-		scheme = line.store.Scheme
 		if err := line.lookUp(ctx, r.Letters); err != nil {
 			if ctx.Err() != nil {
 				return Preflight{}, readable(line.store.Name, err)
@@ -161,10 +170,11 @@ func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []
 		if x.Marker != nil && x.Marker.Other == nil {
 			x.BusinessKey = x.Marker.BusinessKey
 		}
-		x.Prediction = Predict(scheme, x.Marker, facts[i])
+		x.evidence = &evidence{line: &line, facts: facts[i], marker: x.Marker, lockFailed: locks.failed}
 		if line.lock != nil {
-			x.Prediction = underLock(x.Prediction, line.lock.store.Scheme, locks.markers[i].Marker, locks.facts(facts[i]))
+			x.evidence.lock = locks.markers[i].Marker
 		}
+		x.Prediction = x.evidence.at(at)
 		key := line.store.fold(x.ID)
 		if other := first[key]; other == nil {
 			first[key] = x

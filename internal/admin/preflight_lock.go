@@ -30,12 +30,6 @@ func (l preflightPipeline) lookUpLocks(ctx context.Context, letters []Predicted)
 	return found, nil
 }
 
-// facts are those of a letter as far as its lock is concerned.
-func (f locksFound) facts(of LetterFacts) LetterFacts {
-	of.StoreFailed = f.failed
-	return of
-}
-
 // underLock corrects the prediction by the marker for consumers that take a lock first. A marker of done work has the message acked
 // whoever holds the lock, now or when it ends. Else a lock that stands in the way then decides; it is not among the markers that are
 // cleared first.

@@ -109,15 +109,17 @@ type guardJSON struct {
 }
 
 type plannedLetterJSON struct {
-	Ref         string     `json:"ref"`
-	ID          string     `json:"id"`
-	BusinessKey string     `json:"business_key"`
-	Target      string     `json:"target"`
-	Bytes       int        `json:"bytes"`
-	Class       string     `json:"class"`
-	Until       *time.Time `json:"until"`
-	Reasons     []string   `json:"reasons"`
-	Choice      string     `json:"choice"`
+	Ref         string `json:"ref"`
+	ID          string `json:"id"`
+	BusinessKey string `json:"business_key"`
+	Target      string `json:"target"`
+	Bytes       int    `json:"bytes"`
+	// Expected is when it is consumed if the plan is started at once, and what its class is foretold for; null of a move that no consumer sees.
+	Expected *time.Time `json:"expected"`
+	Class    string     `json:"class"`
+	Until    *time.Time `json:"until"`
+	Reasons  []string   `json:"reasons"`
+	Choice   string     `json:"choice"`
 	// MayRepeat is true where clearing its marker first may have its work done a second time; Stays says why it stays whatever is chosen.
 	MayRepeat bool   `json:"may_repeat"`
 	Stays     string `json:"stays"`
@@ -144,7 +146,7 @@ func moveOf(p admin.MovePlan) moveJSON {
 	}
 	for _, l := range p.Letters {
 		j.Messages = append(j.Messages, plannedLetterJSON{
-			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
+			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, timeOf(l.Expected), string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
 		})
 	}
 	return j

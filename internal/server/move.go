@@ -296,7 +296,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		}
 		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
 	}
-	v.Danger = moveDanger(p)
+	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
 	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r.Who, p)
 	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
 		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")

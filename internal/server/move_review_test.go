@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
 
@@ -240,5 +241,23 @@ func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
 		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
 			t.Errorf("%q, %q", line.Word, line.Effect)
 		}
+	}
+}
+
+func TestAReviewSaysForWhichTimesItsClassesHold(t *testing.T) {
+	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	p := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Rate: 2}, Letters: []admin.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
+	words := foretoldWords(p, noon)
+	for _, part := range []string{"for this rate and canary", moment(noon, noon).Text, moment(noon.Add(114*time.Second), noon).Text, "Another rate can change them"} {
+		if !strings.Contains(words, part) {
+			t.Errorf("%q is missing in %q", part, words)
+		}
+	}
+	if j := moveOf(p); j.Messages[1].Expected == nil || !j.Messages[1].Expected.Equal(noon.Add(114*time.Second)) {
+		t.Errorf("the API expects the last at %v", j.Messages[1].Expected)
+	}
+	p.Request.Do = admin.Discard
+	if words := foretoldWords(p, noon); words != "" {
+		t.Errorf("of a discard: %q", words)
 	}
 }

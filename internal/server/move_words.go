@@ -130,6 +130,20 @@ func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 	return facts
 }
 
+// foretoldWords say for which times the classes of a plan hold. The rate is part of the plan: another one makes another plan.
+func foretoldWords(p admin.MovePlan, now time.Time) string {
+	if p.Request.Do != admin.Requeue || len(p.Letters) == 0 || p.Letters[0].Expected.IsZero() {
+		return ""
+	}
+	first, last := p.Letters[0].Expected, p.Letters[len(p.Letters)-1].Expected
+	times := "the first is expected at its consumer at " + moment(first, now).Text
+	if len(p.Letters) > 1 {
+		times += ", the last that is listed at " + moment(last, now).Text
+	}
+	return "The classes are foretold for this rate and canary, as if it were started at once: " + times + ". Another rate can change them. Each marker is read again right before its message is sent; " +
+		"one that may run twice only by then is left, and the job says so."
+}
+
 // moveDanger reports whether a plan does what cannot be taken back and costs something.
 func moveDanger(p admin.MovePlan) bool {
 	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassPerhapsSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {

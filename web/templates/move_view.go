@@ -19,6 +19,8 @@ type MoveView struct {
 	Canary   string
 	Canaries []Choice
 	Rates    []Choice
+	// Foretold says for which times the classes hold; empty where no consumer sees the messages.
+	Foretold string
 	Requeues bool
 	Targets  []GroupLine
 	Sample   []MoveLine
