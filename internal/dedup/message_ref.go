@@ -42,7 +42,7 @@ func (k RefKey) Of(queue QueueRef, m Message) string {
 	if len(k) > 0 {
 		sum = hmac.New(sha256.New, k)
 	}
-	if len(k) > 0 || m.LeftOut != nil {
+	if len(k) > 0 || m.LeftOut != nil || m.BodySize() > MaxPeekedBody { // a look leaves such a body out, and a job has it
 		version = refVersion
 	}
 	buffered := bufio.NewWriterSize(sum, 4096)
