@@ -59,13 +59,16 @@ func checked(t *testing.T, entry string) (string, error) {
 	return out.String(), err
 }
 
-// suggested are the lines that a check printed for the configuration, as lines of the entry.
-func suggested(printed string) string {
+// suggested is an entry with the lines that a check printed for it, those of another preset in place of its own.
+func suggested(entry, printed string) string {
 	var lines strings.Builder
-	for _, m := range regexp.MustCompile(`(?m)^      ((?:value|states): .*)$`).FindAllStringSubmatch(printed, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^      ((?:preset|match|id|exclude|value|states): .*)$`).FindAllStringSubmatch(printed, -1) {
 		lines.WriteString("  " + m[1] + "\n")
 	}
-	return lines.String()
+	if strings.Contains(lines.String(), "preset: ") {
+		entry = regexp.MustCompile(`(?m)^  preset: .*\n`).ReplaceAllString(entry, "")
+	}
+	return entry + lines.String()
 }
 
 // put writes n keys with one value.
@@ -88,7 +91,7 @@ func TestAWrongMappingIsToldFromTheSamplesWithTheLinesThatMendIt(t *testing.T) {
 	}{
 		{"other words", "redis-text-status", "in_progress", "completed", "the mapping is wrong: 20 of 20 samples cannot be decoded", `"completed" (18), "in_progress" (2)`, "states: {processing: [processing, in_progress], done: [done, completed]}"},
 		{"words that mean something by their life alone", "redis-text-status", "begonnen", "fertig", "the mapping is wrong", `"fertig" (18), "begonnen" (2)`, "states: {processing: [processing, begonnen], done: [done, fertig]}"},
-		{"JSON where text is expected", "redis-text-status", `{"status": "processing"}`, `{"status": "success", "result": {"a": 1}}`, "the mapping is wrong", `"success" (18), "processing" (2)`, `value: {codec: json, path: "$.status"}`},
+		{"JSON where text is expected", "redis-text-status", `{"status": "processing"}`, `{"status": "success", "result": {"a": 1}}`, "the mapping is wrong", `"success" (18), "processing" (2)`, "preset: redis-json-status"},
 		{"text where JSON is expected", "redis-json-status", "in_progress", "completed", "the mapping is wrong", `"completed" (18)`, "states: {processing: [processing, in_progress], done: [success, completed]}"},
 		{"what Java wrote", "redis-text-status", java("processing"), java("done"), "the mapping is wrong", `"done" (18)`, "value: {codec: java}"},
 		{"what Jackson wrote", "redis-text-status", `"RUNNING"`, `"DONE"`, "the mapping is wrong", `"DONE" (18)`, "value: {codec: json-quoted}"},
@@ -118,7 +121,7 @@ func TestAWrongMappingIsToldFromTheSamplesWithTheLinesThatMendIt(t *testing.T) {
 				t.Logf("printed\n%s", printed)
 			}
 
-			printed, err = checked(t, entry+suggested(printed))
+			printed, err = checked(t, suggested(entry, printed))
 			if err != nil || !strings.Contains(printed, "done       30\n") || !strings.Contains(printed, "processing 2\n") {
 				t.Errorf("with the lines that it suggests it says %v\n%s", err, printed)
 			}

@@ -39,14 +39,18 @@ func (c Config) fits(sample []seenMarker) bool {
 	return outliving(all) == 0
 }
 
-// fitting returns the preset that decodes the whole sample: of several the one that says most of a marker, and none that only takes any
-// value for granted while another one reads it. It is not ok where no preset does.
+// fitting returns the preset that decodes the whole sample: of several the one that says most of a marker. One that takes any value decodes
+// everything and tells nothing, so it is none for a store whose values are to tell what is in progress. It is not ok where no preset does.
 func (c Config) fitting(sample []seenMarker) (proposal, bool) {
 	if len(sample) == 0 {
 		return proposal{}, false
 	}
+	tells := len(c.States[dedup.Processing]) > 0
 	// In this order the first that fits says most: states before one state, a time before any value.
 	for _, name := range []string{"redis-json-status", "redis-text-status", "redis-flag", "redis-timestamp", "redis-presence"} {
+		if name == "redis-presence" && tells {
+			continue
+		}
 		if p, ok := c.under(name); ok && p.cfg.fits(sample) && !p.cfg.blindTo(sample) {
 			return p, true
 		}
