@@ -95,8 +95,13 @@ func TestWhatCheckProposesMakesItPass(t *testing.T) {
 			if odd == 0 {
 				continue // nothing is proposed
 			}
-			if c.fits != "" && !strings.Contains(preset, "lock") && report.Fits != c.fits {
-				t.Errorf("%s: preset %q is proposed, want %s: %q", what, report.Fits, c.fits, report.Mend)
+			// Where values are to tell what is in progress, a preset that takes any is none.
+			fits := c.fits
+			if fits == "redis-presence" && strings.HasSuffix(preset, "-status") {
+				fits = ""
+			}
+			if fits != "" && !strings.Contains(preset, "lock") && report.Fits != fits {
+				t.Errorf("%s: preset %q is proposed, want %s: %q", what, report.Fits, fits, report.Mend)
 			}
 			if len(report.Mend) == 0 || cfg.Hint(report.Unmapped) != "" && report.Fits == "" {
 				continue // it says what is left open

