@@ -96,6 +96,9 @@ func (s *redisStore) suggest(ctx context.Context, w *walk, r *Report, n int) err
 	var mend []string
 	r.Unmapped, mend = s.layout.cfg.mapped(seen)
 	better, ok := s.layout.cfg.fitting(all)
+	if !ok && len(mend) == 0 {
+		better, ok = s.layout.cfg.present(all, seen)
+	}
 	switch {
 	case ok && !broken:
 		r.Fits, r.Mend = better.cfg.Preset, better.lines
@@ -111,13 +114,18 @@ func (c Config) mappable(unmapped []Unmapped) bool {
 	return !slices.Contains(c.States[dedup.Present], anyValue) || !slices.ContainsFunc(unmapped, func(u Unmapped) bool { return u.Guess == dedup.Present })
 }
 
+// readings are the ways to read a value, the entry's own first.
+func (c Config) readings() []Value {
+	return []Value{c.Value, {Codec: codecJSON, Path: "$.status"}, {Codec: codecJSON, Path: "$.state"}, {Codec: codecJava}, {Codec: codecQuoted}, {Codec: codecRaw}}
+}
+
 // mapped returns the statuses in the values, by the first way of reading that makes words of them all, and the lines of the
 // store's configuration that would map them.
 func (c Config) mapped(seen []seenValue) ([]Unmapped, []string) {
 	if len(seen) == 0 {
 		return nil, nil
 	}
-	for _, v := range []Value{c.Value, {Codec: codecJSON, Path: "$.status"}, {Codec: codecJSON, Path: "$.state"}, {Codec: codecJava}, {Codec: codecQuoted}, {Codec: codecRaw}} {
+	for _, v := range c.readings() {
 		read := c
 		read.Value = v
 		statuses, ok := read.statuses(seen)
@@ -125,6 +133,9 @@ func (c Config) mapped(seen []seenValue) ([]Unmapped, []string) {
 			continue
 		}
 		unmapped := tallied(statuses, seen)
+		if !c.holds(unmapped) {
+			return unmapped, nil
+		}
 		if v.Codec == c.Value.Codec && v.Path == c.Value.Path {
 			return unmapped, c.stateLines(unmapped)
 		}
@@ -135,6 +146,22 @@ func (c Config) mapped(seen []seenValue) ([]Unmapped, []string) {
 		texts[i] = v.text
 	}
 	return tallied(texts, nil), nil
+}
+
+// holds reports whether the entry stays valid with the statuses under the states that they seem to mean: one whose consumers mark after
+// the work has no words for what is in progress.
+func (c Config) holds(unmapped []Unmapped) bool {
+	next := c
+	next.States = map[dedup.State][]string{}
+	for state, listed := range c.States {
+		next.States[state] = slices.Clone(listed)
+	}
+	for _, u := range unmapped {
+		if u.Guess != "" && !c.lists(u.Status) {
+			next.States[u.Guess] = append(next.States[u.Guess], u.Status)
+		}
+	}
+	return c.Validate() != nil || next.Validate() == nil
 }
 
 // statusWord matches what a status looks like: a token, a result or a time is none.

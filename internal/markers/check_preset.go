@@ -39,23 +39,42 @@ func (c Config) fits(sample []seenMarker) bool {
 	return outliving(all) == 0
 }
 
-// fitting returns the preset that decodes the whole sample: of several the one that says most of a marker. One that takes any value decodes
-// everything and tells nothing, so it is none for a store whose values are to tell what is in progress. It is not ok where no preset does.
+// fitting returns the preset that decodes the whole sample and gives the values a meaning: of several the one that says most of a marker.
+// It is not ok where no preset does.
 func (c Config) fitting(sample []seenMarker) (proposal, bool) {
 	if len(sample) == 0 {
 		return proposal{}, false
 	}
-	tells := len(c.States[dedup.Processing]) > 0
-	// In this order the first that fits says most: states before one state, a time before any value.
-	for _, name := range []string{"redis-json-status", "redis-text-status", "redis-flag", "redis-timestamp", "redis-presence"} {
-		if name == "redis-presence" && tells {
-			continue
-		}
+	// In this order the first that fits says most: states before one state, a time last.
+	for _, name := range []string{"redis-json-status", "redis-text-status", "redis-flag", "redis-timestamp"} {
 		if p, ok := c.under(name); ok && p.cfg.fits(sample) && !p.cfg.blindTo(sample) {
 			return p, true
 		}
 	}
 	return proposal{}, false
+}
+
+// present returns the preset that takes any value. It decodes everything and tells nothing, so it is ok only where no value of the sample
+// can be decoded and none looks as if it told a state.
+func (c Config) present(sample []seenMarker, undecoded []seenValue) (proposal, bool) {
+	if len(undecoded) == 0 || len(undecoded) < len(sample) || slices.ContainsFunc(undecoded, c.speaks) {
+		return proposal{}, false
+	}
+	p, ok := c.under("redis-presence")
+	return p, ok && p.cfg.fits(sample)
+}
+
+// speaks reports whether a value looks as if it told a state: by any way of reading it is a word, or it is an object with members.
+func (c Config) speaks(v seenValue) bool {
+	if strings.HasPrefix(strings.TrimSpace(v.text), "{") {
+		return true
+	}
+	return slices.ContainsFunc(c.readings(), func(way Value) bool {
+		read := c
+		read.Value = way
+		_, ok := read.statuses([]seenValue{v})
+		return ok
+	})
 }
 
 // blindTo reports whether a description reads a time out of values that are none of our days: a counter or an id is no time.

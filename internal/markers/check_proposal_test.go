@@ -95,13 +95,8 @@ func TestWhatCheckProposesMakesItPass(t *testing.T) {
 			if odd == 0 {
 				continue // nothing is proposed
 			}
-			// Where values are to tell what is in progress, a preset that takes any is none.
-			fits := c.fits
-			if fits == "redis-presence" && strings.HasSuffix(preset, "-status") {
-				fits = ""
-			}
-			if fits != "" && !strings.Contains(preset, "lock") && report.Fits != fits {
-				t.Errorf("%s: preset %q is proposed, want %s: %q", what, report.Fits, fits, report.Mend)
+			if c.fits != "" && !strings.Contains(preset, "lock") && report.Fits != c.fits {
+				t.Errorf("%s: preset %q is proposed, want %s: %q", what, report.Fits, c.fits, report.Mend)
 			}
 			if len(report.Mend) == 0 || cfg.Hint(report.Unmapped) != "" && report.Fits == "" {
 				continue // it says what is left open
@@ -135,5 +130,29 @@ func TestAPresetIsProposedWithWhatTheEntryOverrode(t *testing.T) {
 	flag, _ := markers.Preset("redis-flag")
 	if left > 0 || len(again.Mend) > 0 || cfg.OnFail != flag.OnFail || cfg.Mark != "after" || len(cfg.States[dedup.Present]) > 0 || len(cfg.Exclude) != 1 {
 		t.Errorf("with %q: %d unknown, %+v", report.Mend, left, cfg)
+	}
+}
+
+// TestAPresetThatTakesAnyValueIsProposedForNoWords: it would decode them, tell nothing, and turn what the entry says of its consumers.
+func TestAPresetThatTakesAnyValueIsProposedForNoWords(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t)
+	for _, tt := range []struct{ name, preset, inFlight, done, mend string }{
+		{"words where one is expected", "redis-flag", "", "completed", `states: {done: ["1", completed]}`},
+		{"words where others are expected", "redis-text-status", "in_progress", "completed", "states: {processing: [processing, in_progress], done: [done, completed]}"},
+		{"JSON of a member that nobody knows", "redis-flag", "", `{"phase": "over!"}`, ""},
+		{"words that the entry has no state for", "redis-flag", "processing", "zzz", ""},
+		{"a word beside what is none", "redis-flag", "worker-7/!", "zzz", ""},
+		{"a value that the entry reads beside one that is no word", "redis-flag", "worker-7/!", "1", ""},
+		{"no words", "redis-flag", "", "worker-7/!", "preset: redis-presence"},
+		{"no words where states are expected", "redis-text-status", "", "worker-7/!", "preset: redis-presence"},
+	} {
+		rdb.FlushAll(t.Context())
+		fillShape(t, rdb, tt.inFlight, tt.done)
+		_, report, odd := checkShape(t, server.URL(), tt.preset)
+		got := strings.Join(report.Mend, "\n")
+		if odd == 0 || (report.Fits != "") != strings.HasPrefix(tt.mend, "preset: ") || !strings.Contains(got, tt.mend) || tt.mend == "" && got != "" {
+			t.Errorf("%s: %d unknown, preset %q is proposed with %q, want %q", tt.name, odd, report.Fits, report.Mend, tt.mend)
+		}
 	}
 }
