@@ -45,9 +45,13 @@ func NewBaselines(deps BaselinesDeps) *Baselines {
 	return &Baselines{deps}
 }
 
+// SeenDeadLetters is how many dead letters somebody saw. Own is how many of them in queues of the pipeline alone, below zero where that
+// is not said.
+type SeenDeadLetters struct{ Count, Own int64 }
+
 // Acknowledge makes the dead letters that somebody saw the baseline of a pipeline. What arrived since is not acknowledged, and what
 // has gone since is not either: of seen and the depth now the lower number holds.
-func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string, seen int64, reason string) (dedup.Baseline, error) {
+func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string, seen SeenDeadLetters, reason string) (dedup.Baseline, error) {
 	a := action{name: actAcknowledge, target: printable(pipeline, maxTarget), needs: auth.Operator}
 	p, reason, err := b.admit(ctx, who, &a, pipeline, reason)
 	if err != nil {
@@ -56,13 +60,15 @@ func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string
 	if !p.DeadLetters.Known() {
 		return dedup.Baseline{}, &dedup.Error{Kind: dedup.Unavailable, Public: "How many dead letters there are is not known: " + p.DeadLetters.Why}
 	}
-	now := int64(p.DeadLetters.High) // of a shared queue all
-	if seen < 1 || now < 1 {
+	if seen.Own > seen.Count {
+		return dedup.Baseline{}, invalid("More of the pipeline's own dead letters were seen than dead letters in all")
+	}
+	count, own := seen.of(int64(p.DeadLetters.Low), int64(p.DeadLetters.Width()))
+	if count < 1 {
 		return dedup.Baseline{}, invalid("There is no dead letter to acknowledge")
 	}
-	count := min(seen, now)
 	// To the millisecond, as it is kept.
-	line := dedup.Baseline{Count: count, Acknowledged: count, By: who.Name, At: b.deps.Now().UTC().Truncate(time.Millisecond), Reason: reason}
+	line := dedup.Baseline{Count: count, Own: own, Split: true, Acknowledged: count, By: who.Name, At: b.deps.Now().UTC().Truncate(time.Millisecond), Reason: reason}
 	a.run = func(ctx context.Context) (string, error) {
 		ctx, cancel := writing(ctx)
 		defer cancel()
@@ -79,6 +85,17 @@ func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string
 		return !ok || p.Baseline != nil && !p.Baseline.At.Before(line.At)
 	})
 	return line, nil
+}
+
+// of returns how many of the dead letters that are there were seen, and how many of those in queues of the pipeline alone. Where nobody
+// said what was seen there, those that may have arrived since are taken for the pipeline's own: better told of twice than never.
+func (s SeenDeadLetters) of(own, shared int64) (count, ofOwn int64) {
+	if s.Own < 0 {
+		count = max(0, min(s.Count, own+shared))
+		return count, max(0, count-shared)
+	}
+	ofOwn = min(s.Own, own)
+	return ofOwn + min(s.Count-s.Own, shared), ofOwn
 }
 
 // Forget removes the baseline of a pipeline: every dead letter counts as new again.

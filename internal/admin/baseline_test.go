@@ -59,7 +59,7 @@ func (b *board) service(audit *recorder, readOnly bool) *Baselines {
 func TestDeadLettersAreAcknowledgedAndForgottenInTheAudit(t *testing.T) {
 	b, audit := newBoard(12), &recorder{}
 	service := b.service(audit, false)
-	line, err := service.Acknowledge(t.Context(), operatorCalled("ann"), "orders", 12, "  "+known)
+	line, err := service.Acknowledge(t.Context(), operatorCalled("ann"), "orders", SeenDeadLetters{12, -1}, "  "+known)
 	if err != nil || line.Count != 12 || line.Acknowledged != 12 || line.By != "ann" || line.Reason != known || b.kept["orders"] != line {
 		t.Fatalf("%+v, %v; kept %+v", line, err, b.kept)
 	}
@@ -111,7 +111,7 @@ func TestWhatIsAcknowledgedIsNeverMoreThanWasSeenOrIsThere(t *testing.T) {
 			if tt.pipeline != "" {
 				pipeline = tt.pipeline
 			}
-			line, err := b.service(&recorder{}, tt.readOnly).Acknowledge(t.Context(), who, pipeline, tt.seen, reason)
+			line, err := b.service(&recorder{}, tt.readOnly).Acknowledge(t.Context(), who, pipeline, SeenDeadLetters{tt.seen, -1}, reason)
 			if tt.kind == "" {
 				if err != nil || line.Count != tt.want || b.kept["orders"].Count != tt.want {
 					t.Errorf("%+v, %v; want %d", line, err, tt.want)
@@ -125,14 +125,48 @@ func TestWhatIsAcknowledgedIsNeverMoreThanWasSeenOrIsThere(t *testing.T) {
 	}
 }
 
+func TestWhatIsAcknowledgedTellsTheOwnLettersFromTheSharedOnes(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		own, shared float64
+		seen        SeenDeadLetters
+		count, ours int64
+		refused     bool
+	}{
+		{name: "all that are there", own: 5, shared: 10, seen: SeenDeadLetters{15, 5}, count: 15, ours: 5},
+		{name: "three more came into the shared queue since", own: 5, shared: 13, seen: SeenDeadLetters{15, 5}, count: 15, ours: 5},
+		{name: "three more of its own came since", own: 8, shared: 10, seen: SeenDeadLetters{15, 5}, count: 15, ours: 5},
+		{name: "the shared queue was emptied since, and three more of its own came", own: 8, shared: 0, seen: SeenDeadLetters{15, 5}, count: 5, ours: 5},
+		{name: "nobody said what was seen of its own, and nothing changed", own: 5, shared: 10, seen: SeenDeadLetters{15, -1}, count: 15, ours: 5},
+		{name: "nobody said it, and three came since: its own, for all that is known", own: 5, shared: 13, seen: SeenDeadLetters{15, -1}, count: 15, ours: 2},
+		{name: "more of its own than in all", own: 5, shared: 10, seen: SeenDeadLetters{4, 5}, refused: true},
+		{name: "fewer than none in all", own: 5, shared: 10, seen: SeenDeadLetters{-4, -5}, refused: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBoard(tt.own)
+			b.snap.Pipelines[0].DeadLetters.High += tt.shared
+			line, err := b.service(&recorder{}, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", tt.seen, known)
+			if tt.refused {
+				if dedup.KindOf(err) != dedup.Invalid || len(b.kept) != 0 {
+					t.Errorf("%v with %+v kept, want it refused", err, b.kept)
+				}
+				return
+			}
+			if err != nil || line.Count != tt.count || line.Own != tt.ours || !line.Split || b.kept["orders"] != line {
+				t.Errorf("%+v, %v; want %d, of which %d are its own", line, err, tt.count, tt.ours)
+			}
+		})
+	}
+}
+
 func TestNothingIsAcknowledgedWithoutAuditOrJournal(t *testing.T) {
 	b := newBoard(12)
-	if _, err := b.service(&recorder{failAt: 1}, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", 12, known); dedup.KindOf(err) != dedup.Unavailable || len(b.kept) != 0 {
+	if _, err := b.service(&recorder{failAt: 1}, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", SeenDeadLetters{12, -1}, known); dedup.KindOf(err) != dedup.Unavailable || len(b.kept) != 0 {
 		t.Errorf("without an audit: %v, %+v", err, b.kept)
 	}
 	audit := &recorder{}
 	b.err = errors.New("disk full")
-	if _, err := b.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", 12, known); dedup.KindOf(err) != dedup.Unavailable || !slices.Equal(audit.phases(), []string{Intent, Failed}) {
+	if _, err := b.service(audit, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", SeenDeadLetters{12, -1}, known); dedup.KindOf(err) != dedup.Unavailable || !slices.Equal(audit.phases(), []string{Intent, Failed}) {
 		t.Errorf("without a journal: %v, audit %v", err, audit.phases())
 	}
 	b.err = nil

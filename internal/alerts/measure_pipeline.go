@@ -52,8 +52,8 @@ func deadLetters(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgeme
 		return j.unjudged(HealthNoData, "dead letters unknown: "+why)
 	}
 	fresh, beside := p.FreshDeadLetters(), ""
-	if p.Baseline != nil {
-		beside = fmt.Sprintf(" beside %s acknowledged", Number(float64(p.Baseline.Count)))
+	if known := p.OwnAcknowledged(); known > 0 {
+		beside = fmt.Sprintf(" beside %s acknowledged", Number(float64(known)))
 	}
 	if p.DeadLetters.IsInterval() {
 		j.Evidence = append(j.Evidence, p.DeadLetters.Why+". A rule of its own judges the queue.")

@@ -39,9 +39,9 @@ func (d *slowDisk) Baselines(ctx context.Context) (map[string]dedup.Baseline, er
 	return d.fakeBaselines.Baselines(ctx)
 }
 
-func (d *slowDisk) LowerBaseline(ctx context.Context, pipeline string, made time.Time, count int64) error {
+func (d *slowDisk) LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error {
 	d.wait()
-	return d.fakeBaselines.LowerBaseline(ctx, pipeline, made, count)
+	return d.fakeBaselines.LowerBaseline(ctx, pipeline, to)
 }
 
 func (d *slowDisk) MarksSince(context.Context, time.Time, int) ([]dedup.Mark, error) {
@@ -189,7 +189,7 @@ func TestADiskThatHangsIsToldOfOnce(t *testing.T) {
 // A lockedDisk can be read but not written.
 type lockedDisk struct{ fakeBaselines }
 
-func (*lockedDisk) LowerBaseline(ctx context.Context, _ string, _ time.Time, _ int64) error {
+func (*lockedDisk) LowerBaseline(ctx context.Context, _ string, _ dedup.Baseline) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

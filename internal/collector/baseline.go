@@ -55,7 +55,7 @@ func (a *acknowledged) write(ctx context.Context, lowered map[string]dedup.Basel
 	defer cancel()
 	written := make(map[string]dedup.Baseline)
 	for pipeline, line := range lowered {
-		if err := a.keeper.LowerBaseline(ctx, pipeline, line.At, line.Count); err != nil {
+		if err := a.keeper.LowerBaseline(ctx, pipeline, line); err != nil {
 			return written, err
 		}
 		written[pipeline] = line
@@ -97,7 +97,7 @@ func (a *acknowledged) take(r baselinesRead, log *slog.Logger) {
 			delete(a.lowered, pipeline) // it was forgotten, or made anew
 			continue
 		}
-		line.Count = min(line.Count, low.Count)
+		line.Count, line.Own = min(line.Count, low.Count), min(line.Own, low.Own)
 		a.lines[pipeline] = line
 	}
 }
@@ -109,8 +109,11 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 	if !ok {
 		return nil
 	}
-	if depth.Known() && depth.At.After(line.At) && int64(depth.High) < line.Count {
-		line.Count = int64(depth.High)
+	if !depth.Known() || !depth.At.After(line.At) || line.Split && !p.sharingKnown() {
+		return &line
+	}
+	if low := line.Lowered(int64(depth.Low), int64(depth.Width())); low != line {
+		line = low
 		a.lines[p.Name] = line
 		if a.lowered == nil {
 			a.lowered = make(map[string]dedup.Baseline)
@@ -125,7 +128,7 @@ func (p *pipeline) deadLettersWait(st *dedup.PipelineStatus, now time.Time) []de
 	if !st.DeadLetters.Known() {
 		return nil
 	}
-	return waitingDeadLetters(int64(st.DeadLetters.Low), int64(st.FreshDeadLetters()), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
+	return waitingDeadLetters(int64(st.DeadLetters.Low), int64(st.FreshDeadLetters()), st.OwnAcknowledged(), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
 }
 
 // heldIn are the dead-letter queues of the pipeline alone that hold messages.

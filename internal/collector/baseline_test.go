@@ -28,11 +28,11 @@ func (f *fakeBaselines) Baselines(context.Context) (map[string]dedup.Baseline, e
 	return all, f.err
 }
 
-func (f *fakeBaselines) LowerBaseline(_ context.Context, pipeline string, made time.Time, count int64) error {
+func (f *fakeBaselines) LowerBaseline(_ context.Context, pipeline string, to dedup.Baseline) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if line := f.lines[pipeline]; line.At.Equal(made) && line.Count > count {
-		line.Count = count
+	if line := f.lines[pipeline]; line.At.Equal(to.At) && line.Count > to.Count {
+		line.Count, line.Own = to.Count, min(line.Own, to.Own)
 		f.lines[pipeline] = line
 	}
 	return f.err
@@ -163,12 +163,12 @@ type refusingDisk struct {
 	refuses bool
 }
 
-func (d *refusingDisk) LowerBaseline(ctx context.Context, pipeline string, made time.Time, count int64) error {
+func (d *refusingDisk) LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error {
 	d.mu.Lock()
 	refuses := d.refuses
 	d.mu.Unlock()
 	if refuses {
 		return errors.New("disk full")
 	}
-	return d.fakeBaselines.LowerBaseline(ctx, pipeline, made, count)
+	return d.fakeBaselines.LowerBaseline(ctx, pipeline, to)
 }

@@ -64,8 +64,8 @@ type Reporter interface {
 // Baselines keeps the dead letters that were acknowledged, by pipeline. Both methods are quick and honour ctx.
 type Baselines interface {
 	Baselines(ctx context.Context) (map[string]dedup.Baseline, error)
-	// LowerBaseline lowers the count of the baseline that was made at a time; a newer one stays as it is.
-	LowerBaseline(ctx context.Context, pipeline string, made time.Time, count int64) error
+	// LowerBaseline lowers what the baseline that was made at the same time counts; a newer one stays as it is.
+	LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error
 }
 
 // Deps are what the collector reads from and writes to.

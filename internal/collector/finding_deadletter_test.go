@@ -141,11 +141,11 @@ func deadQueueCases() []findingCase {
 		return discardedDeadLetters("main"+hostile, d, unsafe, queues(0))
 	}
 	waiting := func(depth int64, line *dedup.Baseline, oldest deadAge) []dedup.Finding {
-		fresh := depth
+		known := int64(0)
 		if line != nil {
-			fresh -= line.Count
+			known = line.Count
 		}
-		return waitingDeadLetters(depth, fresh, line, []dedup.QueueRef{ref("d" + hostile)}, oldest, findingNow)
+		return waitingDeadLetters(depth, depth-known, known, line, []dedup.QueueRef{ref("d" + hostile)}, oldest, findingNow)
 	}
 	return []findingCase{
 		{"dead_letter_queue_drops", "fires for a bound", drops(dead("classic", length...)), dedup.Warning, []string{"bound of 1,500 messages the oldest is dropped", "queue d<b>"}},

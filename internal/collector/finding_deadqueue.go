@@ -98,10 +98,10 @@ func knownVersion(version string) string {
 }
 
 // waitingDeadLetters finds dead letters beyond the acknowledged ones; line is nil where none is acknowledged.
-func waitingDeadLetters(depth, fresh int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
+func waitingDeadLetters(depth, fresh, known int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
 	beside := ""
-	if line != nil {
-		beside = fmt.Sprintf(" beside %s acknowledged by %s at %s", grouped(line.Count), name(line.By), clock(line.At, now))
+	if line != nil && known > 0 {
+		beside = fmt.Sprintf(" beside %s acknowledged by %s at %s", grouped(known), name(line.By), clock(line.At, now))
 	}
 	if fresh <= 0 {
 		return nil

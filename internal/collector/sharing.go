@@ -108,6 +108,13 @@ func (p *pipeline) sharedWith(ref dedup.QueueRef) dedup.Sharing {
 	return out
 }
 
+// sharingKnown reports whether it is known which of the pipeline's dead-letter queues are shared, as well as it will be: before the
+// topology was read first, queues of no pipeline are not.
+func (p *pipeline) sharingKnown() bool {
+	t, _ := p.broker.topology.get()
+	return p.broker.index != nil || t.err != ""
+}
+
 // sharedWords says of which of the pipeline's dead-letter queues nobody knows whose the messages are; empty where there is none.
 func (p *pipeline) sharedWords() string {
 	var parts []string
@@ -185,7 +192,7 @@ func (c *Collector) sharedInflow(s *sharedQueue) dedup.Figure {
 }
 
 // acknowledgedOf is how many messages of a shared queue were acknowledged: of all dead letters of a pipeline that has it there are only
-// so many beyond those that were acknowledged there.
+// so many beyond those that were acknowledged there. What lies in queues of the pipeline alone is left out where the baseline tells it apart.
 func acknowledgedOf(s *dedup.Snapshot, q *dedup.SharedQueue) int64 {
 	if !q.Depth.Known() {
 		return 0
@@ -193,10 +200,17 @@ func acknowledgedOf(s *dedup.Snapshot, q *dedup.SharedQueue) int64 {
 	fresh := q.Depth.Value
 	for _, of := range q.Pipelines {
 		if p, ok := s.Pipeline(of); ok && p.Baseline != nil && p.DeadLetters.Known() {
-			fresh = min(fresh, max(0, p.DeadLetters.High-float64(p.Baseline.Count)))
+			fresh = min(fresh, freshBeyond(p.Baseline, p.DeadLetters))
 		}
 	}
 	return whole(q.Depth.Value - fresh)
+}
+
+func freshBeyond(b *dedup.Baseline, all dedup.Figure) float64 {
+	if b.Split {
+		return max(0, all.Width()-float64(b.Count-b.Own))
+	}
+	return max(0, all.High-float64(b.Count))
 }
 
 // keepShared adds what is stored of the shared dead-letter queues of a broker.

@@ -103,7 +103,9 @@ func TestADelayQueueOfThePipelineItselfMakesNoSharedQueue(t *testing.T) {
 func TestWhatOnePipelineAcknowledgesOfASharedQueueIsAcknowledgedForAll(t *testing.T) {
 	duringFrom(t, deadShared(""), func(t *testing.T, b *testBench) {
 		made := time.Now()
-		b.keeper.change(func() { b.keeper.lines["emails"] = dedup.Baseline{Count: 4, Acknowledged: 4, By: "ann", At: made} })
+		b.keeper.change(func() {
+			b.keeper.lines["emails"] = dedup.Baseline{Count: 4, Split: true, Acknowledged: 4, By: "ann", At: made}
+		})
 		pass(2 * testInterval)
 		if q := b.Snapshot().SharedQueues[0]; q.Acknowledged != 4 {
 			t.Errorf("acknowledged %d of 4", q.Acknowledged)
@@ -119,6 +121,35 @@ func TestWhatOnePipelineAcknowledgesOfASharedQueueIsAcknowledgedForAll(t *testin
 			t.Errorf("baseline %+v; want it to fall to 1", p.Baseline)
 		}
 	})
+}
+
+// TestNewLettersOfThePipelineAloneAreNoneOfTheSharedQueue, and the other way round: what was acknowledged in each falls with it alone.
+func TestNewLettersOfThePipelineAloneAreNoneOfTheSharedQueue(t *testing.T) {
+	for _, tt := range []struct {
+		name                string
+		own, shared         float64
+		line                dedup.Baseline
+		acknowledged, fresh int64
+	}{
+		{"fifty more of its own", 55, 100, dedup.Baseline{Count: 105, Own: 5, Split: true}, 100, 50},
+		{"fifty more in the shared queue", 5, 150, dedup.Baseline{Count: 105, Own: 5, Split: true}, 100, 0},
+		{"the shared queue was emptied", 5, 0, dedup.Baseline{Count: 105, Own: 5, Split: true}, 0, 0},
+		{"whose were acknowledged was not kept", 55, 100, dedup.Baseline{Count: 105}, 50, 50},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			depth := dedup.Exact(dedup.Derived, dedup.Count, tt.own, findingNow, "depths")
+			depth.High += tt.shared
+			line := tt.line.Lowered(int64(tt.own), int64(tt.shared))
+			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders"}, DeadLetters: depth, Baseline: &line}
+			q := dedup.SharedQueue{Pipelines: []string{"orders", "emails"}, Depth: dedup.Exact(dedup.Measured, dedup.Count, tt.shared, findingNow, "depth")}
+			if got := acknowledgedOf(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}, &q); got != tt.acknowledged {
+				t.Errorf("%d of the shared queue are acknowledged, want %d", got, tt.acknowledged)
+			}
+			if got := p.FreshDeadLetters(); got != float64(tt.fresh) {
+				t.Errorf("%v own letters are new, want %d", got, tt.fresh)
+			}
+		})
+	}
 }
 
 func TestASharedQueueIsUnknownWhileItsBrokerIsDown(t *testing.T) {

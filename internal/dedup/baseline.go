@@ -6,9 +6,26 @@ import "time"
 type Baseline struct {
 	// Count is how many are acknowledged now. It falls with the depth of the dead-letter queues, so that later arrivals count.
 	Count int64
+	// Own is how many of Count were in queues of the pipeline alone, and falls with those; the rest were in shared ones. Split says
+	// whether that is known: of baselines from before it was kept it is not.
+	Own   int64
+	Split bool
 	// Acknowledged is how many there were when it was made.
 	Acknowledged int64
 	By           string
 	At           time.Time
 	Reason       string
+}
+
+// Lowered is the baseline when there are so many dead letters in queues of the pipeline alone, and in shared ones. Each part falls with
+// its own queues, where the parts are known.
+func (b Baseline) Lowered(own, shared int64) Baseline {
+	if !b.Split {
+		b.Count = min(b.Count, own+shared)
+		return b
+	}
+	of := min(b.Count-b.Own, shared)
+	b.Own = min(b.Own, own)
+	b.Count = b.Own + of
+	return b
 }

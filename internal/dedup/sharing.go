@@ -67,9 +67,17 @@ func subjectPart(s string) string {
 
 // FreshDeadLetters are the dead letters of the pipeline beyond those that were acknowledged, of the ones that are surely its own.
 func (p *PipelineStatus) FreshDeadLetters() float64 {
-	own, shared := p.DeadLetters.Low, p.DeadLetters.Width()
-	if p.Baseline == nil {
-		return own
+	return max(0, p.DeadLetters.Low-float64(p.OwnAcknowledged()))
+}
+
+// OwnAcknowledged is how many of the dead letters that are surely the pipeline's own were acknowledged. Where the baseline does not say,
+// those in shared queues are taken to be among the acknowledged ones first.
+func (p *PipelineStatus) OwnAcknowledged() int64 {
+	switch {
+	case p.Baseline == nil:
+		return 0
+	case p.Baseline.Split:
+		return p.Baseline.Own
 	}
-	return max(0, own-max(0, float64(p.Baseline.Count)-shared))
+	return max(0, p.Baseline.Count-int64(p.DeadLetters.Width()))
 }

@@ -15,7 +15,7 @@ import (
 
 // baselineService acknowledges dead letters; *admin.Baselines is one. Its errors are *dedup.Error.
 type baselineService interface {
-	Acknowledge(ctx context.Context, who admin.Caller, pipeline string, seen int64, reason string) (dedup.Baseline, error)
+	Acknowledge(ctx context.Context, who admin.Caller, pipeline string, seen admin.SeenDeadLetters, reason string) (dedup.Baseline, error)
 	Forget(ctx context.Context, who admin.Caller, pipeline, reason string) error
 	WhyNot() string
 }
@@ -48,7 +48,7 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 		v.Forget = path + "/remove"
 	}
 	if n := int64(depth.High); depth.Known() && n > 0 && (p.Baseline == nil || n > p.Baseline.Count) {
-		v.Acknowledge, v.Count = path, strconv.FormatInt(n, 10)
+		v.Acknowledge, v.Count, v.Own = path, strconv.FormatInt(n, 10), strconv.FormatInt(int64(depth.Low), 10)
 		v.Button = "Acknowledge " + counted(int(n), "dead letter")
 	}
 	return v
@@ -64,7 +64,14 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	if b.Count != b.Acknowledged {
 		text += ", of " + templates.Number(float64(b.Acknowledged)) + " at first"
 	}
-	return text + ", by " + within(b.By) + " " + moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
+	text += ", by " + within(b.By) + " " + moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
+	switch {
+	case !p.DeadLetters.IsInterval():
+		return text
+	case !b.Split:
+		return text + " How many of them were in queues of this pipeline alone was not kept then: take it back and acknowledge again, else what happens in the shared queues can count as new here."
+	}
+	return text + " " + templates.Number(float64(b.Own)) + " of them " + plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
 }
 
 // acknowledge makes the dead letters that the page showed the baseline of a pipeline.
@@ -80,7 +87,13 @@ func (s *Server) acknowledge(r *request) (response, error) {
 	if err != nil {
 		return nil, badParameter("count", "must be the number of dead letters that the page showed")
 	}
-	if _, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), count, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+	seen := admin.SeenDeadLetters{Count: count, Own: -1}
+	if own := r.PostForm.Get("own"); own != "" {
+		if seen.Own, err = strconv.ParseInt(own, 10, 64); err != nil || seen.Own < 0 {
+			return nil, badParameter("own", "must be the number of the pipeline's own dead letters that the page showed")
+		}
+	}
+	if _, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err
 	}
 	return s.toDeadLetters(r), nil
@@ -105,9 +118,10 @@ func (s *Server) toDeadLetters(r *request) response {
 	return redirect{s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
 }
 
-// baselineJSON is what is acknowledged of a pipeline's dead letters.
+// baselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it was not kept.
 type baselineJSON struct {
 	Count        int64      `json:"count"`
+	Own          *int64     `json:"own"`
 	Acknowledged int64      `json:"acknowledged"`
 	By           string     `json:"by"`
 	At           *time.Time `json:"at"`
@@ -119,12 +133,17 @@ func baselineOf(b *dedup.Baseline) *baselineJSON {
 	if b == nil {
 		return nil
 	}
-	return &baselineJSON{b.Count, b.Acknowledged, b.By, timeOf(b.At), b.Reason}
+	var own *int64
+	if b.Split {
+		own = &b.Own
+	}
+	return &baselineJSON{b.Count, own, b.Acknowledged, b.By, timeOf(b.At), b.Reason}
 }
 
-// acknowledgeJSON asks to acknowledge as many dead letters as the caller has seen.
+// acknowledgeJSON asks to acknowledge as many dead letters as the caller has seen, and of them in queues of the pipeline alone.
 type acknowledgeJSON struct {
 	Count  int64  `json:"count"`
+	Own    *int64 `json:"own"`
 	Reason string `json:"reason"`
 }
 
@@ -137,7 +156,13 @@ func (s *Server) apiAcknowledge(r *request) (response, error) {
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	line, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), body.Count, body.Reason)
+	seen := admin.SeenDeadLetters{Count: body.Count, Own: -1}
+	if body.Own != nil {
+		if seen.Own = *body.Own; seen.Own < 0 {
+			return nil, badParameter("own", "must not be below 0")
+		}
+	}
+	line, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, body.Reason)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,46 @@ func TestDeadLettersAreAcknowledgedByFormAndTakenBack(t *testing.T) {
 	post(path+"/remove", url.Values{"reason": {"not known"}}, http.StatusConflict)
 }
 
+// TestThePageKeepsWhatIsAcknowledgedOfSharedQueuesApart: the form sends how many were the pipeline's own, and the page tells of those
+// that were acknowledged before this was kept.
+func TestThePageKeepsWhatIsAcknowledgedOfSharedQueuesApart(t *testing.T) {
+	s := withDead(t, 4, nil, nil)
+	show := func(own, shared float64, line *dedup.Baseline) *goquery.Document {
+		snap := *s.snapshots.Snapshot()
+		snap.Pipelines = slices.Clone(snap.Pipelines)
+		f := dedup.Exact(dedup.Derived, dedup.Count, own, time.Now(), "depths")
+		f.High += shared
+		snap.Pipelines[0].DeadLetters, snap.Pipelines[0].Baseline = f, line
+		s.snapshots.snap.Store(&snap)
+		return s.page("operator", "/pipelines/orders")
+	}
+	form := url.Values{"reason": {"known, OPS-1"}}
+	show(4, 8, nil).Find("#acknowledge form input[type=hidden]").Each(func(_ int, i *goquery.Selection) { form.Add(i.AttrOr("name", ""), i.AttrOr("value", "")) })
+	show(7, 20, nil) // meanwhile more arrived in both
+	const path = "/pipelines/orders/dead-letters/baseline"
+	if res := s.as("operator", "POST", path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded"); res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%s: %.300s", res.Status, s.body(res))
+	}
+	kept, err := s.journal.Baselines().Baselines(t.Context())
+	line := kept["orders"]
+	if err != nil || line.Count != 12 || line.Own != 4 || !line.Split {
+		t.Fatalf("kept %+v, %v; want 12, of which 4 are its own", kept, err)
+	}
+	if got := section(show(7, 20, &line)); !strings.Contains(got, "4 of them are in queues of this pipeline alone, the rest in shared ones") {
+		t.Errorf("the page says %s", got)
+	}
+	line.Split = false
+	if got := section(show(7, 20, &line)); !strings.Contains(got, "was not kept then: take it back and acknowledge again") {
+		t.Errorf("of one from before it says %s", got)
+	}
+	for _, own := range []string{"-1", "many", "13"} {
+		form.Set("own", own)
+		if res := s.as("operator", "POST", path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded"); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("own=%s: %s", own, res.Status)
+		}
+	}
+}
+
 func TestTheAPIAcknowledgesAndSaysSo(t *testing.T) {
 	s := withDead(t, 12, nil, nil)
 	const path = "/api/v1/pipelines/orders/dead-letters/baseline"
@@ -104,6 +145,12 @@ func TestTheAPIAcknowledgesAndSaysSo(t *testing.T) {
 	s.decode(s.as("operator", "POST", path, `{"count": 15, "reason": "known, OPS-1"}`), http.StatusCreated, &line)
 	if line.Count != 12 || line.Acknowledged != 12 || line.By != "o" || line.At == nil || line.Reason != "known, OPS-1" {
 		t.Errorf("%+v", line)
+	}
+	if line.Own == nil || *line.Own != 12 {
+		t.Errorf("own %v, want 12", line.Own)
+	}
+	if res := s.as("operator", "POST", path, `{"count": 15, "own": -2, "reason": "known"}`); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("own below 0: %s", res.Status)
 	}
 	if res := s.as("operator", "POST", path, `{"count": 15, "why": "known"}`); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("an unknown field: %s", res.Status)

@@ -11,7 +11,8 @@ type BaselineView struct {
 	// Acknowledge and Forget are where the forms go; empty where there is nothing to do.
 	Acknowledge string
 	Forget      string
-	// Count is what is acknowledged by the form, Button says so.
+	// Count is what is acknowledged by the form, Own how many of them are in queues of the pipeline alone; Button says so.
 	Count  string
+	Own    string
 	Button string
 }
