@@ -46,10 +46,10 @@ func (p MovePlan) Going() int {
 // Idle says why a plan would move nothing; empty when it may move something.
 func (p MovePlan) Idle() string {
 	switch {
+	case p.Ready == 0: // whatever a look has seen before
+		return "Nothing would be moved: no message of the queue is ready"
 	case p.Going() > 0, len(p.Request.Refs) == 0 && p.Ready > int64(p.Scanned):
 		return ""
-	case p.Matching == 0:
-		return "Nothing would be moved: the queue is empty"
 	case p.Nowhere == p.Matching:
 		return "Nothing would be moved: of none of the selected messages is it known which queue to send it to"
 	case p.Worn == p.Matching:

@@ -96,13 +96,10 @@ func (d *DeadLetters) mayStart(ctx context.Context, who Caller, p MovePlan, conf
 	if err := refusal(d.liveGuards(ctx, l, q, now)); err != nil {
 		return nil, err
 	}
-	if why := now.Idle(); why != "" && now.Ready > 0 {
+	if why := now.Idle(); why != "" {
 		return nil, conflict("%s. Look again and select others", why)
 	}
 	j.job = Job{Plan: p, State: JobRunning, Started: d.deps.Now(), Limit: *q.Ready, Extent: ExtentOf(p, *q.Ready), RateBefore: d.rateNow(p.Request.Pipeline)}
-	if j.job.Limit == 0 {
-		return nil, conflict("The queue is empty")
-	}
 	if p.Request.Canary > 0 {
 		j.job.State = JobCanary
 	}
@@ -155,12 +152,8 @@ func stopping() error {
 // claim makes sure that the parking queue of a discard is there and safe, and claims plan and queue.
 func (d *DeadLetters) claim(ctx context.Context, j *liveJob, token string) (string, error) {
 	if j.plan.Request.Do == Discard {
-		parking, err := j.line.broker.Mover.DeclareParking(ctx, j.line.dead.QueueRef)
-		if err != nil {
-			return "", &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done, because the parking queue cannot be used: " + words(err), Err: err}
-		}
-		if why := dedup.MayDrop(parking); why != "" {
-			return "", conflict("Nothing was done, because the parking queue could lose what is put there: %s", why)
+		if err := j.line.declareParking(ctx); err != nil {
+			return "", &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + dedup.PublicText(err), Err: err}
 		}
 	}
 	holder, err := d.deps.Journal.BeginJob(ctx, j.job, token)

@@ -110,6 +110,18 @@ func (l line) parking() (line, error) {
 	return l, nil
 }
 
+// declareParking makes sure that the parking queue is there and loses nothing; a conflict says why it cannot be used.
+func (l line) declareParking(ctx context.Context) error {
+	parking, err := l.broker.Mover.DeclareParking(ctx, l.dead.QueueRef)
+	if err != nil {
+		return &dedup.Error{Kind: dedup.Conflict, Public: "The parking queue cannot be used: " + words(err), Err: err}
+	}
+	if why := dedup.MayDrop(parking); why != "" {
+		return conflict("The parking queue could lose what is put there: %s; take its policies off", why)
+	}
+	return nil
+}
+
 // queueTimeout bounds the live reading of one queue.
 const queueTimeout = 5 * time.Second
 

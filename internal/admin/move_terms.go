@@ -55,7 +55,8 @@ func (pl *planning) presetCanary() {
 	}
 }
 
-// park names the parking queue of a discard. It is declared when the job starts: a plan changes nothing.
+// park names the parking queue of a discard. One that is not there is declared when the job starts: a plan changes nothing. One that is there
+// is declared again as the start will do it, which changes nothing either, and says whether the start will be refused.
 func (pl *planning) park(ctx context.Context) error {
 	if pl.plan.Request.Do != Discard {
 		return nil
@@ -65,15 +66,17 @@ func (pl *planning) park(ctx context.Context) error {
 		return err
 	}
 	pl.plan.Parking = parking.Name
-	q, err := pl.line.live(ctx, parking)
+	_, err = pl.line.live(ctx, parking)
 	switch {
 	case dedup.KindOf(err) == dedup.NotFound:
+		pl.plan.Guards = append(pl.plan.Guards, warn("There is no parking queue yet. The start declares it, and is refused where the acting account may not, "+
+			"or where a policy could drop what is put there"))
 		return nil
 	case err != nil:
 		return err
 	}
-	if why := dedup.MayDrop(q); why != "" {
-		pl.plan.Guards = append(pl.plan.Guards, Guard{Blocking: true, Text: "The parking queue could lose what is put there: " + why + "; take its policies off"})
+	if err := pl.line.declareParking(ctx); err != nil {
+		pl.plan.Guards = append(pl.plan.Guards, block("%s", dedup.PublicText(err)))
 	}
 	return nil
 }

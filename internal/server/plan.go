@@ -324,6 +324,9 @@ func deedTitle(p admin.Plan) string {
 
 // planSentence says a plan in one sentence: "Clear 12 markers of store orders: 10 probably dead, 2 orphan."
 func planSentence(p admin.Plan) string {
+	if len(p.Items) == 0 {
+		return "The plan touches no marker of store " + p.Request.Store + ", and cannot be carried out."
+	}
 	text := deedTitle(p) + " of store " + p.Request.Store
 	if p.Request.Deed == admin.SetExpiry {
 		text += ", " + ttlText(p) + " from when it is set"
