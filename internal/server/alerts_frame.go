@@ -24,13 +24,8 @@ func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.T
 	if text == "" {
 		return
 	}
-	parts := []string{text}
-	if why := late(snap, now); why != "" {
-		parts = append(parts, "no reading since "+moment(snap.At, now).Text)
-	} else {
-		parts = append(parts, lostText(snap, now)...)
-	}
-	f.Banner, f.BannerTier, f.BannerHref = strings.Join(parts, "; "), tier.String(), href
+	text = withBlind(text, blindText(snap, now), blindFirst(snap, now))
+	f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), href
 }
 
 // alertBanner says how many alerts fire at severe and emergency, how many of them somebody acknowledged or silenced, and since when the
@@ -84,6 +79,8 @@ type firingCount struct {
 	// tiers counts by tier what fires and does not recover; acked and silenced say how many of those nobody is needed for.
 	tiers           map[dedup.Tier]int
 	acked, silenced int
+	// stale are those that cannot be judged now, because a source cannot be read.
+	stale int
 	// recovering counts what recovers and nobody attends to.
 	recovering int
 	// oldest is the oldest of those that nobody attends to and that do not recover; nil where there is none.
@@ -94,6 +91,9 @@ type firingCount struct {
 func countFiring(view *alerts.View) firingCount {
 	c := firingCount{}
 	c.tiers = firingByTier(view, func(a *alerts.AlertView) bool {
+		if a.State.Tier >= dedup.Severe && a.State.Phase != alerts.PhaseRecovering && a.Stale() {
+			c.stale++
+		}
 		switch {
 		case a.State.Tier < dedup.Severe:
 			return false
@@ -114,23 +114,10 @@ func countFiring(view *alerts.View) firingCount {
 	return c
 }
 
-// attended says how many of those counted by tier nobody is needed for: they are among them, not beside them.
+// attended says how many of those counted by tier nobody is needed for, and how many have the tier of before: they are among them, not
+// beside them.
 func (c firingCount) attended() string {
-	var parts []string
-	of := " of them"
-	for _, part := range []struct {
-		n    int
-		word string
-	}{{c.acked, " acknowledged"}, {c.silenced, " silenced"}} {
-		if part.n > 0 {
-			parts = append(parts, templates.Number(float64(part.n))+of+part.word)
-			of = ""
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return ofThem([]share{{c.acked, " acknowledged"}, {c.silenced, " silenced"}, {c.stale, " as last judged"}})
 }
 
 // ofOldest says of which alert the age is.

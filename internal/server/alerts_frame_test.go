@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,23 @@ func TestTheBannerTellsOfLostSourcesBesideAlerts(t *testing.T) {
 	s.snapshots.snap.Store(demo.Scene("outage", time.Now()))
 	if got := apart(s.page("viewer", "/alerts").Find(".banner")); !strings.Contains(got, "1 alert in emergency") || !strings.Contains(got, "unreachable since") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestTheBannerTellsFirstThatABrokerIsDown, before alerts of which some are as they were before.
+func TestTheBannerTellsFirstThatABrokerIsDown(t *testing.T) {
+	s := night(t)
+	snap := *demo.Scene("mixed", time.Now())
+	snap.Brokers = slices.Clone(snap.Brokers)
+	snap.Brokers[0].Health = lostAt(time.Now().Add(-time.Minute))
+	s.snapshots.snap.Store(&snap)
+	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
+	stuck := alertIn(t, "stuck_markers", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	stale(stuck, "broker main cannot be read")
+	s.tower.show(rate, stuck)
+	got := apart(s.page("viewer", "/").Find(".banner"))
+	if !strings.HasPrefix(got, "broker main unreachable since ") || !strings.HasSuffix(got, ". 1 alert in emergency, 1 severe (1 of them as last judged), the oldest for 1 h") {
+		t.Errorf("the banner says %q", got)
 	}
 }
 

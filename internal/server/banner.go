@@ -21,7 +21,7 @@ type lostSource struct {
 	since time.Time
 }
 
-// banner says the worst of the whole in one sentence: pipelines that are severe or worse, brokers and stores that do not
+// banner says the worst of the whole in one or two sentences: pipelines that are severe or worse, brokers and stores that do not
 // answer, and rounds that do not end. What cannot be seen is severe: a total outage must not look calm. Both are empty
 // when there is nothing of it.
 func banner(snap *dedup.Snapshot, verdicts []alerts.Verdict, now time.Time) (text string, tier dedup.Tier) {
@@ -29,35 +29,95 @@ func banner(snap *dedup.Snapshot, verdicts []alerts.Verdict, now time.Time) (tex
 	for _, v := range verdicts {
 		counts[v.Tier]++
 	}
-	var blind []string
-	if why := late(snap, now); why != "" {
-		blind = append(blind, "no reading since "+moment(snap.At, now).Text)
-	} else {
-		blind = lostText(snap, now)
-	}
+	blind := blindText(snap, now)
 	if unknown := counts[dedup.TierUnknown]; len(blind) > 0 && unknown > 0 {
 		blind = append(blind, pipelines(unknown)+" unknown")
 	}
-	var parts []string
 	emergency, severe := counts[dedup.Emergency], counts[dedup.Severe]
 	switch {
 	case emergency > 0 && severe > 0:
-		parts = append(parts, fmt.Sprintf("%s in emergency, %d severe", pipelines(emergency), severe))
+		text = fmt.Sprintf("%s in emergency, %d severe", pipelines(emergency), severe)
 	case emergency > 0:
-		parts = append(parts, pipelines(emergency)+" in emergency")
+		text = pipelines(emergency) + " in emergency"
 	case severe > 0:
-		parts = append(parts, pipelines(severe)+" severe")
+		text = pipelines(severe) + " severe"
 	}
-	parts = append(parts, blind...)
+	if text != "" {
+		text += judgedBy(snap, verdicts)
+	}
+	text = withBlind(text, blind, blindFirst(snap, now))
 	switch {
-	case len(parts) == 0:
+	case text == "":
 		return "", dedup.TierUnknown
 	case emergency > 0:
 		tier = dedup.Emergency
 	default:
 		tier = dedup.Severe
 	}
-	return strings.Join(parts, "; "), tier
+	return text, tier
+}
+
+// blindText says what cannot be seen: everything while rounds do not end, else brokers and stores that do not answer.
+func blindText(snap *dedup.Snapshot, now time.Time) []string {
+	if late(snap, now) != "" {
+		return []string{"no reading since " + moment(snap.At, now).Text}
+	}
+	return lostText(snap, now)
+}
+
+// blindFirst reports whether what cannot be seen is what is wrong first: without a broker, or without rounds, the tiers that are shown
+// are of before or of a part.
+func blindFirst(snap *dedup.Snapshot, now time.Time) bool {
+	return late(snap, now) != "" || slices.ContainsFunc(snap.Brokers, func(b dedup.BrokerStatus) bool { return lost(b.Health) })
+}
+
+// withBlind joins what is wrong and what cannot be seen.
+func withBlind(text string, blind []string, first bool) string {
+	unseen := strings.Join(blind, "; ")
+	switch {
+	case text == "" || unseen == "":
+		return text + unseen
+	case first:
+		return unseen + ". " + text
+	}
+	return text + "; " + unseen
+}
+
+// judgedBy says of the pipelines that are severe or worse, and of which a source is down, what their tiers rest on; empty where none is.
+func judgedBy(snap *dedup.Snapshot, verdicts []alerts.Verdict) string {
+	var before, rest int
+	for i, v := range verdicts {
+		switch {
+		case v.Tier < dedup.Severe || len(snap.Pipelines[i].Down) == 0:
+		case v.Alert != nil && v.Alert.Stale():
+			before++
+		default:
+			rest++
+		}
+	}
+	return ofThem([]share{{before, " as last judged"}, {rest, " by what still answers"}})
+}
+
+// A share is a number of things that were counted already, with what they are.
+type share struct {
+	n    int
+	word string
+}
+
+// ofThem names those that are none of zero: " (1 of them acknowledged, 2 silenced)".
+func ofThem(shares []share) string {
+	var parts []string
+	of := " of them"
+	for _, s := range shares {
+		if s.n > 0 {
+			parts = append(parts, templates.Number(float64(s.n))+of+s.word)
+			of = ""
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // bannerAddress leads from the banner to what it is about: the one pipeline that is severe or worse, the list of them, or,

@@ -47,7 +47,9 @@ func TestTheBannerNamesEverySourceThatDoesNotAnswer(t *testing.T) {
 		{"many stores are lost", up, []dedup.StoreStatus{store("orders", lostAt(at)), store("payments", lostAt(noon)), store("c", lostAt(noon)), store("d", lostAt(noon)), store("e", lostAt(noon))}, nil, 0,
 			"5 stores unreachable since 11:54:17: orders, payments and 3 more", dedup.Severe},
 		{"with pipelines in trouble", lostAt(at), nil, []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Severe, dedup.TierUnknown}, 0,
-			"1 pipeline in emergency, 2 severe; broker main unreachable since 11:54:17; 1 pipeline unknown", dedup.Emergency},
+			"broker main unreachable since 11:54:17; 1 pipeline unknown. 1 pipeline in emergency, 2 severe", dedup.Emergency},
+		{"a store alone, with pipelines in trouble", up, []dedup.StoreStatus{store("orders", lostAt(at))}, []dedup.Tier{dedup.Emergency}, 0,
+			"1 pipeline in emergency; store orders unreachable since 11:54:17", dedup.Emergency},
 		{"no round has ended for long", up, nil, []dedup.Tier{dedup.TierUnknown}, 2 * time.Minute, "no reading since 11:58:00; 1 pipeline unknown", dedup.Severe},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,11 +58,27 @@ func TestTheBannerNamesEverySourceThatDoesNotAnswer(t *testing.T) {
 			var verdicts []alerts.Verdict
 			for _, tier := range tt.tiers {
 				verdicts = append(verdicts, alerts.Verdict{Tier: tier})
+				snap.Pipelines = append(snap.Pipelines, dedup.PipelineStatus{})
 			}
 			if text, tier := banner(snap, verdicts, noon); text != tt.want || tier != tt.tier {
 				t.Errorf("got %q as %s, want %q as %s", text, tier, tt.want, tt.tier)
 			}
 		})
+	}
+}
+
+// TestTheBannerSaysWhatATierRestsOnWhileABrokerIsDown: on what was judged before, or on the sources that still answer.
+func TestTheBannerSaysWhatATierRestsOnWhileABrokerIsDown(t *testing.T) {
+	at := noon.Add(-5*time.Minute - 43*time.Second)
+	down := dedup.PipelineStatus{Down: []dedup.SourceHealth{lostAt(at)}}
+	before := &alerts.AlertView{}
+	before.State.Health = alerts.HealthError
+	snap := &dedup.Snapshot{Round: 7, At: noon, Interval: 15 * time.Second, Brokers: []dedup.BrokerStatus{{Name: "main", Health: lostAt(at)}},
+		Pipelines: []dedup.PipelineStatus{down, down, down, {}}}
+	verdicts := []alerts.Verdict{{Tier: dedup.Emergency, Alert: before}, {Tier: dedup.Severe, Alert: before}, {Tier: dedup.Severe}, {Tier: dedup.Severe}}
+	const want = "broker main unreachable since 11:54:17. 1 pipeline in emergency, 3 severe (2 of them as last judged, 1 by what still answers)"
+	if text, tier := banner(snap, verdicts, noon); text != want || tier != dedup.Emergency {
+		t.Errorf("got %q as %s, want %q", text, tier, want)
 	}
 }
 

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 // headline sums what can be summed over the pipelines that know it, and says how many those are.
 func headline(all []judged, now time.Time) []templates.Stat {
 	t := tally{
-		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, atLeast: map[string]bool{},
+		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, blind: map[string]int{}, atLeast: map[string]bool{},
 		quality: map[string]dedup.Quality{}, oldest: map[string]time.Time{},
 	}
 	for _, p := range all {
@@ -54,22 +56,22 @@ func (t *tally) prove(s *templates.Stat, key string, now time.Time) {
 // A tally adds up the figures of all pipelines, and counts how many of them know each.
 type tally struct {
 	of                 int
-	blind              int // pipelines with a source that does not answer
 	rate, n, low, high float64
 	// dead is by dead-letter queue and busy by store: pipelines that share one show the same messages and markers.
 	dead, busy map[string]float64
 	window     time.Duration
 	known      map[string]int
-	atLeast    map[string]bool
+	// blind counts the pipelines whose part is not known and rests on a source that does not answer.
+	blind   map[string]int
+	atLeast map[string]bool
 	// quality is the weakest of what was summed, oldest when the oldest sample in it was taken.
 	quality map[string]dedup.Quality
 	oldest  map[string]time.Time
 }
 
 func (t *tally) add(p judged) {
-	if len(p.Down) > 0 {
-		t.blind++
-	}
+	had := maps.Clone(t.known)
+	defer func() { t.miss(p.Down, had) }()
 	if len(p.Windows) > 0 {
 		if m := p.Windows[0].Messages; m.Known() && m.Covered > 0 {
 			t.rate += m.Value / m.Covered.Seconds()
@@ -90,6 +92,23 @@ func (t *tally) add(p judged) {
 	if f := processing(p.PipelineStatus); f.Known() {
 		t.busy[p.Pipeline.Store] = max(t.busy[p.Pipeline.Store], f.Value)
 		t.count("busy", f)
+	}
+}
+
+// restsOn are the kinds of sources that a sum rests on.
+func restsOn(key string) []string {
+	return map[string][]string{
+		"messages": {"broker"}, "rate": {"broker", "store", "reported"}, "dead": {"broker"}, "busy": {"store"},
+	}[key]
+}
+
+// miss counts the sums to which a pipeline that was added gave nothing, because a source of theirs is down; had are the counts of before.
+func (t *tally) miss(down []dedup.SourceHealth, had map[string]int) {
+	for _, key := range []string{"messages", "rate", "dead", "busy"} {
+		lacks := func(h dedup.SourceHealth) bool { return slices.Contains(restsOn(key), h.Kind) }
+		if t.known[key] == had[key] && slices.ContainsFunc(down, lacks) {
+			t.blind[key]++
+		}
 	}
 }
 
@@ -133,8 +152,8 @@ func (t *tally) stat(label, key, value string) templates.Stat {
 	} else if t.known[key] < t.of {
 		s.Note = templates.Number(float64(t.known[key])) + " of " + templates.Number(float64(t.of)) + " pipelines"
 	}
-	if t.blind > 0 && t.known[key] < t.of { // else a number would look better because the worst is not in it any more
-		s.Note += " · " + templates.Number(float64(t.blind)) + " cannot be read"
+	if n := t.blind[key]; n > 0 { // else a number would look better because the worst is not in it any more
+		s.Note += " · " + templates.Number(float64(n)) + " cannot be read"
 	}
 	return s
 }

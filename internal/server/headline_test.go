@@ -41,18 +41,43 @@ func TestHeadlinesCountWhatPipelinesShareOnce(t *testing.T) {
 	}
 }
 
-// TestAHeadlineSaysThatPipelinesDroppedOut: without the one that cannot be read the rest look better.
+// TestAHeadlineSaysThatPipelinesDroppedOut: without those that cannot be read the rest look better. Those whose part rests on another
+// source, or is not there at all, are not among them.
 func TestAHeadlineSaysThatPipelinesDroppedOut(t *testing.T) {
-	known := judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders"}, DeadLetters: dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "test")}}
-	dark := judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "payments"}, Down: []dedup.SourceHealth{{Name: "store payments", Tried: true}}}}
-	for _, s := range headline([]judged{known, dark}, noon) {
-		if s.Label == "Dead letters" && s.Note != "1 of 2 pipelines · 1 cannot be read" {
-			t.Errorf("the note is %q", s.Note)
+	count := func(v float64) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, v, noon, "test") }
+	pipeline := func(dead, busy bool, down ...string) judged {
+		p := &dedup.PipelineStatus{Markers: map[dedup.State]dedup.Figure{}}
+		if dead {
+			p.DeadLetters = count(3)
 		}
+		if busy {
+			p.Markers[dedup.Processing] = count(5)
+		}
+		for _, kind := range down {
+			p.Down = append(p.Down, dedup.SourceHealth{Name: kind + " x", Kind: kind, Tried: true})
+		}
+		return judged{PipelineStatus: p}
 	}
-	for _, s := range headline([]judged{known}, noon) {
-		if s.Label == "Dead letters" && s.Note != "" {
-			t.Errorf("all are there: the note is %q", s.Note)
-		}
+	whole, noStore, noBroker, noQueue := pipeline(true, true), pipeline(true, false, "store", "reported"), pipeline(false, true, "broker"), pipeline(false, true)
+	for _, tt := range []struct {
+		name       string
+		all        []judged
+		dead, busy string
+	}{
+		{"all are there", []judged{whole, whole}, "", ""},
+		{"a broker is down", []judged{whole, noBroker}, "1 of 2 pipelines · 1 cannot be read", ""},
+		{"stores are down", []judged{whole, noStore, noStore}, "", "1 of 3 pipelines · 2 cannot be read"},
+		{"stores are down, and one has no dead-letter queue", []judged{whole, noQueue, noStore}, "2 of 3 pipelines", "2 of 3 pipelines · 1 cannot be read"},
+		{"both are down", []judged{pipeline(false, false, "broker", "store")}, "no pipeline knows · 1 cannot be read", "no pipeline knows · 1 cannot be read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			notes := map[string]string{}
+			for _, s := range headline(tt.all, noon) {
+				notes[s.Label] = s.Note
+			}
+			if notes["Dead letters"] != tt.dead || notes["Processing markers"] != tt.busy {
+				t.Errorf("dead letters: %q, want %q; markers: %q, want %q", notes["Dead letters"], tt.dead, notes["Processing markers"], tt.busy)
+			}
+		})
 	}
 }
