@@ -164,7 +164,7 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) resid
 		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
 		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
 		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Several: v.several, Meter: p.broker.loss.lost(), Own: p.own, Vanishing: p.vanishing(),
-		Doubled: p.doubledSince,
+		Doubled: p.doubledSince, Conflated: p.conflated(v),
 	})
 }
 

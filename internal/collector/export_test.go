@@ -10,13 +10,11 @@ import (
 func TopicMatches(pattern, key string) bool { return topicMatches(pattern, key) }
 
 // IDGap is what the last window of these readings of a store tells.
-func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, server string, w time.Duration) (rate, duplicates, swallowed, lost, work dedup.Figure) {
+func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, stats dedup.StoreStats, w time.Duration) (rate, duplicates, swallowed, lost, work dedup.Figure) {
 	watch := &storeWatch{}
-	watch.stats.set(dedup.StoreStats{Health: dedup.StoreHealth{Version: server}})
 	for _, s := range readings {
 		watch.inserts.add(s)
 	}
-	stats, _ := watch.stats.get()
 	r := (&Collector{}).idGapFigures(&pipeline{store: watch}, view{now: time.Now(), scheme: scheme, stats: stats}, w)
 	return r.Rate, r.Duplicates, r.Swallowed, r.Lost, r.Work
 }

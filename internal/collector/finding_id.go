@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -98,19 +97,22 @@ func idsTakenForOne(p *dedup.Pass, facts *dedup.StoreFacts) []dedup.Finding {
 	if facts == nil {
 		return nil
 	}
-	differ := inWords(facts.IDIgnores)
-	if differ == "" && facts.TwoIDs == nil {
+	differ, met := inWords(facts.IDIgnores), metIgnored(p, facts)
+	if differ == "" && met == "" && facts.TwoIDs == nil {
 		return nil
 	}
 	f := dedup.Finding{
 		Kind: "id_case_insensitive", Tier: dedup.Normal,
-		Text:     fmt.Sprintf("The id column takes ids that differ in %s for one: the second of such messages is skipped", cmp.Or(differ, "how they are written")),
+		Text:     fmt.Sprintf("The id column takes ids that differ in %s for one: the second of such messages is skipped", cmp.Or(differ, met, "how they are written")),
 		Evidence: "collation " + name(cmp.Or(facts.Collation, "none")),
 		Mend:     "Give the column a binary collation, such as utf8mb4_bin; ids of digits and lower case alone are safe meanwhile.",
 	}
-	if id := bothCases(p); id != "" && slices.Contains(facts.IDIgnores, dedup.CaseDiffers) {
+	if met != "" {
 		f.Tier = dedup.Warning
-		f.Evidence += "; an id in both cases: " + name(id)
+		f.Evidence += "; its ids may differ in " + met + " alone"
+		if p.IDInBoth != "" {
+			f.Evidence += ": one has letters in the other case than ids before it, " + name(p.IDInBoth)
+		}
 	}
 	if two := facts.TwoIDs; two != nil {
 		f.Tier = dedup.Severe
@@ -123,6 +125,42 @@ func idsTakenForOne(p *dedup.Pass, facts *dedup.StoreFacts) []dedup.Finding {
 	return []dedup.Finding{f}
 }
 
+// metIgnored names in what ids of the table may differ alone that the column ignores; empty where none does.
+func metIgnored(p *dedup.Pass, facts *dedup.StoreFacts) string {
+	if p == nil {
+		return ""
+	}
+	var words []string
+	for _, d := range facts.IDIgnores {
+		if slices.Contains(p.IDsDiffer, d) {
+			words = append(words, string(d))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// conflated says why a message may have been skipped for the row of another one, which looks like a duplicate to everything but the
+// consumers' own effects; empty where nothing shows it.
+func conflated(p *dedup.Pass, facts *dedup.StoreFacts, idFrom string) string {
+	const another = "a message whose id found the row of another one counts as a duplicate"
+	if facts == nil {
+		return ""
+	}
+	if facts.TwoIDs != nil {
+		return "an id that was looked up found the row of another: " + another
+	}
+	if p == nil && inWords(facts.IDIgnores) != "" {
+		return "the table was not walked through yet, and its id column ignores " + inWords(facts.IDIgnores) + ": " + another
+	}
+	if met := metIgnored(p, facts); met != "" {
+		return "ids of the table may differ in " + met + " alone, which its column ignores: " + another
+	}
+	if len(idsTooLong(p, facts, idFrom)) > 0 {
+		return "ids fill their column, which may have cut them: " + another
+	}
+	return ""
+}
+
 // inWords names differences that ids may have: nearly every collation of MySQL ignores trailing blanks, and hardly an id has any.
 func inWords(ignores []dedup.IDDifference) string {
 	var words []string
@@ -132,19 +170,6 @@ func inWords(ignores []dedup.IDDifference) string {
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-// bothCases returns an id of the pass that has letters in both cases, empty when none has.
-func bothCases(p *dedup.Pass) string {
-	if p == nil {
-		return ""
-	}
-	for _, id := range sampleIDs(p) {
-		if strings.ContainsFunc(id, unicode.IsUpper) && strings.ContainsFunc(id, unicode.IsLower) {
-			return id
-		}
-	}
-	return ""
 }
 
 // idsTooLong finds ids that fill their column: longer ones are cut, or refused again and again.

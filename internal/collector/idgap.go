@@ -32,6 +32,8 @@ type idGapSample struct {
 	Now    time.Time
 	// Why is a refusal by the store or the pipeline; empty when there is none.
 	Why string
+	// Conflated says why hits may be of messages that found the row of another one; empty where none are.
+	Conflated string
 }
 
 // An idGapResult holds the figures that counts of inserts give.
@@ -88,10 +90,14 @@ func idGap(s idGapSample) idGapResult {
 	if why != "" {
 		return r
 	}
-	low, high := max(0, g.hits-g.swallowed()), g.hits
 	if s.To.Lower {
 		return s.atMost(r, g)
 	}
+	undone, high := g.swallowed(), g.hits
+	if s.Conflated != "" {
+		undone = g.hits
+	}
+	low := max(0, g.hits-undone)
 	r.Rate.Low, r.Rate.High, r.Rate.Hits, r.Rate.N = low/g.messages, high/g.messages, low, g.messages
 	r.Rate.Value = r.Rate.Low
 	quality := s.quality(r.Rate.High - r.Rate.Low)
@@ -102,8 +108,8 @@ func idGap(s idGapSample) idGapResult {
 	}
 	r.Messages.Quality, r.Messages.Value, r.Messages.Low, r.Messages.High, r.Messages.N = known, g.messages, g.messages, g.messages, g.messages
 	r.Messages.Formula = "done rows + ids without a row + failed rows where failures are acked"
-	r.Swallowed = spread(r.Swallowed, dedup.Derived, 0, g.swallowed(), g.messages)
-	r.Swallowed.Formula = "E: hits on rows whose work was not done, at most"
+	r.Swallowed = spread(r.Swallowed, dedup.Derived, 0, undone, g.messages)
+	r.Swallowed.Formula, r.Swallowed.Why = "E: hits on rows whose work was not done, at most", s.Conflated
 	if s.Scheme.OnFail == "ack" {
 		r.Lost = spread(r.Lost, known, g.failed, g.failed, g.messages)
 		r.Lost.Formula = "rows whose work failed: their messages were acked"
@@ -111,9 +117,13 @@ func idGap(s idGapSample) idGapResult {
 		r.Lost.Why = "consumers of this scheme do not ack failures"
 	}
 	if quality == dedup.QualityUnknown {
-		r.Rate.Why = tooWide(r.Rate, g.messages)
+		r.Rate.Why = joinReasons(tooWide(r.Rate, g.messages), s.Conflated)
 		r.Duplicates.Why = r.Rate.Why
 		return r
+	}
+	if s.Conflated != "" {
+		r.Rate.Why = "at most: " + s.Conflated
+		r.Duplicates.Why = r.Rate.Why
 	}
 	r.Duplicates = spread(r.Duplicates, quality, low, high, g.messages)
 	return r

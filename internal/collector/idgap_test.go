@@ -63,6 +63,9 @@ func TestTheIDGapCountsBurnedIDs(t *testing.T) {
 		{"and rows that were left undone just before the window", func(s *idGapSample) { s.From.Undone, s.To.Undone = 20, 20; s.From.Done -= 20; s.To.Done -= 20 },
 			126.269, 150, 10_000, dedup.Derived, 23.731, 0, ""},
 		{"at most where failures leave no row", func(s *idGapSample) { s.To.Lower, s.Scheme.OnFail = true, "delete" }, 0, 150, 10_000, dedup.Derived, 0, 0, "at most"},
+		{"at most where ids of others may have found rows", func(s *idGapSample) { s.Conflated = "ids differ in case alone" }, 0, 150, 10_000, dedup.Derived, 150, 0, "at most: ids differ in case alone"},
+		{"and cannot tell where those may be many", func(s *idGapSample) { s.Conflated = "ids differ in case alone"; s.To.Rows -= 400; s.To.Done -= 400 },
+			0, 550, 10_000, dedup.QualityUnknown, 550, 0, "between 0.00 % and 5.50 %"},
 		{"and cannot tell where the bounds are wide", func(s *idGapSample) { s.To.Lower = true; s.To.Rows -= 400 }, 0, 550, 10_000, dedup.QualityUnknown, 0, 0, "at most 5.50 %"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

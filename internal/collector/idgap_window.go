@@ -16,7 +16,7 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		return idGapResult{Rate: refusedRate(w, idGapSource, idGapFormula, why, "")}
 	}
 	t := &p.store.inserts
-	s := idGapSample{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.why)}
+	s := idGapSample{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.why), Conflated: p.conflated(v)}
 	if s.Why == "" && p.partner != "" {
 		s.Why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
 	}
@@ -28,3 +28,6 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 	}
 	return idGap(s)
 }
+
+// conflated is that of the store's ids.
+func (p *pipeline) conflated(v view) string { return conflated(v.stats.Pass, v.stats.Facts, p.IDFrom) }

@@ -92,6 +92,8 @@ type residualSample struct {
 	Vanishing bool
 	// Doubled tells how many double effects are known since a time; nil where nothing shows any.
 	Doubled func(since time.Time) float64
+	// Conflated is that of an idGapSample.
+	Conflated string
 }
 
 // A residualResult is the residual interval, and the bounds that it was made of: Separate are the acks less the completions and
@@ -141,6 +143,9 @@ func residualOf(s residualSample) residualResult {
 	high := acks[1] - done[0] - given[0]
 	doubled := doubledSince(s.Doubled, from.At)
 	low := acks[0] - done[1] - given[1] - doubled
+	if s.Conflated != "" {
+		low = 0
+	}
 	if high < -3*math.Sqrt(acks[1]) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
 		return residualResult{Rate: f}
@@ -151,7 +156,7 @@ func residualOf(s residualSample) residualResult {
 		return residualResult{Rate: f}
 	}
 	f = interval(f, low, high+b, acks)
-	f.Why = joinReasons(f.Why, doubledWords(doubled), s.overruled(from))
+	f.Why = joinReasons(f.Why, s.Conflated, doubledWords(doubled), s.overruled(from))
 	return residualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
 }
 

@@ -202,6 +202,9 @@ type Pass struct {
 	HashIDs   int64
 	LongestID int64
 	LongID    string
+	// IDsDiffer is what ids of a table may differ in alone, as x-ABC and x-abc do; IDInBoth is one of those that differ in case.
+	IDsDiffer []IDDifference
+	IDInBoth  string
 	// Repeated are business keys that several message ids carry, a sample of at most 50; RepeatedKeys counts them.
 	Repeated     []Repeat
 	RepeatedKeys int64

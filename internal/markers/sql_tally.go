@@ -27,6 +27,7 @@ type sqlTally struct {
 	processing, failed, forever aged
 	gaveUp                      aged
 	repeats                     *repeats
+	forms                       idForms
 	nullIDs                     int64
 	// future counts rows whose time lies in the future.
 	future int64
@@ -92,6 +93,7 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 // identified looks at the id itself, and leaves it in buf.
 func (t *sqlTally) identified(r sqlRow) {
 	t.buf = r.id(t.buf[:0])
+	t.forms.add(t.buf)
 	if len(t.buf) == 32 && isHex(string(t.buf)) {
 		t.pass.HashIDs++
 	}
@@ -198,6 +200,7 @@ func (t *sqlTally) finish() {
 	p.Ended = time.Now()
 	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.sorted(), t.failed.sorted(), t.forever.sorted()
 	p.GaveUpMarkers = t.gaveUp.sorted()
+	p.IDsDiffer, p.IDInBoth = t.forms.differ()
 	if t.repeats != nil {
 		p.RepeatedKeys, p.Repeated = t.repeats.keys, t.repeats.list()
 	}
