@@ -43,7 +43,7 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 	return v
 }
 
-// withFindings raises the verdict to the worst finding, and says how many more there are. Each was seen in a source that is
+// withFindings raises the verdict to the worst finding, and counts how many more there are. Each was seen in a source that is
 // up. Of what is equally bad lost messages are told first, whatever the duplicate rate.
 func (v *Verdict) withFindings(findings []dedup.Finding) {
 	worst, n := worstFinding(findings)
@@ -54,9 +54,7 @@ func (v *Verdict) withFindings(findings []dedup.Finding) {
 		v.Tier, v.Possible, v.Why = worst.Tier, max(worst.Tier, v.Possible), worst.Text
 		n--
 	}
-	if n > 0 {
-		v.Why += fmt.Sprintf("; +%d more", n)
-	}
+	v.More = n
 }
 
 // worstFinding returns the finding of the highest tier, of equals the most harmful one, and how many are above normal.

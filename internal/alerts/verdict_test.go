@@ -182,8 +182,8 @@ func TestLostMessagesAreToldFirst(t *testing.T) {
 			none := dedup.Unknown(dedup.Ratio, "no counters are reported")
 			p := status([4]dedup.Figure{none, rate(dedup.Measured, tt.rate, tt.rate, 1000), none, none}, dedup.Unknown(dedup.Seconds, "not reported"))
 			p.Findings = tt.findings
-			if v := Judge(p); !strings.HasSuffix(v.Why, tt.why) {
-				t.Errorf("why is %q, want it to end with %q", v.Why, tt.why)
+			if v := Judge(p); !strings.HasSuffix(v.Sentence(), tt.why) {
+				t.Errorf("why is %q, want it to end with %q", v.Sentence(), tt.why)
 			}
 		})
 	}

@@ -117,6 +117,34 @@ func TestASourceThatDoesNotAnswerIsSevereAndNotGrey(t *testing.T) {
 	}
 }
 
+// TestTheReasonOfATierLeadsToTheFindingsThatItDoesNotTellOf, from the overview and on the page of the pipeline itself.
+func TestTheReasonOfATierLeadsToTheFindingsThatItDoesNotTellOf(t *testing.T) {
+	finding := func(kind, text string) dedup.Finding {
+		return dedup.Finding{Kind: kind, Tier: dedup.Severe, Text: text}
+	}
+	snap := demo.Scene("healthy", noon)
+	p := &snap.Pipelines[0]
+	p.Pipeline.Name = "a/b"
+	for _, tt := range []struct {
+		findings   []dedup.Finding
+		why, links string
+	}{
+		{[]dedup.Finding{finding("lost_messages", "One is lost")}, "One is lost.", ""},
+		{[]dedup.Finding{finding("lost_messages", "One is lost"), finding("stuck", "One sticks")}, "One is lost. +1 more finding", "+1 more finding"},
+		{[]dedup.Finding{finding("lost_messages", "One is lost"), finding("stuck", "One sticks"), finding("other", "x; +9 more")}, "One is lost. +2 more findings", "+2 more findings"},
+	} {
+		p.Findings = tt.findings
+		_, doc := overviewPage(t, snap, "q=a/b")
+		if why := doc.Find("td.why"); apart(why) != tt.why || why.Find(`a[href$="/pipelines/a%2Fb#findings"]`).Text() != tt.links {
+			t.Errorf("the overview says %q, and leads to the findings by %q; want %q by %q", apart(why), why.Find("a").Text(), tt.why, tt.links)
+		}
+		_, doc = pipelinePage(t, snap, "a/b", "", demo.History{})
+		if why := doc.Find("p.verdict"); apart(why) != tt.why || why.Find(`a[href="#findings"]`).Text() != tt.links || doc.Find("#findings .problem").Length() < len(tt.findings) {
+			t.Errorf("the page says %q, with %d findings; want %q", apart(why), doc.Find("#findings .problem").Length(), tt.why)
+		}
+	}
+}
+
 // steadyHistory is one series that has the same value up to its last point.
 type steadyHistory struct {
 	last  time.Time

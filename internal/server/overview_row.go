@@ -43,6 +43,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	if p.verdict.Tier != dedup.Normal {
 		row.Why = statement(why(p, now))
 		row.RaisedHref, row.RaisedLink = raisedBy(p, base)
+		row.More, row.MoreHref = moreFindings(p), row.Href+"#findings"
 	}
 	row.Cause = causeText(snap, p, late(snap, now), now)
 	if !row.Duplicates.Known {
@@ -91,6 +92,14 @@ func why(p judged, now time.Time) string {
 		return g.down(now)
 	}
 	return g.names() + " cannot be read: " + within(g.err)
+}
+
+// moreFindings says how many findings there are beyond those that the reason of the tier tells of; empty where there is none.
+func moreFindings(p judged) string {
+	if p.verdict.More == 0 {
+		return ""
+	}
+	return "+" + counted(p.verdict.More, "more finding")
 }
 
 // raisedBy leads to the alert that raised the tier; both are empty where figures and findings alone made it.

@@ -24,6 +24,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
 	v.Why = statement(why(j, now))
 	v.RaisedHref, v.RaisedLink = raisedBy(j, frame.Base)
+	v.More, v.MoreHref = moreFindings(j), "#findings"
 	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
 	v.Cause = causeText(snap, j, v.Late, now)
 	v.Parts = parts(j, path, now)

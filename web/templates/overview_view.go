@@ -123,6 +123,8 @@ type PipelineRow struct {
 	Possible string
 	// RaisedHref leads to the alert that raised the tier, RaisedLink names it; empty where figures and findings alone made it.
 	RaisedHref, RaisedLink string
+	// More says how many findings more there are, MoreHref leads to all of them; More is empty where there is none.
+	More, MoreHref string
 	// Why is shown for every tier but normal, and with it the likely cause of duplicates, where there is one.
 	Why          Text
 	Cause        Text

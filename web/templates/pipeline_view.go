@@ -18,6 +18,8 @@ type PipelineView struct {
 	Why      Text
 	// RaisedHref leads to the alert that raised the tier, RaisedLink names it; empty where figures and findings alone made it.
 	RaisedHref, RaisedLink string
+	// More says how many findings more there are, MoreHref leads to all of them; More is empty where there is none.
+	More, MoreHref string
 	// Cause is the likely cause of the duplicates; empty when there is nothing to explain.
 	Cause         Text
 	How           How
