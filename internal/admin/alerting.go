@@ -209,7 +209,7 @@ func (a *Alerting) admit(ctx context.Context, who Caller, act action) error {
 		return err
 	}
 	if why := a.WhyNot(); why != "" {
-		return &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why}
+		return a.deps.Gate.refuse(ctx, who, act, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why})
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (b *Baselines) admit(ctx context.Context, who Caller, a *action, pipeline, 
 		return nil, "", err
 	}
 	if why := b.WhyNot(); why != "" {
-		return nil, "", &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why}
+		return nil, "", b.deps.Gate.refuse(ctx, who, *a, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why})
 	}
 	reason, err := checkReason(reason)
 	if err != nil {

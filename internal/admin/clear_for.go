@@ -15,7 +15,8 @@ import (
 // ended. It is an operation like every other: each marker is read and judged again, compared, its image kept and the clear
 // audited, and it can be undone. A marker that is not cleared has an outcome that says why. Admins may.
 func (m *Markers) ClearFor(ctx context.Context, who Caller, req ClearForRequest) (string, map[string]dedup.Outcome, error) {
-	if err := m.allow(ctx, who, auth.Admin, "clear_for_requeue", req.Store); err != nil {
+	act := action{name: "clear_for_requeue", target: printable(req.Store, maxTarget), needs: auth.Admin}
+	if err := m.deps.Gate.allow(ctx, who, act); err != nil {
 		return "", nil, err
 	}
 	if len(req.Keys) > MaxPlanned {
@@ -23,7 +24,7 @@ func (m *Markers) ClearFor(ctx context.Context, who Caller, req ClearForRequest)
 	}
 	st, err := m.acting(req.Store)
 	if err != nil {
-		return "", nil, err
+		return "", nil, m.deps.Gate.refuse(ctx, who, act, err)
 	}
 	p := Plan{ID: rand.Text(), Made: m.deps.Now(), By: who.Name, Request: PlanRequest{
 		Deed: ClearMarkers, Store: req.Store, Keys: req.Keys, AlsoRetry: req.AlsoRetry,

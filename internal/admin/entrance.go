@@ -56,7 +56,7 @@ func (g *Gate) Run(ctx context.Context) {
 		case <-ctx.Done():
 			ended = true
 		}
-		for _, list := range []*repeats{g.strangers, g.lacking, g.signIns} {
+		for _, list := range []*repeats{g.strangers, g.lacking, g.refusals, g.signIns} {
 			list.sum(ctx, time.Now(), ended)
 		}
 		if ended {

@@ -28,32 +28,44 @@ const (
 // is being or was carried out returns the operation that has it, and nothing is done twice. Any admin may carry out the
 // plan of another; the audit says who did.
 func (m *Markers) Execute(ctx context.Context, who Caller, req ExecuteRequest) (string, error) {
-	if err := m.allow(ctx, who, auth.Admin, "execute_plan", req.PlanID); err != nil {
-		return "", err
+	act := action{name: "execute_plan", target: printable(req.PlanID, maxTarget), needs: auth.Admin}
+	o, st, err := m.prepare(ctx, who, req, &act)
+	switch {
+	case err != nil:
+		return "", m.deps.Gate.refuse(ctx, who, act, err)
+	case st == nil:
+		return o.ID, nil
+	}
+	return m.begin(ctx, who, st, o, req.Token)
+}
+
+// prepare checks who carries which plan out, and completes the action. Without a store the operation has the plan already.
+func (m *Markers) prepare(ctx context.Context, who Caller, req ExecuteRequest, act *action) (Operation, *MarkerStore, error) {
+	if err := lacks(who, act.needs); err != nil {
+		return Operation{}, nil, err
 	}
 	reason, err := checkReason(req.Reason)
 	if err != nil {
-		return "", err
+		return Operation{}, nil, err
 	}
 	if len(req.Token) > maxToken {
-		return "", invalid(fmt.Sprintf("An idempotency token has at most %d bytes", maxToken))
+		return Operation{}, nil, invalid(fmt.Sprintf("An idempotency token has at most %d bytes", maxToken))
 	}
 	p, operation, ok, err := m.deps.Journal.Plan(ctx, req.PlanID)
 	if err != nil {
-		return "", unkept("Nothing was done, because the plan cannot be read", err)
+		return Operation{}, nil, unkept("Nothing was done, because the plan cannot be read", err)
+	}
+	if act.reason = reason; ok {
+		act.target = printable(p.Request.Store, maxTarget) + "/plan/" + p.ID
 	}
 	if err := m.checkToken(ctx, who, req); err != nil {
-		return "", err
+		return Operation{}, nil, err
 	}
 	if operation != "" {
-		return operation, nil
+		return Operation{ID: operation}, nil, nil
 	}
 	st, err := m.mayCarryOut(p, ok, req.Confirm)
-	if err != nil {
-		return "", err
-	}
-	o := Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}
-	return m.begin(ctx, who, st, o, req.Token)
+	return Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}, st, err
 }
 
 // checkToken refuses a token that has started another plan: the caller believes to repeat a request, and this is another.

@@ -83,9 +83,9 @@ type Gate struct {
 	log   *slog.Logger
 	// refused is why the newest entry was not taken; empty when it was.
 	refused atomic.Pointer[string]
-	// What anybody can repeat at will is summed up: what strangers were refused, what people with an account were refused, and who
-	// signed in. None of them takes the room of another.
-	strangers, lacking, signIns *repeats
+	// What anybody can repeat at will is summed up: what strangers were refused, what people were refused who lack the role, what those
+	// were refused who have it, and who signed in. None of them takes the room of another.
+	strangers, lacking, refusals, signIns *repeats
 }
 
 // Refused says why the audit did not take the newest entry, in words that may be shown; empty while it takes them.
@@ -101,6 +101,7 @@ func NewGate(audit auditor, users accounts, log *slog.Logger) *Gate {
 	g := &Gate{audit: audit, users: users, log: log}
 	g.strangers = &repeats{what: "refused requests and sign-ins", action: actRefusedRequest, phase: Denied, write: g.record, log: log}
 	g.lacking = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.record, log: log}
+	g.refusals = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.record, log: log, each: true}
 	g.signIns = &repeats{what: "sign-ins", action: actSignIn, phase: Succeeded, write: g.record, log: log}
 	return g
 }
@@ -136,17 +137,35 @@ func entryOf(who Caller, a action) Entry {
 	}
 }
 
-// allow refuses and records whoever lacks the role that the action needs.
-func (g *Gate) allow(ctx context.Context, who Caller, a action) error {
-	if who.Can(a.needs) {
+// lacks is the error for whoever lacks the role that an action needs; nil for who has it.
+func lacks(who Caller, needs auth.Role) error {
+	if who.Can(needs) {
 		return nil
 	}
+	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", needs)}
+}
+
+// allow refuses and records whoever lacks the role that the action needs.
+func (g *Gate) allow(ctx context.Context, who Caller, a action) error {
+	return g.refuse(ctx, who, a, lacks(who, a.needs))
+}
+
+// refuse records why an action is refused before it begins, and returns that. A request that is not understood, or names what is not there,
+// is no action yet, and what cannot be read or written is no refusal: these leave no entry.
+func (g *Gate) refuse(ctx context.Context, who Caller, a action, why error) error {
+	if kind := dedup.KindOf(why); why == nil || kind != dedup.Forbidden && kind != dedup.Conflict {
+		return why
+	}
+	list := g.refusals
+	if !who.Can(a.needs) {
+		list = g.lacking
+	}
 	e := entryOf(who, a)
-	e.Detail = "needs the role " + a.needs.String()
-	if err := g.lacking.note(ctx, e, Denied); err != nil {
+	e.Detail = dedup.PublicText(why)
+	if err := list.note(ctx, e, Denied); err != nil {
 		g.log.Error("a denied action could not be recorded", "action", a.name, "who", who.Name, "err", err)
 	}
-	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", a.needs)}
+	return why
 }
 
 // intend records an intent. An error means that the action must not happen.

@@ -11,7 +11,7 @@ import (
 
 // PauseJob lets a job stop after what is in hand, so that it can go on. Operators may.
 func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, actPause, id, auth.Operator, func(_ context.Context, job Job) error {
+	return d.control(ctx, who, actPause, id, nil, func(_ context.Context, job Job) error {
 		j := d.liveJob(id)
 		switch {
 		case j != nil && j.ask(pauseIt), job.State == JobPaused:
@@ -25,7 +25,7 @@ func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error
 
 // CancelJob ends a job after what is in hand: every message is at its target or where it was. Operators may.
 func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, actCancel, id, auth.Operator, func(ctx context.Context, _ Job) error {
+	return d.control(ctx, who, actCancel, id, nil, func(ctx context.Context, _ Job) error {
 		if j := d.liveJob(id); j != nil && j.ask(cancelIt) {
 			return nil
 		}
@@ -63,21 +63,15 @@ func (d *DeadLetters) unworked(ctx context.Context, id string) (Job, error) {
 
 // ResumeJob lets a paused job go on. Who may start its plan may.
 func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) error {
-	if err := d.allow(ctx, who, auth.Operator, actResume, id); err != nil {
-		return err
-	}
-	job, err := d.read(ctx, id)
-	if err != nil {
-		return err
-	}
-	rest := job.Plan
-	if rest.Most == 0 { // a bounded one goes on counting
-		rest.UpTo = min(rest.upTo(job.Limit), job.Limit-job.Moved)
-		if err := d.mayMove(who, rest); err != nil {
+	may := func(job Job) error {
+		rest := job.Plan
+		if err := lacks(who, rest.Needs); err != nil || rest.Most > 0 { // a bounded one goes on counting
 			return err
 		}
+		rest.UpTo = min(rest.upTo(job.Limit), job.Limit-job.Moved)
+		return d.mayMove(who, rest)
 	}
-	return d.control(ctx, who, actResume, id, job.Plan.Needs, func(ctx context.Context, _ Job) error {
+	return d.control(ctx, who, actResume, id, may, func(ctx context.Context, _ Job) error {
 		job, err := d.unworked(ctx, id)
 		switch {
 		case err != nil:
@@ -89,27 +83,39 @@ func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) erro
 	})
 }
 
-// control does something to a job that has not ended, through the gate.
-func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, needs auth.Role, do func(context.Context, Job) error) error {
-	act := action{name: name, target: "job/" + printable(id, 64), needs: needs}
-	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
-		return err
+// control does something to a job that has not ended, through the gate. What may says, if anything, is asked of operators besides.
+func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, may func(Job) error, do func(context.Context, Job) error) error {
+	act := action{name: name, target: "job/" + printable(id, 64), needs: auth.Operator}
+	job, err := d.controlled(ctx, who, id, &act)
+	if err == nil && may != nil {
+		err = may(job)
 	}
-	if d.deps.ReadOnly {
-		return &dedup.Error{Kind: dedup.Forbidden, Public: "The dashboard is read-only (server.read_only)"}
-	}
-	job, err := d.read(ctx, id)
 	if err != nil {
-		return err
+		return d.deps.Gate.refuse(ctx, who, act, err)
 	}
-	if job.State.Final() {
-		return conflict("The job has ended: %s", job.State)
-	}
-	act.target = queueTarget(job.Plan.Broker, job.Plan.Source) + "/" + act.target // so that the audit of a queue has it
 	act.run = func(ctx context.Context) (string, error) {
 		return fmt.Sprintf("after %s", job.words()), do(ctx, job)
 	}
 	return d.deps.Gate.do(ctx, who, act)
+}
+
+// controlled returns a job that something may be done to by whoever has the role, and completes the action.
+func (d *DeadLetters) controlled(ctx context.Context, who Caller, id string, act *action) (Job, error) {
+	if err := lacks(who, act.needs); err != nil {
+		return Job{}, err
+	}
+	if d.deps.ReadOnly {
+		return Job{}, &dedup.Error{Kind: dedup.Forbidden, Public: "The dashboard is read-only (server.read_only)"}
+	}
+	job, err := d.read(ctx, id)
+	if err != nil {
+		return Job{}, err
+	}
+	act.target = queueTarget(job.Plan.Broker, job.Plan.Source) + "/" + act.target // so that the audit of a queue has it
+	if job.State.Final() {
+		return job, conflict("The job has ended: %s", job.State)
+	}
+	return job, nil
 }
 
 func notYet(id string) error {

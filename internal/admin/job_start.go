@@ -13,38 +13,50 @@ import (
 // StartJob begins to carry a plan out and returns the job at once; it goes on when the caller has gone. A plan that is being or
 // was carried out returns the job that has it, and nothing is done twice. Who may carry it out is in MovePlan.Needs.
 func (d *DeadLetters) StartJob(ctx context.Context, who Caller, req StartRequest) (string, error) {
-	if err := d.allow(ctx, who, auth.Operator, "start_move", req.PlanID); err != nil {
-		return "", err
+	act := action{name: "start_move", target: printable(req.PlanID, maxTarget), needs: auth.Operator}
+	j, holder, err := d.prepare(ctx, who, req, &act)
+	switch {
+	case err != nil:
+		return "", d.deps.Gate.refuse(ctx, who, act, err)
+	case holder != "":
+		return holder, nil
 	}
-	reason, err := checkReason(req.Reason)
-	if err != nil {
-		return "", err
+	return d.begin(ctx, j, req.Token)
+}
+
+// prepare checks who starts which plan, and returns its job, or the job that has the plan already. It completes the action.
+func (d *DeadLetters) prepare(ctx context.Context, who Caller, req StartRequest, act *action) (j *liveJob, holder string, err error) {
+	if err := lacks(who, act.needs); err != nil {
+		return nil, "", err
+	}
+	if act.reason, err = checkReason(req.Reason); err != nil {
+		return nil, "", err
 	}
 	if len(req.Token) > maxToken {
-		return "", invalid(fmt.Sprintf("An idempotency token has at most %d bytes", maxToken))
+		return nil, "", invalid(fmt.Sprintf("An idempotency token has at most %d bytes", maxToken))
 	}
-	p, job, ok, err := d.deps.Journal.MovePlan(ctx, req.PlanID)
+	p, holder, ok, err := d.deps.Journal.MovePlan(ctx, req.PlanID)
 	if err != nil {
-		return "", unkept("Nothing was done, because the plan cannot be read", err)
+		return nil, "", unkept("Nothing was done, because the plan cannot be read", err)
 	}
 	if err := d.checkToken(ctx, who, req); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	switch {
-	case job != "":
-		return job, nil
+	case holder != "":
+		return nil, holder, nil
 	case !ok:
-		return "", notFound("There is no such plan; make a new one")
+		return nil, "", notFound("There is no such plan; make a new one")
 	}
-	if err := d.allow(ctx, who, p.Needs, "start_"+string(p.Request.Do), p.ID); err != nil {
-		return "", err
+	act.name, act.target, act.needs = "start_"+string(p.Request.Do), queueTarget(p.Broker, p.Source)+"/plan/"+p.ID, p.Needs
+	if err := lacks(who, p.Needs); err != nil {
+		return nil, "", err
 	}
-	j, err := d.mayStart(ctx, who, p, strings.TrimSpace(req.Confirm))
-	if err != nil {
-		return "", err
+	if j, err = d.mayStart(ctx, who, p, strings.TrimSpace(req.Confirm)); err != nil {
+		return nil, "", err
 	}
-	j.who, j.job.By, j.job.Reason = who, who.Name, reason
-	return d.begin(ctx, j, req.Token)
+	j.who, j.job.By, j.job.Reason = who, who.Name, act.reason
+	return j, "", nil
 }
 
 // checkToken refuses a token that has started another plan.

@@ -140,7 +140,7 @@ func markerKinds() []ActionKind {
 	return about(AboutMarkers, kinds)
 }
 
-// refusedKinds are what is allowed without an entry, or leaves one of another kind: only who lacks the role leaves these.
+// refusedKinds are what is allowed without an entry, or leaves one of another kind: only where it is refused it leaves these.
 func refusedKinds() []ActionKind {
 	return slices.Concat(about(AboutRefusedLetters, []ActionKind{
 		{Name: "look_at_dead_letter_queue", Label: "open the page of a dead-letter queue"},

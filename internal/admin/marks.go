@@ -62,7 +62,7 @@ func (m *Marks) Add(ctx context.Context, who Caller, mark dedup.Mark) (dedup.Mar
 		return dedup.Mark{}, err
 	}
 	if m.deps.ReadOnly {
-		return dedup.Mark{}, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: the dashboard is read-only (server.read_only)"}
+		return dedup.Mark{}, m.deps.Gate.refuse(ctx, who, a, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: the dashboard is read-only (server.read_only)"})
 	}
 	mark, err := m.check(mark)
 	if err != nil {

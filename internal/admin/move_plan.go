@@ -78,7 +78,16 @@ func (r MoveRequest) frozen(now time.Time) (MoveRequest, error) {
 // PlanMove freezes a selection and says what a move would do with it. It changes nothing. Operators may plan what they may start.
 func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest) (MovePlan, error) {
 	act := action{name: "plan_move", target: printable(req.Queue, maxTarget), needs: auth.Operator}
-	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+	p, err := d.planMove(ctx, who, req, &act)
+	if err != nil {
+		return MovePlan{}, d.deps.Gate.refuse(ctx, who, act, err)
+	}
+	return p, nil
+}
+
+// planMove makes a plan, and completes the action.
+func (d *DeadLetters) planMove(ctx context.Context, who Caller, req MoveRequest, act *action) (MovePlan, error) {
+	if err := lacks(who, act.needs); err != nil {
 		return MovePlan{}, err
 	}
 	req, err := req.frozen(d.deps.Now())
@@ -92,6 +101,7 @@ func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest)
 	if err != nil {
 		return MovePlan{}, err
 	}
+	act.target = l.target()
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	pl := planning{letters: d, line: l, plan: MovePlan{
@@ -101,12 +111,11 @@ func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest)
 	if err := pl.make(ctx, who); err != nil {
 		return MovePlan{}, err
 	}
-	p := pl.plan
-	act.target, act.needs = l.target(), p.Needs
-	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+	act.needs = pl.plan.Needs
+	if err := lacks(who, act.needs); err != nil {
 		return MovePlan{}, pl.beyondOperator(who, err)
 	}
-	return p, d.keepPlan(ctx, who, act, pl)
+	return pl.plan, d.keepPlan(ctx, who, *act, pl)
 }
 
 // moving finds the queue that a move takes messages from, and refuses where nothing can be moved.

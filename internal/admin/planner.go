@@ -28,7 +28,15 @@ const (
 // Plan freezes a selection and says what would happen to each marker. It changes nothing. Admins may.
 func (m *Markers) Plan(ctx context.Context, who Caller, req PlanRequest) (Plan, error) {
 	act := action{name: "plan", target: printable(req.Store, 64), needs: auth.Admin}
-	if err := m.deps.Gate.allow(ctx, who, act); err != nil {
+	p, err := m.plan(ctx, who, req, act)
+	if err != nil {
+		return Plan{}, m.deps.Gate.refuse(ctx, who, act, err)
+	}
+	return p, nil
+}
+
+func (m *Markers) plan(ctx context.Context, who Caller, req PlanRequest, act action) (Plan, error) {
+	if err := lacks(who, act.needs); err != nil {
 		return Plan{}, err
 	}
 	if err := req.check(); err != nil {

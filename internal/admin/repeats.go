@@ -36,6 +36,8 @@ type repeats struct {
 	phase  string
 	write  func(ctx context.Context, e Entry, phase string) error
 	log    *slog.Logger
+	// each also tells entries apart by what was acted on and why it was refused, so that only the very same is summed up.
+	each bool
 
 	mu     sync.Mutex
 	open   map[repeatKey]*repeat
@@ -44,8 +46,9 @@ type repeats struct {
 	filled time.Time
 }
 
-// A repeatKey tells kinds of entries apart. The target is not in it: whether an entry is written must not depend on whether an account exists.
-type repeatKey struct{ who, method, from, action, phase string }
+// A repeatKey tells kinds of entries apart. Of strangers the target is not in it: whether an entry is written must not depend on whether an
+// account exists.
+type repeatKey struct{ who, method, from, action, phase, target, detail string }
 
 // A repeat is what was counted since the entry that was written last.
 type repeat struct {
@@ -70,7 +73,10 @@ func (r *repeats) note(ctx context.Context, e Entry, phase string) error {
 func (r *repeats) first(e Entry, phase string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := repeatKey{e.Who, e.Method, e.From, e.Action, phase}
+	key := repeatKey{who: e.Who, method: e.Method, from: e.From, action: e.Action, phase: phase}
+	if r.each {
+		key.target, key.detail = e.Target, e.Detail
+	}
 	if known := r.open[key]; known != nil {
 		known.add(e)
 		return false

@@ -129,22 +129,19 @@ func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Sc
 		return Scan{}, invalid(fmt.Sprintf("A look takes 1 to %d messages", MaxScan))
 	}
 	l, err := d.line(req.Pipeline, req.Queue)
-	if err == nil {
-		err = d.acting(l)
-	}
 	if err != nil {
 		return Scan{}, err
 	}
+	act.target = l.target()
 	limit, effects, err := d.mayLook(ctx, l, req.Limit)
 	if err != nil {
-		return Scan{}, err
+		return Scan{}, d.deps.Gate.refuse(ctx, who, act, err)
 	}
 	if err := d.looks.enter(ctx, "broker "+l.pipeline.Broker); err != nil {
 		return Scan{}, &dedup.Error{Kind: dedup.Unavailable, Public: "Other looks at queues are under way; try again in a moment", Err: err}
 	}
 	defer d.looks.leave()
 	var peek dedup.Peek
-	act.target = l.target()
 	act.run = func(ctx context.Context) (string, error) {
 		wait, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
@@ -174,6 +171,9 @@ func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Sc
 
 // mayLook says how many messages of a queue may be looked at, and what that does; an error says why none may.
 func (d *DeadLetters) mayLook(ctx context.Context, l line, limit int) (int, []string, error) {
+	if err := d.acting(l); err != nil {
+		return 0, nil, err
+	}
 	if job := d.holder(ctx, l); job != "" {
 		return 0, nil, conflict("Job %s is moving messages of this queue; look at it when it has ended", job)
 	}
