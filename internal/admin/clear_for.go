@@ -115,7 +115,7 @@ func (r rules) leaveDead(it PlanItem, single bool) string {
 	case it.Seen.State == dedup.Done && !single:
 		return "the work was done: such markers are cleared one by one, with typed confirmation"
 	case it.Seen.State == dedup.Present && r.scheme.Mark == "before": // its owner may be at it like that of any other
-	case it.Seen.State != dedup.Processing || it.Verdict != dedup.CannotTell:
+	case it.Seen.State != dedup.Processing || !it.Verdict.OwnerUnknown():
 		return ""
 	}
 	since, limit := it.Seen.Since, max(r.view.evidence.Limit(), leastWork)

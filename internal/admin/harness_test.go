@@ -85,6 +85,8 @@ func verdicts(m dedup.Marker, e dedup.Evidence, _ dedup.Scheme) (dedup.Verdict, 
 		return dedup.StillWorking, []string{"a delivery is out"}
 	case strings.Contains(m.ID, "unsure"):
 		return dedup.CannotTell, []string{"a delivery may be out"}
+	case strings.Contains(m.ID, "looping"):
+		return dedup.Looping, []string{"it was asked for again and again"}
 	case strings.Contains(m.ID, "orphan"):
 		return dedup.Orphan, []string{"the queues were empty"}
 	}

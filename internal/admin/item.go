@@ -156,7 +156,7 @@ func (r *run) alive(now dedup.Sighting, planned PlanItem) string {
 	switch {
 	case verdict == dedup.StillWorking:
 		return "owner alive: " + strings.Join(reasons, "; ")
-	case verdict == dedup.CannotTell && planned.Verdict != dedup.CannotTell:
+	case verdict.OwnerUnknown() && !planned.Verdict.OwnerUnknown():
 		return "it cannot be told any more whether the owner is alive: " + strings.Join(reasons, "; ")
 	}
 	return ""

@@ -40,6 +40,7 @@ func TestAPlanToClearLeavesOutWhatMustNotBeCleared(t *testing.T) {
 		{"orphan", seen(processing("orphan")), "planned: no queue holds the message: it runs only if its producer sends it again", false, "planned"},
 		{"still working", seen(processing("alive")), "refused, owner alive: a delivery is out", false, "refused, owner alive"},
 		{"cannot tell", seen(processing("unsure")), "planned", true, "cannot tell whether its owner is alive"},
+		{"looping", seen(processing("looping")), "planned: the message loops in its queue", true, "cannot tell whether its owner is alive"},
 		{"failed", seen(inState("f", dedup.Failed)), "planned: the next delivery runs instead of meeting a failed marker", false, "planned"},
 		{"done", seen(inState("d", dedup.Done)), "planned: the work was done: if the message comes again it runs again, a double effect", true, "the work was done"},
 		{"present", seen(inState("p", dedup.Present)), "planned: whether the work was done cannot be told", true, "whether the work was done cannot be told"},

@@ -31,7 +31,7 @@ func (r rules) leaveOut(it PlanItem) string {
 		return "the work was done: such markers are cleared one by one, with typed confirmation"
 	case it.Seen.State == dedup.Present && !r.request.single():
 		return "whether the work was done cannot be told: such markers are cleared one by one, with typed confirmation"
-	case it.Verdict == dedup.CannotTell && !r.request.single():
+	case it.Verdict.OwnerUnknown() && !r.request.single():
 		return "cannot tell whether its owner is alive: such markers are cleared one by one, with typed confirmation: " + reasons(it)
 	}
 	return ""
@@ -66,7 +66,7 @@ func (r rules) leaveUnexpiring(it PlanItem) string {
 		return "expires by itself: " + describe(&it.Seen)
 	case it.Seen.State != dedup.Processing && it.Seen.State != dedup.Failed && ttl < memory:
 		return "the time to live is shorter than the " + span(memory) + " for which done work is remembered"
-	case it.Verdict == dedup.CannotTell && (patience == 0 || ttl < patience):
+	case it.Verdict.OwnerUnknown() && (patience == 0 || ttl < patience):
 		return "its owner may be alive, and the time to live is not known to be longer than its work: " + reasons(it)
 	}
 	return ""
@@ -77,7 +77,7 @@ func (r rules) confirms(it PlanItem) bool {
 	if r.request.Deed != ClearMarkers {
 		return false
 	}
-	return it.Seen.State == dedup.Done || it.Seen.State == dedup.Present || it.Verdict == dedup.CannotTell
+	return it.Seen.State == dedup.Done || it.Seen.State == dedup.Present || it.Verdict.OwnerUnknown()
 }
 
 // confirmation returns what must be typed: the message id, or the beginning of the key's hash where the id cannot be

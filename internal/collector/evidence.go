@@ -132,6 +132,7 @@ func (s *storeShore) deadLetterQueues() []dedup.QueueRef {
 func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.PipelineStatus) dedup.Evidence {
 	e := dedup.Evidence{At: now.Round(0), SetsExpiry: w.setsExpiry}
 	if stats, _ := w.stats.get(); stats.Pass != nil {
+		e.Met = stats.Met
 		e.ClockOffset = stats.Pass.ClockOffset
 		if stats.Pass.Started.Before(now) {
 			e.At = stats.Pass.Started.Round(0)
@@ -140,6 +141,7 @@ func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.Pipeline
 	for _, p := range w.users {
 		e.MaxProcessing = max(e.MaxProcessing, p.MaxProcessing)
 		e.AutoAck = e.AutoAck || p.autoAcked()
+		e.Redelivering = e.Redelivering || p.redelivering(now)
 		if st := statuses[p.Name]; st != nil {
 			for _, window := range st.Windows {
 				e.WorkP99 = max(e.WorkP99, time.Duration(window.WorkP99.Value*float64(time.Second)))
@@ -213,6 +215,19 @@ func (p *pipeline) autoAcked() bool {
 	}
 	f := p.frames.frames
 	return len(f) > 0 && f[len(f)-1].AutoAcks > f[0].AutoAcks
+}
+
+// redelivering reports whether messages of the pipeline were redelivered in the last minute.
+func (p *pipeline) redelivering(now time.Time) bool {
+	frames := p.frames.frames
+	if len(frames) == 0 || now.Sub(frames[len(frames)-1].Began) > time.Minute {
+		return false
+	}
+	last, first := frames[len(frames)-1], frames[len(frames)-1]
+	for i := len(frames) - 1; i >= 0 && last.Began.Sub(frames[i].Began) <= time.Minute && frames[i].Gaps == last.Gaps; i-- {
+		first = frames[i]
+	}
+	return last.Redeliveries > first.Redeliveries
 }
 
 // earlier returns the earlier of two times, zero when one of them is.

@@ -40,7 +40,7 @@ func countVerdicts(p *dedup.Pass, e dedup.Evidence, s dedup.Scheme) verdictCount
 		v := dedup.VerdictOf(*m, e, s)
 		c.counts[v]++
 		switch {
-		case v == dedup.ProbablyDead || v == dedup.Orphan:
+		case v.Stuck():
 			stuck = olderOf(stuck, m)
 			if len(c.ids) < 5 {
 				c.ids = append(c.ids, m.Name())
@@ -65,7 +65,7 @@ func olderOf(a, b *dedup.Marker) *dedup.Marker {
 }
 
 func (c verdictCount) stuck() int64 {
-	return c.counts[dedup.ProbablyDead] + c.counts[dedup.Orphan]
+	return c.counts[dedup.ProbablyDead] + c.counts[dedup.Orphan] + c.counts[dedup.Looping]
 }
 
 // judgeMarkers fills in the evidence of each store, and what it means for the pipelines that use the store.
@@ -196,11 +196,10 @@ func (c verdictCount) finding(st *dedup.StoreStatus) []dedup.Finding {
 // split names the kinds of stuck markers with their numbers.
 func (c verdictCount) split() string {
 	var parts []string
-	if n := c.counts[dedup.ProbablyDead]; n > 0 {
-		parts = append(parts, grouped(n)+" probably dead")
-	}
-	if n := c.counts[dedup.Orphan]; n > 0 {
-		parts = append(parts, grouped(n)+" orphan")
+	for _, v := range dedup.Verdicts() {
+		if n := c.counts[v]; n > 0 && v.Stuck() {
+			parts = append(parts, grouped(n)+" "+string(v))
+		}
 	}
 	return strings.Join(parts, ", ")
 }

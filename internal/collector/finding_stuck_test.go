@@ -101,6 +101,37 @@ func TestStuckMarkersAreCountedAndFound(t *testing.T) {
 	}
 }
 
+func TestMarkersWhoseMessagesLoopUnderLivingConsumersAreCountedAsStuck(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.pipelines[0].MaxProcessing = time.Minute
+		b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(4) })
+		pass(topologyInterval + 4*testInterval)
+		p := stuckPass(4, 100*time.Second)
+		met := &dedup.Met{From: time.Now(), To: time.Now().Add(6 * time.Second), Expires: map[string]time.Time{}}
+		for i := range p.OldestProcessing {
+			m := &p.OldestProcessing[i]
+			if m.Key = "msg:" + m.ID; i < 3 {
+				met.Expires[m.Key] = m.Expires
+			}
+		}
+		b.store.set(func(f *fakeSource) { f.stats.Pass, f.stats.Met = p, met })
+		for i := range int64(3) {
+			b.broker.set(func(f *fakeSource) {
+				q := &f.sample.Queues[0]
+				q.Counters = dedup.QueueCounters{Redeliver: ptr(100 * i), Deliver: ptr(100 * i), Ack: ptr(0), Publish: ptr(0)}
+			})
+			pass(2 * testInterval)
+		}
+		status := b.pipeline(t, "orders")
+		if f := status.Stuck; f.Low != 3 || f.High != 4 || status.Verdicts[dedup.Looping].Value != 3 || status.Verdicts[dedup.CannotTell].Value != 1 {
+			t.Errorf("stuck %+v of %+v, want 3 to 4", f, status.Verdicts)
+		}
+		if got := stuckFinding(status); got == nil || !strings.HasPrefix(got.Text, "3 markers are stuck: 3 looping; of 1 more, processing for longer than 1 m, it cannot be told") {
+			t.Errorf("finding %+v", got)
+		}
+	})
+}
+
 func TestStuckIsUnknownRatherThanZero(t *testing.T) {
 	tests := map[string]struct {
 		set func(*testBench)

@@ -33,6 +33,9 @@ type life struct {
 	verdict          dedup.Verdict
 	reasons          []string
 	wronglyDead, hit int
+	// returned are the times at which a delivery met the marker in flight and was returned; looped is when it was first called looping.
+	returned []time.Time
+	looped   time.Time
 }
 
 // A morgue is a real broker and store, consumers whose fates are known, and the collector that judges them.
@@ -190,6 +193,9 @@ func (m *morgue) look(s *dedup.Snapshot) {
 			}
 			verdict, reasons := dedup.Judge(marker, st.Evidence, st.Scheme)
 			l.verdict, l.reasons, l.hit = verdict, reasons, l.hit+1
+			if verdict == dedup.Looping {
+				m.checkLoop(l, marker, st.Evidence, s.At)
+			}
 			if verdict != dedup.ProbablyDead && verdict != dedup.Orphan {
 				continue
 			}
@@ -203,6 +209,48 @@ func (m *morgue) look(s *dedup.Snapshot) {
 			}
 		}
 	}
+}
+
+// checkLoop holds a verdict against the deliveries that were returned while the marker was looked at.
+func (m *morgue) checkLoop(l *life, marker dedup.Marker, e dedup.Evidence, at time.Time) {
+	n := 0
+	for _, t := range l.returned {
+		if !t.Before(e.Met.From) && !t.After(e.Met.To) {
+			n++
+		}
+	}
+	if n < 2 {
+		m.t.Errorf("%s (%s) is looping at %s, but %d deliveries were returned from %s to %s", marker.ID, l.fate, at, n, e.Met.From, e.Met.To)
+	}
+	if l.looped.IsZero() {
+		l.looped = at
+	}
+}
+
+// copies sends messages of a fate again while their owners are at them.
+func (m *morgue) copies(queue, fate string, n int) {
+	m.t.Helper()
+	for i := range n {
+		id := fmt.Sprintf("%s-%s-%d", queue, strings.ReplaceAll(fate, " ", "-"), i)
+		must(m.t, m.publisher.PublishWithContext(m.t.Context(), "", queue, false, false, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent}))
+	}
+}
+
+// judgeLoops wants every message that goes round beside consumers that live called looping, or its owner dead.
+func (m *morgue) judgeLoops() {
+	var took []time.Duration
+	for id, l := range m.lives {
+		if l.fate != unproven {
+			continue
+		}
+		if l.looped.IsZero() && l.recognised.IsZero() {
+			m.t.Errorf("%s goes round since %s and is %s because %q", id, l.died, l.verdict, l.reasons)
+		} else if !l.looped.IsZero() {
+			took = append(took, l.looped.Sub(l.visible()))
+		}
+	}
+	slices.Sort(took)
+	m.t.Logf("%d that go round were called looping, in %v", len(took), took)
 }
 
 // timely is how long after its owner's death the dashboard may take to recognise a marker: twice max_processing.
@@ -270,6 +318,7 @@ func (m *morgue) judge() {
 			dead, known = dead+n, known+inTime
 		}
 	}
+	m.judgeLoops()
 	m.t.Logf("%sof %d messages %d died; %d of them (%.1f %%) were recognised within %s; the living were called dead %d times",
 		out.String(), all, dead, known, 100*float64(known)/float64(dead), timely, wrong)
 	if all != 200 || float64(known) < 0.9*float64(dead) || wrong > 0 {

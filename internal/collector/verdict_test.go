@@ -73,7 +73,8 @@ func TestVerdictsAgreeWithWhatBecameOfTheOwners(t *testing.T) {
 	m.publish("lost", finished, 20, 0, time.Second)
 	m.publish("rejected", rejected, 4, time.Second, time.Second)
 	eventually(t, time.Minute, "everybody has begun", func() bool { return m.begun(200) })
-	began := time.Now() // and not before, however long it took to begin
+	m.copies("beyond", beyond, 3) // these go round on markers whose owners are at work
+	began := time.Now()           // and not before, however long it took to begin
 	since := func(d time.Duration) func() bool { return func() bool { return time.Since(began) > d } }
 
 	stop := m.watch()
@@ -203,6 +204,10 @@ func (c *crew) giveBack(d amqp.Delivery, key string) {
 	select {
 	case <-c.ctx.Done():
 	case <-timer.C:
+		c.m.mu.Lock()
+		l := c.m.lives[d.MessageId]
+		l.returned = append(l.returned, time.Now())
+		c.m.mu.Unlock()
 		_ = d.Nack(false, true)
 	}
 }

@@ -109,7 +109,9 @@ type Scheme struct {
 // StoreStats is what is known of a store: its last complete pass, the pass under way, and its health.
 type StoreStats struct {
 	// Pass is the last complete pass over the store; nil until there was one.
-	Pass     *Pass
+	Pass *Pass
+	// Met tells which processing markers are asked for again and again; nil where that was not seen of any, or cannot be.
+	Met      *Met
 	Progress Progress
 	Health   StoreHealth
 	// Facts is what the store's own layout says; nil where there is nothing to say or it could not be read.
@@ -246,6 +248,14 @@ type Touched struct {
 // Unfit reports whether the pass found keys of the store and could take no id out of any: what it did not count is not known
 // to be none.
 func (p *Pass) Unfit() bool { return p != nil && p.Matched == 0 && p.Misfits > 0 }
+
+// Met are processing markers that were asked for several times between two moments by our clock, neither by their owners nor by us:
+// by deliveries of their messages.
+type Met struct {
+	From, To time.Time
+	// Expires holds the expiry of each by its key: a claim that was made anew has another.
+	Expires map[string]time.Time
+}
 
 // MaxListed bounds each list of markers that a pass keeps.
 const MaxListed = 1000

@@ -57,6 +57,10 @@ func (c consideration) seen(e Evidence) []string {
 	case c.bare:
 		out = append(out, "it never expires, though consumers set an expiry right after they set a marker: its owner ended between the two commands")
 	}
+	if c.verdict == Looping {
+		out = append(out, fmt.Sprintf("from %s to %s it was asked for again and again, as by deliveries of its message, which consumers return",
+			moment(e.Met.From, e.At), moment(e.Met.To, e.At)))
+	}
 	if c.closed {
 		out = append(out, fmt.Sprintf("every connection that consumed when the marker was set has been closed since, as seen at %s", moment(e.Closed, e.At)))
 	}

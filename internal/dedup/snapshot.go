@@ -139,7 +139,7 @@ type PipelineStatus struct {
 	Markers          map[State]Figure
 	MarkersNoExpiry  Figure
 	OldestProcessing Figure
-	// Stuck counts processing markers by verdict, of the listed ones; a marker is stuck when it is probably dead or orphan.
+	// Stuck counts processing markers by verdict, of the listed ones; a marker is stuck when it is probably dead, orphan or looping.
 	Stuck    Figure
 	Verdicts map[Verdict]Figure
 	// PassAge is the age of the last complete pass, Coverage the share of the pass under way.

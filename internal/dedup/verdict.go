@@ -10,11 +10,22 @@ const (
 	StillWorking Verdict = "still working"
 	ProbablyDead Verdict = "probably dead"
 	Orphan       Verdict = "orphan"
+	Looping      Verdict = "looping"
 	CannotTell   Verdict = "cannot tell"
 )
 
 // Verdicts returns every verdict in the order in which pages show them.
-func Verdicts() []Verdict { return []Verdict{ProbablyDead, Orphan, CannotTell, StillWorking} }
+func Verdicts() []Verdict { return []Verdict{ProbablyDead, Orphan, Looping, CannotTell, StillWorking} }
+
+// Stuck reports whether the message of a marker cannot proceed: its owner is gone, or it goes round for longer than honest work takes.
+func (v Verdict) Stuck() bool { return v == ProbablyDead || v == Orphan || v == Looping }
+
+// OwnerUnknown reports whether nothing shows whether anybody works on the message. That it loops does not: a second copy of it loops
+// on the marker of an owner that is slow.
+func (v Verdict) OwnerUnknown() bool { return v == CannotTell || v == Looping }
+
+// metFor is how long what was seen of a marker's deliveries is taken for what goes on.
+const metFor = time.Minute
 
 // birthDoubt is how much later than it seems a marker can have been born: stores round times to whole seconds, and the
 // offset of their clocks is known to about a second.
@@ -61,6 +72,10 @@ type Evidence struct {
 	DeadLettersNow *int64
 	// SetsExpiry is true when a pass has seen processing markers that expire: the consumers do set what their scheme says.
 	SetsExpiry bool
+	// Met are the markers that are asked for again and again; nil when not known. Redelivering is true when messages of the source
+	// queues were redelivered in the last minute.
+	Met          *Met
+	Redelivering bool
 	// ClockOffset is the store's clock minus ours.
 	ClockOffset time.Duration
 }
@@ -114,6 +129,8 @@ type consideration struct {
 	// out are the readings after the birth in which nothing was out, empty those in which the queues were empty.
 	out, empty moments
 	closed     bool
+	// met: deliveries of the message met the marker again and again, and are returned.
+	met bool
 	// bare: the marker has no expiry although its consumers set one right after it.
 	bare bool
 	// given is when an operation of ours gave it one; zero when none did.
@@ -166,15 +183,30 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 	known := !m.Since.IsZero() || (s.ProcessingTTL > 0 && s.Kind != "sql-table")
 	if !e.AutoAck && known {
 		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
+		c.met = s.OnInFlight == "nack" && !s.Lock && e.Redelivering && e.Met.holds(m, seen, e.At)
 		c.closed = e.ClosedSince.After(seen.Add(birthDoubt)) && !e.Closed.After(e.At)
 	}
 	c.bare = e.SetsExpiry && s.ProcessingTTL > 0 && bareSpan(m, e.At) >= bareFor
 	c.given = m.ExpirySet
 	c.conclude(e)
+	if c.met && (c.hinder == mayBeOut || c.hinder == mayEnd) {
+		c.verdict = Looping
+	}
 	if c.hinder == mayBeOut && !known {
 		c.hinder = faceless
 	}
 	return c
+}
+
+// holds reports whether a marker as it is at a moment was met by deliveries not long before, and not before it was seen first.
+func (met *Met) holds(m Marker, seen, at time.Time) bool {
+	if met == nil || m.Key == "" || m.Expires.IsZero() {
+		return false
+	}
+	expires, ok := met.Expires[m.Key]
+	// A remaining life that is added to a clock is some milliseconds off.
+	same := ok && expires.Sub(m.Expires).Abs() <= 20*time.Millisecond
+	return same && met.From.After(seen.Add(birthDoubt)) && at.Sub(met.To) <= metFor
 }
 
 // bareSpan is for how long a marker is known to have been without an expiry, until we gave it one or until now.

@@ -70,6 +70,20 @@ func changed(e dedup.Evidence, change func(*dedup.Evidence)) dedup.Evidence {
 	return e
 }
 
+// keyed is an aged marker with the key that met names.
+func keyed(age time.Duration) dedup.Marker {
+	m := aged(age)
+	m.Key = "msg:a"
+	return m
+}
+
+// met is evidence that deliveries meet the keyed markers of these tests again and again.
+func met(e dedup.Evidence) dedup.Evidence {
+	e.Redelivering = true
+	e.Met = &dedup.Met{From: judged.Add(-10 * time.Second), To: judged.Add(-4 * time.Second), Expires: map[string]time.Time{"msg:a": keyed(12*time.Minute + 5*time.Second).Expires}}
+	return e
+}
+
 func TestJudge(t *testing.T) {
 	const old = 12*time.Minute + 5*time.Second
 	tests := map[string]struct {
@@ -113,9 +127,18 @@ func TestJudge(t *testing.T) {
 		"an old marker without expiry, seen before":             {dedup.Marker{State: dedup.Processing, FirstSeen: judged.Add(-time.Minute)}, idle(), dedup.ProbablyDead, "processing for ≥ 1 m"},
 		"an old lock without a worker":                          {aged(old), idle(), dedup.ProbablyDead, "two readings"},
 		"an old marker with something out":                      {aged(old), busy(), dedup.CannotTell, "2 messages are unacked"},
-		"an old marker with nobody left but unacked messages":   {aged(old), changed(busy(), func(e *dedup.Evidence) { e.Consumers, e.NoConsumersSince = number(0), judged.Add(-time.Minute) }), dedup.CannotTell, "there has been no consumer since 03:11:30"},
-		"an old marker, nothing out in one reading":             {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = time.Time{} }), dedup.CannotTell, "one more reading with nothing out would settle it"},
-		"an old marker, nothing out twice in the same reading":  {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = e.NothingOut[0] }), dedup.CannotTell, "one more reading"},
+		"an old marker that deliveries meet again and again":    {keyed(old), met(busy()), dedup.Looping, "from 03:12:20 to 03:12:26 it was asked for again and again"},
+		"such a marker while it is young":                       {keyed(8 * time.Second), met(busy()), dedup.StillWorking, ""},
+		"such a marker whose connections have all closed":       {keyed(old), met(renewed()), dedup.ProbablyDead, ""},
+		"a marker that was claimed anew after it was met": {changedMarker(keyed(old), func(m *dedup.Marker) { m.Expires = m.Expires.Add(time.Second) }), met(busy()), dedup.CannotTell,
+			"may be among those that are out"},
+		"a marker that was met before it was first seen":          {changedMarker(keyed(old), func(m *dedup.Marker) { m.FirstSeen = judged.Add(-9 * time.Second) }), met(busy()), dedup.CannotTell, "may be among"},
+		"a marker that was met a while ago":                       {keyed(old), changed(met(busy()), func(e *dedup.Evidence) { e.Met.To = judged.Add(-2 * time.Minute) }), dedup.CannotTell, "may be among"},
+		"a marker that is asked for while nothing is redelivered": {keyed(old), changed(met(busy()), func(e *dedup.Evidence) { e.Redelivering = false }), dedup.CannotTell, "may be among"},
+		"a marker that is asked for where acks are automatic":     {keyed(old), changed(met(busy()), func(e *dedup.Evidence) { e.AutoAck = true }), dedup.CannotTell, "manual acks would settle it"},
+		"an old marker with nobody left but unacked messages":     {aged(old), changed(busy(), func(e *dedup.Evidence) { e.Consumers, e.NoConsumersSince = number(0), judged.Add(-time.Minute) }), dedup.CannotTell, "there has been no consumer since 03:11:30"},
+		"an old marker, nothing out in one reading":               {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = time.Time{} }), dedup.CannotTell, "one more reading with nothing out would settle it"},
+		"an old marker, nothing out twice in the same reading":    {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = e.NothingOut[0] }), dedup.CannotTell, "one more reading"},
 		"an old marker, nothing out before its birth": {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut = ago(old+time.Second, old+time.Minute) }), dedup.CannotTell,
 			"the owner's delivery may be among those that are out"},
 		"an old marker, nothing out within the doubt about its birth": {aged(old), changed(idle(), func(e *dedup.Evidence) { e.NothingOut[1] = judged.Add(-old + time.Second) }), dedup.CannotTell, "one more reading"},
@@ -205,6 +228,37 @@ func TestALivingOwnerIsNeverCalledDeadOrOrphan(t *testing.T) {
 		})
 		if v, reasons := dedup.Judge(m, e, textScheme()); v == dedup.ProbablyDead || v == dedup.Orphan {
 			t.Fatalf("a living owner is %s because %q", v, reasons)
+		}
+	})
+}
+
+// Deliveries of a message touch its marker while it loops and at no other time; its owner touches it when it claims it. Whatever is
+// seen of these touches, and however late, a marker is called looping only where its message did loop after the claim, for work that
+// takes longer than honest work.
+func TestOnlyAMarkerWhoseMessageLoopedIsCalledLooping(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := func(least, most int, what string) time.Duration {
+			return time.Duration(rapid.IntRange(least, most).Draw(t, what)) * time.Second
+		}
+		age := seconds(0, 290, "age")
+		m := keyed(age)
+		m.FirstSeen = judged.Add(-age + seconds(0, 20, "seen"))
+		former := keyed(age + seconds(1, 600, "the claim before"))
+		loops := rapid.Bool().Draw(t, "the message loops")
+		loopedBefore := rapid.Bool().Draw(t, "that of the claim before looped")
+		from := judged.Add(-seconds(0, 600, "looked"))
+		e := changed(busy(), func(e *dedup.Evidence) {
+			e.Redelivering = rapid.Bool().Draw(t, "something is redelivered")
+			e.Met = &dedup.Met{From: from, To: from.Add(6 * time.Second), Expires: map[string]time.Time{}}
+			switch born := judged.Add(-age); {
+			case loops && from.After(born):
+				e.Met.Expires[m.Key] = m.Expires
+			case loopedBefore && from.Before(born):
+				e.Met.Expires[m.Key] = former.Expires
+			}
+		})
+		if v, reasons := dedup.Judge(m, e, textScheme()); v == dedup.Looping && (!loops || age <= e.Limit() || !e.Redelivering) {
+			t.Fatalf("a marker of %s whose message loops (%v) is looping because %q", age, loops, reasons)
 		}
 	})
 }

@@ -26,6 +26,7 @@ const (
 
 // Browse returns a page of markers in the order of SCAN. A value is read only where the expiry leaves the state open.
 func (s *redisStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPage, error) {
+	s.own.add()
 	if q.Limit < 1 || q.Limit > mostPaged {
 		return dedup.MarkerPage{}, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("a page of %d markers was asked for; write 1 to %d", q.Limit, mostPaged)}
 	}

@@ -55,6 +55,7 @@ type redisStore struct {
 	mu       sync.Mutex
 	last     *dedup.Pass
 	runID    string // of the server that last was walked over
+	met      *dedup.Met
 	progress dedup.Progress
 	// fault is why the walk stands still, nil while it walks; note is what happened to the store since the last pass.
 	fault error
@@ -140,6 +141,7 @@ func (s *redisStore) walkOn(ctx context.Context) {
 			return
 		case err == nil:
 			s.completed(w)
+			s.findMet(ctx)
 			wait = max(0, s.layout.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
 			w = nil
 		case errors.Is(err, errChanged):
@@ -179,13 +181,33 @@ func (s *redisStore) completed(w *walk) {
 	s.progress.Waiting = ""
 }
 
+// findMet looks between two passes, which read values, for markers that are asked for again and again. What fails is left to the
+// next pass to tell.
+func (s *redisStore) findMet(ctx context.Context) {
+	s.mu.Lock()
+	pass, before := s.last, s.met
+	s.mu.Unlock()
+	if before != nil && time.Since(before.To) < metEvery {
+		return
+	}
+	met, err := s.meet(ctx, pass)
+	if err != nil {
+		s.log.Debug("processing markers could not be looked at", "err", s.explain.explain(err))
+	}
+	if met != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.met = met
+	}
+}
+
 // changed drops what was known: the last pass describes a store that is no more.
 func (s *redisStore) changed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := strings.TrimPrefix(err.Error(), errChanged.Error()+": ")
 	s.log.Warn("the pass over the store begins again", "because", what)
-	s.last, s.note = nil, what+": the pass began again"
+	s.last, s.met, s.note = nil, nil, what+": the pass began again"
 	s.progress = dedup.Progress{Waiting: s.note}
 }
 
@@ -206,7 +228,7 @@ func (s *redisStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	health, err := s.health(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health}
+	stats := dedup.StoreStats{Pass: s.last, Met: s.met, Progress: s.progress, Health: health}
 	if s.events != nil {
 		stats.Events = s.events.figures()
 	}
@@ -215,7 +237,7 @@ func (s *redisStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	}
 	if s.runID != "" && health.RunID != s.runID {
 		// The walk has not noticed yet that this is another server.
-		stats.Pass = nil
+		stats.Pass, stats.Met = nil, nil
 	}
 	if stats.Events != nil {
 		stats.Pass = withBorn(stats.Pass, stats.Events.NoExpiry)

@@ -24,6 +24,8 @@ const (
 	touchSlack = 3 * time.Second
 	// ownReadsKept bounds the keys that are remembered as read by ourselves.
 	ownReadsKept = 50_000
+	// sharedRefs is the count of references of a value that the server shares between keys: OBJ_SHARED_REFCOUNT in Redis' server.h.
+	sharedRefs = 1<<31 - 1
 )
 
 // touch samples done markers in a pass and tells how many of them were asked for again. A failing SETNX or SET NX and a GET
@@ -148,8 +150,7 @@ func (t *touch) ask(ctx context.Context, conn *redis.Conn, keys []string, oldest
 				return nil
 			}
 		}
-		const shared = 1<<31 - 1 // OBJ_SHARED_REFCOUNT in Redis' server.h
-		if refs[i].Val() == shared {
+		if refs[i].Val() == sharedRefs {
 			out.Why = "the markers' values are objects that the server shares between keys, and their idle times with them"
 			return nil
 		}
@@ -192,18 +193,21 @@ type ownReads struct {
 	now, old map[uint64]struct{}
 	turned   time.Time
 	fullAt   time.Time
+	reads    uint64
 }
 
 func newOwnReads(life time.Duration) *ownReads {
 	return &ownReads{seed: maphash.MakeSeed(), life: life, now: map[uint64]struct{}{}, turned: time.Now()}
 }
 
+// add remembers keys that are read; without keys it notes that others are.
 func (o *ownReads) add(keys ...string) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.reads++
 	if time.Since(o.turned) > o.life {
 		o.now, o.old, o.turned = map[uint64]struct{}{}, o.now, time.Now()
 	}
@@ -214,6 +218,13 @@ func (o *ownReads) add(keys ...string) {
 		}
 		o.now[maphash.String(o.seed, key)] = struct{}{}
 	}
+}
+
+// count returns how often anything was read so far.
+func (o *ownReads) count() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.reads
 }
 
 func (o *ownReads) has(key string) bool {

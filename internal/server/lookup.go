@@ -106,7 +106,7 @@ func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAns
 	}
 	for _, j := range a.Found {
 		out.Found = append(out.Found, s.lookupHit(r, a.Store, j, now))
-		if j.Verdict == dedup.ProbablyDead || j.Verdict == dedup.Orphan {
+		if j.Verdict.Stuck() {
 			out.Tier = templates.VerdictTier(string(j.Verdict))
 		}
 	}

@@ -58,7 +58,7 @@ func parseMarkersQuery(values url.Values) (markersQuery, error) {
 	if s := values.Get("verdict"); s != "" {
 		q.verdict = dedup.Verdict(s)
 		if !slices.Contains(dedup.Verdicts(), q.verdict) {
-			return q, badParameter("verdict", "must be still working, probably dead, orphan or cannot tell")
+			return q, badParameter("verdict", "must be still working, probably dead, orphan, looping or cannot tell")
 		}
 	}
 	if s := values.Get("sort"); s != "" {

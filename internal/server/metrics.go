@@ -102,7 +102,7 @@ func newSnapshotCollector(snaps snapshots, verdicts func(*dedup.Snapshot) []aler
 		miss:        desc(series.SourceMissed, "Readings left out because the one before was still under way.", "source"),
 		rateInfo:    desc("dedup_duplicate_rate_info", "Where the duplicate rate comes from; always 1.", "pipeline", "window", "quality", "source"),
 		markers:     desc(series.Markers, "Markers in the store.", "pipeline", "state"),
-		judged:      desc(series.ProcessingMarkers, "Processing markers by the verdict on their owners; stuck are probably_dead and orphan.", "pipeline", "verdict"),
+		judged:      desc(series.ProcessingMarkers, "Processing markers by the verdict on their owners; stuck are probably_dead, orphan and looping.", "pipeline", "verdict"),
 		findings:    desc(series.Findings, "Findings by kind and tier; absent where there is none.", "pipeline", "kind", "tier"),
 		deadLetters: desc(series.DeadLetters, "Messages in the dead-letter queue of the pipeline alone.", "pipeline", "vhost", "queue"),
 		shared:      desc(series.SharedDeadLetters, "Messages in a dead-letter queue that several share.", "broker", "vhost", "queue"),

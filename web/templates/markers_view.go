@@ -188,7 +188,7 @@ func VerdictTier(verdict string) string {
 	switch verdict {
 	case "orphan":
 		return "severe"
-	case "probably dead":
+	case "probably dead", "looping":
 		return "warning"
 	case "still working":
 		return "normal"

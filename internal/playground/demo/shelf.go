@@ -109,7 +109,7 @@ func count(snap *dedup.Snapshot, st *dedup.StoreStatus) {
 			continue
 		}
 		at, source := st.Stats.Pass.Ended, "store "+st.Name
-		p.Stuck = dedup.Exact(dedup.Derived, dedup.Count, verdicts[dedup.ProbablyDead]+verdicts[dedup.Orphan], at, source)
+		p.Stuck = dedup.Exact(dedup.Derived, dedup.Count, verdicts[dedup.ProbablyDead]+verdicts[dedup.Orphan]+verdicts[dedup.Looping], at, source)
 		p.Verdicts = map[dedup.Verdict]dedup.Figure{}
 		for _, v := range dedup.Verdicts() {
 			p.Verdicts[v] = dedup.Exact(dedup.Derived, dedup.Count, verdicts[v], at, source)
