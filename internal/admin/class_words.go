@@ -18,8 +18,8 @@ func (c Class) Words() string {
 	}[c]
 }
 
-// Words returns what will happen to a message, for people: "blocks until 03:12 UTC". The time is given with its date where that
-// differs from the day of the message's expected consumption.
+// Words returns what will happen to a message, for people: "blocks until 2026-11-21T03:12:00Z", a time that pages write in the zone of
+// who reads.
 func (p Prediction) Words() string {
 	if p.Class != ClassBlocks {
 		return p.Class.Words()
@@ -27,7 +27,7 @@ func (p Prediction) Words() string {
 	if p.Until.IsZero() {
 		return "blocks until somebody clears its marker"
 	}
-	return "blocks until " + p.Until.UTC().Format("2006-01-02 15:04") + " UTC"
+	return "blocks until " + stamp(p.Until)
 }
 
 // Why returns the reasons of a prediction as one text.

@@ -70,7 +70,7 @@ func TestAPlanForetellsEachMessageForWhenItsRateSendsIt(t *testing.T) {
 				if soon, late := predict(at.Add(-off)), predict(at.Add(off+30*time.Second)); soon != late { // about when its marker ends: the class that warns
 					edges++
 					want = map[dedup.State]admin.Class{dedup.Processing: admin.ClassBlocks, dedup.Done: admin.ClassMayRunTwice}[m.State]
-					if said := "its marker ends at " + ends.UTC().Format("15:04:05"); !strings.Contains(l.Prediction.Why(), said) || !strings.Contains(l.Prediction.Why(), "about when") {
+					if said := "its marker ends at " + ends.UTC().Format(time.RFC3339); !strings.Contains(l.Prediction.Why(), said) || !strings.Contains(l.Prediction.Why(), "about when") {
 						t.Errorf("%s: %s", l.ID, l.Prediction.Why())
 					}
 				}

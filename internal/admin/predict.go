@@ -91,7 +91,7 @@ func hit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 		what, acked = "its lock is held", "consumers ack what somebody holds the lock of, and a lock does not tell whether the work was done"
 	}
 	if ends, gone := endsBefore(s, m, l.At); gone {
-		return free(s, m, l, fmt.Sprintf("%s, but ends at %s, before the message is expected at %s", what, clockText(ends, l.At), clockText(l.At, l.At)))
+		return free(s, m, l, fmt.Sprintf("%s, but ends at %s, before the message is expected at %s", what, stamp(ends), stamp(l.At)))
 	}
 	return stopped(s, m, l, s.OnInFlight, what, acked)
 }
@@ -101,7 +101,7 @@ func presentHit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 	what := "it has a marker, which this scheme writes before the work"
 	if ends, gone := endsBefore(s, m, l.At); gone {
 		return because(ClassMayRunTwice, fmt.Sprintf("%s; it ends at %s, before the message is expected at %s, and does not tell whether the work was done",
-			what, clockText(ends, l.At), clockText(l.At, l.At)))
+			what, stamp(ends), stamp(l.At)))
 	}
 	return stopped(s, m, l, s.OnInFlight, what, "consumers ack whatever has a marker, and it does not tell whether the work was done")
 }
@@ -109,7 +109,7 @@ func presentHit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 func failedHit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 	const what = "its marker says that the work failed"
 	if ends, gone := endsBefore(s, m, l.At); gone {
-		return free(s, m, l, fmt.Sprintf("%s, but ends at %s, before the message is expected", what, clockText(ends, l.At)))
+		return free(s, m, l, fmt.Sprintf("%s, but ends at %s, before the message is expected", what, stamp(ends)))
 	}
 	if s.OnFailed != hitRun {
 		return stopped(s, m, l, s.OnFailed, what, "consumers ack what has failed before")
@@ -129,9 +129,9 @@ func doneHit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, what string) Pred
 		p.ClearDone = m.Key != ""
 		return p
 	case s.Kind == kindSQLTable:
-		return because(ClassMayRunTwice, what, fmt.Sprintf("its row expires at %s: consumers skip the message while the row is there, and do the work again once it is purged", clockText(ends, l.At)))
+		return because(ClassMayRunTwice, what, fmt.Sprintf("its row expires at %s: consumers skip the message while the row is there, and do the work again once it is purged", stamp(ends)))
 	}
-	return because(ClassMayRunTwice, what, fmt.Sprintf("its marker ends at %s and the message is expected at %s: the work will be done again", clockText(ends, l.At), clockText(l.At, l.At)))
+	return because(ClassMayRunTwice, what, fmt.Sprintf("its marker ends at %s and the message is expected at %s: the work will be done again", stamp(ends), stamp(l.At)))
 }
 
 // stopped predicts a hit of a marker that stands in the way, by what consumers do with it.
@@ -156,7 +156,7 @@ func stopped(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, does, what, acked
 		p := because(ClassBlocks, what)
 		if ends := ours(m); !ends.IsZero() && s.Kind != kindSQLTable {
 			p.Until = ends
-			p.Reasons = append(p.Reasons, fmt.Sprintf("consumers return the message until the marker ends at %s; a queue with a delivery limit makes it a dead letter again before", clockText(ends, l.At)))
+			p.Reasons = append(p.Reasons, fmt.Sprintf("consumers return the message until the marker ends at %s; a queue with a delivery limit makes it a dead letter again before", stamp(ends)))
 		} else {
 			p.Reasons = append(p.Reasons, "the marker never ends by itself: consumers return the message until somebody clears it")
 		}
@@ -278,13 +278,4 @@ func times(n int64) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-// clockText writes a time of day in universal time, with its date where that is not the day of the other time.
-func clockText(t, day time.Time) string {
-	t, day = t.UTC(), day.UTC()
-	if t.YearDay() == day.YearDay() && t.Year() == day.Year() {
-		return t.Format("15:04:05") + " UTC"
-	}
-	return t.Format("2006-01-02 15:04:05") + " UTC"
 }

@@ -102,9 +102,9 @@ func TestPredict(t *testing.T) {
 		{"no row and no age runs where rows stay", statusName(), nil, ageless, admin.ClassRuns, "", "it has no marker"},
 		{"no row runs once where failures are acked", statusCode(), nil, young, admin.ClassLastAttempt, "", "if it fails, it is gone"},
 		{"no row runs where a failure rolls it back", with(statusCode(), func(s *dedup.Scheme) { s.Transactional = true }), nil, young, admin.ClassRuns, "", ""},
-		{"processing blocks where hits are nacked", textStatus(), marked(dedup.Processing, 5*time.Minute), young, admin.ClassBlocks, "f", "until the marker ends at 12:05:00 UTC"},
+		{"processing blocks where hits are nacked", textStatus(), marked(dedup.Processing, 5*time.Minute), young, admin.ClassBlocks, "f", "until the marker ends at 2026-11-21T12:05:00Z"},
 		{"processing blocks for ever without expiry", textStatus(), marked(dedup.Processing, 0), young, admin.ClassBlocks, "f", "never ends by itself"},
-		{"processing that ends before runs", textStatus(), marked(dedup.Processing, 50*time.Second), young, admin.ClassRuns, "f", "ends at 12:00:50 UTC, before the message is expected at 12:01:00 UTC"},
+		{"processing that ends before runs", textStatus(), marked(dedup.Processing, 50*time.Second), young, admin.ClassRuns, "f", "ends at 2026-11-21T12:00:50Z, before the message is expected at 2026-11-21T12:01:00Z"},
 		{"processing that ends with the message blocks", textStatus(), marked(dedup.Processing, 59*time.Second), young, admin.ClassBlocks, "f", ""},
 		{"processing is swallowed where hits are acked", statusCode(), marked(dedup.Processing, 0), young, admin.ClassSwallowed, "f", "would be lost"},
 		{"processing blocks where hits wait", with(textStatus(), func(s *dedup.Scheme) { s.OnInFlight = "wait" }), marked(dedup.Processing, 5*time.Minute), young, admin.ClassBlocks, "f", "consumers wait until the marker ends"},
@@ -160,7 +160,7 @@ func TestEveryClassHasWords(t *testing.T) {
 		}
 		seen[c.Words()] = true
 	}
-	if got := (admin.Prediction{Class: admin.ClassBlocks, Until: noon}).Words(); got != "blocks until 2026-11-21 12:00 UTC" {
+	if got := (admin.Prediction{Class: admin.ClassBlocks, Until: noon}).Words(); got != "blocks until 2026-11-21T12:00:00Z" {
 		t.Error(got)
 	}
 	if got := (admin.Prediction{Class: admin.ClassBlocks}).Words(); got != "blocks until somebody clears its marker" {

@@ -72,10 +72,10 @@ func (e *evidence) edge(t time.Time, before, after time.Duration) string {
 			continue
 		}
 		if ends := ours(x.m); !ends.Before(t.Add(-before-endMargin)) && !ends.After(t.Add(after+endMargin)) {
-			return fmt.Sprintf("its %s ends at %s, about when the message is expected at %s", x.name, clockText(ends, t), clockText(t, t))
+			return fmt.Sprintf("its %s ends at %s, about when the message is expected at %s", x.name, stamp(ends), stamp(t))
 		}
 	}
-	return fmt.Sprintf("it depends on when exactly the message is consumed, which is expected at %s", clockText(t, t))
+	return fmt.Sprintf("it depends on when exactly the message is consumed, which is expected at %s", stamp(t))
 }
 
 // gravity orders the classes by how much they warn.

@@ -47,26 +47,26 @@ func (c consideration) seen(e Evidence) []string {
 	var out []string
 	switch {
 	case c.out.n == 2:
-		out = append(out, fmt.Sprintf("no delivery was out at %s and %s (two readings)", moment(c.out.at[1], e.At), moment(c.out.at[0], e.At)))
+		out = append(out, fmt.Sprintf("no delivery was out at %s and %s (two readings)", moment(c.out.at[1]), moment(c.out.at[0])))
 	case c.out.n == 1:
-		out = append(out, fmt.Sprintf("no delivery was out at %s (one reading since the marker was set)", moment(c.out.at[0], e.At)))
+		out = append(out, fmt.Sprintf("no delivery was out at %s (one reading since the marker was set)", moment(c.out.at[0])))
 	}
 	switch {
 	case c.bare && !c.given.IsZero():
-		out = append(out, "it never expired until it was given an expiry from here at "+moment(c.given, e.At)+", though consumers set one right after they set a marker: its owner ended between the two commands")
+		out = append(out, "it never expired until it was given an expiry from here at "+moment(c.given)+", though consumers set one right after they set a marker: its owner ended between the two commands")
 	case c.bare:
 		out = append(out, "it never expires, though consumers set an expiry right after they set a marker: its owner ended between the two commands")
 	}
 	if c.verdict == Looping {
 		out = append(out, fmt.Sprintf("from %s to %s it was asked for again and again, as by deliveries of its message, which consumers return",
-			moment(e.Met.From, e.At), moment(e.Met.To, e.At)))
+			moment(e.Met.From), moment(e.Met.To)))
 	}
 	if c.closed {
-		out = append(out, fmt.Sprintf("every connection that consumed when the marker was set has been closed since, as seen at %s", moment(e.Closed, e.At)))
+		out = append(out, fmt.Sprintf("every connection that consumed when the marker was set has been closed since, as seen at %s", moment(e.Closed)))
 	}
 	if c.verdict == Orphan {
 		return append(out, fmt.Sprintf("the source queues held no message at %s and %s, and the dead-letter queues held none: the message is in none of them",
-			moment(c.empty.at[1], e.At), moment(c.empty.at[0], e.At)))
+			moment(c.empty.at[1]), moment(c.empty.at[0])))
 	}
 	if !c.closed && !c.bare && c.out.n < 2 {
 		out = append(out, presence(e)...)
@@ -91,7 +91,7 @@ func presence(e Evidence) []string {
 	case e.Consumers == nil:
 		out = append(out, "how many consumers there are is not known")
 	case *e.Consumers == 0 && !e.NoConsumersSince.IsZero():
-		out = append(out, "there has been no consumer since "+moment(e.NoConsumersSince, e.At))
+		out = append(out, "there has been no consumer since "+moment(e.NoConsumersSince))
 	default:
 		out = append(out, tally(*e.Consumers, "consumer is there", "consumers are there"))
 	}
@@ -132,7 +132,7 @@ func (c consideration) hindered(e Evidence, s Scheme) string {
 	case noLimit:
 		return "how long honest work takes is not known: set max_processing of the pipeline"
 	case tooYoung:
-		return fmt.Sprintf("a worker that lost its connection may still finish; it can be told from %s on", moment(e.At.Add(e.Limit()-c.age), e.At))
+		return fmt.Sprintf("a worker that lost its connection may still finish; it can be told from %s on", moment(e.At.Add(e.Limit()-c.age)))
 	case autoAck:
 		return "consumers ack a message when they receive it, so that the broker does not know who is at work; manual acks would settle it"
 	case faceless:
@@ -181,11 +181,5 @@ func length(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// moment writes a time for a sentence of another, with the day when it is not the same.
-func moment(t, now time.Time) string {
-	t, now = t.UTC(), now.UTC()
-	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("15:04:05")
-	}
-	return t.Format("2 Jan 15:04:05")
-}
+// moment writes a time so that it means the same to everybody; pages write it in the zone of who reads.
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -238,7 +238,7 @@ func lastSpan(f dedup.Figure) string {
 func (d deadQueuePage) look() templates.LookForm {
 	l := templates.LookForm{
 		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: refusal(d.view.WhyNoScan), Missing: templates.Sentence(d.missing),
-		Effects: texts(d.view.Effects), Again: d.view.Scan != nil,
+		Effects: texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
 	}
 	for _, n := range []int{100, 1000, admin.MaxScan} {
 		label := "the first " + templates.Number(float64(n))

@@ -14,7 +14,7 @@ import (
 // scanView shows what a look found, under the filter of the page.
 func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
 	v := templates.ScanView{
-		Sentence: scanSentence(scan, d.now), Until: moment(scan.At.Add(admin.ScanLife), d.now), Effects: texts(scan.Effects), GroupBy: groupWord(d.q.by),
+		Sentence: scanSentence(scan, d.now), Until: moment(scan.At.Add(admin.ScanLife), d.now), Effects: texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
 		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
 	}
 	if scan.Short != "" {

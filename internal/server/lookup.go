@@ -118,7 +118,7 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 	offset := clockOffset(j.Sighting)
 	h := templates.LookupHit{
 		Line:  markerLine(judgedMarker{Marker: j.Marker, verdict: j.Verdict, reasons: j.Reasons}, s.cfg.base(), offset, now),
-		State: string(j.State), Key: templates.Plain(j.Key, 2*keyLimit), Reasons: texts(j.Reasons), History: s.historyLines(r, j.History, now),
+		State: string(j.State), Key: templates.Plain(j.Key, 2*keyLimit), Reasons: texts(j.Reasons, now), History: s.historyLines(r, j.History, now),
 		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*keyLimit).Short}},
 	}
 	if j.Owner != "" {

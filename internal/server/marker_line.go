@@ -67,7 +67,7 @@ func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time
 	l := templates.MarkerLine{
 		Anchor: anchor(m.Store, cmp.Or(m.Key, m.TooLong)), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
 		ID: templates.Plain(shownID(m.Marker), keyLimit), BusinessKey: templates.Plain(m.BusinessKey, keyLimit), Verdict: string(m.verdict),
-		Why: templates.Sentence(strings.Join(m.reasons[:min(1, len(m.reasons))], "")), Life: lifeOf(m.Marker, offset, now),
+		Why: templates.Sentence(readableTimes(strings.Join(m.reasons[:min(1, len(m.reasons))], ""), now)), Life: lifeOf(m.Marker, offset, now),
 		Owner: templates.Plain(m.Owner, nameLimit), Detail: templates.Plain(detailText(m.Marker), partLimit),
 	}
 	if m.Status != "" && m.Status != string(m.State) {

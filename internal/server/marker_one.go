@@ -73,7 +73,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 // describeMarker fills the page of a marker that is there.
 func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
 	offset := clockOffset(got.Sighting)
-	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), texts(got.Reasons)
+	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), texts(got.Reasons, now)
 	v.Life = lifeOf(got.Marker, offset, now)
 	v.ReadAt = moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
@@ -147,10 +147,11 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 	return moment(at, now).Full + ", " + ago(at, now)
 }
 
-func texts(list []string) []templates.Text {
+// texts are sentences with their times in the zone of the reader.
+func texts(list []string, now time.Time) []templates.Text {
 	out := make([]templates.Text, 0, len(list))
 	for _, s := range list {
-		out = append(out, templates.Sentence(s))
+		out = append(out, templates.Sentence(readableTimes(s, now)))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,51 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 	}
 	if again := s.page("admin", markerAddress("", "orders", key)); oneLine(again.Find("#why-title")) != "Verdict: orphan" {
 		t.Error("the marker is not back")
+	}
+}
+
+// TestTheTimesInVerdictsAreInTheZoneOfTheReaderAndInTheAPIInUTC: a time without its zone beside others in the reader's would mislead.
+func TestTheTimesInVerdictsAreInTheZoneOfTheReaderAndInTheAPIInUTC(t *testing.T) {
+	s := stocked(t, nil)
+	sel := s.firstOf(dedup.Orphan)
+	key, _ := url.QueryUnescape(sel)
+	var body struct {
+		Markers []struct {
+			Key     string
+			Reasons []string
+		}
+	}
+	s.api("/api/v1/pipelines/orders/markers?state=processing", &body)
+	var reasons []string
+	for _, m := range body.Markers {
+		if m.Key == key {
+			reasons = m.Reasons
+		}
+	}
+	at := regexp.MustCompile(`held no message at (\S+) and`).FindStringSubmatch(strings.Join(reasons, "\n"))
+	if at == nil || !strings.HasSuffix(at[1], "Z") {
+		t.Fatalf("the API says %q; want a time in UTC that says so", reasons)
+	}
+	seen, err := time.Parse(time.RFC3339, at[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {sel}})
+	for _, path := range []string{markerAddress("", "orders", key), plan, "/lookup?id=" + url.QueryEscape(strings.TrimPrefix(key, "msg:"))} {
+		for _, zone := range []string{"Asia/Kathmandu", "UTC"} {
+			in, err := time.LoadLocation(zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			query := "?tz="
+			if strings.Contains(path, "?") {
+				query = "&tz="
+			}
+			text := oneLine(s.page("admin", path+query+url.QueryEscape(zone)).Find("main"))
+			if want := moment(seen, time.Now().In(in)).Text; !strings.Contains(text, "held no message at "+want+" and") {
+				t.Errorf("%s in %s does not say %s: %.1200s", path, zone, want, text)
+			}
+		}
 	}
 }
 

@@ -278,7 +278,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
 		Change: moveAddress(base, p.ID) + "/change", Action: moveAddress(base, p.ID) + "/start", Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
-		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p)), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
+		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
 	if p.Edited != nil {
 		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(p.Edited.Edit, p.Edited.Was, p)

@@ -154,7 +154,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
 		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
 	}
-	v.Evidence, v.Instead = shareEvidence(p, v.Items), s.clearInstead(p)
+	v.Evidence, v.Instead = shareEvidence(p, v.Items, now), s.clearInstead(p)
 	v.Pages = s.numbered(s.planAddress(p.ID), number, pages)
 	v.Shown = counted(len(p.Items), "marker")
 	v.LeftOut = leftLines(p, now)
@@ -163,7 +163,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 
 // shareEvidence takes the reasons that every marker of the plan with the same verdict has out of the lines, to be said
 // once: what tells the markers apart is then easy to see.
-func shareEvidence(p admin.Plan, lines []templates.PlanLine) []templates.PlanEvidence {
+func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []templates.PlanEvidence {
 	var shared []templates.PlanEvidence
 	for _, verdict := range dedup.Verdicts() {
 		counts, n := map[string]int{}, 0
@@ -182,7 +182,7 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine) []templates.PlanEvi
 		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
 		common := map[templates.Text]bool{}
 		for _, reason := range first {
-			if t := templates.Sentence(reason); n > 1 && counts[reason] == n && !common[t] {
+			if t := templates.Sentence(readableTimes(reason, now)); n > 1 && counts[reason] == n && !common[t] {
 				common[t] = true
 				e.Reasons = append(e.Reasons, t)
 			}
@@ -217,7 +217,7 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
 	return templates.PlanLine{
 		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
-		Reasons: texts(item.Reasons), Effect: templates.Sentence(readableTimes(capital(item.Effect), now) + blockedUntil(p, item, now)),
+		Reasons: texts(item.Reasons, now), Effect: templates.Sentence(readableTimes(capital(item.Effect), now) + blockedUntil(p, item, now)),
 	}
 }
 
