@@ -38,7 +38,7 @@ func (s *Server) bareFrame(r *request, title string) templates.Frame {
 	f := templates.Frame{
 		Title: title, Path: strings.TrimPrefix(r.URL.Path, s.cfg.base()), Base: s.cfg.base(),
 		ReadOnly: s.cfg.ReadOnly, Bundle: static.HasBundle(), Version: s.version,
-		Now: time.Now().UTC().Format(time.RFC3339), Zone: zone(r).String(), Theme: theme(r),
+		Now: time.Now().UTC().Format(time.RFC3339), Zone: zone(r).String(), Theme: theme(r), Reload: reloadAddress(r),
 	}
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()

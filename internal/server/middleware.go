@@ -263,6 +263,10 @@ const (
 func (s *Server) newRequest(c echo.Context) *request {
 	id, _ := c.Get(requestIDKey).(string)
 	r := &request{Request: c.Request(), ID: id}
+	if plain, marked := unmarked(r.URL); marked {
+		r.Request, r.ByItself = r.WithContext(r.Context()), true
+		r.URL = plain
+	}
 	r.From, _ = netip.ParseAddr(c.RealIP())
 	if r.Header.Get("HX-Request-Type") == "partial" {
 		r.Fragment = fragmentID(r.Header.Get("HX-Target"))
@@ -336,7 +340,7 @@ func (s *Server) answer(c echo.Context, r *request, h handler) error {
 
 // finish stores what the handler changed in the session, sets its cookies and writes the response.
 func (s *Server) finish(c echo.Context, r *request, res response, err error) error {
-	byItself := r.Fragment != "" || c.Get(kindKey) == streamKind // regions of live pages, and the stream of hints
+	byItself := r.ByItself || r.Fragment != "" || c.Get(kindKey) == streamKind // regions of live pages, and the stream of hints
 	if err := s.sessions.save(r, !byItself); err != nil {
 		return err
 	}

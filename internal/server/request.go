@@ -25,6 +25,8 @@ type request struct {
 	// Fragment is the id of the region asked for by a live page (header HX-Request-Type: partial with HX-Target), empty
 	// for a whole page.
 	Fragment string
+	// ByItself is true for a page that loads itself again, without the script.
+	ByItself bool
 	// cookies are set with the response, whatever it is.
 	cookies []*http.Cookie
 }

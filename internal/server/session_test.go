@@ -1,9 +1,12 @@
 package server
 
 import (
+	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -151,8 +154,9 @@ func TestAPageThatFollowsTheDataByItselfIsNoUseOfTheSession(t *testing.T) {
 		path    string
 		headers []string
 	}{
-		"a region of a live page": {"/", []string{"HX-Request-Type", "partial", "HX-Target", "section#pipelines"}},
-		"the stream of hints":     {"/events?topics=overview", nil},
+		"a region of a live page":                           {"/", []string{"HX-Request-Type", "partial", "HX-Target", "section#pipelines"}},
+		"the stream of hints":                               {"/events?topics=overview", nil},
+		"a page that loads itself again without the script": {"/?range=6h&auto=1", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, nil, testUsers())
@@ -333,6 +337,7 @@ func TestSettingsComeBackToThePage(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	for referer, want := range map[string]string{
 		"http://127.0.0.1:8080/pipelines/orders?range=6h": "/pipelines/orders?range=6h",
+		"http://127.0.0.1:8080/pipelines/orders?auto=1":   "/pipelines/orders",
 		"http://evil.example/x":                           "/",
 		"":                                                "/",
 		"http://127.0.0.1:8080//evil.example":             "/",
@@ -347,5 +352,35 @@ func TestSettingsComeBackToThePage(t *testing.T) {
 	}
 	if res := s.do("POST", "/settings", "tz=..%2F..%2Fetc%2Fpasswd"); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("a path as zone: %s", res.Status)
+	}
+}
+
+func TestAPageThatLoadsItselfAgainSaysSoAndNothingOnItCarriesThatOn(t *testing.T) {
+	s := stocked(t, nil)
+	_, operation := s.cleared(nil)
+	body := func(path string) string {
+		t.Helper()
+		res := s.do("GET", path, "", "Cookie", s.signInAs("admin"))
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", path, res.Status)
+		}
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := body(operation + "?tz=Europe%2FBerlin&x=%22%3E%3Cb%3E%27")
+	refresh := regexp.MustCompile(`http-equiv="refresh" content="([0-9]+); url=([^"]*)"`).FindStringSubmatch(first)
+	if refresh == nil {
+		t.Fatalf("the page of an operation that has just ended does not load itself again: %.1500s", first)
+	}
+	again := html.UnescapeString(refresh[2])
+	if again != operation+"?tz=Europe%2FBerlin&x=%22%3E%3Cb%3E%27&auto=1" {
+		t.Errorf("it loads itself again from %s", again)
+	}
+	second := body(again)
+	if n := strings.Count(second, "auto=1"); n != 1 || !strings.Contains(second, refresh[0]) {
+		t.Errorf("the page that loaded itself again says auto=1 %d times, expected where it loads itself from alone", n)
 	}
 }

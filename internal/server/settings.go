@@ -53,6 +53,7 @@ func (s *Server) back(r *request) string {
 	if err != nil || u.Host != r.Host {
 		return s.cfg.base() + "/"
 	}
+	u, _ = unmarked(u)
 	return s.safeNext(strings.TrimPrefix(u.RequestURI(), s.cfg.base()))
 }
 

@@ -58,6 +58,7 @@ for (const [how, options] of Object.entries({ "without JavaScript": { javaScript
     await page.getByText("the first 10 as a canary").waitFor();
 
     const job = await start(page, /^Requeue [\d,]+ messages$/, `the gateway is back, ${how}`);
+    if (options.javaScriptEnabled === false) await page.waitForURL(/\/jobs\/\w+\?auto=1$/); // it loads itself again, and says so
     await page.getByText("All 10 were done within the time").waitFor();
     await page.getByRole("button", { name: "Pause the job" }).click();
     await inState(page, "paused");

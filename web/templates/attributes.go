@@ -49,6 +49,9 @@ func ariaSort(c Column) templ.Attributes {
 	return templ.Attributes{"aria-sort": c.Sorted}
 }
 
+// refresh is the content of the refresh meta element.
+func (f Frame) refresh() string { return fmt.Sprintf("%d; url=%s", f.Refresh, f.Reload) }
+
 // scheme is the value of the color-scheme meta element, which paints the canvas before the stylesheet is there.
 func (f Frame) scheme() string {
 	if f.Theme == "" {

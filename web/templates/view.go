@@ -38,8 +38,9 @@ type Frame struct {
 	Firing string
 	// Jobs offers the list of moves of messages.
 	Jobs bool
-	// Refresh makes a page without the script load itself again after so many seconds; 0 for never.
+	// Refresh makes a page without the script load itself again after so many seconds, from Reload; 0 for never.
 	Refresh int
+	Reload  string
 	// Slow makes a page with the script wait for the stream alone rather than ask every two seconds.
 	Slow bool
 }
