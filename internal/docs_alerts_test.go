@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -320,5 +321,34 @@ func TestEveryMetricOfAlertsIsInTheDocumentation(t *testing.T) {
 	}
 	for name := range known {
 		t.Errorf("docs/metrics.md lists %s, which the code does not have", name)
+	}
+}
+
+// TestTheLabelsOfAlertsAreNamedInFullWhereverTheyAreWritten: a silence, a route and a rule can be given each that there is. A route has tiers
+// of its own, and a rule is chosen before its tier is known.
+func TestTheLabelsOfAlertsAreNamedInFullWhereverTheyAreWritten(t *testing.T) {
+	without := func(left ...string) []string {
+		return slices.DeleteFunc(alerts.Labels(), func(label string) bool { return slices.Contains(left, label) })
+	}
+	example, err := os.ReadFile(filepath.Join("..", "config.example.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	route := "# labels of the pipeline, or " + strings.Join(without(alerts.LabelTier), ", ") + "\n"
+	rule := "# labels of the pipeline, or " + strings.Join(without(alerts.LabelTier, alerts.LabelRule, alerts.LabelKind), ", ") + "\n"
+	silence := "Give labels: `" + strings.Join(alerts.Labels(), "`, `") + "`, or labels of your pipelines."
+	alertmanager := "(the tier), `" + strings.Join(without(alerts.LabelTier, alerts.LabelRule), "`, `") + "`, and the labels of your pipelines"
+	for _, where := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"docs/alerts.md", page(t, "alerts.md"), []string{route, rule, silence, alertmanager}},
+		{"config.example.yaml", string(example), []string{route, rule}},
+	} {
+		for _, want := range where.want {
+			if !strings.Contains(where.text, want) {
+				t.Errorf("%s does not say %q", where.name, strings.TrimSpace(want))
+			}
+		}
 	}
 }

@@ -34,7 +34,7 @@ const (
 	MatchNotRegexp MatchOp = "!~"
 )
 
-// A Matcher tells alerts by one label: rule, kind, tier, pipeline, broker, store, or a label of the pipeline. A label that an alert has
+// A Matcher tells alerts by one label: one of Labels, or a label of the pipeline. A label that an alert has
 // not counts as empty.
 type Matcher struct {
 	Name  string

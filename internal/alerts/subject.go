@@ -17,6 +17,11 @@ const (
 	LabelQueue    = "queue"
 )
 
+// Labels are the labels that the dashboard gives to alerts, in the order in which people are told of them.
+func Labels() []string {
+	return []string{LabelRule, LabelKind, LabelTier, LabelPipeline, LabelBroker, LabelStore, LabelQueue}
+}
+
 // A subject is what a rule judges, as it stands in one snapshot.
 type subject struct {
 	kind   SubjectKind

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
@@ -134,7 +135,8 @@ func allForWatchdog(routes []route) bool {
 
 // checkGroups records labels that no alert has: grouped by them alone, everything would be one group. Nor may the tier tell groups apart.
 func (f *file) checkGroups(c *report) {
-	known := []string{alerts.LabelRule, alerts.LabelKind, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelQueue}
+	given := slices.DeleteFunc(alerts.Labels(), func(label string) bool { return label == alerts.LabelTier })
+	known := slices.Clone(given)
 	for _, p := range f.Pipelines {
 		known = slices.AppendSeq(known, maps.Keys(p.Labels))
 	}
@@ -145,7 +147,7 @@ func (f *file) checkGroups(c *report) {
 			c.add(path, "alerts cannot be grouped by tier: one that gets worse or better would change its group, and groups do not wait for each "+
 				"other, so that its end could arrive before its beginning; remove it, and send tiers to channels of their own by alerts.routes")
 		case !slices.Contains(known, label):
-			c.add(path, "no alert has the label %q; name rule, kind, pipeline, broker, store, queue or a label of a pipeline", label)
+			c.add(path, "no alert has the label %q; name %s or a label of a pipeline", label, strings.Join(given, ", "))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func readSilenceForm(v url.Values) silenceForm {
 			f.matchers = append(f.matchers, m)
 		}
 	}
-	for _, name := range []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelQueue, alerts.LabelTier} {
+	for _, name := range alerts.Labels() {
 		if value := v.Get(name); value != "" {
 			f.matchers = append(f.matchers, alerts.Matcher{Name: name, Op: alerts.MatchEqual, Value: value})
 		}
@@ -133,7 +133,7 @@ func askedSilence(one alerts.Silence) admin.NewSilence {
 // silenceForm is the page with the form filled in.
 func (s *Server) silenceForm(r *request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
 	v := templates.SilenceFormView{
-		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Labels: s.alertLabels(),
+		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: s.alertLabels(),
 		Until: f.until, Zone: zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
 	}
 	if f.span != "" {
@@ -167,7 +167,7 @@ func opChoices(chosen alerts.MatchOp) []templates.Choice {
 	return out
 }
 
-// alertLabels are the labels that alerts have.
+// alertLabels are the labels that alerts have: those that they are given, then those of the pipelines.
 func (s *Server) alertLabels() []string {
 	names := map[string]bool{}
 	snap := s.snapshots.Snapshot()
@@ -176,9 +176,8 @@ func (s *Server) alertLabels() []string {
 			names[name] = true
 		}
 	}
-	own := []string{alerts.LabelRule, alerts.LabelPipeline, alerts.LabelBroker, alerts.LabelStore, alerts.LabelQueue, alerts.LabelTier}
-	for _, name := range own {
+	for _, name := range alerts.Labels() {
 		delete(names, name)
 	}
-	return append(own, slices.Sorted(maps.Keys(names))...)
+	return append(alerts.Labels(), slices.Sorted(maps.Keys(names))...)
 }

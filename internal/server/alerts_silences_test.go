@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,29 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	}
 	if res := s.as("operator", "POST", end.AttrOr("action", ""), ""); res.StatusCode != http.StatusNotFound {
 		t.Errorf("ending it again: %s", res.Status)
+	}
+}
+
+// TestTheFormOfASilenceOffersEachLabelOfAlerts, says which there are, and takes each from its address.
+func TestTheFormOfASilenceOffersEachLabelOfAlerts(t *testing.T) {
+	s := night(t)
+	q := url.Values{}
+	for _, label := range alerts.Labels() {
+		q.Set(label, "x-"+label)
+	}
+	doc := s.page("operator", "/silences/new?"+q.Encode())
+	if got := doc.Find(".matchers .hint").Text(); !strings.Contains(got, "Labels are "+strings.Join(alerts.Labels(), ", ")+", and those of your pipelines.") {
+		t.Errorf("the form says %q", got)
+	}
+	offered := doc.Find("#alert-labels option").Map(func(_ int, o *goquery.Selection) string { return o.AttrOr("value", "") })
+	filled := map[string]string{}
+	doc.Find(".matcher-row").Each(func(_ int, row *goquery.Selection) {
+		filled[row.Find("[name=label]").AttrOr("value", "")] = row.Find("[name=value]").AttrOr("value", "")
+	})
+	for _, label := range alerts.Labels() {
+		if !slices.Contains(offered, label) || filled[label] != "x-"+label {
+			t.Errorf("%s: offered %v, filled in from the address as %q", label, offered, filled[label])
+		}
 	}
 }
 

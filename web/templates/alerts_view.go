@@ -288,6 +288,8 @@ type SilenceFormView struct {
 	WhyNot  string
 	Rows    []MatcherRow
 	// Labels are offered for the names of labels.
+	// Given are the labels that every dashboard gives, in words; Labels those and the ones of pipelines.
+	Given     string
 	Labels    []string
 	Durations []Choice
 	Until     string
