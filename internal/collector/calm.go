@@ -38,6 +38,42 @@ type shore struct {
 	dead  []dedup.QueueRef
 	last  depthReading
 	calms []calm
+	// fewest are the readings with the fewest deliveries out, of each calmStep one, oldest first.
+	fewest []outReading
+}
+
+// An outReading is how many deliveries were out in a reading.
+type outReading struct {
+	dedup.OutReading
+	ended time.Time
+}
+
+// noteOut keeps a reading when it has the fewest deliveries out of its step.
+func (s *shore) noteOut(r outReading) {
+	n := len(s.fewest)
+	switch {
+	case n > 0 && !r.ended.After(s.fewest[n-1].ended):
+		s.fewest = nil // the clock was set back
+	case n > 0 && r.ended.Truncate(calmStep).Equal(s.fewest[n-1].ended.Truncate(calmStep)):
+		if r.Unacked <= s.fewest[n-1].Unacked {
+			s.fewest[n-1] = r
+		}
+		return
+	case n > 0 && r.ended.Sub(s.fewest[0].ended) > calmTotal:
+		s.fewest = append(s.fewest[:0], s.fewest[1:]...)
+	}
+	s.fewest = append(s.fewest, r)
+}
+
+// outUntil returns the readings of deliveries out that had ended by a time.
+func (s *shore) outUntil(at time.Time) []dedup.OutReading {
+	var all []dedup.OutReading
+	for _, r := range s.fewest {
+		if !r.ended.After(at) {
+			all = append(all, r.OutReading)
+		}
+	}
+	return all
 }
 
 // take takes one reading. The queues are those of the whole broker; what a lagging one says can be depthLag old.
@@ -61,6 +97,7 @@ func (s *shore) take(queues map[dedup.QueueRef]*dedup.Queue, began, ended time.T
 		return
 	}
 	s.last.unacked = &unacked
+	s.noteOut(outReading{dedup.OutReading{At: spoken(queues, s.sources, began, lagging), Unacked: unacked}, ended})
 	if unacked > 0 {
 		return
 	}

@@ -85,6 +85,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 		case st.Stats.Pass.Unfit():
 			why = unfit(st.Name, st.Stats.Pass)
 		default:
+			st.Evidence.Bound = w.bound(st)
 			count = countVerdicts(st.Stats.Pass, st.Evidence, st.Scheme)
 		}
 		if count.overdue > 0 {
@@ -101,6 +102,18 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 			verdictCount{}.show(statuses[p.Name], nil, "the pipeline has no store")
 		}
 	}
+}
+
+// bound is what the deliveries that were out tell of the overdue markers of the last pass; nothing where several brokers share them.
+func (w *storeWatch) bound(st *dedup.StoreStatus) dedup.Bound {
+	if len(w.shores) != 1 || st.Evidence.Missing != "" {
+		return dedup.Bound{}
+	}
+	s := w.shores[0]
+	s.broker.live.mu.Lock()
+	readings := s.shore.outUntil(st.Evidence.At)
+	s.broker.live.mu.Unlock()
+	return dedup.BoundOf(st.Stats.Pass.OldestProcessing, readings, st.Evidence, st.Scheme)
 }
 
 // wantTopologies reads the connections of the brokers again, because a marker waits for news of them.
@@ -134,9 +147,17 @@ func (c verdictCount) show(p *dedup.PipelineStatus, st *dedup.StoreStatus, why s
 		p.Stuck = dedup.Unknown(dedup.Count, st.Evidence.Missing)
 	case n > 0 && p.Stuck.Why == "":
 		p.Stuck.High += float64(n)
+		p.Stuck.Low = max(p.Stuck.Low, float64(c.least(st.Evidence.Bound)))
+		p.Stuck.Value = p.Stuck.Low
 		p.Stuck.Why = fmt.Sprintf("of %s more, older than honest work takes, it cannot be told", counted(n, "marker"))
 	}
 	p.Findings = append(p.Findings, c.finding(st)...)
+}
+
+// least is how many markers are stuck at least: those whose verdict says so, or the dead and those of the bound, which looping ones
+// may be among.
+func (c verdictCount) least(b dedup.Bound) int64 {
+	return max(c.stuck(), c.counts[dedup.ProbablyDead]+c.counts[dedup.Orphan]+b.Gone)
 }
 
 func (c verdictCount) figure(n int64, st *dedup.StoreStatus) dedup.Figure {
@@ -176,8 +197,14 @@ func (c verdictCount) finding(st *dedup.StoreStatus) []dedup.Finding {
 			parts = append(parts, fmt.Sprintf("of %s more, processing for longer than %s, it cannot be told", grouped(n), longest))
 		}
 	}
+	if b := e.Bound; c.overdue > 0 && b.Gone > 0 {
+		parts = append(parts, fmt.Sprintf("%s of these or more belong to nobody", grouped(b.Gone)))
+		if c.counts[dedup.Looping] > 0 {
+			parts[len(parts)-1] = fmt.Sprintf("%s of these and the looping ones, or more, belong to nobody", grouped(b.Gone))
+		}
+	}
 	tier := dedup.Warning
-	if c.stuck() >= manyStuck {
+	if c.least(e.Bound) >= manyStuck {
 		tier = dedup.Severe
 	}
 	_, reasons := dedup.Judge(*c.worst, e, st.Scheme)

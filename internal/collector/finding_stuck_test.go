@@ -132,6 +132,23 @@ func TestMarkersWhoseMessagesLoopUnderLivingConsumersAreCountedAsStuck(t *testin
 	})
 }
 
+func TestOfMarkersThatCannotBeToldApartTheFigureSaysHowManyAreStuckAtLeast(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.pipelines[0].MaxProcessing = time.Minute
+		b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(2) })
+		pass(topologyInterval + 4*testInterval)
+		b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(4, 100*time.Second) })
+		pass(2 * testInterval)
+		p := b.pipeline(t, "orders")
+		if f := p.Stuck; f.Low != 2 || f.High != 4 || p.Verdicts[dedup.CannotTell].Value != 4 {
+			t.Errorf("stuck %+v of %+v, want 2 to 4", f, p.Verdicts)
+		}
+		if got := stuckFinding(p); got == nil || !strings.HasSuffix(got.Text, "; 2 of these or more belong to nobody") || !strings.Contains(got.Evidence, "2 of the 4 overdue markers") {
+			t.Errorf("finding %+v", got)
+		}
+	})
+}
+
 func TestStuckIsUnknownRatherThanZero(t *testing.T) {
 	tests := map[string]struct {
 		set func(*testBench)

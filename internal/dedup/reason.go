@@ -16,6 +16,9 @@ func (c consideration) reasons(e Evidence, s Scheme) []string {
 	if c.hinder == noHindrance || c.hinder >= tooYoung {
 		out = append(out, c.seen(e)...)
 	}
+	if b := e.Bound; b.Gone > 0 && (c.hinder == mayBeOut || c.hinder == mayEnd) {
+		out = append(out, b.sentence())
+	}
 	if why := c.hindered(e, s); why != "" {
 		out = append(out, why)
 	}
@@ -75,6 +78,12 @@ func (c consideration) seen(e Evidence) []string {
 		out = append(out, whereabouts(e)...)
 	}
 	return out
+}
+
+// sentence says the bound of a marker that is one of several.
+func (b Bound) sentence() string {
+	return fmt.Sprintf("%d of the %d overdue markers that cannot be told apart, or more, belong to nobody: at %s and %s at most %s out",
+		b.Gone, b.Of, moment(b.At[1]), moment(b.At[0]), tally(b.Out, "delivery was", "deliveries were"))
 }
 
 // presence tells who could be at work.

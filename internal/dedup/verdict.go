@@ -76,6 +76,8 @@ type Evidence struct {
 	// queues were redelivered in the last minute.
 	Met          *Met
 	Redelivering bool
+	// Bound is what can be said of the overdue markers whose owners are not known together.
+	Bound Bound
 	// ClockOffset is the store's clock minus ours.
 	ClockOffset time.Duration
 }

@@ -263,6 +263,61 @@ func TestOnlyAMarkerWhoseMessageLoopedIsCalledLooping(t *testing.T) {
 	})
 }
 
+// Each living owner holds a delivery from before its marker until after it, so that whatever is read in between, the bound never
+// calls more markers ownerless than are.
+func TestTheBoundNeverCountsALivingOwnerAsGone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var markers []dedup.Marker
+		var births []time.Time
+		living := 0
+		for range rapid.IntRange(0, 12).Draw(t, "markers") {
+			age := time.Duration(rapid.IntRange(10, 290).Draw(t, "age")) * time.Second
+			m := aged(age)
+			m.FirstSeen = judged.Add(-age)
+			markers = append(markers, m)
+			if rapid.Bool().Draw(t, "its owner lives") {
+				births, living = append(births, judged.Add(-age)), living+1
+			}
+		}
+		var readings []dedup.OutReading
+		for range rapid.IntRange(0, 12).Draw(t, "readings") {
+			r := dedup.OutReading{At: judged.Add(-time.Duration(rapid.IntRange(0, 300).Draw(t, "read")) * time.Second)}
+			r.Unacked = rapid.Int64Range(0, 5).Draw(t, "others that are out")
+			for _, born := range births {
+				if r.At.After(born) {
+					r.Unacked++
+				}
+			}
+			readings = append(readings, r)
+		}
+		e := busy()
+		got := dedup.BoundOf(markers, readings, e, textScheme())
+		if dead := int64(len(markers) - living); got.Gone > dead || got.Gone > got.Of || got.Of > int64(len(markers)) {
+			t.Fatalf("%+v of %d markers, %d of which are nobody's", got, len(markers), dead)
+		}
+	})
+}
+
+func TestTheBoundIsSaidOfEachMarkerThatCannotBeTold(t *testing.T) {
+	markers := []dedup.Marker{aged(60 * time.Second), aged(70 * time.Second), aged(80 * time.Second), aged(90 * time.Second), aged(5 * time.Second)}
+	e := busy()
+	read := func(ago time.Duration, n int64) dedup.OutReading {
+		return dedup.OutReading{At: judged.Add(-ago), Unacked: n}
+	}
+	readings := []dedup.OutReading{read(85*time.Second, 0), read(40*time.Second, 3), read(30*time.Second, 2), read(20*time.Second, 1), read(10*time.Second, 4)}
+	e.Bound = dedup.BoundOf(markers, readings, e, textScheme())
+	if want := (dedup.Bound{Of: 4, Gone: 2, Out: 2, At: ago(20*time.Second, 30*time.Second)}); e.Bound != want {
+		t.Fatalf("%+v, want %+v", e.Bound, want)
+	}
+	const want = "2 of the 4 overdue markers that cannot be told apart, or more, belong to nobody: at 2026-03-04T03:12:00Z and 2026-03-04T03:12:10Z at most 2 deliveries were out"
+	if v, reasons := dedup.Judge(markers[0], e, textScheme()); v != dedup.CannotTell || !slices.Contains(reasons, want) {
+		t.Errorf("%s because %q", v, reasons)
+	}
+	if _, reasons := dedup.Judge(markers[4], e, textScheme()); strings.Contains(strings.Join(reasons, "\n"), "belong to nobody") {
+		t.Errorf("the bound is said of a young marker: %q", reasons)
+	}
+}
+
 func BenchmarkVerdicts(b *testing.B) {
 	all := make([]dedup.Marker, dedup.MaxListed)
 	for i := range all {
