@@ -28,7 +28,9 @@ type deadQueuePage struct {
 	now    time.Time
 	base   string
 	path   string
-	who    auth.Principal
+	// plan is where the forms of the page go to make a plan.
+	plan string
+	who  auth.Principal
 	// whole may see bodies as they are.
 	whole bool
 }
@@ -71,7 +73,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 		return deadQueuePage{}, noPipeline(name)
 	}
 	d := deadQueuePage{
-		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""),
+		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""), plan: keepZone(r, s.cfg.base()+"/dead-letters/plan"),
 		who: r.Who, whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {
@@ -257,7 +259,7 @@ func refusal(why string) templates.Text {
 
 // wholeForm moves the whole queue where single messages cannot be picked out of it.
 func (d deadQueuePage) wholeForm() templates.WholeForm {
-	w := templates.WholeForm{Action: d.base + "/dead-letters/plan", Queue: d.q.queue, Name: d.p.Pipeline.Name}
+	w := templates.WholeForm{Action: d.plan, Queue: d.q.queue, Name: d.p.Pipeline.Name}
 	switch {
 	case d.view.WhyNoMove != "" && d.view.WhyNoMove == d.view.WhyNoScan:
 	case d.view.WhyNoMove != "" && d.missing == "":

@@ -242,7 +242,7 @@ func targetChoices(p *dedup.PipelineStatus) []templates.Choice {
 // letterBar offers what can be done with the listed messages.
 func (d deadQueuePage) letterBar(scan admin.Scan, matching []admin.Letter) templates.LetterBar {
 	b := templates.LetterBar{
-		Action: d.base + "/dead-letters/plan", Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && len(matching) > 0, Parking: d.q.parking,
+		Action: d.plan, Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && len(matching) > 0, Parking: d.q.parking,
 		Matching: len(matching), Filtered: d.q.text != "",
 		Hidden: []templates.Fact{
 			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},

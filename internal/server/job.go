@@ -198,9 +198,9 @@ func jobFacts(j admin.Job, now time.Time) []templates.Fact {
 	case rate < 0:
 		facts = append(facts, templates.Fact{Label: "Limit", Value: "none"})
 	case rate == 0:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: templates.Number(admin.DefaultRate) + " per second"})
+		facts = append(facts, templates.Fact{Label: "Limit", Value: rateText(admin.DefaultRate)})
 	default:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: templates.Rate(rate) + " per second"})
+		facts = append(facts, templates.Fact{Label: "Limit", Value: rateText(rate)})
 	}
 	return facts
 }

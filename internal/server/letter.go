@@ -230,7 +230,7 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 
 func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.LetterAct {
 	act := templates.LetterAct{
-		Action: s.cfg.base() + "/dead-letters/plan", Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
+		Action: keepZone(r, s.cfg.base()+"/dead-letters/plan"), Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
 	}
 	if p, ok := s.snapshots.Snapshot().Pipeline(key.pipeline); ok && l.Target == "" && !act.Parking {

@@ -154,14 +154,14 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 	case err != nil:
 		return nil, err
 	}
-	return redirect{moveAddress(s.cfg.base(), plan.ID)}, nil
+	return redirect{keepZone(r, moveAddress(s.cfg.base(), plan.ID))}, nil
 }
 
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
 func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
 	d := describe(many)
 	view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
-	again := templates.FormAgain{Action: r.URL.Path, Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
+	again := templates.FormAgain{Action: keepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
 	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {
 		for _, value := range r.PostForm[name] {
 			again.Fields = append(again.Fields, templates.FormField{Name: name, Value: value})
@@ -188,7 +188,7 @@ func (s *Server) changeMove(r *request) (response, error) {
 		return nil, err
 	}
 	if job != "" {
-		return redirect{jobAddress(s.cfg.base(), job)}, nil
+		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	req, err := changedMove(plan, r.PostForm)
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *Server) changeMove(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redirect{moveAddress(s.cfg.base(), again.ID)}, nil
+	return redirect{keepZone(r, moveAddress(s.cfg.base(), again.ID))}, nil
 }
 
 // changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
@@ -232,9 +232,22 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	if req.Most, err = mostOf(form, req.Most); err != nil {
 		return req, err
 	}
-	rate, err := wholeNumber(form, "rate", int(req.Rate), -1, 100_000)
-	req.Canary, req.Rate = canary, float64(rate)
+	req.Canary = canary
+	req.Rate, err = rateOf(form, req.Rate)
 	return req, err
+}
+
+// rateOf reads the most messages per second of a form: -1 for no limit, and fractions of one, which a program may have asked for.
+func rateOf(form url.Values, otherwise float64) (float64, error) {
+	text := form.Get("rate")
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || n > 100_000 || n < 0 && n != -1 {
+		return 0, badParameter("rate", "must be a number from 0 to 100000, or -1 for no limit")
+	}
+	return n, nil
 }
 
 func wholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {
@@ -251,7 +264,7 @@ func wholeNumber(form url.Values, name string, otherwise, least, most int) (int,
 
 // unstarted leads to the review: whoever loads the address of a start again, which a refused one leaves in the browser, means that.
 func (s *Server) unstarted(r *request) (response, error) {
-	return redirect{moveAddress(s.cfg.base(), r.PathValue("id"))}, nil
+	return redirect{keepZone(r, moveAddress(s.cfg.base(), r.PathValue("id")))}, nil
 }
 
 // move answers the review page. A plan that was started leads to its job.
@@ -265,7 +278,7 @@ func (s *Server) move(r *request) (response, error) {
 		return nil, err
 	}
 	if job != "" {
-		return redirect{jobAddress(s.cfg.base(), job)}, nil
+		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	return page{component: templates.Move(s.moveView(r, plan))}, nil
 }
@@ -276,7 +289,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	v := templates.MoveView{
 		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
 		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
-		Change: moveAddress(base, p.ID) + "/change", Action: moveAddress(base, p.ID) + "/start", Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
+		Change: keepZone(r, moveAddress(base, p.ID)+"/change"), Action: keepZone(r, moveAddress(base, p.ID)+"/start"), Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
@@ -296,6 +309,12 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		}
 		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
 	}
+	v.Back = keepZone(r, v.Back)
+	for i := range v.Crumbs {
+		if v.Crumbs[i].Href != "" {
+			v.Crumbs[i].Href = keepZone(r, v.Crumbs[i].Href)
+		}
+	}
 	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
 	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r.Who, p)
 	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
@@ -305,14 +324,14 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
 	}
 	if n, known := p.Fits(); known && n > 0 {
-		v.Fit = s.fewerForm(p, n)
+		v.Fit = s.fewerForm(r, p, n)
 	}
 	return v
 }
 
 // fewerForm plans the same move of fewer messages.
-func (s *Server) fewerForm(p admin.MovePlan, n int64) *templates.FormAgain {
-	return &templates.FormAgain{Action: moveAddress(s.cfg.base(), p.ID) + "/change", Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
+func (s *Server) fewerForm(r *request, p admin.MovePlan, n int64) *templates.FormAgain {
+	return &templates.FormAgain{Action: keepZone(r, moveAddress(s.cfg.base(), p.ID)+"/change"), Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
 }
 
 // startMove carries a plan out and leads to the job.
@@ -327,7 +346,7 @@ func (s *Server) startMove(r *request) (response, error) {
 	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
 	job, err := service.StartJob(r.Context(), r.asker(), req)
 	if err == nil {
-		return redirect{jobAddress(s.cfg.base(), job)}, nil
+		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	var many *admin.TooMany
 	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
@@ -341,7 +360,7 @@ func (s *Server) startMove(r *request) (response, error) {
 	v := s.moveView(r, plan)
 	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
 	if many != nil {
-		v.Blocked, v.Fit = true, s.fewerForm(plan, many.Fits)
+		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
 		return page{http.StatusConflict, templates.Move(v)}, nil
 	}
 	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil

@@ -88,3 +88,64 @@ func TestAPlanWhoseEditIsLostIsNeitherChangedNorRetriedWithoutIt(t *testing.T) {
 		t.Errorf("the retry is %s, to %q", res.Status, res.Header.Get("Location"))
 	}
 }
+
+// TestAReviewKeepsAFractionOfARateAndTheZoneOfItsAddress: a plan of a program may move one message in two seconds, and whoever changes
+// something else of it must not send 500 a second. Every way on from a page that shows times in a zone shows them in it too.
+func TestAReviewKeepsAFractionOfARateAndTheZoneOfItsAddress(t *testing.T) {
+	s := stocked(t, nil)
+	const tz = "tz=Asia%2FKathmandu"
+	inZone := func(what, address string) string {
+		t.Helper()
+		if to, err := url.Parse(address); err != nil || to.Query().Get("tz") != "Asia/Kathmandu" {
+			t.Fatalf("%s leads to %q, without the zone", what, address)
+		}
+		return address
+	}
+	post := func(address string, form url.Values) string {
+		t.Helper()
+		res := s.as("admin", "POST", address, form.Encode())
+		if res.StatusCode != http.StatusSeeOther {
+			t.Fatalf("%s: %s: %.300s", address, res.Status, s.body(res))
+		}
+		return res.Header.Get("Location")
+	}
+	rate := func(address string) string {
+		review := s.page("admin", address)
+		review.Find("form.change, form.sign[action*='/start']").Each(func(_ int, form *goquery.Selection) { inZone("a form of the review", form.AttrOr("action", "")) })
+		review.Find("form.sign a, nav.crumbs a[href]").Each(func(_ int, a *goquery.Selection) { inZone("the link "+a.Text(), a.AttrOr("href", "")) })
+		return oneLine(review.Find("select[name=rate] option[selected]"))
+	}
+	look := post("/pipelines/inventory/dead-letters/scan", url.Values{"queue": {inventoryDLQ}, "limit": {"10"}})
+	look, _, _ = strings.Cut(look, "#")
+	form := s.page("admin", look+"&"+tz).Find("form.act").First()
+	values := hiddenFields(form)
+	values.Set("do", "requeue-all")
+	at := inZone("the plan", post(inZone("the form of the list", form.AttrOr("action", "")), values))
+	if got := rate(at); got != "500 per second" {
+		t.Errorf("without a rate the review shows %q", got)
+	}
+	change := func() string { return s.page("admin", at).Find("form.change").AttrOr("action", "") }
+	at = inZone("the change", post(change(), url.Values{"rate": {"0.5"}}))
+	if got := rate(at); got != "0.5 per second" {
+		t.Errorf("half a message per second is shown as %q", got)
+	}
+	at = inZone("the change", post(change(), url.Values{"canary": {"5"}}))
+	if got := rate(at); got != "0.5 per second" {
+		t.Errorf("after a change of the canary alone the rate is %q", got)
+	}
+	for _, bad := range []string{"NaN", "-0.5", "1e9", "+Inf", "fast"} {
+		if res := s.as("admin", "POST", change(), url.Values{"rate": {bad}}.Encode()); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("a rate of %s: %s", bad, res.Status)
+		}
+	}
+	start := s.page("admin", at).Find("form.sign[action*='/start']").AttrOr("action", "")
+	job := inZone("the start", post(start, url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}}))
+	if facts := oneLine(s.page("admin", job).Find("main")); !strings.Contains(facts, "0.5 per second") {
+		t.Errorf("the job does not say 0.5 per second: %.600s", facts)
+	}
+	if again := s.as("admin", "GET", at, ""); again.StatusCode != http.StatusSeeOther {
+		t.Errorf("the review of a started plan: %s", again.Status)
+	} else {
+		inZone("the review of a started plan", again.Header.Get("Location"))
+	}
+}

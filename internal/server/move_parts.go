@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 
@@ -86,23 +87,33 @@ func canaryChoices(p admin.MovePlan) []templates.Choice {
 }
 
 func rateChoices(p admin.MovePlan) []templates.Choice {
-	rates := []int{10, 50, 100, admin.DefaultRate, 2000, -1}
-	chosen := int(p.Request.Rate)
-	if chosen == 0 {
+	rates, chosen := []float64{10, 50, 100, admin.DefaultRate, 2000, -1}, p.Request.Rate
+	switch {
+	case chosen == 0:
 		chosen = admin.DefaultRate
+	case chosen < 0:
+		chosen = -1
 	}
 	if !slices.Contains(rates, chosen) {
 		rates = append(rates, chosen)
 	}
 	var list []templates.Choice
 	for _, n := range rates {
-		label := templates.Number(float64(n)) + " per second"
+		label := rateText(n)
 		if n < 0 {
 			label = "as fast as the broker confirms"
 		}
-		list = append(list, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == chosen})
+		list = append(list, templates.Choice{Value: strconv.FormatFloat(n, 'g', -1, 64), Label: label, Chosen: n == chosen})
 	}
 	return list
+}
+
+// rateText writes a rate as it was asked for: "2,000 per second", "0.5 per second".
+func rateText(n float64) string {
+	if n == math.Trunc(n) {
+		return templates.Number(n) + " per second"
+	}
+	return strconv.FormatFloat(n, 'g', 6, 64) + " per second"
 }
 
 // sample takes the first messages of each class in turn, five in all.

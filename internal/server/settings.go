@@ -111,6 +111,24 @@ func zone(r *request) *time.Location {
 	return time.UTC
 }
 
+// keepZone is an address of ours that shows times in the zone which the address of the request asks for, as that does.
+func keepZone(r *request, address string) string {
+	name := r.URL.Query().Get("tz")
+	if name == "" {
+		return address
+	}
+	path, anchor, anchored := strings.Cut(address, "#")
+	mark := "?"
+	if strings.Contains(path, mark) {
+		mark = "&"
+	}
+	path += mark + url.Values{"tz": {name}}.Encode()
+	if anchored {
+		path += "#" + anchor
+	}
+	return path
+}
+
 // loadZone returns the zone of this name. The server's own zone has no name that is worth telling.
 func loadZone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" || len(name) > 64 {
