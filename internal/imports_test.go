@@ -112,6 +112,23 @@ func TestProgramsStayFreeOfTestCode(t *testing.T) {
 	}
 }
 
+// TestEachProgramBringsItsOwnTimeZones: an image may have none, and every named zone would be refused.
+func TestEachProgramBringsItsOwnTimeZones(t *testing.T) {
+	programs := 0
+	for _, p := range packages(t) {
+		if !strings.HasPrefix(p.ImportPath, module+"cmd/") {
+			continue
+		}
+		programs++
+		if !slices.Contains(p.Deps, "time/tzdata") {
+			t.Errorf("%s does not hold the time zones: import time/tzdata", p.ImportPath)
+		}
+	}
+	if programs != 2 {
+		t.Errorf("%d programs, want the dashboard and the playground", programs)
+	}
+}
+
 func checkImport(t *testing.T, name string, rule []string, imported string) {
 	t.Helper()
 	if inner, ok := strings.CutPrefix(imported, module); ok {
