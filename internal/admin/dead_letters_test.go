@@ -146,10 +146,18 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 		}, "short of memory or disk", true},
 		"a queue that grew":       {func(w *ward) { w.die("more") }, "held 3 messages when it was looked at, and holds 4 now", false},
 		"a target that is stream": {func(w *ward) { w.fact("orders", func(q *dedup.Queue) { q.Type = "stream" }) }, "is a stream", true},
+		"envelopes of EasyNetQ": {func(w *ward) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.queues[deadQueue.Name][1].Type = "EasyNetQ.SystemMessages.Error:EasyNetQ"
+		}, "1 message is an error envelope of EasyNetQ: what is sent is the envelope", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t)
 			w.die(numbered("guard", 3)...)
+			if name == "envelopes of EasyNetQ" { // the look sees it
+				c.change(w)
+			}
 			scan := w.look(t)
 			c.change(w)
 			p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Filter: "id:guard*"})

@@ -102,10 +102,16 @@ func innermostCause(stack string) (class, message string) {
 	return class, message
 }
 
+// IsErrorEnvelope reports whether what is sent would be the note of EasyNetQ about a message that failed, with that message inside, and not
+// the message: consumers of a queue do not know its type.
+func IsErrorEnvelope(m dedup.Message) bool {
+	return strings.HasPrefix(m.Type, "EasyNetQ.SystemMessages.Error")
+}
+
 // easyNetQ reads the body of a message of EasyNetQ's error queue, which holds the exception beside the message that failed
 // (https://github.com/EasyNetQ/EasyNetQ/wiki/Error-Conditions).
 func easyNetQ(m dedup.Message) (kind, failure string) {
-	if !bodyTellsException(m) || len(m.Body) > longestError {
+	if !IsErrorEnvelope(m) || len(m.Body) > longestError {
 		return "", ""
 	}
 	var e struct{ Exception string }

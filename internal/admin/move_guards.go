@@ -44,7 +44,22 @@ func (pl *planning) scanGuards() []Guard {
 	if p.Nowhere > 0 {
 		guards = append(guards, warn("Of %s it is not known which queue to send it to; it will be left where it is", plural(p.Nowhere, "message")))
 	}
+	if n := pl.envelopes(); n > 0 {
+		guards = append(guards, warn("%s of EasyNetQ: what is sent is the envelope with the exception, which consumers do not understand, "+
+			"and not the message in it", counted(n, "message is an error envelope", "messages are error envelopes")))
+	}
 	return guards
+}
+
+// envelopes counts the selected letters that a requeue would send as envelopes.
+func (pl *planning) envelopes() int {
+	n := 0
+	for i := range pl.selected {
+		if pl.plan.Request.Do == Requeue && IsErrorEnvelope(pl.selected[i].Message) {
+			n++
+		}
+	}
+	return n
 }
 
 // counted writes a count with one of two forms.

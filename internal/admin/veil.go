@@ -1,10 +1,6 @@
 package admin
 
-import (
-	"strings"
-
-	"dedup-dashboard/internal/dedup"
-)
+import "dedup-dashboard/internal/dedup"
 
 // A veiledBody is the body of a letter of which nobody has asked yet what may be shown. Masking reads every byte of it, and what comes out
 // would take as much memory again.
@@ -20,7 +16,7 @@ func (d *DeadLetters) veiled(raw *Letter) Letter {
 	if raw.Size > dedup.MaxPeekedBody { // as a look has it, so that a job selects what its plan has counted
 		bare.Body = nil
 	}
-	if !bodyTellsException(raw.Message) {
+	if !IsErrorEnvelope(raw.Message) { // else what failed is read from the body
 		bare.Body = nil
 	}
 	shown := d.mask.mask(bare)
@@ -30,11 +26,6 @@ func (d *DeadLetters) veiled(raw *Letter) Letter {
 		shown.veil = &veiledBody{mask: d.mask.mask, of: raw}
 	}
 	return shown
-}
-
-// bodyTellsException reports whether what failed is read from the body.
-func bodyTellsException(m dedup.Message) bool {
-	return strings.HasPrefix(m.Type, "EasyNetQ.SystemMessages.Error")
 }
 
 // shownBody returns what is shown of the body of a letter.

@@ -104,6 +104,9 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	if l.Malformed != "" {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + endSentence(l.Malformed))})
 	}
+	if admin.IsErrorEnvelope(l.Message) {
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
+	}
 	if l.ID != "" {
 		v.Lookup = base + "/lookup?" + url.Values{"id": {l.ID}}.Encode()
 	}
@@ -118,6 +121,9 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	}
 	return page{component: templates.Letter(v)}, nil
 }
+
+const envelopeNote = "This is an error envelope of EasyNetQ: the message that failed stands inside its body. A requeue sends the envelope, which consumers do not understand. " +
+	"Republish the message inside with EasyNetQ's own tool (Hosepipe), or have its producer send it again."
 
 func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
 	var list []templates.Text

@@ -244,6 +244,23 @@ func TestTheTypeInTheListIsTheOneOfTheFilter(t *testing.T) {
 	}
 }
 
+func TestThePageOfAnErrorEnvelopeSaysThatItIsNotTheMessage(t *testing.T) {
+	s := stocked(t, nil)
+	var envelope admin.Letter
+	envelope.MessageID, envelope.ID, envelope.Ref = "enveloped", "enveloped", "enveloped"
+	envelope.Type = "EasyNetQ.SystemMessages.Error:EasyNetQ"
+	s.morgue.Put("orders.dlq", envelope)
+	doc := s.looked("orders", "orders.dlq", "1000")
+	said := map[bool]int{}
+	doc.Find(".letters .c-id a").Each(func(_ int, a *goquery.Selection) {
+		h, _ := a.Attr("href")
+		said[strings.Contains(s.body(s.as("admin", "GET", h, "")), "This is an error envelope of EasyNetQ")]++
+	})
+	if said[true] != 1 || said[false] == 0 {
+		t.Errorf("the note stands on %d pages and is missing on %d", said[true], said[false])
+	}
+}
+
 func TestThePageSaysOfEachHeaderWhatARequeueDoesWithIt(t *testing.T) {
 	for name, want := range map[string]string{"dedup-requeue-id": "written anew", "x-death": "left out", "x-opt-a": "left out", "CC": "left out", "cc": "kept", "tenant": "kept"} {
 		if got := headerRule(name); got != want {
