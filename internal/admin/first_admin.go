@@ -8,10 +8,11 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// accounts creates users. CreateFirstAdmin fails with kind conflict if there is an admin already, or a user of that name,
-// also when two calls race.
+// accounts creates and changes users. CreateFirstAdmin fails with kind conflict if there is an admin already, or a user of that name,
+// also when two calls race. SetPassword fails with kind conflict if the account is gone, or its password was changed since it was read.
 type accounts interface {
 	CreateFirstAdmin(ctx context.Context, u auth.User) error
+	SetPassword(ctx context.Context, name string, change PasswordChange) error
 }
 
 // CreateFirstAdmin makes the first admin, on behalf of whoever holds the one-time link.

@@ -54,6 +54,8 @@ func (h *house) CreateFirstAdmin(ctx context.Context, u auth.User) error {
 	return h.err
 }
 
+func (h *house) SetPassword(context.Context, string, PasswordChange) error { return h.err }
+
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 var (
@@ -190,6 +192,29 @@ func TestFirstAdminNeedsANameARoleAndAPassword(t *testing.T) {
 		audit, users := &recorder{}, &house{}
 		if err := NewGate(audit, users, quiet()).CreateFirstAdmin(t.Context(), linkHolder, u); err == nil || len(users.made) != 0 {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAPasswordIsChangedThroughTheGate(t *testing.T) {
+	member := Caller{Principal: auth.Principal{Name: "vera", Role: auth.Viewer, Method: "session"}}
+	gone := &dedup.Error{Kind: dedup.Conflict, Public: "The account was changed meanwhile"}
+	for name, c := range map[string]struct {
+		audit  *recorder
+		users  *house
+		change PasswordChange
+		kind   dedup.Kind
+		phases []string
+	}{
+		"it succeeds":                {&recorder{}, &house{}, PasswordChange{"a", "b"}, "", []string{Intent, Succeeded}},
+		"it was changed meanwhile":   {&recorder{}, &house{err: gone}, PasswordChange{"a", "b"}, dedup.Conflict, []string{Intent, Failed}},
+		"the audit takes no entry":   {&recorder{failAt: 1}, &house{err: errors.New("must not be called")}, PasswordChange{"a", "b"}, dedup.Unavailable, nil},
+		"the old one was not proved": {&recorder{}, &house{}, PasswordChange{"", "b"}, dedup.Internal, nil},
+		"there is no new one":        {&recorder{}, &house{}, PasswordChange{"a", ""}, dedup.Internal, nil},
+	} {
+		err := NewGate(c.audit, c.users, quiet()).ChangePassword(t.Context(), member, c.change)
+		if (err != nil) != (c.kind != "") || err != nil && dedup.KindOf(err) != c.kind || !slices.Equal(c.audit.phases(), c.phases) {
+			t.Errorf("%s: %v, audit %v", name, err, c.audit.phases())
 		}
 	}
 }

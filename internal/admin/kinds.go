@@ -41,6 +41,7 @@ const (
 	actFirstAdmin = "create_first_admin"
 	actSignIn     = "sign_in"
 	actSignOutAll = "sign_out_everywhere"
+	actPassword   = "change_password"
 	// actRefusedRequest is a request that no action came of: from another site, without the role, or with a token that is not known.
 	actRefusedRequest = "refused_request"
 
@@ -80,6 +81,7 @@ func ActionKinds() []ActionKind {
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
 		{Name: actSignIn, Label: "sign in", About: AboutAccounts},
 		{Name: actSignOutAll, Label: "sign out everywhere", About: AboutAccounts},
+		{Name: actPassword, Label: "change the own password", About: AboutAccounts},
 		{Name: actRefusedRequest, Label: "send a request that was refused", About: AboutAccounts},
 		{Name: ActionKeyAudit, Label: "begin to key the chain of the audit", About: AboutAudit},
 	}, refusedKinds())

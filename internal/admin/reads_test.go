@@ -75,6 +75,7 @@ func (silent) Acts(context.Context, admin.TrailQuery) ([]admin.Act, error)      
 func (silent) Entries(context.Context, admin.TrailQuery) ([]admin.Entry, error) { return nil, nil }
 func (silent) Check(context.Context) (admin.AuditState, error)                  { return admin.AuditState{}, nil }
 func (silent) CreateFirstAdmin(context.Context, auth.User) error                { return nil }
+func (silent) SetPassword(context.Context, string, admin.PasswordChange) error  { return nil }
 func (silent) Snapshot() *dedup.Snapshot                                        { return nil }
 
 // readOnce reads a store by way of one of the three pages that do.

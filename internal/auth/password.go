@@ -36,16 +36,16 @@ const (
 	maxBcryptBytes  = 72
 )
 
-const (
-	minPassword = 12   // characters
-	maxPassword = 1024 // bytes
-)
+// MinPassword is how many characters a new password has at least.
+const MinPassword = 12
+
+const maxPassword = 1024 // bytes
 
 // CheckPassword returns why a new password is not acceptable: it needs 12 characters or more, and nothing else.
 func CheckPassword(password, name string) error {
 	switch {
-	case utf8.RuneCountInString(password) < minPassword:
-		return fmt.Errorf("the password needs %d characters or more; a few words in a row are fine", minPassword)
+	case utf8.RuneCountInString(password) < MinPassword:
+		return fmt.Errorf("the password needs %d characters or more; a few words in a row are fine", MinPassword)
 	case len(password) > maxPassword:
 		return fmt.Errorf("the password is longer than %d bytes", maxPassword)
 	case name != "" && strings.EqualFold(password, name):

@@ -159,6 +159,12 @@ func (s *Service) Lookup(ctx context.Context, name string) (User, bool, error) {
 	return s.stored.User(ctx, CanonicalName(name))
 }
 
+// Configured reports whether the account of this name is kept in the configuration, where alone it can be changed.
+func (s *Service) Configured(name string) bool {
+	_, ok := s.configured[CanonicalName(name)]
+	return ok
+}
+
 // Login checks a name and a password. It returns a *WrongError, a *TooSoon, ErrBusy, or an error of the store. A name that does
 // not exist takes the same path and the same time as one that does. The device is the mark of the browser, empty if it has none.
 func (s *Service) Login(ctx context.Context, name, password string, from netip.Addr, device string) (Principal, error) {

@@ -403,3 +403,26 @@ func TestAStartThatFailsMakesNoKey(t *testing.T) {
 		t.Errorf("there is a key: %v", err)
 	}
 }
+
+func TestAPasswordIsSetOnlyWhereItIsStillWhatWasRead(t *testing.T) {
+	db, _ := open(t, t.TempDir())
+	if err := db.CreateFirstAdmin(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change admin.PasswordChange
+		kind   dedup.Kind
+	}{
+		{"ROOT", admin.PasswordChange{Was: root.PasswordHash, Now: "second"}, ""},
+		{"root", admin.PasswordChange{Was: root.PasswordHash, Now: "third"}, dedup.Conflict},
+		{"nobody", admin.PasswordChange{Was: "second", Now: "third"}, dedup.Conflict},
+	} {
+		if err := db.SetPassword(t.Context(), c.name, c.change); (err != nil) != (c.kind != "") || err != nil && dedup.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if u, _, err := db.User(t.Context(), "root"); err != nil || u.PasswordHash != "second" || u.Name != "Root" || u.Role != auth.Admin {
+		t.Errorf("%+v, %v", u, err)
+	}
+}

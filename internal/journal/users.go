@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -75,6 +76,22 @@ func (db *DB) CreateFirstAdmin(ctx context.Context, u auth.User) error {
 	}
 	if n != 1 {
 		return &dedup.Error{Kind: dedup.Conflict, Public: "There is an admin already"}
+	}
+	return nil
+}
+
+// SetPassword gives a user another password, unless it was changed since it was read.
+func (db *DB) SetPassword(ctx context.Context, name string, change admin.PasswordChange) error {
+	res, err := db.main.ExecContext(ctx, "UPDATE users SET password_hash = ? WHERE name = ? AND password_hash = ?", change.Now, auth.CanonicalName(name), change.Was)
+	if err != nil {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "The password could not be stored; look at the program's log", Err: fmt.Errorf("set password: %w", err)}
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("set password: %w", err)
+	}
+	if n != 1 {
+		return &dedup.Error{Kind: dedup.Conflict, Public: "The account was changed meanwhile; sign in again"}
 	}
 	return nil
 }

@@ -104,6 +104,8 @@ func (s *Server) routes() []route {
 		{"POST", "/login", anybody, pageKind, false, s.login},
 		{"POST", "/logout", viewer, pageKind, false, s.logout},
 		{"POST", "/logout-all", viewer, pageKind, false, s.logoutAll},
+		{"GET", "/account", viewer, pageKind, false, s.account},
+		{"POST", "/account/password", viewer, pageKind, false, s.changePassword},
 		{"POST", "/settings", anybody, pageKind, false, s.settings},
 		{"GET", "/welcome", anybody, pageKind, false, s.welcome},
 		{"GET", "/setup", anybody, pageKind, false, s.setupForm},

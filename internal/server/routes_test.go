@@ -22,6 +22,8 @@ var wanted = map[string]auth.Role{
 	"POST /login":                                         auth.Nobody,
 	"POST /logout":                                        auth.Viewer,
 	"POST /logout-all":                                    auth.Viewer,
+	"GET /account":                                        auth.Viewer,
+	"POST /account/password":                              auth.Viewer,
 	"POST /settings":                                      auth.Nobody,
 	"GET /welcome":                                        auth.Nobody,
 	"GET /setup":                                          auth.Nobody,

@@ -2,7 +2,7 @@
 import { after, before, describe, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { startDemo, startBrowser, signIn, watched, results, faultsOf, look, colours, sizes } from "./demo.mjs";
+import { startDemo, startBrowser, signIn, watched, results, password, faultsOf, look, colours, sizes } from "./demo.mjs";
 
 let demo, browser;
 before(async () => {
@@ -76,6 +76,28 @@ test("on a phone the windows of a pipeline have one head each, and every table f
   await context.close();
 });
 
+/** The first admin is made and changes their password, on a phone without JavaScript. */
+async function changesPassword(fresh) {
+  const context = await watched(browser, { viewport: sizes.phone, javaScriptEnabled: false });
+  context.expected.push(/status of 422/);
+  const page = await context.newPage();
+  await page.goto(fresh.setup);
+  await page.getByLabel("Name").fill("root");
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Make the account and sign in" }).click();
+  await page.locator("details.menu summary").click();
+  await page.getByRole("link", { name: "Your account" }).click();
+  for (const [old, says] of [["not the old one", "The old password is wrong"], [password, "The password was changed"]]) {
+    await page.getByLabel("Old password").fill(old);
+    await page.getByLabel("New password", { exact: true }).fill("a fresh password");
+    await page.getByLabel("New password again").fill("a fresh password");
+    await page.getByRole("button", { name: "Change the password" }).click();
+    await page.getByText(says).waitFor();
+  }
+  assert.deepEqual(context.faults, []);
+  await context.close();
+}
+
 test("the sign-in page, the setup page and their mistakes are accessible", async () => {
   const fresh = await startDemo({ account: false });
   try {
@@ -99,7 +121,13 @@ test("the sign-in page, the setup page and their mistakes are accessible", async
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").filter({ hasText: "wrong" }).waitFor();
     assert.deepEqual(await faultsOf(page), []);
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.goto(`${demo.url}/account`);
+    await page.getByText("dashboard hash-password").waitFor();
+    await look(page, "the account page of somebody in the configuration");
     await context.close();
+    await changesPassword(fresh);
   } finally {
     await fresh.stop();
   }

@@ -137,7 +137,7 @@ func Setup(v SetupView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<section class=\"sheet\"><h1>Make the first admin</h1><p>This link works once. This account may see everything and manage this dashboard; more accounts can follow later.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<section class=\"sheet\"><h1>Make the first admin</h1><p>This link works once. This account may see everything and manage this dashboard. Further accounts are added in the configuration file, under <code>auth.users</code>.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -62,6 +62,22 @@ type SetupView struct {
 	Error string
 }
 
+// AccountView is the page of whoever is signed in.
+type AccountView struct {
+	Frame Frame
+	Name  string
+	Role  string
+	// Token is true for a program, which has no password; Configured for an account that is kept in the configuration, and changed there.
+	Token      bool
+	Configured bool
+	// MinPassword is how many characters a new password has at least.
+	MinPassword int
+	// Changed is true right after the password was.
+	Changed bool
+	// Error is shown above the form; empty at first.
+	Error string
+}
+
 // ErrorView is every error page.
 type ErrorView struct {
 	Frame     Frame

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/web/templates"
+)
+
+// account is the page of whoever is signed in: who they are here, and how to change their password.
+func (s *Server) account(r *request) (response, error) {
+	return s.accountPage(r, http.StatusOK, "", r.URL.Query().Get("changed") == "1"), nil
+}
+
+func (s *Server) accountPage(r *request, status int, problem string, changed bool) response {
+	return page{status, templates.Account(templates.AccountView{
+		Frame: s.frame(r, "Your account"), Name: r.Who.Name, Role: r.Who.Role.String(), Token: r.Who.Method != "session",
+		Configured: s.auth.Configured(r.Who.Name), MinPassword: auth.MinPassword, Error: problem, Changed: changed,
+	})}
+}
+
+// changePassword changes the password of an account that is kept in the journal, and ends its other sessions.
+func (s *Server) changePassword(r *request) (response, error) {
+	if r.Who.Method != "session" {
+		return nil, invalid("A token has no password")
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	if s.auth.Configured(r.Who.Name) {
+		s.gate.PasswordRefused(r.Context(), r.asker(), "the account is kept in the configuration")
+		return s.accountPage(r, http.StatusConflict, "", false), nil
+	}
+	old, fresh := r.PostForm.Get("password"), r.PostForm.Get("new")
+	if problem := newPasswordProblem(r.Who.Name, old, fresh, r.PostForm.Get("again")); problem != "" {
+		return s.accountPage(r, http.StatusUnprocessableEntity, problem, false), nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
+	defer cancel()
+	if refused, err := s.proveAgain(ctx, r, old); refused != nil || err != nil {
+		return refused, err
+	}
+	was, _, err := s.auth.Lookup(ctx, r.Who.Name)
+	if err != nil {
+		return nil, accountError(err)
+	}
+	hash, err := s.auth.Hash(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.gate.ChangePassword(r.Context(), r.asker(), admin.PasswordChange{Was: was.PasswordHash, Now: hash}); err != nil {
+		return nil, err
+	}
+	// The old sessions are worth nothing from here on, by the hash that they were made with: that one cannot be taken off is no failure.
+	if err := s.sessions.endAll(r.Who.Name); err != nil {
+		s.log.Error("sessions of an old password could not be removed; they let nobody in", "user", r.Who.Name, "err", err)
+	}
+	s.hub.recheck()
+	if err := s.signIn(r, r.Who.Name); err != nil {
+		return nil, err
+	}
+	s.log.Info("password changed", "user", r.Who.Name, "from", r.From.String())
+	return redirect{s.cfg.base() + "/account?changed=1"}, nil
+}
+
+// newPasswordProblem says what is wrong with a new password, for the form; empty if nothing is.
+func newPasswordProblem(name, old, fresh, again string) string {
+	if err := auth.CheckPassword(fresh, name); err != nil {
+		return sentence(err.Error()) + "."
+	}
+	switch {
+	case fresh != again:
+		return "The new password was not typed the same way twice."
+	case fresh == old:
+		return "The new password is the old one."
+	}
+	return ""
+}
+
+// proveAgain checks the old password as a sign-in does, with the same delays: a browser that was left open must not help to guess it. It returns
+// the page to answer with where it does not fit.
+func (s *Server) proveAgain(ctx context.Context, r *request, old string) (response, error) {
+	_, err := s.auth.Login(ctx, r.Who.Name, old, r.From, s.sessions.deviceMark(r))
+	var soon *auth.TooSoon
+	switch {
+	case errors.Is(err, auth.ErrWrong):
+		s.gate.PasswordRefused(r.Context(), r.asker(), "the old password is wrong")
+		s.log.Info("password not changed: the old one is wrong", "user", r.Who.Name, "from", r.From.String(), "request", r.ID)
+		return s.accountPage(r, http.StatusUnprocessableEntity, "The old password is wrong.", false), nil
+	case errors.As(err, &soon):
+		s.gate.PasswordRefused(r.Context(), r.asker(), "too soon after others that failed")
+		return later{s.accountPage(r, http.StatusTooManyRequests, sentence(fmt.Sprint(soon))+".", false), soon.RetryAfter}, nil
+	case err != nil:
+		return nil, accountError(err)
+	}
+	return nil, nil
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+)
+
+const freshPassword = "a fresh password"
+
+// withRoot is a site whose first admin, root, was made by the one-time link, beside the users of the configuration.
+func withRoot(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t, nil, testUsers())
+	if err := s.journal.CreateFirstAdmin(t.Context(), auth.User{Name: "root", Role: auth.Admin, PasswordHash: hashOf}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func passwordForm(old, fresh, again string) string {
+	return url.Values{"password": {old}, "new": {fresh}, "again": {again}}.Encode()
+}
+
+func TestTheFirstAdminChangesTheirPasswordAndEveryOtherSessionEnds(t *testing.T) {
+	s := withRoot(t)
+	here, there, other := s.signInAs("root"), s.signInAs("root"), s.signInAs("viewer")
+	page := s.body(s.do("GET", "/account", "", "Cookie", here))
+	if !strings.Contains(page, `action="/account/password"`) || !strings.Contains(page, `href="/account"`) {
+		t.Errorf("no form, or no way to it: %.3000s", page)
+	}
+	res := s.do("POST", "/account/password", passwordForm(testPassword, freshPassword, freshPassword), "Cookie", here)
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/account?changed=1" {
+		t.Fatalf("%s: %s", res.Status, s.body(res))
+	}
+	fresh := cookieOf(t, res)
+	if page := s.body(s.do("GET", "/account?changed=1", "", "Cookie", fresh)); !strings.Contains(page, "The password was changed") {
+		t.Errorf("it is not told: %.2000s", page)
+	}
+	for name, c := range map[string]struct {
+		cookie string
+		reads  bool
+	}{
+		"the session that changed it": {fresh, true}, "its cookie from before": {here, false}, "another session of the account": {there, false}, "a session of somebody else": {other, true},
+	} {
+		if s.mayRead(c.cookie) != c.reads {
+			t.Errorf("%s: reads %t, expected %t", name, !c.reads, c.reads)
+		}
+	}
+	for password, want := range map[string]int{testPassword: http.StatusUnprocessableEntity, freshPassword: http.StatusSeeOther} {
+		if res := s.do("POST", "/login", signInForm("root", password)); res.StatusCode != want {
+			t.Errorf("a sign-in with %q: %s", password, res.Status)
+		}
+	}
+	all, err := s.journal.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 10, TrailFilter: admin.TrailFilter{Action: "change_password"}})
+	if err != nil || len(all) != 2 || all[0].Phase != admin.Succeeded || all[1].Phase != admin.Intent || all[0].Who != "root" || all[0].Target != "root" {
+		t.Errorf("audit: %+v, %v", all, err)
+	}
+	for _, e := range all {
+		if text := e.Detail + e.Reason + e.Before + e.After + e.Hash; strings.Contains(text, "password") || strings.Contains(text, "argon2") {
+			t.Errorf("the audit holds %q", text)
+		}
+	}
+}
+
+func TestAPasswordIsChangedByNobodyButWhoKnowsTheOldOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		account, form string
+		headers       []string
+		status        int
+		says, denied  string
+	}{
+		"the old password is wrong":           {"root", passwordForm("not the old one", freshPassword, freshPassword), nil, 422, "The old password is wrong.", "the old password is wrong"},
+		"the old password is missing":         {"root", passwordForm("", freshPassword, freshPassword), nil, 422, "The old password is wrong.", "the old password is wrong"},
+		"the new one is too short":            {"root", passwordForm(testPassword, "short", "short"), nil, 422, "needs 12 characters or more", ""},
+		"the new one is too long":             {"root", passwordForm(testPassword, strings.Repeat("x", 2000), strings.Repeat("x", 2000)), nil, 422, "longer than 1024 bytes", ""},
+		"the new one was typed differently":   {"root", passwordForm(testPassword, freshPassword, freshPassword+"!"), nil, 422, "not typed the same way twice", ""},
+		"the new one is the old one":          {"root", passwordForm(testPassword, testPassword, testPassword), nil, 422, "The new password is the old one.", ""},
+		"the account is in the configuration": {"viewer", passwordForm(testPassword, freshPassword, freshPassword), nil, 409, "dashboard hash-password", "the account is kept in the configuration"},
+		"another site sent the form":          {"root", passwordForm(testPassword, freshPassword, freshPassword), []string{"Sec-Fetch-Site", "cross-site"}, 403, "came from another site", "it came from another site"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withRoot(t)
+			cookie := s.signInAs(c.account)
+			res := s.do("POST", "/account/password", c.form, append([]string{"Cookie", cookie}, c.headers...)...)
+			if body := s.body(res); res.StatusCode != c.status || !strings.Contains(body, c.says) || strings.Contains(body, freshPassword) {
+				t.Errorf("%s: %.3000s", res.Status, body)
+			}
+			e := s.newestEntry()
+			if c.denied == "" && e.Phase == admin.Denied || c.denied != "" && (e.Phase != admin.Denied || e.Detail != c.denied || e.Who != c.account) {
+				t.Errorf("the newest entry is %+v", e)
+			}
+			if !s.mayRead(cookie) {
+				t.Error("the session has ended")
+			}
+			s.signInAs(c.account) // with the old password
+		})
+	}
+	t.Run("a token has none", func(t *testing.T) {
+		s := withRoot(t)
+		if res := s.as("admin", "POST", "/account/password", passwordForm("x", freshPassword, freshPassword)); res.StatusCode != http.StatusBadRequest {
+			t.Error(res.Status)
+		}
+		if page := s.body(s.as("admin", "GET", "/account", "")); !strings.Contains(page, "A token has no password") {
+			t.Errorf("%.2000s", page)
+		}
+	})
+}
+
+func TestABrowserThatWasLeftOpenDoesNotHelpToGuessThePassword(t *testing.T) {
+	s := withRoot(t)
+	cookie := s.signInAs("root")
+	for range 20 { // the delay grows, so that even a slow machine comes upon it
+		res := s.do("POST", "/account/password", passwordForm("a guess of many", freshPassword, freshPassword), "Cookie", cookie)
+		if res.StatusCode == http.StatusTooManyRequests {
+			if res.Header.Get("Retry-After") == "" || !strings.Contains(s.body(res), "Too many failed sign-ins") {
+				t.Errorf("Retry-After %q", res.Header.Get("Retry-After"))
+			}
+			return
+		}
+	}
+	t.Error("20 guesses in a row are not delayed")
+}
