@@ -279,7 +279,7 @@ func (d *decider) predicted(ctx context.Context, letters []Letter) ([]bool, erro
 // matches compares a letter as it is shown, masked, with the frozen filter.
 func (d *decider) matches(l Letter) bool {
 	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) || d.filter.reads(fieldException) || d.filter.reads(fieldType) {
-		return d.filter.Matches(d.job.letters.veiled(&l)) // into no variable that it is made of
+		return d.filter.Matches(d.job.letters.maskedWithoutBody(&l)) // into no variable that it is made of
 	}
 	return d.filter.Matches(l)
 }

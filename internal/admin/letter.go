@@ -35,8 +35,8 @@ type Letter struct {
 	// Marker is what the store holds of it, without the value; nil when it has no marker or the store could not be asked.
 	Marker     *dedup.Sighting
 	Prediction Prediction
-	// veil is the body of a letter in a list, which has no Body; nil elsewhere.
-	veil *veiledBody
+	// deferred is the body of a letter in a list, which has no Body; nil elsewhere.
+	deferred *deferredBody
 	// Alone is what would become of it if it alone were requeued, where another of the look with its id stands before it; nil elsewhere.
 	Alone *Prediction
 	// evidence makes the prediction for another time; nil where it does not depend on that.

@@ -222,7 +222,7 @@ func (d *DeadLetters) scanOf(ctx context.Context, who Caller, l line, peek dedup
 func (d *DeadLetters) masked(s Scan) Scan {
 	letters := make([]Letter, len(s.Letters))
 	for i := range letters {
-		letters[i] = d.veiled(&s.Letters[i])
+		letters[i] = d.maskedWithoutBody(&s.Letters[i])
 	}
 	s.Letters = letters
 	return s

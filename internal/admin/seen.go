@@ -56,10 +56,10 @@ func (s *keySearch) finds(l *Letter) bool {
 			return true
 		}
 	}
-	if l.veil == nil {
+	if l.deferred == nil {
 		return s.in(l.Body)
 	}
-	if size := len(l.veil.of.Body); size <= s.left && s.in(l.veil.of.Body) {
+	if size := len(l.deferred.of.Body); size <= s.left && s.in(l.deferred.of.Body) {
 		s.left -= size
 		return s.in(l.shownBody())
 	}

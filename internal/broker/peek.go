@@ -27,9 +27,9 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	if err != nil {
 		return dedup.Peek{}, err
 	}
-	var s *sieve
+	var s *bodyFilter
 	l, err := m.openThrough(ctx, queue.Vhost, "peek", what, func(conn net.Conn) net.Conn {
-		s = newSieve(conn, dedup.MaxPeekedBody, maxBytes)
+		s = newBodyFilter(conn, dedup.MaxPeekedBody, maxBytes)
 		return s
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	if err := l.mayPeek(described, limit); err != nil {
 		return dedup.Peek{}, err
 	}
-	p := &peeker{link: l, sieve: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now(), Ready: ready}}
+	p := &peeker{link: l, bodies: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now(), Ready: ready}}
 	return p.run(ctx, live)
 }
 

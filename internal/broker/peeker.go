@@ -29,7 +29,7 @@ const (
 // message by message, which passes a single active consumer, and leaves to other consumers what it has not asked for.
 type peeker struct {
 	link      *link
-	sieve     *sieve
+	bodies    *bodyFilter
 	described dedup.Queue
 	limit     int
 	maxBytes  int64
@@ -195,7 +195,7 @@ func (p *peeker) receive(ctx context.Context, deliveries <-chan amqp.Delivery, n
 
 // take notes a message that is held. What is beyond the limits goes back without being looked at.
 func (p *peeker) take(d *amqp.Delivery) {
-	body := p.sieve.leftOut(p.held)
+	body := p.bodies.leftOut(p.held)
 	p.held++
 	if len(p.peek.Messages) >= p.limit || p.bytes >= p.maxBytes {
 		return

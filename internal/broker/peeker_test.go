@@ -23,14 +23,14 @@ func (b *movingBroker) peekerThrough(t *testing.T, queue dedup.QueueRef, limit i
 	t.Helper()
 	described, err := b.mover.watch.Queue(t.Context(), queue)
 	must(t, err)
-	var s *sieve
+	var s *bodyFilter
 	l, err := b.mover.openThrough(t.Context(), queue.Vhost, "peek", "look at a queue", func(conn net.Conn) net.Conn {
-		s = newSieve(conn, each, maxBytes)
+		s = newBodyFilter(conn, each, maxBytes)
 		return s
 	})
 	must(t, err)
 	t.Cleanup(l.abort)
-	return &peeker{link: l, sieve: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now()}}
+	return &peeker{link: l, bodies: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now()}}
 }
 
 // drain empties a queue and returns its message ids in order, and how many had been handed out before.

@@ -219,7 +219,7 @@ func (s *Server) apiLetter(r *request) (response, error) {
 	}
 	j := oneLetterJSON{
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers),
-		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: s.seal.bodyHashes(r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
+		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: s.masker.bodyHashes(r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
 	}
 	return jsonBody{v: j}, nil
 }

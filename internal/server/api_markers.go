@@ -227,6 +227,6 @@ func (s *Server) apiAudit(r *request) (response, error) {
 func (s *Server) auditEntryOf(r *request, e admin.Entry) entryJSON {
 	return entryJSON{
 		Number: e.Number, At: timeOf(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
-		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.seal.valueHashes(r.Who, e.Hash), Detail: e.Detail,
+		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.masker.valueHashes(r.Who, e.Hash), Detail: e.Detail,
 	}
 }

@@ -67,7 +67,7 @@ func (s *Server) historyLines(r *request, entries []admin.Entry, now time.Time) 
 func (s *Server) auditLines(r *request, entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
 	lines := make([]templates.AuditLine, 0, len(entries))
 	for _, e := range entries {
-		e.Hash = s.seal.hash(r.Who, e.Hash)
+		e.Hash = s.masker.hash(r.Who, e.Hash)
 		l := templates.AuditLine{
 			At: moment(e.At, now), Phase: phaseWord(e.Phase), Tier: phaseTier(e.Phase), Who: templates.Plain(e.Who, nameLimit), Role: templates.Plain(e.Role, nameLimit).Short,
 			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*keyLimit), Detail: templates.Sentence(readableTimes(entryText(e), now)),

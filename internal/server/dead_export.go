@@ -90,7 +90,7 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 		return scanGone(service.Export(r.Context(), r.asker(), id, filter.String(), func(letters []admin.Letter) error {
 			return send(func(yield func(any) bool) {
 				for _, l := range letters {
-					if !yield(s.seal.exportOf(r.Who, l)) {
+					if !yield(s.masker.exportOf(r.Who, l)) {
 						return
 					}
 				}

@@ -113,7 +113,7 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	v.Identity = s.identityFacts(l, key.pipeline)
 	v.Marker.Word, v.Marker.Href = markerWord(l, scan, base)
 	if l.Marker != nil {
-		m := s.seal.masked(l.Marker.Marker, r.Who)
+		m := s.masker.masked(l.Marker.Marker, r.Who)
 		v.Marker.State, v.Marker.Word = v.Marker.Word, "marker "+v.Marker.Word
 		v.Marker.Life, v.Marker.Drawn = lifeOf(m, clockOffset(*l.Marker), now), true
 	} else {

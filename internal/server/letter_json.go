@@ -77,14 +77,14 @@ type bodyHashes struct {
 	Keyed  string `json:"body_keyed_hash"`
 }
 
-func (s seal) bodyHashes(who auth.Principal, sum string) bodyHashes {
+func (s masker) bodyHashes(who auth.Principal, sum string) bodyHashes {
 	if who.Can(adminRole) {
 		return bodyHashes{SHA256: sum}
 	}
 	return bodyHashes{Keyed: s.hash(who, sum)}
 }
 
-func (s seal) exportOf(who auth.Principal, l admin.Letter) letterExport {
+func (s masker) exportOf(who auth.Principal, l admin.Letter) letterExport {
 	return letterExport{
 		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
 		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, bodyHashes: s.bodyHashes(who, l.Hash), BodyMissing: l.Hidden,

@@ -18,7 +18,7 @@ func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
 			l.Hidden = "it is too large"
 		}
 		for _, revealed := range []bool{false, true} {
-			p := (&Server{seal: newSeal(nil)}).payloadOf(l, auth.Principal{Name: "ada", Role: auth.Admin}, letterKey{}, "", "auto", revealed)
+			p := (&Server{masker: newMasker(nil)}).payloadOf(l, auth.Principal{Name: "ada", Role: auth.Admin}, letterKey{}, "", "auto", revealed)
 			if (p.Reveal == nil) != (left != nil) || (p.Download == "") != (left != nil) || strings.Contains(p.Masked, "it is too large") != (left != nil) {
 				t.Errorf("%s, revealed %t: %+v", name, revealed, p)
 			}

@@ -19,7 +19,7 @@ const (
 
 // payloadOf shows a body as the role allows.
 func (s *Server) payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view string, revealed bool) templates.PayloadView {
-	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.seal.hash(who, l.Hash), HashName: hashName(who), Revealed: revealed}
+	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.masker.hash(who, l.Hash), HashName: hashName(who), Revealed: revealed}
 	if l.ContentType != "" {
 		p.Type = templates.Plain(l.ContentType, nameLimit).Short + ", "
 	}

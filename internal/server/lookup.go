@@ -67,7 +67,7 @@ func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
 	for i := range result.Stores {
 		for j := range result.Stores[i].Found {
 			found := &result.Stores[i].Found[j]
-			found.Marker = s.seal.masked(found.Marker, r.Who)
+			found.Marker = s.masker.masked(found.Marker, r.Who)
 		}
 	}
 	return result, err

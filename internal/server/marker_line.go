@@ -30,7 +30,7 @@ type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict
 
 // of adds the verdict to a processing marker, from what the broker says of the pipelines of its store, and masks the marker
 // for who asks.
-func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who eye) judgedMarker {
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who reader) judgedMarker {
 	j := judgedMarker{Marker: who.masked(m, who.who)}
 	switch {
 	case m.State != dedup.Processing:

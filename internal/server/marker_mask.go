@@ -12,7 +12,7 @@ import (
 // masked returns a marker as a role may see it: every marker that is shown, in whatever form, has passed here. Values can be
 // payload, and the owner of a lock can be the token that ends it. So admins see both; operators see the shape of a value
 // that could not be decoded, viewers nothing of it; and both see of an owner a keyed hash, by which two owners can be told apart.
-func (s seal) masked(m dedup.Marker, who auth.Principal) dedup.Marker {
+func (s masker) masked(m dedup.Marker, who auth.Principal) dedup.Marker {
 	if who.Can(adminRole) {
 		return m
 	}
@@ -41,7 +41,7 @@ func detailText(m dedup.Marker) string {
 var holders = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+(, [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+)*$`)
 
 // owner hides an owner that may be a token: who knows the token of a lock can end it.
-func (s seal) owner(owner string) string {
+func (s masker) owner(owner string) string {
 	if owner == "" || holders.MatchString(owner) {
 		return owner
 	}

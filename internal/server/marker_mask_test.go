@@ -109,7 +109,7 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 	for role, want := range map[auth.Role]string{
 		auth.Viewer: "no state has the value", auth.Operator: `no state has the value: "xxxx=0000 x"`, auth.Admin: `no state has the value: "card=4111 x"`,
 	} {
-		m := newSeal(nil).masked(odd, who(role))
+		m := newMasker(nil).masked(odd, who(role))
 		if got := detailText(m); got != want || (m.Status == "4111") != (role == auth.Admin) {
 			t.Errorf("%s sees %q, status %q", role, got, m.Status)
 		}
@@ -120,11 +120,11 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 		"token": "keyed:40e4e06d83a4, 5 bytes", holder + "\ntoken": "keyed:", "a": "keyed:",
 	} {
 		for _, role := range []auth.Role{auth.Viewer, auth.Operator} {
-			if got := newSeal([]byte("k")).masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
+			if got := newMasker([]byte("k")).masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
 				t.Errorf("%s sees the owner %q as %q", role, owner, got)
 			}
 		}
-		if got := newSeal([]byte("k")).masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
+		if got := newMasker([]byte("k")).masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
 			t.Errorf("an admin sees the owner %q as %q", owner, got)
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	}
 	now := time.Now().In(zone(r))
 	got.Store, got.Key = store, key
-	got.Marker = s.seal.masked(got.Marker, r.Who)
+	got.Marker = s.masker.masked(got.Marker, r.Who)
 	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), nameLimit).Short)
 	v := templates.MarkerView{
 		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*keyLimit), Gone: gone, ReadAt: moment(now, now),
@@ -78,7 +78,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.S
 	v.ReadAt = moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
 	v.Detail = templates.Plain(detailText(got.Marker), partLimit)
-	v.Value = s.seal.valueView(got.Sighting, r.Who)
+	v.Value = s.masker.valueView(got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
 			{Label: "Key", Value: templates.Plain(got.Retry.Key, keyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, nameLimit).Short},
@@ -158,7 +158,7 @@ func texts(list []string, now time.Time) []templates.Text {
 
 // valueView is the value of a marker as the role allows: its type, size and hash for viewers, its shape for operators, all
 // of it for admins.
-func (s seal) valueView(g dedup.Sighting, who auth.Principal) templates.ValueView {
+func (s masker) valueView(g dedup.Sighting, who auth.Principal) templates.ValueView {
 	sum := sha256.Sum256(g.Value)
 	v := templates.ValueView{Type: templates.Plain(g.Type, nameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: s.hash(who, hex.EncodeToString(sum[:])), HashName: hashName(who)}
 	switch {

@@ -23,7 +23,7 @@ type markersPage struct {
 	p     *dedup.PipelineStatus
 	st    *dedup.StoreStatus
 	q     markersQuery
-	who   eye
+	who   reader
 	judge markerJudge
 	// changed is what operations did to the store's markers since the last pass began, by key.
 	changed map[string]admin.Change
@@ -257,7 +257,7 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	if err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.eye(r), now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)

@@ -177,7 +177,7 @@ func (e *export) read(ctx context.Context) ([][]string, error) {
 	e.cursor = got.Next
 	var rows [][]string
 	for i, x := range got.Markers {
-		j := judgedMarker{Marker: e.table.server.seal.masked(x, e.r.Who)}
+		j := judgedMarker{Marker: e.table.server.masker.masked(x, e.r.Who)}
 		if i < len(got.Verdicts) {
 			j.verdict = got.Verdicts[i]
 		}

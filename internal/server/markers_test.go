@@ -313,7 +313,7 @@ func TestAValueIsShownAsTheRoleAllows(t *testing.T) {
 		if !ok {
 			t.Fatal("no such token")
 		}
-		v := s.seal.valueView(g, who)
+		v := s.masker.valueView(g, who)
 		if v.Text.Short != want || (len(v.Dump) > 0) != (role == "admin") || (v.Masked == "") != (role == "admin") || v.Hash == "" {
 			t.Errorf("%s sees %q, %d lines of bytes, masked %q", role, v.Text.Short, len(v.Dump), v.Masked)
 		}

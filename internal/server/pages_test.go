@@ -68,7 +68,7 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h rang
 	if !ok {
 		t.Fatalf("no pipeline %s", name)
 	}
-	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), eye{newSeal(nil), auth.Principal{Name: "ann", Role: auth.Admin}})
+	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), reader{newMasker(nil), auth.Principal{Name: "ann", Role: auth.Admin}})
 	drawCharts(t.Context(), &v, newChartData(h, p, q, snap.Interval, noon))
 	return render(t, templates.Pipeline(v))
 }

@@ -14,7 +14,7 @@ import (
 
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who eye) templates.PipelineView {
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*nameLimit), Self: q.address(path), Starting: snap.Round == 0,
@@ -237,7 +237,7 @@ func (s *Server) pipeline(r *request) (response, error) {
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.eye(r))
+	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.reader(r))
 	view.Alerts = s.alertLine(p.Pipeline.Name, now)
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
 	if r.Fragment == "" || r.Fragment == "charts" {

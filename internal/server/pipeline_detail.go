@@ -12,7 +12,7 @@ import (
 )
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
-func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who eye, now time.Time) {
+func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who reader, now time.Time) {
 	v.Store = templates.Plain(p.Pipeline.Store, nameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
@@ -47,7 +47,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 	}
 }
 
-func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who eye, now time.Time) {
+func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who reader, now time.Time) {
 	add := func(label, value string) {
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}

@@ -92,7 +92,7 @@ type Server struct {
 	baselines baselineService
 	marks     markService
 	alerts    AlertDeps
-	seal      seal
+	masker    masker
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
 	proxy   atomic.Pointer[string]
 	handler http.Handler
@@ -125,7 +125,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
 		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
-		exports: make(chan struct{}, 1), seal: newSeal(deps.HashKey),
+		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub, s.alerts)
 	h, err := s.newHandler()

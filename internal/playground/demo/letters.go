@@ -87,8 +87,8 @@ func sealed(l admin.Letter) admin.Letter {
 	return l
 }
 
-// veiled hides what a name says is personal.
-func veiled(l admin.Letter) admin.Letter {
+// masked hides what a name says is personal.
+func masked(l admin.Letter) admin.Letter {
 	body := string(l.Body)
 	if at := strings.Index(body, `"email":"`); at >= 0 {
 		end := strings.Index(body[at+9:], `"`)

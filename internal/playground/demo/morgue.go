@@ -205,7 +205,7 @@ func (m *Morgue) Scan(ctx context.Context, who admin.Caller, req admin.ScanReque
 	s.Letters = slices.Clone(m.queues[req.Queue][:min(req.Limit, len(m.queues[req.Queue]))])
 	for i := range s.Letters {
 		s.Classes[s.Letters[i].Prediction.Class]++
-		s.Letters[i] = veiled(s.Letters[i])
+		s.Letters[i] = masked(s.Letters[i])
 	}
 	if s.Classes[admin.ClassUnknown] > 0 {
 		s.StoreFailed = "connect to 10.0.4.17:6379: connection refused"

@@ -50,7 +50,7 @@ func TestNoHashOfWhatIsHiddenCanBeTriedAgainstGuesses(t *testing.T) {
 	if text := s.body(s.as("operator", "GET", "/audit", "")); strings.Contains(text, hex.EncodeToString(valueSum[:6])) {
 		t.Error("an operator reads the beginning of the hash in the audit")
 	}
-	if got := s.seal.hash(auth.Principal{Role: auth.Operator}, "ab"); got == "ab" || got != s.seal.hash(auth.Principal{Role: auth.Viewer}, "ab") || newSeal([]byte("k")).keyed("ab") != newSeal([]byte("k")).keyed("ab") {
+	if got := s.masker.hash(auth.Principal{Role: auth.Operator}, "ab"); got == "ab" || got != s.masker.hash(auth.Principal{Role: auth.Viewer}, "ab") || newMasker([]byte("k")).keyed("ab") != newMasker([]byte("k")).keyed("ab") {
 		t.Errorf("the keyed hash is %s", got)
 	}
 }

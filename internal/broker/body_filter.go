@@ -25,14 +25,14 @@ const (
 
 	// maxContentFrame is the longest content header that is read into memory to be changed; the broker is asked for frames of 128 KiB.
 	maxContentFrame = 1 << 20
-	sieveBuffer     = 64 << 10
+	filterBuffer    = 64 << 10
 )
 
-// A sieve reads what a broker sends over one connection, and lets no body through that is too large to be kept: the AMQP library would hold
-// it whole before anybody could see how large it is. The message arrives without its body, of which the sieve keeps size and SHA-256.
+// A bodyFilter reads what a broker sends over one connection, and lets no body through that is too large to be kept: the AMQP library would hold
+// it whole before anybody could see how large it is. The message arrives without its body, of which it keeps size and SHA-256.
 //
 // In the place of each frame that stays behind it passes a heartbeat on, so that the library sees that the broker lives.
-type sieve struct {
+type bodyFilter struct {
 	net.Conn
 	r *bufio.Reader
 	// each is the largest body that passes, left how many bytes of bodies still pass in all.
@@ -58,19 +58,19 @@ type heldContent struct {
 	sum    hash.Hash
 }
 
-func newSieve(conn net.Conn, each, all int64) *sieve {
-	return &sieve{Conn: conn, r: bufio.NewReaderSize(conn, sieveBuffer), each: each, left: all, held: map[uint16]*heldContent{}, out: map[int]*dedup.LeftOutBody{}}
+func newBodyFilter(conn net.Conn, each, all int64) *bodyFilter {
+	return &bodyFilter{Conn: conn, r: bufio.NewReaderSize(conn, filterBuffer), each: each, left: all, held: map[uint16]*heldContent{}, out: map[int]*dedup.LeftOutBody{}}
 }
 
 // leftOut returns what is known of the body of the message with a number, from 0; nil when it was let through.
-func (s *sieve) leftOut(number int) *dedup.LeftOutBody {
+func (s *bodyFilter) leftOut(number int) *dedup.LeftOutBody {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out[number]
 }
 
 // Read implements io.Reader.
-func (s *sieve) Read(p []byte) (int, error) {
+func (s *bodyFilter) Read(p []byte) (int, error) {
 	for {
 		if len(s.ready) > 0 {
 			n := copy(p, s.ready)
@@ -94,7 +94,7 @@ func (s *sieve) Read(p []byte) (int, error) {
 }
 
 // frame reads the beginning of the next frame and says what becomes of it.
-func (s *sieve) frame() error {
+func (s *bodyFilter) frame() error {
 	head, err := s.r.Peek(frameHead)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *sieve) frame() error {
 }
 
 // content reads the content header of a message, whose body is let through if it has room.
-func (s *sieve) content(channel uint16, length int64) error {
+func (s *bodyFilter) content(channel uint16, length int64) error {
 	number := s.contents
 	s.contents++
 	head, err := s.r.Peek(frameHead + contentHead)
@@ -142,12 +142,12 @@ func (s *sieve) content(channel uint16, length int64) error {
 }
 
 // body reads a frame of a body that is left out.
-func (s *sieve) body(channel uint16, held *heldContent, size int64) error {
+func (s *bodyFilter) body(channel uint16, held *heldContent, size int64) error {
 	if _, err := s.r.Discard(frameHead); err != nil {
 		return err
 	}
 	for rest := size; rest > 0; { // without a buffer of its own for each frame, as io.CopyN makes one
-		piece, err := s.r.Peek(int(min(rest, sieveBuffer)))
+		piece, err := s.r.Peek(int(min(rest, filterBuffer)))
 		if err != nil {
 			return err
 		}

@@ -9,28 +9,29 @@ import (
 	"dedup-dashboard/internal/auth"
 )
 
-// A seal turns hashes of what is hidden into ones that nobody can try guesses against: a phone number is found by its SHA-256 within a
-// second. Equal values have equal ones, for as long as the installation keeps its key.
-type seal struct{ key []byte }
+// A masker hides values from those who may not see them. It turns hashes of what is hidden into ones that nobody can try guesses
+// against: a phone number is found by its SHA-256 within a second. Equal values have equal ones, for as long as the installation
+// keeps its key.
+type masker struct{ key []byte }
 
-// newSeal returns the seal of a key; without one, a seal of its own until the program ends.
-func newSeal(key []byte) seal {
+// newMasker returns the masker of a key; without one, of a key of its own until the program ends.
+func newMasker(key []byte) masker {
 	if len(key) == 0 {
 		key = make([]byte, sha256.Size)
 		_, _ = rand.Read(key) // never fails (crypto/rand since Go 1.24)
 	}
-	return seal{key}
+	return masker{key}
 }
 
 // hash returns a SHA-256 as a role may see it: admins, who can see the value itself, as it is, and everybody else keyed.
-func (s seal) hash(who auth.Principal, sum string) string {
+func (s masker) hash(who auth.Principal, sum string) string {
 	if sum == "" || who.Can(adminRole) {
 		return sum
 	}
 	return s.keyed(sum)
 }
 
-func (s seal) keyed(text string) string {
+func (s masker) keyed(text string) string {
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte(text))
 	return hex.EncodeToString(mac.Sum(nil))
@@ -42,7 +43,7 @@ type valueHashes struct {
 	Keyed  string `json:"value_keyed_hash"`
 }
 
-func (s seal) valueHashes(who auth.Principal, sum string) valueHashes {
+func (s masker) valueHashes(who auth.Principal, sum string) valueHashes {
 	if who.Can(adminRole) {
 		return valueHashes{SHA256: sum}
 	}
@@ -57,11 +58,11 @@ func hashName(who auth.Principal) string {
 	return "Keyed hash"
 }
 
-// An eye is who reads, with the seal of what is hidden from them.
-type eye struct {
-	seal
+// A reader is who reads a page, with the masker of what is hidden from them.
+type reader struct {
+	masker
 	who auth.Principal
 }
 
-// eye returns who asks.
-func (s *Server) eye(r *request) eye { return eye{s.seal, r.Who} }
+// reader returns who asks.
+func (s *Server) reader(r *request) reader { return reader{s.masker, r.Who} }

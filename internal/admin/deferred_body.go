@@ -2,16 +2,16 @@ package admin
 
 import "dedup-dashboard/internal/dedup"
 
-// A veiledBody is the body of a letter of which nobody has asked yet what may be shown. Masking reads every byte of it, and what comes out
+// A deferredBody is the body of a letter of which nobody has asked yet what may be shown. Masking reads every byte of it, and what comes out
 // would take as much memory again.
-type veiledBody struct {
+type deferredBody struct {
 	mask func(Letter) Letter
 	of   *Letter
 }
 
-// veiled returns a letter masked for everybody, and without its body: what filters find in that is masked when one asks. The letter that it
+// maskedWithoutBody returns a letter masked for everybody, and without its body: what filters find in that is masked when one asks. The letter that it
 // is made of must not change any more.
-func (d *DeadLetters) veiled(raw *Letter) Letter {
+func (d *DeadLetters) maskedWithoutBody(raw *Letter) Letter {
 	bare := *raw
 	if raw.Size > dedup.MaxPeekedBody { // as a look has it, so that a job selects what its plan has counted
 		bare.Body = nil
@@ -23,17 +23,17 @@ func (d *DeadLetters) veiled(raw *Letter) Letter {
 	shown.Body, shown.Masked, shown.MaskedNames = nil, false, nil
 	shown.Hidden = raw.Hidden
 	if len(raw.Body) > 0 && raw.Size <= dedup.MaxPeekedBody {
-		shown.veil = &veiledBody{mask: d.mask.mask, of: raw}
+		shown.deferred = &deferredBody{mask: d.mask.mask, of: raw}
 	}
 	return shown
 }
 
 // shownBody returns what is shown of the body of a letter.
 func (l *Letter) shownBody() []byte {
-	if l.veil == nil {
+	if l.deferred == nil {
 		return l.Body
 	}
-	bare := *l.veil.of
+	bare := *l.deferred.of
 	bare.Headers = nil
-	return l.veil.mask(bare).Body
+	return l.deferred.mask(bare).Body
 }

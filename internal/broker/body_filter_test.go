@@ -59,7 +59,7 @@ func TestASieveLeavesLargeBodiesOut(t *testing.T) {
 		"what is no frame passes": {[][]byte{[]byte("AMQP\x00\x00\x09\x01 and more")}, [][]byte{[]byte("AMQP\x00\x00\x09\x01 and more")}, nil},
 	} {
 		for _, read := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader} {
-			s := newSieve(readerConn{Reader: read(bytes.NewReader(bytes.Join(c.in, nil)))}, 64, 80)
+			s := newBodyFilter(readerConn{Reader: read(bytes.NewReader(bytes.Join(c.in, nil)))}, 64, 80)
 			got, err := io.ReadAll(s)
 			if err != nil || !bytes.Equal(got, bytes.Join(c.want, nil)) {
 				t.Errorf("%s: %v, got %q", name, err, got)
@@ -77,7 +77,7 @@ func FuzzASieveEndsWithItsInput(f *testing.F) {
 	f.Add(rawContent(1, make([]byte, 200), 50))
 	f.Add([]byte{frameContent, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0, 60})
 	f.Fuzz(func(t *testing.T, in []byte) {
-		out, err := io.ReadAll(newSieve(readerConn{Reader: bytes.NewReader(in)}, 64, 80))
+		out, err := io.ReadAll(newBodyFilter(readerConn{Reader: bytes.NewReader(in)}, 64, 80))
 		if err != nil && err != io.ErrUnexpectedEOF {
 			t.Fatal(err)
 		}
