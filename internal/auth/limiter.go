@@ -57,6 +57,8 @@ type lane struct {
 	table   map[string]*tally
 	key     string
 	longest time.Duration
+	// shared is true where the failures of several accounts are counted: a success then takes back no more than its own attempt.
+	shared bool
 }
 
 // begin admits an attempt, or returns a *TooSoon. The device is what is known of the browser; empty if it never signed in to the account.
@@ -84,12 +86,12 @@ func (l *limiter) begin(account string, from netip.Addr, device string) (*attemp
 
 func (l *limiter) lanes(a *attempt, device string, now time.Time) []lane {
 	if device != "" {
-		return []lane{{l.owners, "device " + device, accountDelayCap}}
+		return []lane{{table: l.owners, key: "device " + device, longest: accountDelayCap}}
 	}
 	if k := l.known[a.pair()]; k != nil && now.Sub(k.last) <= knownFor {
-		return []lane{{l.owners, a.pair(), accountDelayCap}}
+		return []lane{{table: l.owners, key: a.pair(), longest: accountDelayCap}}
 	}
-	return []lane{{l.addresses, a.address, addressDelayCap}, {l.accounts, a.account, accountDelayCap}}
+	return []lane{{table: l.addresses, key: a.address, longest: addressDelayCap, shared: true}, {table: l.accounts, key: a.account, longest: accountDelayCap}}
 }
 
 func (a *attempt) pair() string { return a.address + " " + a.account }
@@ -113,7 +115,7 @@ func (a *attempt) succeeded() {
 	a.l.mu.Lock()
 	defer a.l.mu.Unlock()
 	for _, x := range a.lanes {
-		if x.longest == addressDelayCap {
+		if x.shared {
 			x.table[x.key].forgive()
 		} else {
 			delete(x.table, x.key)

@@ -154,3 +154,22 @@ func TestLongNamesDoNotFillTheMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestASuccessClearsItsAccountAndOfItsAddressItsOwnAttemptAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter()
+		for _, account := range []string{"ann", "bob", "ann", "bob", "ann"} {
+			if _, err := l.begin(account, here, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, err := l.begin("ann", here, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.succeeded()
+		if ann, bob, from := l.accounts["ann"], l.accounts["bob"], l.addresses[network(here)]; ann != nil || bob.failures != 2 || from.failures != 5 {
+			t.Errorf("ann %+v, bob %+v, their address %+v", ann, bob, from)
+		}
+	})
+}

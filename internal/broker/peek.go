@@ -98,12 +98,22 @@ func (l *link) awaitReturn(queue string, n int) {
 		return
 	}
 	defer channel.Close()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for ; ; <-ticker.C {
+	askUntil(func() bool {
 		q, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
-		if err != nil || q.Messages >= n || q.Consumers > 0 {
-			return
-		}
+		return err != nil || q.Messages >= n || q.Consumers > 0
+	})
+}
+
+const (
+	// firstAsk is how long it is waited before a broker is asked the same once more. Each further wait is half as long again, up to lastAsk: most
+	// queues have their messages back within milliseconds, and one that has not is busy.
+	firstAsk = 5 * time.Millisecond
+	lastAsk  = 250 * time.Millisecond
+)
+
+// askUntil asks, at once and then less and less often, until the answer is yes.
+func askUntil(yes func() bool) {
+	for wait := firstAsk; !yes(); wait = min(wait+wait/2, lastAsk) {
+		time.Sleep(wait)
 	}
 }
