@@ -38,9 +38,8 @@ type task struct {
 	run  func(context.Context) error
 }
 
-// New wires the dashboard and binds its address, in dependency order, with each teardown registered right after its
-// constructor; it is one straight function so that the order can be read. The one-time link for the first admin is
-// written to out. On an error everything that was opened is closed again.
+// New wires the dashboard and binds its address, in dependency order, with each teardown registered right after its constructor. The
+// one-time link for the first admin is written to out. On an error everything that was opened is closed again.
 func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) (_ *App, err error) {
 	a := &App{log: log}
 	defer func() {
@@ -50,67 +49,21 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	}()
 
 	// The address comes first: a port in use or a second instance is told before any file is touched.
-	a.listener, err = net.Listen("tcp", cfg.Server.Listen)
-	if err != nil {
-		return nil, unusable("server.listen: %w; stop what uses the address or choose another one", err)
+	if err := a.listen(cfg); err != nil {
+		return nil, err
 	}
-	a.teardown.add("listener", func(context.Context) error { return ignoreClosed(a.listener.Close()) })
-
-	db, err := journal.Open(ctx, cfg.DataDir, log)
-	if err != nil {
-		return nil, dataDirError(err)
-	}
-	a.teardown.add("journal", func(context.Context) error { return db.Close() })
-
-	history, err := series.Open(cfg.History, log)
-	if err != nil {
-		return nil, dataDirError(err)
-	}
-	a.teardown.add("history", func(context.Context) error { return history.Close() })
-
-	accounts, err := auth.New(cfg.Auth, db)
-	if err != nil {
-		return nil, unusable("%w", err)
-	}
-	accounts.RememberDevices(db.Installation().Key("mark of a browser"))
-	if err := accounts.CheckConflicts(ctx); err != nil {
-		return nil, unusable("auth.users: %w", err)
-	}
-	first, err := a.firstAdmin(ctx, cfg, accounts, out)
+	db, history, err := a.openData(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-
-	brokers, err := a.openBrokers(cfg.Brokers)
+	accounts, first, err := a.openAccounts(ctx, cfg, db, out)
 	if err != nil {
 		return nil, err
 	}
-	watched, acting, err := a.openStores(cfg.Stores)
+	watched, acting, observer, err := a.openObserver(cfg, db, history)
 	if err != nil {
 		return nil, err
 	}
-	effects, err := a.openEffectChecks(cfg.Effects)
-	if err != nil {
-		return nil, err
-	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: log, Changed: func(topic string) { a.server.Changed(topic) }}
-	for _, store := range watched {
-		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
-	}
-	for name, scrape := range cfg.Scrapes {
-		reporter, err := markers.OpenScrape(name, scrape)
-		if err != nil {
-			return nil, unusable("%w", err)
-		}
-		a.teardown.add(name, func(context.Context) error { return reporter.Close() })
-		deps.Reporters = append(deps.Reporters, reporter)
-	}
-	observer, err := collector.New(cfg.Collector, deps)
-	if err != nil {
-		return nil, unusable("collector: %w", err)
-	}
-	a.background("collector", observer.Run)
-
 	gate := admin.NewGate(db.Audit(), db, log)
 	a.background("sums of the audit", func(ctx context.Context) error { gate.Run(ctx); return nil })
 	single := a.singleMarkers(cfg, gate, db, observer, acting)
@@ -135,6 +88,79 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		return nil, unusable("%w", err)
 	}
 	return a, nil
+}
+
+// listen binds the address.
+func (a *App) listen(cfg *config.Config) (err error) {
+	a.listener, err = net.Listen("tcp", cfg.Server.Listen)
+	if err != nil {
+		return unusable("server.listen: %w; stop what uses the address or choose another one", err)
+	}
+	a.teardown.add("listener", func(context.Context) error { return ignoreClosed(a.listener.Close()) })
+	return nil
+}
+
+// openData opens what is kept in the data directory: the journal and the history.
+func (a *App) openData(ctx context.Context, cfg *config.Config) (*journal.DB, *series.DB, error) {
+	db, err := journal.Open(ctx, cfg.DataDir, a.log)
+	if err != nil {
+		return nil, nil, dataDirError(err)
+	}
+	a.teardown.add("journal", func(context.Context) error { return db.Close() })
+	history, err := series.Open(cfg.History, a.log)
+	if err != nil {
+		return nil, nil, dataDirError(err)
+	}
+	a.teardown.add("history", func(context.Context) error { return history.Close() })
+	return db, history, nil
+}
+
+// openAccounts opens the accounts, and offers the one-time link while there is no admin.
+func (a *App) openAccounts(ctx context.Context, cfg *config.Config, db *journal.DB, out io.Writer) (*auth.Service, *auth.FirstAdmin, error) {
+	accounts, err := auth.New(cfg.Auth, db)
+	if err != nil {
+		return nil, nil, unusable("%w", err)
+	}
+	accounts.RememberDevices(db.Installation().Key("mark of a browser"))
+	if err := accounts.CheckConflicts(ctx); err != nil {
+		return nil, nil, unusable("auth.users: %w", err)
+	}
+	first, err := a.firstAdmin(ctx, cfg, accounts, out)
+	return accounts, first, err
+}
+
+// openObserver opens every source, and the collector that observes them; it returns the stores to read and those to act on beside it.
+func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []admin.MarkerStore, *collector.Collector, error) {
+	brokers, err := a.openBrokers(cfg.Brokers)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	watched, acting, err := a.openStores(cfg.Stores)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	effects, err := a.openEffectChecks(cfg.Effects)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
+	for _, store := range watched {
+		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
+	}
+	for name, scrape := range cfg.Scrapes {
+		reporter, err := markers.OpenScrape(name, scrape)
+		if err != nil {
+			return nil, nil, nil, unusable("%w", err)
+		}
+		a.teardown.add(name, func(context.Context) error { return reporter.Close() })
+		deps.Reporters = append(deps.Reporters, reporter)
+	}
+	observer, err := collector.New(cfg.Collector, deps)
+	if err != nil {
+		return nil, nil, nil, unusable("collector: %w", err)
+	}
+	a.background("collector", observer.Run)
+	return watched, acting, observer, nil
 }
 
 // firstAdmin offers the one-time link while there is no admin.
