@@ -15,6 +15,8 @@ import (
 // How often the live totals are read.
 const (
 	totalsInterval = time.Second
+	// totalsSway keeps work that is done on a beat, as once a second, from being met by every sample or by none.
+	totalsSway = 0.2
 	// totalsSlowest is the interval that a slow or large broker is left alone for.
 	totalsSlowest = 5 * time.Second
 	// totalsQueues is the number of queues up to which live totals are read each second.
@@ -318,7 +320,7 @@ func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned fu
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: patience, read: b.readSample, turned: turned, place: placeOf(br)}
 	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
-		patience: patience, read: b.readTotals, pace: b.pace, place: placeOf(br)}
+		patience: patience, read: b.readTotals, pace: b.pace, sway: totalsSway, place: placeOf(br)}
 	b.lists = &source{name: "channels " + br.Name(), kind: "channels", interval: listEach, timeout: min(cfg.Timeout, 2*listSlowest), patience: patience, read: b.readChannels}
 	return b
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -227,7 +228,7 @@ func (c *Collector) wireEffects(deps Deps) error {
 func (c *Collector) pair() {
 	for _, b := range c.brokers {
 		b.live.watch = make(map[string][]dedup.QueueRef)
-		b.live.totals = make(map[string]occupied)
+		b.live.totals = make(map[string]estimate.Held)
 		b.live.shores = make(map[string]*shore)
 	}
 	for _, w := range c.stores {

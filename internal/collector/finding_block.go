@@ -169,8 +169,8 @@ func (p *pipeline) head(held holders, least time.Duration, from time.Time) headS
 		if past := last.Began.Sub(f.Began); past >= least {
 			h.Span, h.Acks, h.Redeliveries = past, last.Acks-f.Acks, last.Redeliveries-f.Redeliveries
 			h.Growth, h.Ready, h.Unacked = last.Depth-f.Depth, d.ready.Value, d.unacked.Value
-			if n := last.UnackedCount - f.UnackedCount; n > 0 {
-				h.Unacked = max(h.Unacked, (last.UnackedSum-f.UnackedSum)/n)
+			if n := last.Held.Count - f.Held.Count; n > 0 {
+				h.Unacked = max(h.Unacked, (last.Held.Sum-f.Held.Sum)/n)
 			}
 			h.Held = p.suspects(held, last.Began, past)
 			break
@@ -194,6 +194,12 @@ func (p *pipeline) capacity() int64 {
 	}
 	return sum
 }
+
+// loopShare is how many redeliveries to an ack are more than restarts of consumers make.
+const loopShare = 3
+
+// looping reports whether redeliveries outnumber acks so far that messages must be going round.
+func looping(redeliveries, acks float64) bool { return redeliveries > loopShare*acks+10 }
 
 // headBlocked finds a pipeline that stands still: nothing is acked while messages wait, because the store is out of reach
 // or because its consumers hold nothing but messages that cannot proceed. Slow work looks the same but for its

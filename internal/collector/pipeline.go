@@ -247,9 +247,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
 	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.state != counterCounting
-	live := p.broker.live.of(p.Name)
-	f.UnackedSum, f.UnackedCount = live.sum, live.count
-	f.UnackedArea, f.UnackedSpan, f.UnackedNoise, f.UnackedTook = live.area, live.span, live.noise, live.took
+	f.Held = p.broker.live.of(p.Name)
 	p.frames.add(f)
 }
 

@@ -157,7 +157,7 @@ func TestEachSourceThatRefusesSaysSoOnThePage(t *testing.T) {
 		{"Little's law where messages come again", acking(0, 0, 0), acking(1000, 600, 400),
 			[]string{"40 % of deliveries were redelivered, whose waiting would be counted in", "Let the consumers report ack latencies"}},
 		{"Little's law on automatic acks", acking(0, 0, 0), spoilQueue(func(q *dedup.Queue) { q.Counters.DeliverNoAck = ptr(500) }),
-			[]string{"Messages are delivered with automatic acks: there is no ack to wait for."}},
+			[]string{"Automatic acks: there is no ack to wait for."}},
 		{"a loss meter without the counters of a node",
 			func(b *testBench) { acking(0, 0, 0)(b); nodeDown(b) }, func(b *testBench) {
 				acking(1000, 1000, 0)(b)

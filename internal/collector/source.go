@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ type source struct {
 	read     func(context.Context) error
 	// pace, if set, stretches the interval after a reading that took long.
 	pace func(took time.Duration) time.Duration
+	// sway is the share of the interval by which chance moves each reading back or forth: no beat of what is sampled keeps step with it.
+	sway float64
 	// turned is called without locks held when the first attempt ended and whenever OK changed.
 	turned func()
 	// stirred, if set, asks for a reading out of turn, which turned follows: it is what was worth it.
@@ -76,7 +79,7 @@ func (s *source) run(ctx context.Context) {
 		if s.pace != nil {
 			gap = max(gap, s.pace(took))
 		}
-		next = next.Add(gap)
+		next = next.Add(gap + time.Duration(s.sway*(2*rand.Float64()-1)*float64(gap)))
 		gap = s.interval
 		for at := time.Now(); !next.After(at); next = next.Add(s.interval) {
 			s.miss()

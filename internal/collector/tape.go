@@ -3,6 +3,8 @@ package collector
 import (
 	"sort"
 	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
 )
 
 // The ages at which a tape thins out: every frame for two hours, one a minute for a day.
@@ -68,14 +70,8 @@ type frame struct {
 	ClosureGaps float64
 	// Gaps counts the times at which events may have been dropped, cumulative.
 	Gaps float64
-	// UnackedSum and UnackedCount accumulate the once-a-second samples of unacked messages.
-	UnackedSum   float64
-	UnackedCount float64
-	// UnackedArea, UnackedSpan, UnackedNoise and UnackedTook are those of the same samples over time: see occupied.
-	UnackedArea  float64
-	UnackedSpan  float64
-	UnackedNoise float64
-	UnackedTook  float64
+	// Held are the samples of the unacked messages by then, about one each second.
+	Held estimate.Held
 }
 
 // deadNet are the dead letters as the frame alone shows them: its counts are older than its depths.
@@ -123,6 +119,15 @@ func (t *tape) settlePresumed(whole bool) {
 
 // A reel is a tape cut for arithmetic: frames in time order, newest last.
 type reel []frame
+
+// Len is the number of frames. With Moment it makes the reel a tape to estimate from.
+func (r reel) Len() int { return len(r) }
+
+// Moment is what a frame tells of how long deliveries are held.
+func (r reel) Moment(i int) estimate.Moment {
+	f := &r[i]
+	return estimate.Moment{At: f.Began, Deliveries: f.Deliveries, Redeliveries: f.Redeliveries, Acks: f.Acks, AutoAcks: f.AutoAcks, Gaps: f.Gaps, Held: f.Held}
+}
 
 // before returns the latest frame whose reading had ended by t, and false when there is none.
 func (r reel) before(t time.Time) (*frame, bool) {

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -229,7 +230,7 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 		ack, work = latency(c.latencySample(&p.ack, out.Window)), latency(c.latencySample(&p.work, out.Window))
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack.Mean = little(littleSample{Window: out.Window, Frames: p.frames.frames})
+		ack.Mean = estimate.Latency{Window: out.Window, Tape: reel(p.frames.frames)}.Mean()
 	}
 	if !work.Mean.Known() {
 		work = c.eventWork(p, v, out.Window, work)

@@ -43,7 +43,7 @@ const (
 )
 
 // A Figure is a number with its provenance: source, quality, window, sample size, error and age.
-// An interval has Low < High and Value = Low; a point has Low = High = Value.
+// An interval has Low < High and Value = Low; a point has Low = High = Value; a number with a band has Low < Value < High.
 type Figure struct {
 	Quality Quality
 	Value   float64
@@ -63,7 +63,8 @@ type Figure struct {
 	N float64
 	// Hits is the numerator of a ratio: for the duplicate rate the duplicates (the low end of an interval).
 	Hits float64
-	// Error is the half width of the band of an estimated figure, in the figure's unit; zero when there is none.
+	// Error is the half width of the band of an estimated figure, in the figure's unit; zero when there is none. The band itself, which may
+	// reach further on one side, is Low to High.
 	Error float64
 	// At is when the newest sample in it was taken.
 	At time.Time
@@ -81,6 +82,9 @@ func (f Figure) Known() bool { return f.Quality != QualityUnknown }
 
 // IsInterval reports whether the figure is a range rather than a point.
 func (f Figure) IsInterval() bool { return f.Known() && f.Low < f.High }
+
+// InBand reports whether the figure is a number with a band around it.
+func (f Figure) InBand() bool { return f.Known() && f.Low < f.Value && f.Value < f.High }
 
 // Width returns High - Low, zero for a point or an unknown figure.
 func (f Figure) Width() float64 {

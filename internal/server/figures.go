@@ -56,6 +56,9 @@ func figureText(f dedup.Figure) string {
 	if f.IsInterval() && f.Unit == dedup.Ratio {
 		return templates.PercentRange(f.Low, f.High)
 	}
+	if f.InBand() {
+		return valueText(f.Value, f.Unit)
+	}
 	low := valueText(f.Low, f.Unit)
 	if high := valueText(f.High, f.Unit); f.IsInterval() && high != low {
 		return low + "–" + high
@@ -81,8 +84,8 @@ func valueText(v float64, u dedup.Unit) string {
 // figureNote is the sample size, the window and the band in one short line.
 func figureNote(f dedup.Figure) string {
 	var parts []string
-	if f.Error > 0 {
-		parts = append(parts, "± "+valueText(f.Error, f.Unit))
+	if band := bandText(f); band != "" {
+		parts = append(parts, band)
 	}
 	if f.N > 0 {
 		parts = append(parts, "n "+templates.Number(f.N))
@@ -91,6 +94,17 @@ func figureNote(f dedup.Figure) string {
 		parts = append(parts, windowText(f))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// bandText is the band of a number: both ends, for it may reach further on one side, or its half width.
+func bandText(f dedup.Figure) string {
+	if low, high := valueText(f.Low, f.Unit), valueText(f.High, f.Unit); f.InBand() && low != high {
+		return low + "–" + high
+	}
+	if f.Error > 0 {
+		return "± " + valueText(f.Error, f.Unit)
+	}
+	return ""
 }
 
 func windowText(f dedup.Figure) string {
@@ -119,8 +133,8 @@ func figureFacts(f dedup.Figure, now time.Time) []templates.Fact {
 	if f.Known() && f.N > 0 {
 		add("Sample size", templates.Number(f.N))
 	}
-	if f.Known() && f.Error > 0 {
-		add("Band", "± "+valueText(f.Error, f.Unit))
+	if f.Known() {
+		add("Band", bandText(f))
 	}
 	if !f.At.IsZero() {
 		m := moment(f.At, now)

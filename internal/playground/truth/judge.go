@@ -94,6 +94,9 @@ func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) 
 		t.Error = f.Value/high.Seconds() - 1
 	}
 	t.OK = math.Abs(t.Error) <= limit
+	if f.InBand() { // it says itself how far it may be off
+		t.OK = f.Low <= high.Seconds() && low.Seconds() <= f.High
+	}
 	t.Loose = t.OK && high.Seconds() > (1+2*limit)*low.Seconds()
 	return t
 }

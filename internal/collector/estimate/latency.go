@@ -1,0 +1,181 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// littleWidest is the largest share of the mean that the half width of its band may be.
+const littleWidest = 0.25
+
+// littleRedelivered is the share of redeliveries among the deliveries from which on there is no number: messages that
+// are held and returned wait in the mean although nobody acks them.
+const littleRedelivered = 0.05
+
+// littleHump is the share of the waiting in humps from which on there is no number where anything was redelivered.
+const littleHump = 0.15
+
+// A Latency is what an ack latency is estimated from: the tape of a pipeline, which ends now.
+type Latency struct {
+	Window time.Duration
+	Tape   Tape
+}
+
+// Mean is the mean ack latency: a number by Little's law.
+func (l Latency) Mean() dedup.Figure {
+	f := dedup.Unknown(dedup.Seconds, "")
+	f.Window, f.Source = l.Window, "Little's law"
+	f.Formula = "mean unacked / rate of manual deliveries and gets"
+	f.Better = "Let the consumers report ack latencies (docs/consumers.md)."
+	s, ok := stretchOf(l.Tape, l.Window)
+	if !ok {
+		f.Why = "the broker was not read often enough yet"
+		return f
+	}
+	f.Covered, f.At = min(s.to.At.Sub(s.from.At), l.Window), s.to.At
+	if f.Why = s.unknown(); f.Why != "" {
+		return f
+	}
+	if f.Why = s.noNumber(); f.Why != "" {
+		return f
+	}
+	n := s.little()
+	if n.half() > littleWidest {
+		f.Why = fmt.Sprintf("too few in flight to tell, or held too unevenly: the mean is only known within %.0f %%", 100*n.half())
+		return f
+	}
+	f.Quality, f.N = dedup.Estimated, s.delivered
+	f.Value, f.Low, f.High, f.Error = n.mean, n.mean*(1-n.below), n.mean*(1+n.above), n.mean*n.half()
+	f.Why = "mean, includes prefetch wait"
+	return f
+}
+
+// unknown says why nothing is known of how long deliveries wait; empty where something is.
+func (s *stretch) unknown() string {
+	switch {
+	case s.auto > 0 && s.delivered <= 0:
+		return "automatic acks: there is no ack to wait for"
+	case s.seconds == 0 && s.from.Gaps != s.to.Gaps:
+		return "the broker's counters were just reset"
+	case !s.sampled():
+		return "samples of the unacked messages are missing"
+	case s.delivered <= 0 || s.acked <= 0:
+		return s.idle()
+	}
+	return ""
+}
+
+// idle says for how long nothing was delivered, or what is out was held.
+func (s *stretch) idle() string {
+	if since := s.to.Held.Since; !since.IsZero() {
+		return "held for " + span(s.to.At.Sub(since))
+	}
+	what, counted := "delivery", func(p step) float64 { return p.delivered }
+	if s.delivered > 0 {
+		what, counted = "ack", func(p step) float64 { return p.acked }
+	}
+	quiet := s.to.At.Sub(s.from.At)
+	for i := len(s.steps) - 1; i >= 0; i-- {
+		if counted(s.steps[i]) > 0 {
+			quiet = s.to.At.Sub(s.steps[i].to)
+			break
+		}
+	}
+	return "no " + what + " for " + span(quiet)
+}
+
+// span writes a duration for people: "40 s", "4 m", "3 h".
+func span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f m", d.Minutes())
+	}
+	return fmt.Sprintf("%.0f h", d.Hours())
+}
+
+// noNumber says why what was held does not tell how long deliveries waited that were acked; empty where it does.
+func (s *stretch) noNumber() string {
+	if s.redelivered >= littleRedelivered*s.delivered {
+		return fmt.Sprintf("%.0f %% of deliveries were redelivered, whose waiting would be counted in", 100*min(s.redelivered/s.delivered, 1))
+	}
+	if !s.restedAtEnds() && s.unsteady() {
+		return "the unacked messages were not steady in the window, as after an outage: their first and last third differ more than threefold"
+	}
+	if share := s.humps(); s.redelivered > 0 && share > littleHump {
+		return fmt.Sprintf("%.0f %% of the waiting lies in a short part of the window, as during an outage, and some of it is of deliveries that were redelivered instead of acked", 100*share)
+	}
+	return ""
+}
+
+// A number is a mean with its band, whose ends are shares of it.
+type number struct{ mean, below, above float64 }
+
+func (n number) half() float64 { return (n.below + n.above) / 2 }
+
+// asking is the share of the time of asking for the unacked messages that is taken off a wait, and that the wait may err by
+// in turn. What waits on a busy broker because it is being asked is in every sample, and in none of the seconds between: a queue
+// is asked half way through on average, and by then nothing that arrived since may have been acked, or all of it.
+const asking = 0.25
+
+// ways is the share of the mean that the ways between broker and consumer, and what the broker holds back itself, were seen to
+// add to it. Nobody measures them, so that the band reaches so much lower.
+const ways = 0.16
+
+// little estimates the mean ack latency by Little's law: mean unacked over time / rate of manual deliveries. Its band has parts
+// that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself.
+func (s *stretch) little() number {
+	if s.area <= 0 {
+		return number{0, 1, math.Inf(1)}
+	}
+	wait := s.area / s.span * s.seconds / s.delivered
+	// At most half of the wait, so that something stays: such a band is refused.
+	asked := min(wait/2, asking*s.took/s.count)
+	wait -= asked
+	band := s.sampling() + s.atEnds(wait) + s.counting() + asked/wait
+	return number{mean: wait, below: min(1, band+ways), above: band}
+}
+
+// sampling is twice the standard error of the integral of the unacked messages, by the jumps from sample to sample, and
+// at least 2 / sqrt(S), S the sum of the samples: what held 95 % of means whose truth was known.
+func (s *stretch) sampling() float64 {
+	return max(2*math.Sqrt(max(0, s.noise))/s.area, 2/math.Sqrt(s.area/s.each()))
+}
+
+// atEnds is what the waiting can have too much from before the window and lack after it: what is held at either end has
+// the mean still before it, or behind it, if waits end by chance; by two standard deviations, which weigh where waits are long.
+func (s *stretch) atEnds(wait float64) float64 {
+	first, last := s.ends(rest)
+	begin, _ := heldIn(first)
+	end, _ := heldIn(last)
+	if math.IsNaN(begin) || math.IsNaN(end) {
+		return math.Inf(1)
+	}
+	return wait * (math.Abs(end-begin) + 2*math.Sqrt(2*(begin+end))) / s.area
+}
+
+// counting is what counters that come late can lack at the end of the window or have too much from before its
+// beginning: nothing, where as much was delivered at both ends. At a cut each side has an end.
+func (s *stretch) counting() float64 {
+	first, last := s.ends(rest)
+	lacking := late.Seconds() * math.Abs(rateIn(last)-rateIn(first))
+	return lacking/s.delivered + s.cuts*late.Seconds()/s.seconds
+}
+
+// rateIn is that of deliveries in steps, each second.
+func rateIn(steps []step) float64 {
+	var delivered, seconds float64
+	for _, p := range steps {
+		if !p.cut {
+			delivered, seconds = delivered+p.delivered, seconds+p.seconds
+		}
+	}
+	if seconds == 0 {
+		return 0
+	}
+	return delivered / seconds
+}
