@@ -32,6 +32,17 @@ func ExtentOf(p MovePlan, ready int64) Extent {
 // plan that needs an admin the bound was a wish, and what the last moment before a crash moved may come on top of it.
 func (p MovePlan) strict() bool { return p.Most > 0 && p.Needs == auth.Operator }
 
+// planned is how many messages the plan of a whole queue means to take.
+func (p MovePlan) planned() int64 { return p.atMost(p.Ready) }
+
+// atMost returns n, or the most messages of the plan where it has such a bound and that is less.
+func (p MovePlan) atMost(n int64) int64 {
+	if p.Most > 0 {
+		return min(p.Most, n)
+	}
+	return n
+}
+
 // Going counts the selected messages that were looked at and are not left out.
 func (p MovePlan) Going() int {
 	n := 0
