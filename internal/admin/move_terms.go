@@ -10,15 +10,20 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// needs returns the role that may carry the plan out. A filter also selects what the look did not see: of an admin's that may move more
-// than an operator may, all is meant.
+// needs returns the role that may carry the plan out.
 func (pl *planning) needs(who Caller) auth.Role {
-	req, limit := pl.plan.Request, pl.letters.deps.Config.OperatorLimit
+	return pl.plan.RoleNeeded(who, pl.letters.deps.Config.OperatorLimit)
+}
+
+// RoleNeeded returns the role that may carry the plan of somebody out, where an operator may requeue so many. A filter also selects what
+// the look did not see: of an admin's that may move more than an operator may, all is meant.
+func (p MovePlan) RoleNeeded(who Caller, limit int) auth.Role {
+	req := p.Request
 	bounded := req.Most > 0 && req.Most <= int64(limit)
-	many := req.Whole || pl.plan.Matching > limit || req.Filter != "" && who.Can(auth.Admin) && pl.plan.upTo(pl.plan.Ready) > int64(limit)
+	many := req.Whole || p.Matching > limit || req.Filter != "" && who.Can(auth.Admin) && p.upTo(p.Ready) > int64(limit)
 	switch {
 	case req.Do != Requeue, req.Edit != nil, !bounded && many,
-		slices.Contains(slices.Collect(maps.Values(pl.plan.Choices)), ClearFirst):
+		slices.Contains(slices.Collect(maps.Values(p.Choices)), ClearFirst):
 		return auth.Admin
 	}
 	return auth.Operator

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"maps"
 	"slices"
 	"time"
 
@@ -40,9 +39,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		if len(req.Choices) > 0 || req.Canary > 0 {
 			return admin.MovePlan{}, refuse(dedup.Invalid, "Choices and first messages belong to a requeue only")
 		}
-		p.plan.Parking, p.plan.Confirm, p.plan.Needs = parking(req.Queue), source, auth.Admin
-	} else if p.plan.Needs = auth.Operator; req.Edit != nil || req.Whole && (req.Most == 0 || req.Most > admin.DefaultOperatorLimit) {
-		p.plan.Needs = auth.Admin
+		p.plan.Parking, p.plan.Confirm = parking(req.Queue), source
 	}
 	for _, l := range m.queues[source] {
 		if req.Whole || slices.Contains(req.Refs, l.Ref) || len(req.Refs) == 0 && filter.Matches(l) {
@@ -89,18 +86,12 @@ func (p *plannedMove) settle(req admin.MoveRequest) {
 
 // permit says whose the plan is, and refuses it to anybody else.
 func (p *plannedMove) permit(who admin.Caller) error {
-	going := p.plan.Matching
-	if p.plan.Most > 0 {
-		going = min(going, int(p.plan.Most))
-	}
-	few := going <= admin.DefaultOperatorLimit
-	clears := slices.Contains(slices.Collect(maps.Values(p.plan.Choices)), admin.ClearFirst)
-	numberAlone := p.plan.Needs == auth.Operator && !few && !clears
-	if p.plan.Needs == auth.Operator && (!few || clears) {
-		p.plan.Needs = auth.Admin
-	}
+	judged := p.plan
+	judged.Request.Edit = p.edited
+	p.plan.Needs = judged.RoleNeeded(who, admin.DefaultOperatorLimit)
 	err := allow(who, p.plan.Needs)
-	if err != nil && numberAlone && who.Can(auth.Operator) {
+	judged.Request.Most = admin.DefaultOperatorLimit
+	if err != nil && who.Can(auth.Operator) && judged.RoleNeeded(who, admin.DefaultOperatorLimit) == auth.Operator {
 		return &admin.TooMany{Fits: admin.DefaultOperatorLimit, Err: err}
 	}
 	return err
