@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/alerts/notify":      {"internal/alerts", "internal/dedup", "internal/secret"},
 	"internal/markers":            {"internal/dedup", "internal/secret"},
 	"internal/broker":             {"internal/dedup", "internal/secret"},
+	"internal/broker/live":        {"internal/broker", "internal/dedup"},
 	"internal/series":             {"internal/dedup", "internal/secret"},
 	"internal/auth":               {"internal/secret"},
 	"internal/dedup":              {},

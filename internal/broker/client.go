@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,21 +59,9 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: ca_file: %w", config.Name, err)
 	}
-	transport := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    connectTimeout,
-		MaxIdleConnsPerHost:    1,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
-	var prometheus []*url.URL
-	for _, text := range config.PrometheusURLs {
-		u, err := parsePrometheusURL(text)
-		if err != nil {
-			return nil, fmt.Errorf("broker %s: prometheus_urls: %w", config.Name, err)
-		}
-		prometheus = append(prometheus, u)
+	prometheus, err := config.prometheus()
+	if err != nil {
+		return nil, err
 	}
 	listener, err := newLogListener(config, nil)
 	if err != nil {
@@ -82,11 +71,23 @@ func New(config Config) (*Client, error) {
 		prometheus: prometheus, scrapeTimeout: min(config.timeout(), deathsTimeout), listener: listener,
 		name: config.Name, root: root, user: config.Username, password: config.Password,
 		timeout: config.timeout(), limit: maxBody, turn: make(chan struct{}, 1),
-		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: newHTTP(roots),
 	}, nil
+}
+
+// newHTTP returns a client that follows no redirect and asks no proxy.
+func newHTTP(roots *x509.CertPool) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    connectTimeout,
+			MaxIdleConnsPerHost:    1,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Name returns the configured name of the broker.

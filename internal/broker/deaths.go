@@ -67,6 +67,28 @@ func (c Config) validatePrometheus() error {
 	return errors.Join(problems...)
 }
 
+// prometheus parses the endpoints.
+func (c Config) prometheus() (roots []*url.URL, err error) {
+	for _, text := range c.PrometheusURLs {
+		u, err := parsePrometheusURL(text)
+		if err != nil {
+			return nil, fmt.Errorf("broker %s: prometheus_urls: %w", c.Name, err)
+		}
+		roots = append(roots, u)
+	}
+	return roots, nil
+}
+
+// Prometheus returns the roots of the Prometheus endpoints, and an HTTP client of their own to read them with.
+func (c Config) Prometheus() (*http.Client, []*url.URL, error) {
+	authorities, err := c.roots()
+	if err != nil {
+		return nil, nil, fmt.Errorf("broker %s: ca_file: %w", c.Name, err)
+	}
+	roots, err := c.prometheus()
+	return newHTTP(authorities), roots, err
+}
+
 // scrape reads what each node counts by itself, all nodes at once: how many messages died, and its message totals. Both are nil
 // where no endpoint is configured. A node that does not answer says why, and fails nothing else.
 func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTotals) {

@@ -1,0 +1,131 @@
+package live
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// An endpoint reads one node.
+type endpoint struct {
+	http    *http.Client
+	root    *url.URL
+	timeout time.Duration
+	limit   int64
+	vhosts  []string // of the queues that are watched
+	node    *node
+	twin    bool // leads to the same node as another
+	// begun and done bracket the last answer that was counted; zero before the first.
+	begun, done time.Time
+}
+
+func (e *endpoint) watch(queues map[dedup.QueueRef]bool) {
+	e.node.watch(queues)
+	e.vhosts = nil
+	for queue := range queues {
+		if !slices.Contains(e.vhosts, queue.Vhost) {
+			e.vhosts = append(e.vhosts, queue.Vhost)
+		}
+	}
+	slices.Sort(e.vhosts)
+}
+
+// read reads the rows of the node, and its own counters before and after them where these are wanted. That those cannot be read fails nothing:
+// what was lost stays unknown.
+func (e *endpoint) read(ctx context.Context) *Error {
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	before := e.totals(ctx)
+	e.node.begin()
+	begun, err := e.get(ctx, e.root.JoinPath("metrics", "detailed"), e.query(), func(body io.Reader) error {
+		return readRows(body, e.node)
+	})
+	done := time.Now()
+	if err != nil {
+		e.node.drop()
+	} else {
+		err = e.node.commit(done)
+	}
+	if err != nil {
+		return explain(e.root.String(), e.timeout, err)
+	}
+	e.begun, e.done = begun, done
+	e.node.settle(done, before, e.totals(ctx))
+	return nil
+}
+
+// query asks for the rows of queues, and for those of channels unless the node is known to have the former. RabbitMQ filters the rows of
+// queues by vhost, and gives those of channels whole, as is needed to find what was lost.
+func (e *endpoint) query() url.Values {
+	query := url.Values{"family": {"connection_churn_metrics"}}
+	if e.node.family != channelRows || e.node.unsure {
+		query["family"] = append(query["family"], "queue_delivery_metrics", "queue_exchange_metrics")
+	}
+	if e.node.family != queueRows || e.node.unsure {
+		query["family"] = append(query["family"], "channel_queue_metrics")
+	}
+	query["vhost"] = e.vhosts
+	return query
+}
+
+// totals reads what the node counts as a whole; nil when that is not wanted, or cannot be read.
+func (e *endpoint) totals(ctx context.Context) *Counts {
+	if !e.node.wantsTotals() {
+		return nil
+	}
+	var totals Counts
+	whole := false
+	_, err := e.get(ctx, e.root.JoinPath("metrics"), nil, func(body io.Reader) (err error) {
+		totals, whole, err = readTotals(body)
+		return err
+	})
+	if err != nil || !whole {
+		return nil
+	}
+	return &totals
+}
+
+// get makes one request, and returns when the connection was there to send it on. The endpoint asks for no account, and none is sent.
+func (e *endpoint) get(ctx context.Context, target *url.URL, query url.Values, read func(io.Reader) error) (begun time.Time, err error) {
+	begun = time.Now()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { begun = time.Now() }})
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return begun, err
+	}
+	request.Header.Set("User-Agent", "dedup-dashboard")
+	request.Header.Set("Accept", "text/plain;version=0.0.4")
+	request.Header.Set("Accept-Encoding", "identity") // to compress costs the broker more than it saves
+	answer, err := e.http.Do(request)
+	if err != nil {
+		return begun, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return begun, badStatus(answer.StatusCode)
+	}
+	return begun, read(&limited{from: answer.Body, left: e.limit, limit: e.limit})
+}
+
+// A limited body fails, rather than ends, beyond its limit.
+type limited struct {
+	from        io.Reader
+	left, limit int64
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, tooLarge{l.limit}
+	}
+	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,336 @@
+package live
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A node counts what the queues of one node did, from the answers of its endpoint: begin, what readRows calls for each line, commit or
+// nothing, and after a commit settle. An answer that is not committed changes nothing.
+type node struct {
+	// since is when the node was first read, and again after each restart: before it nothing is known. It is zero before that.
+	since  time.Time
+	name   string // of the node, as it says itself
+	family family // whose rows count; noFamily until an answer has told
+	// unsure asks for all families again: a node that was started anew may be of another version.
+	unsure bool
+
+	rows     map[string]*row           // by the text of their labels
+	channels map[string]int            // rows of each channel
+	queues   map[dedup.QueueRef]*tally // those that are watched
+	others   tally                     // all others together, and rows whose queue cannot be told
+	sum      Counts
+	repair   repair
+
+	answer answer // the answer that is being read
+	last   vitals // of the last answer that was committed
+	gone   event  // what the last commit found gone
+}
+
+// A row is a line of counters.
+type row struct {
+	of      *tally // nil until the answer is committed that it came with
+	queue   dedup.QueueRef
+	channel string
+	family  family
+	last    Counts
+	next    Counts // as the answer says that is being read
+	answer  int64  // the number of the answer that last had this row
+}
+
+// A tally is what one queue did on a node.
+type tally struct {
+	counts Counts
+	lost   Lost      // of segments that ended
+	since  time.Time // when it was first watched, or a row of the queue itself last went or fell
+}
+
+// vitals tell a node that went on from one that was started anew.
+type vitals struct{ opened, closed, scrapes int64 }
+
+// An answer is one that is being read.
+type answer struct {
+	vitals
+	number     int64
+	name       string
+	version    string
+	announced  [queueRows + 1]bool
+	rows       int
+	unreadable int
+}
+
+// An event is what went between two answers.
+type event struct {
+	queues map[*tally]bool
+	// anyone is set where channels came and went without ever having had a row.
+	anyone bool
+}
+
+func (e *event) any() bool { return e.anyone || len(e.queues) > 0 }
+
+// Errors of commit.
+var (
+	errNoMetrics  = errors.New("the answer is not one of RabbitMQ's Prometheus plugin")
+	errOtherNode  = errors.New("another node answers than before; give each node's own address in prometheus_urls, not one for all")
+	errNoFamilies = errors.New("it has no counters of single queues; they come with RabbitMQ 3.10 and its plugin rabbitmq_prometheus")
+)
+
+func newNode() *node {
+	return &node{rows: map[string]*row{}, channels: map[string]int{}, queues: map[dedup.QueueRef]*tally{}}
+}
+
+// begin starts an answer.
+func (n *node) begin() { n.answer = answer{number: n.answer.number + 1} }
+
+// announce notes that an answer has a family, which it has without rows, too.
+func (n *node) announce(f family) { n.answer.announced[f] = true }
+
+// spoiled notes a line that cannot be read.
+func (n *node) spoiled([]byte) { n.answer.unreadable++ }
+
+// noteNode takes what a line tells of the node as a whole.
+func (n *node) noteNode(name, labels, value []byte) {
+	count, _ := wholeCount(value)
+	switch string(name) {
+	case "channels_opened_total":
+		n.answer.opened = count
+	case "channels_closed_total":
+		n.answer.closed = count
+	case "telemetry_scrape_duration_seconds_count":
+		if bytes.Contains(labels, []byte(`registry="detailed"`)) {
+			n.answer.scrapes += count
+		}
+	case "rabbitmq_build_info":
+		n.answer.version = labelOf(labels, "rabbitmq_version")
+	case "rabbitmq_identity_info":
+		n.answer.name = labelOf(labels, "rabbitmq_node")
+	}
+}
+
+// row takes one counter of one row.
+func (n *node) row(m metric, labels, value []byte) {
+	r := n.rows[string(labels)]
+	if r == nil {
+		r = &row{family: m.family}
+		n.rows[string(labels)] = r
+	}
+	if r.answer != n.answer.number {
+		r.answer, r.next = n.answer.number, r.last
+		n.answer.rows++
+	}
+	count, ok := wholeCount(value)
+	if !ok {
+		n.answer.unreadable++
+		return
+	}
+	r.next[m.kind] = count
+}
+
+// drop forgets the rows that came with an answer which will not be committed.
+func (n *node) drop() {
+	for key, r := range n.rows {
+		if r.of == nil {
+			delete(n.rows, key)
+		}
+	}
+}
+
+// commit counts what the answer adds, which was complete at a moment.
+func (n *node) commit(at time.Time) error {
+	if err := n.choose(); err != nil {
+		n.drop()
+		return err
+	}
+	first, restarted := n.since.IsZero(), n.restarted()
+	n.unsure = restarted
+	if first || restarted {
+		n.restart(at)
+	}
+	for _, t := range n.queues {
+		if t.since.IsZero() {
+			t.since = at
+		}
+	}
+	appeared := n.nameRows()
+	n.gone = event{queues: map[*tally]bool{}}
+	for key, r := range n.rows {
+		n.count(key, r, at, first, restarted)
+	}
+	opened, closed := n.answer.opened-n.last.opened, n.answer.closed-n.last.closed
+	n.gone.anyone = min(opened-appeared, closed) > 0
+	if first || restarted {
+		n.gone = event{}
+	}
+	n.last = n.answer.vitals
+	return nil
+}
+
+// choose settles whose rows count: those of queues where the node has them. A node that no longer has what it had starts anew.
+func (n *node) choose() error {
+	announced := n.answer.announced
+	switch {
+	case n.answer.version == "":
+		return errNoMetrics
+	case !announced[channelRows] && !announced[queueRows]:
+		n.unsure = true
+		return errNoFamilies
+	case n.name != n.answer.name && n.name != "" && n.answer.name != "":
+		n.name, n.since, n.unsure = n.answer.name, time.Time{}, true
+		return errOtherNode
+	case announced[queueRows] && n.family != queueRows:
+		n.use(queueRows)
+	case !announced[queueRows] && n.family != channelRows:
+		n.use(channelRows)
+	}
+	n.name = n.answer.name
+	return nil
+}
+
+// use starts to count the rows of a family.
+func (n *node) use(f family) {
+	n.family, n.since = f, time.Time{}
+	for key, r := range n.rows {
+		if r.family != f {
+			delete(n.rows, key)
+		}
+	}
+	clear(n.channels)
+}
+
+// restarted reports whether a counter fell that never does, or that of answers did not grow by the last one.
+func (n *node) restarted() bool {
+	now, last := n.answer.vitals, n.last
+	return now.opened < last.opened || now.closed < last.closed || now.scrapes <= last.scrapes && last.scrapes > 0
+}
+
+// nameRows finds the queues of new rows, drops those of the family that is not counted, and returns how many channels are new.
+func (n *node) nameRows() (appeared int64) {
+	how := escapingOf(n.answer.version)
+	for key, r := range n.rows {
+		if r.of != nil {
+			continue
+		}
+		if r.family != n.family {
+			delete(n.rows, key)
+			continue
+		}
+		found, ok := readLabels(key, how)
+		if !ok {
+			n.answer.unreadable++
+		}
+		r.queue, r.of = dedup.QueueRef{Vhost: found.vhost, Name: found.queue}, &n.others
+		if t := n.queues[r.queue]; t != nil && ok {
+			r.of = t
+		}
+		if r.family == channelRows {
+			r.channel = found.channel
+			if n.channels[r.channel]++; n.channels[r.channel] == 1 {
+				appeared++
+			}
+		}
+	}
+	return appeared
+}
+
+// watch sets the queues that are counted by themselves. One that is new counts from the next answer on.
+func (n *node) watch(queues map[dedup.QueueRef]bool) {
+	for queue := range n.queues {
+		if !queues[queue] {
+			delete(n.queues, queue)
+		}
+	}
+	for queue := range queues {
+		if n.queues[queue] == nil {
+			n.queues[queue] = &tally{}
+		}
+	}
+	for _, r := range n.rows {
+		if r.of = &n.others; n.queues[r.queue] != nil {
+			r.of = n.queues[r.queue]
+		}
+	}
+}
+
+// restart begins to count anew, at a moment before which nothing is known. Counts go on from where they were.
+func (n *node) restart(at time.Time) {
+	n.since = at
+	for _, t := range n.queues {
+		t.lost = Lost{}
+	}
+	n.repair = repair{turn: n.repair.turn}
+}
+
+// count adds what a row counted since the last answer. A new row counts whole; so does one that fell, as another of the same name. One
+// that is gone adds nothing.
+func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
+	if r.answer != n.answer.number {
+		n.remove(key, r, at)
+		return
+	}
+	if first {
+		r.last = r.next
+		return
+	}
+	fell := restarted
+	for k := range r.next {
+		fell = fell || r.next[k] < r.last[k]
+	}
+	if fell && r.last != (Counts{}) {
+		n.noteGone(r, at)
+		r.last = Counts{}
+	}
+	for k := range r.next {
+		more := r.next[k] - r.last[k]
+		r.of.counts[k] = plus(r.of.counts[k], more)
+		n.sum[k] = plus(n.sum[k], more)
+	}
+	r.last = r.next
+}
+
+func (n *node) remove(key string, r *row, at time.Time) {
+	delete(n.rows, key)
+	n.noteGone(r, at)
+	if r.family == channelRows {
+		if n.channels[r.channel]--; n.channels[r.channel] == 0 {
+			delete(n.channels, r.channel)
+		}
+	}
+}
+
+// noteGone notes that a row took along what it had counted since the last answer.
+func (n *node) noteGone(r *row, at time.Time) {
+	if r.family == channelRows {
+		n.gone.queues[r.of] = true
+	} else {
+		r.of.since = at
+	}
+}
+
+// settle finds out how much was lost, from the node's own counters before and after the rows were read; either may be nil.
+func (n *node) settle(at time.Time, before, after *Counts) {
+	if n.family == channelRows && !n.repair.observe(&n.gone, before, after, &n.sum) {
+		n.restart(at)
+	}
+	n.gone = event{}
+}
+
+// wantsTotals reports whether the node's own counters should be read with this answer.
+func (n *node) wantsTotals() bool {
+	return n.family != queueRows && (n.gone.any() || n.repair.wants())
+}
+
+// of returns what a queue did on this node.
+func (n *node) of(t *tally) Count {
+	count := Count{Counts: t.counts, Settled: t.lost, Since: n.since}
+	if t.since.After(count.Since) {
+		count.Since = t.since
+	}
+	if n.family == channelRows {
+		count.Settled.High.add(&n.repair.shared)
+		count.Open = n.repair.open(t)
+	}
+	return count
+}

@@ -1,0 +1,202 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A told is what a node of 3.10 tells: its channels' rows, as "channel queue acked", and how many channels came and went.
+func told(scrapes, opened, closed int, rows ...string) string {
+	var b strings.Builder
+	b.WriteString("# TYPE rabbitmq_detailed_channel_messages_acked_total counter\n")
+	for _, row := range rows {
+		var channel, queue string
+		var acked int
+		if _, err := fmt.Sscan(row, &channel, &queue, &acked); err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "rabbitmq_detailed_channel_messages_acked_total{channel=%q,vhost=\"/\",queue=%q} %d\n", channel, queue, acked)
+	}
+	fmt.Fprintf(&b, "rabbitmq_detailed_channels_opened_total %d\nrabbitmq_detailed_channels_closed_total %d\n", opened, closed)
+	b.WriteString("rabbitmq_build_info{rabbitmq_version=\"3.10.8\"} 1\nrabbitmq_identity_info{rabbitmq_node=\"a@b\"} 1\n")
+	fmt.Fprintf(&b, "telemetry_scrape_duration_seconds_count{registry=\"detailed\"} %d\n", scrapes)
+	return b.String()
+}
+
+func acks(n int64) *Counts { return &Counts{Acked: n} }
+
+// did checks how many acks of a queue a node has found, with what it may have lost.
+func did(t *testing.T, n *node, queue string, low, high int64) {
+	t.Helper()
+	gotLow, gotHigh := n.of(n.queues[ref(queue)]).Range()
+	if gotLow[Acked] != low || gotHigh[Acked] != high {
+		t.Errorf("%s did %d to %d, want %d to %d", queue, gotLow[Acked], gotHigh[Acked], low, high)
+	}
+}
+
+func TestTheFirstAnswerIsTheBaseAndARowThatIsNewCountsWhole(t *testing.T) {
+	n := nodeOf(t, "a", "b")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7"))
+	did(t, n, "a", 0, 0)
+	take(t, n, 2, acks(109), acks(109), told(2, 10, 3, "1 a 53", "2 b 8", "3 a 5"))
+	did(t, n, "a", 8, 8)
+	did(t, n, "b", 1, 1)
+}
+
+func TestWhatARowTookAlongIsKnownWhereOneQueueAloneLostRows(t *testing.T) {
+	n := nodeOf(t, "a", "b")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7"))
+	take(t, n, 2, acks(109), acks(109), told(2, 9, 4, "2 b 9"))
+	did(t, n, "a", 7, 7)
+	did(t, n, "b", 2, 2)
+	// And again: the first loss stays known.
+	take(t, n, 3, nil, nil, told(3, 10, 4, "2 b 9", "3 a 1"))
+	take(t, n, 4, nil, acks(115), told(4, 10, 5, "2 b 9"))
+	did(t, n, "a", 8, 13)
+	take(t, n, 5, acks(115), nil, told(5, 10, 5, "2 b 9"))
+	did(t, n, "a", 13, 13)
+}
+
+func TestWhatRowsOfSeveralQueuesTookAlongMayBeOfEach(t *testing.T) {
+	n := nodeOf(t, "a", "b", "c")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7", "3 c 1"))
+	take(t, n, 2, acks(104), acks(104), told(2, 9, 5, "3 c 1"))
+	did(t, n, "a", 0, 4)
+	did(t, n, "b", 0, 4)
+	did(t, n, "c", 0, 0)
+}
+
+func TestARowOfAQueueThatIsNotWatchedMayHaveTakenItAlong(t *testing.T) {
+	n := nodeOf(t, "a")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 x 7"))
+	take(t, n, 2, acks(104), acks(104), told(2, 9, 4, "1 a 50"))
+	did(t, n, "a", 0, 0)
+	take(t, n, 3, acks(109), acks(109), told(3, 9, 5))
+	did(t, n, "a", 5, 5)
+}
+
+func TestWhatAChannelDidThatNobodySawMayBeOfEachQueue(t *testing.T) {
+	for name, answer := range map[string]string{
+		"the node tells that one came and went":         told(2, 10, 4, "1 a 50", "2 b 7"),
+		"only its count tells that somebody acked":      told(2, 9, 3, "1 a 50", "2 b 7"),
+		"while a queue lost a row, which may hide more": told(2, 10, 5, "2 b 7"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := nodeOf(t, "a", "b")
+			take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7"))
+			take(t, n, 2, acks(104), acks(104), answer)
+			did(t, n, "a", 0, 4)
+			did(t, n, "b", 0, 4)
+		})
+	}
+}
+
+func TestWhatIsLostIsUnboundedUntilTheNodeHasTold(t *testing.T) {
+	n := nodeOf(t, "a", "b")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7"))
+	take(t, n, 2, nil, nil, told(2, 9, 4, "2 b 7"))
+	did(t, n, "a", 0, Unbounded)
+	did(t, n, "b", 0, 0)
+	// Before it tells b loses a row, too: which of both it was nobody knows.
+	take(t, n, 3, nil, nil, told(3, 9, 5))
+	take(t, n, 4, acks(106), acks(106), told(4, 9, 5))
+	did(t, n, "a", 0, 6)
+	did(t, n, "b", 0, 6)
+}
+
+func TestANodeThatWasStartedAnewCountsFromThere(t *testing.T) {
+	base := told(50, 9, 3, "1 a 50", "2 b 7")
+	for name, again := range map[string]string{
+		"fewer channels were opened":     told(51, 2, 0, "1 a 60"),
+		"it has answered fewer times":    told(1, 9, 3, "1 a 60"),
+		"it answered once, as before it": told(50, 9, 3, "1 a 60"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := nodeOf(t, "a", "b")
+			take(t, n, 1, acks(100), acks(100), base)
+			take(t, n, 2, acks(60), acks(60), again)
+			if got := n.of(n.queues[ref("a")]); !got.Since.Equal(time.Unix(2, 0)) || got.Counts[Acked] != 60 {
+				t.Errorf("%+v", got)
+			}
+			take(t, n, 3, acks(63), acks(63), told(52, 9, 3, "1 a 63"))
+			did(t, n, "a", 63, 63)
+		})
+	}
+}
+
+func TestANodeWhoseOwnCountFellCountsAnew(t *testing.T) {
+	n := nodeOf(t, "a")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50"))
+	take(t, n, 2, acks(5), acks(5), told(2, 9, 3, "1 a 55"))
+	if got := n.of(n.queues[ref("a")]); !got.Since.Equal(time.Unix(2, 0)) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// ofQueues is an answer of 4.0: a row for each queue.
+func ofQueues(scrapes int, rows ...string) string {
+	return strings.ReplaceAll(told(scrapes, 9, 3, rows...), "_channel_messages", "_queue_messages")
+}
+
+func TestAQueueThatWasDeletedCountsAnewAndNoOtherDoes(t *testing.T) {
+	n := nodeOf(t, "a", "b")
+	take(t, n, 1, nil, nil, ofQueues(1, "- a 50", "- b 7"))
+	take(t, n, 2, nil, nil, ofQueues(2, "- a 2", "- b 9"))
+	take(t, n, 3, nil, nil, ofQueues(3, "- b 9"))
+	take(t, n, 4, nil, nil, ofQueues(4, "- a 1", "- b 10"))
+	a, b := n.of(n.queues[ref("a")]), n.of(n.queues[ref("b")])
+	if !a.Since.Equal(time.Unix(3, 0)) || a.Counts[Acked] != 3 || !b.Since.Equal(time.Unix(1, 0)) || b.Counts[Acked] != 3 {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
+func TestAQueueThatIsWatchedLaterCountsFromThere(t *testing.T) {
+	n := nodeOf(t, "a")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7"))
+	n.watch(map[dedup.QueueRef]bool{ref("b"): true})
+	take(t, n, 2, acks(103), acks(103), told(2, 9, 3, "1 a 50", "2 b 10"))
+	if got := n.of(n.queues[ref("b")]); !got.Since.Equal(time.Unix(2, 0)) {
+		t.Errorf("%+v", got)
+	}
+	take(t, n, 3, acks(105), acks(105), told(3, 9, 3, "1 a 51", "2 b 11"))
+	did(t, n, "b", 4, 4)
+	if n.queues[ref("a")] != nil || n.others.counts[Acked] != 1 {
+		t.Errorf("%v of others", n.others.counts)
+	}
+}
+
+func TestANodeOfANewerVersionIsFoundOutAfterItsRestart(t *testing.T) {
+	n := nodeOf(t, "a")
+	take(t, n, 1, acks(100), acks(100), told(5, 9, 3, "1 a 50"))
+	take(t, n, 2, acks(1), acks(1), told(1, 2, 0, "1 a 1"))
+	if !n.unsure {
+		t.Fatal("it does not ask again")
+	}
+	take(t, n, 3, nil, nil, told(2, 2, 0, "1 a 2")+ofQueues(0, "- a 2"))
+	take(t, n, 4, nil, nil, ofQueues(4, "- a 5"))
+	if got := n.of(n.queues[ref("a")]); n.family != queueRows || n.unsure || !got.Since.Equal(time.Unix(3, 0)) || got.Counts[Acked] != 1+3 {
+		t.Errorf("%v, %+v", n.family, got)
+	}
+}
+
+func TestOneAddressOfSeveralNodesIsRefused(t *testing.T) {
+	n := nodeOf(t, "a")
+	take(t, n, 1, acks(100), acks(100), told(5, 9, 3, "1 a 50"))
+	n.begin()
+	other := strings.ReplaceAll(told(6, 9, 3, "1 a 50"), "a@b", "c@d")
+	if err := readRows(strings.NewReader(other), n); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.commit(time.Unix(2, 0)); err != errOtherNode {
+		t.Fatal(err)
+	}
+	// It may have been given to another for good.
+	take(t, n, 3, acks(7), acks(7), strings.Replace(other, "} 6", "} 7", 1))
+	if got := n.of(n.queues[ref("a")]); got.Counts[Acked] != 0 || !got.Since.Equal(time.Unix(3, 0)) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,187 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// simulated is a node of RabbitMQ 3.10 whose truth is known: rows come with the first ack of a channel, and go with it at once or later.
+type simulated struct {
+	truth    map[string]int64 // acks of each queue, which nothing resets
+	channels map[int]*simulatedChannel
+	pid      int
+	acked    int64
+	vitals   vitals
+	perQueue bool // 4.0: a row per queue
+	rows     map[string]int64
+}
+
+type simulatedChannel struct {
+	queue string
+	acked int64
+	ended bool // its row is still there
+}
+
+func newSimulated(perQueue bool) *simulated {
+	return &simulated{truth: map[string]int64{}, channels: map[int]*simulatedChannel{}, vitals: vitals{scrapes: 100}, rows: map[string]int64{}, perQueue: perQueue}
+}
+
+// open opens a channel that acks, as all do that are not publishers'.
+func (s *simulated) open(queue string, acks int64) int {
+	s.pid++
+	s.vitals.opened++
+	s.channels[s.pid] = &simulatedChannel{queue: queue}
+	s.ack(s.pid, acks)
+	return s.pid
+}
+
+func (s *simulated) ack(pid int, n int64) {
+	c := s.channels[pid]
+	c.acked += n
+	s.truth[c.queue] += n
+	s.rows[c.queue] += n
+	s.acked += n
+}
+
+func (s *simulated) end(pid int, lingers bool) {
+	s.vitals.closed++
+	s.channels[pid].ended = true
+	if !lingers {
+		delete(s.channels, pid)
+	}
+}
+
+func (s *simulated) restart() {
+	s.acked, s.vitals = 0, vitals{}
+	clear(s.channels)
+	clear(s.rows)
+}
+
+// alive are the channels that are open, in order.
+func (s *simulated) alive() []int {
+	pids := slices.Sorted(maps.Keys(s.channels))
+	return slices.DeleteFunc(pids, func(pid int) bool { return s.channels[pid].ended })
+}
+
+func (s *simulated) answer() string {
+	s.vitals.scrapes++
+	var b strings.Builder
+	b.WriteString("# TYPE rabbitmq_detailed_channel_messages_acked_total counter\n")
+	for pid, c := range s.channels {
+		fmt.Fprintf(&b, "rabbitmq_detailed_channel_messages_acked_total{channel=\"<0.%d.0>\",vhost=\"/\",queue=%q} %d\n", pid, c.queue, c.acked)
+	}
+	if s.perQueue {
+		b.WriteString("# TYPE rabbitmq_detailed_queue_messages_acked_total counter\n")
+		for queue, n := range s.rows {
+			fmt.Fprintf(&b, "rabbitmq_detailed_queue_messages_acked_total{vhost=\"/\",queue=%q} %d\n", queue, n)
+		}
+	}
+	fmt.Fprintf(&b, "rabbitmq_detailed_channels_opened_total %d\nrabbitmq_detailed_channels_closed_total %d\n", s.vitals.opened, s.vitals.closed)
+	b.WriteString("rabbitmq_build_info{rabbitmq_version=\"3.10.8\"} 1\nrabbitmq_identity_info{rabbitmq_node=\"a@b\"} 1\n")
+	fmt.Fprintf(&b, "telemetry_scrape_duration_seconds_count{registry=\"detailed\",content_type=\"text/plain; version=0.0.4\"} %d\n", s.vitals.scrapes)
+	return b.String()
+}
+
+// sees is a reading of a node beside the truth.
+type sees struct {
+	at     time.Time
+	counts map[string]Count
+	truth  map[string]int64
+}
+
+// look reads a simulated node, which goes on meanwhile.
+func look(t *rapid.T, n *node, s *simulated, at time.Time, meanwhile func()) sees {
+	totals := func() *Counts {
+		if !n.wantsTotals() || rapid.IntRange(0, 9).Draw(t, "totals fail") == 0 {
+			return nil
+		}
+		return &Counts{Acked: s.acked}
+	}
+	before := totals()
+	meanwhile()
+	n.begin()
+	err := readRows(strings.NewReader(s.answer()), n)
+	truth := maps.Clone(s.truth)
+	meanwhile()
+	if err == nil {
+		err = n.commit(at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.settle(at, before, totals())
+	seen := sees{at: at, counts: map[string]Count{}, truth: truth}
+	for queue, tally := range n.queues {
+		seen.counts[queue.Name] = n.of(tally)
+	}
+	return seen
+}
+
+// TestTheTruthIsAlwaysWithinWhatIsCounted whatever channels and nodes do between two readings, however far apart.
+func TestTheTruthIsAlwaysWithinWhatIsCounted(t *testing.T) {
+	for name, perQueue := range map[string]bool{"rows of channels": false, "rows of queues": true} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { checkTruth(t, newSimulated(perQueue)) })
+		})
+	}
+}
+
+func checkTruth(t *rapid.T, s *simulated) {
+	queues := []string{"a", "b", "c"}
+	n := newNode()
+	n.watch(map[dedup.QueueRef]bool{{Vhost: "/", Name: "a"}: true, {Vhost: "/", Name: "b"}: true}) // c is not
+	work := func() {
+		for _, pid := range s.alive() {
+			s.ack(pid, rapid.Int64Range(0, 3).Draw(t, "acks"))
+		}
+	}
+	happen := func() {
+		work()
+		alive := s.alive()
+		switch rapid.IntRange(0, 11).Draw(t, "event") {
+		case 0, 1, 2:
+			s.open(rapid.SampledFrom(queues).Draw(t, "queue"), rapid.Int64Range(0, 5).Draw(t, "acks"))
+		case 3, 4, 5, 6:
+			if len(alive) > 0 {
+				s.end(rapid.SampledFrom(alive).Draw(t, "dies"), rapid.Bool().Draw(t, "lingers"))
+			}
+		case 7: // a channel that nobody sees
+			s.end(s.open(rapid.SampledFrom(queues).Draw(t, "queue"), rapid.Int64Range(0, 5).Draw(t, "acks")), false)
+		case 8: // a publisher's
+			s.vitals.opened++
+		case 9:
+			if rapid.IntRange(0, 5).Draw(t, "restart") == 0 {
+				s.restart()
+			}
+		case 10: // the rows of ended channels are cleared away
+			maps.DeleteFunc(s.channels, func(_ int, c *simulatedChannel) bool { return c.ended })
+		}
+	}
+	var earlier []sees
+	for i := range rapid.IntRange(2, 30).Draw(t, "readings") {
+		for range rapid.IntRange(0, 3).Draw(t, "events") {
+			happen()
+		}
+		now := look(t, n, s, time.Unix(int64(i+1), 0), work)
+		for _, then := range earlier {
+			for queue, count := range now.counts {
+				if count.Since.After(then.at) {
+					continue
+				}
+				low, high := Between(then.counts[queue], count)
+				if did := now.truth[queue] - then.truth[queue]; did < low[Acked] || did > high[Acked] {
+					t.Fatalf("%s did %d from %d to %d, and not %d to %d", queue, did, then.at.Unix(), now.at.Unix(), low[Acked], high[Acked])
+				}
+			}
+		}
+		earlier = append(earlier, now)
+	}
+}
