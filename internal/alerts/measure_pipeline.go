@@ -30,7 +30,11 @@ func duplicateRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judge
 func ackLatency(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	l := p.Pipeline.Limits
 	enters, holds := judgeLatency(p.Windows, l), judgeLatency(p.Windows, withLeave(l, r.Limits.leave))
-	return j.asPage(enters, holds, enters.figure.Value, RuleLimits{Warning: &l.LatencyWarning, Severe: &l.LatencySevere})
+	value := enters.figure.Value
+	if enters.figure.AtMost() {
+		value = enters.figure.High
+	}
+	return j.asPage(enters, holds, value, RuleLimits{Warning: &l.LatencyWarning, Severe: &l.LatencySevere})
 }
 
 // asPage takes over what the functions of the page say by the limits and by those at which a tier is left.

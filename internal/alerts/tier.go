@@ -184,14 +184,62 @@ func judgeDisputed(a, b dedup.Figure, l dedup.Limits) judgement {
 	return j
 }
 
+// judgeLatency judges a mean that was measured. Failing that it judges the upper end of what is known.
 func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
-	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
+	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure {
+		f := w.AckMean
+		if f.AtMost() {
+			f.Quality = dedup.QualityUnknown
+		}
+		return f
+	})
 	if w == nil {
+		if bounded, ok := boundedLatency(windows, l); ok {
+			return judgeBound(bounded, l)
+		}
 		return judgement{figure: f, why: "ack latency unknown: " + why}
 	}
 	j := judgement{tier: LatencyTier(f.Value, l), risk: latencyRisk(f.Value), figure: f}
 	j.possible = j.tier
 	j.why = latencySentence(f, j.tier, l)
+	return j
+}
+
+// boundedLatency returns the estimate of the first window, from the configured one upwards, that has one, unless what was seen in the
+// first window excludes it; else the first upper bound.
+func boundedLatency(windows []dedup.WindowFigures, l dedup.Limits) (dedup.Figure, bool) {
+	var bound dedup.Figure
+	for i := range windows {
+		f := windows[i].AckMean
+		if windows[i].Window < l.Window || !f.Known() || !finite(f.Low, f.High, f.Value, f.N) {
+			continue
+		}
+		switch {
+		case f.AtMost() && !bound.Known():
+			bound = f
+		case f.InBand() && (!bound.Known() || f.Low <= bound.High):
+			return f, true
+		}
+	}
+	return bound, bound.Known()
+}
+
+// judgeBound lets the upper end of a mean prove that it is normal, and its risk low. It proves nothing worse: an estimate wakes nobody.
+func judgeBound(f dedup.Figure, l dedup.Limits) judgement {
+	j := judgement{figure: f}
+	if latencyRisk(f.High) == dedup.RiskLow {
+		j.risk = dedup.RiskLow
+	}
+	what := fmt.Sprintf("mean ack latency at most %s", secondsText(f.High))
+	if f.InBand() {
+		what = fmt.Sprintf("mean ack latency %s, at most %s", secondsText(f.Value), secondsText(f.High))
+	}
+	if LatencyTier(f.High, l) != dedup.Normal {
+		j.why = fmt.Sprintf("ack latency unknown: %s, only estimated, and an estimate sets no tier above normal", what)
+		return j
+	}
+	j.tier, j.possible = dedup.Normal, dedup.Normal
+	j.why = fmt.Sprintf("%s, below the warning limit of %s (%s messages in %s)", what, secondsText(l.LatencyWarning), Number(f.N), seconds(seen(f)))
 	return j
 }
 

@@ -223,14 +223,14 @@ func arrivalRate(g gain, w time.Duration) dedup.Figure {
 	return f
 }
 
-// latencies fills in the ack latency and the processing time: the reported histogram, else Little's law for the mean.
+// latencies fills in the ack latency and the processing time: the reported histogram, else what the samples of unacked messages tell.
 func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	ack, work := unknownLatency(out.Window, v.reportDown), unknownLatency(out.Window, v.reportDown)
 	if v.reportDown == "" {
 		ack, work = latency(c.latencySample(&p.ack, out.Window)), latency(c.latencySample(&p.work, out.Window))
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack.Mean = estimate.Latency{Window: out.Window, Tape: reel(p.frames.frames)}.Mean()
+		ack.Mean, ack.P95 = estimate.Latency{Window: out.Window, Tape: reel(p.frames.frames), Capacity: float64(p.capacity())}.Estimate()
 	}
 	if !work.Mean.Known() {
 		work = c.eventWork(p, v, out.Window, work)

@@ -86,6 +86,9 @@ func (f Figure) IsInterval() bool { return f.Known() && f.Low < f.High }
 // InBand reports whether the figure is a number with a band around it.
 func (f Figure) InBand() bool { return f.Known() && f.Low < f.Value && f.Value < f.High }
 
+// AtMost reports whether no more than an upper bound is known: High.
+func (f Figure) AtMost() bool { return f.Known() && f.Low <= 0 && f.Value == f.Low && f.Low < f.High }
+
 // Width returns High - Low, zero for a point or an unknown figure.
 func (f Figure) Width() float64 {
 	if !f.Known() {

@@ -56,8 +56,10 @@ const (
 	DuplicateRate     = "dedup_duplicate_rate_ratio"
 	DuplicateRateHigh = "dedup_duplicate_rate_high_ratio"
 	// Labels pipeline, quantile ("0.5", "0.95", "0.99", or "mean").
-	AckLatency  = "dedup_ack_latency_seconds"
-	WorkLatency = "dedup_work_latency_seconds"
+	AckLatency = "dedup_ack_latency_seconds"
+	// Label pipeline: the high end of the mean.
+	AckLatencyHigh = "dedup_ack_latency_high_seconds"
+	WorkLatency    = "dedup_work_latency_seconds"
 
 	// Label source.
 	SourceUp          = "dedup_source_up"
@@ -79,7 +81,7 @@ func Stored() []string {
 		ReportedOutcomes, ReportedAckBucket, ReportedAckSum, ReportedWorkBucket, ReportedWorkSum, BrokerPublishes, BrokerAcks,
 		BrokerDeliveries, BrokerRedeliveries, BrokerAutoAcks, BrokerChannelsClosed, BrokerDeadLettered, BrokerAckTimeouts, AckTimeouts,
 		ConsumerRestarts, QueueReady, QueueUnacked, QueueConsumers, DeadLetters, DeadLettersArrived, SharedDeadLetters, SharedArrived, Markers, MarkersNoExpiry,
-		OldestProcessing, ProcessingMarkers, Findings, DuplicateRate, DuplicateRateHigh, AckLatency, WorkLatency, SourceUp, SourceDuration,
+		OldestProcessing, ProcessingMarkers, Findings, DuplicateRate, DuplicateRateHigh, AckLatency, AckLatencyHigh, WorkLatency, SourceUp, SourceDuration,
 		SourceMissed, SourceLastSuccess, StoreKeys, StoreMemory, StoreLatency, StoreEvictedKeys, StorePassSeconds,
 	}
 }

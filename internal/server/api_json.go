@@ -14,7 +14,9 @@ type figureJSON struct {
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
 	// AtLeast says that the value is a lower bound; High is null then.
-	AtLeast bool       `json:"at_least"`
+	AtLeast bool `json:"at_least"`
+	// AtMost says that no more than High is known; Value and Low are 0 then.
+	AtMost  bool       `json:"at_most"`
 	Unit    string     `json:"unit"`
 	Quality string     `json:"quality"`
 	Source  string     `json:"source"`
@@ -59,7 +61,7 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 		f = whole(f)
 	}
 	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
-	j.Error = number(f.Error)
+	j.Error, j.AtMost = number(f.Error), f.AtMost()
 	if f.AtLeast {
 		j.AtLeast, j.High = true, nil
 	}
@@ -68,7 +70,7 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()
-		j.Low, j.High, j.Hits, j.Error, j.AtLeast = nil, nil, nil, nil, false
+		j.Low, j.High, j.Hits, j.Error, j.AtLeast, j.AtMost = nil, nil, nil, nil, false, false
 		if j.Why == "" {
 			j.Why = "the value is not a number"
 		}

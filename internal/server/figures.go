@@ -43,7 +43,7 @@ func pipelineFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now ti
 	return figureView(f, word, now)
 }
 
-// figureText writes a known figure in its unit: an interval with both ends, a lower bound as one.
+// figureText writes a known figure in its unit: an interval with both ends, a bound as one.
 func figureText(f dedup.Figure) string {
 	switch {
 	case f.AtLeast && f.Value == 0 && (f.Unit == dedup.Count || f.Unit == dedup.PerHour):
@@ -58,6 +58,9 @@ func figureText(f dedup.Figure) string {
 	}
 	if f.InBand() {
 		return valueText(f.Value, f.Unit)
+	}
+	if f.AtMost() && f.Unit == dedup.Seconds {
+		return "≤ " + valueText(f.High, f.Unit)
 	}
 	low := valueText(f.Low, f.Unit)
 	if high := valueText(f.High, f.Unit); f.IsInterval() && high != low {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -146,11 +147,19 @@ func windowMetrics() []windowMetric {
 		w("dedup_consumer_restarts_per_hour", "Consumer restarts in the window, per hour.", func(w *dedup.WindowFigures) dedup.Figure { return w.ConsumerRestarts }),
 		{desc(series.DuplicateRateHigh, "The high end of the duplicate rate in the window.", "pipeline", "window"), nil,
 			func(w *dedup.WindowFigures) (float64, dedup.Figure) { return w.DuplicateRate.High, w.DuplicateRate }},
+		{desc(series.AckLatencyHigh, "The high end of the mean ack latency in the window.", "pipeline", "window"), nil,
+			func(w *dedup.WindowFigures) (float64, dedup.Figure) { return w.AckMean.High, w.AckMean }},
 	}
 	ack := desc(series.AckLatency, "Time from delivery to ack in the window.", "pipeline", "window", "quantile")
 	work := desc(series.WorkLatency, "Time of the work itself in the window.", "pipeline", "window", "quantile")
 	q := func(d *prometheus.Desc, quantile string, pick func(*dedup.WindowFigures) dedup.Figure) {
-		all = append(all, windowMetric{d, []string{quantile}, func(w *dedup.WindowFigures) (float64, dedup.Figure) { return value(pick(w)) }})
+		all = append(all, windowMetric{d, []string{quantile}, func(w *dedup.WindowFigures) (float64, dedup.Figure) {
+			f := pick(w)
+			if f.AtMost() { // of which 0 would be read as a time
+				f.Value = math.NaN()
+			}
+			return value(f)
+		}})
 	}
 	q(ack, "mean", func(w *dedup.WindowFigures) dedup.Figure { return w.AckMean })
 	q(ack, "0.5", func(w *dedup.WindowFigures) dedup.Figure { return w.AckP50 })

@@ -172,7 +172,7 @@ func possible(tier, possible dedup.Tier) string {
 	return possible.String()
 }
 
-// shownLatency is the mean ack latency that was judged, else the one of the configured window.
+// shownLatency is the mean ack latency that was judged, which may be that of a longer window, else the one of the configured window.
 func shownLatency(p judged, w *dedup.WindowFigures) dedup.Figure {
 	if p.verdict.JudgedLatency.Known() {
 		return p.verdict.JudgedLatency
@@ -282,7 +282,11 @@ func sortValue(p judged, key string) float64 {
 	case "duplicates":
 		return value(shownRate(p, w))
 	case "latency":
-		return value(shownLatency(p, w))
+		f := shownLatency(p, w)
+		if f.AtMost() {
+			f.Value = f.High
+		}
+		return value(f)
 	case "dead-letters": // those of a shared queue may be its own
 		f := p.DeadLetters
 		f.Value = f.High

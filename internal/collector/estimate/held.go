@@ -14,6 +14,8 @@ type Held struct {
 	// Noise estimates the variance of Area. Of samples that do not depend on one another, half the squared difference of two is
 	// their variance on average, and each weighs as much as the time to the next one.
 	Noise float64
+	// Seen counts the times that something was held after a sample of nothing.
+	Seen float64
 	// Took is how long the samples took together, in seconds: see asking.
 	Took float64
 	// Lost are the seconds that no line was drawn over, and LostFrom is when the last of them began.
@@ -62,6 +64,7 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 		h.Since = time.Time{}
 	case h.Since.IsZero() || h.Broken:
 		h.Since = at
+		h.Seen++
 	}
 	h.Sum += unacked
 	h.Count++

@@ -22,34 +22,55 @@ const littleHump = 0.15
 type Latency struct {
 	Window time.Duration
 	Tape   Tape
+	// Capacity is the most messages that the consumers can hold at once; 0 where that is not known.
+	Capacity float64
 }
 
-// Mean is the mean ack latency: a number by Little's law.
-func (l Latency) Mean() dedup.Figure {
-	f := dedup.Unknown(dedup.Seconds, "")
-	f.Window, f.Source = l.Window, "Little's law"
-	f.Formula = "mean unacked / rate of manual deliveries and gets"
-	f.Better = "Let the consumers report ack latencies (docs/consumers.md)."
+// Estimate returns the mean ack latency and the 95th percentile. The mean is a number by Little's law where its band is narrow enough, else
+// an upper bound, which is known wherever anything was delivered, acked and sampled. The percentile is an upper bound or unknown.
+func (l Latency) Estimate() (mean, p95 dedup.Figure) {
+	mean = dedup.Unknown(dedup.Seconds, "the broker was not read often enough yet")
+	mean.Window, mean.Source = l.Window, "samples of unacked messages"
+	mean.Better = "Let the consumers report ack latencies (docs/consumers.md)."
+	p95 = mean
 	s, ok := stretchOf(l.Tape, l.Window)
 	if !ok {
-		f.Why = "the broker was not read often enough yet"
-		return f
+		return mean, p95
 	}
-	f.Covered, f.At = min(s.to.At.Sub(s.from.At), l.Window), s.to.At
-	if f.Why = s.unknown(); f.Why != "" {
-		return f
+	mean.Covered, mean.At, mean.Why = min(s.to.At.Sub(s.from.At), l.Window), s.to.At, s.unknown()
+	p95.Covered, p95.At, p95.Why = mean.Covered, mean.At, mean.Why
+	if mean.Why != "" {
+		return mean, p95
 	}
-	if f.Why = s.noNumber(); f.Why != "" {
-		return f
+	why := s.noNumber()
+	if why == "" {
+		n := s.little()
+		if n.half() <= littleWidest {
+			mean.Quality, mean.N, mean.Source, mean.Why = dedup.Estimated, s.delivered, "Little's law", "mean, includes prefetch wait"
+			mean.Formula = "mean unacked / rate of manual deliveries and gets"
+			mean.Value, mean.Low, mean.High, mean.Error = n.mean, n.mean*(1-n.below), n.mean*(1+n.above), n.mean*n.half()
+		} else {
+			why = "too few in flight for a number, or held too unevenly"
+			if n.half() < 1 {
+				why += fmt.Sprintf(": it is only known within %.0f %%", 100*n.half())
+			}
+		}
 	}
-	n := s.little()
-	if n.half() > littleWidest {
-		f.Why = fmt.Sprintf("too few in flight to tell, or held too unevenly: the mean is only known within %.0f %%", 100*n.half())
-		return f
+	if !mean.Known() {
+		high, formula := s.bound(l.Capacity)
+		mean = atMost(mean, high, s.settled(), formula, why)
 	}
-	f.Quality, f.N = dedup.Estimated, s.delivered
-	f.Value, f.Low, f.High, f.Error = n.mean, n.mean*(1-n.below), n.mean*(1+n.above), n.mean*n.half()
-	f.Why = "mean, includes prefetch wait"
+	p95.Why = "the samples bound the mean alone"
+	if high, ok := s.most95(); ok {
+		p95 = atMost(p95, high, s.settled(), "Δ, the longest time between two samples: fewer than 5 % of the messages were in one", "what is held for longer is seen")
+	}
+	return mean, p95
+}
+
+// atMost returns a figure of which an upper bound is known, and why no more.
+func atMost(f dedup.Figure, high, n float64, formula, why string) dedup.Figure {
+	f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, 0, 0, high, math.Ceil(n)
+	f.Formula, f.Why = formula, "at most: "+why
 	return f
 }
 
@@ -115,6 +136,7 @@ func (s *stretch) noNumber() string {
 // A number is a mean with its band, whose ends are shares of it.
 type number struct{ mean, below, above float64 }
 
+// half is the half width of the band.
 func (n number) half() float64 { return (n.below + n.above) / 2 }
 
 // asking is the share of the time of asking for the unacked messages that is taken off a wait, and that the wait may err by
@@ -130,7 +152,7 @@ const ways = 0.16
 // that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself.
 func (s *stretch) little() number {
 	if s.area <= 0 {
-		return number{0, 1, math.Inf(1)}
+		return number{below: 1, above: math.Inf(1)}
 	}
 	wait := s.area / s.span * s.seconds / s.delivered
 	// At most half of the wait, so that something stays: such a band is refused.

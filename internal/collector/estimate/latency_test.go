@@ -34,6 +34,15 @@ func (r reel) held(unacked, deliveries float64) reel {
 	return append(r, m)
 }
 
+// numberOf is the mean of a window where it is a number: a bound alone is none.
+func numberOf(r reel, window time.Duration) dedup.Figure {
+	f, _ := Latency{Window: window, Tape: r}.Estimate()
+	if f.AtMost() {
+		f.Quality = dedup.QualityUnknown
+	}
+	return f
+}
+
 // steady is a tape of five minutes with so many messages held at all times, at 10 deliveries each second.
 func steady(unacked float64) reel {
 	var r reel
@@ -52,7 +61,7 @@ func TestLittlesLaw(t *testing.T) {
 	}{
 		"2 in flight at 10 a second wait 200 ms": {2, func(*Moment) {}, 0.2, "includes prefetch wait"},
 		"a band as wide as is shown":             {0.5, func(*Moment) {}, 0.05, "includes prefetch wait"},
-		"too few in flight":                      {0.4, func(*Moment) {}, 0, "too few in flight to tell"},
+		"too few in flight":                      {0.4, func(*Moment) {}, 0, "at most: too few in flight"},
 		"no deliveries":                          {0, func(m *Moment) { m.Deliveries, m.Acks = 0, 0 }, 0, "no delivery for 5 m"},
 		"a message that nobody acks":             {1, func(m *Moment) { m.Deliveries, m.Acks = 0, 0 }, 0, "held for 5 m"},
 		"automatic acks alone":                   {0, func(m *Moment) { m.Deliveries, m.Acks, m.AutoAcks = 0, 0, 5 }, 0, "automatic acks"},
@@ -61,9 +70,9 @@ func TestLittlesLaw(t *testing.T) {
 		"one in twenty is returned":              {2, func(m *Moment) { m.Redeliveries = 150 }, 0, "5 % of deliveries were redelivered"},
 		"a stray redelivery is borne":            {2, func(m *Moment) { m.Redeliveries = 149 }, 0.2, "includes prefetch wait"},
 		"samples that vary as chance has it":     {2, func(m *Moment) { m.Held.Noise = 300 * 2 }, 0.2, "includes prefetch wait"},
-		"samples that jump":                      {2, func(m *Moment) { m.Held.Noise = 4500 }, 0, "the mean is only known within 3"},
+		"samples that jump":                      {2, func(m *Moment) { m.Held.Noise = 4500 }, 0, "it is only known within 3"},
 		"a quarter of what a sample takes":       {2, func(m *Moment) { m.Held.Took = 301 * 0.02 }, 0.195, "includes prefetch wait"},
-		"samples that take longer than the wait": {2, func(m *Moment) { m.Held.Took = 300 }, 0, "the mean is only known within 104 %"},
+		"samples that take longer than the wait": {2, func(m *Moment) { m.Held.Took = 300 }, 0, "held too unevenly"},
 		"nobody samples":                         {2, func(m *Moment) { m.Held = Held{} }, 0, "samples of the unacked messages are missing"},
 	}
 	for name, tt := range tests {
@@ -81,7 +90,7 @@ func TestLittlesLaw(t *testing.T) {
 				}
 			}
 			r[len(r)-1] = last
-			f := Latency{Window: 5 * time.Minute, Tape: r}.Mean()
+			f := numberOf(r, 5*time.Minute)
 			if f.Known() != (tt.value > 0) || math.Abs(f.Value-tt.value) > 1e-4 || !strings.Contains(f.Why, tt.why) {
 				t.Errorf("got %+v, want %v because %q", f, tt.value, tt.why)
 			}
@@ -110,7 +119,7 @@ func TestLittlesLawNeedsASteadySystem(t *testing.T) {
 			for i := range 60 {
 				r = r.held(tt.unacked[i/20], 150)
 			}
-			f := Latency{Window: 15 * time.Minute, Tape: r}.Mean()
+			f := numberOf(r, 15*time.Minute)
 			if f.Known() != tt.known || (!tt.known && !strings.Contains(f.Why, "not steady")) {
 				t.Errorf("got %+v, want known %v", f, tt.known)
 			}
@@ -155,7 +164,7 @@ func TestLittlesLawHoldsForAStretchBetweenTwoRests(t *testing.T) {
 			if tt.change != nil {
 				tt.change(r)
 			}
-			f := Latency{Window: 15 * time.Minute, Tape: r}.Mean()
+			f := numberOf(r, 15*time.Minute)
 			if f.Known() != tt.known || (!tt.known && !strings.Contains(f.Why, "not steady")) {
 				t.Fatalf("got %+v, want known %v", f, tt.known)
 			}
@@ -242,8 +251,8 @@ func TestLittlesLawDrawsNoLineOverAnOutage(t *testing.T) {
 					r = append(r, m)
 				}
 			}
-			f := Latency{Window: 15 * time.Minute, Tape: r}.Mean()
-			if f.Known() && (f.Low > 2 || f.High < 2) {
+			f := numberOf(r, 15*time.Minute)
+			if f.Known() && (f.High < 2 || f.Low > 2) {
 				t.Errorf("got %v (%v to %v), and each was held for 2 s", f.Value, f.Low, f.High)
 			}
 			if !f.Known() && !strings.Contains(f.Why, "not steady") {
@@ -276,10 +285,92 @@ func TestAHumpThatWasTakenBackIsNoLatency(t *testing.T) {
 					r[len(r)-1].Redeliveries = tt.again
 				}
 			}
-			f := Latency{Window: 15 * time.Minute, Tape: r}.Mean()
+			f := numberOf(r, 15*time.Minute)
 			if f.Known() != tt.known || (!tt.known && !strings.Contains(f.Why, "redelivered instead of acked")) {
 				t.Errorf("got %+v, want known %v", f, tt.known)
 			}
 		})
+	}
+}
+
+func TestAnUpperBoundIsKnownWhereNoNumberIs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps      int
+		unacked    float64 // in one step of ten
+		deliveries float64 // in each step
+		change     func(*Moment)
+		capacity   float64
+		high, p95  float64
+		why        string
+	}{
+		"60 messages, none of them ever seen": {60, 0, 1, nil, 0, 0.05, 1, "too few in flight"},
+		"bursts of any size, none ever seen":  {60, 0, 50, nil, 0, 0.05, 1, "too few in flight"},
+		"consumers that can take two":         {60, 0, 50, nil, 2, 0.002, 1, "too few in flight"},
+		"one of them seen for a while":        {60, 1, 1, nil, 1, 2.4, 0, "too few in flight"},
+		"messages that go round":              {60, 1, 50, func(m *Moment) { m.Redeliveries, m.Acks = 2900, 100 }, 1, 1.4, 0, "97 % of deliveries were redelivered"},
+		"more than there is time for":         {60, 0, 50, func(m *Moment) { m.Acks = 1 }, 0, 1, 1, "too few in flight"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r reel
+			for i := range tt.steps {
+				held := 0.0
+				if i%10 == 5 {
+					held = tt.unacked
+				}
+				r = r.held(held, tt.deliveries)
+			}
+			if tt.change != nil {
+				tt.change(&r[len(r)-1])
+			}
+			f, p95 := Latency{Window: 15 * time.Minute, Tape: r, Capacity: tt.capacity}.Estimate()
+			if !f.AtMost() || f.Quality != dedup.Derived || math.Abs(f.High-tt.high) > 1e-9 || !strings.HasPrefix(f.Why, "at most: ") || !strings.Contains(f.Why, tt.why) {
+				t.Errorf("the mean is %v to %v (%s): %s; want at most %v because %q", f.Low, f.High, f.Quality, f.Why, tt.high, tt.why)
+			}
+			if p95.High != tt.p95 || p95.Known() != (tt.p95 > 0) {
+				t.Errorf("95 of 100 took at most %+v, want %v", p95, tt.p95)
+			}
+		})
+	}
+}
+
+// TestAPileFromBeforeTheWindowIsNotForgotten: 40 messages are held for ten minutes, as while a store is down, and acked when a window of
+// five minutes has begun, in which little else happens.
+func TestAPileFromBeforeTheWindowIsNotForgotten(t *testing.T) {
+	var r reel
+	for i := range 60 {
+		held := 0.0
+		if i < 42 {
+			held = 40
+		}
+		r = r.held(held, 1)
+	}
+	for i := 43; i <= 60; i++ {
+		r[i].Acks += 40
+	}
+	f, _ := Latency{Window: 5 * time.Minute, Tape: r}.Estimate()
+	if !f.AtMost() || f.High < 60 { // since the beginning of the tape, twice as long ago as the window is long
+		t.Errorf("got %v to %v: %s", f.Low, f.High, f.Why)
+	}
+}
+
+func TestUnknownReasonsAreShort(t *testing.T) {
+	for _, r := range []reel{nil, {{At: noon}}, steady(0)[:1], {{At: noon}, {At: noon.Add(time.Minute)}}, reel(nil).held(0, 0).held(0, 0), reel(nil).held(3, 0).held(3, 0)} {
+		f, p95 := Latency{Window: 5 * time.Minute, Tape: r}.Estimate()
+		if f.Known() || p95.Known() || f.Why == "" || len(strings.Fields(f.Why)) > 8 {
+			t.Errorf("got %+v, want a reason of at most eight words", f)
+		}
+	}
+}
+
+func TestLimitsOfCounts(t *testing.T) {
+	for n, want := range map[float64]float64{0: 2.996, 1: 4.744, 5: 10.513, 50: 63.29, 1000: 1053.6} { // tables of χ²
+		if got := limit95(n); got < want || got > 1.02*want {
+			t.Errorf("after %v the highest mean is %v, want %v and at most 2 %% more", n, got, want)
+		}
+	}
+	for v, want := range map[float64]float64{0.0501: 0.051, 0.05: 0.05, 1.2: 1.2, 123: 130, 0: 0} {
+		if got := roundUp(v); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v is rounded up to %v, want %v", v, got, want)
+		}
 	}
 }

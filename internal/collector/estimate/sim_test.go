@@ -115,16 +115,19 @@ func advance(all []delivery, held *ends, next int, acked, now float64) (int, flo
 	}
 }
 
-// truth is the mean of what was acked in a span.
-func (r run) truth(from, to time.Time) float64 {
-	sum, n := 0.0, 0.0
+// truth is the mean of what was acked in a span, and the share of it that took longer than so many seconds.
+func (r run) truth(from, to time.Time, than float64) (mean, longer float64) {
+	n := 0.0
 	a, b := from.Sub(noon).Seconds(), to.Sub(noon).Seconds()
 	for _, d := range r.all {
 		if d.to > a && d.to <= b {
-			sum, n = sum+d.to-d.from, n+1
+			mean, n = mean+d.to-d.from, n+1
+			if d.to-d.from > than {
+				longer++
+			}
 		}
 	}
-	return sum / n
+	return mean / n, longer / n
 }
 
 // workloads are those that the coverage is simulated with.

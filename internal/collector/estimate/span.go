@@ -53,12 +53,14 @@ type step struct {
 type stretch struct {
 	steps    []step
 	from, to Moment
-	// before are the steps before the window, newest last.
+	// before are the steps of as long before the window.
 	before                              []step
 	delivered, redelivered, acked, auto float64
 	seconds, cutSeconds, cuts           float64
 	area, span, sum, count, noise, took float64
 	blocks, blockArea, blockSquares     float64
+	// seen is how often something was held after nothing.
+	seen float64
 	// busy is the number of steps in which anything was delivered.
 	busy float64
 	// unseen is the longest time that a message can have been held without a sample of it, in seconds; +Inf where it is not known.
@@ -77,7 +79,8 @@ func stretchOf(t Tape, window time.Duration) (stretch, bool) {
 	first = min(first, n-2)
 	s := stretch{from: t.Moment(first), to: t.Moment(n - 1)}
 	s.steps = stepsOf(t, first, n-1)
-	s.before = stepsOf(t, max(0, first-parts), first)
+	earliest := s.from.At.Add(-window)
+	s.before = stepsOf(t, sort.Search(first, func(i int) bool { return !t.Moment(i).At.Before(earliest) }), first)
 	s.total()
 	return s, true
 }
@@ -142,7 +145,7 @@ func (s *stretch) total() {
 	}
 	a, b := &s.from, &s.to
 	s.auto = b.AutoAcks - a.AutoAcks
-	s.noise, s.took = b.Held.Noise-a.Held.Noise, b.Held.Took-a.Held.Took
+	s.noise, s.took, s.seen = b.Held.Noise-a.Held.Noise, b.Held.Took-a.Held.Took, b.Held.Seen-a.Held.Seen
 	s.blocks, s.blockArea, s.blockSquares = b.Held.Blocks-a.Held.Blocks, b.Held.BlockArea-a.Held.BlockArea, b.Held.BlockSquares-a.Held.BlockSquares
 	s.unseen = math.Inf(1)
 	for i := len(unseenBounds) - 1; i >= 0 && s.cuts == 0 && a.Held.Longer[i] == b.Held.Longer[i]; i-- {

@@ -88,13 +88,16 @@ func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) 
 		return t
 	}
 	switch {
+	case f.AtMost() && f.High < low.Seconds():
+		t.Error = f.High/low.Seconds() - 1
+	case f.AtMost():
 	case f.Value < low.Seconds():
 		t.Error = f.Value/low.Seconds() - 1
 	case f.Value > high.Seconds():
 		t.Error = f.Value/high.Seconds() - 1
 	}
 	t.OK = math.Abs(t.Error) <= limit
-	if f.InBand() { // it says itself how far it may be off
+	if f.InBand() || f.AtMost() { // it says itself how far it may be off
 		t.OK = f.Low <= high.Seconds() && low.Seconds() <= f.High
 	}
 	t.Loose = t.OK && high.Seconds() > (1+2*limit)*low.Seconds()

@@ -147,6 +147,16 @@ func TestTimings(t *testing.T) {
 	if got := timings(w, truth)[2]; got.OK {
 		t.Errorf("held for 50 ms, shown as 66: %+v", got)
 	}
+	for _, f := range []struct {
+		low, value, high float64
+		held             bool
+	}{{0.04, 0.06, 0.07, true}, {0.055, 0.06, 0.07, false}, {0, 0, 0.05, true}, {0, 0, 0.049, false}} {
+		bounded := w
+		bounded.AckMean.Low, bounded.AckMean.Value, bounded.AckMean.High = f.low, f.value, f.high
+		if got := timings(bounded, truth)[2]; got.OK != f.held {
+			t.Errorf("held for 50 ms, shown as %v to %v: %+v", f.low, f.high, got)
+		}
+	}
 	truth.Ways.Mean = 7500 * time.Microsecond
 	if got := timings(w, truth)[2]; !got.OK || got.Loose {
 		t.Errorf("held for 50 ms and 7.5 ms on its two ways, shown as 66: %+v", got)

@@ -1,0 +1,57 @@
+package alerts
+
+import (
+	"strings"
+	"testing"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestTheUpperEndOfALatencyProvesThatItIsNormalAndNothingWorse(t *testing.T) {
+	atMost := func(high, n float64) dedup.Figure {
+		return dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, High: high, N: n}
+	}
+	number := func(low, value, high float64) dedup.Figure {
+		return dedup.Figure{Quality: dedup.Estimated, Unit: dedup.Seconds, Low: low, Value: value, High: high, Error: (high - low) / 2, N: 1000}
+	}
+	unknown := dedup.Unknown(dedup.Seconds, "no delivery for 4 m")
+	measured := dedup.Figure{Quality: dedup.Measured, Unit: dedup.Seconds, Value: 0.8, Low: 0.8, High: 0.8, N: 1000}
+	for _, tt := range []struct {
+		name            string
+		quarter, hourly dedup.Figure // of 15 m and 1 h
+		tier            dedup.Tier
+		risk            dedup.Risk
+		high            float64 // of the figure that is shown
+		why             string
+	}{
+		{"at most 50 ms is normal", atMost(0.05, 60), unknown, dedup.Normal, dedup.RiskLow, 0.05, "at most 50 ms, below the warning limit of 100 ms"},
+		{"so it is of a few messages", atMost(0.05, 6), unknown, dedup.Normal, dedup.RiskLow, 0.05, "6 messages"},
+		{"at most 250 ms decides nothing", atMost(0.25, 60), unknown, dedup.TierUnknown, dedup.RiskUnknown, 0.25, "unknown: mean ack latency at most 250 ms"},
+		{"at most 9 s wakes nobody", atMost(9, 6000), unknown, dedup.TierUnknown, dedup.RiskUnknown, 9, "unknown"},
+		{"an estimate whose upper end is below the limit is normal", number(0.02, 0.03, 0.04), unknown, dedup.Normal, dedup.RiskLow, 0.04, "30 ms, at most 40 ms"},
+		{"an estimate across the limit decides nothing", number(0.07, 0.09, 0.11), unknown, dedup.TierUnknown, dedup.RiskUnknown, 0.11, "estimate"},
+		{"an estimate far above it wakes nobody", number(0.7, 0.9, 1.1), unknown, dedup.TierUnknown, dedup.RiskUnknown, 1.1, "estimate"},
+		{"the next longer window has a number", atMost(0.25, 60), number(0.02, 0.03, 0.04), dedup.Normal, dedup.RiskLow, 0.04, "30 ms"},
+		{"the number of an hour that is excluded now is not shown", atMost(0.01, 60), number(0.02, 0.03, 0.04), dedup.Normal, dedup.RiskLow, 0.01, "at most 10 ms"},
+		{"what is measured is judged, whatever is bounded", atMost(0.05, 60), measured, dedup.Severe, dedup.RiskHigh, 0.8, "800 ms"},
+		{"nothing is known", unknown, unknown, dedup.TierUnknown, dedup.RiskUnknown, 0, "no delivery for 4 m"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := status([4]dedup.Figure{}, unknown)
+			p.Windows[1].AckMean, p.Windows[2].AckMean = tt.quarter, tt.hourly
+			v, alert := Judge(p), judgeOne(t, p, "ack_latency")
+			if v.LatencyTier != tt.tier || v.LatencyRisk != tt.risk || v.JudgedLatency.High != tt.high {
+				t.Errorf("the page says %s, risk %s, of %+v; want %s, %s, up to %v", v.LatencyTier, v.LatencyRisk, v.JudgedLatency, tt.tier, tt.risk, tt.high)
+			}
+			if alert.Enters != tt.tier || !strings.Contains(alert.Why, tt.why) {
+				t.Errorf("the alert says %s: %q; want %s because %q", alert.Enters, alert.Why, tt.tier, tt.why)
+			}
+			if tt.tier == dedup.Normal && alert.Value == 0 {
+				t.Error("the alert gives a latency of 0")
+			}
+			if v.Tier > dedup.Normal && v.Tier != tt.tier || v.Tier == dedup.Normal {
+				t.Errorf("the pipeline is %s: a latency does not vouch for a duplicate rate", v.Tier)
+			}
+		})
+	}
+}
