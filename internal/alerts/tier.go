@@ -14,7 +14,7 @@ import (
 const wilsonZ = 1.959963984540054
 
 // Judge returns the verdict on a pipeline: the worst tier of its duplicate rate, its ack latency and its findings, and the
-// risk of the two figures. A figure that is only estimated sets neither. What cannot be told is unknown, never normal: so
+// risk of the two figures. A figure that is only estimated sets neither, but for a latency whose upper end is normal. What cannot be told is unknown, never normal: so
 // a pipeline with a source that is down is at best unknown, whatever its other sources show, and keeps any worse tier.
 func Judge(p *dedup.PipelineStatus) Verdict {
 	limits := p.Pipeline.Limits

@@ -12,7 +12,7 @@ const (
 	Measured
 	// Derived figures follow from measured ones by arithmetic with stated bounds.
 	Derived
-	// Estimated figures rest on a model; they never set a tier.
+	// Estimated figures rest on a model; they never set a tier above normal.
 	Estimated
 )
 

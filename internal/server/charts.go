@@ -179,6 +179,9 @@ func (d chartData) latency(ctx context.Context, c *templates.Chart) error {
 	}
 	most, err := d.single(ctx, series.AckLatencyHigh, "")
 	if err == nil && len(most) > 0 {
+		if len(c.Lines) == 0 {
+			c.Title = "Mean ack latency, at most"
+		}
 		c.Lines = append(c.Lines, templates.Line{Name: "mean, at most", Class: "p95", Points: most})
 	}
 	return err

@@ -305,7 +305,7 @@ func TestAnUpperBoundIsKnownWhereNoNumberIs(t *testing.T) {
 	}{
 		"60 messages, none of them ever seen": {60, 0, 1, nil, 0, 0.05, 1, "too few in flight"},
 		"bursts of any size, none ever seen":  {60, 0, 50, nil, 0, 0.05, 1, "too few in flight"},
-		"consumers that can take two":         {60, 0, 50, nil, 2, 0.002, 1, "too few in flight"},
+		"consumers that can take two":         {60, 0, 50, nil, 2, 0.002, 0.04, "too few in flight"},
 		"one of them seen for a while":        {60, 1, 1, nil, 1, 2.4, 0, "too few in flight"},
 		"messages that go round":              {60, 1, 50, func(m *Moment) { m.Redeliveries, m.Acks = 2900, 100 }, 1, 1.4, 0, "97 % of deliveries were redelivered"},
 		"more than there is time for":         {60, 0, 50, func(m *Moment) { m.Acks = 1 }, 0, 1, 1, "too few in flight"},
