@@ -41,12 +41,12 @@ func (s *Server) changePassword(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
 	defer cancel()
-	if refused, err := s.proveAgain(ctx, r, old); refused != nil || err != nil {
-		return refused, err
-	}
-	was, _, err := s.auth.Lookup(ctx, r.Who.Name)
+	was, _, err := s.auth.Lookup(ctx, r.Who.Name) // before the proof: what was set after it is not the password that was proved
 	if err != nil {
 		return nil, accountError(err)
+	}
+	if refused, err := s.proveAgain(ctx, r, old); refused != nil || err != nil {
+		return refused, err
 	}
 	hash, err := s.auth.Hash(ctx, fresh)
 	if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/journal"
 )
 
 const freshPassword = "a fresh password"
@@ -124,4 +126,51 @@ func TestABrowserThatWasLeftOpenDoesNotHelpToGuessThePassword(t *testing.T) {
 		}
 	}
 	t.Error("20 guesses in a row are not delayed")
+}
+
+// meddled are accounts of which one changes just before it is read for the nth time.
+type meddled struct {
+	*journal.DB
+	before int
+	change func()
+}
+
+func (m *meddled) User(ctx context.Context, name string) (auth.User, bool, error) {
+	if m.before--; m.before == 0 {
+		m.change()
+	}
+	return m.DB.User(ctx, name)
+}
+
+// TestAnOldPasswordTakesNoNewerOneBack: whoever proved the one of before must not overwrite what somebody else has just set, whenever that was.
+func TestAnOldPasswordTakesNoNewerOneBack(t *testing.T) {
+	overtaken := 0
+	for nth := range 6 {
+		s := withRoot(t)
+		accounts := &meddled{DB: s.journal}
+		service, err := auth.New(auth.Config{}, accounts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.auth = service
+		cookie := s.signInAs("root")
+		owner, err := auth.HashPassword("what the owner chose")
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := false
+		accounts.before, accounts.change = nth+1, func() {
+			set = s.journal.SetPassword(t.Context(), "root", admin.PasswordChange{Was: hashOf, Now: owner}) == nil
+		}
+		res := s.do("POST", "/account/password", passwordForm(testPassword, freshPassword, freshPassword), "Cookie", cookie)
+		if u, _, err := s.journal.User(t.Context(), "root"); set && (err != nil || u.PasswordHash != owner) {
+			t.Errorf("changed before reading %d: the owner's password was overwritten, %s", nth+1, res.Status)
+		}
+		if set {
+			overtaken++
+		}
+	}
+	if overtaken < 3 {
+		t.Errorf("the password changed %d times while the form was under way", overtaken)
+	}
 }
