@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +20,17 @@ type acknowledged struct {
 	lines  map[string]dedup.Baseline
 	// lowered are the lines that have fallen and are not kept so yet.
 	lowered map[string]dedup.Baseline
+	// grouped are, by pipeline, the baselines whose parts are known, with the queues that were shared in the round before.
+	grouped map[string]grouping
 	// fell: a line fell since the round began to read.
 	fell   bool
 	logged bool
+}
+
+// A grouping is which dead-letter queues of a pipeline were shared, for the baseline that was made at a time.
+type grouping struct {
+	made   time.Time
+	shared string
 }
 
 // baselinesRead is what a writing and reading of baselines gave: what was written, and then all as they are kept, where they
@@ -97,7 +107,7 @@ func (a *acknowledged) take(r baselinesRead, log *slog.Logger) {
 			delete(a.lowered, pipeline) // it was forgotten, or made anew
 			continue
 		}
-		line.Count, line.Own = min(line.Count, low.Count), min(line.Own, low.Own)
+		line.Count, line.Own, line.Split = min(line.Count, low.Count), min(line.Own, low.Own), line.Split && low.Split
 		a.lines[pipeline] = line
 	}
 }
@@ -112,7 +122,11 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 	if !depth.Known() || !depth.At.After(line.At) || line.Split && !p.sharingKnown() {
 		return &line
 	}
-	if low := line.Lowered(int64(depth.Low), int64(depth.Width())); low != line {
+	low := line
+	if line.Split && a.regrouped(p, line.At) { // its parts are those of other queues now
+		low.Own, low.Split = 0, false
+	}
+	if low = low.Lowered(int64(depth.Low), int64(depth.Width())); low != line {
 		line = low
 		a.lines[p.Name] = line
 		if a.lowered == nil {
@@ -121,6 +135,23 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 		a.lowered[p.Name], a.fell = line, true
 	}
 	return &line
+}
+
+// regrouped reports whether a dead-letter queue of the pipeline became shared, or ceased to be, since a round before that had the baseline.
+func (a *acknowledged) regrouped(p *pipeline, made time.Time) bool {
+	var shared []string
+	for _, t := range p.targets {
+		if p.sharedWith(t.QueueRef).Any() {
+			shared = append(shared, t.Vhost+"\x00"+t.Name)
+		}
+	}
+	slices.Sort(shared)
+	now, was := grouping{made, strings.Join(shared, "\x00")}, a.grouped[p.Name]
+	if a.grouped == nil {
+		a.grouped = make(map[string]grouping)
+	}
+	a.grouped[p.Name] = now
+	return was.made.Equal(made) && was.shared != now.shared
 }
 
 // deadLettersWait finds dead letters beyond those that were acknowledged. Those in a shared queue may all be another's.

@@ -31,8 +31,8 @@ func (f *fakeBaselines) Baselines(context.Context) (map[string]dedup.Baseline, e
 func (f *fakeBaselines) LowerBaseline(_ context.Context, pipeline string, to dedup.Baseline) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if line := f.lines[pipeline]; line.At.Equal(to.At) && line.Count > to.Count {
-		line.Count, line.Own = to.Count, min(line.Own, to.Own)
+	if line := f.lines[pipeline]; line.At.Equal(to.At) && (line.Count > to.Count || line.Split && !to.Split) {
+		line.Count, line.Own, line.Split = min(line.Count, to.Count), min(line.Own, to.Own), line.Split && to.Split
 		f.lines[pipeline] = line
 	}
 	return f.err
@@ -171,4 +171,37 @@ func (d *refusingDisk) LowerBaseline(ctx context.Context, pipeline string, to de
 		return errors.New("disk full")
 	}
 	return d.fakeBaselines.LowerBaseline(ctx, pipeline, to)
+}
+
+// TestAQueueThatBecomesSharedOrCeasesToBeMakesNoAcknowledgedLetterNew: what was acknowledged is still there, whoever may have a part in it by now.
+func TestAQueueThatBecomesSharedOrCeasesToBeMakesNoAcknowledgedLetterNew(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		made := time.Now()
+		b.keeper.change(func() {
+			b.keeper.lines["orders"] = dedup.Baseline{Count: 4, Own: 4, Split: true, Acknowledged: 4, By: "ann", At: made}
+		})
+		pass(2 * testInterval)
+		alone := func(f *fakeSource) []dedup.Queue { return append([]dedup.Queue(nil), f.sample.Queues[:3]...) }
+		for range 2 {
+			b.broker.set(func(f *fakeSource) {
+				f.sample.Queues = append(alone(f), queue("trial", func(q *dedup.Queue) {
+					q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
+				}))
+			})
+			pass(2 * testInterval)
+			if p := b.pipeline(t, "orders"); p.DeadLetters.Low != 0 || p.Baseline.Count != 4 {
+				t.Errorf("shared with a queue that came for a while: %v own letters, baseline %+v", p.DeadLetters.Low, p.Baseline)
+			}
+			b.broker.set(func(f *fakeSource) { f.sample.Queues = alone(f) })
+			pass(2 * testInterval)
+			if p := b.pipeline(t, "orders"); p.DeadLetters.Low != 4 || p.Baseline.Count != 4 || found(p, "dead_letters_wait") {
+				t.Errorf("alone again: %v own letters, baseline %+v, told of them: %t", p.DeadLetters.Low, p.Baseline, found(p, "dead_letters_wait"))
+			}
+		}
+		holdDead(b, 6)
+		pass(2 * testInterval)
+		if p := b.pipeline(t, "orders"); p.FreshDeadLetters() != 2 {
+			t.Errorf("of two more %v are new", p.FreshDeadLetters())
+		}
+	})
 }

@@ -7,7 +7,7 @@ type Baseline struct {
 	// Count is how many are acknowledged now. It falls with the depth of the dead-letter queues, so that later arrivals count.
 	Count int64
 	// Own is how many of Count were in queues of the pipeline alone, and falls with those; the rest were in shared ones. Split says
-	// whether that is known: of baselines from before it was kept it is not.
+	// whether that is known: it is not of baselines from before it was kept, nor after a queue became shared or ceased to be.
 	Own   int64
 	Split bool
 	// Acknowledged is how many there were when it was made.

@@ -57,10 +57,13 @@ func (b *Baselines) SetBaseline(ctx context.Context, pipeline string, line dedup
 	return nil
 }
 
-// LowerBaseline lowers what the baseline that was made at the same time counts. A baseline that was made since then, or is as low, stays.
+// LowerBaseline lowers what the baseline that was made at the same time counts, and forgets its own part where that is not known any more. A
+// baseline that was made since then, or is as low, stays.
 func (b *Baselines) LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error {
-	_, err := b.write.ExecContext(ctx, "UPDATE dead_letter_baselines SET count = ?1, own = min(own, ?2) WHERE pipeline = ?3 AND made_at = ?4 AND count > ?1",
-		to.Count, to.Own, pipeline, to.At.UnixMilli()) // an own part that is not known stays so
+	_, err := b.write.ExecContext(ctx, `
+		UPDATE dead_letter_baselines SET count = min(count, ?1), own = CASE WHEN ?5 THEN min(own, ?2) END
+		WHERE pipeline = ?3 AND made_at = ?4 AND (count > ?1 OR own IS NOT NULL AND NOT ?5)`,
+		to.Count, to.Own, pipeline, to.At.UnixMilli(), to.Split) // an own part that is not known stays so
 	if err != nil {
 		return fmt.Errorf("lower baseline: %w", err)
 	}

@@ -40,12 +40,15 @@ func TestABaselineIsReplacedLoweredRemovedAndSurvives(t *testing.T) {
 	do(b.SetBaseline(t.Context(), "orders", line))
 	check("replaced", map[string]dedup.Baseline{"orders": line})
 
-	do(b.LowerBaseline(t.Context(), "orders", dedup.Baseline{Count: 1, At: made.Add(-time.Hour)}))
-	do(b.LowerBaseline(t.Context(), "orders", dedup.Baseline{Count: 20, Own: 20, At: made}))
+	do(b.LowerBaseline(t.Context(), "orders", dedup.Baseline{Count: 1, Split: true, At: made.Add(-time.Hour)}))
+	do(b.LowerBaseline(t.Context(), "orders", dedup.Baseline{Count: 20, Own: 20, Split: true, At: made}))
 	check("neither an older one nor a higher count lowers it", map[string]dedup.Baseline{"orders": line})
 	line.Count, line.Own = 5, 2
 	do(b.LowerBaseline(t.Context(), "orders", line))
 	check("lowered", map[string]dedup.Baseline{"orders": line})
+	line.Own, line.Split = 0, false
+	do(b.LowerBaseline(t.Context(), "orders", line))
+	check("its parts are not known any more", map[string]dedup.Baseline{"orders": line})
 
 	do(db.Close())
 	db, err = Open(t.Context(), dir, log)

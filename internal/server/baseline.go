@@ -69,7 +69,7 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	case !p.DeadLetters.IsInterval():
 		return text
 	case !b.Split:
-		return text + " How many of them were in queues of this pipeline alone was not kept then: take it back and acknowledge again, else what happens in the shared queues can count as new here."
+		return text + " How many of them are in queues of this pipeline alone is not known: take it back and acknowledge again, else what happens in the shared queues can count as new here."
 	}
 	return text + " " + templates.Number(float64(b.Own)) + " of them " + plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
 }
@@ -118,7 +118,7 @@ func (s *Server) toDeadLetters(r *request) response {
 	return redirect{s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
 }
 
-// baselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it was not kept.
+// baselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it is not known.
 type baselineJSON struct {
 	Count        int64      `json:"count"`
 	Own          *int64     `json:"own"`

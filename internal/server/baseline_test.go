@@ -127,7 +127,7 @@ func TestThePageKeepsWhatIsAcknowledgedOfSharedQueuesApart(t *testing.T) {
 		t.Errorf("the page says %s", got)
 	}
 	line.Split = false
-	if got := section(show(7, 20, &line)); !strings.Contains(got, "was not kept then: take it back and acknowledge again") {
+	if got := section(show(7, 20, &line)); !strings.Contains(got, "is not known: take it back and acknowledge again") {
 		t.Errorf("of one from before it says %s", got)
 	}
 	for _, own := range []string{"-1", "many", "13"} {
