@@ -88,7 +88,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 			st.Evidence.Bound = w.bound(st)
 			count = countVerdicts(st.Stats.Pass, st.Evidence, st.Scheme)
 		}
-		if count.overdue > 0 {
+		if count.overdue+count.counts[dedup.Looping] > 0 {
 			w.wantTopologies(s.At)
 		}
 		for _, p := range w.users {

@@ -129,6 +129,23 @@ func TestMarkersWhoseMessagesLoopUnderLivingConsumersAreCountedAsStuck(t *testin
 		if got := stuckFinding(status); got == nil || !strings.HasPrefix(got.Text, "3 markers are stuck: 3 looping; of 1 more, processing for longer than 1 m, it cannot be told") {
 			t.Errorf("finding %+v", got)
 		}
+
+		last := p.OldestProcessing[3]
+		met.Expires[last.Key] = last.Expires
+		pass(2 * testInterval)
+		b.broker.set(func(f *fakeSource) { f.topologies = 0 })
+		for i := range int64(4) {
+			b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Counters.Redeliver = ptr(300 + 100*i) })
+			pass(2 * testInterval)
+			if n := b.pipeline(t, "orders").Verdicts[dedup.Looping].Value; n != 4 {
+				t.Fatalf("%v of 4 markers loop", n)
+			}
+		}
+		b.broker.set(func(f *fakeSource) {
+			if f.topologies < 2 { // the timer alone reads it once
+				t.Errorf("read %d times: nobody asked whether the consumers of that time have gone", f.topologies)
+			}
+		})
 	})
 }
 
