@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The bounds of what is recorded of things that anybody can repeat at will: at most some 500 first entries a day and 2,000 sums, about a
-// megabyte, whatever is tried and from how many addresses.
+// The bounds of what is recorded of things that anybody can repeat at will: in each list at most some 500 first entries a day and 2,000 sums,
+// about a megabyte, whatever is tried and from how many addresses.
 const (
 	// firstSum is after how long the repeats of an entry are summed up for the first time; each further sum takes twice as long, up to longestSum.
 	firstSum   = 10 * time.Minute
@@ -125,7 +125,7 @@ func (r *repeats) sum(ctx context.Context, now time.Time, all bool) {
 		}
 	}
 	if r.rest.count > 0 && (all || now.Sub(r.rest.since) >= r.rest.lasts) {
-		e := Entry{Operation: rand.Text(), Who: "dashboard", Action: r.action, Detail: fmt.Sprintf("%d %s from many addresses or of many people, from %s to %s, were only counted", r.rest.count, r.what, utc(r.rest.since), utc(now))}
+		e := Entry{Operation: rand.Text(), Who: "dashboard", Action: r.action, Detail: fmt.Sprintf("%d %s, too many to be told one by one, from %s to %s, were only counted", r.rest.count, r.what, utc(r.rest.since), utc(now))}
 		due = append(due, sum{e, r.phase})
 		r.rest = repeat{}
 	}

@@ -96,7 +96,10 @@ func TestNobodyCanFillTheAudit(t *testing.T) {
 			_ = g.allow(t.Context(), ann, action{name: fmt.Sprint("act", i), needs: auth.Admin})
 		},
 		"somebody signed in, many targets": func(g *Gate, i int) { g.RequestRefused(t.Context(), ann, fmt.Sprint("POST /", i), "role") },
-		"signing in":                       func(g *Gate, _ int) { g.SignedIn(t.Context(), ann) },
+		"somebody with the role, many targets": func(g *Gate, i int) {
+			_ = g.refuse(t.Context(), ann, action{name: "act", target: fmt.Sprint("job/", i), needs: auth.Nobody}, conflict("It has ended"))
+		},
+		"signing in": func(g *Gate, _ int) { g.SignedIn(t.Context(), ann) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			atTheDoor(t, func(g *Gate, n *notebook) {
@@ -106,6 +109,9 @@ func TestNobodyCanFillTheAudit(t *testing.T) {
 				}
 				if len(n.all()) == 0 || len(n.all()) > 3*2500 {
 					t.Errorf("%d entries in three days", len(n.all()))
+				}
+				if strings.HasPrefix(name, "somebody") && strings.Contains(n.details(), "many people") {
+					t.Errorf("one person was taken for many:\n%s", n.details())
 				}
 				t.Logf("%d entries", len(n.all()))
 			})
