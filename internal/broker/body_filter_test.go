@@ -43,7 +43,7 @@ type readerConn struct {
 
 func (r readerConn) Read(p []byte) (int, error) { return r.Reader.Read(p) }
 
-func TestASieveLeavesLargeBodiesOut(t *testing.T) {
+func TestABodyFilterLeavesLargeBodiesOut(t *testing.T) {
 	large, small := bytes.Repeat([]byte("large"), 100), []byte("small")
 	method, beat := rawFrame(frameMethod, 7, []byte("deliver")), rawFrame(frameHeartbeat, 0, nil)
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestASieveLeavesLargeBodiesOut(t *testing.T) {
 	}
 }
 
-func FuzzASieveEndsWithItsInput(f *testing.F) {
+func FuzzABodyFilterEndsWithItsInput(f *testing.F) {
 	f.Add(rawContent(1, make([]byte, 200), 50))
 	f.Add([]byte{frameContent, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0, 60})
 	f.Fuzz(func(t *testing.T, in []byte) {
