@@ -23,6 +23,9 @@ const adminUser = "playground-admin"
 type RabbitMQOptions struct {
 	// Dir is the folder for everything that the broker writes: data, logs, cookie, configuration. It is created.
 	Dir string
+	// Root is a folder with another Debian, whose RabbitMQ is started instead of the machine's; empty takes the environment's
+	// RABBITMQ_ROOT. It needs root, /proc and /dev within it, and the broker's folder is then Dir within it.
+	Root string
 	// Log, when not nil, also receives what the broker prints; the file rabbitmq.log in Dir always does.
 	Log io.Writer
 	// StatisticsInterval is collect_statistics_interval; 0 leaves RabbitMQ's default of 5 s.
@@ -57,7 +60,10 @@ func StartRabbitMQ(ctx context.Context, options RabbitMQOptions) (*RabbitMQ, err
 		return nil, fmt.Errorf("start RabbitMQ: %w", err)
 	}
 	options.Dir = dir
-	programs, err := findRabbitPrograms()
+	if options.Root == "" {
+		options.Root = os.Getenv("RABBITMQ_ROOT")
+	}
+	programs, err := findRabbitPrograms(options.Root)
 	if err != nil {
 		return nil, fmt.Errorf("start RabbitMQ: %w", err)
 	}
@@ -128,8 +134,7 @@ func (r *RabbitMQ) Restart(ctx context.Context) error {
 // Ctl runs rabbitmqctl against this broker and returns what it printed. It takes 1 to 3 s; the management API is
 // quicker where it can do the same.
 func (r *RabbitMQ) Ctl(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, r.programs.ctl, args...)
-	cmd.Env, cmd.Dir = r.environment(), r.options.Dir
+	cmd := r.command(exec.CommandContext(ctx, r.programs.ctl, args...))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("rabbitmqctl %v: %w\n%s", args, err, out)
@@ -138,7 +143,7 @@ func (r *RabbitMQ) Ctl(ctx context.Context, args ...string) (string, error) {
 }
 
 func (r *RabbitMQ) boot(ctx context.Context) error {
-	logName := filepath.Join(r.options.Dir, "rabbitmq.log")
+	logName := r.outside("rabbitmq.log")
 	out, closeLog, err := output(logName, r.options.Log)
 	if err != nil {
 		return fmt.Errorf("start RabbitMQ: %w", err)
@@ -149,8 +154,8 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 	if err := r.bootEPMD(ctx, out); err != nil {
 		return errors.Join(fmt.Errorf("start RabbitMQ: %w\nits log ends with:\n%s", err, tail(logName)), closeLog())
 	}
-	cmd := exec.Command(r.programs.server)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.environment(), r.options.Dir, out, out
+	cmd := r.command(exec.Command(r.programs.server))
+	cmd.Stdout, cmd.Stderr = out, out
 	r.node, err = StartProcess(cmd)
 	if err != nil {
 		r.epmd.Kill()
@@ -166,8 +171,8 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 // bootEPMD starts Erlang's port mapper in the foreground as our own child: left to itself the broker would start one
 // as a daemon that outlives it.
 func (r *RabbitMQ) bootEPMD(ctx context.Context, out io.Writer) error {
-	cmd := exec.Command(r.programs.epmd, "-port", strconv.Itoa(r.ports.epmd), "-address", "127.0.0.1")
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.environment(), r.options.Dir, out, out
+	cmd := r.command(exec.Command(r.programs.epmd, "-port", strconv.Itoa(r.ports.epmd), "-address", "127.0.0.1"))
+	cmd.Stdout, cmd.Stderr = out, out
 	var err error
 	if r.epmd, err = StartProcess(cmd); err != nil {
 		return err
