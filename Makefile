@@ -5,8 +5,10 @@ GO ?= go
 CONFIG ?=
 # Further arguments of run and truth, as in make run ARGS='-set orders.resend=0.05' and make truth ARGS='-seeds 1'.
 ARGS ?=
+# The root folder of another Debian, as in make matrix ROOT=/opt/trixie.
+ROOT ?=
 
-.PHONY: run test bench truth build web generate check-format clean help
+.PHONY: run test matrix bench truth build web generate check-format clean help
 
 run: ## try it: sample shop, private servers and dashboard; with CONFIG=FILE the dashboard alone
 ifeq ($(CONFIG),)
@@ -23,6 +25,9 @@ endif
 test: ## check format, generated code and rules, then run all tests on real servers and in a browser
 	@scripts/setup test
 	@scripts/test
+
+matrix: ## run the tests of the live counts on the RabbitMQ of another Debian, whose root folder is ROOT
+	@scripts/matrix "$(ROOT)"
 
 bench: ## measure the figures of the product and compare each with its target
 	@scripts/setup bench
