@@ -110,7 +110,7 @@ func TestABaselineThatFellStaysThereUntilTheDiskKnows(t *testing.T) {
 		made := time.Now()
 		disk := &slowDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 4, At: made}}}}
 		b := newBench(t, testInterval)
-		a, p := &acknowledged{keeper: disk}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}}
+		a, p := &acknowledged{keeper: disk}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topologyIndex{}}}
 		count := func(depth float64) int64 {
 			pass(time.Second)
 			a.read(t.Context(), &b.beside, b.log)

@@ -119,14 +119,19 @@ func (a *acknowledged) of(p *pipeline, depth dedup.Figure) *dedup.Baseline {
 	if !ok {
 		return nil
 	}
-	if !depth.Known() || !depth.At.After(line.At) || line.Split && !p.sharingKnown() {
+	if !depth.Known() || !depth.At.After(line.At) {
 		return &line
 	}
-	low := line
-	if line.Split && a.regrouped(p, line.At) { // its parts are those of other queues now
+	low, known := line, p.sharingKnown()
+	if known && line.Split && a.regrouped(p, line.At) { // its parts are those of other queues now
 		low.Own, low.Split = 0, false
 	}
-	if low = low.Lowered(int64(depth.Low), int64(depth.Width())); low != line {
+	if known {
+		low = low.Lowered(int64(depth.Low), int64(depth.Width()))
+	} else {
+		low = low.LoweredInAll(int64(depth.High))
+	}
+	if low != line {
 		line = low
 		a.lines[p.Name] = line
 		if a.lowered == nil {

@@ -107,7 +107,7 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
 	at := findingNow
 	a := acknowledged{keeper: &fakeBaselines{}, lines: map[string]dedup.Baseline{"orders": {Count: 9, At: at}}}
-	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}}
+	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topologyIndex{}}}
 	depth := func(n float64, at time.Time) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, n, at, "") }
 	for _, tt := range []struct {
 		depth dedup.Figure
@@ -171,6 +171,58 @@ func (d *refusingDisk) LowerBaseline(ctx context.Context, pipeline string, to de
 		return errors.New("disk full")
 	}
 	return d.fakeBaselines.LowerBaseline(ctx, pipeline, to)
+}
+
+// TestWhatIsAcknowledgedStaysWhileNobodyKnowsWhichQueuesAreShared: the topology cannot be read after a restart, and all letters of a listed
+// queue may be those of a queue of no pipeline.
+func TestWhatIsAcknowledgedStaysWhileNobodyKnowsWhichQueuesAreShared(t *testing.T) {
+	for name, own := range map[string]int64{"all acknowledged letters are shared": 0, "all acknowledged letters are its own": 4} {
+		t.Run(name, func(t *testing.T) {
+			acknowledgedBeforeARestart(t, dedup.Baseline{Count: 4, Own: own, Split: true, Acknowledged: 4, By: "ann"})
+		})
+	}
+}
+
+func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
+	duringFrom(t, func(b *testBench) {
+		deadShared("legacy")(b)
+		b.pipelines[0].DiscoverDeadLetters, b.pipelines[0].DeadLetterQueues = false, []string{"orders.dlq"}
+		b.pipelines[0].targets = deadLetterTargets(b.pipelines[0].Pipeline, discovery{})
+		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
+		line.At = time.Now().Add(-time.Hour)
+		b.keeper.change(func() { b.keeper.lines["orders"] = line })
+	}, func(t *testing.T, b *testBench) {
+		check := func(what string, count, own int64, fresh float64) {
+			t.Helper()
+			pass(2 * testInterval)
+			p := b.pipeline(t, "orders")
+			kept := dedup.Baseline{}
+			b.keeper.change(func() { kept = b.keeper.lines["orders"] })
+			if !p.DeadLetters.Known() || kept.Count != count || kept.Own != own || !kept.Split || p.FreshDeadLetters() != fresh || found(p, "dead_letters_wait") != (fresh > 0) {
+				t.Errorf("%s: of %+v %v are new (told: %t), kept %+v; want %v, and %d kept with %d of its own", what, p.DeadLetters, p.FreshDeadLetters(),
+					found(p, "dead_letters_wait"), kept, fresh, count, own)
+			}
+		}
+		check("the topology cannot be read", 4, line.Own, 0)
+		holdDead(b, 6)
+		check("two more", 4, line.Own, 2)
+		holdDead(b, 3)
+		own := min(line.Own, 3)
+		check("only three are left", 3, own, 0)
+		if p := b.pipeline(t, "orders"); !p.SharingUnknown {
+			t.Error("the status says that it is known who shares the queue")
+		}
+		if line.Own > 0 {
+			b.broker.set(func(f *fakeSource) { f.topologyErr, f.sample.Queues = nil, f.sample.Queues[:3] }) // without legacy
+		} else {
+			b.broker.set(func(f *fakeSource) { f.topologyErr = nil })
+		}
+		pass(topologyRetry)
+		check("the topology was read", 3, own, 0)
+		if p := b.pipeline(t, "orders"); p.SharingUnknown || p.DeadLetters.IsInterval() != (line.Own == 0) {
+			t.Errorf("dead letters %+v, sharing unknown: %t", p.DeadLetters, p.SharingUnknown)
+		}
+	})
 }
 
 // TestAQueueThatBecomesSharedOrCeasesToBeMakesNoAcknowledgedLetterNew: what was acknowledged is still there, whoever may have a part in it by now.

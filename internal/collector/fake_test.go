@@ -153,6 +153,8 @@ type fakeSource struct {
 	topologies int
 	// lists counts the lists of channels.
 	lists int
+	// topologyErr fails the readings of the topology alone.
+	topologyErr error
 	// channelsErr fails the lists of channels alone.
 	channelsErr error
 }
@@ -200,7 +202,7 @@ func (f *fakeSource) Topology(context.Context) (dedup.Topology, error) {
 	f.topologies++
 	t := f.topology
 	t.At = time.Now()
-	return t, f.err
+	return t, cmp.Or(f.err, f.topologyErr)
 }
 
 func (f *fakeSource) Channels(context.Context) (dedup.ChannelList, error) {

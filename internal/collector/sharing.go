@@ -108,12 +108,9 @@ func (p *pipeline) sharedWith(ref dedup.QueueRef) dedup.Sharing {
 	return out
 }
 
-// sharingKnown reports whether it is known which of the pipeline's dead-letter queues are shared, as well as it will be: before the
-// topology was read first, queues of no pipeline are not.
-func (p *pipeline) sharingKnown() bool {
-	t, _ := p.broker.topology.get()
-	return p.broker.index != nil || t.err != ""
-}
+// sharingKnown reports whether it is known which of the pipeline's dead-letter queues are shared: nobody is found to share one before
+// the topology was read, and a reading that failed tells nothing either.
+func (p *pipeline) sharingKnown() bool { return p.broker.index != nil }
 
 // sharedWords says of which of the pipeline's dead-letter queues nobody knows whose the messages are; empty where there is none.
 func (p *pipeline) sharedWords() string {

@@ -51,6 +51,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
+	st.SharingUnknown = !p.sharingKnown()
 	st.Baseline = c.acknowledged.of(p, st.DeadLetters)
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	missingWay(&st)

@@ -17,6 +17,14 @@ type Baseline struct {
 	Reason       string
 }
 
+// LoweredInAll is the baseline when there are so many dead letters in all and nobody knows yet which queues are shared: its parts stay as
+// they are, but for more own letters than there are in all.
+func (b Baseline) LoweredInAll(n int64) Baseline {
+	b.Count = min(b.Count, n)
+	b.Own = min(b.Own, b.Count)
+	return b
+}
+
 // Lowered is the baseline when there are so many dead letters in queues of the pipeline alone, and in shared ones. Each part falls with
 // its own queues, where the parts are known.
 func (b Baseline) Lowered(own, shared int64) Baseline {

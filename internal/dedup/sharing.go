@@ -71,12 +71,12 @@ func (p *PipelineStatus) FreshDeadLetters() float64 {
 }
 
 // OwnAcknowledged is how many of the dead letters that are surely the pipeline's own were acknowledged. Where the baseline does not say,
-// those in shared queues are taken to be among the acknowledged ones first.
+// those in shared queues are taken to be among the acknowledged ones first; while nobody knows which queues are shared all count alike.
 func (p *PipelineStatus) OwnAcknowledged() int64 {
 	switch {
 	case p.Baseline == nil:
 		return 0
-	case p.Baseline.Split:
+	case p.Baseline.Split && !p.SharingUnknown:
 		return p.Baseline.Own
 	}
 	return max(0, p.Baseline.Count-int64(p.DeadLetters.Width()))

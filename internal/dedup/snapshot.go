@@ -129,6 +129,9 @@ type PipelineStatus struct {
 	DeadLetterQueues []DeadLetterQueue
 	// BrokerDeaths are the dead letters of the whole broker by reason; nil where they are not asked for.
 	BrokerDeaths *BrokerDeaths
+	// SharingUnknown is true until the broker's topology was read: who else has the dead-letter queues is not known, and DeadLetters
+	// counts all that lies in them.
+	SharingUnknown bool
 	// Baseline is what of DeadLetters was acknowledged; nil when nothing was.
 	Baseline *Baseline
 	// DeadLetterRoutes is the topology: every way that a dead letter of the pipeline can take, at most MaxRoutes; RoutesLeftOut
