@@ -44,6 +44,34 @@ type StoreEvents struct {
 	Work Sketch
 }
 
+// EventCounts are those of StoreEvents that are compared with what the broker counts, at one moment. Failures are without our own clears.
+type EventCounts struct {
+	Epoch                                        int64
+	Claims, Completions, Again, Failures, GaveUp int64
+}
+
+// LiveCounts are what the queues of a broker delivered and took back, as of one moment.
+type LiveCounts struct {
+	// Began and Ended bound the moment by our clock.
+	Began, Ended time.Time
+	Queues       map[QueueRef]LiveCount
+	// Next is how long to wait before the next reading, as the broker bears it.
+	Next time.Duration
+}
+
+// LiveCount is that of one queue. Counts only rise, and are compared among those of one Since alone.
+type LiveCount struct {
+	Since time.Time
+	// Acked are at least the deliveries that consumers acked. Unsure is how many more there may be: the broker lost them from the counts of
+	// single queues, and they may be of others. Open is how many more there may be for the moment; later counts tell.
+	Acked, Unsure, Open float64
+	// Redelivered are deliveries of what had been delivered before, automatic ones those that no consumer acks.
+	Redelivered, Automatic float64
+	// Closed are the channels that had taken something out of the queue and were closed, Unseen those that came and went so quickly that
+	// they may have taken something out of any.
+	Closed, Unseen float64
+}
+
 // InsertStats are what the rows of a table tell of the inserts that made them. Counts are cumulative within one Epoch.
 type InsertStats struct {
 	// At is the time up to which inserts are counted, by our clock; it lies a settling time back, so that work in progress

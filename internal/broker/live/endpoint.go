@@ -60,15 +60,12 @@ func (e *endpoint) read(ctx context.Context) *Error {
 	return nil
 }
 
-// query asks for the rows of queues, and for those of channels unless the node is known to have the former. RabbitMQ filters the rows of
-// queues by vhost, and gives those of channels whole, as is needed to find what was lost.
+// query asks for the rows of queues, unless the node is known to have none, and for those of channels, which say which of them were closed.
+// RabbitMQ filters the rows of queues by vhost, and gives those of channels whole, as is needed to find what was lost.
 func (e *endpoint) query() url.Values {
-	query := url.Values{"family": {"connection_churn_metrics"}}
+	query := url.Values{"family": {"connection_churn_metrics", "channel_process_metrics", "channel_queue_metrics"}}
 	if e.node.family != channelRows || e.node.unsure {
 		query["family"] = append(query["family"], "queue_delivery_metrics", "queue_exchange_metrics")
-	}
-	if e.node.family != queueRows || e.node.unsure {
-		query["family"] = append(query["family"], "channel_queue_metrics")
 	}
 	query["vhost"] = e.vhosts
 	return query

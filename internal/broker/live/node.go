@@ -20,6 +20,8 @@ type node struct {
 
 	rows     map[string]*row           // by the text of their labels
 	channels map[string]int            // rows of each channel
+	there    map[string]span           // the channels that are open, whatever they do
+	counted  int64                     // the number of the last answer that was committed
 	queues   map[dedup.QueueRef]*tally // those that are watched
 	others   tally                     // all others together, and rows whose queue cannot be told
 	sum      Counts
@@ -28,6 +30,7 @@ type node struct {
 	answer answer // the answer that is being read
 	last   vitals // of the last answer that was committed
 	gone   event  // what the last commit found gone
+	unseen int64  // channels that came and went without ever having had a row
 }
 
 // A row is a line of counters.
@@ -44,6 +47,7 @@ type row struct {
 // A tally is what one queue did on a node.
 type tally struct {
 	counts Counts
+	closed int64     // channels that had rows of it, and went
 	lost   Lost      // of segments that ended
 	since  time.Time // when it was first watched, or a row of the queue itself last went or fell
 }
@@ -62,6 +66,9 @@ type answer struct {
 	unreadable int
 }
 
+// A span is the numbers of the first and the last answer that had something.
+type span struct{ first, last int64 }
+
 // An event is what went between two answers.
 type event struct {
 	queues map[*tally]bool
@@ -79,7 +86,7 @@ var (
 )
 
 func newNode() *node {
-	return &node{rows: map[string]*row{}, channels: map[string]int{}, queues: map[dedup.QueueRef]*tally{}}
+	return &node{rows: map[string]*row{}, channels: map[string]int{}, there: map[string]span{}, queues: map[dedup.QueueRef]*tally{}}
 }
 
 // begin starts an answer.
@@ -129,6 +136,29 @@ func (n *node) row(m metric, labels, value []byte) {
 	r.next[m.kind] = count
 }
 
+// channelThere notes that a channel is open.
+func (n *node) channelThere(labels []byte) {
+	known, ok := n.there[string(labels)]
+	if !ok {
+		known.first = n.answer.number
+	}
+	n.there[string(labels)] = span{known.first, n.answer.number}
+}
+
+// opened counts the channels that are open and were not with the last answer that was committed; false where the node does not list them.
+func (n *node) opened() (appeared int64, listed bool) {
+	for channel, seen := range n.there {
+		switch {
+		case seen.last != n.answer.number:
+			delete(n.there, channel)
+		case seen.first > n.counted:
+			appeared++
+		}
+	}
+	n.counted = n.answer.number
+	return appeared, len(n.there) > 0
+}
+
 // drop forgets the rows that came with an answer which will not be committed.
 func (n *node) drop() {
 	for key, r := range n.rows {
@@ -160,10 +190,15 @@ func (n *node) commit(at time.Time) error {
 		n.count(key, r, at, first, restarted)
 	}
 	opened, closed := n.answer.opened-n.last.opened, n.answer.closed-n.last.closed
-	n.gone.anyone = min(opened-appeared, closed) > 0
-	if first || restarted {
-		n.gone = event{}
+	if all, listed := n.opened(); listed { // from the moment they open, whatever they do
+		appeared = all
 	}
+	unseen := min(opened-appeared, closed)
+	n.gone.anyone = unseen > 0
+	if first || restarted {
+		n.gone, unseen = event{}, 0
+	}
+	n.unseen += max(0, unseen)
 	n.last = n.answer.vitals
 	return nil
 }
@@ -189,15 +224,14 @@ func (n *node) choose() error {
 	return nil
 }
 
-// use starts to count the rows of a family.
+// use starts to count the rows of a family. Those of channels stay: they say which channels are there.
 func (n *node) use(f family) {
 	n.family, n.since = f, time.Time{}
 	for key, r := range n.rows {
-		if r.family != f {
+		if r.family != f && r.family != channelRows {
 			delete(n.rows, key)
 		}
 	}
-	clear(n.channels)
 }
 
 // restarted reports whether a counter fell that never does, or that of answers did not grow by the last one.
@@ -213,7 +247,7 @@ func (n *node) nameRows() (appeared int64) {
 		if r.of != nil {
 			continue
 		}
-		if r.family != n.family {
+		if r.family != n.family && r.family != channelRows {
 			delete(n.rows, key)
 			continue
 		}
@@ -270,7 +304,7 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 		n.remove(key, r, at)
 		return
 	}
-	if first {
+	if first || r.family != n.family {
 		r.last = r.next
 		return
 	}
@@ -302,11 +336,12 @@ func (n *node) remove(key string, r *row, at time.Time) {
 
 // noteGone notes that a row took along what it had counted since the last answer.
 func (n *node) noteGone(r *row, at time.Time) {
-	if r.family == channelRows {
-		n.gone.queues[r.of] = true
-	} else {
+	if r.family == queueRows {
 		r.of.since = at
+		return
 	}
+	r.of.closed++
+	n.gone.queues[r.of] = true
 }
 
 // settle finds out how much was lost, from the node's own counters before and after the rows were read; either may be nil.
@@ -324,7 +359,7 @@ func (n *node) wantsTotals() bool {
 
 // of returns what a queue did on this node.
 func (n *node) of(t *tally) Count {
-	count := Count{Counts: t.counts, Settled: t.lost, Since: n.since}
+	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.unseen, Since: n.since}
 	if t.since.After(count.Since) {
 		count.Since = t.since
 	}

@@ -200,3 +200,51 @@ func TestOneAddressOfSeveralNodesIsRefused(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestChannelsThatGoAreCountedForTheQueuesThatTheyTookFrom(t *testing.T) {
+	for name, perQueue := range map[string]string{
+		"where rows are of channels":              "",
+		"where the node counts queues, in 4.0 on": "# TYPE rabbitmq_detailed_queue_messages_acked_total counter\nrabbitmq_detailed_queue_messages_acked_total{vhost=\"/\",queue=\"a\"} 50\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := nodeOf(t, "a", "b")
+			closed := func(a, b, unseen int64) {
+				t.Helper()
+				ofA, ofB := n.of(n.queues[ref("a")]), n.of(n.queues[ref("b")])
+				if ofA.Closed != a || ofB.Closed != b || ofA.Unseen != unseen || ofB.Unseen != unseen {
+					t.Errorf("of a %d and %d unseen, of b %d and %d, want %d, %d and %d unseen", ofA.Closed, ofA.Unseen, ofB.Closed, ofB.Unseen, a, b, unseen)
+				}
+			}
+			take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7", "3 a 1")+perQueue)
+			closed(0, 0, 0)
+			take(t, n, 2, acks(100), acks(100), told(2, 9, 4, "2 b 7", "3 a 1")+perQueue)
+			closed(1, 0, 0)
+			take(t, n, 3, acks(100), acks(100), told(3, 10, 6, "4 b 1")+perQueue)
+			closed(2, 1, 0)
+			take(t, n, 4, acks(100), acks(100), told(4, 12, 8, "4 b 1")+perQueue)
+			closed(2, 1, 2)
+		})
+	}
+}
+
+// open lists the channels that are open.
+func open(channels ...string) string {
+	var b strings.Builder
+	for _, channel := range channels {
+		fmt.Fprintf(&b, "rabbitmq_detailed_channel_process_reductions_total{channel=%q} 17\n", channel)
+	}
+	return b.String()
+}
+
+func TestAChannelThatOpensInPlaceOfOneThatDiedIsNoneThatNobodySaw(t *testing.T) {
+	n := nodeOf(t, "a", "b")
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7")+open("1", "2"))
+	take(t, n, 2, acks(104), acks(104), told(2, 10, 4, "2 b 7")+open("2", "3"))
+	did(t, n, "a", 4, 4)
+	did(t, n, "b", 0, 0)
+	// But one that came and went while it did is.
+	take(t, n, 3, acks(104), acks(104), told(3, 11, 5, "2 b 7")+open("2", "3"))
+	take(t, n, 4, acks(109), acks(109), told(4, 13, 6, "2 b 7")+open("2", "3", "5"))
+	did(t, n, "a", 4, 9)
+	did(t, n, "b", 0, 5)
+}

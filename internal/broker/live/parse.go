@@ -79,6 +79,10 @@ func readRows(body io.Reader, into *node) error {
 			into.noteNode(name, labels, value)
 			return
 		}
+		if string(rest) == "channel_process_reductions_total" {
+			into.channelThere(labels)
+			return
+		}
 		if m, ok := rowMetrics[string(rest)]; ok {
 			into.row(m, labels, value)
 			return

@@ -37,7 +37,10 @@ type Count struct {
 	Counts Counts
 	// Settled is what rows took along when they went, as it stays. Open is what those took along whose loss later readings still narrow.
 	Settled, Open Lost
-	Since         time.Time
+	// Closed are the channels that had taken something out of it and were closed, Unseen those that came and went between two answers and
+	// may have been of any queue, or publishers'.
+	Closed, Unseen int64
+	Since          time.Time
 }
 
 // Range returns between what ends the truth is.
@@ -61,6 +64,7 @@ func (c *Count) add(more *Count) {
 	c.Counts.add(&more.Counts)
 	c.Settled.add(&more.Settled)
 	c.Open.add(&more.Open)
+	c.Closed, c.Unseen = c.Closed+more.Closed, c.Unseen+more.Unseen
 	if more.Since.After(c.Since) {
 		c.Since = more.Since
 	}

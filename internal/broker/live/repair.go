@@ -1,8 +1,9 @@
 package live
 
 const (
-	// settling is how many quiet readings after a loss have the node's own counters read, which narrows what is known of it.
-	settling = 3
+	// settling is how many quiet readings after a loss have the node's own counters read, which narrows what is known of it. Where
+	// channels keep going the counters are read each time, so that what one takes along is known before the next goes.
+	settling = 30
 	// quietly is how often they are read besides, once in so many readings.
 	quietly = 5
 )

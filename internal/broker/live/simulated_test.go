@@ -21,6 +21,7 @@ type simulated struct {
 	acked    int64
 	vitals   vitals
 	perQueue bool // 4.0: a row per queue
+	lists    bool // it lists open channels
 	rows     map[string]int64
 }
 
@@ -28,10 +29,11 @@ type simulatedChannel struct {
 	queue string
 	acked int64
 	ended bool // its row is still there
+	idle  bool // it takes nothing out of queues
 }
 
-func newSimulated(perQueue bool) *simulated {
-	return &simulated{truth: map[string]int64{}, channels: map[int]*simulatedChannel{}, vitals: vitals{scrapes: 100}, rows: map[string]int64{}, perQueue: perQueue}
+func newSimulated(perQueue, lists bool) *simulated {
+	return &simulated{lists: lists, truth: map[string]int64{}, channels: map[int]*simulatedChannel{}, vitals: vitals{scrapes: 100}, rows: map[string]int64{}, perQueue: perQueue}
 }
 
 // open opens a channel that acks, as all do that are not publishers'.
@@ -68,7 +70,7 @@ func (s *simulated) restart() {
 // alive are the channels that are open, in order.
 func (s *simulated) alive() []int {
 	pids := slices.Sorted(maps.Keys(s.channels))
-	return slices.DeleteFunc(pids, func(pid int) bool { return s.channels[pid].ended })
+	return slices.DeleteFunc(pids, func(pid int) bool { return s.channels[pid].ended || s.channels[pid].idle })
 }
 
 func (s *simulated) answer() string {
@@ -76,6 +78,15 @@ func (s *simulated) answer() string {
 	var b strings.Builder
 	b.WriteString("# TYPE rabbitmq_detailed_channel_messages_acked_total counter\n")
 	for pid, c := range s.channels {
+		if c.idle && !s.lists {
+			continue
+		}
+		if s.lists && !c.ended {
+			fmt.Fprintf(&b, "rabbitmq_detailed_channel_process_reductions_total{channel=\"<0.%d.0>\"} 17\n", pid)
+		}
+		if c.idle {
+			continue
+		}
 		fmt.Fprintf(&b, "rabbitmq_detailed_channel_messages_acked_total{channel=\"<0.%d.0>\",vhost=\"/\",queue=%q} %d\n", pid, c.queue, c.acked)
 	}
 	if s.perQueue {
@@ -127,9 +138,9 @@ func look(t *rapid.T, n *node, s *simulated, at time.Time, meanwhile func()) see
 
 // TestTheTruthIsAlwaysWithinWhatIsCounted whatever channels and nodes do between two readings, however far apart.
 func TestTheTruthIsAlwaysWithinWhatIsCounted(t *testing.T) {
-	for name, perQueue := range map[string]bool{"rows of channels": false, "rows of queues": true} {
+	for name, of := range map[string][2]bool{"rows of channels": {false, false}, "rows of channels beside a list of them": {false, true}, "rows of queues": {true, false}} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { checkTruth(t, newSimulated(perQueue)) })
+			rapid.Check(t, func(t *rapid.T) { checkTruth(t, newSimulated(of[0], of[1])) })
 		})
 	}
 }
@@ -157,6 +168,8 @@ func checkTruth(t *rapid.T, s *simulated) {
 			s.end(s.open(rapid.SampledFrom(queues).Draw(t, "queue"), rapid.Int64Range(0, 5).Draw(t, "acks")), false)
 		case 8: // a publisher's
 			s.vitals.opened++
+			s.pid++
+			s.channels[s.pid] = &simulatedChannel{idle: true}
 		case 9:
 			if rapid.IntRange(0, 5).Draw(t, "restart") == 0 {
 				s.restart()

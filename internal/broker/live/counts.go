@@ -1,0 +1,39 @@
+package live
+
+import (
+	"context"
+	"math"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Live reads all nodes, for those who compare the counts with others of the same moment: one that took too long to be of a moment, or lacks
+// a node, tells of no queue. Its error is public.
+func (r *Reader) Live(ctx context.Context) (dedup.LiveCounts, error) {
+	reading, err := r.Read(ctx)
+	if err != nil {
+		return dedup.LiveCounts{}, &dedup.Error{Kind: dedup.Unavailable, Public: err.Error(), Err: err}
+	}
+	c := dedup.LiveCounts{Began: reading.Begun, Ended: reading.Done, Next: reading.Next, Queues: make(map[dedup.QueueRef]dedup.LiveCount, len(reading.queues))}
+	if reading.TooSlow || reading.Gap != nil {
+		return c, nil
+	}
+	for queue, of := range reading.queues {
+		c.Queues[queue] = of.live()
+	}
+	return c, nil
+}
+
+func (c Count) live() dedup.LiveCount {
+	low, _ := c.Range()
+	return dedup.LiveCount{Since: c.Since, Acked: float64(low[Acked]), Unsure: apart(c.Settled), Open: apart(c.Open),
+		Redelivered: float64(low[Redelivered]), Closed: float64(c.Closed), Unseen: float64(c.Unseen), Automatic: float64(low[DeliveredAuto] + low[GotAuto])}
+}
+
+// apart is how far the two ends of the acks are apart, infinitely where the high one is not known.
+func apart(l Lost) float64 {
+	if l.High[Acked] == Unbounded {
+		return math.Inf(1)
+	}
+	return float64(l.High[Acked] - l.Low[Acked])
+}
