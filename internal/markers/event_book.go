@@ -87,6 +87,7 @@ type openClaim struct {
 // order as the notifications. Everything in it is bounded.
 type eventBook struct {
 	rules eventRules
+	epoch int64
 	// began is when it began to listen, horizon when no claim from before can be open any more.
 	began, horizon time.Time
 	open           map[string]*openClaim
@@ -261,6 +262,12 @@ func (b *eventBook) ends(key, name string, at time.Time) {
 		b.counts.Expired++
 	}
 	b.ended.put(key, 0)
+}
+
+// totals returns the counts that are compared with those of the broker.
+func (b *eventBook) totals() dedup.EventCounts {
+	return dedup.EventCounts{Epoch: b.epoch, Claims: b.counts.Claims, Completions: b.counts.Completions, Again: b.counts.Again,
+		Failures: b.counts.Failures - b.counts.Cleared, GaveUp: b.retries.gaveUp}
 }
 
 // figures returns the counts as of now.

@@ -193,6 +193,7 @@ func (s *eventSession) follow(ctx context.Context) error {
 		return err
 	}
 	s.book = s.l.begin(time.Now(), 0)
+	s.l.trail.note(s.book.began, s.book.totals())
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	asked := make(chan error, 1)
@@ -228,6 +229,7 @@ func (s *eventSession) read() error {
 func (s *eventSession) take(v wireValue, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { s.l.trail.note(at, s.book.totals()) }()
 	if v.kind == '>' {
 		key, event, ok := v.notification(s.prefix)
 		if !ok {

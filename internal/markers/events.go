@@ -35,8 +35,9 @@ type listener struct {
 	log     *slog.Logger
 	explain explainer
 	// stir asks for a reading out of turn: something new needs to be seen.
-	stir chan struct{}
-	own  *ownActs
+	stir  chan struct{}
+	own   *ownActs
+	trail eventTrail
 
 	mu        sync.Mutex
 	published dedup.StoreEvents
@@ -93,7 +94,9 @@ func (l *listener) begin(at time.Time, number uint64) *eventBook {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epoch++
-	return newEventBook(l.rules, at, number)
+	b := newEventBook(l.rules, at, number)
+	b.epoch = l.epoch
+	return b
 }
 
 // lost ends an epoch because the subscription is gone.

@@ -221,3 +221,40 @@ func TestASecondSetOfAFlagIsWorkDoneAgain(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestWhatTheEventsCameToIsKnownForMomentsOfTheLastSeconds: certain once the server has answered after it, and from then on the same.
+func TestWhatTheEventsCameToIsKnownForMomentsOfTheLastSeconds(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t, notifying...)
+	store := listening(t, "redis-flag", server.URL(), nil)
+	trail := store.(interface {
+		EventsAt(time.Time) (dedup.EventCounts, bool)
+	})
+	if c, ok := trail.EventsAt(time.Now().Add(time.Hour)); ok {
+		t.Errorf("it knows the future: %+v", c)
+	}
+	if c, ok := trail.EventsAt(time.Now().Add(-time.Hour)); ok {
+		t.Errorf("it knows what was before it listened: %+v", c)
+	}
+	var moments []time.Time
+	for round := range 4 {
+		for i := range 20 {
+			rdb.Set(t.Context(), fmt.Sprintf("msg:processed:%d-%d", round, i), "1", time.Hour)
+		}
+		await(t, store, "all is counted", func(s dedup.StoreStats, err error) bool {
+			return err == nil && s.Events.Completions == int64(20*(round+1))
+		})
+		moments = append(moments, time.Now())
+	}
+	await(t, store, "the last moment is certain", func(dedup.StoreStats, error) bool { _, ok := trail.EventsAt(moments[3]); return ok })
+	for round, at := range moments {
+		if c, ok := trail.EventsAt(at); !ok || c.Completions != int64(20*(round+1)) || c.Epoch != 1 {
+			t.Errorf("round %d: %t %+v", round, ok, c)
+		}
+	}
+	rdb.ConfigSet(t.Context(), "notify-keyspace-events", "") // another epoch: what was before is not compared with what comes
+	await(t, store, "it is deaf", func(s dedup.StoreStats, err error) bool { return err == nil && !s.Events.Listening })
+	if c, ok := trail.EventsAt(moments[3]); ok {
+		t.Errorf("it compares across a gap: %+v", c)
+	}
+}

@@ -10,8 +10,8 @@ import (
 
 // idForms is how the ids of a table are written: whether two of them may be one to a column that ignores case, accents or blanks.
 type idForms struct {
-	// ofLength holds at which places ids of one length have capitals and small letters, by the length; the last holds all longer ones.
-	ofLength [longestForm + 1]struct{ upper, lower uint64 }
+	// ofLength holds at which places ids of one length have capitals and small letters.
+	ofLength map[int]*letterPlaces
 	// words counts the ids whose places are held; the others mix both cases at random, as tokens do, so that no two of them differ in case alone.
 	words, random int64
 	// inBoth is the shortest id with a letter in the other case than an id before it.
@@ -20,8 +20,26 @@ type idForms struct {
 	blank   bool
 }
 
-// longestForm is how many bytes of an id are compared with others.
-const longestForm = 64
+// longestForm is how many bytes of an id are compared with others: hardly a column that is indexed holds more.
+const longestForm = 256
+
+// letterPlaces are the places at which ids have capitals and small letters of ASCII.
+type letterPlaces struct{ upper, lower [longestForm]bool }
+
+// merge adds the letters of another id, and reports whether one of them stands where an earlier id has it in the other case.
+func (p *letterPlaces) merge(id []byte) (inBoth bool) {
+	for i, b := range id {
+		switch {
+		case 'A' <= b && b <= 'Z':
+			p.upper[i] = true
+			inBoth = inBoth || p.lower[i]
+		case 'a' <= b && b <= 'z':
+			p.lower[i] = true
+			inBoth = inBoth || p.upper[i]
+		}
+	}
+	return inBoth
+}
 
 // add counts an id.
 func (f *idForms) add(id []byte) {
@@ -30,33 +48,30 @@ func (f *idForms) add(id []byte) {
 	}
 	f.blank = f.blank || bytes.HasSuffix(id, []byte(" "))
 	f.foreign = f.foreign || bytes.ContainsFunc(id, foldable)
-	upper, lower, turns := letterCases(id[:min(len(id), longestForm)])
 	// Of 12 letters whose case is random 97 % change it more than twice.
 	const turnsOfRandom, longEnough = 3, 16
-	if turns >= turnsOfRandom && len(id) >= longEnough {
+	if len(id) >= longEnough && turnsOfCase(id) >= turnsOfRandom {
 		f.random++
 		return
 	}
 	f.words++
-	places := &f.ofLength[min(len(id), longestForm)]
-	places.upper |= upper
-	places.lower |= lower
-	if (upper|lower)&places.upper&places.lower != 0 && len(id) <= maxSampleKey && (f.inBoth == "" || len(id) < len(f.inBoth)) {
+	id = id[:min(len(id), longestForm)]
+	if f.ofLength == nil {
+		f.ofLength = map[int]*letterPlaces{}
+	}
+	if f.ofLength[len(id)] == nil {
+		f.ofLength[len(id)] = &letterPlaces{}
+	}
+	if f.ofLength[len(id)].merge(id) && len(id) <= maxSampleKey && (f.inBoth == "" || len(id) < len(f.inBoth)) {
 		f.inBoth = string(id)
 	}
 }
 
-// letterCases returns the places of the capitals and small letters of ASCII, and how often they change from one letter to the next.
-func letterCases(id []byte) (upper, lower uint64, turns int) {
+// turnsOfCase counts how often the case changes from one letter of ASCII to the next.
+func turnsOfCase(id []byte) (turns int) {
 	var before byte
-	for i, b := range id {
-		bit := uint64(1) << i
-		switch {
-		case 'A' <= b && b <= 'Z':
-			upper |= bit
-		case 'a' <= b && b <= 'z':
-			lower |= bit
-		default:
+	for _, b := range id {
+		if small := b | 0x20; small < 'a' || small > 'z' {
 			continue
 		}
 		if before != 0 && (before^b)&0x20 != 0 {
@@ -64,7 +79,7 @@ func letterCases(id []byte) (upper, lower uint64, turns int) {
 		}
 		before = b
 	}
-	return upper, lower, turns
+	return turns
 }
 
 // foldable reports whether collations may take a character for another one: all beyond ASCII but the ideographs.

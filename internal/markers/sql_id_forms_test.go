@@ -47,6 +47,7 @@ func TestIDsThatMayDifferInCaseAloneAreToldFromThoseThatDoNot(t *testing.T) {
 		{"bytes that are no text", []string{"\xff\xfe"}, beyond, ""},
 		{"a blank at the end", []string{"order-1 "}, []dedup.IDDifference{dedup.BlanksDiffer}, ""},
 		{"longer ones than are compared", []string{strings.Repeat("a", 500), strings.Repeat("a", 499) + "B"}, nil, ""},
+		{"long ones whose last letter differs in case", []string{strings.Repeat("a", 200) + "b", strings.Repeat("a", 200) + "B"}, []dedup.IDDifference{dedup.CaseDiffers}, strings.Repeat("a", 200) + "B"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var forms idForms

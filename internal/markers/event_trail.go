@@ -1,0 +1,77 @@
+package markers
+
+import (
+	"sort"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// trailStep is the time within which counts are not told apart, trailLength how many are kept: at least 10 s of them.
+	trailStep   = 5 * time.Millisecond
+	trailLength = 2048
+)
+
+// An eventTrail keeps what the events of the last seconds came to, so that it can be known for the moment at which something else was
+// counted.
+type eventTrail struct {
+	mu    sync.Mutex
+	steps []trailEntry
+}
+
+type trailEntry struct {
+	at time.Time
+	dedup.EventCounts
+}
+
+// note adds the counts as of a time. Another epoch begins the trail anew.
+func (t *eventTrail) note(at time.Time, c dedup.EventCounts) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.steps)
+	switch {
+	case n > 0 && (t.steps[n-1].Epoch != c.Epoch || at.Before(t.steps[n-1].at)):
+		t.steps = t.steps[:0]
+	case n > 0 && t.steps[n-1].EventCounts == c:
+		return
+	case n > 0 && at.Sub(t.steps[n-1].at) < trailStep:
+		t.steps[n-1].EventCounts = c
+		return
+	case n == 2*trailLength:
+		t.steps = t.steps[:copy(t.steps, t.steps[trailLength:])]
+	}
+	t.steps = append(t.steps, trailEntry{at, c})
+}
+
+// at returns the counts as of a time; false for one before the trail.
+func (t *eventTrail) at(when time.Time) (dedup.EventCounts, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := sort.Search(len(t.steps), func(i int) bool { return t.steps[i].at.After(when) })
+	if i == 0 {
+		return dedup.EventCounts{}, false
+	}
+	return t.steps[i-1].EventCounts, true
+}
+
+// countsAt returns what had happened by a time of the last seconds. It is not ok while the server has not answered since: what it
+// answers comes behind the notifications of all that happened before.
+func (l *listener) countsAt(when time.Time) (dedup.EventCounts, bool) {
+	l.mu.Lock()
+	settled := l.published.Listening && !l.published.At.Before(when) && !l.published.Since.After(when)
+	epoch := l.published.Epoch
+	l.mu.Unlock()
+	c, ok := l.trail.at(when)
+	return c, ok && settled && c.Epoch == epoch
+}
+
+// EventsAt returns what the store's events came to by a time of the last seconds; not ok where none are listened to, and until the
+// server has answered after that time.
+func (s *redisStore) EventsAt(when time.Time) (dedup.EventCounts, bool) {
+	if s.events == nil {
+		return dedup.EventCounts{}, false
+	}
+	return s.events.countsAt(when)
+}
