@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
@@ -131,7 +132,7 @@ func (a *App) openAccounts(ctx context.Context, cfg *config.Config, db *journal.
 
 // openObserver opens every source, and the collector that observes them; it returns the stores to read and those to act on beside it.
 func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []admin.MarkerStore, *collector.Collector, error) {
-	brokers, err := a.openBrokers(cfg.Brokers)
+	brokers, lives, err := a.openBrokers(cfg.Brokers)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -143,7 +144,7 @@ func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.D
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
+	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
@@ -180,17 +181,25 @@ func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth
 }
 
 // openBrokers opens the watching side of every broker. Those with an account for the log listen to it in the background.
-func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, error) {
+func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[string]collector.LiveReader, error) {
 	var brokers []collector.Broker
+	lives := make(map[string]collector.LiveReader)
 	for _, b := range configured {
 		client, err := broker.New(b)
 		if err != nil {
-			return nil, unusable("broker %s: %w", b.Name, err)
+			return nil, nil, unusable("broker %s: %w", b.Name, err)
 		}
 		brokers = append(brokers, client)
+		reader, err := live.NewReader(b)
+		if err != nil {
+			return nil, nil, unusable("broker %s: %w", b.Name, err)
+		}
+		if reader != nil {
+			lives[b.Name] = reader
+		}
 		a.background("log of "+b.Name, func(ctx context.Context) error { return client.Listen(ctx, a.log) })
 	}
-	return brokers, nil
+	return brokers, lives, nil
 }
 
 // openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.

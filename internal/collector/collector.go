@@ -75,6 +75,8 @@ type Deps struct {
 	Stores    []Store
 	Reporters []Reporter // by store name: Pipeline.ReportedStore
 	Pipelines []dedup.Pipeline
+	// Live are the readers of live counts by broker; none for one that does not tell them.
+	Live map[string]LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
 	Baselines Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
@@ -101,6 +103,7 @@ type Collector struct {
 	stores    []*storeWatch
 	reports   []*reportWatch
 	effects   []*effectWatch
+	lives     []*liveWatch
 	pipelines []*pipeline
 	sources   []*source
 	wake      chan struct{}
@@ -204,6 +207,7 @@ func (c *Collector) wire(deps Deps) error {
 		return err
 	}
 	c.pair()
+	c.wireLive(deps.Live)
 	for _, s := range c.sources {
 		c.missed(s, 0)
 	}
@@ -258,6 +262,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	for _, b := range c.brokers {
 		running.Go(func() { b.watchTopology(ctx) })
 		running.Go(func() { b.lists.run(ctx) })
+	}
+	for _, l := range c.lives {
+		running.Go(func() { l.src.run(ctx) })
 	}
 	for _, e := range c.effects {
 		running.Go(func() { e.run(ctx) })

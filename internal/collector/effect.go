@@ -250,17 +250,28 @@ func (w *effectWatch) told() *eventLog {
 // doubledSince counts the double effects that are known since a time: those that the events of the store show, or those that the effect
 // check found, whichever are more. The check may find them later than they happened, so that all until now count.
 func (p *pipeline) doubledSince(since time.Time) float64 {
-	var n float64
-	if p.store != nil {
-		if r := p.store.tape.epoch(); len(r) > 0 {
-			i := sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })
-			n = r[len(r)-1].Again - r[max(i-1, 0)].Again
-		}
+	return p.doubledShown(since) + p.doubledUnseen(since)
+}
+
+// doubledShown are those that the store's events show.
+func (p *pipeline) doubledShown(since time.Time) float64 {
+	if p.store == nil {
+		return 0
 	}
-	if p.effects != nil {
-		n = max(n, p.effects.since(since))
+	r := p.store.tape.epoch()
+	if len(r) == 0 {
+		return 0
 	}
-	return n
+	i := sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })
+	return r[len(r)-1].Again - r[max(i-1, 0)].Again
+}
+
+// doubledUnseen are those that the effect check knows beyond them.
+func (p *pipeline) doubledUnseen(since time.Time) float64 {
+	if p.effects == nil {
+		return 0
+	}
+	return max(0, p.effects.since(since)-p.doubledShown(since))
 }
 
 // since counts the keys that were found new after a time.

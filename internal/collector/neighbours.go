@@ -13,6 +13,7 @@ import (
 type explanation struct {
 	view
 	gap      idGapResult
+	live     liveResult
 	events   eventResult
 	residual residualResult
 	reported reportedResult
@@ -68,6 +69,10 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 	switch {
 	case out.DuplicateRate.Source == idGapSource && out.DuplicateRate.Known():
 		out.Duplicates, out.Messages = x.gap.Duplicates, x.gap.Messages
+	case out.DuplicateRate.Source == liveSource && out.DuplicateRate.Known():
+		low, likely, high := x.live.Residual.Duplicates(x.live.Lost)
+		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
+		out.Messages = ackedLive(x.live)
 	case out.DuplicateRate.Source == eventSource && out.DuplicateRate.Known():
 		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
 		if nacks {
@@ -138,6 +143,11 @@ func (x explanation) origins(out *dedup.WindowFigures) {
 	var again [2]float64
 	rate, source := x.residual.Rate, residualSource
 	switch t := x.events.Terms; {
+	case x.live.Told:
+		r := x.live.Residual
+		rate, source = x.live.Rate, liveSource
+		separate = [2]float64{r.Sent - r.Band - r.Doubled, r.Sent + r.Band + r.Unsure}
+		again = [2]float64{0, min(x.live.Lost, r.Redelivered)}
 	case x.events.Told && x.scheme.OnInFlight != "ack" && !math.IsInf(t.Separate[1], 1):
 		rate, source = x.events.Rate, eventSource
 		separate = [2]float64{max(0, t.Separate[0], t.Duplicates[0]-t.Repeats), min(t.Separate[1], t.Duplicates[1])}

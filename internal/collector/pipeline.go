@@ -22,6 +22,10 @@ type pipeline struct {
 	own *ownClosures
 	// effects is nil where no effect check is configured.
 	effects *effectWatch
+	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
+	live   *liveWatch
+	joint  *jointPair
+	joints jointTape
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
 	partner string
 

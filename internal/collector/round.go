@@ -103,6 +103,9 @@ func (c *Collector) absorb(now time.Time) {
 	}
 	for _, p := range c.pipelines {
 		p.followConsumers()
+		if p.joint != nil {
+			p.joints.add(p.joint.drain(), now)
+		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
 		}

@@ -11,13 +11,15 @@ const (
 	MethodIDGap Method = "id_gap"
 	// MethodStoreEvents are keyspace notifications together with command statistics.
 	MethodStoreEvents Method = "store_events"
+	// MethodLive are the broker's acks less what the store settled, both counted at one moment, each second.
+	MethodLive Method = "live_counts"
 	// MethodResidual is the residual interval: acks of the broker less first completions of the store.
 	MethodResidual Method = "residual"
 )
 
 // Methods returns every source of the duplicate rate, best first.
 func Methods() []Method {
-	return []Method{MethodReported, MethodIDGap, MethodStoreEvents, MethodResidual}
+	return []Method{MethodReported, MethodIDGap, MethodLive, MethodStoreEvents, MethodResidual}
 }
 
 // An Estimate is what one source says of a duplicate rate, shown or not. The Why of an unknown figure is the refusal,

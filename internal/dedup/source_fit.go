@@ -10,6 +10,8 @@ func (s Scheme) Refuses(m Method) string {
 		return s.refusesIDGap()
 	case MethodStoreEvents:
 		return s.refusesEvents()
+	case MethodLive:
+		return s.refusesLive()
 	case MethodResidual:
 		return s.refusesResidual()
 	}
@@ -48,7 +50,25 @@ func (s Scheme) refusesEvents() string {
 	return ""
 }
 
+func (s Scheme) refusesLive() string {
+	if s.Kind != "" && s.Kind != "redis-string" {
+		return "only Redis keys tell of each completion as it happens"
+	}
+	return s.refusesAcks()
+}
+
 func (s Scheme) refusesResidual() string {
+	if why := s.refusesAcks(); why != "" {
+		return why
+	}
+	if s.DoneTTL <= 0 {
+		return "markers of this scheme never expire, so the time of a completion cannot be known"
+	}
+	return ""
+}
+
+// refusesAcks says why acks less completions are no duplicates.
+func (s Scheme) refusesAcks() string {
 	switch {
 	case s.OnInFlight == "ack":
 		return "consumers of this scheme ack messages that are still in flight, so lost messages look like duplicates"
@@ -58,8 +78,6 @@ func (s Scheme) refusesResidual() string {
 		return "a lock keeps no marker of what is done"
 	case s.Mark == "before" && slices.Contains(s.States, Present):
 		return "markers of this scheme do not tell whether their work was done"
-	case s.DoneTTL <= 0:
-		return "markers of this scheme never expire, so the time of a completion cannot be known"
 	}
 	return ""
 }

@@ -53,11 +53,11 @@ func figureText(f dedup.Figure) string {
 	case f.AtLeast:
 		return "≥ " + valueText(f.Value, f.Unit)
 	}
-	if f.IsInterval() && f.Unit == dedup.Ratio {
-		return templates.PercentRange(f.Low, f.High)
-	}
 	if f.InBand() {
 		return valueText(f.Value, f.Unit)
+	}
+	if f.IsInterval() && f.Unit == dedup.Ratio {
+		return templates.PercentRange(f.Low, f.High)
 	}
 	if f.AtMost() && f.Unit == dedup.Seconds {
 		return "≤ " + valueText(f.High, f.Unit)
@@ -101,7 +101,11 @@ func figureNote(f dedup.Figure) string {
 
 // bandText is the band of a number: both ends, for it may reach further on one side, or its half width.
 func bandText(f dedup.Figure) string {
-	if low, high := valueText(f.Low, f.Unit), valueText(f.High, f.Unit); f.InBand() && low != high {
+	switch low, high := valueText(f.Low, f.Unit), valueText(f.High, f.Unit); {
+	case !f.InBand() || low == high:
+	case f.Unit == dedup.Ratio:
+		return templates.PercentRange(f.Low, f.High)
+	default:
 		return low + "–" + high
 	}
 	if f.Error > 0 {

@@ -155,6 +155,8 @@ func methodWords(m dedup.Method) (source, counts string) {
 		return "Reported counters", "consumers count what became of each delivery"
 	case dedup.MethodIDGap:
 		return "Id gap", "each insert that failed on a duplicate burned an id"
+	case dedup.MethodLive:
+		return "Live counts", "acks of the broker less what the store completed, both counted at one moment"
 	case dedup.MethodStoreEvents:
 		return "Store events", "notifications of first completions against the commands that consumers sent"
 	case dedup.MethodResidual:

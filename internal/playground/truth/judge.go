@@ -49,11 +49,14 @@ func judge(low, high float64, f dedup.Figure) Judgement {
 	if f.Low == f.High { // an interval allows for its error itself
 		allowed = tolerance
 	}
+	if f.InBand() { // which holds 95 % of the truth: one that lies beyond two of them is wrong
+		allowed = f.Width() / 2
+	}
 	v := Judgement{Verdict: Good, Miss: miss}
 	switch {
 	case math.IsNaN(miss) || miss > allowed+rounding:
 		v.Verdict = Wrong
-	case !f.Known() || f.AtLeast || f.Quality == dedup.Estimated || f.Width() > widest+rounding:
+	case f.InBand() && miss > rounding, !f.Known() || f.AtLeast || f.Quality == dedup.Estimated || f.Width() > widest+rounding:
 		v.Verdict = CannotTell
 	}
 	return v

@@ -14,6 +14,11 @@ func TestJudge(t *testing.T) {
 	}
 	atLeast := figure(dedup.Derived, 0.02, 0.02)
 	atLeast.AtLeast = true
+	band := func(low, value, high float64) dedup.Figure {
+		f := figure(dedup.Derived, low, high)
+		f.Value = value
+		return f
+	}
 	falseAtLeast := figure(dedup.Derived, 0.04, 0.04)
 	falseAtLeast.AtLeast = true
 	for _, c := range []struct {
@@ -38,6 +43,9 @@ func TestJudge(t *testing.T) {
 		{"and is wrong when it misses the truth", figure(dedup.QualityUnknown, 0.04, 0.5), Wrong},
 		{"a refusal cannot tell", dedup.Unknown(dedup.Ratio, "no counters"), CannotTell},
 		{"an estimate never is good", figure(dedup.Estimated, 0.03, 0.03), CannotTell},
+		{"a number in its band is good", band(0.029, 0.0295, 0.03), Good},
+		{"one that misses the truth by less than its band cannot tell: one of twenty does", band(0.031, 0.032, 0.033), CannotTell},
+		{"one that misses it by more is wrong", band(0.0311, 0.032, 0.033), Wrong},
 		{"a lower bound below the truth cannot tell", atLeast, CannotTell},
 		{"a lower bound above it is wrong", falseAtLeast, Wrong},
 	} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -43,13 +44,18 @@ func (s *site) observe(ctx context.Context, name string, interval time.Duration,
 	}
 	o.closing = append(o.closing, history.Close)
 	user, password := s.rabbit.Admin()
-	client, err := broker.New(broker.Config{Name: "main", ManagementURL: s.rabbit.ManagementURL(), Username: user, Password: secret.New(password),
-		PrometheusURLs: []string{s.rabbit.PrometheusURL()}})
+	config := broker.Config{Name: "main", ManagementURL: s.rabbit.ManagementURL(), Username: user, Password: secret.New(password),
+		PrometheusURLs: []string{s.rabbit.PrometheusURL()}}
+	client, err := broker.New(config)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := live.NewReader(config)
 	if err != nil {
 		return nil, err
 	}
 	o.closing = append(o.closing, func() error { client.Close(); return nil })
-	deps := collector.Deps{Brokers: []collector.Broker{client}, Series: history, Log: log}
+	deps := collector.Deps{Brokers: []collector.Broker{client}, Live: map[string]collector.LiveReader{"main": reader}, Series: history, Log: log}
 	for _, l := range lanes {
 		deps.Pipelines = append(deps.Pipelines, l.pipeline())
 		if l.c.Companion() {

@@ -1,0 +1,156 @@
+package estimate_test
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+)
+
+// traffic is a simulated queue with known truth, read once a second.
+type traffic struct {
+	rate, resent, ackLost float64
+	// lag is the mean time from a marker to its ack, slip the error of the times of the two counts of one reading.
+	lag, slip time.Duration
+	// on and off are how long it comes and rests; off 0 never rests.
+	on, off time.Duration
+	// batch is how many acks are sent together; 0 is one by one.
+	batch int
+}
+
+// counts are cumulative.
+type counts struct{ acked, settled, redelivered, closed, duplicates float64 }
+
+func (c *counts) add(o counts) {
+	c.acked += o.acked
+	c.settled += o.settled
+	c.redelivered += o.redelivered
+	c.closed += o.closed
+	c.duplicates += o.duplicates
+}
+
+// happening is what changes counts at a time, in seconds.
+type happening struct {
+	at float64
+	counts
+}
+
+// happenings are those of the broker and those of the store, in order.
+func (s traffic) happenings(random *rand.Rand, span float64) (broker, store []happening) {
+	var acks []happening
+	for at := 0.0; at < span; at += random.ExpFloat64() / s.rate {
+		if s.off > 0 && math.Mod(at, (s.on+s.off).Seconds()) > s.on.Seconds() {
+			continue
+		}
+		store = append(store, happening{at, counts{settled: 1}})
+		first := happening{at, counts{acked: 1}}
+		if random.Float64() < s.ackLost { // the channel dies with its ack, and the message comes again
+			broker = append(broker, happening{at, counts{closed: 1}}, happening{at + 0.2, counts{redelivered: 1}})
+			first = happening{at + 0.2, counts{acked: 1, duplicates: 1}}
+		}
+		acks = append(acks, first)
+		if random.Float64() < s.resent {
+			acks = append(acks, happening{at + random.Float64()*20, counts{acked: 1, duplicates: 1}})
+		}
+	}
+	inOrder(acks)
+	for i := range acks {
+		last := min(len(acks)-1, i-i%max(1, s.batch)+max(1, s.batch)-1) // of its batch
+		acks[i].at = acks[last].at + random.ExpFloat64()*s.lag.Seconds()
+	}
+	broker = append(broker, acks...)
+	inOrder(broker)
+	inOrder(store)
+	return broker, store
+}
+
+func inOrder(list []happening) {
+	slices.SortStableFunc(list, func(a, b happening) int { return cmp.Compare(a.at, b.at) })
+}
+
+// simulate returns the readings of a time, once a second, and the true counts of the broker at each of them.
+func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []estimate.Joint, truth []counts) {
+	broker, store := s.happenings(random, span.Seconds())
+	began := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	var atBroker, atStore counts
+	for t := range int(span / time.Second) {
+		for len(broker) > 0 && broker[0].at <= float64(t) {
+			atBroker.add(broker[0].counts)
+			broker = broker[1:]
+		}
+		seen := float64(t) + random.NormFloat64()*s.slip.Seconds()
+		for len(store) > 0 && store[0].at <= seen {
+			atStore.add(store[0].counts)
+			store = store[1:]
+		}
+		readings = append(readings, estimate.Joint{At: began.Add(time.Duration(t) * time.Second), Acked: atBroker.acked, Settled: atStore.settled, Redelivered: atBroker.redelivered})
+		truth = append(truth, atBroker)
+	}
+	return readings, truth
+}
+
+// TestTheBandOfTheResidualHoldsTheTruth: over disjoint windows of a minute and of five, the truth lies within the bounds in at least 93 %
+// by the lower limit of a 95 % interval, and the bounds are as narrow as they are meant to be.
+func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name string
+		traffic
+		// widest is the mean half width of five minutes, in points, that is not to be passed.
+		widest float64
+	}{
+		{"200 a second, as measured", traffic{rate: 200, resent: 0.03, lag: 2 * ms, slip: 5 * ms}, 0.03},
+		{"50 a second", traffic{rate: 50, resent: 0.03, lag: 2 * ms, slip: 10 * ms}, 0.04},
+		{"8 a second", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms}, 0.1},
+		{"2 a second", traffic{rate: 2, resent: 0.02, lag: 5 * ms, slip: 10 * ms}, 0.35},
+		{"lost acks", traffic{rate: 50, resent: 0.02, ackLost: 0.003, lag: 2 * ms, slip: 10 * ms}, 0.25},
+		{"slow acks", traffic{rate: 50, resent: 0.02, lag: 100 * ms, slip: 10 * ms}, 0.15},
+		{"acks in batches of 20", traffic{rate: 50, resent: 0.02, lag: 2 * ms, slip: 10 * ms, batch: 20}, 0.45},
+		{"bursts", traffic{rate: 120, resent: 0.02, ackLost: 0.0004, lag: 3 * ms, slip: 10 * ms, on: 7 * time.Second, off: 53 * time.Second}, 0.25},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, 2))
+			var held, n float64
+			for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {
+				var widths, windows float64
+				for range 12 {
+					readings, all := c.simulate(random, 20*time.Minute+2*time.Second)
+					steps := int(window / time.Second)
+					for from := 0; from+steps < len(readings); from += steps {
+						to := from + steps
+						r, ok := estimate.ResidualOf(readings[:to+1], window)
+						if !ok || r.Acked != all[to].acked-all[from].acked {
+							t.Fatalf("%+v of %d to %d", r, from, to)
+						}
+						low, likely, high := r.Rate(all[to].closed - all[from].closed)
+						if low > likely || likely > high {
+							t.Fatalf("%g is not between %g and %g", likely, low, high)
+						}
+						truth := (all[to].duplicates - all[from].duplicates) / r.Acked
+						if n++; low <= truth && truth <= high {
+							held++
+						}
+						windows++
+						widths += 100 * (high - low) / 2
+					}
+				}
+				t.Logf("%s: the mean half width is %.3f points", window, widths/windows)
+				if window == 5*time.Minute && widths/windows > c.widest {
+					t.Errorf("the mean half width is %.3f points, want %.3f", widths/windows, c.widest)
+				}
+			}
+			share := held / n
+			// The lower end of the Wilson interval at 95 %.
+			limit := (share + 1.92/n - 1.96*math.Sqrt(share*(1-share)/n+0.96/(n*n))) / (1 + 3.84/n)
+			if t.Logf("%.0f of %.0f windows hold the truth, at least %.1f %%", held, n, 100*limit); limit < 0.93 {
+				t.Errorf("%.0f of %.0f windows hold the truth", held, n)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package collector
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+// LiveReader reads what the queues of one broker delivered and took back, as of the moment of the reading. It is called each second, and
+// is an error where the broker does not count so. Queues that it does not know of yet are left out.
+type LiveReader interface {
+	// Watch says which queues are counted.
+	Watch(queues ...dedup.QueueRef)
+	Live(ctx context.Context) (dedup.LiveCounts, error)
+}
+
+// An eventful store knows what its events came to at a moment of the last seconds; not ok until that is certain.
+type eventful interface {
+	EventsAt(when time.Time) (dedup.EventCounts, bool)
+}
+
+const (
+	// liveInterval is the time between two readings of live counts, jointPatience how long one waits for what the store came to then.
+	liveInterval  = time.Second
+	jointPatience = 10 * time.Second
+	// The ages at which joint readings thin out: each second for 20 minutes, then one in jointFine for two hours, one a minute for a day.
+	jointNew  = 20 * time.Minute
+	jointFine = 5 * time.Second
+)
+
+// A liveWatch takes a broker's live counts together with what the stores of its pipelines came to at the same moment.
+type liveWatch struct {
+	reader LiveReader
+	src    *source
+	// next is how long the broker asks to be left alone.
+	next time.Duration
+	// pairs are fixed once made.
+	pairs []*jointPair
+}
+
+// A jointPair joins the counts of one pipeline's queues with those of its store.
+type jointPair struct {
+	refs   []dedup.QueueRef
+	store  eventful
+	giveUp bool
+
+	mu sync.Mutex
+	// pending are counts of the broker whose time the store is not certain of yet; fresh are joined, and not yet taken by the round.
+	pending []brokerSide
+	fresh   []estimate.Joint
+	// of is what the counts of the run are compared within, run counts how often that changed.
+	of  jointRun
+	run int
+}
+
+// A brokerSide is what a reading of the broker gives to a joint one.
+type brokerSide struct {
+	estimate.Joint
+	since     time.Time
+	automatic float64
+}
+
+// A jointRun is within what counts are compared: what the broker and the store counted without a break. A delivery with an automatic ack
+// ends it too, since the broker does not count those as acks.
+type jointRun struct {
+	since     time.Time
+	automatic float64
+	epoch     int64
+}
+
+func newLiveWatch(broker string, r LiveReader, cfg Config, turned func()) *liveWatch {
+	w := &liveWatch{reader: r}
+	w.src = &source{name: "live counts " + broker, kind: "live", interval: liveInterval, timeout: min(cfg.Timeout, liveInterval),
+		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(r), read: w.read,
+		pace: func(time.Duration) time.Duration { return w.next }}
+	return w
+}
+
+func (w *liveWatch) read(ctx context.Context) error {
+	counts, err := w.reader.Live(ctx)
+	w.next = counts.Next
+	for _, p := range w.pairs {
+		if err == nil {
+			p.take(&counts)
+		}
+		p.join(time.Now())
+	}
+	return err
+}
+
+// take adds the counts of the pipeline's queues, where the broker tells those of all of them.
+func (p *jointPair) take(c *dedup.LiveCounts) {
+	sum, unseen := brokerSide{Joint: estimate.Joint{At: c.Began.Add(c.Ended.Sub(c.Began) / 2)}}, 0.0
+	for _, ref := range p.refs {
+		q, ok := c.Queues[ref]
+		if !ok {
+			return
+		}
+		if q.Since.After(sum.since) {
+			sum.since = q.Since
+		}
+		sum.Acked += q.Acked
+		sum.Unsure += q.Unsure
+		sum.Open += q.Open
+		sum.Redelivered += q.Redelivered
+		sum.Closed += q.Closed
+		unseen = max(unseen, q.Unseen)
+		sum.automatic += q.Automatic
+	}
+	sum.Closed += unseen
+	if math.IsInf(sum.Open+sum.Unsure, 1) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending = append(p.pending, sum)
+}
+
+// join completes the readings of which the store is certain. Those that it does not know in time are left out: counts go on.
+func (p *jointPair) join(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.pending) > 0 {
+		next := p.pending[0]
+		c, ok := p.store.EventsAt(next.At)
+		if !ok && now.Sub(next.At) < jointPatience {
+			return
+		}
+		p.pending = p.pending[1:]
+		if !ok {
+			continue
+		}
+		if run := (jointRun{next.since, next.automatic, c.Epoch}); run != p.of {
+			p.of = run
+			p.run++
+		}
+		next.Run, next.Settled = p.run, float64(c.Completions+c.Again)
+		if p.giveUp {
+			next.Settled += float64(c.GaveUp)
+		}
+		p.fresh = append(p.fresh, next.Joint)
+	}
+}
+
+// drain returns what was joined since the last time.
+func (p *jointPair) drain() []estimate.Joint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.fresh
+	p.fresh = nil
+	return out
+}
+
+// A jointTape is the joint readings of one pipeline, in time order. It belongs to the round.
+type jointTape struct {
+	readings []estimate.Joint
+	added    int
+}
+
+func (t *jointTape) add(fresh []estimate.Joint, now time.Time) {
+	for _, r := range fresh {
+		if n := len(t.readings); n > 0 && !r.At.After(t.readings[n-1].At) { // the clock was set back
+			t.readings = t.readings[:0]
+		}
+		t.readings = append(t.readings, r)
+	}
+	if t.added += len(fresh); t.added >= 64 {
+		t.added = 0
+		t.readings = thinned(t.readings, now, func(j *estimate.Joint) time.Time { return j.At }, grain{tapeFull, tapeStep}, grain{jointNew, jointFine})
+	}
+}
+
+// wireLive gives each pipeline whose store tells of its events the live counts of its broker.
+func (c *Collector) wireLive(readers map[string]LiveReader) {
+	for _, b := range c.brokers {
+		reader := readers[b.broker.Name()]
+		if reader == nil {
+			continue
+		}
+		w := newLiveWatch(b.broker.Name(), reader, c.cfg, c.wakeUp)
+		var watched []dedup.QueueRef
+		for _, p := range c.pipelines {
+			if p.broker != b || p.store == nil {
+				continue
+			}
+			if store, ok := p.store.store.(eventful); ok {
+				p.live, p.joint = w, &jointPair{refs: p.refs, store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
+				w.pairs, watched = append(w.pairs, p.joint), append(watched, p.refs...)
+			}
+		}
+		if len(w.pairs) > 0 {
+			reader.Watch(watched...)
+			c.lives = append(c.lives, w)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	liveSource  = "live counts"
+	liveFormula = "(A - U +- band, + B) / A; A acks, U settled, B redeliveries after a lost ack; both counted at one moment, each second"
+	betterLive  = "Switch the broker's Prometheus plugin on and list every node in prometheus_urls (docs/figures.md)."
+	// liveWidest is how many messages the ends of an interval may always lie apart: of few messages two are many per cent.
+	liveWidest = 4
+)
+
+// A liveResult is the residual of live counts. Told is false when there is none.
+type liveResult struct {
+	Rate     dedup.Figure
+	Told     bool
+	Residual estimate.Residual
+	// Lost is the most acks that closed channels can have taken along.
+	Lost float64
+}
+
+// liveEstimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
+func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResult {
+	if why, better := c.liveRefusal(p, v); why != "" {
+		return liveResult{Rate: refusedRate(w, liveSource, liveFormula, why, better)}
+	}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
+	r, ok := estimate.ResidualOf(p.joints.readings, w)
+	switch auto := c.past.gain(w, p.autoAcks); {
+	case auto.Known && auto.Delta > 0:
+		f.Why = "messages were delivered with automatic acks in the window, which the broker does not count as acks"
+		return liveResult{Rate: f}
+	case !ok:
+		f.Why = "broker and store were not counted together often enough yet"
+		return liveResult{Rate: f}
+	}
+	f.Covered, f.At = min(r.Covered, w), r.To
+	if p.store.disturbed.After(r.From) {
+		f.Why = p.store.disturbedWhy + untilAbout(p.store.disturbed.Add(w), v.now)
+		return liveResult{Rate: f}
+	}
+	if _, _, high := r.Duplicates(math.Inf(1)); r.Acked == 0 {
+		f.Why = "no message was acked in the window"
+		return liveResult{Rate: f}
+	} else if over := -(r.Sent + r.Band + r.Unsure); high <= 0 && over > 3*math.Sqrt(r.Acked) {
+		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
+		return liveResult{Rate: f}
+	}
+	if p.vanishing() {
+		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
+	}
+	r.Doubled = p.doubledUnseen(r.From)
+	out := liveResult{Told: true, Residual: r, Lost: p.acksLost(r, v.several)}
+	out.Rate = out.judge(f, v.scheme)
+	out.Rate.Why = joinReasons(out.Rate.Why, doubledWords(r.Doubled))
+	return out
+}
+
+// liveRefusal says why live counts can tell nothing of the pipeline, and what would help.
+func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
+	e := v.stats.Events
+	switch {
+	case p.store == nil || v.storeDown != "":
+		return v.storeDown, ""
+	case v.scheme.Refuses(dedup.MethodLive) != "":
+		return v.scheme.Refuses(dedup.MethodLive), ""
+	case e == nil:
+		return "store events are off", betterEvents
+	case !e.Listening:
+		return joinReasons("store events do not come", e.Why), betterEvents
+	case v.brokerDown != "":
+		return v.brokerDown, betterReport
+	case p.joint == nil:
+		return "the broker has no live counts", betterLive
+	case p.partner != "":
+		return fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport
+	}
+	if why := down("the broker's live counts", p.live.src.status(v.now)); why != "" {
+		return why, betterLive
+	}
+	return "", ""
+}
+
+// acksLost bounds the acks that closed channels took along: by the channels whose rows went, or those of the whole broker that nobody
+// else is known to have had, whichever are fewer.
+func (p *pipeline) acksLost(r estimate.Residual, several string) float64 {
+	each := residualSample{Scheme: p.store.store.Scheme(), Several: several, Prefetch: p.prefetchSince(r.From)}.lostPerChannel()
+	if each <= 0 {
+		return math.Inf(1)
+	}
+	closed := r.Closed
+	if frames := reel(p.frames.frames); len(frames) > 0 {
+		first := &frames[0]
+		if f, ok := frames.before(r.From); ok {
+			first = f
+		}
+		if most, known := p.own.most(first, &frames[len(frames)-1]); known && !first.Began.After(r.From) {
+			closed = min(closed, most)
+		}
+	}
+	return closed * float64(each)
+}
+
+// judge turns the residual into the interval of the rate, and gives it the quality that it has.
+func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
+	f.Low, f.Value, f.High = r.Residual.Rate(r.Lost)
+	f.Hits, _, _ = r.Residual.Duplicates(r.Lost)
+	f.N = r.Residual.Acked
+	width := f.High - f.Low
+	switch {
+	case width > residualWidest && width*f.N > liveWidest:
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+	case width <= measuredWidest && provenEvents(s):
+		f.Quality = dedup.Measured
+	default:
+		f.Quality = dedup.Derived
+	}
+	return f
+}
+
+// ackedLive are the messages behind the rate: as many as were acked.
+func ackedLive(r liveResult) dedup.Figure {
+	f := r.Rate
+	f.Unit, f.Formula, f.Why = dedup.Count, "acks of the source queues, counted as they happen", ""
+	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.Acked+r.Residual.Unsure, 0
+	return f
+}
