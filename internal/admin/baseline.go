@@ -64,11 +64,14 @@ func (b *Baselines) Acknowledge(ctx context.Context, who Caller, pipeline string
 		return dedup.Baseline{}, invalid("More of the pipeline's own dead letters were seen than dead letters in all")
 	}
 	count, own := seen.of(int64(p.DeadLetters.Low), int64(p.DeadLetters.Width()))
+	if p.SharingUnknown { // all of them pass for the pipeline's own
+		count, own = min(seen.Count, int64(p.DeadLetters.High)), 0
+	}
 	if count < 1 {
 		return dedup.Baseline{}, invalid("There is no dead letter to acknowledge")
 	}
 	// To the millisecond, as it is kept.
-	line := dedup.Baseline{Count: count, Own: own, Split: true, Acknowledged: count, By: who.Name, At: b.deps.Now().UTC().Truncate(time.Millisecond), Reason: reason}
+	line := dedup.Baseline{Count: count, Own: own, Split: !p.SharingUnknown, Acknowledged: count, By: who.Name, At: b.deps.Now().UTC().Truncate(time.Millisecond), Reason: reason}
 	a.run = func(ctx context.Context) (string, error) {
 		ctx, cancel := writing(ctx)
 		defer cancel()

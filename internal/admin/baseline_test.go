@@ -159,6 +159,31 @@ func TestWhatIsAcknowledgedTellsTheOwnLettersFromTheSharedOnes(t *testing.T) {
 	}
 }
 
+// TestWhatIsAcknowledgedIsNobodysOwnWhileSharingIsNotKnown: in the first seconds after a start, or while the topology cannot be read, all
+// letters pass for those of the pipeline alone.
+func TestWhatIsAcknowledgedIsNobodysOwnWhileSharingIsNotKnown(t *testing.T) {
+	for name, seen := range map[string]SeenDeadLetters{
+		"nobody said what was seen of its own": {15, -1}, "the page showed all as its own": {15, 15}, "the page showed before the restart that some were shared": {15, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(15)
+			p := &b.snap.Pipelines[0]
+			p.SharingUnknown = true
+			line, err := b.service(&recorder{}, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", seen, known)
+			if err != nil || line.Count != 15 || line.Split || line.Own != 0 || b.kept["orders"] != line {
+				t.Fatalf("%+v, %v; want 15, of nobody knows whom", line, err)
+			}
+			// The topology comes: 13 of them are in a shared queue.
+			p.SharingUnknown, p.DeadLetters.Low = false, 2
+			lowered := line.Lowered(2, 13)
+			p.Baseline = &lowered
+			if lowered.Count != 15 || p.FreshDeadLetters() != 0 {
+				t.Errorf("then %d are acknowledged and %v new, want 15 and 0", lowered.Count, p.FreshDeadLetters())
+			}
+		})
+	}
+}
+
 func TestNothingIsAcknowledgedWithoutAuditOrJournal(t *testing.T) {
 	b := newBoard(12)
 	if _, err := b.service(&recorder{failAt: 1}, false).Acknowledge(t.Context(), operatorCalled("ann"), "orders", SeenDeadLetters{12, -1}, known); dedup.KindOf(err) != dedup.Unavailable || len(b.kept) != 0 {

@@ -48,7 +48,10 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 		v.Forget = path + "/remove"
 	}
 	if n := int64(depth.High); depth.Known() && n > 0 && (p.Baseline == nil || n > p.Baseline.Count) {
-		v.Acknowledge, v.Count, v.Own = path, strconv.FormatInt(n, 10), strconv.FormatInt(int64(depth.Low), 10)
+		v.Acknowledge, v.Count = path, strconv.FormatInt(n, 10)
+		if !p.SharingUnknown {
+			v.Own = strconv.FormatInt(int64(depth.Low), 10)
+		}
 		v.Button = "Acknowledge " + counted(int(n), "dead letter")
 	}
 	return v

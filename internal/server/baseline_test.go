@@ -126,6 +126,15 @@ func TestThePageKeepsWhatIsAcknowledgedOfSharedQueuesApart(t *testing.T) {
 	if got := section(show(7, 20, &line)); !strings.Contains(got, "4 of them are in queues of this pipeline alone, the rest in shared ones") {
 		t.Errorf("the page says %s", got)
 	}
+	snap := *s.snapshots.Snapshot()
+	snap.Pipelines = slices.Clone(snap.Pipelines)
+	snap.Pipelines[0].SharingUnknown = true
+	s.snapshots.snap.Store(&snap)
+	if own := s.page("operator", "/pipelines/orders").Find("#acknowledge input[name=own]"); own.Length() != 1 || own.AttrOr("value", "") != "" {
+		t.Errorf("while nobody knows which queues are shared the form says that %q are its own", own.AttrOr("value", ""))
+	}
+	snap.Pipelines = slices.Clone(snap.Pipelines)
+	snap.Pipelines[0].SharingUnknown = false
 	line.Split = false
 	if got := section(show(7, 20, &line)); !strings.Contains(got, "is not known: take it back and acknowledge again") {
 		t.Errorf("of one from before it says %s", got)
