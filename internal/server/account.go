@@ -13,7 +13,7 @@ import (
 
 // account is the page of whoever is signed in: who they are here, and how to change their password.
 func (s *Server) account(r *request) (response, error) {
-	return s.accountPage(r, http.StatusOK, "", r.URL.Query().Get("changed") == "1"), nil
+	return s.accountPage(r, http.StatusOK, "", s.sessions.takeChanged(r)), nil
 }
 
 func (s *Server) accountPage(r *request, status int, problem string, changed bool) response {
@@ -60,11 +60,9 @@ func (s *Server) changePassword(r *request) (response, error) {
 		s.log.Error("sessions of an old password could not be removed; they let nobody in", "user", r.Who.Name, "err", err)
 	}
 	s.hub.recheck()
-	if err := s.signIn(r, r.Who.Name); err != nil {
-		return nil, err
-	}
 	s.log.Info("password changed", "user", r.Who.Name, "from", r.From.String())
-	return redirect{s.cfg.base() + "/account?changed=1"}, nil
+	s.sessions.manager.Put(r.Context(), sessionChanged, true)
+	return s.signInAfter(r, r.Who.Name, "/account", toldChanged), nil
 }
 
 // newPasswordProblem says what is wrong with a new password, for the form; empty if nothing is.

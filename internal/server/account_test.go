@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -36,12 +38,17 @@ func TestTheFirstAdminChangesTheirPasswordAndEveryOtherSessionEnds(t *testing.T)
 		t.Errorf("no form, or no way to it: %.3000s", page)
 	}
 	res := s.do("POST", "/account/password", passwordForm(testPassword, freshPassword, freshPassword), "Cookie", here)
-	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/account?changed=1" {
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/account" {
 		t.Fatalf("%s: %s", res.Status, s.body(res))
 	}
 	fresh := cookieOf(t, res)
-	if page := s.body(s.do("GET", "/account?changed=1", "", "Cookie", fresh)); !strings.Contains(page, "The password was changed") {
+	if page := s.body(s.do("GET", "/account", "", "Cookie", fresh)); !strings.Contains(page, "The password was changed") {
 		t.Errorf("it is not told: %.2000s", page)
+	}
+	for _, path := range []string{"/account", "/account?changed=1"} {
+		if page := s.body(s.do("GET", path, "", "Cookie", fresh)); strings.Contains(page, "The password was changed") {
+			t.Errorf("%s tells it again", path)
+		}
 	}
 	for name, c := range map[string]struct {
 		cookie string
@@ -126,6 +133,117 @@ func TestABrowserThatWasLeftOpenDoesNotHelpToGuessThePassword(t *testing.T) {
 		}
 	}
 	t.Error("20 guesses in a row are not delayed")
+}
+
+// A fullDisk keeps no session while it is full.
+type fullDisk struct {
+	sessionStore
+	full bool
+}
+
+func (d *fullDisk) Commit(token string, data []byte, expires time.Time) error {
+	if d.full {
+		return errors.New("disk full")
+	}
+	return d.sessionStore.Commit(token, data, expires)
+}
+
+func (d *fullDisk) Delete(token string) error {
+	if d.full {
+		return errors.New("disk full")
+	}
+	return d.sessionStore.Delete(token)
+}
+
+// forgetful are accounts that cannot be read any more once a password was changed.
+type forgetful struct{ *journal.DB }
+
+func (f forgetful) User(ctx context.Context, name string) (auth.User, bool, error) {
+	u, ok, err := f.DB.User(ctx, name)
+	if ok && u.PasswordHash != hashOf {
+		return auth.User{}, false, errors.New("disk I/O error")
+	}
+	return u, ok, err
+}
+
+// TestAPasswordThatWasChangedIsToldAlsoWithoutASession: the change stands, so that an error would have its owner type the old one for ever.
+func TestAPasswordThatWasChangedIsToldAlsoWithoutASession(t *testing.T) {
+	for name, spoil := range map[string]func(*testing.T, *site) (mend func()){
+		"the session cannot be stored": func(_ *testing.T, s *site) func() {
+			disk := &fullDisk{s.sessions.store, true}
+			s.sessions.store, s.sessions.manager.Store = disk, standing{disk}
+			return func() { disk.full = false }
+		},
+		"the account cannot be read again": func(t *testing.T, s *site) func() {
+			was := s.auth
+			service, err := auth.New(auth.Config{}, forgetful{s.journal})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.auth = service
+			return func() { s.auth = was }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withRoot(t)
+			cookie := s.signInAs("root")
+			mend := spoil(t, s)
+			res := s.do("POST", "/account/password", passwordForm(testPassword, freshPassword, freshPassword), "Cookie", cookie)
+			if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/login" {
+				t.Fatalf("%s to %s: %.600s", res.Status, res.Header.Get("Location"), s.body(res))
+			}
+			mend()
+			told := cookieNamed(t, res, "dedup_told")
+			res = s.do("GET", "/login", "", "Cookie", cookie+"; "+told.Name+"="+told.Value)
+			if page := s.body(res); res.StatusCode != http.StatusOK || !strings.Contains(page, "The password was changed. Sign in with the new one.") {
+				t.Errorf("%s: the sign-in page does not tell it: %.2000s", res.Status, page)
+			}
+			if gone := cookieNamed(t, res, "dedup_told"); gone.MaxAge >= 0 {
+				t.Errorf("it would be told again: %v", gone)
+			}
+			if res := s.do("POST", "/login", signInForm("root", freshPassword)); res.StatusCode != http.StatusSeeOther {
+				t.Errorf("the new password does not sign in: %s", res.Status)
+			}
+		})
+	}
+}
+
+func TestAFirstAdminThatWasMadeIsToldAlsoWithoutASession(t *testing.T) {
+	s := newSite(t, nil, nil)
+	s.do("GET", "/", "") // which makes the link
+	disk := &fullDisk{s.sessions.store, true}
+	s.sessions.store, s.sessions.manager.Store = disk, standing{disk}
+	token := strings.TrimPrefix(*s.link.Load(), "/setup?token=")
+	res := s.do("POST", "/setup", url.Values{"token": {token}, "username": {"root"}, "password": {testPassword}}.Encode())
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/login" {
+		t.Fatalf("%s to %s: %.600s", res.Status, res.Header.Get("Location"), s.body(res))
+	}
+	told := cookieNamed(t, res, "dedup_told")
+	if page := s.body(s.do("GET", "/login", "", "Cookie", told.Name+"="+told.Value)); !strings.Contains(page, "The account was made. Sign in with its password.") {
+		t.Errorf("the sign-in page does not tell it: %.2000s", page)
+	}
+}
+
+func TestTheSignInPageTellsNothingThatALinkOrAStrangeCookieMadeUp(t *testing.T) {
+	s := withRoot(t)
+	for _, c := range []struct{ path, cookie string }{
+		{"/login?changed=1&told=password_changed", ""}, {"/login", "dedup_told=Pay+here"}, {"/login", "dedup_told=%3Cscript%3E"},
+	} {
+		if page := s.body(s.do("GET", c.path, "", "Cookie", c.cookie)); strings.Contains(page, "The password was changed") || strings.Contains(page, "t-normal\" role=\"status\"") || strings.Contains(page, "Pay") {
+			t.Errorf("%s with cookie %q: %.2000s", c.path, c.cookie, page)
+		}
+	}
+}
+
+func cookieNamed(t *testing.T, res *http.Response, name string) *http.Cookie {
+	t.Helper()
+	for _, c := range res.Cookies() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no cookie %s", name)
+	return nil
 }
 
 // meddled are accounts of which one changes just before it is read for the nth time.

@@ -27,7 +27,7 @@ func (s *Server) loginForm(r *request) (response, error) {
 
 func (s *Server) loginPage(r *request, status int, name, next, problem string) response {
 	return page{status, templates.Login(templates.LoginView{
-		Frame: s.frame(r, "Sign in"), Name: clean(name, 100), Next: clean(next, 500), Error: problem,
+		Frame: s.frame(r, "Sign in"), Name: clean(name, 100), Next: clean(next, 500), Error: problem, Told: s.sessions.takeTold(r),
 	})}
 }
 
@@ -92,6 +92,22 @@ func (s *Server) signIn(r *request, name string) error {
 	}
 	s.sessions.markDevice(r, s.auth.Device(u.Name))
 	return nil
+}
+
+// signInAfter begins a session after something that cannot be taken back, stores it and sends the browser on. Where that fails what was done
+// stands all the same: it is told on the sign-in page, and is no error.
+func (s *Server) signInAfter(r *request, name, to, done string) response {
+	err := s.signIn(r, name)
+	if err == nil {
+		err = s.sessions.save(r, true)
+	}
+	if err == nil {
+		return redirect{s.cfg.base() + to}
+	}
+	s.log.Error("no session could be begun", "user", name, "after", done, "err", err)
+	s.sessions.drop(r)
+	s.sessions.tell(r, done)
+	return redirect{s.cfg.base() + "/login"}
 }
 
 // logout ends this session.

@@ -22,7 +22,18 @@ const (
 	sessionProof = "proof"
 	// sessionSeen is when the session was last written, in Unix seconds.
 	sessionSeen = "seen"
+	// sessionChanged is there after the password was changed, until that was told.
+	sessionChanged = "changed"
 )
+
+// What the sign-in page tells once of what was done just before, by the words that a cookie has for it.
+const (
+	toldChanged = "password_changed"
+	toldMade    = "account_made"
+)
+
+// toldFor is how long it is told: the browser comes at once.
+const toldFor = time.Minute
 
 // sessions ties a browser to a user by a cookie. A session exists only from sign-in to sign-out: a visitor has none. Only
 // the hash of its token is stored.
@@ -32,6 +43,8 @@ type sessions struct {
 	cookie  http.Cookie
 	// device is the cookie by which a browser is known as one that signed in to an account before. It lets nobody in.
 	device http.Cookie
+	// told is the cookie by which the sign-in page learns what was done just before. It lets nobody in.
+	told http.Cookie
 	// touchEvery is how stale the time of last use may get, so that reading pages does not mean writing to disk.
 	touchEvery time.Duration
 }
@@ -50,7 +63,49 @@ func newSessions(cfg Config, store sessionStore) *sessions {
 	s.device = s.cookie
 	s.device.Name = strings.Replace(s.cookie.Name, "dedup_session", "dedup_device", 1)
 	s.device.SameSite, s.device.MaxAge = http.SameSiteStrictMode, int(auth.DeviceLife/time.Second)
+	s.told = s.cookie
+	s.told.Name = strings.Replace(s.cookie.Name, "dedup_session", "dedup_told", 1)
+	s.told.SameSite, s.told.MaxAge = http.SameSiteStrictMode, int(toldFor/time.Second)
 	return s
+}
+
+// tell has the sign-in page tell what was done, where there is no session that could.
+func (s *sessions) tell(r *request, done string) {
+	c := s.told
+	c.Value = done
+	r.setCookie(&c)
+}
+
+// takeTold returns what the sign-in page is to tell, once; empty for nothing.
+func (s *sessions) takeTold(r *request) string {
+	c, err := r.Cookie(s.told.Name)
+	if err != nil {
+		return ""
+	}
+	gone := s.told
+	gone.MaxAge = -1
+	r.setCookie(&gone)
+	switch c.Value {
+	case toldChanged:
+		return "The password was changed. Sign in with the new one."
+	case toldMade:
+		return "The account was made. Sign in with its password."
+	}
+	return ""
+}
+
+// takeChanged reports, once, whether the password was changed just before.
+func (s *sessions) takeChanged(r *request) bool {
+	if !s.loaded(r) || !s.manager.PopBool(r.Context(), sessionChanged) {
+		return false
+	}
+	s.manager.Put(r.Context(), sessionSeen, int64(1)) // long ago, so that the session is written without it
+	return true
+}
+
+// drop lets a request end without its session, which could not be stored.
+func (s *sessions) drop(r *request) {
+	r.Request = r.WithContext(context.WithValue(r.Context(), loadedKey{}, nil))
 }
 
 // deviceMark returns the mark of the browser, empty if it has none.

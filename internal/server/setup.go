@@ -74,10 +74,7 @@ func (s *Server) setup(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.signIn(r, name); err != nil {
-		return nil, err
-	}
-	return redirect{s.cfg.base() + "/"}, nil
+	return s.signInAfter(r, name, "/", toldMade), nil
 }
 
 // setupProblem returns what is wrong with a new account, for the form; empty if nothing is.

@@ -50,8 +50,9 @@ type LoginView struct {
 	Frame Frame
 	Name  string
 	Next  string
-	// Error is shown above the form; empty at first.
+	// Error is shown above the form; empty at first. Told is what was done just before, if anything.
 	Error string
+	Told  string
 }
 
 // SetupView is the form behind the one-time link that makes the first admin.
