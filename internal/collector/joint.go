@@ -24,8 +24,9 @@ type eventful interface {
 }
 
 const (
-	// liveInterval is the time between two readings of live counts, jointPatience how long one waits for what the store came to then.
+	// liveInterval is the time between two readings of live counts, liveTimeout the longest that one may take, jointPatience how long one waits for what the store came to then.
 	liveInterval  = time.Second
+	liveTimeout   = 2 * time.Second
 	jointPatience = 10 * time.Second
 	// The ages at which joint readings thin out: each second for 20 minutes, then one in jointFine for two hours, one a minute for a day.
 	jointNew  = 20 * time.Minute
@@ -74,7 +75,7 @@ type jointRun struct {
 
 func newLiveWatch(broker string, r LiveReader, cfg Config, turned func()) *liveWatch {
 	w := &liveWatch{reader: r}
-	w.src = &source{name: "live counts " + broker, kind: "live", interval: liveInterval, timeout: min(cfg.Timeout, liveInterval),
+	w.src = &source{name: "live counts " + broker, kind: "live", interval: liveInterval, timeout: min(cfg.Timeout, liveTimeout),
 		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(r), read: w.read,
 		pace: func(time.Duration) time.Duration { return w.next }}
 	return w

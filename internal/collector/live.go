@@ -13,6 +13,8 @@ const (
 	liveSource  = "live counts"
 	liveFormula = "(A - U +- band, + B) / A; A acks, U settled, B redeliveries after a lost ack; both counted at one moment, each second"
 	betterLive  = "Switch the broker's Prometheus plugin on and list every node in prometheus_urls (docs/figures.md)."
+	// liveStale is the age from which on the newest joint reading says nothing of the present.
+	liveStale = 30 * time.Second
 	// liveWidest is how many messages the ends of an interval may always lie apart: of few messages two are many per cent.
 	liveWidest = 4
 )
@@ -34,6 +36,9 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
 	r, ok := estimate.ResidualOf(p.joints.readings, w)
 	switch auto := c.past.gain(w, p.autoAcks); {
+	case ok && v.now.Sub(r.To) > liveStale:
+		f.Why = "broker and store were not counted together since " + clock(r.To, v.now)
+		return liveResult{Rate: f}
 	case auto.Known && auto.Delta > 0:
 		f.Why = "messages were delivered with automatic acks in the window, which the broker does not count as acks"
 		return liveResult{Rate: f}
@@ -82,10 +87,11 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	case p.partner != "":
 		return fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport
 	}
-	if why := down("the broker's live counts", p.live.src.status(v.now)); why != "" {
-		return why, betterLive
+	// One that fails now and then cuts out its seconds alone.
+	if n := len(p.joints.readings); n > 0 && v.now.Sub(p.joints.readings[n-1].At) <= liveStale {
+		return "", ""
 	}
-	return "", ""
+	return down("the broker's live counts", p.live.src.status(v.now)), betterLive
 }
 
 // acksLost bounds the acks that closed channels took along: by the channels whose rows went, or those of the whole broker that nobody
