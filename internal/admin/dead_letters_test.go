@@ -150,7 +150,7 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.queues[deadQueue.Name][1].Type = "EasyNetQ.SystemMessages.Error:EasyNetQ"
-		}, "1 message is an error envelope of EasyNetQ: what is sent is the envelope", false},
+		}, "Of those looked at, 1 message that goes is an error envelope of EasyNetQ: what is sent is the envelope", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t)
@@ -176,6 +176,26 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 				t.Errorf("the start was refused: %t, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestEnvelopesThatAreLeftOutAreNotWarnedOf(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("guard", 3)...)
+	w.mu.Lock()
+	w.queues[deadQueue.Name][1].Type = "EasyNetQ.SystemMessages.Error:EasyNetQ"
+	w.mu.Unlock()
+	scan, choices := w.look(t), map[admin.Class]admin.Choice{}
+	for _, going := range []bool{true, false} {
+		p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Filter: "id:guard*", Choices: choices})
+		must(t, err)
+		said := slices.ContainsFunc(p.Guards, func(g admin.Guard) bool { return strings.Contains(g.Text, "EasyNetQ") })
+		if len(p.Classes) == 0 || said != going {
+			t.Errorf("going: %t, classes %v, guards %+v", going, p.Classes, p.Guards)
+		}
+		for class := range p.Classes {
+			choices[class] = admin.LeaveOut
+		}
 	}
 }
 

@@ -45,17 +45,18 @@ func (pl *planning) scanGuards() []Guard {
 		guards = append(guards, warn("Of %s it is not known which queue to send it to; it will be left where it is", plural(p.Nowhere, "message")))
 	}
 	if n := pl.envelopes(); n > 0 {
-		guards = append(guards, warn("%s of EasyNetQ: what is sent is the envelope with the exception, which consumers do not understand, "+
-			"and not the message in it", counted(n, "message is an error envelope", "messages are error envelopes")))
+		guards = append(guards, warn("Of those looked at, %s of EasyNetQ: what is sent is the envelope with the exception, which consumers do not understand, "+
+			"and not the message in it", counted(n, "message that goes is an error envelope", "messages that go are error envelopes")))
 	}
 	return guards
 }
 
-// envelopes counts the selected letters that a requeue would send as envelopes.
+// envelopes counts the letters that a requeue sends as envelopes; those that are left out stay as they are.
 func (pl *planning) envelopes() int {
 	n := 0
 	for i := range pl.selected {
-		if pl.plan.Request.Do == Requeue && IsErrorEnvelope(pl.selected[i].Message) {
+		l := &pl.selected[i]
+		if pl.plan.Request.Do == Requeue && IsErrorEnvelope(l.Message) && pl.planned(l).Choice != LeaveOut {
 			n++
 		}
 	}
