@@ -22,6 +22,8 @@ const (
 	maxRepeats = 256
 	roomAtOnce = 200
 	roomEvery  = 5 * time.Minute
+	// peopleAtOnce is how many people who use up their room at the same time fill a list: each has a share of its room.
+	peopleAtOnce = 4
 	// maxNamed is how many targets a sum names.
 	maxNamed = 5
 	// sumTick is how often it is looked whether a sum is due.
@@ -36,14 +38,30 @@ type repeats struct {
 	phase  string
 	write  func(ctx context.Context, e Entry, phase string) error
 	log    *slog.Logger
-	// each also tells entries apart by what was acted on and why it was refused, so that only the very same is summed up.
+	// each also tells entries apart by what was acted on and why it was refused, so that only the very same is summed up. One person could
+	// use up the whole list so: everybody has a share of it.
 	each bool
 
 	mu     sync.Mutex
 	open   map[repeatKey]*repeat
 	rest   repeat
-	room   float64
+	room   room
+	shares map[string]*room // by person; there are no more of them than accounts
+}
+
+// A room is for how many first entries there is room, at a time.
+type room struct {
+	left   float64
 	filled time.Time
+}
+
+// fill adds what time has saved up, one for each span, to at most so many.
+func (m *room) fill(now time.Time, most float64, every time.Duration) {
+	if m.filled.IsZero() {
+		m.left, m.filled = most, now
+	}
+	m.left = min(most, m.left+float64(max(0, now.Sub(m.filled)))/float64(every))
+	m.filled = now
 }
 
 // A repeatKey tells kinds of entries apart. Of strangers the target is not in it: whether an entry is written must not depend on whether an
@@ -82,20 +100,35 @@ func (r *repeats) first(e Entry, phase string, now time.Time) bool {
 		return false
 	}
 	if r.open == nil {
-		r.open, r.room, r.filled = map[repeatKey]*repeat{}, roomAtOnce, now
+		r.open, r.shares = map[repeatKey]*repeat{}, map[string]*room{}
 	}
-	r.room = min(roomAtOnce, r.room+float64(max(0, now.Sub(r.filled)))/float64(roomEvery))
-	r.filled = now
-	if r.room < 1 || len(r.open) >= maxRepeats {
+	r.room.fill(now, roomAtOnce, roomEvery)
+	share := r.share(e.Who, now)
+	if r.room.left < 1 || share.left < 1 || len(r.open) >= maxRepeats {
 		if r.rest.count == 0 {
 			r.rest = repeat{since: now, lasts: restSum}
 		}
 		r.rest.add(e)
 		return false
 	}
-	r.room--
+	r.room.left--
+	share.left--
 	r.open[key] = &repeat{since: now, lasts: firstSum}
 	return true
+}
+
+// share is the room of one person; r.mu is held. In lists that do not give everybody a share it is as large as the list.
+func (r *repeats) share(who string, now time.Time) *room {
+	if !r.each {
+		return &room{left: roomAtOnce}
+	}
+	share := r.shares[who]
+	if share == nil {
+		share = &room{}
+		r.shares[who] = share
+	}
+	share.fill(now, roomAtOnce/peopleAtOnce, peopleAtOnce*roomEvery)
+	return share
 }
 
 func (r *repeat) add(e Entry) {

@@ -143,6 +143,26 @@ func TestEveryRefusalIsCountedOnce(t *testing.T) {
 	}
 }
 
+func TestOnePersonLeavesRoomForTheRefusalsOfOthers(t *testing.T) {
+	atTheDoor(t, func(g *Gate, n *notebook) {
+		refused := func(who, target string) {
+			c := ann
+			c.Name = who
+			_ = g.refuse(t.Context(), c, action{name: "act", target: target, needs: auth.Nobody}, conflict("It has ended"))
+		}
+		for day := range 3 {
+			for i := range 5000 { // in some fifteen hours
+				refused("ann", fmt.Sprint("job/", day, "/", i))
+				time.Sleep(11 * time.Second)
+			}
+			refused("bob", fmt.Sprint("job/of bob/", day))
+			if all := n.details(); !strings.Contains(all, fmt.Sprint("bob|192.0.2.1|act|denied|job/of bob/", day, "|It has ended")) {
+				t.Errorf("day %d: of %d entries none is of bob", day, len(n.all()))
+			}
+		}
+	})
+}
+
 func TestAFloodFromOutsideHidesNeitherWhoCameInNorWhatPeopleTried(t *testing.T) {
 	atTheDoor(t, func(g *Gate, n *notebook) {
 		for i := range 5000 {
