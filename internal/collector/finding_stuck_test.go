@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -131,7 +132,9 @@ func TestMarkersWhoseMessagesLoopUnderLivingConsumersAreCountedAsStuck(t *testin
 		}
 
 		last := p.OldestProcessing[3]
-		met.Expires[last.Key] = last.Expires
+		all := &dedup.Met{From: met.From, To: met.To, Expires: maps.Clone(met.Expires)}
+		all.Expires[last.Key] = last.Expires
+		b.store.set(func(f *fakeSource) { f.stats.Met = all })
 		pass(2 * testInterval)
 		b.broker.set(func(f *fakeSource) { f.topologies = 0 })
 		for i := range int64(4) {
