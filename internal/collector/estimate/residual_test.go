@@ -119,7 +119,7 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 			var held, n float64
 			for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {
 				var widths, windows float64
-				for range 12 {
+				for range 6 {
 					readings, all := c.simulate(random, 20*time.Minute+2*time.Second)
 					steps := int(window / time.Second)
 					for from := 0; from+steps < len(readings); from += steps {
