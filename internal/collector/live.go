@@ -3,6 +3,7 @@ package collector
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -34,7 +35,8 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		return liveResult{Rate: refusedRate(w, liveSource, liveFormula, why, better)}
 	}
 	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
-	r, ok := estimate.ResidualOf(p.joints.readings, w)
+	waiting := p.waitingAcks(v.now.Add(-w), v.several)
+	r, ok := estimate.ResidualOf(p.joints.readings, w, waiting)
 	switch auto := c.past.gain(w, p.autoAcks); {
 	case ok && v.now.Sub(r.To) > liveStale:
 		f.Why = "broker and store were not counted together since " + clock(r.To, v.now)
@@ -51,11 +53,15 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		f.Why = p.store.disturbedWhy + untilAbout(p.store.disturbed.Add(w), v.now)
 		return liveResult{Rate: f}
 	}
-	if _, _, high := r.Duplicates(math.Inf(1)); r.Acked == 0 {
+	if r.Acked == 0 {
 		f.Why = "no message was acked in the window"
 		return liveResult{Rate: f}
-	} else if over := -(r.Sent + r.Band + r.Unsure); high <= 0 && over > 3*math.Sqrt(r.Acked) {
+	}
+	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
+		return liveResult{Rate: f}
+	}
+	if f.Why = foreignAcks(p.joints.readings, p.store.tape.epoch(), v.scheme, w, waiting); f.Why != "" {
 		return liveResult{Rate: f}
 	}
 	if p.vanishing() {
@@ -92,6 +98,50 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 		return "", ""
 	}
 	return down("the broker's live counts", p.live.src.status(v.now)), betterLive
+}
+
+// waitingAcks is how many deliveries whose work is done wait for their ack since a time: on average at most so many as are unacked, or may be.
+func (p *pipeline) waitingAcks(since time.Time, several string) float64 {
+	frames := reel(p.frames.frames)
+	if len(frames) == 0 {
+		return 0
+	}
+	s := residualSample{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
+	if within := frames.span(since, frames[len(frames)-1].Began); len(within) > 0 {
+		frames = within
+	}
+	sum := 0.0
+	for _, f := range frames {
+		sum += s.unackedWork(f)
+	}
+	return sum / float64(len(frames))
+}
+
+// foreignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
+// and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
+// failures that are published anew and acked. It is empty where nothing shows it.
+func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme, w time.Duration, waiting float64) string {
+	if len(asked) < 2 {
+		return ""
+	}
+	last := asked[len(asked)-1]
+	n := sort.Search(len(readings), func(i int) bool { return readings[i].At.After(last.At) })
+	r, ok := estimate.ResidualOf(readings[:n], w, waiting)
+	i := sort.Search(len(asked), func(i int) bool { return asked[i].At.After(r.From) }) - 1
+	if !ok || i < 0 || !asked[i].AskedKnown || !last.AskedKnown {
+		return ""
+	}
+	begun := last.Claims - asked[i].Claims
+	if s.Mark == "after" {
+		begun = last.Completions + last.Again - asked[i].Completions - asked[i].Again
+	}
+	hits := last.Asked - asked[i].Asked - begun
+	least, _, _ := r.Duplicates(0)
+	if hits < 0 || least <= hits+waiting+3*math.Sqrt(hits+waiting+1) {
+		return ""
+	}
+	return fmt.Sprintf("by acks and completions at least %s were duplicates, but consumers met markers in the store only %s: messages were acked without asking it, or failed ones were",
+		counted(whole(least), "message"), counted(whole(hits), "time"))
 }
 
 // acksLost bounds the acks that closed channels took along: by the channels whose rows went, or those of the whole broker that nobody
@@ -135,6 +185,6 @@ func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 func ackedLive(r liveResult) dedup.Figure {
 	f := r.Rate
 	f.Unit, f.Formula, f.Why = dedup.Count, "acks of the source queues, counted as they happen", ""
-	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.Acked+r.Residual.Unsure, 0
+	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.MostAcked(), 0
 	return f
 }

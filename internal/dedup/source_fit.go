@@ -54,6 +54,9 @@ func (s Scheme) refusesLive() string {
 	if s.Kind != "" && s.Kind != "redis-string" {
 		return "only Redis keys tell of each completion as it happens"
 	}
+	if s.Mark == "before" && slices.Contains(s.States, Failed) {
+		return "consumers of this scheme write failed markers, which the events do not tell from completions"
+	}
 	return s.refusesAcks()
 }
 

@@ -32,18 +32,23 @@ type Residual struct {
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time
 	Covered  time.Duration
-	// openFrom and openTo are those of the ends.
+	// openFrom and openTo are what is open at the ends of all rows of readings that can be compared.
 	openFrom, openTo float64
 }
 
 const (
 	// longestStep is the longest time between two readings across which counts are compared: no more than thinned out ones have.
-	// Those up to fineStep apart tell how much the ends scatter.
+	// Those up to fineStep apart, as of a broker that is read each 5 s, tell how much the ends scatter; those of scatterSpan do so for shorter
+	// windows too.
 	longestStep = 2 * time.Minute
-	fineStep    = 3 * time.Second
+	fineStep    = 10 * time.Second
+	scatterSpan = 20 * time.Minute
 	// fewestSteps is how many differences tell how much they scatter; with fewer, acks are taken to follow their markers by up to
 	// supposedLag.
+	// The scatter of sums of differences is told by fewestSums times as many, of sums of up to longestSum times the lag.
 	fewestSteps = 10
+	fewestSums  = 4
+	longestSum  = 6
 	supposedLag = 50 * time.Millisecond
 	// deviations is how many standard deviations the band holds, and leastVariance the least variance of one end, in messages.
 	deviations    = 2.3
@@ -53,7 +58,8 @@ const (
 // ResidualOf compares the acks of the newest window with what the store settled in it; false while two readings do not follow one another.
 // The error of A - U is that of its ends, however long the window is: the acks that were still on their way. How many these are shows in
 // the scatter of the differences from reading to reading: of an error that does not last, the covariance of neighbours is minus its variance.
-func ResidualOf(readings []Joint, window time.Duration) (Residual, bool) {
+// Waiting bounds how many are on their way on average.
+func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residual, bool) {
 	var r Residual
 	if len(readings) == 0 {
 		return r, false
@@ -63,46 +69,81 @@ func ResidualOf(readings []Joint, window time.Duration) (Residual, bool) {
 	for first > 0 && !readings[first-1].At.Before(r.To.Add(-window)) {
 		first--
 	}
-	var steps scatter
-	for i := first + 1; i < len(readings); i++ {
-		from, to := readings[i-1], readings[i]
-		apart := to.At.Sub(from.At)
-		if to.Run != from.Run || apart <= 0 || apart > longestStep {
-			steps.cut()
-			continue
-		}
+	for _, step := range jointSteps(readings[first:]) {
 		if r.From.IsZero() {
-			r.From, r.openFrom = from.At, from.Open
+			r.From = step.from.At
 		}
-		r.openTo = to.Open
-		sent := to.Acked - from.Acked - (to.Settled - from.Settled)
-		steps.add(sent, apart <= fineStep)
-		r.Sent += sent
-		r.Acked += to.Acked - from.Acked
-		r.Unsure += to.Unsure - from.Unsure
-		r.Redelivered += to.Redelivered - from.Redelivered
-		r.Closed += to.Closed - from.Closed
-		r.Covered += apart
+		if !step.follows {
+			r.openFrom += step.from.Open
+		}
+		if step.last {
+			r.openTo += step.to.Open
+		}
+		r.Sent += step.sent
+		r.Acked += step.acked
+		r.Unsure += step.to.Unsure - step.from.Unsure
+		r.Redelivered += step.to.Redelivered - step.from.Redelivered
+		r.Closed += step.to.Closed - step.from.Closed
+		r.Covered += step.apart
 	}
 	if r.Covered == 0 {
 		return r, false
 	}
-	steps.cut()
-	least := leastVariance
-	if steps.n < fewestSteps {
-		least = max(least, r.Acked/r.Covered.Seconds()*supposedLag.Seconds())
+	rate := r.Acked / r.Covered.Seconds()
+	inside := scatterOf(jointSteps(readings[first:]))
+	// What the ends come to shows the better the longer one looks, unless it changes.
+	for first > 0 && !readings[first-1].At.Before(r.To.Add(-scatterSpan)) {
+		first--
 	}
-	r.Band = deviations*math.Sqrt(steps.endVariances(least)) + 0.5
+	around := scatterOf(jointSteps(readings[first:]))
+	each := max(leastVariance, inside.variance(0, rate), around.variance(waiting, rate))
+	if around.n < fewestSteps {
+		each = max(each, rate*supposedLag.Seconds())
+	}
+	r.Band = deviations*math.Sqrt(inside.endVariances(each)) + 0.5
 	return r, true
+}
+
+// A jointStep is from a reading to the next one with which it can be compared.
+type jointStep struct {
+	from, to Joint
+	apart    time.Duration
+	// acked are its acks, sent those less what was settled.
+	acked, sent float64
+	// follows is true where the reading before it could be compared too, last where the one after it cannot.
+	follows, last bool
+}
+
+func jointSteps(readings []Joint) []jointStep {
+	steps := make([]jointStep, 0, len(readings))
+	follows := false
+	for i := 1; i < len(readings); i++ {
+		from, to := readings[i-1], readings[i]
+		apart := to.At.Sub(from.At)
+		if to.Run != from.Run || apart <= 0 || apart > longestStep {
+			follows = false
+			continue
+		}
+		if follows {
+			steps[len(steps)-1].last = false
+		}
+		acked := to.Acked - from.Acked
+		steps = append(steps, jointStep{from: from, to: to, apart: apart, acked: acked, sent: acked - (to.Settled - from.Settled), follows: follows, last: true})
+		follows = true
+	}
+	return steps
 }
 
 // Duplicates are bounds that hold the duplicates of the time, and the likeliest number between them. What came again because its ack was
 // lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered.
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
 	low = min(max(0, r.Sent-r.Band-r.openFrom-r.Doubled), r.Acked)
-	high = min(max(low, r.Sent+r.Band+r.openTo+r.Unsure+min(lost, r.Redelivered)), r.Acked+r.openTo+r.Unsure)
+	high = min(max(low, r.Sent+r.Band+r.openTo+r.Unsure+min(lost, r.Redelivered)), r.MostAcked())
 	return low, min(max(low, r.Sent), high), high
 }
+
+// MostAcked is how many acks there were at most.
+func (r Residual) MostAcked() float64 { return r.Acked + r.openTo + r.Unsure }
 
 // Rate are the same bounds as shares of the acks. With the other numbers fixed the share rises with the acks that are unsure, since these
 // would be of duplicates, so that the ends belong together.
@@ -111,66 +152,97 @@ func (r Residual) Rate(lost float64) (low, likely, high float64) {
 		return 0, 0, 1
 	}
 	low, likely, high = r.Duplicates(lost)
-	return low / r.Acked, likely / r.Acked, min(1, high/(r.Acked+r.openTo+r.Unsure))
+	return low / r.Acked, likely / r.Acked, min(1, high/r.MostAcked())
 }
 
-// A scatter adds up how much differences scatter, and each with the one before it.
+// A scatter is how much differences scatter about their usual share of the acks, and each with those before it.
 type scatter struct {
-	n, pairs           float64
-	sum, squares       float64
-	before, neighbours float64
-	// inside is true within a row of differences that follow one another, follows where the last of them was fine.
-	inside, follows bool
-	// ends counts the ends of such rows, beside are the fine differences next to them.
+	// n is how many differences there are, of fine steps, and seconds how long these take together; rows are those that follow one another.
+	n, seconds float64
+	squares    float64
+	rows       [][]float64
+	// ends counts the ends of rows of steps of any length, beside are the fine differences next to them.
 	ends   float64
 	beside []float64
 }
 
-func (s *scatter) add(x float64, fine bool) {
-	if !s.inside {
-		s.inside = true
-		s.ends++
-		if fine {
-			s.beside = append(s.beside, x)
+func scatterOf(steps []jointStep) scatter {
+	var s scatter
+	var sent, acked float64
+	for i := range steps {
+		sent, acked = sent+steps[i].sent, acked+steps[i].acked
+	}
+	share := sent / max(1, acked)
+	follows := false
+	for i := range steps {
+		fine, x := steps[i].apart <= fineStep, steps[i].sent-share*steps[i].acked
+		for _, end := range []bool{!steps[i].follows, steps[i].last} {
+			if end {
+				s.ends++
+			}
+			if end && fine {
+				s.beside = append(s.beside, x)
+			}
+		}
+		if follows = follows && steps[i].follows; fine {
+			if !follows {
+				s.rows = append(s.rows, nil)
+			}
+			row := &s.rows[len(s.rows)-1]
+			*row = append(*row, x)
+			s.n++
+			s.seconds += steps[i].apart.Seconds()
+			s.squares += x * x
+		}
+		follows = fine
+	}
+	return s
+}
+
+// variance is that of the error of one end. An error that does not last is in two differences, with opposite signs: the variance is at least
+// a quarter of that of a difference, and about what neighbours have in common. One that lasts longer, as of acks that follow their markers by
+// half a minute or come in batches, shows so in sums of more differences only, of up to some times the lag of so many that wait at the rate.
+func (s *scatter) variance(waiting, rate float64) float64 {
+	if s.n == 0 {
+		return 0
+	}
+	common, _ := s.neighbours(1)
+	v := max(s.squares/s.n/4, -common)
+	for length := 2; float64(length)*s.seconds/s.n*rate < longestSum*waiting; length *= 2 {
+		common, pairs := s.neighbours(length)
+		if pairs < fewestSums*float64(length) {
+			return max(v, waiting) // as of those that come by chance
+		}
+		v = max(v, -common)
+	}
+	return v
+}
+
+// neighbours returns the covariance of neighbouring sums of so many differences, and how many pairs there are, which overlap.
+func (s *scatter) neighbours(length int) (common, pairs float64) {
+	for _, row := range s.rows {
+		var before, after float64
+		for i, x := range row {
+			after += x
+			if i >= length {
+				after, before = after-row[i-length], before+row[i-length]
+			}
+			if i >= 2*length {
+				before -= row[i-2*length]
+			}
+			if i >= 2*length-1 {
+				common, pairs = common+before*after, pairs+1
+			}
 		}
 	}
-	if fine {
-		s.n++
-		s.sum += x
-		s.squares += x * x
-	}
-	if fine && s.follows {
-		s.neighbours += x * s.before
-		s.pairs++
-	}
-	s.before, s.follows = x, fine
+	return common / max(1, pairs), pairs
 }
 
-// cut says that the next difference does not follow the one before it.
-func (s *scatter) cut() {
-	if s.inside {
-		s.ends++
-	}
-	if s.follows {
-		s.beside = append(s.beside, s.before)
-	}
-	s.inside, s.follows = false, false
-}
-
-// endVariances is the sum of the variances of the errors of all ends. An error that does not last is in two differences, with opposite
-// signs: the variance is at least a quarter of that of a difference, of the one beside the end as well, which shows an end that is off.
-func (s *scatter) endVariances(least float64) float64 {
-	v, mean := least, 0.0
-	if s.n > 0 {
-		mean = s.sum / s.n
-		v = max(v, (s.squares/s.n-mean*mean)/4)
-	}
-	if s.pairs > 0 {
-		v = max(v, mean*mean-s.neighbours/s.pairs)
-	}
+// endVariances is the sum of the variances of the errors of all ends. The difference beside an end shows one that is off by more.
+func (s *scatter) endVariances(v float64) float64 {
 	sum := v * s.ends
 	for _, x := range s.beside {
-		sum += max(0, (x-mean)*(x-mean)/4-v)
+		sum += max(0, x*x/4-v)
 	}
 	return sum
 }

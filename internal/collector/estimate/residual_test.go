@@ -18,8 +18,9 @@ type traffic struct {
 	lag, slip time.Duration
 	// on and off are how long it comes and rests; off 0 never rests.
 	on, off time.Duration
-	// batch is how many acks are sent together; 0 is one by one.
+	// batch is how many acks are sent together; 0 is one by one. every is the time between two readings; 0 is a second.
 	batch int
+	every time.Duration
 }
 
 // counts are cumulative.
@@ -77,7 +78,8 @@ func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []est
 	broker, store := s.happenings(random, span.Seconds())
 	began := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	var atBroker, atStore counts
-	for t := range int(span / time.Second) {
+	step := int(max(time.Second, s.every) / time.Second)
+	for t := 0; t < int(span/time.Second); t += step {
 		for len(broker) > 0 && broker[0].at <= float64(t) {
 			atBroker.add(broker[0].counts)
 			broker = broker[1:]
@@ -112,6 +114,9 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 		{"slow acks", traffic{rate: 50, resent: 0.02, lag: 100 * ms, slip: 10 * ms}, 0.15},
 		{"acks in batches of 20", traffic{rate: 50, resent: 0.02, lag: 2 * ms, slip: 10 * ms, batch: 20}, 0.45},
 		{"bursts", traffic{rate: 120, resent: 0.02, ackLost: 0.0004, lag: 3 * ms, slip: 10 * ms, on: 7 * time.Second, off: 53 * time.Second}, 0.25},
+		{"acks that follow their marker half a minute later", traffic{rate: 50, resent: 0.02, lag: 30 * time.Second, slip: 10 * ms}, 1},
+		{"acks in batches of 40 s", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms, batch: 320}, 20},
+		{"a broker that is read each 5 s", traffic{rate: 50, resent: 0.02, lag: time.Second, slip: 10 * ms, every: 5 * time.Second}, 0.3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -121,10 +126,15 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 				var widths, windows float64
 				for range 6 {
 					readings, all := c.simulate(random, 20*time.Minute+2*time.Second)
-					steps := int(window / time.Second)
-					for from := 0; from+steps < len(readings); from += steps {
+					warm := int(min(5*time.Minute, 10*c.lag) / max(time.Second, c.every)) // acks that have not begun to come yet are no scatter
+					var waiting float64
+					for i := range readings {
+						waiting += max(0, readings[i].Settled+all[i].duplicates-all[i].acked) / float64(len(readings))
+					}
+					steps := int(window / max(time.Second, c.every))
+					for from := warm; from+steps < len(readings); from += steps {
 						to := from + steps
-						r, ok := estimate.ResidualOf(readings[:to+1], window)
+						r, ok := estimate.ResidualOf(readings[warm:to+1], window, waiting)
 						if !ok || r.Acked != all[to].acked-all[from].acked {
 							t.Fatalf("%+v of %d to %d", r, from, to)
 						}
