@@ -155,7 +155,7 @@ func (r Residual) Rate(lost float64) (low, likely, high float64) {
 	return low / r.Acked, likely / r.Acked, min(1, high/r.MostAcked())
 }
 
-// A scatter is how much differences scatter about their usual share of the acks, and each with those before it.
+// A scatter is how much differences scatter about what is usual in their time, and each with those before it.
 type scatter struct {
 	// n is how many differences there are, of fine steps, and seconds how long these take together; rows are those that follow one another.
 	n, seconds float64
@@ -168,14 +168,13 @@ type scatter struct {
 
 func scatterOf(steps []jointStep) scatter {
 	var s scatter
-	var sent, acked float64
+	var sent, seconds float64
 	for i := range steps {
-		sent, acked = sent+steps[i].sent, acked+steps[i].acked
+		sent, seconds = sent+steps[i].sent, seconds+steps[i].apart.Seconds()
 	}
-	share := sent / max(1, acked)
 	follows := false
 	for i := range steps {
-		fine, x := steps[i].apart <= fineStep, steps[i].sent-share*steps[i].acked
+		fine, x := steps[i].apart <= fineStep, steps[i].sent-sent/seconds*steps[i].apart.Seconds()
 		for _, end := range []bool{!steps[i].follows, steps[i].last} {
 			if end {
 				s.ends++
