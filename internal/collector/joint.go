@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"math"
+	"sort"
 	"sync"
 	"time"
 
@@ -113,7 +114,7 @@ func (p *jointPair) take(c *dedup.LiveCounts) {
 		sum.automatic += q.Automatic
 	}
 	sum.Closed += unseen
-	if math.IsInf(sum.Open+sum.Unsure, 1) {
+	if math.IsInf(sum.Open+sum.Unsure+sum.Redelivered, 1) {
 		return
 	}
 	p.mu.Lock()
@@ -173,6 +174,16 @@ func (t *jointTape) add(fresh []estimate.Joint, now time.Time) {
 		t.added = 0
 		t.readings = thinned(t.readings, now, func(j *estimate.Joint) time.Time { return j.At }, grain{tapeFull, tapeStep}, grain{jointNew, jointFine})
 	}
+}
+
+// closedSince counts the channels that were closed since a time, from the reading before it on.
+func (t *jointTape) closedSince(since time.Time) float64 {
+	n := len(t.readings)
+	if n == 0 {
+		return 0
+	}
+	i := sort.Search(n, func(i int) bool { return t.readings[i].At.After(since) })
+	return max(0, t.readings[n-1].Closed-t.readings[max(0, i-1)].Closed)
 }
 
 // wireLive gives each pipeline whose store tells of its events the live counts of its broker.

@@ -25,8 +25,8 @@ type liveResult struct {
 	Rate     dedup.Figure
 	Told     bool
 	Residual estimate.Residual
-	// Lost is the most acks that closed channels can have taken along.
-	Lost float64
+	// Lost is the most acks that closed channels can have taken along, LostUntrusted the same without trust in what the scheme says of acks.
+	Lost, LostUntrusted float64
 }
 
 // liveEstimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
@@ -68,7 +68,11 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
 	}
 	r.Doubled = p.doubledUnseen(r.From)
-	out := liveResult{Told: true, Residual: r, Lost: p.acksLost(r, v.several)}
+	closed := p.channelsClosed(r)
+	out := liveResult{Told: true, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
+	untrusted := v.scheme
+	untrusted.AcksEach = false
+	out.LostUntrusted = p.acksLost(r, untrusted, v.several, closed)
 	out.Rate = out.judge(f, v.scheme)
 	out.Rate.Why = joinReasons(out.Rate.Why, doubledWords(r.Doubled))
 	return out
@@ -144,24 +148,32 @@ func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme
 		counted(whole(least), "message"), counted(whole(hits), "time"))
 }
 
-// acksLost bounds the acks that closed channels took along: by the channels whose rows went, or those of the whole broker that nobody
-// else is known to have had, whichever are fewer.
-func (p *pipeline) acksLost(r estimate.Residual, several string) float64 {
-	each := residualSample{Scheme: p.store.store.Scheme(), Several: several, Prefetch: p.prefetchSince(r.From)}.lostPerChannel()
-	if each <= 0 {
+// acksLost bounds the acks that so many closed channels took along.
+func (p *pipeline) acksLost(r estimate.Residual, scheme dedup.Scheme, several string, closed float64) float64 {
+	each := residualSample{Scheme: scheme, Several: several, Prefetch: p.prefetchSince(r.From)}.lostPerChannel()
+	switch {
+	case closed == 0:
+		return 0
+	case each <= 0:
 		return math.Inf(1)
 	}
-	closed := r.Closed
-	if frames := reel(p.frames.frames); len(frames) > 0 {
-		first := &frames[0]
-		if f, ok := frames.before(r.From); ok {
-			first = f
-		}
-		if most, known := p.own.most(first, &frames[len(frames)-1]); known && !first.Began.After(r.From) {
-			closed = min(closed, most)
-		}
-	}
 	return closed * float64(each)
+}
+
+// channelsClosed bounds the closed channels of the pipeline: those whose rows went, or those of the whole broker that nobody else is known to
+// have had, whichever are fewer. The broker's count is older than the rows: what went since that shows is added.
+func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
+	frames := reel(p.frames.frames)
+	first, ok := frames.before(r.From)
+	if !ok {
+		return r.Closed
+	}
+	last := &frames[len(frames)-1]
+	most, known := p.own.most(first, last)
+	if !known {
+		return r.Closed
+	}
+	return min(r.Closed, most+p.joints.closedSince(last.Began.Add(-counterLag)))
 }
 
 // judge turns the residual into the interval of the rate, and gives it the quality that it has.
@@ -170,10 +182,11 @@ func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	f.Hits, _, _ = r.Residual.Duplicates(r.Lost)
 	f.N = r.Residual.Acked
 	width := f.High - f.Low
+	_, _, untrusted := r.Residual.Rate(r.LostUntrusted)
 	switch {
 	case width > residualWidest && width*f.N > liveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case width <= measuredWidest && provenEvents(s):
+	case untrusted-f.Low <= measuredWidest && provenEvents(s):
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived
@@ -186,5 +199,8 @@ func ackedLive(r liveResult) dedup.Figure {
 	f := r.Rate
 	f.Unit, f.Formula, f.Why = dedup.Count, "acks of the source queues, counted as they happen", ""
 	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.MostAcked(), 0
+	if f.Low < f.High {
+		f.Quality = dedup.Derived
+	}
 	return f
 }

@@ -46,3 +46,55 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 		})
 	}
 }
+
+// TestAClosedChannelBoundsWhatLiveCountsCannotTell: by the rows that went, but by no more channels than the broker counted, with those that
+// went after its count; and what rests on acks: each alone is not measured.
+func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, AcksEach: true}
+	for _, tt := range []struct {
+		name string
+		// rows are the channels whose rows went, a minute and a second ago, broker what the broker counted by 20 s ago.
+		rows, late, broker float64
+		several            string
+		lost, untrusted    float64
+		quality            dedup.Quality
+	}{
+		{"none", 0, 0, 0, "", 0, 0, dedup.Measured},
+		{"some", 3, 0, 5, "", 3, 30, dedup.Derived},
+		{"rows that channels of others had, too", 3, 0, 1, "", 1, 10, dedup.Measured},
+		{"one that went after the broker's count", 0, 2, 0, "", 2, 20, dedup.Measured}, // 20 of 12,000 are less than 0.2 points
+		{"where consumers work on several at once", 3, 0, 5, "claims are open beyond one for each channel", 30, 30, dedup.Derived},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := &pipeline{store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, prefetches: []prefetchNote{{at: now.Add(-time.Hour), bound: 10}}}
+			p.frames.frames = []frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
+			for i := range 121 {
+				j := estimate.Joint{At: now.Add(time.Duration(i-120) * time.Second), Run: 1, Acked: float64(100 * i), Settled: float64(97 * i), Redelivered: float64(i)}
+				if i > 60 {
+					j.Closed = tt.rows
+				}
+				if i > 118 {
+					j.Closed += tt.late
+				}
+				p.joints.readings = append(p.joints.readings, j)
+			}
+			r, ok := estimate.ResidualOf(p.joints.readings, 2*time.Minute, 0)
+			if !ok {
+				t.Fatal("nothing is told")
+			}
+			closed := p.channelsClosed(r)
+			untrusted := scheme
+			untrusted.AcksEach = false
+			got := liveResult{Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
+			if got.Lost != tt.lost || got.LostUntrusted != tt.untrusted {
+				t.Errorf("lost %g and untrusted %g, want %g and %g", got.Lost, got.LostUntrusted, tt.lost, tt.untrusted)
+			}
+			if f := got.judge(dedup.Figure{}, scheme); f.Quality != tt.quality || f.Low > 0.03 || f.High < 0.03 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}

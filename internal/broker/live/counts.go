@@ -26,14 +26,14 @@ func (r *Reader) Live(ctx context.Context) (dedup.LiveCounts, error) {
 
 func (c Count) live() dedup.LiveCount {
 	low, _ := c.Range()
-	return dedup.LiveCount{Since: c.Since, Acked: float64(low[Acked]), Unsure: apart(c.Settled), Open: apart(c.Open),
-		Redelivered: float64(low[Redelivered]), Closed: float64(c.Closed), Unseen: float64(c.Unseen), Automatic: float64(low[DeliveredAuto] + low[GotAuto])}
+	return dedup.LiveCount{Since: c.Since, Acked: float64(low[Acked]), Unsure: apart(c.Settled, Acked), Open: apart(c.Open, Acked),
+		Redelivered: float64(low[Redelivered]) + apart(c.Settled, Redelivered), Closed: float64(c.Closed), Unseen: float64(c.Unseen), Automatic: float64(low[DeliveredAuto] + low[GotAuto])}
 }
 
-// apart is how far the two ends of the acks are apart, infinitely where the high one is not known.
-func apart(l Lost) float64 {
-	if l.High[Acked] == Unbounded {
+// apart is how far the two ends of a kind are apart, infinitely where the high one is not known.
+func apart(l Lost, k Kind) float64 {
+	if l.High[k] == Unbounded {
 		return math.Inf(1)
 	}
-	return float64(l.High[Acked] - l.Low[Acked])
+	return float64(l.High[k] - l.Low[k])
 }
