@@ -211,7 +211,7 @@ func TestALineMadeAnewIsSeenWhileAnotherCannotBeWritten(t *testing.T) {
 		round := func(name string, depth float64) *dedup.Baseline {
 			pass(testInterval)
 			a.read(t.Context(), &b.beside, b.log)
-			return a.of(&pipeline{Pipeline: dedup.Pipeline{Name: name}}, dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), ""))
+			return a.of(&pipeline{Pipeline: dedup.Pipeline{Name: name}, broker: &brokerWatch{index: &topologyIndex{}}}, dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), ""))
 		}
 		round("orders", 1)
 		disk.change(func() { disk.lines["emails"] = dedup.Baseline{Count: 7, At: made} })
