@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal/markers":            {"internal/dedup", "internal/secret"},
 	"internal/broker":             {"internal/dedup", "internal/secret"},
 	"internal/broker/live":        {"internal/broker", "internal/dedup"},
+	"internal/broker/amqp":        {"internal/broker", "internal/broker/live", "internal/dedup", "internal/secret"},
 	"internal/series":             {"internal/dedup", "internal/secret"},
 	"internal/auth":               {"internal/secret"},
 	"internal/dedup":              {},
@@ -59,7 +60,7 @@ var homes = map[string][]string{
 	"github.com/go-sql-driver/mysql":      {"internal/markers"},
 	"github.com/jackc/pgx":                {"internal/markers"},
 	"modernc.org/sqlite":                  {"internal/journal"},
-	"github.com/rabbitmq/amqp091-go":      {"internal/broker"},
+	"github.com/rabbitmq/amqp091-go":      {"internal/broker", "internal/broker/amqp"},
 	"github.com/prometheus/prometheus":    {"internal/series"},
 	// Only their text format is read, never a registry.
 	"github.com/prometheus/common":       {"internal/broker", "internal/markers"},
