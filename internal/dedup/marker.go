@@ -97,6 +97,8 @@ type Scheme struct {
 	AcksEach bool
 	// InsertFirst is true where each delivery tries exactly one insert before its work, so that a hit burns an id.
 	InsertFirst bool
+	// DatesClaim is true where the time of a marker is that at which work began, whatever state it is in since.
+	DatesClaim bool
 	// Ask is the command that a consumer sends exactly once for each delivery, as SETNX; empty where there is none or it is not
 	// known.
 	Ask string

@@ -127,7 +127,7 @@ func (c Config) sqlScheme() dedup.Scheme {
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
 		Transactional: c.Transactional, Business: c.machine() || c.Preset == presetStateMachine,
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp, InsertFirst: c.InsertFirst,
-		AcksEach: c.Acks == acksEach,
+		AcksEach: c.Acks == acksEach, DatesClaim: c.Mark == "before" && c.Columns.Updated == "",
 	}
 	shown := map[dedup.State]bool{}
 	for _, state := range c.sqlStates() {
