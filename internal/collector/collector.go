@@ -21,6 +21,8 @@ type Config struct {
 	Interval time.Duration `yaml:"interval"`
 	// Timeout bounds one reading of one source; it is below the interval, two thirds of it unless configured.
 	Timeout time.Duration `yaml:"timeout"`
+	// Windows are the spans over which figures are computed, shortest first: those of dedup.Windows unless a bench asks for others.
+	Windows []time.Duration `yaml:"-"`
 }
 
 // withDefaults fills what is not set, or says what is wrong.
@@ -36,6 +38,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Timeout < 0 || c.Timeout >= c.Interval {
 		return c, fmt.Errorf("timeout %s is not below the interval %s", c.Timeout, c.Interval)
+	}
+	if len(c.Windows) == 0 {
+		c.Windows = dedup.Windows()
 	}
 	return c, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
@@ -155,7 +154,7 @@ func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 	if p.failure != "" {
 		return
 	}
-	for _, w := range dedup.Windows() {
+	for _, w := range c.cfg.Windows {
 		if have, ok := p.windows[w]; ok && w >= longWindow && have.fresh(now) {
 			continue
 		}

@@ -43,7 +43,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
-	for _, w := range dedup.Windows() {
+	for _, w := range c.cfg.Windows {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
 	p.showQueues(&st, v)

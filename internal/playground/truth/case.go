@@ -64,6 +64,8 @@ type Knobs struct {
 	// Prefetch is that of each channel, Channels how many there are, each working on one message at a time.
 	Prefetch int
 	Channels int
+	// Bursts publishes what is due in each burstEvery within its first burstShare.
+	Bursts bool
 	// Work and Median give the work times.
 	Work   Shape
 	Median time.Duration
@@ -76,8 +78,8 @@ type Case struct {
 	Name   string
 	Scheme Scheme
 	Knobs  Knobs
-	// Must is true for the cases whose figure must be good for the bench to pass.
-	Must bool
+	// Bound says why no more than a bound can be known of the case's rate from outside; empty where a good figure must be told.
+	Bound string
 	// Reports makes the consumers count their outcomes in the store, as docs/consumers.md asks.
 	Reports bool
 	// SharesServer puts the store on a Redis server that others use too, with the same commands.
@@ -89,6 +91,12 @@ type Case struct {
 
 // Companion is true for a case that is only there to disturb another one.
 func (c Case) Companion() bool { return c.StoreOf != "" }
+
+// The shape of a burst.
+const (
+	burstEvery = 10 * time.Second
+	burstShare = 0.2
+)
 
 // requeues says whether the scheme returns failed messages, so that they are tried again.
 func (c Case) requeues() bool { return c.Scheme != D1MariaDB && c.Scheme != D3Postgres }

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -100,7 +101,33 @@ func TestCasesAreComplete(t *testing.T) {
 	if _, err := Select([]string{"r3-loop", "nobody"}); err == nil {
 		t.Error("a case that does not exist was selected")
 	}
-	if got, err := Select([]string{"r3-shared"}); err != nil || len(got) != 2 {
+	if got, err := Select([]string{"r3-pair"}); err != nil || len(got) != 2 {
 		t.Errorf("a case comes with its companion: %v, %v", got, err)
+	}
+}
+
+func TestEveryTwoPropertiesOfTheGridMeetInEveryWay(t *testing.T) {
+	met := map[string]bool{}
+	for _, c := range grid() {
+		properties := []string{"scheme " + string(c.Scheme), fmt.Sprint("shared ", c.SharesServer), fmt.Sprint("dying ", c.Knobs.LostAck > 0),
+			fmt.Sprint("prefetch ", c.Knobs.Prefetch), fmt.Sprint("bursts ", c.Knobs.Bursts)}
+		for i, a := range properties {
+			for _, b := range properties[i+1:] {
+				met[a+", "+b] = true
+			}
+		}
+	}
+	if want := 8*2*4 + 4*6; len(met) != want {
+		t.Errorf("%d pairs meet, want %d", len(met), want)
+	}
+}
+
+func TestBurstsPublishNoLessAndNoLater(t *testing.T) {
+	p := producer{messages: 1000, over: time.Minute, fate: fate{c: Case{Knobs: Knobs{Bursts: true}}}}
+	for n := range p.messages {
+		even, at := p.over*time.Duration(n)/time.Duration(p.messages), p.due(n)
+		if at > even || even-at > burstEvery || at%burstEvery > time.Duration(burstShare*float64(burstEvery)) {
+			t.Fatalf("message %d is due at %s, evenly at %s", n, at, even)
+		}
 	}
 }

@@ -12,7 +12,7 @@ type Verdict string
 
 // The verdicts, best first.
 const (
-	// Good is a single number that is off by at most tolerance, or an interval of at most widest that holds the truth.
+	// Good is a single number that is off by at most tolerance, or an interval that holds the truth and is usable.
 	Good Verdict = "good"
 	// CannotTell is a refusal, or a wider interval that holds the truth.
 	CannotTell Verdict = "cannot tell"
@@ -23,7 +23,6 @@ const (
 // The limits of a good figure.
 const (
 	tolerance = 0.001
-	widest    = 0.02
 	rounding  = 1e-9
 )
 
@@ -56,7 +55,7 @@ func judge(low, high float64, f dedup.Figure) Judgement {
 	switch {
 	case math.IsNaN(miss) || miss > allowed+rounding:
 		v.Verdict = Wrong
-	case f.InBand() && miss > rounding, !f.Known() || f.AtLeast || f.Quality == dedup.Estimated || f.Width() > widest+rounding:
+	case f.InBand() && miss > rounding, f.AtLeast || f.Quality == dedup.Estimated || !usable(f):
 		v.Verdict = CannotTell
 	}
 	return v

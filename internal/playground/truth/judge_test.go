@@ -2,6 +2,7 @@ package truth
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,11 @@ func TestJudge(t *testing.T) {
 		f.Value = value
 		return f
 	}
+	few := func(low, high float64) dedup.Figure {
+		f := figure(dedup.Derived, low, high)
+		f.N = 200
+		return f
+	}
 	falseAtLeast := figure(dedup.Derived, 0.04, 0.04)
 	falseAtLeast.AtLeast = true
 	for _, c := range []struct {
@@ -34,9 +40,10 @@ func TestJudge(t *testing.T) {
 		{"a measured interval that misses the truth by a hair below is wrong", figure(dedup.Measured, 0.028, 0.02999), Wrong},
 		{"a measured interval whose end is the truth is good", figure(dedup.Measured, 0.028, 0.03), Good},
 		{"a derived point may be off by a tenth of a point", figure(dedup.Derived, 0.0309, 0.0309), Good},
-		{"an interval of two points that holds the truth is good", figure(dedup.Derived, 0.02, 0.04), Good},
+		{"an interval of one point that holds the truth is good", figure(dedup.Derived, 0.025, 0.035), Good},
 		{"an interval whose end is the truth is good", figure(dedup.Derived, 0.03, 0.04), Good},
-		{"a wider one cannot tell", figure(dedup.Derived, 0.0199, 0.04), CannotTell},
+		{"a wider one cannot tell", figure(dedup.Derived, 0.0249, 0.035), CannotTell},
+		{"of few messages two on each side are good", few(0.02, 0.04), Good},
 		{"an interval that misses the truth by a hair is wrong", figure(dedup.Derived, 0.03001, 0.04), Wrong},
 		{"a wide interval that misses the truth is wrong", figure(dedup.Derived, 0.04, 0.5), Wrong},
 		{"an interval that is shown though it is no figure cannot tell", figure(dedup.QualityUnknown, 0, 0.5), CannotTell},
@@ -61,7 +68,7 @@ func TestJudge(t *testing.T) {
 // staged returns a case that has come to rest with 300 duplicates of 10,000 messages, and the snapshot of it.
 func staged(shown dedup.Figure, all ...dedup.Estimate) (*lane, *dedup.Snapshot) {
 	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	l := &lane{c: Case{Name: "staged", Scheme: R3, Must: true}, tally: newTally()}
+	l := &lane{c: Case{Name: "staged", Scheme: R3}, tally: newTally(), witness: newWitness(0)}
 	for i, n := range []Counts{{}, {Acked: 10_000, Duplicates: 300}} {
 		at := began.Add(time.Duration(i) * time.Minute)
 		l.witness.notes = append(l.witness.notes, note{at, at, n})
@@ -92,9 +99,9 @@ func TestARunFails(t *testing.T) {
 		fails int
 	}{
 		{"not when the figure is the truth", exact, exact, Good, 0},
-		{"when a figure is wrong that is not shown", exact, off, Wrong, 1},
-		{"when the figure that is shown is wrong", off, exact, Wrong, 1},
-		{"when a scheme is not told that must be, and too many are not", wide, exact, CannotTell, 2},
+		{"when a figure is wrong that is not shown", exact, off, Wrong, 2},
+		{"when the figure that is shown is wrong", off, exact, Wrong, 2},
+		{"when too few rows are good", wide, exact, CannotTell, 1},
 	} {
 		l, snapshot := staged(c.shown, dedup.Estimate{Method: dedup.MethodStoreEvents, Rate: c.other})
 		o := l.outcome(snapshot)
@@ -137,6 +144,47 @@ func TestWhatWasShownInMidRunIsJudgedByItsOwnSpan(t *testing.T) {
 	l.witness.shown = []dedup.Figure{early}
 	if got := l.witness.violations(); len(got) != 1 {
 		t.Errorf("all 300 had come by then: %q", got)
+	}
+}
+
+func TestDisjointWindowsAreCounted(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	w := newWitness(0)
+	for i := range 401 { // ten messages a second, of which each tenth is a duplicate
+		at := began.Add(time.Duration(i) * time.Second)
+		w.notes = append(w.notes, note{at, at, Counts{Acked: int64(10 * i), Duplicates: int64(i)}})
+	}
+	shown := func(window, at time.Duration, low, value, high float64) []dedup.WindowFigures {
+		f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Low: low, Value: value, High: high, N: 600, At: began.Add(at), Covered: window}
+		return []dedup.WindowFigures{{Window: window, DuplicateRate: f}}
+	}
+	w.follow(shown(time.Minute, time.Minute, 0.1, 0.1, 0.1)) // before the traffic nothing is counted
+	w.traffic = began
+	for _, f := range [][]dedup.WindowFigures{
+		shown(time.Minute, 50*time.Second, 0.1, 0.1, 0.1),         // begins before the traffic
+		shown(time.Minute, 60*time.Second, 0.095, 0.1, 0.105),     // holds
+		shown(time.Minute, 90*time.Second, 0.5, 0.5, 0.5),         // overlaps the one before
+		shown(time.Minute, 120*time.Second, 0.119, 0.120, 0.1215), // wrong by far
+		shown(time.Minute, 180*time.Second, 0.08, 0.1, 0.12),      // holds, and is not usable
+		shown(5*time.Minute, 310*time.Second, 0.098, 0.1, 0.102),  // holds
+	} {
+		w.follow(f)
+	}
+	if got, want := w.short.coverage(w.of), (Coverage{Windows: 3, Held: 2, Usable: 2, Wrong: 1}); got != want {
+		t.Errorf("windows of a minute: %+v, want %+v", got, want)
+	}
+	if got, want := w.long.coverage(w.of), (Coverage{Windows: 1, Held: 1, Usable: 1}); got != want {
+		t.Errorf("windows of five minutes: %+v, want %+v", got, want)
+	}
+	if w.usable == 0 {
+		t.Error("a usable rate was shown, and its time was not noted")
+	}
+	if got := (Coverage{Windows: 200, Held: 196}).Least(); math.Abs(got-0.9497) > 0.0005 {
+		t.Errorf("the lower limit of 196 of 200 is %v", got) // Wilson: 0.9497
+	}
+	r := Result{Outcomes: []Outcome{{Short: Coverage{Windows: 100, Held: 90}}}}
+	if got := r.Failures(); len(got) != 1 || !strings.Contains(got[0], "rates over 1 m: 90 of 100") {
+		t.Errorf("90 of 100 are too few: %q", got)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *site) observe(ctx context.Context, name string, interval time.Duration,
 		o.running.Go(func() { store.Run(running) })
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
-	if o.Collector, err = collector.New(collector.Config{Interval: interval}, deps); err != nil {
+	if o.Collector, err = collector.New(collector.Config{Interval: interval, Windows: windows()}, deps); err != nil {
 		return nil, err
 	}
 	o.running.Go(func() { _ = o.Run(running) })

@@ -2,12 +2,17 @@ package truth
 
 import (
 	"cmp"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// Shown is the name of the duplicate rate that the pages show, beside the methods.
-const Shown = "shown"
+// Shown is the name of the duplicate rate that the pages show at rest, beside the methods; ShownLive that of the last whole window of 5 minutes
+// while traffic flowed.
+const (
+	Shown     = "shown"
+	ShownLive = "shown in mid-run"
+)
 
 // A Row is one duplicate rate held against the truth.
 type Row struct {
@@ -33,28 +38,37 @@ type Outcome struct {
 	// Looked counts the rates that were shown in mid-run, Violations those of them that were false.
 	Looked     int
 	Violations []string
+	// Short and Long count the rates of disjoint windows in mid-run, Held the mean ack latencies.
+	Short, Long, Held Coverage
+	// Usable is how long after the first message a rate was usable first; zero where none was.
+	Usable time.Duration
 }
 
-// Verdict is that of what is shown, and wrong where any source or anything that was shown in mid-run is.
+// Verdict is the worse one of what is shown at rest and in mid-run, and wrong where any source or anything that was shown in mid-run is.
 func (o Outcome) Verdict() Verdict {
+	worst := Good
 	for _, r := range o.Rows {
 		if r.Verdict == Wrong {
 			return Wrong
+		}
+		if r.Verdict == CannotTell && (r.Name == Shown || r.Name == ShownLive) {
+			worst = CannotTell
 		}
 	}
 	if len(o.Violations) > 0 {
 		return Wrong
 	}
-	return o.Rows[0].Verdict
+	return worst
 }
 
-// shownWindow is the index of the window that pages judge first: 15 m.
-const shownWindow = 1
+// shownWindow is the index of the window that is judged at rest: the whole run.
+const shownWindow = 2
 
 // outcome judges a case by a snapshot.
 func (l *lane) outcome(s *dedup.Snapshot) Outcome {
 	o := Outcome{Case: l.c, Seed: l.seed, Truth: l.tally.read(), Expected: l.expected, Latencies: l.tally.latencies(),
-		Looked: len(l.witness.shown), Violations: l.witness.violations()}
+		Looked: len(l.witness.shown), Violations: l.witness.violations(), Short: l.witness.short.coverage(l.witness.of),
+		Long: l.witness.long.coverage(l.witness.of), Held: l.witness.holds(l.tally.latencies().Ways.Mean), Usable: l.witness.usable}
 	var figures dedup.WindowFigures
 	if p, ok := s.Pipeline(l.c.Name); ok && len(p.Windows) > shownWindow {
 		figures = p.Windows[shownWindow]
@@ -67,6 +81,9 @@ func (l *lane) outcome(s *dedup.Snapshot) Outcome {
 		o.Rows = append(o.Rows, Row{name, low, high, f, judge(low, high, f)})
 	}
 	add(Shown, figures.DuplicateRate)
+	if all := l.witness.long.all; len(all) > 0 {
+		add(ShownLive, all[len(all)-1])
+	}
 	for _, e := range estimates(figures) {
 		add(string(e.Method), e.Rate)
 	}

@@ -41,11 +41,21 @@ func (r Result) markdown() string {
 	fmt.Fprintf(&b, "Run of %s: %s, %s, %d messages a case over %s, read every %s, %s in all. %s.\n\n",
 		r.Began.UTC().Format(time.DateOnly), amount(len(o.Cases), "case"), amount(o.Seeds, "seed"), o.Messages, o.Over, o.Interval, r.Took.Round(time.Minute), r.Servers)
 	fmt.Fprintf(&b, "%s\n\n", r.sentence())
-	b.WriteString("| case | scheme and troubles | source | told | off, worst | off, median | width, worst | verdict |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| case | scheme and troubles | source | known | true, % | shown, % | off, worst | half width, worst | verdict |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.byCase() {
 		c.rates(&b)
 	}
-	b.WriteString("\nOff and width are in percentage points; *told* says under how many seeds the source gave a figure. Of times, off is relative.\n\n")
+	b.WriteString("\n*True* and *shown* are of the seed with the widest figure. Off and half width are in percentage points; *known* says under how many seeds the\n" +
+		"source gave a figure. Of times, off is relative.\n\n")
+	b.WriteString("| case | rate usable after | 1 m windows | hold the truth | usable | 5 m windows | hold the truth | usable |\n|---|---|---|---|---|---|---|---|\n")
+	for _, c := range r.byCase() {
+		c.midRun(&b)
+	}
+	b.WriteString("\nDisjoint windows in mid-run, all cases and seeds together:\n\n")
+	for _, c := range r.coverages() {
+		fmt.Fprintf(&b, "- %s\n", c)
+	}
+	b.WriteString("\n")
 	b.WriteString("| case | work p95, true | off, worst | work mean, true | off, worst | ack mean, true | off, worst | ack mean in mid-run, true | off, worst |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.byCase() {
 		c.times(&b)
@@ -67,19 +77,14 @@ func (r Result) markdown() string {
 
 // sentence sums the run up.
 func (r Result) sentence() string {
-	count := map[Verdict]int{}
 	looked, wrong := 0, 0
-	for _, c := range r.byCase() {
-		if !c.c.Companion() {
-			count[c.verdict()]++
-		}
-		for _, o := range c.runs {
-			looked += o.Looked
-			wrong += len(o.Violations)
-		}
+	for _, o := range r.Outcomes {
+		looked += o.Looked
+		wrong += len(o.Violations)
 	}
-	text := fmt.Sprintf("%s good, %d cannot tell, %d wrong, by the worst seed of each. Rates that any source gave in mid-run, held against the truth of their own spans: %d, of which %d false.",
-		amount(count[Good], "case"), count[CannotTell], count[Wrong], looked, wrong)
+	good, rows := r.good()
+	text := fmt.Sprintf("%d of %d rows are good, a row being a case under one seed of which more than a bound can be known. Rates that any source gave in mid-run, held against the truth of their own spans: %d, of which %d false.",
+		good, rows, looked, wrong)
 	if failures := r.Failures(); len(failures) > 0 {
 		return text + " The run does **not** pass: " + cell(strings.Join(failures, "; "), 2000) + "."
 	}
@@ -101,18 +106,46 @@ func (s caseOutcomes) rates(b *strings.Builder) {
 		rows := s.rows(name)
 		told := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Refused })
 		verdict := string(worstOf(rows))
+		if s.c.Bound != "" && verdict == string(CannotTell) {
+			verdict = "bound: " + s.c.Bound
+		}
 		if len(told) == 0 {
-			fmt.Fprintf(b, "| %s | %s | %s | 0 of %d | | | | refused: %s |\n", label, scheme, name, len(rows), cell(rows[0].Figure.Why, 200))
+			fmt.Fprintf(b, "| %s | %s | %s | 0 of %d | | | | | refused: %s |\n", label, scheme, name, len(rows), cell(rows[0].Figure.Why, 200))
 			continue
 		}
-		var off, width []float64
+		widest, off := told[0], 0.0
 		for _, r := range told {
-			off, width = append(off, r.Miss), append(width, r.Figure.High-r.Figure.Low)
+			off = max(off, r.Miss)
+			if r.Figure.High-r.Figure.Low > widest.Figure.High-widest.Figure.Low {
+				widest = r
+			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %d of %d | %s | %s | %s | %s |\n", label, scheme, name, len(told), len(rows),
-			points(slices.Max(off)), points(median(off)), points(slices.Max(width)), verdict)
+		f := widest.Figure
+		fmt.Fprintf(b, "| %s | %s | %s | %d of %d | %s | %s | %s | %s | %s |\n", label, scheme, name, len(told), len(rows),
+			span(widest.Low, widest.High), span(f.Low, f.High), points(off), points((f.High-f.Low)/2), verdict)
 	}
 }
+
+// midRun writes what a case came to while traffic flowed.
+func (s caseOutcomes) midRun(b *strings.Builder) {
+	var short, long Coverage
+	slowest := time.Duration(0)
+	for _, o := range s.runs {
+		short, long = short.plus(o.Short), long.plus(o.Long)
+		if o.Usable == 0 {
+			slowest = never
+		}
+		slowest = max(slowest, o.Usable)
+	}
+	after := slowest.Round(time.Second).String()
+	if slowest == never {
+		after = "never"
+	}
+	fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d |\n", s.c.Name, after, short.Windows, short.Held, short.Usable, long.Windows, long.Held, long.Usable)
+}
+
+// never is longer than any run.
+const never = time.Duration(math.MaxInt64)
 
 // times writes the line of a case's latencies.
 func (s caseOutcomes) times(b *strings.Builder) {
@@ -216,6 +249,9 @@ func (k Knobs) String() string {
 	}
 	if k.NoID {
 		parts = append(parts, "no message ids")
+	}
+	if k.Bursts {
+		parts = append(parts, "in bursts")
 	}
 	if k.ClaimTTL > 0 {
 		parts = append(parts, fmt.Sprintf("claims live %s", k.ClaimTTL))

@@ -31,7 +31,7 @@ type due struct {
 func (p *producer) plan() []due {
 	var all []due
 	for n := range p.messages {
-		at := p.over * time.Duration(n) / time.Duration(p.messages)
+		at := p.due(n)
 		all = append(all, due{n: n, at: at})
 		if delay, again := p.fate.resend(p.fate.id(n)); again {
 			all = append(all, due{n, at + delay, true})
@@ -39,6 +39,16 @@ func (p *producer) plan() []due {
 	}
 	slices.SortStableFunc(all, func(a, b due) int { return int(a.at - b.at) })
 	return all
+}
+
+// due is when the n-th message is published first.
+func (p *producer) due(n int) time.Duration {
+	at := p.over * time.Duration(n) / time.Duration(p.messages)
+	if !p.fate.c.Knobs.Bursts {
+		return at
+	}
+	into := at % burstEvery
+	return at - into + time.Duration(burstShare*float64(into))
 }
 
 // run publishes all copies and returns when the broker has confirmed each.

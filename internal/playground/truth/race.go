@@ -35,13 +35,14 @@ func (r *race) run(ctx context.Context) error {
 	}
 	began := time.Now()
 	for _, l := range r.lanes {
+		l.witness.traffic = time.Now()
 		l.start(ctx)
 	}
 	drained := func() bool {
 		all := true
 		for _, l := range r.lanes {
 			if l.rest.IsZero() && l.drained() {
-				l.rest = time.Now()
+				l.rest, l.witness.traffic = time.Now(), time.Time{}
 			}
 			all = all && !l.rest.IsZero()
 		}

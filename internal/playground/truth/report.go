@@ -21,6 +21,11 @@ func (r Result) Print(w io.Writer) {
 	for _, p := range r.proofs() {
 		fmt.Fprintln(w, "proof:", p)
 	}
+	for _, c := range r.coverages() {
+		fmt.Fprintln(w, "coverage:", c)
+	}
+	good, rows := r.good()
+	fmt.Fprintf(w, "%d of %d rows are good\n", good, rows)
 	fmt.Fprintf(w, "%d cases, %d seeds, %d messages each, took %s: %s\n", len(r.Options.Cases), r.Options.Seeds, r.Options.Messages,
 		r.Took.Round(time.Second), r.Servers)
 }
@@ -53,6 +58,7 @@ func (o Outcome) Print(w io.Writer) {
 			g.Figure.Quality, g.Figure.Source, g.word())
 	}
 	table.Flush()
+	fmt.Fprintf(w, "  usable after %s; over 1 m %+v; over 5 m %+v; ack mean over 1 m %+v\n", o.Usable.Round(time.Second), o.Short, o.Long, o.Held)
 	for _, t := range o.Tallies {
 		fmt.Fprintf(w, "  %s: %s\n", t, within(t.OK))
 	}

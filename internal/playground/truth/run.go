@@ -96,7 +96,7 @@ func (s *site) round(ctx context.Context, o Options, seed uint64) (_ []Outcome, 
 		}
 	}()
 	for _, c := range o.Cases {
-		l := &lane{c: c, seed: seed, messages: o.Messages, over: o.Over, tally: newTally(), witness: witness{lag: staleAfter * o.Interval}}
+		l := &lane{c: c, seed: seed, messages: o.Messages, over: o.Over, tally: newTally(), witness: newWitness(staleAfter * o.Interval)}
 		lanes = append(lanes, l)
 		if l.bed, err = s.openBed(ctx, c, seed); err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestNoFigureIsWrong(t *testing.T) {
 	t.Parallel()
 	const falsified = "r3-resends"
-	cases, err := Select([]string{"r3-troubles", "r1-crashes", "d1-resends", falsified})
+	cases, err := Select([]string{"r3-shared-living-1-bursts", "r1-shared-dying-50-bursts", "d1-own-living-50-bursts", falsified})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (c Case) redisName() string {
 	if c.SharesServer {
 		return sharedRedis
 	}
-	return c.Name
+	return cmp.Or(c.StoreOf, c.Name)
 }
 
 // openSite starts what the cases need.

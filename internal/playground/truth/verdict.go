@@ -2,8 +2,12 @@ package truth
 
 import "fmt"
 
-// allowedCannotTell is how many of twelve cases may end in "cannot tell".
-const allowedCannotTell = 4
+// What a run must reach: the share of its rows that are good, a row being one case under one seed of which more than a bound can be known, and
+// the lower confidence limit of the share of disjoint windows whose figure holds the truth.
+const (
+	leastGood     = 0.95
+	leastCoverage = 0.93
+)
 
 // Misses names every figure that is not good, and why.
 func (r Result) Misses() []string {
@@ -11,7 +15,7 @@ func (r Result) Misses() []string {
 	for _, o := range r.Outcomes {
 		where := fmt.Sprintf("seed %d, %s", o.Seed, o.Case.Name)
 		for _, row := range o.Rows {
-			if row.Verdict == Good || row.Verdict == CannotTell && row.Name != Shown {
+			if row.Verdict == Good || row.Verdict == CannotTell && (row.Name != Shown && row.Name != ShownLive || o.Case.Bound != "") {
 				continue
 			}
 			all = append(all, fmt.Sprintf("%s, %s: %s; truth %s, figure [%s, %s] %s: %s", where, row.Name, row.Verdict, span(row.Low, row.High),
@@ -41,26 +45,55 @@ func (r Result) Misses() []string {
 // Failures says why the run as a whole does not pass; empty when it does.
 func (r Result) Failures() []string {
 	var all []string
-	unknown, counted := 0, 0
 	for _, s := range r.byCase() {
-		worst := s.verdict()
-		if worst == Wrong {
+		if s.verdict() == Wrong {
 			all = append(all, s.c.Name+": a figure was wrong")
 		}
 		all = append(all, s.beside()...)
-		if s.c.Companion() {
-			continue
-		}
-		counted++
-		if worst == CannotTell {
-			unknown++
-			if s.c.Must {
-				all = append(all, fmt.Sprintf("%s: scheme %s must be told, and was not", s.c.Name, s.c.Scheme))
-			}
+	}
+	if good, rows := r.good(); float64(good) < leastGood*float64(rows) {
+		all = append(all, fmt.Sprintf("%d of %d rows are good, which is less than %.0f %%", good, rows, 100*leastGood))
+	}
+	for _, c := range r.coverages() {
+		if c.Windows > 0 && c.Least() < leastCoverage {
+			all = append(all, fmt.Sprintf("%s, which can be less than %.0f %%", c, 100*leastCoverage))
 		}
 	}
-	if unknown*12 > allowedCannotTell*counted {
-		all = append(all, fmt.Sprintf("%d of %d cases could not be told, which is more than %d of 12", unknown, counted, allowedCannotTell))
+	return all
+}
+
+// good counts the rows of which more than a bound can be known, and those of them that are good.
+func (r Result) good() (good, rows int) {
+	for _, o := range r.Outcomes {
+		if o.Case.Companion() || o.Case.Bound != "" {
+			continue
+		}
+		rows++
+		if o.Verdict() == Good {
+			good++
+		}
+	}
+	return good, rows
+}
+
+// A namedCoverage is what the disjoint windows of one length came to, over all cases and seeds.
+type namedCoverage struct {
+	name string
+	Coverage
+}
+
+// String says it in one line.
+func (c namedCoverage) String() string {
+	return fmt.Sprintf("%s: %d of %d disjoint windows hold the truth (at least %.1f %% with a confidence of 95 %%), %d usable, %d wrong",
+		c.name, c.Held, c.Windows, 100*c.Least(), c.Usable, c.Wrong)
+}
+
+func (r Result) coverages() []namedCoverage {
+	all := []namedCoverage{{name: "rates over 1 m"}, {name: "rates over 5 m"}, {name: "mean ack latencies over 1 m"}}
+	for _, o := range r.Outcomes {
+		for i, c := range []Coverage{o.Short, o.Long, o.Held} {
+			all[i].Coverage = all[i].plus(c)
+		}
 	}
 	return all
 }

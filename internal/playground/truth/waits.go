@@ -31,6 +31,26 @@ func (w *witness) heldIn(f dedup.Figure) time.Duration {
 	return (to.HeldFor - from.HeldFor) / time.Duration(to.Ended-from.Ended)
 }
 
+// holds holds the mean ack latencies of disjoint windows against the truth of their spans.
+func (w *witness) holds(ways time.Duration) Coverage {
+	var c Coverage
+	for _, f := range w.held.all {
+		held := w.heldIn(f)
+		if held == 0 {
+			continue
+		}
+		t := timed("ack mean", held, held+ways, f, ackTolerance)
+		c.Windows++
+		if t.OK {
+			c.Held++
+		}
+		if f.InBand() {
+			c.Usable++
+		}
+	}
+	return c
+}
+
 // at returns the last counts that were noted by a time.
 func (w *witness) at(t time.Time) Counts {
 	i, _ := slices.BinarySearchFunc(w.notes, t, func(n note, t time.Time) int { return n.began.Compare(t) })
@@ -47,6 +67,9 @@ func (w *witness) acksInMidRun(ways time.Duration) Timing {
 	missed := 0
 	for _, f := range w.acks {
 		held := w.heldIn(f)
+		if held == 0 { // nothing ended in its span
+			continue
+		}
 		t := timed(worst.Name, held, held+ways, f, ackTolerance)
 		if !t.OK {
 			missed++

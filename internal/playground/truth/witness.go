@@ -16,6 +16,12 @@ type witness struct {
 	lag   time.Duration
 	notes []note
 	shown []dedup.Figure
+	// traffic is when the first message was published; zero before that, and once all were worked off.
+	traffic time.Time
+	// short and long are the rates of disjoint windows in mid-run, held the mean ack latencies of the short ones.
+	short, long, held disjoint
+	// usable is how long after the first message a rate was usable first; zero where none was.
+	usable time.Duration
 	// acks are the mean ack latencies that were shown by Little's law.
 	acks []dedup.Figure
 }
@@ -29,6 +35,11 @@ type note struct {
 // acksFollow is by how much the counts can lie behind what the store already shows, or the other way around.
 const acksFollow = time.Second
 
+// newWitness returns a witness of what consumers report so seldom.
+func newWitness(lag time.Duration) witness {
+	return witness{lag: lag, short: disjoint{length: liveShort}, long: disjoint{length: liveLong}, held: disjoint{length: liveShort}}
+}
+
 // look takes a note.
 func (w *witness) look(t *tally) {
 	began := time.Now()
@@ -40,6 +51,7 @@ func (w *witness) look(t *tally) {
 // to be a figure must be true all the same.
 func (w *witness) take(p *dedup.PipelineStatus) {
 	recent := w.shown[max(0, len(w.shown)-8*len(p.Windows)):]
+	w.follow(p.Windows)
 	for _, figures := range p.Windows {
 		w.takeAck(figures)
 		for _, e := range append(estimates(figures), dedup.Estimate{Rate: figures.DuplicateRate}) {
@@ -53,26 +65,61 @@ func (w *witness) take(p *dedup.PipelineStatus) {
 	}
 }
 
+// follow keeps what is shown of disjoint windows while traffic flows.
+func (w *witness) follow(windows []dedup.WindowFigures) {
+	if w.traffic.IsZero() {
+		return
+	}
+	for _, figures := range windows {
+		rate := figures.DuplicateRate
+		whole := !rate.At.Add(-rate.Covered).Before(w.traffic)
+		switch figures.Window {
+		case w.short.length:
+			if whole {
+				w.short.add(rate)
+			}
+			if f := figures.AckMean; !figures.AckP50.Known() && !f.At.Add(-f.Covered).Before(w.traffic) {
+				w.held.add(f)
+			}
+		case w.long.length:
+			if whole {
+				w.long.add(rate)
+			}
+			if since := time.Since(w.traffic); w.usable == 0 && usable(rate) && rate.At.After(w.traffic) {
+				w.usable = since
+			}
+		}
+	}
+}
+
 // claims says whether a figure says anything that could be false.
 func claims(f dedup.Figure) bool { return f.Known() || f.N > 0 && f.High > f.Low }
 
-// reportedSource is the source of figures that consumers report: they are those of the last reading, whatever their time.
-const reportedSource = "reported counters"
+// Figures that consumers report are those of the last reading, whatever their time; live counts are those of a moment, and by then the
+// broker has what consumers sent just before.
+const (
+	reportedSource = "reported counters"
+	liveSource     = "live counts"
+	liveFollows    = 300 * time.Millisecond
+)
 
-// grace is how far the counts of a figure can lie behind its time.
-func (w *witness) grace(f dedup.Figure) time.Duration {
-	if f.Source == reportedSource {
-		return acksFollow + w.lag
+// grace is how far the counts of a figure can lie behind its time, and before it.
+func (w *witness) grace(f dedup.Figure) (behind, ahead time.Duration) {
+	switch f.Source {
+	case reportedSource:
+		return acksFollow + w.lag, acksFollow
+	case liveSource:
+		return liveFollows, liveFollows
 	}
-	return acksFollow
+	return acksFollow, acksFollow
 }
 
-// known returns what had certainly, and what had possibly, been counted by a time, of which a figure may lie so far behind.
-func (w *witness) known(at time.Time, behind time.Duration) (least, most Counts) {
+// known returns what had certainly, and what had possibly, been counted by a time, of which a figure may lie so far behind or ahead.
+func (w *witness) known(at time.Time, behind, ahead time.Duration) (least, most Counts) {
 	most = w.notes[len(w.notes)-1].counts
 	for i := len(w.notes) - 1; i >= 0; i-- {
 		n := w.notes[i]
-		if !n.began.Before(at.Add(acksFollow)) {
+		if !n.began.Before(at.Add(ahead)) {
 			most = n.counts
 		}
 		if !n.ended.After(at.Add(-behind)) {
@@ -83,9 +130,9 @@ func (w *witness) known(at time.Time, behind time.Duration) (least, most Counts)
 }
 
 // bounds returns the least and the largest rate that can be the truth of a span; at rest they are the bounds of Counts.Rate.
-func (w *witness) bounds(from, to time.Time, behind time.Duration) (low, high float64) {
-	fromLeast, fromMost := w.known(from, behind)
-	toLeast, toMost := w.known(to, behind)
+func (w *witness) bounds(from, to time.Time, behind, ahead time.Duration) (low, high float64) {
+	fromLeast, fromMost := w.known(from, behind, ahead)
+	toLeast, toMost := w.known(to, behind, ahead)
 	span := func(a, b int64) float64 { return math.Max(0, float64(a-b)) }
 	if all := span(toMost.Acked+toMost.LostAcks, fromLeast.Acked+fromLeast.LostAcks); all > 0 {
 		low = span(toLeast.Duplicates, fromMost.Duplicates) / all
@@ -98,14 +145,16 @@ func (w *witness) bounds(from, to time.Time, behind time.Duration) (low, high fl
 
 // count returns the least and the largest number that something can have risen by in the span that a figure covers.
 func (w *witness) count(f dedup.Figure, of func(Counts) int64) (low, high float64) {
-	fromLeast, fromMost := w.known(f.At.Add(-f.Covered), w.grace(f))
-	toLeast, toMost := w.known(f.At, w.grace(f))
+	behind, ahead := w.grace(f)
+	fromLeast, fromMost := w.known(f.At.Add(-f.Covered), behind, ahead)
+	toLeast, toMost := w.known(f.At, behind, ahead)
 	return math.Max(0, float64(of(toLeast)-of(fromMost))), float64(of(toMost) - of(fromLeast))
 }
 
 // of returns the truth of the span that a figure covers.
 func (w *witness) of(f dedup.Figure) (low, high float64) {
-	return w.bounds(f.At.Add(-f.Covered), f.At, w.grace(f))
+	behind, ahead := w.grace(f)
+	return w.bounds(f.At.Add(-f.Covered), f.At, behind, ahead)
 }
 
 // violations says which of the rates that were shown are false.
