@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"internal/server":             {"internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/text", "internal/secret", "web/templates", "web/static", "docs"},
 	"internal/collector":          {"internal/series", "internal/dedup", "internal/secret", "internal/collector/estimate"},
 	"internal/collector/estimate": {"internal/dedup"},
+	"internal/collector/session":  {"internal/dedup", "internal/collector/estimate"},
 	"internal/alerts":             {"internal/series", "internal/dedup"},
 	"internal/admin":              {"internal/auth", "internal/dedup", "internal/text", "internal/admin/requeue"},
 	"internal/admin/requeue":      {"internal/dedup"},

@@ -252,7 +252,13 @@ func (s *eventSession) notified(key, event string, at time.Time) error {
 		if act := s.l.own.take(key, event); act != nil {
 			return s.book.ours(act, at)
 		}
-		return s.book.event(key, id, event, at)
+		if !s.l.followers.any() {
+			return s.book.event(key, id, event, at)
+		}
+		before := s.book.totals()
+		err := s.book.event(key, id, event, at)
+		s.l.followers.told(id, at, before, s.book.totals())
+		return err
 	case class == retryKey && s.l.rules.giveUp > 0:
 		s.heard++
 		if act := s.l.own.take(key, event); act != nil && event == "set" {

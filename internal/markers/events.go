@@ -38,6 +38,8 @@ type listener struct {
 	stir  chan struct{}
 	own   *ownActs
 	trail eventTrail
+	// followers want the events of single markers.
+	followers eventFollowers
 
 	mu        sync.Mutex
 	published dedup.StoreEvents
@@ -93,6 +95,7 @@ func (l *listener) listen(ctx context.Context) error {
 func (l *listener) begin(at time.Time, number uint64) *eventBook {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.followers.gap()
 	l.epoch++
 	b := newEventBook(l.rules, at, number)
 	b.epoch = l.epoch
@@ -107,6 +110,7 @@ func (l *listener) lost(err error) {
 	if l.published.Listening || l.published.Why != why {
 		l.log.Warn("store events are interrupted", "err", err)
 	}
+	l.followers.gap()
 	l.epoch++
 	now := time.Now()
 	l.published = dedup.StoreEvents{At: now, Since: now, Epoch: l.epoch, Why: why, Command: l.layout.cfg.Ask}

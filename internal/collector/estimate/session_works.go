@@ -1,0 +1,106 @@
+package estimate
+
+import (
+	"slices"
+	"time"
+)
+
+// works is how often the work of an id was done, and how many of these cannot be told from duplicates.
+func (j *joined) works(m SessionMarker, s settling, done time.Time) (works, unsure int64) {
+	if told := j.told(m); j.Listened && len(told) > 0 {
+		if j.claims() { // a claim that failed is deleted, and made anew
+			return max(1, int64(len(told))-m.Failed-s.crashed), 0
+		}
+		return int64(len(told)), 0
+	}
+	if j.claims() || j.Scheme.DatesClaim { // a claim that was made anew is no second work
+		return 1, 0
+	}
+	works = max(1, int64(len(m.Set)))
+	if j.Scheme.Mark != "after" || j.Scheme.Transactional || len(m.Set) == 0 {
+		return min(works, int64(len(s.kept))), 0
+	}
+	// A marker after the work is set anew by each work: whoever asked before it was set found none, and worked.
+	last, looked := m.Set[len(m.Set)-1], int64(0)
+	for _, i := range s.kept {
+		if j.looked[i].Before(last.Add(-tie)) {
+			looked++
+		}
+	}
+	if looked > works {
+		return min(looked, int64(len(s.kept))), looked - works
+	}
+	return min(works, int64(len(s.kept))), 0
+}
+
+// metInFlight takes those off that were acked while the work was under way.
+func (j *joined) metInFlight(f *fate, rest []int, done time.Time) {
+	var met []int
+	for _, i := range rest {
+		if j.Scheme.AcksEach && j.all[i].Consumer == j.all[f.worker].Consumer {
+			continue // it was taken up after the work
+		}
+		earliest, likely, latest := j.workEnds(f.worker, done)
+		isMet, within := j.looked[i].Before(likely), tie+j.Resolution
+		switch {
+		case isMet && j.looked[i].After(earliest.Add(-within)):
+			f.under++
+		case !isMet && j.looked[i].Before(latest.Add(within)):
+			f.over++
+		}
+		if isMet {
+			met = append(met, i)
+		}
+	}
+	n := min(int64(len(met)), f.duplicates)
+	f.inFlight, f.duplicates = n, f.duplicates-n
+	f.redelivered = min(f.redelivered, f.duplicates)
+	f.repeats = slices.DeleteFunc(f.repeats, func(i int) bool { return slices.Contains(met, i) })
+}
+
+// workEnds bounds when the work of a delivery ended. Where its marker tells when it began alone, it took about as long as others did, and
+// had ended when its consumer took up the next one.
+func (j *joined) workEnds(worker int, done time.Time) (earliest, likely, latest time.Time) {
+	if !j.Scheme.DatesClaim || j.Listened {
+		return done, done, done
+	}
+	earliest, likely, latest = done.Add(j.usual/4), done.Add(j.usual), done.Add(4*j.usual)
+	if j.usual == 0 {
+		latest = done.Add(time.Second)
+	}
+	if j.next[worker] == 0 || !j.Scheme.AcksEach {
+		return earliest, likely, latest
+	}
+	began, ok := j.firstDone(j.Markers[j.all[j.next[worker]].ID])
+	if !ok || !began.After(done) {
+		return earliest, likely, latest
+	}
+	bound := func(t time.Time) time.Time {
+		if t.After(began) {
+			return began
+		}
+		return t
+	}
+	return bound(earliest), bound(likely), bound(latest)
+}
+
+// usualWork is how long work usually takes by what waited for it: the time from one claim of a consumer to its next, where the next message
+// was there already.
+func (j *joined) usualWork() time.Duration {
+	var took []time.Duration
+	for i, n := range j.next {
+		if n == 0 {
+			continue
+		}
+		a, known := j.firstDone(j.Markers[j.all[i].ID])
+		b, next := j.firstDone(j.Markers[j.all[n].ID])
+		if known && next && b.After(a) && j.all[n].At.Before(a) {
+			took = append(took, b.Sub(a))
+		}
+	}
+	if len(took) < fewestTaken {
+		return j.Work
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}

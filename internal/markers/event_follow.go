@@ -1,0 +1,86 @@
+package markers
+
+import (
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// eventFollowers hand the events of single markers on, for as long as somebody wants them.
+type eventFollowers struct {
+	mu  sync.Mutex
+	all map[*eventFollower]bool
+}
+
+// An eventFollower is who wants them. Missed is true once one may have been.
+type eventFollower struct {
+	take   func(dedup.StoreEvent)
+	missed bool
+}
+
+func (f *eventFollowers) add(take func(dedup.StoreEvent), listening bool) *eventFollower {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[*eventFollower]bool{}
+	}
+	x := &eventFollower{take: take, missed: !listening}
+	f.all[x] = true
+	return x
+}
+
+// remove ends following, and reports whether nothing was missed.
+func (f *eventFollowers) remove(x *eventFollower) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, x)
+	return !x.missed
+}
+
+// gap notes that events may have been missed.
+func (f *eventFollowers) gap() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for x := range f.all {
+		x.missed = true
+	}
+}
+
+func (f *eventFollowers) any() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.all) > 0
+}
+
+// told hands on what a notification was: what it changed in the counts.
+func (f *eventFollowers) told(id string, at time.Time, before, after dedup.EventCounts) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for x := range f.all {
+		switch {
+		case before.Epoch != after.Epoch:
+			x.missed = true
+		case after.Completions+after.Again > before.Completions+before.Again:
+			x.take(dedup.StoreEvent{ID: id, Kind: dedup.MarkerCompleted, At: at})
+		case after.Failures > before.Failures:
+			x.take(dedup.StoreEvent{ID: id, Kind: dedup.MarkerFailed, At: at})
+		case after.Claims > before.Claims:
+			x.take(dedup.StoreEvent{ID: id, Kind: dedup.MarkerClaimed, At: at})
+		}
+	}
+}
+
+// Follow hands each claim, completion and failure of a marker to take, as its notification comes, until stop is called, which reports whether
+// none was missed. Take must not wait. It is not ok where no events are listened to.
+func (s *redisStore) Follow(take func(dedup.StoreEvent)) (stop func() bool, ok bool) {
+	if s.events == nil {
+		return nil, false
+	}
+	return s.events.follow(take)
+}
+
+func (l *listener) follow(take func(dedup.StoreEvent)) (stop func() bool, ok bool) {
+	x := l.followers.add(take, l.figures().Listening)
+	return func() bool { return l.followers.remove(x) }, !x.missed
+}
