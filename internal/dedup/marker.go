@@ -122,6 +122,8 @@ type StoreStats struct {
 	Events *StoreEvents
 	// Inserts are what the rows of a table tell of their inserts; nil where the kind has none.
 	Inserts *InsertStats
+	// Statements are what the server counted of the statements on a table; nil where nobody asked it.
+	Statements *StatementStats
 	// Waits are the lock waits on a table of markers or business rows; nil where they cannot be seen.
 	Waits *LockWaits
 }

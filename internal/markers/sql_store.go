@@ -32,6 +32,8 @@ type sqlStore struct {
 	explain sqlExplainer
 	pings   latencies
 	inserts *insertReader
+	// statements counts those on the table; nil for business rows.
+	statements *statementReader
 
 	mu       sync.Mutex
 	last     *dedup.Pass
@@ -66,7 +68,7 @@ func openSQLTable(c Config, log *slog.Logger) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: sql.dsn: %w", c.Name, err)
 	}
-	return &sqlStore{cfg: c, dialect: d, db: db, log: log, explain: sqlExplainer{d, at}, inserts: newInsertReader(c)}, nil
+	return &sqlStore{cfg: c, dialect: d, db: db, log: log, explain: sqlExplainer{d, at}, inserts: newInsertReader(c), statements: newStatementReader(c)}, nil
 }
 
 func (s *sqlStore) Name() string         { return s.cfg.Name }
@@ -260,10 +262,11 @@ func (s *sqlStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	}
 	if err == nil {
 		s.readInserts(ctx, health.RunID, server.replica)
+		s.readStatements(ctx, health.RunID, server.replica)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health, Facts: s.facts(), Inserts: s.inserts.latest(), Waits: waits}
+	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health, Facts: s.facts(), Inserts: s.inserts.latest(), Statements: s.statements.latest(), Waits: waits}
 	if err != nil {
 		return stats, s.explain.explain(err)
 	}

@@ -119,14 +119,14 @@ func (s *SQLServers) Database(t testing.TB, driver string) *Database {
 }
 
 func startMariaDB(dir string) (sqlServer, error) {
-	return servers.StartMariaDB(context.Background(), servers.SQLOptions{Dir: dir})
+	return servers.StartMariaDB(context.Background(), servers.SQLOptions{Dir: dir, Args: []string{"--performance-schema=ON", "--performance-schema-digests-size=1000"}})
 }
 
 func startPostgres(dir string) (sqlServer, error) {
 	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
 		return nil, err
 	}
-	return servers.StartPostgres(context.Background(), servers.SQLOptions{Dir: dir})
+	return servers.StartPostgres(context.Background(), servers.SQLOptions{Dir: dir, Args: []string{"-c", "shared_preload_libraries=pg_stat_statements"}})
 }
 
 // Exec runs statements as the administrator.

@@ -1,0 +1,29 @@
+package dedup
+
+import "time"
+
+// StatementStats are what a database server counted of the statements on the table of a store, as of At. Counts are cumulative within one
+// Epoch and cannot be compared across two.
+type StatementStats struct {
+	At    time.Time
+	Epoch int64
+	Since time.Time
+	// Why says why statements cannot be counted, Better what an operator can do about it; empty when they can.
+	Why, Better string
+	// Gap is why the epoch before ended; empty for the first.
+	Gap string
+	// Inserts are statements that insert one row, Met those that met the row of their id.
+	Inserts, Met int64
+	// Same are those of Inserts that leave the row that they meet as it is, SameMet those that are known to have met one: none where
+	// connections count rows that they found.
+	Same, SameMet int64
+	// Unfailed are inserts of which the server counts only those that succeed. They are not among Inserts.
+	Unfailed int64
+	// Questions are the SELECTs for the row of one id, Found those that found it.
+	Questions, Found int64
+	// Unclear are statements that may have inserted rows, and met others.
+	Unclear int64
+	// Writes are the rows that were to be written into the table as the table counts them, those included that met another; nil where it
+	// does not count.
+	Writes *int64
+}

@@ -1,0 +1,269 @@
+package markers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	statements "dedup-dashboard/internal/markers/sql"
+)
+
+// mostStatements is how many texts that name a table are read at most.
+const mostStatements = 1000
+
+// A statementSource is where a server counts statements.
+type statementSource struct {
+	table statements.Table
+	// place changes with what the counts are of.
+	place string
+	// why says why the server does not count, better what to do; empty when it counts.
+	why, better string
+	// query is the rest of a SELECT that returns key, born, schema, text, calls, errors, rows, sent, reset and kind: "writes" for the count of the
+	// table itself, whose number is in calls.
+	query string
+	args  []any
+}
+
+// statementDialect is what differs between servers in counting statements.
+type statementDialect interface {
+	statements(ctx context.Context, q querier, l *sqlLayout) (statementSource, error)
+	// statementGrants are the rights that counting statements needs.
+	statementGrants(account string) string
+}
+
+var statementDialects = map[string]statementDialect{driverMySQL: mysqlDialect{}, driverPostgres: postgresDialect{}}
+
+// A statementReader counts the statements on one table.
+type statementReader struct {
+	dialect statementDialect
+	told    atomic.Pointer[dedup.StatementStats]
+
+	mu       sync.Mutex
+	book     statements.Book
+	source   statementSource
+	sourceAt time.Time
+	layout   *sqlLayout
+}
+
+// newStatementReader returns nil for business rows, which no delivery inserts.
+func newStatementReader(c Config) *statementReader {
+	if c.machine() || c.Preset == presetStateMachine {
+		return nil
+	}
+	return &statementReader{dialect: statementDialects[c.SQL.Driver]}
+}
+
+func (r *statementReader) latest() *dedup.StatementStats {
+	if r == nil {
+		return nil
+	}
+	return r.told.Load()
+}
+
+func (r *statementReader) refuse(why, better string) {
+	r.book.Break()
+	r.told.Store(&dedup.StatementStats{At: time.Now(), Epoch: r.book.Epoch, Why: why, Better: better})
+}
+
+// readStatements takes a reading: one SELECT. A failure of it is no failure of the store.
+func (s *sqlStore) readStatements(ctx context.Context, runID string, replica bool) {
+	r := s.statements
+	if r == nil || !r.mu.TryLock() {
+		return
+	}
+	defer r.mu.Unlock()
+	if replica {
+		r.refuse("the account reads a replica, where no consumer inserts: point sql.dsn at the primary", "")
+		return
+	}
+	layout, err := s.ready(ctx)
+	if err != nil {
+		return // the walk tells why
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	if r.layout != layout || time.Since(r.sourceAt) > factsFor {
+		if r.source, err = r.dialect.statements(ctx, conn, layout); err != nil {
+			s.statementsFailed(err, layout)
+			return
+		}
+		r.sourceAt, r.layout = time.Now(), layout
+	}
+	if r.source.why != "" {
+		r.refuse(r.source.why, r.source.better)
+		return
+	}
+	reading, err := s.statementReading(ctx, conn, layout)
+	if err != nil {
+		s.statementsFailed(err, layout)
+		return
+	}
+	reading.Place = runID + " " + r.source.place
+	r.book.Take(r.source.table, reading)
+	r.publish(reading)
+}
+
+func (r *statementReader) publish(at statements.Reading) {
+	c := r.book.Counts
+	t := &dedup.StatementStats{At: at.At, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
+		Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear}
+	if at.Writes != nil {
+		t.Writes = &c.Writes
+	}
+	r.told.Store(t)
+}
+
+// errManyStatements says that a name is in too many texts.
+var errManyStatements = errors.New("too many statements")
+
+// statementsFailed takes note of a reading that failed: the server goes on counting, so that the next one may follow.
+func (s *sqlStore) statementsFailed(err error, l *sqlLayout) {
+	r := s.statements
+	r.sourceAt = time.Time{}
+	switch refused := s.dialect.refusal(err); {
+	case errors.Is(err, errManyStatements):
+		r.refuse(fmt.Sprintf("more than %d different statements name the table", mostStatements), "")
+	case refused.denied:
+		r.refuse("the account may not read what the server counts of statements", r.dialect.statementGrants(l.server.account))
+	case refused.answered() && !refused.passing:
+		r.refuse("what the server counts of statements cannot be read: "+s.explain.words(err), "")
+	}
+}
+
+// statementReading reads what the server counted until now.
+func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlLayout) (statements.Reading, error) {
+	r := statements.Reading{At: time.Now()}
+	_, err := s.read(ctx, conn, l, s.statements.source.query, s.statements.source.args, func(v []sql.RawBytes) error {
+		var n [4]int64
+		for i := range n {
+			var err error
+			if n[i], err = strconv.ParseInt(string(v[4+i]), 10, 64); err != nil {
+				return fmt.Errorf("%w: %s", errNoNumber, printable(string(v[4+i])))
+			}
+		}
+		r.Reset = string(v[8])
+		switch string(v[9]) {
+		case "writes":
+			r.Writes = &n[0]
+			return nil
+		case "reset":
+			return nil
+		}
+		if len(r.Rows) == mostStatements {
+			return errManyStatements
+		}
+		r.Rows = append(r.Rows, statements.Row{Key: string(v[0]), Born: string(v[1]), Schema: string(v[2]), Text: string(v[3]),
+			Calls: n[0], Errors: n[1], Rows: n[2], Sent: n[3]})
+		return nil
+	})
+	r.At = r.At.Add(time.Since(r.At) / 2)
+	return r, err
+}
+
+// likeName is a LIKE pattern of texts that hold a name, in which | escapes.
+func likeName(name string) string {
+	return "%" + strings.NewReplacer("|", "||", "%", "|%", "_", "|_").Replace(name) + "%"
+}
+
+// idColumns names the columns that hold the id of a message.
+func (l *sqlLayout) idColumns() []string {
+	all := make([]string, len(l.ids))
+	for i := range l.ids {
+		all[i] = l.ids[i].name
+	}
+	return all
+}
+
+// statements are the digests of performance_schema, with the writes of the table itself to hold them against: what consumers send as
+// server-side prepared statements MariaDB counts in no digest.
+// https://mariadb.com/kb/en/performance-schema-events_statements_summary_by_digest-table/
+func (d mysqlDialect) statements(ctx context.Context, q querier, l *sqlLayout) (statementSource, error) {
+	t := l.table
+	s := statementSource{place: t.schema + "." + t.name, table: statements.Table{Server: statements.MySQL, Schema: t.schema, Name: t.name, ID: l.idColumns()}}
+	var on, folds int
+	if err := q.QueryRowContext(ctx, "SELECT @@performance_schema, @@lower_case_table_names").Scan(&on, &folds); err != nil {
+		return s, err
+	}
+	s.table.FoldsNames = folds != 0
+	if on == 0 {
+		s.why, s.better = "performance_schema is off, so that the server counts no statements", "Start "+l.server.version+" with performance_schema=ON (docs/stores.md)."
+		return s, nil
+	}
+	var digests, tables int
+	err := q.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME IN ('statements_digest', 'global_instrumentation') AND ENABLED = 'YES'),
+		(SELECT COUNT(*) FROM performance_schema.setup_instruments WHERE NAME = 'wait/io/table/sql/handler' AND ENABLED = 'YES')`).Scan(&digests, &tables)
+	switch {
+	case d.refusal(err).denied: // then it shows in the counts
+	case err != nil:
+		return s, err
+	case digests < 2:
+		s.why, s.better = "the server's digests of statements are off", "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN ('statements_digest', 'global_instrumentation');"
+	case tables < 1:
+		s.why, s.better = "the server does not count the writes of tables", "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES' WHERE NAME = 'wait/io/table/sql/handler';"
+	}
+	s.query = `'', '', '', '', COUNT_INSERT, 0, 0, 0, '', 'writes' FROM performance_schema.table_io_waits_summary_by_table
+		WHERE OBJECT_TYPE = 'TABLE' AND OBJECT_SCHEMA = ? AND OBJECT_NAME = ? UNION ALL
+		(SELECT CONCAT(COALESCE(SCHEMA_NAME, ''), ' ', DIGEST), FIRST_SEEN, COALESCE(SCHEMA_NAME, ''), DIGEST_TEXT, COUNT_STAR, SUM_ERRORS, SUM_ROWS_AFFECTED, SUM_ROWS_SENT, '', 'statement'
+		FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE ? ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `)`
+	s.args = []any{t.schema, t.name, likeName(t.name)}
+	return s, nil
+}
+
+func (mysqlDialect) statementGrants(account string) string {
+	to := " TO " + mysqlAccount(account) + ";"
+	return "GRANT SELECT ON performance_schema.events_statements_summary_by_digest" + to + " GRANT SELECT ON performance_schema.table_io_waits_summary_by_table" + to
+}
+
+// statements are those of pg_stat_statements, which counts no statement that fails.
+// https://www.postgresql.org/docs/current/pgstatstatements.html
+func (d postgresDialect) statements(ctx context.Context, q querier, l *sqlLayout) (statementSource, error) {
+	t := l.table
+	s := statementSource{place: t.schema + "." + t.name, table: statements.Table{Server: statements.Postgres, Schema: t.schema, Name: t.name, ID: l.idColumns()}}
+	var schema, version sql.NullString
+	var reads bool
+	err := q.QueryRowContext(ctx, `SELECT (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'),
+		(SELECT extversion FROM pg_extension WHERE extname = 'pg_stat_statements'), pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
+		(SELECT COUNT(*) > 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname = $1)`, t.name).
+		Scan(&schema, &version, &reads, &s.table.Twins)
+	switch {
+	case err != nil:
+		return s, err
+	case !schema.Valid:
+		s.why = "the database has no extension pg_stat_statements"
+		s.better = "Load it with shared_preload_libraries = 'pg_stat_statements', restart, and run CREATE EXTENSION pg_stat_statements; (docs/stores.md)."
+		return s, nil
+	case !reads:
+		s.why, s.better = "the account may not see the statements of others", d.statementGrants(l.server.account)
+		return s, nil
+	case !atLeastVersion(version.String, 1, 9):
+		s.why, s.better = "pg_stat_statements is of version "+printable(version.String)+", which does not tell when it was reset", "ALTER EXTENSION pg_stat_statements UPDATE; PostgreSQL 14 or later has one that does."
+		return s, nil
+	}
+	in := d.quote(schema.String) + "."
+	s.query = `'', '', '', '', 0, 0, 0, 0, stats_reset::text, 'reset' FROM ` + in + `pg_stat_statements_info UNION ALL
+		(SELECT concat_ws(' ', s.userid, s.queryid, s.toplevel), '', '', s.query, s.calls, 0, s.rows, s.rows, i.stats_reset::text, 'statement'
+		FROM ` + in + `pg_stat_statements s, ` + in + `pg_stat_statements_info i
+		WHERE s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.query ILIKE $1 ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `)`
+	s.args = []any{likeName(t.name)}
+	return s, nil
+}
+
+func (d postgresDialect) statementGrants(account string) string { return d.waitsGrant(account) }
+
+// atLeastVersion compares the version of an extension, as 1.10.
+func atLeastVersion(text string, major, minor int) bool {
+	first, rest, _ := strings.Cut(text, ".")
+	a, errA := strconv.Atoi(first)
+	b, errB := strconv.Atoi(rest)
+	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
+}
