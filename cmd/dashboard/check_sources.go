@@ -53,7 +53,7 @@ func sourceWords(m dedup.Method, s dedup.Scheme, store *markers.Config) string {
 
 func methodName(m dedup.Method) string {
 	return map[dedup.Method]string{dedup.MethodReported: "reported counters", dedup.MethodIDGap: "id gap",
-		dedup.MethodLive: "live counts", dedup.MethodStoreEvents: "store events", dedup.MethodResidual: "residual interval"}[m]
+		dedup.MethodStoreHits: "store hits", dedup.MethodLive: "live counts", dedup.MethodStoreEvents: "store events", dedup.MethodResidual: "residual interval"}[m]
 }
 
 // printTimeout notes a timeout that never comes to hold: a whole reading ends before it.

@@ -7,18 +7,21 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// choose makes the best valid estimate the duplicate rate and the next valid one its cross-check. Where none is valid the
-// rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
+// choose makes the best valid estimate the duplicate rate and the next valid one its cross-check: what consumers report, else the narrowest
+// interval, of equals the first. Where none is valid the rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
 func choose(out *dedup.WindowFigures) {
 	valid := func(e dedup.Estimate) bool { return e.Rate.Known() && e.Rate.Quality != dedup.Estimated }
 	best := -1
+	for i, e := range out.Estimates {
+		if valid(e) && (best < 0 || out.Estimates[best].Method != dedup.MethodReported && e.Rate.Width() < out.Estimates[best].Rate.Width()) {
+			best = i
+		}
+	}
 	var rest []dedup.Estimate
 	for i, e := range out.Estimates {
-		if best < 0 && valid(e) {
-			best = i
-			continue
+		if i != best {
+			rest = append(rest, e)
 		}
-		rest = append(rest, e)
 	}
 	if best < 0 {
 		out.DuplicateRate = cannotTell(out.Window, out.Estimates)

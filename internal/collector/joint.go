@@ -42,6 +42,7 @@ type liveWatch struct {
 	next time.Duration
 	// pairs are fixed once made.
 	pairs []*jointPair
+	flows []*flowPair
 }
 
 // A jointPair joins the counts of one pipeline's queues with those of its store.
@@ -85,6 +86,11 @@ func newLiveWatch(broker string, r LiveReader, cfg Config, turned func()) *liveW
 func (w *liveWatch) read(ctx context.Context) error {
 	counts, err := w.reader.Live(ctx)
 	w.next = counts.Next
+	for _, f := range w.flows {
+		if err == nil {
+			f.take(&counts)
+		}
+	}
 	for _, p := range w.pairs {
 		if err == nil {
 			p.take(&counts)
@@ -199,12 +205,14 @@ func (c *Collector) wireLive(readers map[string]LiveReader) {
 			if p.broker != b || p.store == nil {
 				continue
 			}
+			p.flow = &flowPair{refs: p.refs}
+			w.flows, watched = append(w.flows, p.flow), append(watched, p.refs...)
 			if store, ok := p.store.store.(eventful); ok {
 				p.live, p.joint = w, &jointPair{refs: p.refs, store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
-				w.pairs, watched = append(w.pairs, p.joint), append(watched, p.refs...)
+				w.pairs = append(w.pairs, p.joint)
 			}
 		}
-		if len(w.pairs) > 0 {
+		if len(w.flows) > 0 {
 			reader.Watch(watched...)
 			c.lives = append(c.lives, w)
 		}

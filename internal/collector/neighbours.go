@@ -13,6 +13,7 @@ import (
 type explanation struct {
 	view
 	gap      idGapResult
+	hits     hitsResult
 	live     liveResult
 	events   eventResult
 	residual residualResult
@@ -69,6 +70,9 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 	switch {
 	case out.DuplicateRate.Source == idGapSource && out.DuplicateRate.Known():
 		out.Duplicates, out.Messages = x.gap.Duplicates, x.gap.Messages
+	case out.DuplicateRate.Source == hitsName && out.DuplicateRate.Known():
+		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = x.hits.Hits.Duplicates()
+		out.Messages = x.hits.messages(out.DuplicateRate)
 	case out.DuplicateRate.Source == liveSource && out.DuplicateRate.Known():
 		low, likely, high := x.live.Residual.Duplicates(x.live.Lost)
 		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high

@@ -26,6 +26,9 @@ type pipeline struct {
 	live   *liveWatch
 	joint  *jointPair
 	joints jointTape
+	// flow takes its live counts alone, flows is what came of it.
+	flow  *flowPair
+	flows flowTape
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
 	partner string
 

@@ -25,3 +25,9 @@ func provenInserts(s dedup.Scheme, server string) bool {
 	name, _, _ := strings.Cut(server, " ")
 	return slices.Contains([]string{"MariaDB", "PostgreSQL"}, name) && slices.Contains([]string{"sql-status-code", "sql-status-name"}, s.Preset)
 }
+
+// provenHits reports whether the estimate from store hits was proved for a scheme on a server, named by its version as in "MariaDB 10.11.19".
+func provenHits(s dedup.Scheme, server string) bool {
+	name, _, _ := strings.Cut(server, " ")
+	return slices.Contains([]string{"MariaDB", "PostgreSQL"}, name) && (s.Transactional || s.Preset == "sql-unique-row")
+}

@@ -106,6 +106,9 @@ func (c *Collector) absorb(now time.Time) {
 		if p.joint != nil {
 			p.joints.add(p.joint.drain(), now)
 		}
+		if p.flow != nil {
+			p.flows.add(p.flow.drain(), now)
+		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
 		}

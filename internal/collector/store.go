@@ -27,6 +27,8 @@ type storeWatch struct {
 	earlier  []passNote
 	growth   growth
 	inserts  insertTape
+	// statements is what the server counted of those on the table.
+	statements statementTape
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
@@ -101,6 +103,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
 	w.inserts.add(stats.Inserts)
+	w.statements.add(stats.Statements)
 	w.tape.add(stats.Events)
 }
 

@@ -20,18 +20,20 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out.MeanRetries = meanRetries(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w)
 	c.latencies(&out, p, v)
 	gap := c.idGapFigures(p, v, w)
+	hits := c.hitsEstimate(p, v, w)
 	live := c.liveEstimate(p, v, w)
 	events := c.eventEstimate(p, v, w)
 	res := c.residualEstimate(p, v, w)
 	out.Estimates = []dedup.Estimate{
 		{Method: dedup.MethodReported, Rate: rep.Rate},
 		{Method: dedup.MethodIDGap, Rate: gap.Rate},
+		{Method: dedup.MethodStoreHits, Rate: hits.Rate},
 		{Method: dedup.MethodLive, Rate: live.Rate},
 		{Method: dedup.MethodStoreEvents, Rate: events.Rate},
 		{Method: dedup.MethodResidual, Rate: res.Rate},
 	}
 	choose(&out)
-	c.explain(&out, p, explanation{view: v, gap: gap, live: live, events: events, residual: res, reported: rep})
+	c.explain(&out, p, explanation{view: v, gap: gap, hits: hits, live: live, events: events, residual: res, reported: rep})
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
 	advise(&out, p.reportAdvice(v, rep))
 	if v.brokerDown != "" {
@@ -96,7 +98,7 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
 	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
-		if f.Source == eventSource || f.Source == liveSource || f.Source == residualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
+		if f.Source == eventSource || f.Source == liveSource || f.Source == hitsName || f.Source == residualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
 			*f = unknown.ProducerSent
 		}
 	}

@@ -8,6 +8,8 @@ func (s Scheme) Refuses(m Method) string {
 	switch m {
 	case MethodIDGap:
 		return s.refusesIDGap()
+	case MethodStoreHits:
+		return s.refusesHits()
 	case MethodStoreEvents:
 		return s.refusesEvents()
 	case MethodLive:
@@ -30,6 +32,22 @@ func (s Scheme) refusesIDGap() string {
 		return "consumers of this scheme wait for rows in flight and insert again, and each try burns an id as a duplicate does"
 	case s.OnFailed == "nack" || s.OnFailed == "run":
 		return "consumers of this scheme do not ack deliveries that meet a failed row, and each burns an id as a duplicate does"
+	}
+	return ""
+}
+
+func (s Scheme) refusesHits() string {
+	switch {
+	case s.Lock:
+		return "a lock keeps no marker of what is done, so that what meets it is no duplicate"
+	case s.Kind == "redis-string":
+		return "only a database counts the statements on its tables"
+	case s.Business:
+		return "deliveries of this scheme move a business row on, and what they met does not show"
+	case s.Kind == "redis-string" && s.OnInFlight == "wait":
+		return "consumers of this scheme wait for work in flight and ask again, so that questions are no deliveries"
+	case s.Kind == "sql-table" && (s.OnInFlight == "wait" && !s.Transactional || s.OnFailed == "run"):
+		return "consumers of this scheme ask more than once for a delivery"
 	}
 	return ""
 }

@@ -65,6 +65,8 @@ type LiveCount struct {
 	// Acked are at least the deliveries that consumers acked. Unsure is how many more there may be: the broker lost them from the counts of
 	// single queues, and they may be of others. Open is how many more there may be for the moment; later counts tell.
 	Acked, Unsure, Open float64
+	// Delivered are at least the deliveries to consumers that ack, those fetched one by one included, with what may be missing as of Acked.
+	Delivered, DeliveredUnsure, DeliveredOpen float64
 	// Redelivered are at most the deliveries of what had been delivered before, automatic ones those that no consumer acks.
 	Redelivered, Automatic float64
 	// Closed are the channels that had taken something out of the queue and were closed, Unseen those that came and went so quickly that

@@ -54,6 +54,7 @@ func (s *sqlStore) Check(ctx context.Context, n int) (Report, error) {
 	r.Unmapped, r.Mend = s.cfg.suggestRows(r.Telling(n))
 	r.Findings = append(sqlFindings(s.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
 	r.Findings = append(r.Findings, s.insertsFinding(ctx, conn, layout)...)
+	r.Findings = append(r.Findings, s.statementsFinding(ctx, conn, layout)...)
 	return r, nil
 }
 
@@ -137,6 +138,28 @@ func (s *sqlStore) insertsFinding(ctx context.Context, conn *sql.Conn, l *sqlLay
 		why, mend = strings.TrimSuffix(why, ": "+id.grant), id.grant
 	}
 	return []dedup.Finding{{Kind: "inserts_not_counted", Tier: dedup.Warning, Text: "The id gap cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
+}
+
+// statementsFinding says why the server's counts of statements cannot be read.
+func (s *sqlStore) statementsFinding(ctx context.Context, conn *sql.Conn, l *sqlLayout) []dedup.Finding {
+	if s.statements == nil || s.Scheme().Refuses(dedup.MethodStoreHits) != "" {
+		return nil
+	}
+	r := newStatementReader(s.cfg)
+	source, err := r.dialect.statements(ctx, conn, l)
+	if err == nil && source.why == "" {
+		_, err = s.statementReading(ctx, conn, l, source)
+	}
+	why, mend := source.why, source.better
+	if s.dialect.refusal(err).denied {
+		why, mend = "the account may not read what the server counts of statements", r.dialect.statementGrants(l.server.account)
+	} else if err != nil {
+		why, mend = s.explain.words(err), "See store hits in docs/figures.md."
+	}
+	if why == "" {
+		return nil
+	}
+	return []dedup.Finding{{Kind: "statements_not_counted", Tier: dedup.Normal, Text: "Store hits cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
 }
 
 func sqlFindings(c Config, l *sqlLayout, w *sqlWalk) []dedup.Finding {

@@ -103,7 +103,7 @@ func (s *sqlStore) readStatements(ctx context.Context, runID string, replica boo
 		r.refuse(r.source.why, r.source.better)
 		return
 	}
-	reading, err := s.statementReading(ctx, conn, layout)
+	reading, err := s.statementReading(ctx, conn, layout, r.source)
 	if err != nil {
 		s.statementsFailed(err, layout)
 		return
@@ -141,9 +141,9 @@ func (s *sqlStore) statementsFailed(err error, l *sqlLayout) {
 }
 
 // statementReading reads what the server counted until now.
-func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlLayout) (statements.Reading, error) {
+func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlLayout, source statementSource) (statements.Reading, error) {
 	r := statements.Reading{At: time.Now()}
-	_, err := s.read(ctx, conn, l, s.statements.source.query, s.statements.source.args, func(v []sql.RawBytes) error {
+	_, err := s.read(ctx, conn, l, source.query, source.args, func(v []sql.RawBytes) error {
 		var n [4]int64
 		for i := range n {
 			var err error

@@ -157,6 +157,8 @@ func methodWords(m dedup.Method) (source, counts string) {
 		return "Id gap", "each insert that failed on a duplicate burned an id"
 	case dedup.MethodLive:
 		return "Live counts", "acks of the broker less what the store completed, both counted at one moment"
+	case dedup.MethodStoreHits:
+		return "Store hits", "questions of consumers that met a marker, as the store itself counted them"
 	case dedup.MethodStoreEvents:
 		return "Store events", "notifications of first completions against the commands that consumers sent"
 	case dedup.MethodResidual:

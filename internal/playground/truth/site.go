@@ -60,15 +60,15 @@ func (s *site) start(ctx context.Context, c Case) (err error) {
 	switch {
 	case c.isRedis() && s.redis[c.redisName()] == nil:
 		server, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(s.dir, "redis-"+c.redisName()),
-			Args: []string{"--notify-keyspace-events", "K$gxe"}})
+			Args: []string{"--notify-keyspace-events", "K$gxem"}})
 		if err != nil {
 			return err
 		}
 		s.redis[c.redisName()] = server
 	case strings.HasSuffix(string(c.Scheme), "MariaDB") && s.mariadb == nil:
-		s.mariadb, err = servers.StartMariaDB(ctx, servers.SQLOptions{Dir: filepath.Join(s.dir, "mariadb")})
+		s.mariadb, err = servers.StartMariaDB(ctx, servers.SQLOptions{Dir: filepath.Join(s.dir, "mariadb"), Args: []string{"--performance-schema=ON"}})
 	case strings.Contains(string(c.Scheme), "PostgreSQL") && s.postgres == nil:
-		s.postgres, err = servers.StartPostgres(ctx, servers.SQLOptions{Dir: filepath.Join(s.dir, "postgres")})
+		s.postgres, err = servers.StartPostgres(ctx, servers.SQLOptions{Dir: filepath.Join(s.dir, "postgres"), Args: []string{"-c", "shared_preload_libraries=pg_stat_statements"}})
 	}
 	return err
 }
@@ -96,7 +96,10 @@ func (s *site) database(ctx context.Context, c Case, seed uint64) (dsn, driver, 
 	if strings.HasSuffix(string(c.Scheme), "MariaDB") {
 		return s.mariadb.AdminDSN(name), "mysql", "mysql", s.mariadb.CreateDatabase(ctx, name)
 	}
-	return s.postgres.AdminDSN(name), "pgx", "postgres", s.postgres.CreateDatabase(ctx, name)
+	if err := s.postgres.CreateDatabase(ctx, name); err != nil {
+		return "", "", "", err
+	}
+	return s.postgres.AdminDSN(name), "pgx", "postgres", s.postgres.Exec(ctx, name, "CREATE EXTENSION pg_stat_statements")
 }
 
 // versions names the servers that a run used.

@@ -1,0 +1,35 @@
+package estimate
+
+// Hits are bounds on how many deliveries of a time met a marker of their message, as the store itself counted it. No moment of the broker's
+// needs to be known for them: acks only make the share.
+type Hits struct {
+	// Hits are the deliveries that met a marker, Undone those of them that met one of work that was not done.
+	Hits, Undone [2]float64
+	// Messages are the deliveries of the time that were acked.
+	Messages [2]float64
+}
+
+// Duplicates are bounds of the hits on done work, and the likeliest number between them.
+func (h Hits) Duplicates() (low, likely, high float64) {
+	low, high = max(0, h.Hits[0]-h.Undone[1]), max(0, h.Hits[1]-h.Undone[0])
+	if high = min(high, h.Messages[1]); low > high {
+		low = high
+	}
+	likely = (h.Hits[0]+h.Hits[1])/2 - h.Undone[0]
+	return low, min(max(low, likely), high), high
+}
+
+// Rate are the same bounds as shares of the messages; not ok where there were none.
+func (h Hits) Rate() (low, likely, high float64, ok bool) {
+	least, mean := h.Messages[0], (h.Messages[0]+h.Messages[1])/2
+	if h.Messages[1] <= 0 {
+		return 0, 0, 0, false
+	}
+	l, m, u := h.Duplicates()
+	low, high = l/h.Messages[1], 1
+	if least > 0 {
+		high = min(1, u/least)
+	}
+	likely = m / mean
+	return low, min(max(low, likely), high), high, true
+}

@@ -1,0 +1,143 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	hitsName    = "store hits"
+	hitsFormula = "(H - I) / A; H questions that met a marker, I those of work that was not done, A acks"
+	// hitsEnds is how many readings back the end of the window may lie until the broker's counts reach beyond it.
+	hitsEnds = 12
+)
+
+// A hitsSource is the readings in which a store counted what consumers asked it. n is 0 where why says what is missing.
+type hitsSource struct {
+	n           int
+	at          func(int) time.Time
+	between     func(i, j int) hitsSpan
+	why, better string
+}
+
+// A hitsSpan is what a store counted between two of its readings. Pairs are bounds.
+type hitsSpan struct {
+	From, To time.Time
+	// Asked are the questions of consumers, one for each delivery, Hits those that met a marker.
+	Asked, Hits [2]float64
+	// What is how consumers ask.
+	What string
+	// Why says why the span tells nothing, and Better what would help.
+	Why, Better string
+}
+
+// A hitsResult is the estimate from store hits. Told is false when there is none.
+type hitsResult struct {
+	Rate dedup.Figure
+	Told bool
+	Hits estimate.Hits
+}
+
+// hitsEstimate estimates the rate from what the store itself counted of its consumers' questions.
+func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResult {
+	refuse := func(why, better string) hitsResult {
+		return hitsResult{Rate: refusedRate(w, hitsName, hitsFormula, why, better)}
+	}
+	switch {
+	case p.store == nil || v.storeDown != "":
+		return refuse(v.storeDown, "")
+	case v.scheme.Refuses(dedup.MethodStoreHits) != "":
+		return refuse(v.scheme.Refuses(dedup.MethodStoreHits), "")
+	case v.brokerDown != "":
+		return refuse(v.brokerDown, betterReport)
+	case p.partner != "":
+		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport)
+	case !p.acks.open:
+		return refuse(c.noCounters(p), betterReport)
+	}
+	source := p.statementHits(v)
+	if source.n == 0 {
+		return refuse(source.why, source.better)
+	}
+	span, gain, ok := p.hitsSpan(source, w)
+	if !ok {
+		return refuse("the broker was not read often enough yet", betterReport)
+	}
+	return p.judgeHits(v, span, gain, w)
+}
+
+// hitsSpan returns what the store counted in the newest window on whose both sides the broker was read.
+func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain, bool) {
+	for j := s.n - 1; j > 0 && j >= s.n-hitsEnds; j-- {
+		i := newestWithin(s.n, s.at, s.at(j).Add(-w))
+		for ; i < j; i++ {
+			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
+				return s.between(i, j), gain, true
+			}
+			if j-i > hitsEnds { // the broker may have been read for less long than the store
+				i += (j - i) / 4
+			}
+		}
+	}
+	return hitsSpan{}, brokerGain{}, false
+}
+
+// judgeHits turns what the store counted into the interval of the rate.
+func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Duration) hitsResult {
+	f := dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, span.To.Sub(span.From)), At: span.To, Better: betterReport}
+	waiting := [2]float64{p.unackedAround(span.From), p.unackedAround(span.To)}
+	f.Why = span.Why
+	if span.Why != "" {
+		f.Better = span.Better
+		return hitsResult{Rate: f}
+	}
+	if f.Why = span.strangers(gain, waiting); f.Why != "" {
+		return hitsResult{Rate: f}
+	}
+	h := estimate.Hits{Hits: span.Hits, Undone: undoneRows(v, span, gain, waiting[1])}
+	// Each message that was acked was asked for once, before it was.
+	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
+	low, likely, high, ok := h.Rate()
+	if !ok {
+		f.Why = "no message was acked in the window"
+		return hitsResult{Rate: f}
+	}
+	f.Low, f.Value, f.High, f.N = low, likely, high, math.Round((h.Messages[0]+h.Messages[1])/2)
+	f.Hits = likely * f.N
+	out := hitsResult{Told: true, Hits: h}
+	switch width := f.High - f.Low; {
+	case width > residualWidest && width*f.N > liveWidest:
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+	case width <= measuredWidest && provenHits(v.scheme, v.stats.Health.Version):
+		f.Quality = dedup.Measured
+	default:
+		f.Quality = dedup.Derived
+	}
+	out.Rate = f
+	return out
+}
+
+// strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
+func (s hitsSpan) strangers(g brokerGain, waiting [2]float64) string {
+	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
+	switch {
+	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
+		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others use the table too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
+	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0]:
+		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this table, or by statements that the server does not count",
+			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
+	}
+	return ""
+}
+
+// messages are those behind the rate: as many as were acked.
+func (r hitsResult) messages(rate dedup.Figure) dedup.Figure {
+	f := rate
+	f.Unit, f.Formula, f.Why, f.Hits = dedup.Count, "acks of the source queues", "", 0
+	f.Quality, f.Low, f.Value, f.High = dedup.Derived, r.Hits.Messages[0], rate.N, r.Hits.Messages[1]
+	return f
+}

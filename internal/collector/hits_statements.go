@@ -1,0 +1,129 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A statementTape is what a database counted of the statements on the table of one store, in time order, of one epoch.
+type statementTape struct {
+	readings []dedup.StatementStats
+	// why is the newest refusal and better what would help; empty when statements are counted. told is whether anything was ever said of them.
+	why, better string
+	told        bool
+}
+
+// add takes a reading. One of another epoch begins the tape anew: nothing can be said about spans across two.
+func (t *statementTape) add(s *dedup.StatementStats) {
+	if s == nil {
+		return
+	}
+	t.told, t.why, t.better = true, s.Why, s.Better
+	if s.Why != "" {
+		t.readings = nil
+		return
+	}
+	if n := len(t.readings); n > 0 {
+		last := &t.readings[n-1]
+		if s.Epoch == last.Epoch && s.At.Equal(last.At) {
+			return
+		}
+		if s.Epoch != last.Epoch || s.At.Before(last.At) {
+			t.readings = nil
+		}
+	}
+	t.readings = append(t.readings, *s)
+	if n := len(t.readings); n >= 64 && n%64 == 0 {
+		t.readings = thinned(t.readings, s.At, func(s *dedup.StatementStats) time.Time { return s.At }, grain{tapeFull, tapeStep}, grain{storeTapeNew, storeTapeFine})
+	}
+}
+
+// statementHits are what the statements on the pipeline's table met.
+func (p *pipeline) statementHits(v view) hitsSource {
+	t := &p.store.statements
+	switch {
+	case !t.told:
+		return hitsSource{why: "the store's server does not count statements"}
+	case t.why != "":
+		return hitsSource{why: t.why, better: t.better}
+	case len(t.readings) < 2:
+		return hitsSource{why: "statements were counted only once yet", better: betterReport}
+	}
+	return hitsSource{n: len(t.readings), at: func(i int) time.Time { return t.readings[i].At },
+		between: func(i, j int) hitsSpan { return statementSpan(v, &t.readings[i], &t.readings[j]) }}
+}
+
+// statementSpan bounds what statements asked and met between two readings.
+func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
+	gain := func(count func(*dedup.StatementStats) int64) float64 { return float64(count(to) - count(from)) }
+	inserts, met := gain(func(s *dedup.StatementStats) int64 { return s.Inserts }), gain(func(s *dedup.StatementStats) int64 { return s.Met })
+	same, sameMet := gain(func(s *dedup.StatementStats) int64 { return s.Same }), gain(func(s *dedup.StatementStats) int64 { return s.SameMet })
+	unfailed, unclear := gain(func(s *dedup.StatementStats) int64 { return s.Unfailed }), gain(func(s *dedup.StatementStats) int64 { return s.Unclear })
+	questions, found := gain(func(s *dedup.StatementStats) int64 { return s.Questions }), gain(func(s *dedup.StatementStats) int64 { return s.Found })
+	span := hitsSpan{From: from.At, To: to.At, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}}
+	// Writes that are in no digest may have met a row, those of a digest that never reached the table did not.
+	if from.Writes != nil && to.Writes != nil {
+		writes := float64(*to.Writes - *from.Writes)
+		span.Hits = [2]float64{max(0, met-max(0, inserts-writes)), span.Hits[1] + max(0, writes-inserts)}
+		span.Asked = [2]float64{min(inserts, writes), max(span.Asked[1], writes)}
+		if unseen := writes - inserts - unclear; unseen > 0.05*writes+3 {
+			span.Why = fmt.Sprintf("%s reached the table that the server's digests do not show: MariaDB counts no server-side prepared statements", counted(whole(unseen), "insert"))
+			span.Better = "Let consumers send INSERT as text (emulated prepares, interpolateParams=true), or have a column with AUTO_INCREMENT (docs/stores.md)."
+		}
+	}
+	switch {
+	case span.Why != "":
+	case v.scheme.InsertFirst || questions < inserts+unfailed: // who looks first asks at least as often as he inserts
+		switch {
+		case unfailed > 0:
+			span.Why = "PostgreSQL counts no INSERT that fails, and consumers insert without ON CONFLICT DO NOTHING"
+			span.Better = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
+		case same > 0 && sameMet == 0:
+			span.Why = "consumers insert with ON DUPLICATE KEY UPDATE, and connections that count rows they found hide what it met"
+			span.Better = "Let consumers connect with useAffectedRows=true (JDBC), without CLIENT_FOUND_ROWS."
+		}
+	default:
+		span.What, span.Asked = "SELECT", [2]float64{questions, questions}
+		span.Hits = [2]float64{found + span.Hits[0], found + span.Hits[1]}
+		if unfailed > 0 { // those that found nothing and inserted nothing either may have lost a race
+			span.Hits[1] = max(span.Hits[0], questions-unfailed-(inserts-met))
+		}
+	}
+	return span
+}
+
+// undoneRows bounds the hits that met a row whose work was not done.
+func undoneRows(v view, span hitsSpan, gain brokerGain, depth float64) [2]float64 {
+	s := v.scheme
+	if s.Transactional || s.Mark == "after" {
+		return [2]float64{}
+	}
+	hits := span.Hits[1]
+	if s.OnInFlight != "ack" { // what met work in flight came back
+		return [2]float64{0, min(hits, gain.Redelivered+depth)}
+	}
+	if v.stats.Pass == nil {
+		return [2]float64{0, hits}
+	}
+	// What came back had not been acked; what a producer sent again met such rows no more often than there are.
+	var undone, all float64
+	for state, n := range v.stats.Pass.States {
+		if all += float64(n); state != dedup.Done {
+			undone += float64(n)
+		}
+	}
+	copies := 0.0
+	if all > 0 {
+		copies = hits * undone / all
+	}
+	return [2]float64{0, min(hits, gain.Redelivered+copies+3*math.Sqrt(copies+1))}
+}
+
+// newestWithin returns the first reading that is not before a time, of n.
+func newestWithin(n int, at func(int) time.Time, from time.Time) int {
+	return sort.Search(n, func(i int) bool { return !at(i).Before(from) })
+}

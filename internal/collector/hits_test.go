@@ -1,0 +1,136 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
+	writes := func(n int64) *int64 { return &n }
+	first, looks := dedup.Scheme{Kind: "sql-table", InsertFirst: true}, dedup.Scheme{Kind: "sql-table", Mark: "after"}
+	for name, c := range map[string]struct {
+		scheme      dedup.Scheme
+		to          dedup.StatementStats
+		asked, hits [2]float64
+		what, why   string
+	}{
+		"each insert reached the table":            {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(100)}, [2]float64{100, 100}, [2]float64{7, 7}, "INSERT", ""},
+		"some failed before they reached it":       {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(95)}, [2]float64{95, 100}, [2]float64{2, 7}, "INSERT", ""},
+		"a few writes are in no digest":            {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(104)}, [2]float64{100, 104}, [2]float64{7, 11}, "INSERT", ""},
+		"many writes are in no digest":             {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(300)}, [2]float64{}, [2]float64{}, "", "no server-side prepared statements"},
+		"statements that do not say what they met": {first, dedup.StatementStats{Inserts: 100, Met: 7, Unclear: 3}, [2]float64{100, 103}, [2]float64{7, 10}, "INSERT", ""},
+		"no insert that fails is counted":          {first, dedup.StatementStats{Unfailed: 90}, [2]float64{}, [2]float64{}, "", "ON CONFLICT"},
+		"hits that connections may hide":           {first, dedup.StatementStats{Inserts: 100, Same: 100}, [2]float64{}, [2]float64{}, "", "count rows they found"},
+		"hits that connections do not hide":        {first, dedup.StatementStats{Inserts: 100, Met: 4, Same: 100, SameMet: 4}, [2]float64{100, 100}, [2]float64{4, 4}, "INSERT", ""},
+		"consumers look first":                     {looks, dedup.StatementStats{Questions: 100, Found: 6, Inserts: 94, Met: 1, Writes: writes(94)}, [2]float64{100, 100}, [2]float64{7, 7}, "SELECT", ""},
+		"they look after an insert that failed":    {looks, dedup.StatementStats{Questions: 6, Found: 6, Inserts: 100, Met: 6}, [2]float64{100, 100}, [2]float64{6, 6}, "INSERT", ""},
+		"they look first, on PostgreSQL":           {looks, dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92}, [2]float64{100, 100}, [2]float64{6, 8}, "SELECT", ""},
+	} {
+		got := statementSpan(view{scheme: c.scheme}, &dedup.StatementStats{Writes: func() *int64 {
+			if c.to.Writes == nil {
+				return nil
+			}
+			return writes(0)
+		}()}, &c.to)
+		switch {
+		case c.why != "" && !strings.Contains(got.Why, c.why):
+			t.Errorf("%s: %q", name, got.Why)
+		case c.why == "" && (got.Why != "" || got.Asked != c.asked || got.Hits != c.hits || got.What != c.what):
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestQuestionsThatDoNotFitTheBrokerRefuse(t *testing.T) {
+	gain := brokerGain{Acked: [2]float64{1000, 1000}, Delivered: [2]float64{1010, 1010}}
+	for name, c := range map[string]struct {
+		asked [2]float64
+		why   string
+	}{
+		"as many as deliveries":   {[2]float64{1010, 1010}, ""},
+		"others ask too":          {[2]float64{1400, 1400}, "others use the table too"},
+		"some consumers do not":   {[2]float64{700, 700}, "some consumers do not ask"},
+		"as many as were waiting": {[2]float64{995, 995}, ""},
+	} {
+		why := hitsSpan{What: "INSERT", Asked: c.asked}.strangers(gain, [2]float64{5, 5})
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
+	span, gain := hitsSpan{Hits: [2]float64{100, 100}}, brokerGain{Redelivered: 4}
+	pass := &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 990, dedup.Processing: 10}}
+	for name, c := range map[string]struct {
+		scheme dedup.Scheme
+		pass   *dedup.Pass
+		most   float64
+	}{
+		"one transaction":                   {dedup.Scheme{Transactional: true, OnInFlight: "wait"}, nil, 0},
+		"a row after the work":              {dedup.Scheme{Mark: "after"}, nil, 0},
+		"what is met comes back":            {dedup.Scheme{Mark: "before", OnInFlight: "nack"}, nil, 4 + 3},
+		"what is met is acked":              {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
+		"what is met is acked, rows unread": {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
+	} {
+		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, 3)
+		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {
+			t.Errorf("%s: %v, want at most %v", name, got, c.most)
+		}
+	}
+}
+
+func TestAStatementTapeHoldsOneEpoch(t *testing.T) {
+	var tape statementTape
+	at := time.Unix(1000, 0)
+	tape.add(&dedup.StatementStats{At: at, Epoch: 1, Inserts: 5})
+	tape.add(&dedup.StatementStats{At: at, Epoch: 1, Inserts: 5})
+	tape.add(&dedup.StatementStats{At: at.Add(time.Second), Epoch: 1, Inserts: 6})
+	if len(tape.readings) != 2 {
+		t.Fatalf("%d readings", len(tape.readings))
+	}
+	tape.add(&dedup.StatementStats{At: at.Add(2 * time.Second), Epoch: 2})
+	if len(tape.readings) != 1 {
+		t.Fatalf("%d readings after a gap", len(tape.readings))
+	}
+	tape.add(&dedup.StatementStats{At: at.Add(3 * time.Second), Why: "off", Better: "on"})
+	if len(tape.readings) != 0 || tape.why != "off" || tape.better != "on" {
+		t.Fatalf("%+v", tape)
+	}
+}
+
+func TestLiveCountsBoundWhatTheBrokerDidBetweenTwoTimes(t *testing.T) {
+	var tape flowTape
+	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
+	for s := range 10 {
+		n := float64(100 * s)
+		tape.readings = append(tape.readings, flowReading{At: at(s), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n + 10}, Redelivered: float64(s)})
+	}
+	g, ok := tape.between(at(2).Add(time.Millisecond), at(7).Add(time.Millisecond))
+	if !ok || !g.Live || g.Acked != [2]float64{400, 600} || g.Delivered != [2]float64{400, 600} || g.Redelivered != 6 {
+		t.Errorf("%v, %+v", ok, g)
+	}
+	if _, ok := tape.between(at(2), at(11)); ok {
+		t.Error("a time that nobody has read after is bounded")
+	}
+	tape.readings[5].Since = at(5)
+	tape.readings[9].Since = at(5)
+	if _, ok := tape.between(at(2), at(8).Add(time.Millisecond)); ok {
+		t.Error("counts that began anew are compared")
+	}
+}
+
+func TestTheShareOfHitsHoldsTheTruthWithinItsBounds(t *testing.T) {
+	h := estimate.Hits{Hits: [2]float64{20, 22}, Undone: [2]float64{0, 5}, Messages: [2]float64{1000, 1010}}
+	low, likely, high, ok := h.Rate()
+	if !ok || low != 15./1010 || high != 22./1000 || likely < low || likely > high {
+		t.Errorf("%v %v %v %v", low, likely, high, ok)
+	}
+	if _, _, _, ok := (estimate.Hits{}).Rate(); ok {
+		t.Error("a share of nothing")
+	}
+}
