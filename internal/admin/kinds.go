@@ -48,9 +48,12 @@ const (
 	actAcknowledge = "acknowledge_dead_letters"
 	actForget      = "forget_acknowledged_dead_letters"
 	actMark        = "add_mark"
-	actAckAlert    = "acknowledge_alert"
-	actUnackAlert  = "unacknowledge_alert"
-	actSilence     = "add_silence"
+	actMeasure     = "measure_pipeline"
+	// actStopMeasuring ends a measurement before its time.
+	actStopMeasuring = "stop_measurement"
+	actAckAlert      = "acknowledge_alert"
+	actUnackAlert    = "unacknowledge_alert"
+	actSilence       = "add_silence"
 	// actExpireSilence ends a silence before its time.
 	actExpireSilence = "expire_silence"
 	actTestChannel   = "test_channel"
@@ -78,6 +81,8 @@ func ActionKinds() []ActionKind {
 		{Name: actAcknowledge, Label: "acknowledge dead letters", About: AboutPipelines},
 		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
 		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
+		{Name: actMeasure, Label: "measure a pipeline exactly", About: AboutPipelines},
+		{Name: actStopMeasuring, Label: "stop a measurement", About: AboutPipelines},
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
 		{Name: actSignIn, Label: "sign in", About: AboutAccounts},
 		{Name: actSignOutAll, Label: "sign out everywhere", About: AboutAccounts},

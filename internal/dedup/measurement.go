@@ -29,11 +29,14 @@ type Measurement struct {
 	// By is who started it.
 	By      string
 	Started time.Time
-	Ended   time.Time
+	// Began is when tracing was on; zero while somebody must switch it on first, with Commands.
+	Began time.Time
+	Ended time.Time
 	// Length is how long the deliveries were to be traced.
 	Length time.Duration
 	State  MeasurementState
-	// Why says in few words why it failed, is incomplete, or ended before its time; Commands are lines for a shell that make it possible.
+	// Why says in few words why it failed, is incomplete, or ended before its time. Commands are the lines for a shell that switch tracing on
+	// and off, where a person must.
 	Why      string
 	Commands []string
 	// Seen counts the deliveries that were traced so far, while it runs.
@@ -46,8 +49,9 @@ type Measurement struct {
 
 // A Calibration compares the live duplicate rate of a time with what a session counted in it.
 type Calibration struct {
-	// Method is the source of the live figure; Low, Value and High are ratios.
+	// Method is the source of the live figure, Window the time that it was taken over; Low, Value and High are ratios.
 	Method           Method
+	Window           time.Duration
 	Low, Value, High float64
 	// Off is the live value less the counted one, in ratio: 0.001 is a tenth of a point.
 	Off float64

@@ -1,0 +1,424 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// MeasurementsListed is how many measurements of a pipeline are kept and listed: the newest.
+	MeasurementsListed = 50
+	// readyTimeout bounds the question whether a trace can begin.
+	readyTimeout = 15 * time.Second
+)
+
+// measurementJournal keeps measurements. Writes are on disk when they return; it is safe for concurrent use.
+type measurementJournal interface {
+	// SaveMeasurement keeps a measurement, or replaces it, and the newest MeasurementsListed of its pipeline. The token is kept with the first.
+	SaveMeasurement(ctx context.Context, m dedup.Measurement, token string) error
+	Measurement(ctx context.Context, id string) (dedup.Measurement, bool, error)
+	// Measurements returns the newest of a pipeline, newest first, without lists of ids.
+	Measurements(ctx context.Context, pipeline string, limit int) ([]dedup.Measurement, error)
+	// MeasurementByToken returns the measurement that this person started with the token, or "".
+	MeasurementByToken(ctx context.Context, by, token string) (string, error)
+	// InterruptMeasurements ends those that run: an earlier process did not end them.
+	InterruptMeasurements(ctx context.Context, at time.Time) error
+}
+
+// A Measurer measures pipelines. Its errors are *dedup.Error.
+type Measurer interface {
+	// WhyNot says in few words why a pipeline can never be measured as it is configured; empty where it can.
+	WhyNot(p dedup.Pipeline) string
+	// Ready says whether it can be measured now.
+	Ready(ctx context.Context, p dedup.Pipeline) dedup.TraceReadiness
+	// Measure fills in what came of m: state, why, result and calibration. It ends when ctx does, with what was seen by then. Progress is
+	// told when tracing began, and each second how many deliveries were seen; it must not wait.
+	Measure(ctx context.Context, p dedup.Pipeline, m *dedup.Measurement, progress func(began time.Time, seen int64)) error
+}
+
+// MeasurementsDeps are what Measurements needs. Changed, which may be nil, is told that "measurement:ID" or "pipeline:NAME" changed.
+type MeasurementsDeps struct {
+	Gate     *Gate
+	Journal  measurementJournal
+	Measurer Measurer
+	// Pipelines are those of the configuration.
+	Pipelines []dedup.Pipeline
+	// Mask says what of copies is hidden, as in dead letters.
+	Mask     DeadLettersConfig
+	ReadOnly bool
+	Changed  func(topic string)
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Measurements lets operators measure a pipeline exactly, one of each broker at a time. It is safe for concurrent use; its errors are
+// *dedup.Error.
+type Measurements struct {
+	deps MeasurementsDeps
+	mask *masker
+	// ctx ends when Run does.
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu sync.Mutex
+	// live are those that run, by their ids, busy their ids by broker.
+	live    map[string]*liveMeasurement
+	busy    map[string]string
+	running sync.WaitGroup
+	closed  bool
+}
+
+type liveMeasurement struct {
+	m dedup.Measurement
+	// stop ends the trace; stopped is who asked for it.
+	stop    context.CancelFunc
+	stopped string
+}
+
+// NewMeasurements returns the service. Run must be called before anything is measured.
+func NewMeasurements(deps MeasurementsDeps) *Measurements {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Changed == nil {
+		deps.Changed = func(string) {}
+	}
+	m := &Measurements{deps: deps, mask: newMasker(deps.Mask.maskWords()), live: map[string]*liveMeasurement{}, busy: map[string]string{}}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// Run notes what an earlier process left, and when ctx ends, ends what runs and waits for it.
+func (s *Measurements) Run(ctx context.Context) error {
+	if err := s.deps.Journal.InterruptMeasurements(ctx, s.deps.Now()); err != nil {
+		s.deps.Log.Error("measurements that were interrupted could not be noted", "err", err)
+	}
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.running.Wait()
+	return nil
+}
+
+// A MeasureRequest asks to measure a pipeline. A second one of the same person with the same token starts nothing.
+type MeasureRequest struct {
+	Pipeline string
+	Length   time.Duration
+	Token    string
+}
+
+// WhyNot says in few words why a pipeline cannot be measured at all, empty where it can.
+func (s *Measurements) WhyNot(pipeline string) string {
+	p, ok := s.pipeline(pipeline)
+	switch {
+	case s.deps.ReadOnly:
+		return "the dashboard is read-only (server.read_only)"
+	case !ok:
+		return "there is no such pipeline"
+	}
+	return s.deps.Measurer.WhyNot(p)
+}
+
+func (s *Measurements) pipeline(name string) (dedup.Pipeline, bool) {
+	for _, p := range s.deps.Pipelines {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return dedup.Pipeline{}, false
+}
+
+// Start begins to measure, and returns the measurement at once; it goes on when the caller has gone. Operators may.
+func (s *Measurements) Start(ctx context.Context, who Caller, req MeasureRequest) (dedup.Measurement, error) {
+	act := action{name: actMeasure, target: printable(req.Pipeline, maxTarget), needs: auth.Operator}
+	if err := s.deps.Gate.allow(ctx, who, act); err != nil {
+		return dedup.Measurement{}, err
+	}
+	p, err := s.check(req)
+	if err != nil {
+		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
+	}
+	if req.Token != "" {
+		id, err := s.deps.Journal.MeasurementByToken(ctx, who.Name, req.Token)
+		if err != nil {
+			return dedup.Measurement{}, unkept("Nothing was measured, because the journal cannot be read", err)
+		}
+		if id != "" {
+			m, err := s.One(ctx, id)
+			if err == nil && m.Pipeline != req.Pipeline {
+				err = s.deps.Gate.refuse(ctx, who, act, &dedup.Error{Kind: dedup.Conflict, Public: "This idempotency token has started another measurement"})
+			}
+			return m, err
+		}
+	}
+	l := &liveMeasurement{m: dedup.Measurement{ID: rand.Text(), Pipeline: p.Name, Broker: p.Broker, By: who.Name,
+		Started: s.deps.Now().UTC().Truncate(time.Millisecond), Length: req.Length, State: dedup.MeasurementRunning}}
+	for _, q := range p.Queues {
+		l.m.Queues = append(l.m.Queues, dedup.QueueRef{Vhost: p.Vhost, Name: q})
+	}
+	if err := s.claim(l); err != nil {
+		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
+	}
+	if err := s.begin(ctx, who, act, p, l, req.Token); err != nil {
+		s.release(l)
+		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
+	}
+	return l.m, nil
+}
+
+// check says what is wrong with a request.
+func (s *Measurements) check(req MeasureRequest) (dedup.Pipeline, error) {
+	p, ok := s.pipeline(req.Pipeline)
+	if !ok {
+		return p, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + printable(req.Pipeline, 80)}
+	}
+	if why := s.WhyNot(p.Name); why != "" {
+		return p, &dedup.Error{Kind: dedup.Forbidden, Public: "This pipeline cannot be measured: " + why}
+	}
+	switch {
+	case req.Length < dedup.MinTrace || req.Length > dedup.MaxTrace:
+		return p, invalid(fmt.Sprintf("A measurement takes %.0f to %.0f seconds", dedup.MinTrace.Seconds(), dedup.MaxTrace.Seconds()))
+	case len(req.Token) > maxToken:
+		return p, invalid(fmt.Sprintf("An idempotency token has at most %d bytes", maxToken))
+	}
+	return p, nil
+}
+
+// claim takes the broker for a measurement.
+func (s *Measurements) claim(l *liveMeasurement) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is measured: the dashboard is ending"}
+	}
+	if other := s.live[s.busy[l.m.Broker]]; other != nil {
+		return &dedup.Error{Kind: dedup.Conflict, Public: fmt.Sprintf("Pipeline %s is being measured, and a broker bears one measurement at a time; wait until %s",
+			printable(other.m.Pipeline, 80), stamp(other.m.Started.Add(other.m.Length)))}
+	}
+	s.live[l.m.ID], s.busy[l.m.Broker] = l, l.m.ID
+	s.running.Add(1)
+	return nil
+}
+
+func (s *Measurements) release(l *liveMeasurement) {
+	s.mu.Lock()
+	delete(s.live, l.m.ID)
+	delete(s.busy, l.m.Broker)
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// begin asks whether it can be done now, records the intent, and lets it run.
+func (s *Measurements) begin(ctx context.Context, who Caller, act action, p dedup.Pipeline, l *liveMeasurement, token string) error {
+	asking, cancel := context.WithTimeout(ctx, readyTimeout)
+	ready := s.deps.Measurer.Ready(asking, p)
+	cancel()
+	if !ready.OK() {
+		return &dedup.Error{Kind: dedup.Conflict, Public: unready(ready)}
+	}
+	if ready.Switch == dedup.TraceByOperator {
+		l.m.Commands = append(append(l.m.Commands, ready.On...), fmt.Sprintf("sleep %.0f", l.m.Length.Seconds()))
+		l.m.Commands = append(l.m.Commands, ready.Off...)
+	}
+	saving, done := writing(ctx)
+	defer done()
+	if err := s.deps.Journal.SaveMeasurement(saving, l.m, token); err != nil {
+		return unkept("Nothing was measured, because the journal cannot be written", err)
+	}
+	e := entryOf(who, act)
+	e.Operation = l.m.ID
+	if err := s.deps.Gate.intend(ctx, e); err != nil {
+		l.m.State, l.m.Why, l.m.Ended = dedup.MeasurementFailed, "the audit cannot be written", s.deps.Now()
+		_ = s.deps.Journal.SaveMeasurement(saving, l.m, token)
+		return err
+	}
+	running, stop := context.WithCancel(s.ctx)
+	s.mu.Lock()
+	l.stop = stop
+	s.mu.Unlock()
+	go s.run(running, p, l, e)
+	s.changed(l)
+	return nil
+}
+
+// unready says why a pipeline cannot be measured now, and what helps.
+func unready(r dedup.TraceReadiness) string {
+	text := ""
+	for _, p := range r.Problems {
+		if text != "" {
+			text += ". "
+		}
+		text += p.Text
+		if p.Remedy != "" {
+			text += ": " + p.Remedy
+		}
+	}
+	return text
+}
+
+// run measures, keeps what came of it, and records the outcome.
+func (s *Measurements) run(ctx context.Context, p dedup.Pipeline, l *liveMeasurement, e Entry) {
+	defer s.release(l)
+	defer l.stop()
+	s.mu.Lock()
+	m := l.m
+	s.mu.Unlock()
+	err := s.deps.Measurer.Measure(ctx, p, &m, func(began time.Time, seen int64) {
+		s.mu.Lock()
+		l.m.Began, l.m.Seen = began, seen
+		s.mu.Unlock()
+		s.changed(l)
+	})
+	s.mu.Lock()
+	m.Began, m.Seen = l.m.Began, max(l.m.Seen, m.Seen)
+	stopped := l.stopped
+	s.mu.Unlock()
+	s.complete(&m, stopped, err)
+	saving, cancel := writing(context.Background())
+	defer cancel()
+	if err := s.deps.Journal.SaveMeasurement(saving, m, ""); err != nil {
+		s.deps.Log.Error("a measurement could not be kept", "measurement", m.ID, "err", err)
+		m.Why = "the result could not be kept: the journal cannot be written"
+	}
+	var failure error
+	if m.State != dedup.MeasurementDone {
+		failure = &dedup.Error{Kind: dedup.Conflict, Public: string(m.State) + ": " + m.Why}
+	}
+	s.deps.Gate.finish(saving, e, measured(m), failure)
+	s.mu.Lock()
+	l.m = m
+	s.mu.Unlock()
+	s.changed(l)
+}
+
+// complete gives a measurement its end.
+func (s *Measurements) complete(m *dedup.Measurement, stopped string, err error) {
+	m.Ended = s.deps.Now().UTC().Truncate(time.Millisecond)
+	switch {
+	case err != nil && stopped != "":
+		m.State, m.Why = dedup.MeasurementIncomplete, "stopped by "+printable(stopped, 80)+" before anything was traced"
+	case err != nil:
+		m.State, m.Why = dedup.MeasurementFailed, dedup.PublicText(err)
+		if dedup.KindOf(err) == dedup.Internal {
+			s.deps.Log.Error("a measurement failed", "measurement", m.ID, "pipeline", m.Pipeline, "err", err)
+		}
+	case m.Result == nil:
+		m.State = dedup.MeasurementIncomplete
+	default:
+		m.State = dedup.MeasurementDone
+		s.hide(m.Result)
+	}
+	if stopped != "" && err == nil {
+		m.Why = joinWords("stopped by "+printable(stopped, 80), m.Why)
+	}
+}
+
+func joinWords(a, b string) string {
+	if b == "" || b == a {
+		return a
+	}
+	return a + "; " + b
+}
+
+// hide masks what copies carried, for everybody: it is kept as it is shown.
+func (s *Measurements) hide(r *dedup.SessionResult) {
+	w := s.mask.begin()
+	each := func(origins []dedup.Origin) {
+		for i := range origins {
+			o := &origins[i]
+			o.AppID, o.UserID = w.text(o.AppID, nil, 0), w.text(o.UserID, nil, 0)
+			headers := map[string]any{}
+			for name, v := range o.Headers {
+				headers[name] = v
+			}
+			for name, v := range w.headers(headers, nil) {
+				o.Headers[name] = fmt.Sprint(v)
+			}
+		}
+	}
+	each(r.Origins)
+	for i := range r.Repeated {
+		each(r.Repeated[i].Origins)
+	}
+}
+
+// measured is what the audit says of a measurement that was done.
+func measured(m dedup.Measurement) string {
+	if m.Result == nil {
+		return m.Why
+	}
+	return fmt.Sprintf("%d of %d messages were duplicates", m.Result.Duplicates, m.Result.Messages)
+}
+
+func (s *Measurements) changed(l *liveMeasurement) {
+	s.deps.Changed("measurement:" + l.m.ID)
+}
+
+// Stop ends a measurement before its time; what was seen by then is told. Operators may.
+func (s *Measurements) Stop(ctx context.Context, who Caller, id string) error {
+	act := action{name: actStopMeasuring, target: printable(id, maxTarget), needs: auth.Operator}
+	if err := s.deps.Gate.allow(ctx, who, act); err != nil {
+		return err
+	}
+	m, err := s.One(ctx, id)
+	if err != nil {
+		return err
+	}
+	act.target = printable(m.Pipeline, maxTarget)
+	if m.State.Final() {
+		return s.deps.Gate.refuse(ctx, who, act, &dedup.Error{Kind: dedup.Conflict, Public: "This measurement has ended"})
+	}
+	act.run = func(context.Context) (string, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l := s.live[id]
+		if l == nil || l.stop == nil {
+			return "", &dedup.Error{Kind: dedup.Conflict, Public: "This measurement has ended"}
+		}
+		l.stopped = who.Name
+		l.stop()
+		return "measurement " + id, nil
+	}
+	return s.deps.Gate.do(ctx, who, act)
+}
+
+// One returns a measurement, while it runs with what was seen so far. Everybody who may see figures may see it.
+func (s *Measurements) One(ctx context.Context, id string) (dedup.Measurement, error) {
+	s.mu.Lock()
+	l := s.live[id]
+	if l != nil && l.stop != nil {
+		defer s.mu.Unlock()
+		return l.m, nil
+	}
+	s.mu.Unlock()
+	m, ok, err := s.deps.Journal.Measurement(ctx, id)
+	switch {
+	case err != nil:
+		return m, unkept("The measurement cannot be read", err)
+	case !ok:
+		return m, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such measurement; the newest of each pipeline are kept"}
+	}
+	return m, nil
+}
+
+// List returns the newest measurements of a pipeline, newest first, without lists of ids.
+func (s *Measurements) List(ctx context.Context, pipeline string) ([]dedup.Measurement, error) {
+	if _, ok := s.pipeline(pipeline); !ok {
+		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + printable(pipeline, 80)}
+	}
+	all, err := s.deps.Journal.Measurements(ctx, pipeline, MeasurementsListed)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil, unkept("The measurements cannot be read", err)
+	}
+	return all, err
+}

@@ -1,0 +1,286 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A bench is a measurer and a journal of measurements in memory. A measurement takes its length of time.
+type bench struct {
+	mu    sync.Mutex
+	kept  map[string]dedup.Measurement
+	token map[string]string
+	// notKept fails every write, ready and never are why nothing is measured, fails is what a measurement fails with.
+	notKept, fails error
+	ready          dedup.TraceReadiness
+	never          string
+	result         *dedup.SessionResult
+}
+
+func newBench() *bench {
+	return &bench{kept: map[string]dedup.Measurement{}, token: map[string]string{}, ready: dedup.TraceReadiness{Switch: dedup.TraceByUs}, result: &dedup.SessionResult{Messages: 100, Duplicates: 3}}
+}
+
+func (b *bench) SaveMeasurement(_ context.Context, m dedup.Measurement, token string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.notKept == nil {
+		b.kept[m.ID] = m
+		if token != "" {
+			b.token[m.By+" "+token] = m.ID
+		}
+	}
+	return b.notKept
+}
+
+func (b *bench) Measurement(_ context.Context, id string) (dedup.Measurement, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m, ok := b.kept[id]
+	return m, ok, nil
+}
+
+func (b *bench) Measurements(_ context.Context, pipeline string, _ int) (all []dedup.Measurement, _ error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range b.kept {
+		if m.Pipeline == pipeline {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+func (b *bench) MeasurementByToken(_ context.Context, by, token string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.token[by+" "+token], nil
+}
+
+func (b *bench) InterruptMeasurements(context.Context, time.Time) error { return nil }
+
+func (b *bench) WhyNot(dedup.Pipeline) string { return b.never }
+
+func (b *bench) Ready(context.Context, dedup.Pipeline) dedup.TraceReadiness { return b.ready }
+
+func (b *bench) Measure(ctx context.Context, _ dedup.Pipeline, m *dedup.Measurement, progress func(time.Time, int64)) error {
+	if b.fails != nil {
+		return b.fails
+	}
+	began := time.Now()
+	for n := int64(0); time.Since(began) < m.Length; n++ {
+		progress(began, 10*n)
+		select {
+		case <-ctx.Done():
+			m.Result = b.result
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	m.Result = b.result
+	return nil
+}
+
+func (b *bench) service(t *testing.T, audit *recorder, change func(*MeasurementsDeps)) *Measurements {
+	deps := MeasurementsDeps{Gate: NewGate(audit, &house{}, quiet()), Journal: b, Measurer: b, Log: quiet(), Pipelines: []dedup.Pipeline{
+		{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}}, {Name: "mail", Broker: "main", Vhost: "/", Queues: []string{"mail"}},
+		{Name: "far", Broker: "other", Vhost: "/", Queues: []string{"far"}}}}
+	if change != nil {
+		change(&deps)
+	}
+	s := NewMeasurements(deps)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func minute(pipeline string) MeasureRequest {
+	return MeasureRequest{Pipeline: pipeline, Length: time.Minute}
+}
+
+func TestAMeasurementRunsOnTheServerAndIsAudited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, audit := newBench(), &recorder{}
+		b.result.Origins = []dedup.Origin{{AppID: "shop", Headers: map[string]string{"authorization": "Bearer abc", "attempt": "2"}}}
+		s := b.service(t, audit, nil)
+		m, err := s.Start(t.Context(), operatorCalled("eve"), minute("orders"))
+		if err != nil || m.State != dedup.MeasurementRunning {
+			t.Fatalf("got %+v, %v", m, err)
+		}
+		time.Sleep(30*time.Second + time.Millisecond)
+		if now, err := s.One(t.Context(), m.ID); err != nil || now.Seen != 300 || now.Began.IsZero() || now.State.Final() {
+			t.Errorf("under way: %+v, %v", now, err)
+		}
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		done, err := s.One(t.Context(), m.ID)
+		if err != nil || done.State != dedup.MeasurementDone || done.Result.Duplicates != 3 || done.Ended.Sub(done.Started) < time.Minute {
+			t.Fatalf("at its end: %+v, %v", done, err)
+		}
+		if h := done.Result.Origins[0].Headers; h["authorization"] == "Bearer abc" || h["attempt"] != "2" {
+			t.Errorf("a secret header is kept: %v", h)
+		}
+		phases := audit.phases()
+		if !slices.Equal(phases, []string{"intent", "succeeded"}) {
+			t.Errorf("audit %q", phases)
+		}
+	})
+}
+
+func TestABrokerBearsOneMeasurementAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		s := b.service(t, &recorder{}, nil)
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), minute("orders")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), minute("mail")); dedup.KindOf(err) != dedup.Conflict || !strings.Contains(err.Error(), "orders") {
+			t.Errorf("another one of the broker: %v", err)
+		}
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), minute("far")); err != nil {
+			t.Errorf("one of another broker: %v", err)
+		}
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), minute("mail")); err != nil {
+			t.Errorf("after its end: %v", err)
+		}
+	})
+}
+
+func TestARepeatedRequestMeasuresOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, audit := newBench(), &recorder{}
+		s := b.service(t, audit, nil)
+		req := minute("orders")
+		req.Token = "one"
+		first, err := s.Start(t.Context(), operatorCalled("eve"), req)
+		again, err2 := s.Start(t.Context(), operatorCalled("eve"), req)
+		if err != nil || err2 != nil || first.ID != again.ID {
+			t.Errorf("%s and %s, %v, %v", first.ID, again.ID, err, err2)
+		}
+		req.Pipeline = "far"
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), req); dedup.KindOf(err) != dedup.Conflict {
+			t.Errorf("the token of another one: %v", err)
+		}
+	})
+}
+
+func TestAMeasurementThatIsStoppedKeepsWhatWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, audit := newBench(), &recorder{}
+		s := b.service(t, audit, nil)
+		m, err := s.Start(t.Context(), operatorCalled("eve"), minute("orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		if err := s.Stop(t.Context(), Caller{Principal: auth.Principal{Name: "vic", Role: auth.Viewer}}, m.ID); dedup.KindOf(err) != dedup.Forbidden {
+			t.Errorf("a viewer stops it: %v", err)
+		}
+		if err := s.Stop(t.Context(), operatorCalled("ann"), m.ID); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		got, _ := s.One(t.Context(), m.ID)
+		if got.State != dedup.MeasurementDone || got.Why != "stopped by ann" || got.Result == nil {
+			t.Errorf("got %+v", got)
+		}
+		if err := s.Stop(t.Context(), operatorCalled("ann"), m.ID); dedup.KindOf(err) != dedup.Conflict {
+			t.Errorf("stopped twice: %v", err)
+		}
+		if err := s.Stop(t.Context(), operatorCalled("ann"), "none"); dedup.KindOf(err) != dedup.NotFound {
+			t.Errorf("none: %v", err)
+		}
+	})
+}
+
+func TestWhyAMeasurementDoesNotBegin(t *testing.T) {
+	tooFast := dedup.TraceReadiness{Problems: []dedup.TraceProblem{{Reason: dedup.TraceTooFast, Text: "3,100 messages a second", Remedy: "wait for a calm hour"}}}
+	for name, c := range map[string]struct {
+		change func(*bench, *MeasurementsDeps, *MeasureRequest)
+		who    auth.Role
+		kind   dedup.Kind
+		says   string
+	}{
+		"a viewer asks":                 {func(*bench, *MeasurementsDeps, *MeasureRequest) {}, auth.Viewer, dedup.Forbidden, "role operator"},
+		"the dashboard is read-only":    {func(_ *bench, d *MeasurementsDeps, _ *MeasureRequest) { d.ReadOnly = true }, auth.Operator, dedup.Forbidden, "read-only"},
+		"measurements are off":          {func(b *bench, _ *MeasurementsDeps, _ *MeasureRequest) { b.never = "measurements: off" }, auth.Operator, dedup.Forbidden, "measurements: off"},
+		"there is no such pipeline":     {func(_ *bench, _ *MeasurementsDeps, r *MeasureRequest) { r.Pipeline = "\x1b<script>" }, auth.Operator, dedup.NotFound, "no pipeline"},
+		"it is too short":               {func(_ *bench, _ *MeasurementsDeps, r *MeasureRequest) { r.Length = time.Second }, auth.Operator, dedup.Invalid, "60 to 120"},
+		"it is too long":                {func(_ *bench, _ *MeasurementsDeps, r *MeasureRequest) { r.Length = time.Hour }, auth.Operator, dedup.Invalid, "60 to 120"},
+		"its token is too long":         {func(_ *bench, _ *MeasurementsDeps, r *MeasureRequest) { r.Token = strings.Repeat("t", 500) }, auth.Operator, dedup.Invalid, "token"},
+		"the broker has too much to do": {func(b *bench, _ *MeasurementsDeps, _ *MeasureRequest) { b.ready = tooFast }, auth.Operator, dedup.Conflict, "3,100 messages a second: wait"},
+		"the journal takes nothing":     {func(b *bench, _ *MeasurementsDeps, _ *MeasureRequest) { b.notKept = errors.New("disk full") }, auth.Operator, dedup.Unavailable, "journal"},
+		"the audit takes nothing": {func(_ *bench, d *MeasurementsDeps, _ *MeasureRequest) {
+			d.Gate = NewGate(&recorder{failAt: 1}, &house{}, quiet())
+		}, auth.Operator, dedup.Unavailable, "audit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, req := newBench(), minute("orders")
+				s := b.service(t, &recorder{}, func(d *MeasurementsDeps) { c.change(b, d, &req) })
+				who := Caller{Principal: auth.Principal{Name: "eve", Role: c.who}}
+				_, err := s.Start(t.Context(), who, req)
+				if dedup.KindOf(err) != c.kind || !strings.Contains(dedup.PublicText(err), c.says) {
+					t.Errorf("%s: %v", dedup.KindOf(err), err)
+				}
+				if len(s.busy) != 0 || len(s.live) != 0 {
+					t.Error("the broker stays taken")
+				}
+			})
+		})
+	}
+}
+
+func TestTheLinesForAnOperatorAreToldWhileTracingIsOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		b.ready = dedup.TraceReadiness{Switch: dedup.TraceByOperator, On: []string{"rabbitmqctl trace_on -p /"}, Off: []string{"rabbitmqctl trace_off -p /"}}
+		s := b.service(t, &recorder{}, nil)
+		m, err := s.Start(t.Context(), operatorCalled("eve"), minute("orders"))
+		if err != nil || !slices.Equal(m.Commands, []string{"rabbitmqctl trace_on -p /", "sleep 60", "rabbitmqctl trace_off -p /"}) {
+			t.Errorf("commands %q, %v", m.Commands, err)
+		}
+	})
+}
+
+func TestAMeasurementThatFailsSaysWhyAndFreesTheBroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, audit := newBench(), &recorder{}
+		b.fails = &dedup.Error{Kind: dedup.Conflict, Public: "a node is in alarm"}
+		s := b.service(t, audit, nil)
+		m, err := s.Start(t.Context(), operatorCalled("eve"), minute("orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		got, _ := s.One(t.Context(), m.ID)
+		if got.State != dedup.MeasurementFailed || got.Why != "a node is in alarm" {
+			t.Errorf("got %+v", got)
+		}
+		if phases := audit.phases(); len(phases) != 2 || phases[1] != "failed" {
+			t.Errorf("audit %q", phases)
+		}
+		b.fails = nil
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), minute("orders")); err != nil {
+			t.Errorf("the broker stays taken: %v", err)
+		}
+	})
+}
