@@ -42,7 +42,7 @@ func (j *Measurements) SaveMeasurement(ctx context.Context, m dedup.Measurement,
 	}{
 		{`INSERT INTO measurements (id, pipeline, started_at, started_by, token, running, summary, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET running = excluded.running, summary = excluded.summary, body = excluded.body`,
-			[]any{m.ID, m.Pipeline, m.Started.UnixMilli(), m.By, sql.NullString{String: token, Valid: token != ""}, !m.State.Final(), summary, body}},
+			[]any{m.ID, m.Pipeline, m.Started.UnixMilli(), m.By, sql.NullString{String: token, Valid: token != ""}, !m.State.Final(), string(summary), string(body)}},
 		{`DELETE FROM measurements WHERE pipeline = ?1 AND running = 0 AND id NOT IN
 			(SELECT id FROM measurements WHERE pipeline = ?1 ORDER BY started_at DESC, id LIMIT ?2)`, []any{m.Pipeline, admin.MeasurementsListed}},
 	} {
