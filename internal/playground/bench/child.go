@@ -27,6 +27,7 @@ func runChild(ctx context.Context, mode string, args []string) int {
 		"open history":  openHistory,
 		followMode:      followEvents,
 		hearMode:        hearEvents,
+		readMode:        readLive,
 	}[mode]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "bench: no child %q\n", mode)

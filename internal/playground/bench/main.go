@@ -31,6 +31,7 @@ func groups() []group {
 		{"stuck", measureStuck},
 		{"preflight", measurePreflight},
 		{"broker", measureBroker},
+		{"live", measureLive},
 		{"requeue", measureRequeue},
 		{"overview", measureOverview},
 		{"alerts", measureAlerts},
