@@ -18,7 +18,7 @@ const module = "dedup-dashboard/"
 var allowed = map[string][]string{
 	"cmd/dashboard":               {"*"},
 	"cmd/playground":              {"*"},
-	"internal/config":             {"internal/series", "internal/markers", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret"},
+	"internal/config":             {"internal/series", "internal/markers", "internal/markers/exports", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret"},
 	"internal/server":             {"internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/text", "internal/secret", "web/templates", "web/static", "docs"},
 	"internal/collector":          {"internal/series", "internal/dedup", "internal/secret", "internal/collector/estimate"},
 	"internal/collector/estimate": {"internal/dedup"},
@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal/alerts/notify":      {"internal/alerts", "internal/dedup", "internal/secret"},
 	"internal/markers":            {"internal/dedup", "internal/secret", "internal/markers/sql"},
 	"internal/markers/sql":        {},
+	"internal/markers/exports":    {"internal/dedup", "internal/secret"},
 	"internal/broker":             {"internal/dedup", "internal/secret"},
 	"internal/broker/live":        {"internal/broker", "internal/dedup"},
 	"internal/broker/amqp":        {"internal/broker", "internal/broker/live", "internal/dedup", "internal/secret"},
@@ -55,8 +56,8 @@ var homes = map[string][]string{
 	"github.com/labstack/echo":   {"internal/server"},
 	"github.com/alexedwards/scs": {"internal/server"},
 	"golang.org/x/time":          {"internal/server"},
-	// The history names a type of it to hand its own compactor to the TSDB, and registers nothing.
-	"github.com/prometheus/client_golang": {"internal/server", "internal/series"},
+	// The history names a type of it to hand its own compactor to the TSDB, and registers nothing; exports uses its client of the query API.
+	"github.com/prometheus/client_golang": {"internal/server", "internal/series", "internal/markers/exports"},
 	"github.com/a-h/templ":                {"web/templates", "internal/server"},
 	"github.com/redis/go-redis":           {"internal/markers"},
 	"github.com/go-sql-driver/mysql":      {"internal/markers"},
@@ -65,8 +66,8 @@ var homes = map[string][]string{
 	"github.com/rabbitmq/amqp091-go":      {"internal/broker", "internal/broker/amqp"},
 	"github.com/prometheus/prometheus":    {"internal/series"},
 	// Only their text format is read, never a registry.
-	"github.com/prometheus/common":       {"internal/broker", "internal/markers"},
-	"github.com/prometheus/client_model": {"internal/broker", "internal/markers"},
+	"github.com/prometheus/common":       {"internal/broker", "internal/markers/exports"},
+	"github.com/prometheus/client_model": {"internal/broker", "internal/markers/exports"},
 	"go.yaml.in/yaml":                    {"internal/config", "internal/alerts/ruletest"},
 	"golang.org/x/crypto":                {"internal/auth"},
 	"github.com/yuin/goldmark":           {"internal/server"},

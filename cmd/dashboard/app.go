@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/exports"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -149,7 +150,7 @@ func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.D
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
 	for name, scrape := range cfg.Scrapes {
-		reporter, err := markers.OpenScrape(name, scrape)
+		reporter, err := exports.Open(name, scrape)
 		if err != nil {
 			return nil, nil, nil, unusable("%w", err)
 		}

@@ -8,14 +8,15 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/exports"
 )
 
 // checkScrape reads the counters that the consumers of a pipeline publish, and reports which outcomes are there.
-func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg markers.ScrapeConfig) error {
+func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg exports.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
 	fmt.Fprintf(w, "\ncounters of the consumers of %s\n", p.Name)
-	scrape, err := markers.OpenScrape(config.ScrapeName(p.Name), cfg)
+	scrape, err := exports.Open(config.ScrapeName(p.Name), cfg)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func sourceWords(m dedup.Method, s dedup.Scheme, store *markers.Config) string {
 		return "cannot: " + s.Refuses(m)
 	}
 	words := "can"
+	if m == dedup.MethodExports {
+		return words + ": where the consumers' framework publishes counters, by a recipe (docs/consumers.md)"
+	}
 	if s.BoundsOnly(m) {
 		words = "can tell an upper bound"
 	}
@@ -52,7 +55,7 @@ func sourceWords(m dedup.Method, s dedup.Scheme, store *markers.Config) string {
 }
 
 func methodName(m dedup.Method) string {
-	return map[dedup.Method]string{dedup.MethodReported: "reported counters", dedup.MethodIDGap: "id gap",
+	return map[dedup.Method]string{dedup.MethodReported: "reported counters", dedup.MethodExports: "exported counters", dedup.MethodIDGap: "id gap",
 		dedup.MethodStoreHits: "store hits", dedup.MethodLive: "live counts", dedup.MethodStoreEvents: "store events", dedup.MethodResidual: "residual interval"}[m]
 }
 

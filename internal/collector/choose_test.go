@@ -28,14 +28,14 @@ func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
 		rate, cross string         // source, or the reason when unknown
 		duplicates  float64
 	}{
-		"all are valid":                     {[]dedup.Figure{rate(dedup.Measured, "reported", 0.015, 0.015), no("no table", ""), no("no hits", ""), no("no live counts", ""), events, res}, "reported", "events", 0},
-		"nobody reports":                    {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("no hits", ""), no("no live counts", ""), events, res}, "events", "residual", 20},
-		"only the residual is narrow":       {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("no hits", ""), no("no live counts", ""), no("events are off", "on"), res}, "residual", "nobody reports; events are off", 10},
-		"the narrowest is shown":            {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), rate(dedup.Derived, "hits", 0.02, 0.0202), no("no live counts", ""), events, res}, "hits", "events", 20},
-		"the first of two that are as wide": {[]dedup.Figure{no("nobody reports", "report"), rate(dedup.Measured, "gap", 0.02, 0.0202), rate(dedup.Derived, "hits", 0.02, 0.0202), no("no live counts", ""), events, res}, "gap", "hits", 20},
-		"an estimate is neither":            {[]dedup.Figure{guess, no("no table", ""), no("no hits", ""), no("no live counts", ""), no("events are off", "on"), res}, "residual", "events are off", 10},
-		"none is valid, the narrower stays": {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("no hits", ""), no("no live counts", ""), wider, wide}, "nobody reports; by the wider: wider still; by the wide: the interval is too wide", "no second source", 0},
-		"none says anything":                {[]dedup.Figure{no("nobody reports", "report"), no("no table", ""), no("no hits", ""), no("no live counts", ""), no("events are off", "on"), no("no pass", "report")}, "nobody reports; events are off; no pass", "no second source", 0},
+		"all are valid":                     {[]dedup.Figure{rate(dedup.Measured, "reported", 0.015, 0.015), no("no recipe", ""), no("no table", ""), no("no hits", ""), no("no live counts", ""), events, res}, "reported", "events", 0},
+		"nobody reports":                    {[]dedup.Figure{no("nobody reports", "report"), no("no recipe", ""), no("no table", ""), no("no hits", ""), no("no live counts", ""), events, res}, "events", "residual", 20},
+		"only the residual is narrow":       {[]dedup.Figure{no("nobody reports", "report"), no("no recipe", ""), no("no table", ""), no("no hits", ""), no("no live counts", ""), no("events are off", "on"), res}, "residual", "nobody reports; events are off", 10},
+		"the narrowest is shown":            {[]dedup.Figure{no("nobody reports", "report"), no("no recipe", ""), no("no table", ""), rate(dedup.Derived, "hits", 0.02, 0.0202), no("no live counts", ""), events, res}, "hits", "events", 20},
+		"the first of two that are as wide": {[]dedup.Figure{no("nobody reports", "report"), no("no recipe", ""), rate(dedup.Measured, "gap", 0.02, 0.0202), rate(dedup.Derived, "hits", 0.02, 0.0202), no("no live counts", ""), events, res}, "gap", "hits", 20},
+		"an estimate is neither":            {[]dedup.Figure{guess, no("no recipe", ""), no("no table", ""), no("no hits", ""), no("no live counts", ""), no("events are off", "on"), res}, "residual", "events are off", 10},
+		"none is valid, the narrower stays": {[]dedup.Figure{no("nobody reports", "report"), no("no recipe", ""), no("no table", ""), no("no hits", ""), no("no live counts", ""), wider, wide}, "nobody reports; by the wider: wider still; by the wide: the interval is too wide", "no second source", 0},
+		"none says anything":                {[]dedup.Figure{no("nobody reports", "report"), no("no recipe", ""), no("no table", ""), no("no hits", ""), no("no live counts", ""), no("events are off", "on"), no("no pass", "report")}, "nobody reports; events are off; no pass", "no second source", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

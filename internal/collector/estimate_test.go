@@ -60,7 +60,7 @@ func TestLatency(t *testing.T) {
 		}
 		return out
 	}
-	r := latency(latencySample{Buckets: cumulated(map[int]float64{1: 50, 4: 50}), Sum: 5})
+	r := latency(latencySample{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{1: 50, 4: 50}), Sum: 5, N: 100})
 	for what, got := range map[string][2]float64{
 		"mean is sum / count":              {r.Mean.Value, 0.05},
 		"p50 is the end of the lower half": {r.P50.Value, 0.01},
@@ -70,9 +70,12 @@ func TestLatency(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", what, got[0], got[1])
 		}
 	}
-	slow := latency(latencySample{Buckets: cumulated(map[int]float64{n - 1: 10}), Sum: 500})
+	slow := latency(latencySample{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{n - 1: 10}), Sum: 500, N: 10})
 	if slow.P95.Value != 10 || !strings.Contains(slow.P95.Why, "at least") {
 		t.Errorf("beyond the last bound: %+v, want at least 10 s", slow.P95)
+	}
+	if mean := latency(latencySample{Sum: 5, N: 100}); mean.Mean.Value != 0.05 || mean.P95.Known() {
+		t.Errorf("of a sum and a count alone: %+v", mean)
 	}
 	if none := latency(latencySample{}); none.Mean.Known() || none.Mean.Why == "" {
 		t.Errorf("without buckets: %+v", none.Mean)

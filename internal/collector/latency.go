@@ -10,14 +10,17 @@ import (
 
 const histogramSource = "reported histogram"
 
-// A latencySample is a latency distribution over one window. Buckets are cumulated over dedup.LatencyBounds.
+// A latencySample is a latency distribution over one window. Buckets are cumulated over Bounds; there are none where only a mean is known.
 type latencySample struct {
 	Window  time.Duration
 	Covered time.Duration
 	At      time.Time
+	Bounds  []float64
 	Buckets []float64
-	// Sum is in seconds.
-	Sum float64
+	// Sum is in seconds, N how many were observed.
+	Sum, N float64
+	// Source is where it was published.
+	Source string
 }
 
 // A latencyResult holds the figures of one distribution.
@@ -25,24 +28,22 @@ type latencyResult struct{ Mean, P50, P95, P99 dedup.Figure }
 
 // latency computes mean and percentiles of a reported histogram.
 func latency(s latencySample) latencyResult {
-	bounds := dedup.LatencyBounds()
-	if len(s.Buckets) != len(bounds) {
-		return unknownLatency(s.Window, "consumers report no latencies")
-	}
-	n := s.Buckets[len(s.Buckets)-1]
+	n := s.N
 	if n <= 0 {
 		return unknownLatency(s.Window, "no latency was reported in the window")
 	}
-	return latencyResult{
-		Mean: s.figure(s.Sum/n, n, "sum / count of the reported histogram"),
-		P50:  s.quantile(0.50, n), P95: s.quantile(0.95, n), P99: s.quantile(0.99, n),
+	out := unknownLatency(s.Window, "only a mean is published: switch histograms on")
+	out.Mean = s.figure(s.Sum/n, n, "sum / count of the reported histogram")
+	if len(s.Buckets) > 1 {
+		out.P50, out.P95, out.P99 = s.quantile(0.50, n), s.quantile(0.95, n), s.quantile(0.99, n)
 	}
+	return out
 }
 
 // quantile interpolates within the bucket that holds the quantile, as Prometheus does. In the last bucket, which has
 // no upper bound, the answer is its lower bound and "at least".
 func (s latencySample) quantile(q, n float64) dedup.Figure {
-	bounds := dedup.LatencyBounds()
+	bounds := s.Bounds
 	rank := q * n
 	formula := fmt.Sprintf("p%g of the reported histogram, linear within a bucket", q*100)
 	lower, below := 0.0, 0.0
@@ -67,7 +68,7 @@ func (s latencySample) quantile(q, n float64) dedup.Figure {
 }
 
 func (s latencySample) figure(v, n float64, formula string) dedup.Figure {
-	f := dedup.Exact(dedup.Measured, dedup.Seconds, v, s.At, histogramSource)
+	f := dedup.Exact(dedup.Measured, dedup.Seconds, v, s.At, s.Source)
 	f.Window, f.Covered, f.N, f.Formula = s.Window, min(s.Covered, s.Window), n, formula
 	return f
 }

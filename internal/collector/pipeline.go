@@ -29,6 +29,8 @@ type pipeline struct {
 	// flow takes its live counts alone, flows is what came of it.
 	flow  *flowPair
 	flows flowTape
+	// exports are what the consumers' framework counts.
+	exports exportTape
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
 	partner string
 
@@ -181,6 +183,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	p.present = p.present || r.Present
 	p.badFields = r.Bad
+	p.absorbExports(r.Exports)
 	dropped := false
 	for outcome, raw := range p.rawOutcomes {
 		var value *int64

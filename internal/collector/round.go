@@ -119,6 +119,7 @@ func (c *Collector) absorb(now time.Time) {
 			p.report.absorbed = count
 			p.absorbReported(r, now)
 		}
+		p.settleExports(now)
 	}
 }
 

@@ -220,7 +220,10 @@ func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *rep
 			if err == nil {
 				w.readings.set(got)
 				note := ""
-				if reported = reported || got.Present; !reported {
+				switch reported = reported || got.Present; {
+				case got.Exports != nil:
+					note = got.Exports.Why
+				case !reported:
 					note = "nothing reported yet"
 				}
 				w.src.remark(note)

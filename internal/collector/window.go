@@ -22,10 +22,12 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	gap := c.idGapFigures(p, v, w)
 	hits := c.hitsEstimate(p, v, w)
 	live := c.liveEstimate(p, v, w)
+	exports := c.exportEstimate(p, v, w, live)
 	events := c.eventEstimate(p, v, w)
 	res := c.residualEstimate(p, v, w)
 	out.Estimates = []dedup.Estimate{
 		{Method: dedup.MethodReported, Rate: rep.Rate},
+		{Method: dedup.MethodExports, Rate: exports},
 		{Method: dedup.MethodIDGap, Rate: gap.Rate},
 		{Method: dedup.MethodStoreHits, Rate: hits.Rate},
 		{Method: dedup.MethodLive, Rate: live.Rate},
@@ -122,7 +124,7 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) report
 // duplicatesOf turns the interval of a rate into the interval of a count.
 func duplicatesOf(rate dedup.Figure) dedup.Figure {
 	f := rate
-	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, rate.Hits, max(rate.Hits, rate.High*rate.N)
+	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, min(rate.Hits, rate.Low*rate.N), max(rate.Hits, rate.High*rate.N)
 	f.Formula = "the duplicates of the rate: " + rate.Formula
 	return f
 }
@@ -231,7 +233,11 @@ func arrivalRate(g gain, w time.Duration) dedup.Figure {
 func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	ack, work := unknownLatency(out.Window, v.reportDown), unknownLatency(out.Window, v.reportDown)
 	if v.reportDown == "" {
-		ack, work = latency(c.latencySample(&p.ack, out.Window)), latency(c.latencySample(&p.work, out.Window))
+		ack, work = c.reportedLatency(&p.ack, out.Window), c.reportedLatency(&p.work, out.Window)
+	}
+	if p.exports.latest != nil {
+		ack = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Ack })
+		work = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
 		ack.Mean, ack.P95 = estimate.Latency{Window: out.Window, Tape: reel(p.frames.frames), Capacity: float64(p.capacity())}.Estimate()
@@ -243,16 +249,16 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	out.WorkMean, out.WorkP50, out.WorkP95, out.WorkP99 = work.Mean, work.P50, work.P95, work.P99
 }
 
-func (c *Collector) latencySample(h *histogram, w time.Duration) latencySample {
-	s := latencySample{Window: w}
+func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult {
+	s := latencySample{Window: w, Bounds: dedup.LatencyBounds(), Source: histogramSource}
 	if !h.sum.open {
-		return s
+		return unknownLatency(w, "consumers report no latencies")
 	}
 	for _, t := range h.counts {
 		g := c.past.gain(w, t)
 		s.Buckets = append(s.Buckets, g.Delta)
 		s.Covered, s.At = g.Covered, g.At
 	}
-	s.Sum = c.past.gain(w, h.sum).Delta
-	return s
+	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
+	return latency(s)
 }

@@ -18,6 +18,7 @@ import (
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/exports"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -35,7 +36,7 @@ type Config struct {
 	Stores    []markers.Config
 	Pipelines []dedup.Pipeline
 	// Scrapes are where consumers publish counters themselves, by the name in Pipeline.ReportedStore.
-	Scrapes map[string]markers.ScrapeConfig
+	Scrapes map[string]exports.Config
 	// Effects are the checks for double effects, of the pipelines that have one.
 	Effects []markers.EffectConfig
 	Alerts  Alerts

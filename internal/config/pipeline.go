@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/exports"
 )
 
 // pipeline is one entry of the section `pipelines`.
@@ -31,8 +32,8 @@ type pipeline struct {
 
 // reported says where the counters are that the consumers report.
 type reported struct {
-	Store      string                `yaml:"store"`
-	Prometheus *markers.ScrapeConfig `yaml:"prometheus"`
+	Store      string          `yaml:"store"`
+	Prometheus *exports.Config `yaml:"prometheus"`
 }
 
 // identity says where a message's id comes from.
@@ -157,11 +158,15 @@ func (f *file) checkReported(c *report, path string, p pipeline, stores bool) {
 }
 
 // scrapes are the endpoints of the consumers by the name of their source.
-func (f *file) scrapes() map[string]markers.ScrapeConfig {
-	all := map[string]markers.ScrapeConfig{}
+func (f *file) scrapes() map[string]exports.Config {
+	all := map[string]exports.Config{}
 	for _, p := range f.Pipelines {
 		if p.Reported.Prometheus != nil {
-			all[ScrapeName(p.Name)] = *p.Reported.Prometheus
+			c := *p.Reported.Prometheus
+			if c.Queues == nil {
+				c.Queues = p.Queues
+			}
+			all[ScrapeName(p.Name)] = c
 		}
 	}
 	return all

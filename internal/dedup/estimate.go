@@ -7,6 +7,8 @@ type Method string
 const (
 	// MethodReported are the counters that consumers report.
 	MethodReported Method = "reported"
+	// MethodExports are the deliveries that the consumers' framework counts, less what the store settled, or the duplicates that it counts.
+	MethodExports Method = "exports"
 	// MethodIDGap are the ids that failed inserts burned: AUTO_INCREMENT or a sequence against the rows.
 	MethodIDGap Method = "id_gap"
 	// MethodStoreHits are the questions of consumers that met a marker, as the store counted them: commands less misses or claims, or
@@ -22,7 +24,7 @@ const (
 
 // Methods returns every source of the duplicate rate, best first.
 func Methods() []Method {
-	return []Method{MethodReported, MethodIDGap, MethodStoreHits, MethodLive, MethodStoreEvents, MethodResidual}
+	return []Method{MethodReported, MethodExports, MethodIDGap, MethodStoreHits, MethodLive, MethodStoreEvents, MethodResidual}
 }
 
 // An Estimate is what one source says of a duplicate rate, shown or not. The Why of an unknown figure is the refusal,

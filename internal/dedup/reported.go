@@ -26,6 +26,8 @@ type Reported struct {
 	// Ack and Work are the latency distributions; a nil Buckets means that none was reported, or that it cannot be read.
 	Ack  LatencyCounts
 	Work LatencyCounts
+	// Exports are what the framework of the consumers counts instead; nil for consumers that count outcomes.
+	Exports *Exports
 	// Bad names latency fields that are not whole numbers, or missing beside their buckets; their distribution is left out.
 	Bad []string
 }
@@ -35,4 +37,38 @@ type Reported struct {
 type LatencyCounts struct {
 	Buckets []int64
 	Sum     int64
+}
+
+// Exports are what the consumers' framework publishes of its work, as one reading adds it up. Counts only rise.
+type Exports struct {
+	// Recipe is the name of what says which series count, Framework what people call it.
+	Recipe, Framework string
+	// Handled are the deliveries whose handler ended well, Failed the others, which may have been acked or not. Unsure is how many more
+	// there may be: what processes handled between their last reading and their end.
+	Handled, Failed, Unsure float64
+	// Duplicates are those of Handled whose work had been done before, where the framework tells.
+	Duplicates      float64
+	TellsDuplicates bool
+	// Ack and Work are distributions; nil where there is none.
+	Ack, Work *Distribution
+	// Marks are when each process was read.
+	Marks []ExportMark
+	// Instances are the processes, Series how many series of one count, Queues the names of queues that series show.
+	Instances, Series int
+	Queues            []string
+	// Why says why nothing counts; empty when something does.
+	Why string
+}
+
+// An ExportMark is when the counters of one process were as they are, and its share in what is handled.
+type ExportMark struct {
+	At     time.Time
+	Weight float64
+}
+
+// A Distribution is one with whatever buckets it was published with: Counts[i] counts what took at most Bounds[i] seconds, cumulated. Both
+// are empty where only the sum and the count are known.
+type Distribution struct {
+	Bounds, Counts []float64
+	Sum, Count     float64
 }

@@ -12,7 +12,7 @@ func (s Scheme) Refuses(m Method) string {
 		return s.refusesHits()
 	case MethodStoreEvents:
 		return s.refusesEvents()
-	case MethodLive:
+	case MethodLive, MethodExports:
 		return s.refusesLive()
 	case MethodResidual:
 		return s.refusesResidual()

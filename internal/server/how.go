@@ -153,6 +153,8 @@ func methodWords(m dedup.Method) (source, counts string) {
 	switch m {
 	case dedup.MethodReported:
 		return "Reported counters", "consumers count what became of each delivery"
+	case dedup.MethodExports:
+		return "Exported counters", "deliveries that the consumers' framework counts, less what the store completed, or the duplicates that it counts"
 	case dedup.MethodIDGap:
 		return "Id gap", "each insert that failed on a duplicate burned an id"
 	case dedup.MethodLive:

@@ -18,7 +18,7 @@ func TestThePageSaysWhichSourcesNeverTellARateInAScheme(t *testing.T) {
 		never  int
 		alone  bool
 	}{
-		"a lock":           {dedup.Scheme{Kind: "redis-lock", Lock: true, Mark: "before", OnInFlight: "ack", OnFail: "delete"}, 4, true},
+		"a lock":           {dedup.Scheme{Kind: "redis-lock", Lock: true, Mark: "before", OnInFlight: "ack", OnFail: "delete"}, 5, true},
 		"a marker of text": {dedup.Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}, 1, false},
 	} {
 		p := judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Store: "s"}, Windows: []dedup.WindowFigures{{Window: time.Hour, Estimates: estimates}}}}
