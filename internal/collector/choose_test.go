@@ -114,3 +114,24 @@ func TestARateWithinBoundsGivesTheDuplicatesTheirs(t *testing.T) {
 		t.Errorf("duplicates %+v, want unknown between 20 and 100", f)
 	}
 }
+
+// TestFiguresKeepOneMeaningWhateverTheirSource: messages are the acked ones of the window, of which an id gap may count a part alone.
+func TestFiguresKeepOneMeaningWhateverTheirSource(t *testing.T) {
+	minute := func(n float64, covered time.Duration) dedup.Figure {
+		f := dedup.Exact(dedup.Measured, dedup.Count, n, time.Time{}, "a source")
+		f.Window, f.Covered = 5*time.Minute, covered
+		return f
+	}
+	acks := minute(4532, 5*time.Minute)
+	if d := ofPart(minute(20, 40*time.Second), acks); !d.AtLeast || d.Value != 20 || d.High != 20 || !strings.Contains(d.Why, "only 40 s of the window") {
+		t.Errorf("%+v", d)
+	}
+	if d := ofPart(minute(20, 4*time.Minute), acks); d.AtLeast || d.Why != "" {
+		t.Errorf("%+v", d)
+	}
+	estimates := []dedup.Estimate{{Rate: dedup.Figure{Hits: 29.9999999, N: 1000.4}}, {Rate: dedup.Figure{Hits: 2.7, N: 52.5}}}
+	wholeCounts(estimates)
+	if a, b := estimates[0].Rate, estimates[1].Rate; a.Hits != 30 || a.N != 1000 || b.Hits != 2 || b.N != 53 {
+		t.Errorf("%v of %v, %v of %v", a.Hits, a.N, b.Hits, b.N)
+	}
+}

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	exportSource        = "exported counters"
-	exportFormula       = "(S - U - G +- band) / S; S deliveries handled by the consumers' own counters, U completions, G given up"
-	exportExactFormula  = "duplicates / handled, both as the consumers' framework counts them"
-	betterRecipe        = "Correct reported.prometheus of the pipeline: dashboard check shows what the recipe finds (docs/consumers.md)."
+	exportSource       = "exported counters"
+	exportFormula      = "(S - U - G +- band) / S; S deliveries handled by the consumers' own counters, U completions, G given up"
+	exportExactFormula = "duplicates / handled, both as the consumers' framework counts them"
+	betterRecipe       = "Correct reported.prometheus of the pipeline: dashboard check shows what the recipe finds (docs/consumers.md)."
 	// exportStale is the age from which on the newest reading says nothing of the present, exportPatience how long one waits for what store
 	// and broker came to by then.
 	exportStale    = 5 * time.Minute
@@ -209,7 +209,7 @@ func exportRefuted(a estimate.Agreement, e *dedup.Exports, now time.Time) string
 		acks = fmt.Sprintf("%s to %s", grouped(low), counted(high, "ack"))
 	}
 	words := fmt.Sprintf("from %s to %s consumers handled %s by the recipe %s, but the broker took %s for that: ",
-		clock(a.From, now), clock(a.To, now), counted(whole(a.Handled), "delivery"), e.Recipe, acks)
+		clock(a.From, now), clock(a.To, now), counted(whole(a.Handled), "message"), e.Recipe, acks)
 	if a.Handled > a.High {
 		return words + "its series count other queues too, or tries inside of the process"
 	}

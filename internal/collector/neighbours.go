@@ -69,7 +69,7 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 	t, nacks := x.events.Terms, x.events.Told && x.scheme.OnInFlight != "ack"
 	switch {
 	case out.DuplicateRate.Source == idGapSource && out.DuplicateRate.Known():
-		out.Duplicates, out.Messages = x.gap.Duplicates, x.gap.Messages
+		out.Duplicates = x.gap.Duplicates
 	case out.DuplicateRate.Source == hitsName && out.DuplicateRate.Known():
 		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = x.hits.Hits.Duplicates()
 		out.Messages = x.hits.messages(out.DuplicateRate)

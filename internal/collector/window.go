@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -34,6 +35,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 		{Method: dedup.MethodStoreEvents, Rate: events.Rate},
 		{Method: dedup.MethodResidual, Rate: res.Rate},
 	}
+	wholeCounts(out.Estimates)
 	choose(&out)
 	c.explain(&out, p, explanation{view: v, gap: gap, hits: hits, live: live, events: events, residual: res, reported: rep})
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
@@ -45,11 +47,34 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	if !out.Messages.Known() {
 		out.Messages = c.ackedMessages(p, w)
 	}
+	if gap.Messages.Known() && !out.Messages.Known() {
+		out.Messages = gap.Messages
+	}
+	out.Duplicates = ofPart(out.Duplicates, out.Messages)
 	out.Redeliveries = c.redeliveryRatio(p, w)
 	out.DeadLetterInflow = c.deadLetterInflow(p, w)
 	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
 	p.leftBehind(&out, v)
 	return out
+}
+
+// wholeCounts makes what is counted whole again where arithmetic left parts of messages: of duplicates as many as are certain.
+func wholeCounts(estimates []dedup.Estimate) {
+	const rounding = 1e-6
+	for i := range estimates {
+		r := &estimates[i].Rate
+		r.Hits, r.N = math.Floor(r.Hits+rounding), math.Round(r.N)
+	}
+}
+
+// ofPart says that duplicates were counted in a small part of the window alone: beside the messages of all of it they are at least so many.
+func ofPart(duplicates, messages dedup.Figure) dedup.Figure {
+	if !duplicates.Known() || !messages.Known() || 2*duplicates.Covered >= messages.Covered {
+		return duplicates
+	}
+	duplicates.Value, duplicates.High, duplicates.AtLeast = duplicates.Low, duplicates.Low, true
+	duplicates.Why = joinReasons(duplicates.Why, "at least: only "+span(duplicates.Covered)+" of the window are counted")
+	return duplicates
 }
 
 // vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history or

@@ -26,8 +26,9 @@ type Agreement struct {
 	From, To time.Time
 	// Handled is what consumers say; by the broker it is at least Low, and at most High.
 	Handled, Low, High float64
-	// Refuted: it cannot be so. Else Slack is the largest share of the deliveries by which consumers can say too much or too little
-	// without it showing.
+	// Refuted: it cannot be so. Else Slack is the largest share of the deliveries that can be missing or too many because the broker's acks
+	// are not known for the moments at which consumers were read. What more was handled than acked passes for lost acks as long as as
+	// many messages came again.
 	Refuted bool
 	Slack   float64
 }
@@ -60,7 +61,8 @@ func Compare(readings []Handled) (Agreement, bool) {
 				worst, best, found = over, a, true
 			}
 			if acked := to.AckedLow - from.AckedHigh; worst == 0 && acked >= fewestAgreed {
-				if a.Slack = (a.High - a.Low) / acked; a.Slack < best.Slack {
+				open := to.AckedHigh - to.AckedLow + from.AckedHigh - from.AckedLow + 2*acksApart
+				if a.Slack = open / acked; a.Slack < best.Slack {
 					best, found = a, true
 				}
 			}
