@@ -29,17 +29,9 @@ func TestAPlaceNamesTheServerAndNoSecret(t *testing.T) {
 	sql := func(dsn string) string {
 		return of("sql-status-code", func(c *Config) { c.SQL = SQL{Driver: driverMySQL, DSN: secret.New(dsn)} })
 	}
-	scrape := func(url string) string {
-		s, err := OpenScrape("orders", ScrapeConfig{URLs: addresses{url}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Place()
-	}
 	for name, tt := range map[string]struct{ place, sameServer, another string }{
-		"redis":  {redis("redis://me:hush@a:6379/1"), redis("redis://you:other@a:6379/1"), redis("redis://me:hush@b:6379/1")},
-		"sql":    {sql("me:hush@tcp(a:3306)/shop"), sql("you:other@tcp(a:3306)/shop"), sql("me:hush@tcp(b:3306)/shop")},
-		"scrape": {scrape("http://a:9100/metrics?token=hush"), scrape("http://a:9100/metrics?token=other"), scrape("http://b:9100/metrics")},
+		"redis": {redis("redis://me:hush@a:6379/1"), redis("redis://you:other@a:6379/1"), redis("redis://me:hush@b:6379/1")},
+		"sql":   {sql("me:hush@tcp(a:3306)/shop"), sql("you:other@tcp(a:3306)/shop"), sql("me:hush@tcp(b:3306)/shop")},
 	} {
 		if tt.place == "" || strings.Contains(tt.place, "hush") || tt.place != tt.sameServer || tt.place == tt.another {
 			t.Errorf("%s: the place is %q, that of the same server %q, that of another one %q", name, tt.place, tt.sameServer, tt.another)

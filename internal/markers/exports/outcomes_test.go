@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/secret"
 )
 
 // consumerMetrics is an endpoint of a consumer whose answer can be changed.
@@ -255,6 +256,26 @@ func TestAnAddressIsNeverRepeatedWithItsQuery(t *testing.T) {
 	for _, err := range []error{err, gone, late} {
 		if err == nil || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestAPlaceNamesTheServerAndNoSecret(t *testing.T) {
+	of := func(cfg exports.Config) string {
+		cfg.Recipe = "otel"
+		r, err := exports.Open("Prometheus of orders", cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Place()
+	}
+	for name, tt := range map[string]struct{ place, sameServer, another string }{
+		"endpoints": {of(exports.Config{URLs: []string{"http://a:9100/metrics?token=hush"}}), of(exports.Config{URLs: []string{"http://a:9100/metrics?token=other"}}), of(exports.Config{URLs: []string{"http://b:9100/metrics"}})},
+		"a name":    {of(exports.Config{DNS: "http://a:9100/metrics?token=hush"}), of(exports.Config{DNS: "http://a:9100/metrics?token=other"}), of(exports.Config{DNS: "http://b:9100/metrics"})},
+		"a server":  {of(exports.Config{QueryURL: "http://a:9090"}), of(exports.Config{QueryURL: "http://a:9090", Token: secret.New("hush")}), of(exports.Config{QueryURL: "http://b:9090"})},
+	} {
+		if tt.place == "" || strings.Contains(tt.place, "hush") || tt.place != tt.sameServer || tt.place == tt.another {
+			t.Errorf("%s: the place is %q, that of the same server %q, that of another one %q", name, tt.place, tt.sameServer, tt.another)
 		}
 	}
 }
