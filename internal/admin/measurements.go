@@ -33,6 +33,9 @@ type measurementJournal interface {
 	InterruptMeasurements(ctx context.Context, at time.Time) error
 }
 
+// MeasurementsOff is why nothing is measured where the configuration says so.
+const MeasurementsOff = "measurements are off (measurements: off)"
+
 // A Measurer measures pipelines. Its errors are *dedup.Error.
 type Measurer interface {
 	// WhyNot says in few words why a pipeline can never be measured as it is configured; empty where it can.

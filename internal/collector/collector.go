@@ -114,7 +114,8 @@ type Collector struct {
 	wake      chan struct{}
 	snapshot  atomic.Pointer[dedup.Snapshot]
 
-	// The rest belongs to the round, which is one goroutine.
+	// The rest belongs to the round, which is one goroutine, and to whoever has the turn.
+	turn         sync.Mutex
 	book         *book
 	past         past
 	number       uint64

@@ -34,6 +34,8 @@ func (c *Collector) rounds(ctx context.Context) {
 
 // round takes the newest readings, stores them, computes every figure and publishes the snapshot.
 func (c *Collector) round(ctx context.Context, now time.Time) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	c.number++
 	c.absorb(now)
 	stored := batch{}

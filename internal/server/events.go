@@ -161,7 +161,7 @@ func parseTopics(list string) ([]string, error) {
 	for _, t := range topics {
 		name, isPipeline := strings.CutPrefix(t, "pipeline:")
 		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) && !operationTopic(t) {
-			return nil, invalid("There is no topic " + clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID and job:ID")
+			return nil, invalid("There is no topic " + clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
 		}
 	}
 	return topics, nil

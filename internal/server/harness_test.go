@@ -62,6 +62,7 @@ type site struct {
 	shelf     *demo.Shelf
 	morgue    *demo.Morgue
 	tower     *tower
+	bench     *bench
 	first     *auth.FirstAdmin
 	link      atomic.Pointer[string]
 	dir       string
@@ -127,10 +128,11 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	})
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record
+	s.bench = newBench(t, admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
 	s.Server, err = New(cfg, Deps{
-		DeadLetters: s.morgue,
-		Baselines:   admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
-		Marks:       admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
+		DeadLetters: s.morgue, Measurements: s.bench.service,
+		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
+		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,
 			Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})},
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,

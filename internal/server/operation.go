@@ -306,8 +306,10 @@ func listedTitle(o admin.OperationSummary) string {
 // operationTopic is the topic that tells of an operation or a job, as the services name it.
 func operationTopic(topic string) bool {
 	id, ok := strings.CutPrefix(topic, "operation:")
-	if !ok {
-		id, ok = strings.CutPrefix(topic, "job:")
+	for _, kind := range []string{"job:", "measurement:"} {
+		if !ok {
+			id, ok = strings.CutPrefix(topic, kind)
+		}
 	}
 	return ok && id != "" && len(id) <= 100 && url.PathEscape(id) == id
 }

@@ -59,6 +59,8 @@ type Deps struct {
 	Baselines baselineService
 	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
 	Marks markService
+	// Measurements measures pipelines exactly, *admin.Measurements; without it nobody can.
+	Measurements measureService
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
 	Alerts  AlertDeps
 	Log     *slog.Logger
@@ -91,6 +93,7 @@ type Server struct {
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
 	marks     markService
+	measure   measureService
 	alerts    AlertDeps
 	masker    masker
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
@@ -124,7 +127,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
 	}
 	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub, s.alerts)

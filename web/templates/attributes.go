@@ -182,6 +182,15 @@ func followingJob(f Frame, self string) templ.Attributes {
 	return a
 }
 
+// followingMeasurement is the region of a measurement: it looks by itself too while that runs.
+func followingMeasurement(f Frame, self string) templ.Attributes {
+	a := region(f, self, "measurement", 15)
+	if a != nil && f.Refresh > 0 {
+		a["hx-trigger"] = "measurement from:body throttle:1s, resync from:body, every 2s"
+	}
+	return a
+}
+
 // plainNumber writes a number for a machine, without separators: 2,318 would be no value of a progress element.
 func plainNumber(n int) string { return strconv.Itoa(n) }
 

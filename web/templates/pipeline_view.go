@@ -60,6 +60,8 @@ type PipelineView struct {
 	// Hints are findings that colour nothing.
 	Hints   []Problem
 	Sources []SourceRow
+	// Measure lets an operator measure the pipeline exactly.
+	Measure MeasureSection
 	Limits  []Fact
 }
 
