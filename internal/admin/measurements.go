@@ -86,7 +86,7 @@ type liveMeasurement struct {
 	stopped string
 }
 
-// NewMeasurements returns the service. Run must be called before anything is measured.
+// NewMeasurements returns the service.
 func NewMeasurements(deps MeasurementsDeps) *Measurements {
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -99,18 +99,42 @@ func NewMeasurements(deps MeasurementsDeps) *Measurements {
 	return m
 }
 
-// Run notes what an earlier process left, and when ctx ends, ends what runs and waits for it.
-func (s *Measurements) Run(ctx context.Context) error {
+// Recover notes the measurements that an earlier process did not end. It is called before the first one is started.
+func (s *Measurements) Recover(ctx context.Context) {
 	if err := s.deps.Journal.InterruptMeasurements(ctx, s.deps.Now()); err != nil {
 		s.deps.Log.Error("measurements that were interrupted could not be noted", "err", err)
 	}
+}
+
+// Run ends what runs when ctx ends; Close waits for it.
+func (s *Measurements) Run(ctx context.Context) error {
 	<-ctx.Done()
+	s.end()
+	return nil
+}
+
+// end lets nothing begin any more, and ends what runs.
+func (s *Measurements) end() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.stop()
-	s.running.Wait()
-	return nil
+}
+
+// Close ends what runs, and waits until what was seen is kept, or ctx ends.
+func (s *Measurements) Close(ctx context.Context) error {
+	s.end()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("a measurement did not end: %w", ctx.Err())
+	}
 }
 
 // A MeasureRequest asks to measure a pipeline. A second one of the same person with the same token starts nothing.

@@ -103,7 +103,7 @@ func (b *bench) service(t *testing.T, audit *recorder, change func(*Measurements
 	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := errors.Join(<-ended, s.Close(context.Background())); err != nil {
 			t.Error(err)
 		}
 	})

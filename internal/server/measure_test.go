@@ -38,7 +38,7 @@ func newBench(t testing.TB, deps admin.MeasurementsDeps) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.service.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() { cancel(); <-ended; _ = b.service.Close(context.Background()) })
 	return b
 }
 

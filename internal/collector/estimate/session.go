@@ -16,6 +16,8 @@ const (
 	silentGaps = 4
 	// fewestTaken is how many times of work tell what is usual.
 	fewestTaken = 20
+	// latestOrder is the most by which a delivery may seem to come before what it followed.
+	latestOrder = 20 * time.Millisecond
 )
 
 // A SessionMarker is what a store said of one id during a session and at its end. Times are by our clock.
@@ -80,6 +82,8 @@ type joined struct {
 	next []int
 	// usual is how long work takes, where markers tell when it began alone; 0 where that is not known.
 	usual time.Duration
+	// soon is by how much a delivery may seem to come before the completion that it followed: less than any work takes.
+	soon time.Duration
 	// looked is when each delivery can have asked the store at the earliest: a consumer that acks each takes up one after the other.
 	looked []time.Time
 }
@@ -121,6 +125,8 @@ func newJoined(s Session) *joined {
 	j.looks()
 	if s.Scheme.DatesClaim && !s.Listened {
 		j.usual = j.usualWork()
+	} else {
+		j.soon = j.quickestWork() / 2
 	}
 	return j
 }
@@ -169,6 +175,10 @@ func (j *joined) ids() []idRun {
 // firstDone is when the work of an id was first done as far as is known.
 func (j *joined) firstDone(m SessionMarker) (time.Time, bool) {
 	if told := j.told(m); j.Listened && len(told) > 0 {
+		// A notification comes a little later than what it tells of, and so can a delivery that follows come before it.
+		if len(m.Set) > 0 && told[0].Sub(m.Set[0]).Abs() < traceLate {
+			return m.Set[0], true
+		}
 		return told[0], true
 	}
 	if len(m.Set) == 0 {
@@ -230,7 +240,7 @@ func (j *joined) settle(at []int, done time.Time, isDone bool) settling {
 		gone := s.kept[k]
 		s.kept = slices.Delete(s.kept, k, k+1)
 		switch {
-		case silent && isDone && j.all[i].At.After(done) && s.lost < 0:
+		case silent && isDone && j.all[i].At.After(done.Add(-j.soon)) && s.lost < 0:
 			s.lost, s.cameAs, s.unsure = gone, i, !sure
 		case silent:
 			s.crashed++
@@ -324,7 +334,7 @@ func (j *joined) done(f *fate, m SessionMarker, s settling, done time.Time, date
 	f.redelivered = min(lost, f.duplicates)
 	rest := slices.DeleteFunc(slices.Clone(s.kept), func(i int) bool { return i == f.worker })
 	f.repeats = rest[max(0, len(rest)-int(f.duplicates)):]
-	if j.Scheme.OnInFlight == "ack" && !j.claims() {
+	if j.Scheme.OnInFlight == "ack" && !j.Scheme.Transactional && !j.claims() {
 		if lost > 0 { // whoever worked on it is gone, and it is done
 			rest = slices.DeleteFunc(rest, func(i int) bool { return i == s.cameAs })
 		}

@@ -76,12 +76,16 @@ func run(ctx context.Context, listen, dir, password string) error {
 		return err
 	}
 	st.alarms = alarms
+	exact := admin.NewMeasurements(admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Measurer: &demo.Bench{Lasts: 6 * time.Second}, Pipelines: demo.Measured(), Log: log,
+		Changed: func(topic string) { srv.Changed(topic) }})
+	go func() { _ = exact.Run(ctx) }()
+	defer func() { _ = exact.Close(context.Background()) }()
 	srv, err = server.New(cfg, server.Deps{
 		DeadLetters: st.morgue, Alerts: alertDeps(alarms, gate),
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}),
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
-		Sessions:  db.Sessions(), Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
+		Sessions:  db.Sessions(), Measurements: exact, Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err
