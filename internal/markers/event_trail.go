@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -9,9 +10,15 @@ import (
 )
 
 const (
-	// trailStep is the time within which counts are not told apart, trailLength how many are kept: at least 10 s of them.
+	// trailStep is the time within which counts are not told apart, trailLength how many steps are kept: at least 10 s of them. Those older
+	// than trailFine are thinned to trailCoarse as far as trailReach, which is what a server that scrapes consumers each minute needs.
 	trailStep   = 5 * time.Millisecond
 	trailLength = 2048
+	trailFine   = 10 * time.Second
+	trailCoarse = 20 * time.Millisecond
+	trailReach  = 90 * time.Second
+	// trailMost is more than all of that comes to.
+	trailMost = int(trailFine/trailStep+trailReach/trailCoarse) + trailLength
 )
 
 // An eventTrail keeps what the events of the last seconds came to, so that it can be known for the moment at which something else was
@@ -19,6 +26,8 @@ const (
 type eventTrail struct {
 	mu    sync.Mutex
 	steps []trailEntry
+	// full is how many steps there are when they are thinned next.
+	full int
 }
 
 type trailEntry struct {
@@ -39,10 +48,24 @@ func (t *eventTrail) note(at time.Time, c dedup.EventCounts) {
 	case n > 0 && at.Sub(t.steps[n-1].at) < trailStep:
 		t.steps[n-1].EventCounts = c
 		return
-	case n == 2*trailLength:
-		t.steps = t.steps[:copy(t.steps, t.steps[trailLength:])]
+	case n >= t.full:
+		t.thin(at)
 	}
 	t.steps = append(t.steps, trailEntry{at, c})
+}
+
+// thin drops what is too old, and of what is older than the newest seconds all but a step each trailCoarse. It works once in a while.
+func (t *eventTrail) thin(now time.Time) {
+	var kept time.Time
+	t.steps = slices.DeleteFunc(t.steps, func(e trailEntry) bool {
+		age := now.Sub(e.at)
+		drop := age > trailReach || age > trailFine && e.at.Sub(kept) < trailCoarse
+		if !drop {
+			kept = e.at
+		}
+		return drop
+	})
+	t.full = min(len(t.steps)+trailLength, max(trailMost, len(t.steps)+1))
 }
 
 // at returns the counts as of a time; false for one before the trail.

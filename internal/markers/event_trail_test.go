@@ -56,3 +56,26 @@ func TestTheTrailKnowsWhatEventsCameToAtEachMomentOfTheLastSeconds(t *testing.T)
 		}
 	})
 }
+
+// TestTheTrailReachesBackToTheLastScrape: a server that scrapes consumers has samples that are a minute old.
+func TestTheTrailReachesBackToTheLastScrape(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+	var trail eventTrail
+	const each = 3 * time.Millisecond
+	now := began
+	for i := range int64(100_000) { // five minutes
+		now = began.Add(time.Duration(i) * each)
+		trail.note(now, dedup.EventCounts{Epoch: 1, Completions: i})
+	}
+	if len(trail.steps) > trailMost {
+		t.Errorf("%d steps are kept", len(trail.steps))
+	}
+	for _, age := range []time.Duration{0, 5 * time.Second, 20 * time.Second, 60 * time.Second, 85 * time.Second} {
+		when := now.Add(-age)
+		got, ok := trail.at(when)
+		if want := int64(when.Sub(began) / each); !ok || got.Completions > want+2 || got.Completions < want-10 {
+			t.Errorf("%s ago: %d, %v; want %d", age, got.Completions, ok, want)
+		}
+	}
+}
