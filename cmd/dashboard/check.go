@@ -82,7 +82,7 @@ func checkAll(ctx context.Context, cfg *config.Config, io streams) (failed []str
 	}
 	for _, p := range cfg.Pipelines {
 		if scrape, ok := cfg.Scrapes[p.ReportedStore]; ok {
-			fail("counters of", p.Name, checkScrape(ctx, io.out, p, scrape))
+			fail("counters of", p.Name, checkScrape(ctx, io.out, p, scrape, ackCount{acksOf(actors[p.Broker], p), comparedFor}))
 		} else if store, ok := stores[p.ReportedStore]; ok {
 			fail("counters of", p.Name, checkReported(ctx, io, p, store))
 		}

@@ -181,7 +181,9 @@ func TestAServerThatCannotBeReadFailsTheReadingInWords(t *testing.T) {
 		{"it is something else", answer(http.StatusOK, "<html>"), "it does not answer as Prometheus does"},
 		{"a part of the cluster is missing", answer(http.StatusOK, `{"status":"success","warnings":["store 2 is away"],"data":{"resultType":"matrix","result":[]}}`), `it answers with a warning: "store 2 is away"`},
 		{"it answers with another kind", answer(http.StatusOK, `{"status":"success","data":{"resultType":"scalar","result":[0,"1"]}}`), "does not answer with raw samples"},
-		{"it redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound) }, "redirects, which is not followed"},
+		{"it redirects", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, "redirects, which is not followed"},
 		{"it answers without end", func(w http.ResponseWriter, _ *http.Request) {
 			for range 20 << 10 {
 				if _, err := w.Write([]byte(strings.Repeat(" ", 1024))); err != nil {
