@@ -46,7 +46,10 @@ func (s *site) tables() map[string][]string {
 	st.Stats.Pass.UndatedGaveUp = 4
 	p, _ := s.snapshots.Snapshot().Pipeline("orders")
 	p.Effects = &dedup.EffectCheck{At: time.Now(), AtLeast: true, NullRows: 2, Keys: []dedup.EffectKey{{Key: "k", Count: 2}}}
+	s.bench.result = hostileResult()
+	measured := s.measuredBy("orders")
 	return map[string][]string{
+		"/measurements/{id}/repeated.csv":    {"/measurements/" + measured.ID + "/repeated.csv"},
 		"/pipelines/{name}/chart.csv":        {"/pipelines/orders/chart.csv?chart=duplicates&range=1h"},
 		"/pipelines/{name}/markers.csv":      {"/pipelines/orders/markers.csv?state=failed", "/pipelines/orders/markers.csv?state=gave-up"},
 		"/pipelines/{name}/effects.csv":      {"/pipelines/orders/effects.csv"},

@@ -31,7 +31,7 @@ type bench struct {
 func newBench(t testing.TB, deps admin.MeasurementsDeps) *bench {
 	b := &bench{ready: dedup.TraceReadiness{Switch: dedup.TraceByUs}, end: make(chan string), began: true}
 	deps.Measurer = b
-	for _, p := range demo.Scene("healthy", time.Now()).Pipelines {
+	for _, p := range demo.Scene("mixed", time.Now()).Pipelines {
 		deps.Pipelines = append(deps.Pipelines, p.Pipeline)
 	}
 	b.service = admin.NewMeasurements(deps)
