@@ -144,6 +144,9 @@ func TestThePageOfAPipelineStartsAMeasurementAndFollowsIt(t *testing.T) {
 	if !strings.Contains(last, "2.94 % ± 0.06 of 12,376 messages") || !strings.Contains(last, "0.07 points too high") {
 		t.Errorf("the page of the pipeline says %q of it", last)
 	}
+	if among := oneLine(s.page("viewer", at).Find("#how")); !strings.Contains(among, "0.07 points too high") {
+		t.Errorf("the sources of the rate do not say how far they were off: %q", among)
+	}
 }
 
 func TestViewersSeeNothingOfWhatCopiesCarried(t *testing.T) {

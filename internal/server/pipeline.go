@@ -240,10 +240,11 @@ func (s *Server) pipeline(r *request) (response, error) {
 	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.reader(r))
 	view.Alerts = s.alertLine(p.Pipeline.Name, now)
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
-	if s.measure != nil && r.Fragment == "" {
+	if s.measure != nil && (r.Fragment == "" || r.Fragment == "status") {
 		if view.Measure, err = s.measureSection(r, p.Pipeline.Name, measurementsShown, now); err != nil {
 			view.Measure = templates.MeasureSection{Shown: true, WhyNot: endSentence(dedup.PublicText(err))}
 		}
+		view.How.Measured = view.Measure.Last
 	}
 	if r.Fragment == "" || r.Fragment == "charts" {
 		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))

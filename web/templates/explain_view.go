@@ -15,6 +15,8 @@ type How struct {
 	Store    string
 	Reports  bool
 	Listens  bool
+	// Measured is what the last exact measurement found, and how far the live figure was off then.
+	Measured Text
 }
 
 // A HowRow is one source.
