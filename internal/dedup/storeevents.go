@@ -50,6 +50,22 @@ type EventCounts struct {
 	Claims, Completions, Again, Failures, GaveUp int64
 }
 
+// Plus adds counts of the same epoch.
+func (c EventCounts) Plus(o EventCounts) EventCounts {
+	c.Claims += o.Claims
+	c.Completions += o.Completions
+	c.Again += o.Again
+	c.Failures += o.Failures
+	c.GaveUp += o.GaveUp
+	return c
+}
+
+// Minus is what was counted since others of the same epoch; its epoch is 0.
+func (c EventCounts) Minus(o EventCounts) EventCounts {
+	return EventCounts{Claims: c.Claims - o.Claims, Completions: c.Completions - o.Completions, Again: c.Again - o.Again,
+		Failures: c.Failures - o.Failures, GaveUp: c.GaveUp - o.GaveUp}
+}
+
 // LiveCounts are what the queues of a broker delivered and took back, as of one moment.
 type LiveCounts struct {
 	// Began and Ended bound the moment by our clock.

@@ -78,6 +78,8 @@ type openClaim struct {
 	endless bool
 	// restored: our own actor wrote it back, so that its consumer began before it was born.
 	restored bool
+	// over: it was closed.
+	over bool
 	// doubted: a doubt of this stage waits in its queue.
 	doubted [stages]bool
 }
@@ -98,6 +100,9 @@ type eventBook struct {
 	done, ended *memory
 	retries     *retryCounts
 	queues      [stages]doubtQueue
+	// unsure are claims in the order of their births, of which the first is neither sure nor over; late is what was learned too late.
+	unsure []*openClaim
+	late   []lateCount
 	events      int64
 	// counts has the cumulative figures.
 	counts dedup.StoreEvents
@@ -145,7 +150,7 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 		return b.claim(key, true, at)
 	}
 	if c := b.open[key]; c != nil {
-		b.decide(c)
+		b.decideLate(c)
 		b.close(key)
 		if !c.restored {
 			b.counts.Work.Add(at.Sub(c.born))
@@ -195,6 +200,7 @@ func (b *eventBook) claim(key string, sure bool, at time.Time) error {
 	if sure {
 		b.doubt(birthCheck, key, c, at)
 	} else {
+		b.unsure = append(b.unsure, c)
 		b.doubt(unsureCheck, key, c, at)
 	}
 	return nil
@@ -212,6 +218,9 @@ func (b *eventBook) decide(c *openClaim) {
 func (b *eventBook) bare() bool { return len(b.open) == 0 && b.done.empty() }
 
 func (b *eventBook) close(key string) {
+	if c := b.open[key]; c != nil {
+		c.over = true
+	}
 	delete(b.open, key)
 	b.openBytes -= len(key)
 	if _, listed := b.endless[key]; listed {
@@ -243,7 +252,7 @@ func (b *eventBook) ends(key, name string, at time.Time) {
 	wasDone := b.done.drop(key)
 	c := b.open[key]
 	if c != nil {
-		b.decide(c)
+		b.decideLate(c)
 		b.close(key)
 	}
 	if b.rules.way == wayAfter || b.rules.way == wayBefore {

@@ -132,17 +132,17 @@ func (b *eventBook) answer(d doubt, id string, what found, at time.Time) error {
 		if c.sure {
 			return errMissed
 		}
-		b.late(d.key, id)
+		b.backdate(c.born, func() { b.completeLate(d.key, id) })
 		return nil
 	case foundClaim, foundOdd:
-		b.decide(c)
+		b.decideLate(c)
 		c.expires = true
 		if b.rules.way == wayBefore {
 			b.close(d.key)
 			return nil
 		}
 	case foundEndless:
-		b.decide(c)
+		b.decideLate(c)
 		if !c.endless && b.rules.expiring && at.Sub(c.born) >= birthAfter {
 			c.endless, b.endless[d.key], b.changed = true, c.born, true
 		}
@@ -155,9 +155,9 @@ func (b *eventBook) answer(d doubt, id string, what found, at time.Time) error {
 	return nil
 }
 
-// late counts the completion of a claim that had ended, or that we did not see born. Where it had ended, another delivery may
+// completeLate counts the completion of a claim that had ended, or that we did not see born. Where it had ended, another delivery may
 // have done the work meanwhile.
-func (b *eventBook) late(key, id string) {
+func (b *eventBook) completeLate(key, id string) {
 	b.close(key)
 	lost := b.ended.has(key)
 	b.complete(key, id)

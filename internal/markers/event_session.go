@@ -193,7 +193,7 @@ func (s *eventSession) follow(ctx context.Context) error {
 		return err
 	}
 	s.book = s.l.begin(time.Now(), 0)
-	s.l.trail.note(s.book.began, s.book.totals())
+	s.l.trail.tell(s.book.began, s.book)
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	asked := make(chan error, 1)
@@ -229,7 +229,7 @@ func (s *eventSession) read() error {
 func (s *eventSession) take(v wireValue, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer func() { s.l.trail.note(at, s.book.totals()) }()
+	defer func() { s.l.trail.tell(at, s.book) }()
 	if v.kind == '>' {
 		key, event, ok := v.notification(s.prefix)
 		if !ok {

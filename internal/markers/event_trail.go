@@ -28,6 +28,8 @@ type eventTrail struct {
 	steps []trailEntry
 	// full is how many steps there are when they are thinned next.
 	full int
+	// undecided is when the oldest event came of which it is not known yet what it was; zero where there is none.
+	undecided time.Time
 }
 
 type trailEntry struct {
@@ -68,12 +70,12 @@ func (t *eventTrail) thin(now time.Time) {
 	t.full = min(len(t.steps)+trailLength, max(trailMost, len(t.steps)+1))
 }
 
-// at returns the counts as of a time; false for one before the trail.
+// at returns the counts as of a time; false for one before the trail, and from the oldest event on that is not understood yet.
 func (t *eventTrail) at(when time.Time) (dedup.EventCounts, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := sort.Search(len(t.steps), func(i int) bool { return t.steps[i].at.After(when) })
-	if i == 0 {
+	if i == 0 || !t.undecided.IsZero() && !t.undecided.After(when) {
 		return dedup.EventCounts{}, false
 	}
 	return t.steps[i-1].EventCounts, true

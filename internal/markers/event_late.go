@@ -1,0 +1,66 @@
+package markers
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A lateCount is what is known now to have happened at an earlier time.
+type lateCount struct {
+	at time.Time
+	by dedup.EventCounts
+}
+
+// backdate notes that what a change counts happened at an earlier time.
+func (b *eventBook) backdate(at time.Time, change func()) {
+	before := b.totals()
+	change()
+	if by := b.totals().Minus(before); by != (dedup.EventCounts{}) {
+		b.late = append(b.late, lateCount{at, by})
+	}
+}
+
+// decideLate counts a claim at the time of its birth.
+func (b *eventBook) decideLate(c *openClaim) { b.backdate(c.born, func() { b.decide(c) }) }
+
+// undecided is when the oldest set was born of which it is not known what it was; zero where there is none.
+func (b *eventBook) undecided() time.Time {
+	for len(b.unsure) > 0 && (b.unsure[0].sure || b.unsure[0].over) {
+		b.unsure[0], b.unsure = nil, b.unsure[1:]
+	}
+	if len(b.unsure) == 0 {
+		b.unsure = nil
+		return time.Time{}
+	}
+	return b.unsure[0].born
+}
+
+// tell takes the counts of a book as of a time into the trail, with what it learned of earlier times.
+func (t *eventTrail) tell(at time.Time, b *eventBook) {
+	for _, l := range b.late {
+		t.amend(b.epoch, l)
+	}
+	b.late = b.late[:0]
+	t.note(at, b.totals())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.undecided = b.undecided()
+}
+
+// amend adds what happened at an earlier time of the same epoch.
+func (t *eventTrail) amend(epoch int64, late lateCount) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := len(t.steps)
+	for i > 0 && t.steps[i-1].Epoch == epoch && !t.steps[i-1].at.Before(late.at) {
+		i--
+		t.steps[i].EventCounts = t.steps[i].Plus(late.by)
+	}
+	if i > 0 && t.steps[i-1].Epoch == epoch && (i == len(t.steps) || t.steps[i].at.After(late.at)) {
+		step := trailEntry{late.at, t.steps[i-1].Plus(late.by)}
+		t.steps = append(t.steps, trailEntry{})
+		copy(t.steps[i+1:], t.steps[i:])
+		t.steps[i] = step
+	}
+}
