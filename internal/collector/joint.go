@@ -116,6 +116,7 @@ func (p *jointPair) take(c *dedup.LiveCounts) {
 		sum.Open += q.Open
 		sum.Redelivered += q.Redelivered
 		sum.Closed += q.Closed
+		sum.MayBeClosed += q.MayBeClosed
 		unseen = max(unseen, q.Unseen)
 		sum.automatic += q.Automatic
 	}
@@ -189,7 +190,7 @@ func (t *jointTape) closedSince(since time.Time) float64 {
 		return 0
 	}
 	i := sort.Search(n, func(i int) bool { return t.readings[i].At.After(since) })
-	return max(0, t.readings[n-1].Closed-t.readings[max(0, i-1)].Closed)
+	return max(0, t.readings[n-1].Closed+t.readings[n-1].MayBeClosed-t.readings[max(0, i-1)].Closed)
 }
 
 // wireLive gives each pipeline whose store tells of its events the live counts of its broker.

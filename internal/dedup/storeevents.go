@@ -85,9 +85,9 @@ type LiveCount struct {
 	Delivered, DeliveredUnsure, DeliveredOpen float64
 	// Redelivered are at most the deliveries of what had been delivered before, automatic ones those that no consumer acks.
 	Redelivered, Automatic float64
-	// Closed are the channels that had taken something out of the queue and were closed, Unseen those that came and went so quickly that
-	// they may have taken something out of any.
-	Closed, Unseen float64
+	// Closed are the channels that were closed and may have held something of the queue, Unseen those that came and went so quickly that they
+	// may have held something of any. MayBeClosed is how many more there may be of both until later counts tell.
+	Closed, Unseen, MayBeClosed float64
 }
 
 // InsertStats are what the rows of a table tell of the inserts that made them. Counts are cumulative within one Epoch.

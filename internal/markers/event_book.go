@@ -103,7 +103,7 @@ type eventBook struct {
 	// unsure are claims in the order of their births, of which the first is neither sure nor over; late is what was learned too late.
 	unsure []*openClaim
 	late   []lateCount
-	events      int64
+	events int64
 	// counts has the cumulative figures.
 	counts dedup.StoreEvents
 	// changed is true once the list of endless claims changed; the reader resets it.

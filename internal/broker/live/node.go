@@ -28,9 +28,13 @@ type node struct {
 	repair   repair
 
 	answer answer // the answer that is being read
-	last   vitals // of the last answer that was committed
-	gone   event  // what the last commit found gone
-	unseen int64  // channels that came and went without ever having had a row
+	// rowless are the channels that went from the list before, and whose rows went with the last answer.
+	rowless int64
+	// lingering are the channels that were closed and still have their rows, as far as is known, recent those closed since the answer before.
+	lingering, recent int64
+
+	last vitals // of the last answer that was committed
+	gone event  // what the last commit found gone
 }
 
 // A row is a line of counters.
@@ -47,9 +51,13 @@ type row struct {
 // A tally is what one queue did on a node.
 type tally struct {
 	counts Counts
-	closed int64     // channels that had rows of it, and went
-	lost   Lost      // of segments that ended
-	since  time.Time // when it was first watched, or a row of the queue itself last went or fell
+	closed int64 // channels that had rows of it, went, and may have held something
+	lost   Lost  // of segments that ended
+	watch  takenWatch
+	// still and moving are the rows of channels that hold something, as far as is known, and have counted nothing or something since the
+	// answer before.
+	still, moving int64
+	since         time.Time // when it was first watched, or a row of the queue itself last went or fell
 }
 
 // vitals tell a node that went on from one that was started anew.
@@ -71,9 +79,12 @@ type span struct{ first, last int64 }
 
 // An event is what went between two answers.
 type event struct {
-	queues map[*tally]bool
-	// anyone is set where channels came and went without ever having had a row.
+	// queues are those whose rows went, with the channels among them that had settled all that they were known to have taken: such a
+	// channel held something only if it took more, which is lost then.
+	queues map[*tally]int64
+	// anyone is set where channels came and went without ever having had a row, so many.
 	anyone bool
+	unseen int64
 }
 
 func (e *event) any() bool { return e.anyone || len(e.queues) > 0 }
@@ -138,25 +149,30 @@ func (n *node) row(m metric, labels, value []byte) {
 
 // channelThere notes that a channel is open.
 func (n *node) channelThere(labels []byte) {
-	known, ok := n.there[string(labels)]
+	channel := labelOf(labels, "channel")
+	known, ok := n.there[channel]
 	if !ok {
 		known.first = n.answer.number
 	}
-	n.there[string(labels)] = span{known.first, n.answer.number}
+	n.there[channel] = span{known.first, n.answer.number}
 }
 
-// opened counts the channels that are open and were not with the last answer that was committed; false where the node does not list them.
-func (n *node) opened() (appeared int64, listed bool) {
+// opened counts the channels that are open and were not with the last answer that was committed, and those that went with all their rows;
+// false where the node does not list them.
+func (n *node) opened() (appeared, went int64, listed bool) {
 	for channel, seen := range n.there {
 		switch {
 		case seen.last != n.answer.number:
 			delete(n.there, channel)
+			if n.channels[channel] == 0 {
+				went++
+			}
 		case seen.first > n.counted:
 			appeared++
 		}
 	}
 	n.counted = n.answer.number
-	return appeared, len(n.there) > 0
+	return appeared, went, len(n.there) > 0
 }
 
 // drop forgets the rows that came with an answer which will not be committed.
@@ -180,25 +196,38 @@ func (n *node) commit(at time.Time) error {
 		n.restart(at)
 	}
 	for _, t := range n.queues {
+		t.still, t.moving = 0, 0
 		if t.since.IsZero() {
 			t.since = at
 		}
 	}
-	appeared := n.nameRows()
-	n.gone = event{queues: map[*tally]bool{}}
+	appeared, unlisted := n.nameRows()
+	n.rowless = 0
+	n.gone = event{queues: map[*tally]int64{}}
 	for key, r := range n.rows {
 		n.count(key, r, at, first, restarted)
 	}
 	opened, closed := n.answer.opened-n.last.opened, n.answer.closed-n.last.closed
-	if all, listed := n.opened(); listed { // from the moment they open, whatever they do
-		appeared = all
+	all, went, listed := n.opened()
+	if listed { // from the moment they open, whatever they do
+		appeared = all + unlisted
 	}
-	unseen := min(opened-appeared, closed)
-	n.gone.anyone = unseen > 0
+	went += n.rowless
+	n.gone.unseen = max(0, min(opened-appeared, closed))
+	n.gone.anyone = n.gone.unseen > 0
+	n.recent = closed
+	n.lingering = max(0, n.lingering+closed-went)
+	if listed {
+		n.lingering = max(0, n.lingering-n.gone.unseen)
+	}
 	if first || restarted {
-		n.gone, unseen = event{}, 0
+		n.gone, n.recent, n.lingering = event{}, 0, 0
 	}
-	n.unseen += max(0, unseen)
+	if n.family == queueRows {
+		for _, t := range n.queues {
+			t.watch.look(t, n.gone.queues[t]+n.gone.unseen)
+		}
+	}
 	n.last = n.answer.vitals
 	return nil
 }
@@ -240,8 +269,9 @@ func (n *node) restarted() bool {
 	return now.opened < last.opened || now.closed < last.closed || now.scrapes <= last.scrapes && last.scrapes > 0
 }
 
-// nameRows finds the queues of new rows, drops those of the family that is not counted, and returns how many channels are new.
-func (n *node) nameRows() (appeared int64) {
+// nameRows finds the queues of new rows, drops those of the family that is not counted, and returns how many channels are new, and how many
+// of these were never listed.
+func (n *node) nameRows() (appeared, unlisted int64) {
 	how := escapingOf(n.answer.version)
 	for key, r := range n.rows {
 		if r.of != nil {
@@ -263,10 +293,13 @@ func (n *node) nameRows() (appeared int64) {
 			r.channel = found.channel
 			if n.channels[r.channel]++; n.channels[r.channel] == 1 {
 				appeared++
+				if _, listed := n.there[r.channel]; !listed {
+					unlisted++
+				}
 			}
 		}
 	}
-	return appeared
+	return appeared, unlisted
 }
 
 // watch sets the queues that are counted by themselves. One that is new counts from the next answer on.
@@ -292,7 +325,7 @@ func (n *node) watch(queues map[dedup.QueueRef]bool) {
 func (n *node) restart(at time.Time) {
 	n.since = at
 	for _, t := range n.queues {
-		t.lost = Lost{}
+		t.lost, t.watch = Lost{}, takenWatch{}
 	}
 	n.repair = repair{turn: n.repair.turn}
 }
@@ -304,7 +337,13 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 		n.remove(key, r, at)
 		return
 	}
+	if r.family == channelRows {
+		r.of.see(r)
+	}
 	if first || r.family != n.family {
+		if !first {
+			r.of.watch.took += r.next.taken() - r.last.taken()
+		}
 		r.last = r.next
 		return
 	}
@@ -324,12 +363,26 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 	r.last = r.next
 }
 
+// see notes a row of a channel that may hold something.
+func (t *tally) see(r *row) {
+	switch {
+	case r.next.taken() == r.next[Acked]:
+	case r.next != r.last:
+		t.moving++
+	default:
+		t.still++
+	}
+}
+
 func (n *node) remove(key string, r *row, at time.Time) {
 	delete(n.rows, key)
 	n.noteGone(r, at)
 	if r.family == channelRows {
 		if n.channels[r.channel]--; n.channels[r.channel] == 0 {
 			delete(n.channels, r.channel)
+			if _, listed := n.there[r.channel]; !listed {
+				n.rowless++
+			}
 		}
 	}
 }
@@ -340,9 +393,17 @@ func (n *node) noteGone(r *row, at time.Time) {
 		r.of.since = at
 		return
 	}
-	r.of.closed++
-	n.gone.queues[r.of] = true
+	settled := r.last.taken() == r.last[Acked]
+	if !settled {
+		r.of.closed++
+		n.gone.queues[r.of] += 0
+		return
+	}
+	n.gone.queues[r.of]++
 }
+
+// taken is what consumers that ack were given.
+func (c *Counts) taken() int64 { return plus(c[Delivered], c[Got]) }
 
 // settle finds out how much was lost, from the node's own counters before and after the rows were read; either may be nil.
 func (n *node) settle(at time.Time, before, after *Counts) {
@@ -359,13 +420,17 @@ func (n *node) wantsTotals() bool {
 
 // of returns what a queue did on this node.
 func (n *node) of(t *tally) Count {
-	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.unseen, Since: n.since}
+	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.repair.unseen, Since: n.since}
 	if t.since.After(count.Since) {
 		count.Since = t.since
 	}
 	if n.family == channelRows {
 		count.Settled.High.add(&n.repair.shared)
 		count.Open = n.repair.open(t)
+		count.MayBeClosed = n.repair.mayBeClosed(t)
+	} else {
+		count.MayBeClosed = t.watch.closed
 	}
+	count.MayBeClosed = plus(count.MayBeClosed, min(n.lingering, t.still+min(n.recent, t.moving)))
 	return count
 }

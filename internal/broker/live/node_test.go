@@ -222,9 +222,70 @@ func TestChannelsThatGoAreCountedForTheQueuesThatTheyTookFrom(t *testing.T) {
 			take(t, n, 3, acks(100), acks(100), told(3, 10, 6, "4 b 1")+perQueue)
 			closed(2, 1, 0)
 			take(t, n, 4, acks(100), acks(100), told(4, 12, 8, "4 b 1")+perQueue)
-			closed(2, 1, 2)
+			take(t, n, 5, acks(100), acks(100), told(5, 12, 8, "4 b 1")+perQueue)
+			closed(2, 1, 0) // the two that nobody saw had taken nothing
 		})
 	}
+}
+
+// TestAChannelThatHadSettledAllThatItTookHeldNothing unless it took more, which no row of its own tells of.
+func TestAChannelThatHadSettledAllThatItTookHeldNothing(t *testing.T) {
+	row := func(family string, taken, acked int) string {
+		return fmt.Sprintf("# TYPE rabbitmq_detailed_%[1]s_messages_acked_total counter\nrabbitmq_detailed_%[1]s_messages_delivered_ack_total{%[4]svhost=\"/\",queue=\"a\"} %[2]d\nrabbitmq_detailed_%[1]s_messages_acked_total{%[4]svhost=\"/\",queue=\"a\"} %[3]d\n",
+			family, taken, acked, map[string]string{"channel": `channel="1",`}[family])
+	}
+	totals := func(taken, acked int64) *Counts { return &Counts{Delivered: taken, Acked: acked} }
+	for _, tt := range []struct {
+		name     string
+		perQueue bool
+		// The row says that the channel took and acked so many, and more was taken in the end.
+		taken, acked, more int
+		least, most        int64
+	}{
+		{"it had settled all", false, 7, 7, 0, 0, 0},
+		{"it had settled all, as the row of its queue shows", true, 7, 7, 0, 0, 0},
+		{"it held one", false, 7, 6, 0, 1, 1},
+		{"it held one, as the row of its queue shows", true, 7, 6, 0, 1, 1},
+		{"it took more", false, 7, 7, 2, 0, 1},
+		{"it took more, as the row of its queue shows", true, 7, 7, 2, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := nodeOf(t, "a")
+			for i := 1; i <= 5; i++ {
+				closed, taken, text := 3, tt.taken, row("channel", tt.taken, tt.acked)
+				if i > 2 {
+					closed, taken, text = 4, tt.taken+tt.more, ""
+				}
+				if tt.perQueue {
+					text += row("queue", taken, tt.acked)
+				}
+				all := totals(int64(taken), int64(tt.acked))
+				take(t, n, int64(i), all, all, told(i, 9, closed)+text)
+			}
+			if got := n.of(n.queues[ref("a")]); got.Closed != tt.least || got.Closed+got.MayBeClosed != tt.most {
+				t.Errorf("%d, and perhaps %d more, want %d to %d", got.Closed, got.MayBeClosed, tt.least, tt.most)
+			}
+		})
+	}
+}
+
+// TestAChannelMayBeClosedAlthoughItsRowIsStillThere: brokers clear rows away each few seconds. One that counted something since was open.
+func TestAChannelMayBeClosedAlthoughItsRowIsStillThere(t *testing.T) {
+	n := nodeOf(t, "a", "b")
+	mayBe := func(a, b int64) {
+		t.Helper()
+		if gotA, gotB := n.of(n.queues[ref("a")]).MayBeClosed, n.of(n.queues[ref("b")]).MayBeClosed; gotA != a || gotB != b {
+			t.Errorf("%d of a and %d of b, want %d and %d", gotA, gotB, a, b)
+		}
+	}
+	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 a 7", "3 b 1")+open("1", "2", "3"))
+	mayBe(0, 0)
+	take(t, n, 2, acks(102), acks(102), told(2, 9, 4, "1 a 51", "2 a 7", "3 b 2")+open("1", "2", "3"))
+	mayBe(1, 1)
+	take(t, n, 3, acks(103), acks(103), told(3, 9, 4, "1 a 51", "2 a 7", "3 b 3")+open("1", "2", "3"))
+	mayBe(1, 0)
+	take(t, n, 4, acks(103), acks(103), told(4, 9, 4, "1 a 51", "3 b 3")+open("1", "3"))
+	mayBe(0, 0)
 }
 
 // open lists the channels that are open.

@@ -37,10 +37,10 @@ type Count struct {
 	Counts Counts
 	// Settled is what rows took along when they went, as it stays. Open is what those took along whose loss later readings still narrow.
 	Settled, Open Lost
-	// Closed are the channels that had taken something out of it and were closed, Unseen those that came and went between two answers and
-	// may have been of any queue, or publishers'.
-	Closed, Unseen int64
-	Since          time.Time
+	// Closed are the channels that were closed and may have held something of it, Unseen those that came and went between two answers and may
+	// have held something of any queue. MayBeClosed is how many more there may be of both until later readings tell.
+	Closed, Unseen, MayBeClosed int64
+	Since                       time.Time
 }
 
 // Range returns between what ends the truth is.
@@ -64,7 +64,7 @@ func (c *Count) add(more *Count) {
 	c.Counts.add(&more.Counts)
 	c.Settled.add(&more.Settled)
 	c.Open.add(&more.Open)
-	c.Closed, c.Unseen = c.Closed+more.Closed, c.Unseen+more.Unseen
+	c.Closed, c.Unseen, c.MayBeClosed = plus(c.Closed, more.Closed), plus(c.Unseen, more.Unseen), plus(c.MayBeClosed, more.MayBeClosed)
 	if more.Since.After(c.Since) {
 		c.Since = more.Since
 	}

@@ -1,5 +1,7 @@
 package live
 
+import "math"
+
 const (
 	// settling is how many quiet readings after a loss have the node's own counters read, which narrows what is known of it. Where
 	// channels keep going the counters are read each time, so that what one takes along is known before the next goes.
@@ -26,6 +28,8 @@ type repair struct {
 	suspects   event
 	// of all queues: what may be any of theirs, of segments that ended.
 	shared Counts
+	// unseen are channels that came and went without a row in segments that ended, and may have taken something.
+	unseen int64
 	quiet  int // readings since something went
 	turn   int
 }
@@ -54,7 +58,7 @@ func (r *repair) observe(gone *event, before, after, sum *Counts) bool {
 	case gone.any():
 		r.lose(gone)
 	case unseen:
-		r.lose(&event{anyone: true})
+		r.lose(&event{anyone: true, unseen: math.MaxInt64})
 	default:
 		r.quiet++
 	}
@@ -101,6 +105,7 @@ func (r *repair) lose(gone *event) {
 	r.quiet = 0
 	switch {
 	case r.suspects.same(gone):
+		r.suspects = r.suspects.with(gone)
 	case r.now.high[Acked] == Unbounded:
 		r.suspects = r.suspects.with(gone)
 	default:
@@ -117,11 +122,24 @@ func (r *repair) end() {
 	for t := range r.suspects.queues {
 		lost := r.open(t)
 		t.lost.add(&lost)
+		t.closed += min(r.suspects.queues[t], r.taken())
 	}
 	if r.suspects.anyone {
 		_, high := r.segment()
 		r.shared.add(&high)
+		r.unseen += min(r.suspects.unseen, r.taken())
 	}
+}
+
+// taken is the most that consumers took in the segment that goes on without a row that tells of it.
+func (r *repair) taken() int64 {
+	_, high := r.segment()
+	return high.taken()
+}
+
+// mayBeClosed bounds the channels that went in the segment that goes on, and held something of a queue only if they took more than is known.
+func (r *repair) mayBeClosed(t *tally) int64 {
+	return min(plus(r.suspects.queues[t], r.suspects.unseen), r.taken())
 }
 
 // segment returns what was lost in the segment that goes on.
@@ -143,12 +161,13 @@ func (r *repair) segment() (low, high Counts) {
 
 // open returns what a queue lost in the segment that goes on.
 func (r *repair) open(t *tally) (lost Lost) {
+	_, suspect := r.suspects.queues[t]
 	switch low, high := r.segment(); {
 	case r.suspects.anyone:
 		lost.High = high
-	case r.suspects.queues[t] && len(r.suspects.queues) == 1:
+	case suspect && len(r.suspects.queues) == 1:
 		lost.Low, lost.High = low, high
-	case r.suspects.queues[t]:
+	case suspect:
 		lost.High = high
 	}
 	return lost
@@ -156,10 +175,10 @@ func (r *repair) open(t *tally) (lost Lost) {
 
 // with returns an event of those that went in either; nobody is known where anybody may be.
 func (e *event) with(other *event) event {
-	both := event{queues: map[*tally]bool{}, anyone: e.anyone || other.anyone}
-	for _, queues := range []map[*tally]bool{e.queues, other.queues} {
-		for t := range queues {
-			both.queues[t] = true
+	both := event{queues: map[*tally]int64{}, anyone: e.anyone || other.anyone, unseen: plus(e.unseen, other.unseen)}
+	for _, queues := range []map[*tally]int64{e.queues, other.queues} {
+		for t, n := range queues {
+			both.queues[t] += n
 		}
 	}
 	return both
@@ -173,7 +192,7 @@ func (e *event) same(other *event) bool {
 		return false
 	}
 	for t := range e.queues {
-		if !other.queues[t] {
+		if _, there := other.queues[t]; !there {
 			return false
 		}
 	}

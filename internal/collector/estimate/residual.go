@@ -14,8 +14,9 @@ type Joint struct {
 	Acked, Unsure, Open float64
 	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up.
 	Settled float64
-	// Redelivered are the deliveries that had been delivered before, Closed the channels that were closed and may have taken acks along.
-	Redelivered, Closed float64
+	// Redelivered are the deliveries that had been delivered before, Closed the channels that were closed and may have taken acks along,
+	// MayBeClosed how many more there may be until later readings tell.
+	Redelivered, Closed, MayBeClosed float64
 }
 
 // A Residual is how many of the acks of a time were for messages whose work had been done before.
@@ -78,6 +79,7 @@ func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residu
 		}
 		if step.last {
 			r.openTo += step.to.Open
+			r.Closed += step.to.MayBeClosed
 		}
 		r.Sent += step.sent
 		r.Acked += step.acked
