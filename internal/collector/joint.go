@@ -29,6 +29,8 @@ const (
 	liveInterval  = time.Second
 	liveTimeout   = 2 * time.Second
 	jointPatience = 10 * time.Second
+	// calmBefore is how long the store must have seen nothing for a reading to be calm: acks follow their markers by less, mostly.
+	calmBefore = 50 * time.Millisecond
 	// The ages at which joint readings thin out: each second for 20 minutes, then one in jointFine for two hours, one a minute for a day.
 	jointNew  = 20 * time.Minute
 	jointFine = 5 * time.Second
@@ -63,8 +65,10 @@ type jointPair struct {
 // A brokerSide is what a reading of the broker gives to a joint one.
 type brokerSide struct {
 	estimate.Joint
-	since     time.Time
-	automatic float64
+	// began and ended bound its moment.
+	began, ended time.Time
+	since        time.Time
+	automatic    float64
 }
 
 // A jointRun is within what counts are compared: what the broker and the store counted without a break. A delivery with an automatic ack
@@ -102,7 +106,7 @@ func (w *liveWatch) read(ctx context.Context) error {
 
 // take adds the counts of the pipeline's queues, where the broker tells those of all of them.
 func (p *jointPair) take(c *dedup.LiveCounts) {
-	sum, unseen := brokerSide{Joint: estimate.Joint{At: c.Began.Add(c.Ended.Sub(c.Began) / 2)}}, 0.0
+	sum, unseen := brokerSide{Joint: estimate.Joint{At: c.Began.Add(c.Ended.Sub(c.Began) / 2)}, began: c.Began, ended: c.Ended}, 0.0
 	for _, ref := range p.refs {
 		q, ok := c.Queues[ref]
 		if !ok {
@@ -136,7 +140,8 @@ func (p *jointPair) join(now time.Time) {
 	for len(p.pending) > 0 {
 		next := p.pending[0]
 		c, ok := p.store.EventsAt(next.At)
-		if !ok && now.Sub(next.At) < jointPatience {
+		last, certain := p.store.EventsAt(next.ended)
+		if ok = ok && certain; !ok && now.Sub(next.At) < jointPatience {
 			return
 		}
 		p.pending = p.pending[1:]
@@ -147,6 +152,8 @@ func (p *jointPair) join(now time.Time) {
 			p.of = run
 			p.run++
 		}
+		before, known := p.store.EventsAt(next.began.Add(-calmBefore))
+		next.Calm = known && before == last
 		next.Run, next.Settled = p.run, float64(c.Completions+c.Again)
 		if p.giveUp {
 			next.Settled += float64(c.GaveUp)

@@ -49,7 +49,7 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 		runs []int
 	}{
 		{"all in one run", nil, nil, []int{1, 1, 1, 1}},
-		{"not before the store is certain", nil, func(second int, s *scriptedEvents) { s.certain = day.Add(2 * time.Second) }, []int{1, 1}},
+		{"not before the store is certain", nil, func(second int, s *scriptedEvents) { s.certain = day.Add(2*time.Second + 5*time.Millisecond) }, []int{1, 1}},
 		{"in another run after events were missed", nil, func(second int, s *scriptedEvents) { s.epoch = int64(second / 3) }, []int{1, 1, 2, 2}},
 		{"in another run after the broker counted anew", func(second int) func(*dedup.LiveCounts) {
 			return set(func(q *dedup.LiveCount) { q.Since = day.Add(time.Duration(second/3) * time.Minute) })
@@ -99,6 +99,23 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 			}
 		})
 	}
+	t.Run("and are calm where the store saw nothing for a moment before, nor meanwhile", func(t *testing.T) {
+		t.Parallel()
+		p := &jointPair{refs: []dedup.QueueRef{ref, other}, store: &scriptedEvents{began: day, certain: day.Add(time.Hour)}}
+		var calm []bool
+		for _, ms := range []time.Duration{1000, 2030, 3300, 3998, 5100} {
+			c := counts(1, nil)
+			c.Began, c.Ended = day.Add((ms-5)*time.Millisecond), day.Add((ms+5)*time.Millisecond)
+			p.take(c)
+		}
+		p.join(day.Add(6 * time.Second))
+		for _, j := range p.drain() {
+			calm = append(calm, j.Calm)
+		}
+		if !slices.Equal(calm, []bool{false, false, true, false, true}) {
+			t.Errorf("%v", calm)
+		}
+	})
 	t.Run("and are given up when the store is not certain in time, while later ones count on", func(t *testing.T) {
 		t.Parallel()
 		store := &scriptedEvents{began: day.Add(2 * time.Second), certain: day.Add(time.Hour)}

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"sort"
 	"time"
 )
 
@@ -9,6 +10,9 @@ import (
 type Joint struct {
 	At  time.Time
 	Run int
+	// Calm is true where the store saw nothing for a moment before the reading and while it lasted, so that both sides are likely to tell of
+	// the same messages.
+	Calm bool
 	// Acked are at least the deliveries that consumers acked. Unsure is how many more there may be: the broker lost them from the counts
 	// of single queues, and they may be of others. Open is how many more there may be until later readings tell; it falls again.
 	Acked, Unsure, Open float64
@@ -54,6 +58,13 @@ const (
 	// deviations is how many standard deviations the band holds, and leastVariance the least variance of one end, in messages.
 	deviations    = 2.3
 	leastVariance = 0.1
+	// unseenErrors is how many errors there may be, at 95 %, where none was seen.
+	unseenErrors = 3
+	// Where one reading in calmShare is calm, the others are left out, but for one each calmPatience, and the ends lie at calm ones not further
+	// off than calmReach.
+	calmShare    = 4
+	calmPatience = 5 * time.Second
+	calmReach    = 10 * time.Second
 )
 
 // ResidualOf compares the acks of the newest window with what the store settled in it; false while two readings do not follow one another.
@@ -62,14 +73,11 @@ const (
 // Waiting bounds how many are on their way on average.
 func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residual, bool) {
 	var r Residual
+	readings, first := calmest(readings, window)
 	if len(readings) == 0 {
 		return r, false
 	}
 	r.To = readings[len(readings)-1].At
-	first := len(readings) - 1
-	for first > 0 && !readings[first-1].At.Before(r.To.Add(-window)) {
-		first--
-	}
 	for _, step := range jointSteps(readings[first:]) {
 		if r.From.IsZero() {
 			r.From = step.from.At
@@ -94,16 +102,54 @@ func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residu
 	rate := r.Acked / r.Covered.Seconds()
 	inside := scatterOf(jointSteps(readings[first:]))
 	// What the ends come to shows the better the longer one looks, unless it changes.
-	for first > 0 && !readings[first-1].At.Before(r.To.Add(-scatterSpan)) {
-		first--
-	}
-	around := scatterOf(jointSteps(readings[first:]))
-	each := max(leastVariance, inside.variance(0, rate), around.variance(waiting, rate))
+	around := scatterOf(jointSteps(readings))
+	each := max(min(leastVariance, unseenErrors/around.n), inside.variance(0, rate), around.variance(waiting, rate))
 	if around.n < fewestSteps {
 		each = max(each, rate*supposedLag.Seconds())
 	}
 	r.Band = deviations*math.Sqrt(inside.endVariances(each)) + 0.5
 	return r, true
+}
+
+// calmest returns the readings of the window, which begins with the first one, and of scatterSpan before it: where enough are calm, these.
+func calmest(readings []Joint, window time.Duration) (kept []Joint, first int) {
+	n := len(readings)
+	if n == 0 {
+		return nil, 0
+	}
+	begin := readings[n-1].At.Add(-max(window, scatterSpan))
+	from := sort.Search(n, func(i int) bool { return !readings[i].At.Before(begin) })
+	readings = readings[from:]
+	calm := 0
+	for i := range readings {
+		if readings[i].Calm {
+			calm++
+		}
+	}
+	since := readings[len(readings)-1].At.Add(-window)
+	if calm*calmShare < len(readings) {
+		return readings, sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(since) })
+	}
+	for i := range readings {
+		k := len(kept)
+		if r := &readings[i]; r.Calm || k == 0 || r.At.Sub(kept[k-1].At) >= calmPatience || r.Run != kept[k-1].Run {
+			kept = append(kept, *r)
+		}
+	}
+	last := len(kept) - 1
+	for last > 0 && !kept[last].Calm {
+		last--
+	}
+	if kept[last].Calm && readings[len(readings)-1].At.Sub(kept[last].At) <= calmReach {
+		kept = kept[:last+1]
+	}
+	first = sort.Search(len(kept), func(i int) bool { return !kept[i].At.Before(since) })
+	for i := first; i < len(kept) && kept[i].At.Sub(since) <= calmReach; i++ {
+		if kept[i].Calm {
+			return kept, i
+		}
+	}
+	return kept, first
 }
 
 // A jointStep is from a reading to the next one with which it can be compared.

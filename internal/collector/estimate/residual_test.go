@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 	"time"
 
@@ -22,6 +23,11 @@ type traffic struct {
 	batch int
 	every time.Duration
 }
+
+var trafficBegan = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+
+// at is the number of the reading of a time.
+func (s traffic) at(when time.Time) int { return int(when.Sub(trafficBegan) / max(time.Second, s.every)) }
 
 // counts are cumulative.
 type counts struct{ acked, settled, redelivered, closed, duplicates float64 }
@@ -76,7 +82,7 @@ func inOrder(list []happening) {
 // simulate returns the readings of a time, once a second, and the true counts of the broker at each of them.
 func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []estimate.Joint, truth []counts) {
 	broker, store := s.happenings(random, span.Seconds())
-	began := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	all := store
 	var atBroker, atStore counts
 	step := int(max(time.Second, s.every) / time.Second)
 	for t := 0; t < int(span/time.Second); t += step {
@@ -85,11 +91,13 @@ func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []est
 			broker = broker[1:]
 		}
 		seen := float64(t) + random.NormFloat64()*s.slip.Seconds()
+		before := sort.Search(len(all), func(i int) bool { return all[i].at > float64(t)-0.05 })
+		calm := before == len(all) || all[before].at > float64(t)+0.01
 		for len(store) > 0 && store[0].at <= seen {
 			atStore.add(store[0].counts)
 			store = store[1:]
 		}
-		readings = append(readings, estimate.Joint{At: began.Add(time.Duration(t) * time.Second), Acked: atBroker.acked, Settled: atStore.settled, Redelivered: atBroker.redelivered})
+		readings = append(readings, estimate.Joint{At: trafficBegan.Add(time.Duration(t) * time.Second), Acked: atBroker.acked, Calm: calm, Settled: atStore.settled, Redelivered: atBroker.redelivered})
 		truth = append(truth, atBroker)
 	}
 	return readings, truth
@@ -135,14 +143,15 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 					for from := warm; from+steps < len(readings); from += steps {
 						to := from + steps
 						r, ok := estimate.ResidualOf(readings[warm:to+1], window, waiting)
-						if !ok || r.Acked != all[to].acked-all[from].acked {
+						begin, end := c.at(r.From), c.at(r.To)
+						if !ok || r.Acked != all[end].acked-all[begin].acked || begin < from || end > to || r.Covered < window-20*time.Second {
 							t.Fatalf("%+v of %d to %d", r, from, to)
 						}
-						low, likely, high := r.Rate(all[to].closed - all[from].closed)
+						low, likely, high := r.Rate(all[end].closed - all[begin].closed)
 						if low > likely || likely > high {
 							t.Fatalf("%g is not between %g and %g", likely, low, high)
 						}
-						truth := (all[to].duplicates - all[from].duplicates) / r.Acked
+						truth := (all[end].duplicates - all[begin].duplicates) / r.Acked
 						if n++; low <= truth && truth <= high {
 							held++
 						}
