@@ -35,6 +35,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		return liveResult{Rate: refusedRate(w, liveSource, liveFormula, why, better)}
 	}
 	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
+	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := estimate.ResidualOf(p.joints.readings, w, waiting)
 	switch auto := c.past.gain(w, p.autoAcks); {
@@ -70,6 +71,9 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	r.Doubled = p.doubledUnseen(r.From)
 	closed := p.channelsClosed(r)
 	out := liveResult{Told: true, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
+	if v.scheme.AcksEach && v.several == "" {
+		out.Lost = max(0, out.Lost-p.diedAtWork(r, e, v.now))
+	}
 	untrusted := v.scheme
 	untrusted.AcksEach = false
 	out.LostUntrusted = p.acksLost(r, untrusted, v.several, closed)
@@ -146,34 +150,6 @@ func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme
 	}
 	return fmt.Sprintf("by acks and completions at least %s were duplicates, but consumers met markers in the store only %s: messages were acked without asking it, or failed ones were",
 		counted(whole(least), "message"), counted(whole(hits), "time"))
-}
-
-// acksLost bounds the acks that so many closed channels took along.
-func (p *pipeline) acksLost(r estimate.Residual, scheme dedup.Scheme, several string, closed float64) float64 {
-	each := residualSample{Scheme: scheme, Several: several, Prefetch: p.prefetchSince(r.From)}.lostPerChannel()
-	switch {
-	case closed == 0:
-		return 0
-	case each <= 0:
-		return math.Inf(1)
-	}
-	return closed * float64(each)
-}
-
-// channelsClosed bounds the closed channels of the pipeline: those whose rows went, or those of the whole broker that nobody else is known to
-// have had, whichever are fewer. The broker's count is older than the rows: what went since that shows is added.
-func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
-	frames := reel(p.frames.frames)
-	first, ok := frames.before(r.From)
-	if !ok {
-		return r.Closed
-	}
-	last := &frames[len(frames)-1]
-	most, known := p.own.most(first, last)
-	if !known {
-		return r.Closed
-	}
-	return min(r.Closed, most+p.joints.closedSince(last.Began.Add(-counterLag)))
 }
 
 // judge turns the residual into the interval of the rate, and gives it the quality that it has.

@@ -58,14 +58,16 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 		// rows are the channels whose rows went, a minute and a second ago, broker what the broker counted by 20 s ago.
 		rows, late, broker float64
 		several            string
+		waiting            float64
 		lost, untrusted    float64
 		quality            dedup.Quality
 	}{
-		{"none", 0, 0, 0, "", 0, 0, dedup.Measured},
-		{"some", 3, 0, 5, "", 3, 30, dedup.Derived},
-		{"rows that channels of others had, too", 3, 0, 1, "", 1, 10, dedup.Measured},
-		{"one that went after the broker's count", 0, 2, 0, "", 2, 20, dedup.Measured}, // 20 of 12,000 are less than 0.2 points
-		{"where consumers work on several at once", 3, 0, 5, "claims are open beyond one for each channel", 30, 30, dedup.Derived},
+		{"none", 0, 0, 0, "", 1, 0, 0, dedup.Measured},
+		{"some", 3, 0, 5, "", 1, 3, 30, dedup.Derived},
+		{"rows that channels of others had, too", 3, 0, 1, "", 1, 1, 10, dedup.Measured},
+		{"one that went after the broker's count", 0, 2, 0, "", 1, 2, 20, dedup.Measured}, // 20 of 12,000 are less than 0.2 points
+		{"where consumers work on several at once", 3, 0, 5, "claims are open beyond one for each channel", 1, 30, 30, dedup.Derived},
+		{"where they do, and acks follow at once", 3, 0, 5, "claims are open beyond one for each channel", 0.1, 3, 30, dedup.Derived},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,6 +87,7 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 			if !ok {
 				t.Fatal("nothing is told")
 			}
+			r.Waiting = tt.waiting
 			closed := p.channelsClosed(r)
 			untrusted := scheme
 			untrusted.AcksEach = false

@@ -38,6 +38,9 @@ type StoreEvents struct {
 	// exactly once, SETNX, GET or SET. Nil where the scheme has none, or the server does not tell. Our own calls are left out.
 	Asked   *int64
 	Command string
+	// OpenSince are the births of the claims that are open for longer than a moment, by our clock, the oldest first; nil where there are more
+	// than are worth telling, or where the scheme tells no claim from a completion.
+	OpenSince []time.Time
 	// NoExpiry are claims that were born without an expiry, the oldest first, at most MaxListed.
 	NoExpiry []Marker
 	// Work is the distribution of the times from claim to completion.

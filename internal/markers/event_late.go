@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -34,6 +35,33 @@ func (b *eventBook) undecided() time.Time {
 		return time.Time{}
 	}
 	return b.unsure[0].born
+}
+
+const (
+	// lingering is how long a claim must be open to be told of, mostLingering how many are told of, and mostScanned among how many they are
+	// looked for.
+	lingering     = 5 * time.Second
+	mostLingering = 1000
+	mostScanned   = 20_000
+)
+
+// openSince returns the births of the claims that are open for a while, the oldest first; nil where they are too many, or where claims are not
+// told from completions.
+func (b *eventBook) openSince(now time.Time) []time.Time {
+	if b.rules.way != wayTwoSteps || len(b.open) > mostScanned {
+		return nil
+	}
+	births := []time.Time{}
+	for _, c := range b.open {
+		if c.sure && now.Sub(c.born) >= lingering {
+			births = append(births, c.born)
+		}
+	}
+	if len(births) > mostLingering {
+		return nil
+	}
+	slices.SortFunc(births, time.Time.Compare)
+	return births
 }
 
 // tell takes the counts of a book as of a time into the trail, with what it learned of earlier times.

@@ -1,6 +1,8 @@
 package markers
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -81,4 +83,35 @@ func TestWhatEventsCameToIsNotSaidBeforeAllOfThemAreUnderstood(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestClaimsThatAreOpenForAWhileAreToldOf(t *testing.T) {
+	t.Parallel()
+	born := func(b *eventBook) (seconds []float64) {
+		for _, at := range b.openSince(bookDay.Add(time.Minute)) {
+			seconds = append(seconds, at.Sub(bookDay).Seconds())
+		}
+		return seconds
+	}
+	b := newEventBook(twoSteps, bookDay.Add(-time.Hour), 0)
+	for i, key := range []string{"older", "old", "done", "failed", "new"} {
+		if err := b.event(key, key, "set", bookDay.Add(time.Duration(14*i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = b.event("done", "done", "set", bookDay.Add(50*time.Second))
+	_ = b.event("failed", "failed", "del", bookDay.Add(50*time.Second))
+	if got := born(b); !slices.Equal(got, []float64{0, 14}) {
+		t.Errorf("%v", got)
+	}
+	for i := range mostLingering {
+		_ = b.event("more"+strconv.Itoa(i), "", "set", bookDay)
+	}
+	if b.openSince(bookDay.Add(time.Minute)) != nil {
+		t.Error("too many are told of")
+	}
+	after := newEventBook(eventRules{way: wayBefore}, bookDay, 0)
+	if _ = after.event("a", "a", "set", bookDay); after.openSince(bookDay.Add(time.Minute)) != nil {
+		t.Error("a marker that tells no claim from a completion is told of as a claim")
+	}
 }

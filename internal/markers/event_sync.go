@@ -45,6 +45,7 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 	}
 	f := s.book.figures()
 	f.At, f.Listening, f.Why = at, why == "", why
+	f.OpenSince = s.book.openSince(at)
 	if s.l.layout.cfg.Ask != "" && now.told {
 		f.Asked = &now.asked
 	}

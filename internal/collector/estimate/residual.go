@@ -31,6 +31,8 @@ type Residual struct {
 	// is the half width that holds 95 % of the truth.
 	Sent, Band          float64
 	Redelivered, Closed float64
+	// Waiting bounds the acks that are on their way at one moment, on average.
+	Waiting float64
 	// Doubled are the times that work is known to have been done again without the store showing it: their acks look like those of
 	// duplicates.
 	Doubled float64
@@ -107,6 +109,7 @@ func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residu
 	if around.n < fewestSteps {
 		each = max(each, rate*supposedLag.Seconds())
 	}
+	r.Waiting = each
 	r.Band = deviations*math.Sqrt(inside.endVariances(each)) + 0.5
 	return r, true
 }

@@ -27,7 +27,9 @@ type traffic struct {
 var trafficBegan = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 
 // at is the number of the reading of a time.
-func (s traffic) at(when time.Time) int { return int(when.Sub(trafficBegan) / max(time.Second, s.every)) }
+func (s traffic) at(when time.Time) int {
+	return int(when.Sub(trafficBegan) / max(time.Second, s.every))
+}
 
 // counts are cumulative.
 type counts struct{ acked, settled, redelivered, closed, duplicates float64 }

@@ -1,0 +1,57 @@
+package collector
+
+import (
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestAChannelThatDiedInMidWorkLostNoAck as its claim shows, which nobody ended since. Claims that are left behind in other ways are not mistaken
+// for those.
+func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		// born and gone are when claims were born that are open, and when rows of channels went, in seconds from the first reading of 200.
+		born, gone []int
+		died       float64
+	}{
+		{"none", nil, []int{40}, 0},
+		{"one that died", []int{36}, []int{40}, 1},
+		{"one of two", []int{36}, []int{40, 41}, 1},
+		{"two at once", []int{36, 37}, []int{40, 40}, 2},
+		{"long before another that lost its ack", []int{36}, []int{40, 140}, 1},
+		{"a claim that no channel can have left behind", []int{60}, []int{40, 100}, 0},
+		{"one beside a claim that no channel can have left behind", []int{36, 90}, []int{40}, 0},
+		{"more claims than channels", []int{36, 37}, []int{40}, 0},
+		{"work that may still be honest", []int{175}, []int{180}, 0},
+		{"one beside work that may still be honest", []int{36, 175}, []int{40, 180}, 1},
+		{"one from before the window", []int{12}, []int{15}, 0},
+		{"one from before the readings", []int{1}, []int{40}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}}
+			began := now.Add(-200 * time.Second)
+			for i := range 201 {
+				j := estimate.Joint{At: began.Add(time.Duration(i) * time.Second)}
+				for _, gone := range tt.gone {
+					if i >= gone {
+						j.Closed++
+					}
+				}
+				p.joints.readings = append(p.joints.readings, j)
+			}
+			e := &dedup.StoreEvents{}
+			for _, born := range tt.born {
+				e.OpenSince = append(e.OpenSince, began.Add(time.Duration(born)*time.Second-300*time.Millisecond))
+			}
+			if got := p.diedAtWork(estimate.Residual{From: began.Add(20 * time.Second), To: now}, e, now); got != tt.died {
+				t.Errorf("%g died at work, want %g", got, tt.died)
+			}
+		})
+	}
+}
