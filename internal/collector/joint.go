@@ -118,6 +118,7 @@ func (p *jointPair) take(c *dedup.LiveCounts) {
 		sum.Acked += q.Acked
 		sum.Unsure += q.Unsure
 		sum.Open += q.Open
+		sum.Delivered += q.Delivered
 		sum.Redelivered += q.Redelivered
 		sum.Closed += q.Closed
 		sum.MayBeClosed += q.MayBeClosed
@@ -155,6 +156,7 @@ func (p *jointPair) join(now time.Time) {
 		before, known := p.store.EventsAt(next.began.Add(-calmBefore))
 		next.Calm = known && before == last
 		next.Run, next.Settled = p.run, float64(c.Completions+c.Again)
+		next.Again = float64(c.Again)
 		if p.giveUp {
 			next.Settled += float64(c.GaveUp)
 		}

@@ -108,27 +108,32 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	return down("the broker's live counts", p.live.src.status(v.now)), betterLive
 }
 
-// waitingAcks is how many deliveries whose work is done wait for their ack since a time: on average at most so many as are unacked, or may be.
-func (p *pipeline) waitingAcks(since time.Time, several string) float64 {
+// waitingAcks is how many deliveries whose work is done wait for their ack: on average since a time, and by the newest readings, at most so many
+// as are unacked, or may be.
+func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked {
 	frames := reel(p.frames.frames)
 	if len(frames) == 0 {
-		return 0
+		return estimate.Unacked{}
 	}
 	s := residualSample{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
-	if within := frames.span(since, frames[len(frames)-1].Began); len(within) > 0 {
+	newest := frames[len(frames)-1].Began
+	if within := frames.span(since, newest); len(within) > 0 {
 		frames = within
 	}
-	sum := 0.0
+	var all estimate.Unacked
 	for _, f := range frames {
-		sum += s.unackedWork(f)
+		n := s.unackedWork(f)
+		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= depthLag {
+			all.Last = max(all.Last, n)
+		}
 	}
-	return sum / float64(len(frames))
+	return all
 }
 
 // foreignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
 // and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
 // failures that are published anew and acked. It is empty where nothing shows it.
-func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme, w time.Duration, waiting float64) string {
+func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme, w time.Duration, waiting estimate.Unacked) string {
 	if len(asked) < 2 {
 		return ""
 	}
@@ -145,7 +150,7 @@ func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme
 	}
 	hits := last.Asked - asked[i].Asked - begun
 	least, _, _ := r.Duplicates(0)
-	if hits < 0 || least <= hits+waiting+3*math.Sqrt(hits+waiting+1) {
+	if hits < 0 || least <= hits+waiting.Mean+3*math.Sqrt(hits+waiting.Mean+1) {
 		return ""
 	}
 	return fmt.Sprintf("by acks and completions at least %s were duplicates, but consumers met markers in the store only %s: messages were acked without asking it, or failed ones were",

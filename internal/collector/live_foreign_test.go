@@ -83,6 +83,9 @@ func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 		if i > 500 {
 			p.joints.readings[i].Run = 1
 		}
+		if i >= 500 {
+			p.joints.readings[i].Acked -= 20
+		}
 	}
 	p.joints.readings[500].Open = 20
 	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || ackedLive(got).High != got.Residual.Acked+20 {

@@ -83,7 +83,7 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 				}
 				p.joints.readings = append(p.joints.readings, j)
 			}
-			r, ok := estimate.ResidualOf(p.joints.readings, 2*time.Minute, 0)
+			r, ok := estimate.ResidualOf(p.joints.readings, 2*time.Minute, estimate.Unacked{})
 			if !ok {
 				t.Fatal("nothing is told")
 			}

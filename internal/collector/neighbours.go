@@ -150,7 +150,7 @@ func (x explanation) origins(out *dedup.WindowFigures) {
 	case x.live.Told:
 		r := x.live.Residual
 		rate, source = x.live.Rate, liveSource
-		separate = [2]float64{r.Sent - r.Band - r.Doubled, r.Sent + r.Band + r.Unsure}
+		separate = [2]float64{r.Sent - r.Band - r.Doubled, r.Sent + r.Band + r.Unsure + r.Again}
 		again = [2]float64{0, min(x.live.Lost, r.Redelivered)}
 	case x.events.Told && x.scheme.OnInFlight != "ack" && !math.IsInf(t.Separate[1], 1):
 		rate, source = x.events.Rate, eventSource

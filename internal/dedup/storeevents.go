@@ -86,8 +86,8 @@ type LiveCount struct {
 	Acked, Unsure, Open float64
 	// Delivered are at least the deliveries to consumers that ack, those fetched one by one included, with what may be missing as of Acked.
 	Delivered, DeliveredUnsure, DeliveredOpen float64
-	// Redelivered are at most the deliveries of what had been delivered before, automatic ones those that no consumer acks.
-	Redelivered, Automatic float64
+	// Fetched are those fetched one by one. Redelivered are at most the deliveries of what had been delivered before, automatic ones those that no consumer acks.
+	Fetched, Redelivered, Automatic float64
 	// Closed are the channels that were closed and may have held something of the queue, Unseen those that came and went so quickly that they
 	// may have held something of any. MayBeClosed is how many more there may be of both until later counts tell.
 	Closed, Unseen, MayBeClosed float64

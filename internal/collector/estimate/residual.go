@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"math"
-	"sort"
 	"time"
 )
 
@@ -16,12 +15,16 @@ type Joint struct {
 	// Acked are at least the deliveries that consumers acked. Unsure is how many more there may be: the broker lost them from the counts
 	// of single queues, and they may be of others. Open is how many more there may be until later readings tell; it falls again.
 	Acked, Unsure, Open float64
-	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up.
-	Settled float64
-	// Redelivered are the deliveries that had been delivered before, Closed the channels that were closed and may have taken acks along,
+	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up. Again are those
+	// among them that are duplicates where consumers renew the marker of each.
+	Settled, Again float64
+	// Delivered are all deliveries, Redelivered those that had been delivered before. Closed are the channels that were closed and may have taken acks along,
 	// MayBeClosed how many more there may be until later readings tell.
-	Redelivered, Closed, MayBeClosed float64
+	Delivered, Redelivered, Closed, MayBeClosed float64
 }
+
+// Unacked is how many deliveries whose work may be done waited for their ack: on average, and at most at the end.
+type Unacked struct{ Mean, Last float64 }
 
 // A Residual is how many of the acks of a time were for messages whose work had been done before.
 type Residual struct {
@@ -39,8 +42,12 @@ type Residual struct {
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time
 	Covered  time.Duration
-	// openFrom and openTo are what is open at the ends of all rows of readings that can be compared.
-	openFrom, openTo float64
+	// Again are the times that a marker of work that was done was written again: the work was done again, or each duplicate renews its marker.
+	Again float64
+	// Fell and Rose bound how many more, or fewer, waited for their ack when the time began than when it ended.
+	Fell, Rose float64
+	// openFrom is what is open where rows of readings that can be compared begin.
+	openFrom float64
 }
 
 const (
@@ -72,15 +79,16 @@ const (
 // ResidualOf compares the acks of the newest window with what the store settled in it; false while two readings do not follow one another.
 // The error of A - U is that of its ends, however long the window is: the acks that were still on their way. How many these are shows in
 // the scatter of the differences from reading to reading: of an error that does not last, the covariance of neighbours is minus its variance.
-// Waiting bounds how many are on their way on average.
-func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residual, bool) {
+// What grows or shrinks for as long as it is looked at scatters little: see trend.
+func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residual, bool) {
 	var r Residual
 	readings, first := calmest(readings, window)
 	if len(readings) == 0 {
 		return r, false
 	}
 	r.To = readings[len(readings)-1].At
-	for _, step := range jointSteps(readings[first:]) {
+	steps := jointSteps(readings[first:])
+	for _, step := range steps {
 		if r.From.IsZero() {
 			r.From = step.from.At
 		}
@@ -88,12 +96,11 @@ func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residu
 			r.openFrom += step.from.Open
 		}
 		if step.last {
-			r.openTo += step.to.Open
 			r.Closed += step.to.MayBeClosed
 		}
 		r.Sent += step.sent
 		r.Acked += step.acked
-		r.Unsure += step.to.Unsure - step.from.Unsure
+		r.Again += step.to.Again - step.from.Again
 		r.Redelivered += step.to.Redelivered - step.from.Redelivered
 		r.Closed += step.to.Closed - step.from.Closed
 		r.Covered += step.apart
@@ -102,57 +109,19 @@ func ResidualOf(readings []Joint, window time.Duration, waiting float64) (Residu
 		return r, false
 	}
 	rate := r.Acked / r.Covered.Seconds()
-	inside := scatterOf(jointSteps(readings[first:]))
+	inside := scatterOf(steps)
 	// What the ends come to shows the better the longer one looks, unless it changes.
 	around := scatterOf(jointSteps(readings))
-	each := max(min(leastVariance, unseenErrors/around.n), inside.variance(0, rate), around.variance(waiting, rate))
+	each := max(min(leastVariance, unseenErrors/around.n), inside.variance(0, rate), around.variance(unacked.Mean, rate))
 	if around.n < fewestSteps {
 		each = max(each, rate*supposedLag.Seconds())
 	}
 	r.Waiting = each
+	if r.Unsure = unsureAcks(steps, r, each); each > atOnce {
+		r.Fell, r.Rose = trend(steps, unacked.Last)
+	}
 	r.Band = deviations*math.Sqrt(inside.endVariances(each)) + 0.5
 	return r, true
-}
-
-// calmest returns the readings of the window, which begins with the first one, and of scatterSpan before it: where enough are calm, these.
-func calmest(readings []Joint, window time.Duration) (kept []Joint, first int) {
-	n := len(readings)
-	if n == 0 {
-		return nil, 0
-	}
-	begin := readings[n-1].At.Add(-max(window, scatterSpan))
-	from := sort.Search(n, func(i int) bool { return !readings[i].At.Before(begin) })
-	readings = readings[from:]
-	calm := 0
-	for i := range readings {
-		if readings[i].Calm {
-			calm++
-		}
-	}
-	since := readings[len(readings)-1].At.Add(-window)
-	if calm*calmShare < len(readings) {
-		return readings, sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(since) })
-	}
-	for i := range readings {
-		k := len(kept)
-		if r := &readings[i]; r.Calm || k == 0 || r.At.Sub(kept[k-1].At) >= calmPatience || r.Run != kept[k-1].Run {
-			kept = append(kept, *r)
-		}
-	}
-	last := len(kept) - 1
-	for last > 0 && !kept[last].Calm {
-		last--
-	}
-	if kept[last].Calm && readings[len(readings)-1].At.Sub(kept[last].At) <= calmReach {
-		kept = kept[:last+1]
-	}
-	first = sort.Search(len(kept), func(i int) bool { return !kept[i].At.Before(since) })
-	for i := first; i < len(kept) && kept[i].At.Sub(since) <= calmReach; i++ {
-		if kept[i].Calm {
-			return kept, i
-		}
-	}
-	return kept, first
 }
 
 // A jointStep is from a reading to the next one with which it can be compared.
@@ -188,13 +157,13 @@ func jointSteps(readings []Joint) []jointStep {
 // Duplicates are bounds that hold the duplicates of the time, and the likeliest number between them. What came again because its ack was
 // lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered.
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
-	low = min(max(0, r.Sent-r.Band-r.openFrom-r.Doubled), r.Acked)
-	high = min(max(low, r.Sent+r.Band+r.openTo+r.Unsure+min(lost, r.Redelivered)), r.MostAcked())
+	low = min(max(0, r.Sent-r.Band-r.Fell-r.openFrom-r.Doubled), r.Acked)
+	high = min(max(low, r.Sent+r.Band+r.Rose+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
 	return low, min(max(low, r.Sent), high), high
 }
 
 // MostAcked is how many acks there were at most.
-func (r Residual) MostAcked() float64 { return r.Acked + r.openTo + r.Unsure }
+func (r Residual) MostAcked() float64 { return r.Acked + r.Unsure }
 
 // Rate are the same bounds as shares of the acks. With the other numbers fixed the share rises with the acks that are unsure, since these
 // would be of duplicates, so that the ends belong together.
@@ -204,95 +173,4 @@ func (r Residual) Rate(lost float64) (low, likely, high float64) {
 	}
 	low, likely, high = r.Duplicates(lost)
 	return low / r.Acked, likely / r.Acked, min(1, high/r.MostAcked())
-}
-
-// A scatter is how much differences scatter about what is usual in their time, and each with those before it.
-type scatter struct {
-	// n is how many differences there are, of fine steps, and seconds how long these take together; rows are those that follow one another.
-	n, seconds float64
-	squares    float64
-	rows       [][]float64
-	// ends counts the ends of rows of steps of any length, beside are the fine differences next to them.
-	ends   float64
-	beside []float64
-}
-
-func scatterOf(steps []jointStep) scatter {
-	var s scatter
-	var sent, seconds float64
-	for i := range steps {
-		sent, seconds = sent+steps[i].sent, seconds+steps[i].apart.Seconds()
-	}
-	follows := false
-	for i := range steps {
-		fine, x := steps[i].apart <= fineStep, steps[i].sent-sent/seconds*steps[i].apart.Seconds()
-		for _, end := range []bool{!steps[i].follows, steps[i].last} {
-			if end {
-				s.ends++
-			}
-			if end && fine {
-				s.beside = append(s.beside, x)
-			}
-		}
-		if follows = follows && steps[i].follows; fine {
-			if !follows {
-				s.rows = append(s.rows, nil)
-			}
-			row := &s.rows[len(s.rows)-1]
-			*row = append(*row, x)
-			s.n++
-			s.seconds += steps[i].apart.Seconds()
-			s.squares += x * x
-		}
-		follows = fine
-	}
-	return s
-}
-
-// variance is that of the error of one end. An error that does not last is in two differences, with opposite signs: the variance is at least
-// a quarter of that of a difference, and about what neighbours have in common. One that lasts longer, as of acks that follow their markers by
-// half a minute or come in batches, shows so in sums of more differences only, of up to some times the lag of so many that wait at the rate.
-func (s *scatter) variance(waiting, rate float64) float64 {
-	if s.n == 0 {
-		return 0
-	}
-	common, _ := s.neighbours(1)
-	v := max(s.squares/s.n/4, -common)
-	for length := 2; float64(length)*s.seconds/s.n*rate < longestSum*waiting; length *= 2 {
-		common, pairs := s.neighbours(length)
-		if pairs < fewestSums*float64(length) {
-			return max(v, waiting) // as of those that come by chance
-		}
-		v = max(v, -common)
-	}
-	return v
-}
-
-// neighbours returns the covariance of neighbouring sums of so many differences, and how many pairs there are, which overlap.
-func (s *scatter) neighbours(length int) (common, pairs float64) {
-	for _, row := range s.rows {
-		var before, after float64
-		for i, x := range row {
-			after += x
-			if i >= length {
-				after, before = after-row[i-length], before+row[i-length]
-			}
-			if i >= 2*length {
-				before -= row[i-2*length]
-			}
-			if i >= 2*length-1 {
-				common, pairs = common+before*after, pairs+1
-			}
-		}
-	}
-	return common / max(1, pairs), pairs
-}
-
-// endVariances is the sum of the variances of the errors of all ends. The difference beside an end shows one that is off by more.
-func (s *scatter) endVariances(v float64) float64 {
-	sum := v * s.ends
-	for _, x := range s.beside {
-		sum += max(0, x*x/4-v)
-	}
-	return sum
 }

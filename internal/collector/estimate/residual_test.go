@@ -22,6 +22,8 @@ type traffic struct {
 	// batch is how many acks are sent together; 0 is one by one. every is the time between two readings; 0 is a second.
 	batch int
 	every time.Duration
+	// losing is how often a channel goes with acks that nobody counted, and that may be of this queue: half of the last second's are, or none.
+	losing time.Duration
 }
 
 var trafficBegan = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -32,9 +34,10 @@ func (s traffic) at(when time.Time) int {
 }
 
 // counts are cumulative.
-type counts struct{ acked, settled, redelivered, closed, duplicates float64 }
+type counts struct{ delivered, acked, settled, redelivered, closed, duplicates float64 }
 
 func (c *counts) add(o counts) {
+	c.delivered += o.delivered
 	c.acked += o.acked
 	c.settled += o.settled
 	c.redelivered += o.redelivered
@@ -56,14 +59,17 @@ func (s traffic) happenings(random *rand.Rand, span float64) (broker, store []ha
 			continue
 		}
 		store = append(store, happening{at, counts{settled: 1}})
+		broker = append(broker, happening{at, counts{delivered: 1}})
 		first := happening{at, counts{acked: 1}}
 		if random.Float64() < s.ackLost { // the channel dies with its ack, and the message comes again
-			broker = append(broker, happening{at, counts{closed: 1}}, happening{at + 0.2, counts{redelivered: 1}})
+			broker = append(broker, happening{at, counts{closed: 1}}, happening{at + 0.2, counts{delivered: 1, redelivered: 1}})
 			first = happening{at + 0.2, counts{acked: 1, duplicates: 1}}
 		}
 		acks = append(acks, first)
 		if random.Float64() < s.resent {
-			acks = append(acks, happening{at + random.Float64()*20, counts{acked: 1, duplicates: 1}})
+			again := at + random.Float64()*20
+			broker = append(broker, happening{again, counts{delivered: 1}})
+			acks = append(acks, happening{again, counts{acked: 1, duplicates: 1}})
 		}
 	}
 	inOrder(acks)
@@ -85,6 +91,7 @@ func inOrder(list []happening) {
 func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []estimate.Joint, truth []counts) {
 	broker, store := s.happenings(random, span.Seconds())
 	all := store
+	var lost, unsure float64
 	var atBroker, atStore counts
 	step := int(max(time.Second, s.every) / time.Second)
 	for t := 0; t < int(span/time.Second); t += step {
@@ -99,7 +106,15 @@ func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []est
 			atStore.add(store[0].counts)
 			store = store[1:]
 		}
-		readings = append(readings, estimate.Joint{At: trafficBegan.Add(time.Duration(t) * time.Second), Acked: atBroker.acked, Calm: calm, Settled: atStore.settled, Redelivered: atBroker.redelivered})
+		if s.losing > 0 && random.Float64() < 1/s.losing.Seconds() && len(truth) > 0 {
+			gone := 0.0
+			for range int(atBroker.acked - truth[len(truth)-1].acked) {
+				gone += float64(random.IntN(2))
+			}
+			gone *= float64(random.IntN(2))
+			lost, unsure = lost+gone, unsure+gone+float64(random.IntN(12))
+		}
+		readings = append(readings, estimate.Joint{At: trafficBegan.Add(time.Duration(t) * time.Second), Acked: atBroker.acked - lost, Unsure: unsure, Calm: calm, Settled: atStore.settled, Delivered: atBroker.delivered, Redelivered: atBroker.redelivered})
 		truth = append(truth, atBroker)
 	}
 	return readings, truth
@@ -121,11 +136,15 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 		{"8 a second", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms}, 0.1},
 		{"2 a second", traffic{rate: 2, resent: 0.02, lag: 5 * ms, slip: 10 * ms}, 0.35},
 		{"lost acks", traffic{rate: 50, resent: 0.02, ackLost: 0.003, lag: 2 * ms, slip: 10 * ms}, 0.25},
+		{"a channel each 20 s whose acks may be others'", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms, losing: 20 * time.Second}, 1.1},
+		{"the same of a busy queue", traffic{rate: 100, resent: 0.02, lag: 5 * ms, slip: 10 * ms, losing: 20 * time.Second}, 0.8},
 		{"slow acks", traffic{rate: 50, resent: 0.02, lag: 100 * ms, slip: 10 * ms}, 0.15},
 		{"acks in batches of 20", traffic{rate: 50, resent: 0.02, lag: 2 * ms, slip: 10 * ms, batch: 20}, 0.45},
 		{"bursts", traffic{rate: 120, resent: 0.02, ackLost: 0.0004, lag: 3 * ms, slip: 10 * ms, on: 7 * time.Second, off: 53 * time.Second}, 0.25},
-		{"acks that follow their marker half a minute later", traffic{rate: 50, resent: 0.02, lag: 30 * time.Second, slip: 10 * ms}, 1},
+		{"acks that follow their marker half a minute later", traffic{rate: 50, resent: 0.02, lag: 30 * time.Second, slip: 10 * ms}, 1.5},
 		{"acks in batches of 40 s", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms, batch: 320}, 20},
+		{"traffic that comes and goes, with acks half a minute after their markers", traffic{rate: 50, resent: 0.02, lag: 30 * time.Second, slip: 10 * ms, on: 3 * time.Minute, off: 4 * time.Minute}, 25},
+		{"the same, with acks some seconds after", traffic{rate: 20, resent: 0.02, lag: 4 * time.Second, slip: 10 * ms, on: 2 * time.Minute, off: time.Minute}, 5},
 		{"a broker that is read each 5 s", traffic{rate: 50, resent: 0.02, lag: time.Second, slip: 10 * ms, every: 5 * time.Second}, 0.3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,16 +163,17 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 					steps := int(window / max(time.Second, c.every))
 					for from := warm; from+steps < len(readings); from += steps {
 						to := from + steps
-						r, ok := estimate.ResidualOf(readings[warm:to+1], window, waiting)
+						r, ok := estimate.ResidualOf(readings[warm:to+1], window, estimate.Unacked{Mean: waiting, Last: all[to].delivered - all[to].redelivered - all[to].acked})
 						begin, end := c.at(r.From), c.at(r.To)
-						if !ok || r.Acked != all[end].acked-all[begin].acked || begin < from || end > to || r.Covered < window-20*time.Second {
+						acked := all[end].acked - all[begin].acked
+						if !ok || r.Acked != acked && c.losing == 0 || begin < from || end > to || r.Covered < window-20*time.Second {
 							t.Fatalf("%+v of %d to %d", r, from, to)
 						}
 						low, likely, high := r.Rate(all[end].closed - all[begin].closed)
 						if low > likely || likely > high {
 							t.Fatalf("%g is not between %g and %g", likely, low, high)
 						}
-						truth := (all[end].duplicates - all[begin].duplicates) / r.Acked
+						truth := (all[end].duplicates - all[begin].duplicates) / acked
 						if n++; low <= truth && truth <= high {
 							held++
 						}

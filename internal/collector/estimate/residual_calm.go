@@ -1,0 +1,47 @@
+package estimate
+
+import (
+	"sort"
+	"time"
+)
+
+// calmest returns the readings of the window, which begins with the first one, and of scatterSpan before it: where enough are calm, these.
+func calmest(readings []Joint, window time.Duration) (kept []Joint, first int) {
+	n := len(readings)
+	if n == 0 {
+		return nil, 0
+	}
+	begin := readings[n-1].At.Add(-max(window, scatterSpan))
+	from := sort.Search(n, func(i int) bool { return !readings[i].At.Before(begin) })
+	readings = readings[from:]
+	calm := 0
+	for i := range readings {
+		if readings[i].Calm {
+			calm++
+		}
+	}
+	since := readings[len(readings)-1].At.Add(-window)
+	if calm*calmShare < len(readings) {
+		return readings, sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(since) })
+	}
+	for i := range readings {
+		k := len(kept)
+		if r := &readings[i]; r.Calm || k == 0 || r.At.Sub(kept[k-1].At) >= calmPatience || r.Run != kept[k-1].Run {
+			kept = append(kept, *r)
+		}
+	}
+	last := len(kept) - 1
+	for last > 0 && !kept[last].Calm {
+		last--
+	}
+	if kept[last].Calm && readings[len(readings)-1].At.Sub(kept[last].At) <= calmReach {
+		kept = kept[:last+1]
+	}
+	first = sort.Search(len(kept), func(i int) bool { return !kept[i].At.Before(since) })
+	for i := first; i < len(kept) && kept[i].At.Sub(since) <= calmReach; i++ {
+		if kept[i].Calm {
+			return kept, i
+		}
+	}
+	return kept, first
+}
