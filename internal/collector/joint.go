@@ -45,6 +45,11 @@ type liveWatch struct {
 	// pairs are fixed once made.
 	pairs []*jointPair
 	flows []*flowPair
+
+	mu sync.Mutex
+	// why says why the newest reading told of no queue although the broker answered, off that it counts nothing so.
+	why string
+	off bool
 }
 
 // A jointPair joins the counts of one pipeline's queues with those of its store.
@@ -95,6 +100,9 @@ func (w *liveWatch) read(ctx context.Context) error {
 			f.take(&counts)
 		}
 	}
+	w.mu.Lock()
+	w.why, w.off = counts.Why, counts.Off
+	w.mu.Unlock()
 	for _, p := range w.pairs {
 		if err == nil {
 			p.take(&counts)
@@ -102,6 +110,16 @@ func (w *liveWatch) read(ctx context.Context) error {
 		p.join(time.Now())
 	}
 	return err
+}
+
+// told says why the newest reading told of no queue, and what would help.
+func (w *liveWatch) told() (why, better string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.off {
+		return w.why, betterLive
+	}
+	return w.why, betterReport
 }
 
 // take adds the counts of the pipeline's queues, where the broker tells those of all of them.
@@ -119,6 +137,7 @@ func (p *jointPair) take(c *dedup.LiveCounts) {
 		sum.Unsure += q.Unsure
 		sum.Open += q.Open
 		sum.Delivered += q.Delivered
+		sum.Fetched += q.Fetched
 		sum.Redelivered += q.Redelivered
 		sum.Closed += q.Closed
 		sum.MayBeClosed += q.MayBeClosed
@@ -177,13 +196,18 @@ func (p *jointPair) drain() []estimate.Joint {
 type jointTape struct {
 	readings []estimate.Joint
 	added    int
+	// turns counts how often the clock was set back: what was counted before is not compared with what was counted since.
+	turns int
 }
 
+// add takes what was joined since the last time. Readings of a time that comes again are dropped.
 func (t *jointTape) add(fresh []estimate.Joint, now time.Time) {
 	for _, r := range fresh {
-		if n := len(t.readings); n > 0 && !r.At.After(t.readings[n-1].At) { // the clock was set back
-			t.readings = t.readings[:0]
+		if n := len(t.readings); n > 0 && !r.At.After(t.readings[n-1].At) {
+			t.readings = t.readings[:sort.Search(n, func(i int) bool { return !t.readings[i].At.Before(r.At) })]
+			t.turns++
 		}
+		r.Run += t.turns
 		t.readings = append(t.readings, r)
 	}
 	if t.added += len(fresh); t.added >= 64 {

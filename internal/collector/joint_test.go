@@ -2,11 +2,13 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -139,6 +141,56 @@ func (unanswered) Watch(...dedup.QueueRef) {}
 
 func (unanswered) Live(context.Context) (dedup.LiveCounts, error) {
 	return dedup.LiveCounts{}, &dedup.Error{Kind: dedup.Unavailable, Public: "it answers 404"}
+}
+
+// answers are what a broker tells of its live counts.
+type answers struct {
+	counts dedup.LiveCounts
+	err    error
+}
+
+func (answers) Watch(...dedup.QueueRef) {}
+
+func (a answers) Live(context.Context) (dedup.LiveCounts, error) { return a.counts, a.err }
+
+func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("connection refused")
+	for _, tt := range []struct {
+		name        string
+		reader      answers
+		why, better string
+	}{
+		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", betterReport},
+		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", betterLive},
+		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", betterReport},
+		{"it tells", answers{}, "", betterReport},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newLiveWatch("main", tt.reader, Config{Interval: 15 * time.Second, Timeout: 5 * time.Second}, func() {})
+			_ = w.read(t.Context())
+			if why, better := w.told(); why != tt.why || better != tt.better {
+				t.Errorf("%q, %q", why, better)
+			}
+		})
+	}
+}
+
+func TestAClockThatIsSetBackDropsOnlyWhatComesAgain(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	var tape jointTape
+	for _, second := range []int{1, 2, 3, 4, 2, 3, 4} {
+		tape.add([]estimate.Joint{{At: day.Add(time.Duration(second) * time.Second), Run: 7, Acked: float64(second)}}, day.Add(time.Minute))
+	}
+	var seconds, runs []int
+	for _, r := range tape.readings {
+		seconds, runs = append(seconds, int(r.At.Sub(day)/time.Second)), append(runs, r.Run)
+	}
+	if !slices.Equal(seconds, []int{1, 2, 3, 4}) || !slices.Equal(runs, []int{7, 8, 8, 8}) {
+		t.Errorf("%v of runs %v", seconds, runs)
+	}
 }
 
 func TestABrokerWithoutLiveCountsIsAskedAgainAndJoinsNothing(t *testing.T) {

@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"math"
-	"sort"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -22,8 +21,10 @@ const (
 
 // A liveResult is the residual of live counts. Told is false when there is none.
 type liveResult struct {
-	Rate     dedup.Figure
-	Told     bool
+	Rate dedup.Figure
+	Told bool
+	// Checked is true where the store was asked as often as it must have been.
+	Checked  bool
 	Residual estimate.Residual
 	// Lost is the most acks that closed channels can have taken along, LostUntrusted the same without trust in what the scheme says of acks.
 	Lost, LostUntrusted float64
@@ -40,13 +41,15 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	r, ok := estimate.ResidualOf(p.joints.readings, w, waiting)
 	switch auto := c.past.gain(w, p.autoAcks); {
 	case ok && v.now.Sub(r.To) > liveStale:
-		f.Why = "broker and store were not counted together since " + clock(r.To, v.now)
+		why, _ := p.live.told()
+		f.Why = joinReasons("broker and store were not counted together since "+clock(r.To, v.now), why)
 		return liveResult{Rate: f}
 	case auto.Known && auto.Delta > 0:
 		f.Why = "messages were delivered with automatic acks in the window, which the broker does not count as acks"
 		return liveResult{Rate: f}
 	case !ok:
-		f.Why = "broker and store were not counted together often enough yet"
+		why, _ := p.live.told()
+		f.Why = joinReasons("broker and store were not counted together often enough yet", why)
 		return liveResult{Rate: f}
 	}
 	f.Covered, f.At = min(r.Covered, w), r.To
@@ -62,15 +65,19 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
 		return liveResult{Rate: f}
 	}
-	if f.Why = foreignAcks(p.joints.readings, p.store.tape.epoch(), v.scheme, w, waiting); f.Why != "" {
+	why, checked := foreignAcks(p.joints.readings, p.store.tape.epoch(), v.scheme, w, waiting)
+	if f.Why = why; why != "" {
 		return liveResult{Rate: f}
+	}
+	if checked {
+		r.Fetched = 0 // those who fetch ask the store, too
 	}
 	if p.vanishing() {
 		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
 	}
 	r.Doubled = p.doubledUnseen(r.From)
 	closed := p.channelsClosed(r)
-	out := liveResult{Told: true, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
+	out := liveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
 	if v.scheme.AcksEach && v.several == "" {
 		out.Lost = max(0, out.Lost-p.diedAtWork(r, e, v.now))
 	}
@@ -78,7 +85,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	untrusted.AcksEach = false
 	out.LostUntrusted = p.acksLost(r, untrusted, v.several, closed)
 	out.Rate = out.judge(f, v.scheme)
-	out.Rate.Why = joinReasons(out.Rate.Why, doubledWords(r.Doubled))
+	out.Rate.Why = joinReasons(out.Rate.Why, doubledWords(r.Doubled), againWords(r.Again), fetchedWords(r.Fetched))
 	return out
 }
 
@@ -105,7 +112,8 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	if n := len(p.joints.readings); n > 0 && v.now.Sub(p.joints.readings[n-1].At) <= liveStale {
 		return "", ""
 	}
-	return down("the broker's live counts", p.live.src.status(v.now)), betterLive
+	_, better = p.live.told()
+	return down("the broker's live counts", p.live.src.status(v.now)), better
 }
 
 // waitingAcks is how many deliveries whose work is done wait for their ack: on average since a time, and by the newest readings, at most so many
@@ -130,33 +138,6 @@ func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked
 	return all
 }
 
-// foreignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
-// and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
-// failures that are published anew and acked. It is empty where nothing shows it.
-func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme, w time.Duration, waiting estimate.Unacked) string {
-	if len(asked) < 2 {
-		return ""
-	}
-	last := asked[len(asked)-1]
-	n := sort.Search(len(readings), func(i int) bool { return readings[i].At.After(last.At) })
-	r, ok := estimate.ResidualOf(readings[:n], w, waiting)
-	i := sort.Search(len(asked), func(i int) bool { return asked[i].At.After(r.From) }) - 1
-	if !ok || i < 0 || !asked[i].AskedKnown || !last.AskedKnown {
-		return ""
-	}
-	begun := last.Claims - asked[i].Claims
-	if s.Mark == "after" {
-		begun = last.Completions + last.Again - asked[i].Completions - asked[i].Again
-	}
-	hits := last.Asked - asked[i].Asked - begun
-	least, _, _ := r.Duplicates(0)
-	if hits < 0 || least <= hits+waiting.Mean+3*math.Sqrt(hits+waiting.Mean+1) {
-		return ""
-	}
-	return fmt.Sprintf("by acks and completions at least %s were duplicates, but consumers met markers in the store only %s: messages were acked without asking it, or failed ones were",
-		counted(whole(least), "message"), counted(whole(hits), "time"))
-}
-
 // judge turns the residual into the interval of the rate, and gives it the quality that it has.
 func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	f.Low, f.Value, f.High = r.Residual.Rate(r.Lost)
@@ -167,12 +148,28 @@ func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	switch {
 	case width > residualWidest && width*f.N > liveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case untrusted-f.Low <= measuredWidest && provenEvents(s):
+	case untrusted-f.Low <= measuredWidest && r.Checked && provenEvents(s):
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived
 	}
 	return f
+}
+
+// againWords says that a marker that is written again looks like work that is done again; empty where none was.
+func againWords(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s written again: work that was done twice, or duplicates that renew their marker", counted(whole(n), "done marker")+" "+verb(whole(n), "was", "were"))
+}
+
+// fetchedWords says that acks may be of those who move messages or take them away; empty where nobody fetched any.
+func fetchedWords(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s fetched one by one, perhaps by whoever moved them: they may be no duplicates", counted(whole(n), "message")+" "+verb(whole(n), "was", "were"))
 }
 
 // ackedLive are the messages behind the rate: as many as were acked.

@@ -21,7 +21,7 @@ func countedLive(foreign float64) *pipeline {
 		OnInFlight: "nack", OnFail: "delete", AcksEach: true, States: []dedup.State{dedup.Processing, dedup.Done}}}}
 	for second := range 601 {
 		at, done := liveNow.Add(time.Duration(second-600)*time.Second), float64(9*second)
-		p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Acked: (10 + foreign) * float64(second), Settled: done})
+		p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Delivered: (10 + foreign) * float64(second), Acked: (10 + foreign) * float64(second), Settled: done})
 		p.store.tape.readings = append(p.store.tape.readings, storeReading{At: at, AskedKnown: true, Asked: float64(10 * second), Claims: done, Completions: done})
 	}
 	return p
@@ -52,6 +52,7 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 			for i := range p.store.tape.readings {
 				p.store.tape.readings[i].Asked += float64(i)
 				p.store.tape.readings[i].Claims += float64(i)
+				p.joints.readings[i].Delivered += float64(i)
 			}
 		},
 	} {
@@ -70,10 +71,54 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		for i := range p.store.tape.readings {
 			p.store.tape.readings[i].AskedKnown = false
 		}
-		if got := liveOf(p, liveNow); !got.Told {
+		if got := liveOf(p, liveNow); !got.Told || got.Rate.Quality != dedup.Derived {
 			t.Errorf("%+v", got.Rate)
 		}
 	})
+	t.Run("nor where others ask it, too", func(t *testing.T) {
+		t.Parallel()
+		p := countedLive(1)
+		for i := range p.store.tape.readings {
+			p.store.tape.readings[i].Asked *= 3
+		}
+		if got := liveOf(p, liveNow); !got.Told || got.Rate.Quality != dedup.Derived {
+			t.Errorf("%+v", got.Rate)
+		}
+	})
+	t.Run("but those that somebody fetched one by one are perhaps none", func(t *testing.T) {
+		t.Parallel()
+		p := countedLive(1)
+		for i := range p.store.tape.readings {
+			p.store.tape.readings[i].AskedKnown = false
+			p.joints.readings[i].Fetched = float64(i)
+		}
+		if f := liveOf(p, liveNow).Rate; f.Low > 0.1 || f.High < 0.18 || !strings.Contains(f.Why, "were fetched one by one") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("unless consumers fetch, and ask the store", func(t *testing.T) {
+		t.Parallel()
+		p := countedLive(0)
+		for i := range p.joints.readings {
+			p.joints.readings[i].Fetched = float64(10 * i)
+		}
+		if f := liveOf(p, liveNow).Rate; f.Quality != dedup.Measured || f.Low < 0.09 || f.Why != "" {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// TestDuplicatesThatRenewTheirMarkerAreNotHidden: a marker that is written again is work that was done twice, or a duplicate. The interval holds
+// both.
+func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
+	t.Parallel()
+	p := countedLive(0)
+	for i := range p.joints.readings {
+		p.joints.readings[i].Settled, p.joints.readings[i].Again = float64(10*i), float64(i)
+	}
+	if f := liveOf(p, liveNow).Rate; f.Low > 0 || f.High < 0.1 || !strings.Contains(f.Why, "300 done markers were written again") {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {

@@ -24,6 +24,7 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 		{"the newest 20 failed", 20 * time.Second, false, ""},
 		{"none for a minute, and none now", time.Minute, false, "cannot be read: it answers 404"},
 		{"none for a minute, though the broker answers", time.Minute, true, "not counted together since"},
+		{"none for a minute, as the broker answers too slowly", time.Minute, true, "live counts took 300 ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -32,6 +33,7 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 			p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &tally{},
 				store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, joint: &jointPair{}, live: newLiveWatch("main", unanswered{}, Config{Interval: 5 * time.Second, Timeout: 2 * time.Second}, func() {})}
 			p.live.src.health = dedup.SourceHealth{Tried: true, OK: tt.ok, Err: "it answers 404", LastSuccess: now}
+			p.live.why = "live counts took 300 ms"
 			for i := range 60 {
 				at := now.Add(-tt.age - time.Duration(60-i)*time.Second)
 				p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Acked: float64(100 * i), Settled: float64(97 * i)})
@@ -91,7 +93,7 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 			closed := p.channelsClosed(r)
 			untrusted := scheme
 			untrusted.AcksEach = false
-			got := liveResult{Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
+			got := liveResult{Checked: true, Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
 			if got.Lost != tt.lost || got.LostUntrusted != tt.untrusted {
 				t.Errorf("lost %g and untrusted %g, want %g and %g", got.Lost, got.LostUntrusted, tt.lost, tt.untrusted)
 			}

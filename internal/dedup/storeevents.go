@@ -74,6 +74,10 @@ type LiveCounts struct {
 	// Began and Ended bound the moment by our clock.
 	Began, Ended time.Time
 	Queues       map[QueueRef]LiveCount
+	// Why says why no queue is told of although the broker answered; empty where they are.
+	Why string
+	// Off says that the broker refused, and counts nothing so: its plugin is off, or too old.
+	Off bool
 	// Next is how long to wait before the next reading, as the broker bears it.
 	Next time.Duration
 }

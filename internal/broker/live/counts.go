@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"dedup-dashboard/internal/dedup"
@@ -12,16 +14,30 @@ import (
 func (r *Reader) Live(ctx context.Context) (dedup.LiveCounts, error) {
 	reading, err := r.Read(ctx)
 	if err != nil {
-		return dedup.LiveCounts{}, &dedup.Error{Kind: dedup.Unavailable, Public: err.Error(), Err: err}
+		return dedup.LiveCounts{Off: off(err)}, &dedup.Error{Kind: dedup.Unavailable, Public: err.Error(), Err: err}
 	}
 	c := dedup.LiveCounts{Began: reading.Begun, Ended: reading.Done, Next: reading.Next, Queues: make(map[dedup.QueueRef]dedup.LiveCount, len(reading.queues))}
-	if reading.TooSlow || reading.Gap != nil {
+	switch {
+	case reading.Gap != nil:
+		c.Why = reading.Gap.Nodes[0].Error()
+		return c, nil
+	case reading.TooSlow:
+		c.Why = fmt.Sprintf("live counts took %d ms to read: of what takes more than %d ms nobody knows the moment well enough", c.Ended.Sub(c.Began).Milliseconds(), slowest.Milliseconds())
 		return c, nil
 	}
 	for queue, of := range reading.queues {
 		c.Queues[queue] = of.live()
 	}
 	return c, nil
+}
+
+// off reports whether some node counts nothing so: something else would have to be switched on, or listed.
+func off(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Reason == Refused || e.Reason == NotFound || e.Reason == NoFamilies
 }
 
 func (c Count) live() dedup.LiveCount {

@@ -18,9 +18,9 @@ type Joint struct {
 	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up. Again are those
 	// among them that are duplicates where consumers renew the marker of each.
 	Settled, Again float64
-	// Delivered are all deliveries, Redelivered those that had been delivered before. Closed are the channels that were closed and may have taken acks along,
+	// Delivered are all deliveries, Fetched those of them that somebody fetched one by one, Redelivered those that had been delivered before. Closed are the channels that were closed and may have taken acks along,
 	// MayBeClosed how many more there may be until later readings tell.
-	Delivered, Redelivered, Closed, MayBeClosed float64
+	Delivered, Fetched, Redelivered, Closed, MayBeClosed float64
 }
 
 // Unacked is how many deliveries whose work may be done waited for their ack: on average, and at most at the end.
@@ -34,6 +34,9 @@ type Residual struct {
 	// is the half width that holds 95 % of the truth.
 	Sent, Band          float64
 	Redelivered, Closed float64
+	// Delivered are all deliveries of the time. Fetched are those of them that somebody fetched one by one, as those do who move messages or take
+	// them away without asking the store: their acks may be of no duplicates.
+	Delivered, Fetched float64
 	// Waiting bounds the acks that are on their way at one moment, on average.
 	Waiting float64
 	// Doubled are the times that work is known to have been done again without the store showing it: their acks look like those of
@@ -101,6 +104,8 @@ func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residu
 		r.Sent += step.sent
 		r.Acked += step.acked
 		r.Again += step.to.Again - step.from.Again
+		r.Delivered += step.to.Delivered - step.from.Delivered
+		r.Fetched += step.to.Fetched - step.from.Fetched
 		r.Redelivered += step.to.Redelivered - step.from.Redelivered
 		r.Closed += step.to.Closed - step.from.Closed
 		r.Covered += step.apart
@@ -157,7 +162,7 @@ func jointSteps(readings []Joint) []jointStep {
 // Duplicates are bounds that hold the duplicates of the time, and the likeliest number between them. What came again because its ack was
 // lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered.
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
-	low = min(max(0, r.Sent-r.Band-r.Fell-r.openFrom-r.Doubled), r.Acked)
+	low = min(max(0, r.Sent-r.Band-r.Fell-r.openFrom-r.Doubled-r.Fetched), r.Acked)
 	high = min(max(low, r.Sent+r.Band+r.Rose+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
 	return low, min(max(low, r.Sent), high), high
 }
