@@ -226,6 +226,17 @@ func (t *jointTape) closedSince(since time.Time) float64 {
 	return max(0, t.readings[n-1].Closed+t.readings[n-1].MayBeClosed-t.readings[max(0, i-1)].Closed)
 }
 
+// quiet reports whether nothing was delivered, nor acked, in a time, as far as readings tell that are not far from its ends.
+func (t *jointTape) quiet(from, to time.Time) bool {
+	i := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(from) }) - 1
+	k := sort.Search(len(t.readings), func(i int) bool { return !t.readings[i].At.Before(to) })
+	if i < 0 || k == len(t.readings) || from.Sub(t.readings[i].At) > liveStale || t.readings[k].At.Sub(to) > liveStale {
+		return false
+	}
+	a, b := &t.readings[i], &t.readings[k]
+	return a.Run == b.Run && a.Delivered == b.Delivered && a.Acked == b.Acked
+}
+
 // wireLive gives each pipeline whose store tells of its events the live counts of its broker.
 func (c *Collector) wireLive(readers map[string]LiveReader) {
 	for _, b := range c.brokers {

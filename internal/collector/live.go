@@ -53,6 +53,10 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		return liveResult{Rate: f}
 	}
 	f.Covered, f.At = min(r.Covered, w), r.To
+	if other := c.busyPartner(p, r); other != "" {
+		f.Why = fmt.Sprintf("the store is shared with pipeline %s", name(other))
+		return liveResult{Rate: f}
+	}
 	if p.store.disturbed.After(r.From) {
 		f.Why = p.store.disturbedWhy + untilAbout(p.store.disturbed.Add(w), v.now)
 		return liveResult{Rate: f}
@@ -105,8 +109,6 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 		return v.brokerDown, betterReport
 	case p.joint == nil:
 		return "the broker has no live counts", betterLive
-	case p.partner != "":
-		return fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport
 	}
 	// One that fails now and then cuts out its seconds alone.
 	if n := len(p.joints.readings); n > 0 && v.now.Sub(p.joints.readings[n-1].At) <= liveStale {
@@ -114,6 +116,20 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	}
 	_, better = p.live.told()
 	return down("the broker's live counts", p.live.src.status(v.now)), better
+}
+
+// busyPartner names a pipeline with the same store that may have written there in the time; empty where none has: one to whose consumers
+// nothing was delivered settled nothing, as one of a dead-letter queue in which nothing dies.
+func (c *Collector) busyPartner(p *pipeline, r estimate.Residual) string {
+	if p.partner == "" {
+		return ""
+	}
+	for _, other := range c.pipelines {
+		if other != p && other.store == p.store && (other.joint == nil || other.live != p.live || !other.joints.quiet(r.From, r.To)) {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 // waitingAcks is how many deliveries whose work is done wait for their ack: on average since a time, and by the newest readings, at most so many

@@ -137,3 +137,123 @@ func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 		t.Errorf("%+v", got.Rate)
 	}
 }
+
+// TestAQuietPipelineWithTheSameStoreWidensNothing: nothing was delivered to it, as from a dead-letter queue in which nothing dies.
+func TestAQuietPipelineWithTheSameStoreWidensNothing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(other *pipeline)
+		told   bool
+	}{
+		{"nothing is delivered to it", func(*pipeline) {}, true},
+		{"something was, though nothing is acked yet", func(other *pipeline) {
+			for i := 400; i < len(other.joints.readings); i++ {
+				other.joints.readings[i].Delivered = 1
+			}
+		}, false},
+		{"something was before the window", func(other *pipeline) {
+			for i := 100; i < len(other.joints.readings); i++ {
+				other.joints.readings[i].Delivered, other.joints.readings[i].Acked = 1, 1
+			}
+		}, true},
+		{"it was not counted", func(other *pipeline) { other.joints.readings = nil }, false},
+		{"it is of another broker", func(other *pipeline) { other.live = &liveWatch{} }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := countedLive(0)
+			other := &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: p.store, joint: &jointPair{}, live: p.live}
+			for _, r := range p.joints.readings {
+				other.joints.readings = append(other.joints.readings, estimate.Joint{At: r.At})
+			}
+			p.partner = other.Name
+			tt.change(other)
+			c := &Collector{cfg: Config{Interval: 15 * time.Second}, pipelines: []*pipeline{p, other}}
+			alone, with := liveOf(p, liveNow), c.liveEstimate(p, view{now: liveNow, scheme: p.store.store.Scheme(), stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, 5*time.Minute)
+			if with.Told != tt.told || tt.told && with.Rate != alone.Rate || !tt.told && !strings.Contains(with.Rate.Why, "shared with pipeline morgue") {
+				t.Errorf("%+v", with.Rate)
+			}
+		})
+	}
+}
+
+// TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts.
+func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
+	t.Parallel()
+	t.Run("the store lost markers in the window", func(t *testing.T) {
+		t.Parallel()
+		p := countedLive(0)
+		p.store.disturbed, p.store.disturbedWhy = liveNow.Add(-time.Minute), "keys were evicted"
+		if got := liveOf(p, liveNow); got.Told || !strings.Contains(got.Rate.Why, "keys were evicted") {
+			t.Errorf("%+v", got.Rate)
+		}
+	})
+	t.Run("it lost them before", func(t *testing.T) {
+		t.Parallel()
+		p := countedLive(0)
+		p.store.disturbed = liveNow.Add(-6 * time.Minute)
+		if got := liveOf(p, liveNow); !got.Told {
+			t.Errorf("%+v", got.Rate)
+		}
+	})
+	for name, tt := range map[string]struct {
+		arguments map[string]any
+		lost      float64
+	}{
+		"what came again is all that lost acks can come to":                 {nil, 0},
+		"a queue with a time to live may have dropped what would have come": {map[string]any{"x-message-ttl": 5000}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := countedLive(0)
+			p.refs = []dedup.QueueRef{{Vhost: "/", Name: "orders"}}
+			p.broker = &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{p.refs[0]: {Arguments: tt.arguments}}}
+			sure := liveOf(p, liveNow).Residual
+			for i := range p.joints.readings {
+				if i > 500 {
+					p.joints.readings[i].Closed = 3
+				}
+			}
+			got := liveOf(p, liveNow)
+			low, _, high := got.Residual.Duplicates(got.Lost)
+			if width := high - low - 2*sure.Band; width < tt.lost-0.01 || width > tt.lost+0.01 {
+				t.Errorf("%g duplicates are uncertain for lost acks, want %g", width, tt.lost)
+			}
+		})
+	}
+}
+
+// TestAcksThatMayWaitAreThoseOfFinishedWork: one for each consumer where it acks each delivery before it takes up the next one, else all
+// that are unacked.
+func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
+	t.Parallel()
+	frames := make([]frame, 0, 61)
+	for i := range 61 {
+		at := liveNow.Add(time.Duration(i-60) * 5 * time.Second)
+		f := frame{Began: at, Ended: at, DepthFrom: at, Unacked: 10, Consumers: 2, ConsumersKnown: true}
+		if i == 59 {
+			f.Unacked = 14
+		}
+		frames = append(frames, f)
+	}
+	for _, tt := range []struct {
+		name       string
+		several    string
+		frames     []frame
+		mean, last float64
+	}{
+		{"nothing was read", "", nil, 0, 0},
+		{"consumers work on one after another", "", frames[:58], 2, 10},
+		{"they work on several", "more claims are open", frames, 10, 14},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := countedLive(0)
+			p.frames.frames = tt.frames
+			if got := p.waitingAcks(liveNow.Add(-5*time.Minute), tt.several); got.Mean < tt.mean || got.Mean > tt.mean+0.5 || got.Last != tt.last {
+				t.Errorf("%+v, want %g and %g", got, tt.mean, tt.last)
+			}
+		})
+	}
+}
