@@ -45,10 +45,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 		return out
 	}
 	if !out.Messages.Known() {
-		out.Messages = c.ackedMessages(p, w)
-	}
-	if gap.Messages.Known() && !out.Messages.Known() {
-		out.Messages = gap.Messages
+		out.Messages = messagesOf(live, c.ackedMessages(p, w), gap.Messages)
 	}
 	out.Duplicates = ofPart(out.Duplicates, out.Messages)
 	out.Redeliveries = c.redeliveryRatio(p, w)
@@ -56,6 +53,21 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
 	p.leftBehind(&out, v)
 	return out
+}
+
+// messagesOf is the best count of the acked messages of the window: live counts lose none, the broker's own those that closed channels took
+// along, and the rows of a table those before it was followed.
+func messagesOf(live liveResult, acks, rows dedup.Figure) dedup.Figure {
+	if live.Told {
+		if f := ackedLive(live); 2*f.Covered >= acks.Covered {
+			f.Better = ""
+			return f
+		}
+	}
+	if !acks.Known() && rows.Known() {
+		return rows
+	}
+	return acks
 }
 
 // wholeCounts makes what is counted whole again where arithmetic left parts of messages: of duplicates as many as are certain.
@@ -134,6 +146,11 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) reportedResult {
 	if v.reportDown != "" {
 		return unreported(w, v.reportDown)
+	}
+	if p.exports.latest != nil {
+		none := unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
+		none.Rate.Better = "" // it is none of the sources that could be had
+		return none
 	}
 	s := reportedSample{
 		Window: w, Scheme: v.scheme, Outcomes: make(map[string]gain), Present: p.present,
