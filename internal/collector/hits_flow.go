@@ -13,9 +13,9 @@ import (
 type flowReading struct {
 	At, Since        time.Time
 	Acked, Delivered liveSum
-	// Redelivered is at most, Closed the channels that were closed.
-	Redelivered, Closed float64
-	Automatic           float64
+	// Redelivered is at most, Closed the channels that were closed, MayBeClosed how many more there may be until later readings tell.
+	Redelivered, Closed, MayBeClosed float64
+	Automatic                        float64
 }
 
 // A liveSum is a count of dedup.LiveCount: at least Count, of which Unsure and Open are missing.
@@ -52,6 +52,7 @@ func (p *flowPair) take(c *dedup.LiveCounts) {
 		r.Acked.add(q.Acked, q.Unsure, q.Open)
 		r.Delivered.add(q.Delivered, q.DeliveredUnsure, q.DeliveredOpen)
 		r.Redelivered, r.Closed, r.Automatic = r.Redelivered+q.Redelivered, r.Closed+q.Closed, r.Automatic+q.Automatic
+		r.MayBeClosed += q.MayBeClosed
 		unseen = max(unseen, q.Unseen)
 	}
 	r.Closed += unseen
@@ -117,7 +118,7 @@ func (t *flowTape) between(from, to time.Time) (brokerGain, bool) {
 	if f0 == nil || t1 == nil || f1 == nil || t0 == nil || f0.Since != t1.Since || f0.Automatic != t1.Automatic || f1.At.Sub(from) > liveStale || t1.At.Sub(to) > liveStale {
 		return brokerGain{}, false
 	}
-	g := brokerGain{Live: true, Redelivered: t1.Redelivered - f0.Redelivered, Closed: t1.Closed - f0.Closed}
+	g := brokerGain{Live: true, Redelivered: t1.Redelivered - f0.Redelivered, Closed: t1.Closed + t1.MayBeClosed - f0.Closed}
 	g.Acked[0], _ = f1.Acked.between(t0.Acked)
 	g.Delivered[0], _ = f1.Delivered.between(t0.Delivered)
 	_, g.Acked[1] = f0.Acked.between(t1.Acked)

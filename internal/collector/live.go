@@ -83,7 +83,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	closed := p.channelsClosed(r)
 	out := liveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
 	if v.scheme.AcksEach && v.several == "" {
-		out.Lost = max(0, out.Lost-p.diedAtWork(r, e, v.now))
+		out.Lost = max(0, out.Lost-p.diedAtWork(r, e))
 	}
 	untrusted := v.scheme
 	untrusted.AcksEach = false

@@ -13,6 +13,11 @@ const (
 	rowsLinger = 8 * time.Second
 	// workLooked is how long before the end of its channel a claim may have been born that the channel left behind.
 	workLooked = 2 * time.Second
+	// A claim that is open for workAbandoned, and for workFold times as long as nearly all work that was seen to end, is left behind; enoughWork
+	// is how much of that must have been seen.
+	workAbandoned = 5 * time.Second
+	workFold      = 10
+	enoughWork    = 100
 	// oneWaiting is how many acks may be on their way, of the pipeline on average, for channels to have at most one each.
 	oneWaiting = 0.25
 )
@@ -50,18 +55,22 @@ func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
 	return min(r.Closed, most+p.joints.closedSince(last.Began.Add(-counterLag)))
 }
 
-// diedAtWork counts the channels closed within a time that provably had not finished their work: each left behind a claim that nobody ended
-// since, for longer than honest work takes. A channel that works on one delivery after another then had no other one that was done. Claims may
+// diedAtWork counts the channels closed within a time that had not finished their work: each left behind a claim that nobody ended
+// since, for much longer than work takes. A channel that works on one delivery after another then had no other one that was done. Claims may
 // be left behind in other ways, as by a reject in mid-work; so it is believed only where each of them was born just before some channel was
 // closed, and no more than were closed.
-func (p *pipeline) diedAtWork(r estimate.Residual, e *dedup.StoreEvents, now time.Time) float64 {
+func (p *pipeline) diedAtWork(r estimate.Residual, e *dedup.StoreEvents) float64 {
 	readings := p.joints.readings
 	if e == nil || p.MaxProcessing <= 0 || len(readings) < 2 {
 		return 0
 	}
+	longest := p.MaxProcessing
+	if e.Work.Count() >= enoughWork {
+		longest = min(longest, workAbandoned+workFold*e.Work.Quantile(0.99))
+	}
 	died, step, free := 0.0, 0, 0.0
 	for _, born := range e.OpenSince {
-		if now.Sub(born) < p.MaxProcessing {
+		if e.At.Sub(born) < longest {
 			break
 		}
 		if born.Before(readings[0].At.Add(rowsLinger)) {
