@@ -138,6 +138,8 @@ func (p *jointPair) take(c *dedup.LiveCounts) {
 		sum.Open += q.Open
 		sum.Delivered += q.Delivered
 		sum.Fetched += q.Fetched
+		sum.DeliveredUnsure += q.DeliveredUnsure
+		sum.DeliveredOpen += q.DeliveredOpen
 		sum.Redelivered += q.Redelivered
 		sum.Closed += q.Closed
 		sum.MayBeClosed += q.MayBeClosed
@@ -175,7 +177,7 @@ func (p *jointPair) join(now time.Time) {
 		before, known := p.store.EventsAt(next.began.Add(-calmBefore))
 		next.Calm = known && before == last
 		next.Run, next.Settled = p.run, float64(c.Completions+c.Again)
-		next.Again = float64(c.Again)
+		next.Again, next.Claims = float64(c.Again), float64(c.Claims)
 		if p.giveUp {
 			next.Settled += float64(c.GaveUp)
 		}

@@ -65,6 +65,9 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		f.Why = "no message was acked in the window"
 		return liveResult{Rate: f}
 	}
+	if v.scheme.BoundsOnly(dedup.MethodLive) {
+		return p.liveBound(f, r)
+	}
 	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
 		return liveResult{Rate: f}

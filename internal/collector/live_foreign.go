@@ -10,6 +10,25 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// liveBound is the most that the rate can be where consumers ack whatever meets a marker, done or not: the deliveries that claimed nothing. Those
+// that were out when the time began may have asked in it.
+func (p *pipeline) liveBound(f dedup.Figure, r estimate.Residual) liveResult {
+	const formula = "at most (D - C) / A; D deliveries, C claims of them, A acks; both counted at one moment, each second"
+	out := p.unackedAround(r.From)
+	high := r.Delivered + r.DeliveredUnsure - r.Claims + out
+	f.N, f.Formula = r.Acked, formula
+	switch {
+	case high < -3*math.Sqrt(r.Delivered+1):
+		f.Why = fmt.Sprintf("%s were written while the broker delivered %s: others write them too", counted(whole(r.Claims), "claim"), counted(whole(r.Delivered), "message"))
+	case math.IsInf(high, 1) || high >= r.Acked:
+		f.Why = "more deliveries claimed nothing than were acked: messages that come back tell no bound"
+	default:
+		f.Quality, f.High = dedup.Derived, max(0, high, out)/r.Acked
+		f.Why = "at most: deliveries that were refused before they asked are among those that claimed nothing, and hits on work that was not done"
+	}
+	return liveResult{Rate: f, Residual: r}
+}
+
 // foreignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
 // and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
 // failures that are published anew and acked. It is empty where nothing shows it, and not checked where the store does not tell how often it

@@ -257,3 +257,30 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 		})
 	}
 }
+
+// TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound: of eleven deliveries a second ten are acked, one is refused before it asks,
+// and one meets a marker.
+func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *testing.T) {
+	t.Parallel()
+	counted := func(claims float64) *pipeline {
+		p := countedLive(0)
+		p.broker = &brokerWatch{}
+		s := p.store.store.(*fakeSource)
+		s.scheme = dedup.Scheme{Kind: "redis-string", Preset: "redis-timestamp", Mark: "before", OnInFlight: "ack", OnFail: "delete", States: []dedup.State{dedup.Present}}
+		for i := range p.joints.readings {
+			r := &p.joints.readings[i]
+			r.Delivered, r.Settled, r.Claims = float64(11*i), 0, claims*float64(i)
+		}
+		return p
+	}
+	got := liveOf(counted(9), liveNow)
+	if f := got.Rate; !f.AtMost() || f.High < 0.2 || f.High > 0.201 || f.N != 3000 || got.Told || ackedLive(got).Value != 3000 {
+		t.Errorf("%+v", f)
+	}
+	if f := liveOf(counted(12), liveNow).Rate; f.Known() || !strings.Contains(f.Why, "others write them too") {
+		t.Errorf("%+v", f)
+	}
+	if f := liveOf(counted(1), liveNow).Rate; f.Known() || !strings.Contains(f.Why, "no bound") {
+		t.Errorf("%+v", f)
+	}
+}

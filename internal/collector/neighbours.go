@@ -74,8 +74,10 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = x.hits.Hits.Duplicates()
 		out.Messages = x.hits.messages(out.DuplicateRate)
 	case out.DuplicateRate.Source == liveSource && out.DuplicateRate.Known():
-		low, likely, high := x.live.Residual.Duplicates(x.live.Lost)
-		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
+		if x.live.Told {
+			low, likely, high := x.live.Residual.Duplicates(x.live.Lost)
+			out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
+		}
 		out.Messages = ackedLive(x.live)
 	case out.DuplicateRate.Source == eventSource && out.DuplicateRate.Known():
 		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")

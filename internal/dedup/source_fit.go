@@ -12,8 +12,13 @@ func (s Scheme) Refuses(m Method) string {
 		return s.refusesHits()
 	case MethodStoreEvents:
 		return s.refusesEvents()
-	case MethodLive, MethodExports:
-		return s.refusesLive()
+	case MethodLive:
+		if s.acksHits() {
+			return ""
+		}
+		return s.refusesSettled()
+	case MethodExports:
+		return s.refusesSettled()
 	case MethodResidual:
 		return s.refusesResidual()
 	}
@@ -68,7 +73,8 @@ func (s Scheme) refusesEvents() string {
 	return ""
 }
 
-func (s Scheme) refusesLive() string {
+// refusesSettled says why what the store settled cannot be told as it happens.
+func (s Scheme) refusesSettled() string {
 	if s.Kind != "" && s.Kind != "redis-string" {
 		return "only Redis keys tell of each completion as it happens"
 	}
@@ -76,6 +82,12 @@ func (s Scheme) refusesLive() string {
 		return "consumers of this scheme write failed markers, which the events do not tell from completions"
 	}
 	return s.refusesAcks()
+}
+
+// acksHits reports whether consumers claim each message before its work, delete the claim of a failure and ack whatever meets one: the deliveries
+// that claimed nothing are then all that can be duplicates.
+func (s Scheme) acksHits() bool {
+	return s.Kind == "redis-string" && s.Mark == "before" && s.OnInFlight == "ack" && s.OnFail == "delete" && !s.Lock
 }
 
 func (s Scheme) refusesResidual() string {
@@ -110,6 +122,8 @@ func (s Scheme) BoundsOnly(m Method) bool {
 		return s.OnFail == "delete" || s.Transactional
 	case MethodStoreEvents:
 		return s.OnInFlight == "ack"
+	case MethodLive:
+		return s.acksHits()
 	}
 	return false
 }

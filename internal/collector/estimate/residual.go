@@ -18,6 +18,8 @@ type Joint struct {
 	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up. Again are those
 	// among them that are duplicates where consumers renew the marker of each.
 	Settled, Again float64
+	// Claims are the deliveries that began their work. DeliveredUnsure and DeliveredOpen are to Delivered what Unsure and Open are to Acked.
+	Claims, DeliveredUnsure, DeliveredOpen float64
 	// Delivered are all deliveries, Fetched those of them that somebody fetched one by one, Redelivered those that had been delivered before. Closed are the channels that were closed and may have taken acks along,
 	// MayBeClosed how many more there may be until later readings tell.
 	Delivered, Fetched, Redelivered, Closed, MayBeClosed float64
@@ -37,6 +39,8 @@ type Residual struct {
 	// Delivered are all deliveries of the time. Fetched are those of them that somebody fetched one by one, as those do who move messages or take
 	// them away without asking the store: their acks may be of no duplicates.
 	Delivered, Fetched float64
+	// Claims are the deliveries that began their work, DeliveredUnsure how many more deliveries there may be.
+	Claims, DeliveredUnsure float64
 	// Waiting bounds the acks that are on their way at one moment, on average.
 	Waiting float64
 	// Doubled are the times that work is known to have been done again without the store showing it: their acks look like those of
@@ -100,11 +104,14 @@ func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residu
 		}
 		if step.last {
 			r.Closed += step.to.MayBeClosed
+			r.DeliveredUnsure += step.to.DeliveredOpen
 		}
 		r.Sent += step.sent
 		r.Acked += step.acked
 		r.Again += step.to.Again - step.from.Again
 		r.Delivered += step.to.Delivered - step.from.Delivered
+		r.Claims += step.to.Claims - step.from.Claims
+		r.DeliveredUnsure += step.to.DeliveredUnsure - step.from.DeliveredUnsure
 		r.Fetched += step.to.Fetched - step.from.Fetched
 		r.Redelivered += step.to.Redelivered - step.from.Redelivered
 		r.Closed += step.to.Closed - step.from.Closed
