@@ -308,3 +308,29 @@ func TestASlowAnswerIsMarked(t *testing.T) {
 		}
 	})
 }
+
+// TestWhyNoQueueIsToldOfIsSaid: a node that is missing, and one that counts nothing so.
+func TestWhyNoQueueIsToldOfIsSaid(t *testing.T) {
+	one, two := newPlugin(t, ofNode("one", told(1, 9, 3, "1 a 50")), 100), newPlugin(t, ofNode("two", told(1, 9, 3, "1 a 7")), 100)
+	r := readerOf(t, one, two)
+	r.Watch(ref("a"))
+	if c, err := r.Live(t.Context()); err != nil || c.Why == "" && len(c.Queues) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	fail := func(status int) func(w http.ResponseWriter, _ *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+	}
+	two.tell("", 0, fail(http.StatusServiceUnavailable))
+	one.tell(ofNode("one", told(2, 9, 3, "1 a 60")), 110, nil)
+	if c, err := r.Live(t.Context()); err != nil || len(c.Queues) != 0 || !strings.Contains(c.Why, two.URL) || !strings.Contains(c.Why, "503") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	one.tell("", 0, fail(http.StatusServiceUnavailable))
+	if c, err := r.Live(t.Context()); err == nil || c.Off {
+		t.Errorf("%+v, %v", c, err)
+	}
+	one.tell("", 0, fail(http.StatusNotFound))
+	if c, err := r.Live(t.Context()); err == nil || !c.Off {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
