@@ -13,9 +13,9 @@ const (
 	rowsLinger = 8 * time.Second
 	// workLooked is how long before the end of its channel a claim may have been born that the channel left behind.
 	workLooked = 2 * time.Second
-	// A claim that is open for workAbandoned, and for workFold times as long as nearly all work that was seen to end, is left behind; enoughWork
+	// A claim that is open for workAbandoned, by which the rows of its channel are cleared away and counted, and for workFold times as long as nearly all work that was seen to end, is left behind; enoughWork
 	// is how much of that must have been seen.
-	workAbandoned = 5 * time.Second
+	workAbandoned = 12 * time.Second
 	workFold      = 10
 	enoughWork    = 100
 	// oneWaiting is how many acks may be on their way, of the pipeline on average, for channels to have at most one each.
@@ -73,7 +73,7 @@ func (p *pipeline) diedAtWork(r estimate.Residual, e *dedup.StoreEvents) float64
 		if e.At.Sub(born) < longest {
 			break
 		}
-		if born.Before(readings[0].At.Add(rowsLinger)) {
+		if born.Before(readings[0].At) {
 			continue
 		}
 		// The closures that can have left it behind: the first of them that is free, as those that end first do so.
@@ -84,6 +84,9 @@ func (p *pipeline) diedAtWork(r estimate.Residual, e *dedup.StoreEvents) float64
 			free = readings[step].Closed - readings[step-1].Closed
 		}
 		if readings[step-1].At.Sub(born) > rowsLinger+workLooked {
+			if born.Sub(readings[0].At) < rowsLinger { // rows of before the first reading may have been cleared away
+				continue
+			}
 			return 0
 		}
 		if free--; born.After(r.From) && !readings[step].At.After(r.To) {

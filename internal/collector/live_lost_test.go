@@ -34,6 +34,9 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 		{"one from before the window", []int{12}, []int{15}, 0, 0},
 		{"one from before the readings", []int{1}, []int{40}, 0, 0},
 		{"work that is far too long for those consumers", []int{175}, []int{180}, 100, 1},
+		{"one whose row is not cleared away yet, beside another", []int{36, 192}, []int{40}, 100, 1},
+		{"one just after the first reading, beside another", []int{3, 36}, []int{40}, 0, 1},
+		{"one whose row went before another was left behind", []int{3, 36}, []int{5, 40}, 0, 1},
 		{"work that may still go on, though most is shorter", []int{196}, []int{197}, 100, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
