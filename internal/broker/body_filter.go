@@ -69,6 +69,15 @@ func (s *bodyFilter) leftOut(number int) *dedup.LeftOutBody {
 	return s.out[number]
 }
 
+// forget is leftOut for one who asks once.
+func (s *bodyFilter) forget(number int) *dedup.LeftOutBody {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := s.out[number]
+	delete(s.out, number)
+	return body
+}
+
 // Read implements io.Reader.
 func (s *bodyFilter) Read(p []byte) (int, error) {
 	for {

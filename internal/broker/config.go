@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,10 @@ type Config struct {
 	PrometheusURLs []string `yaml:"prometheus_urls"`
 	// Act is the account for moving messages. Without it the controls of this broker are absent. Watching never uses it.
 	Act Act `yaml:"act"`
+	// Measure is the account for tracing deliveries; without it that of Act traces.
+	Measure Measure `yaml:"measure"`
+	// Measurements is on or off, and on where it is empty. Where it is off nothing is ever traced, and no account for it is kept.
+	Measurements string `yaml:"measurements"`
 	// Log is the account for listening to the broker's log, which tells of ack timeouts. Without it these are not known.
 	Log Act `yaml:"log"`
 }
@@ -49,6 +54,50 @@ type Act struct {
 	AMQPURL  string        `yaml:"amqp_url"`
 	Username string        `yaml:"username"`
 	Password secret.Secret `yaml:"password"`
+}
+
+// Measure says how to trace deliveries with an account of its own.
+type Measure struct {
+	Act `yaml:",inline"`
+	// ManagementURLs are the roots of the management API of all nodes, each of which has to be told to trace; without them it is the one that is
+	// watched, and a broker of several nodes can only be switched by an operator.
+	ManagementURLs []string `yaml:"management_urls"`
+}
+
+// Tracing returns the account that traces, and the management API of each node to be told; false where there is none, or measurements are off.
+func (c Config) Tracing() (Measure, bool) {
+	m := c.Measure
+	if m.Act == (Act{}) {
+		m.Act = c.Act
+	}
+	if len(m.ManagementURLs) == 0 {
+		m.ManagementURLs = []string{c.ManagementURL}
+	}
+	if c.Measurements == "off" || m.Act == (Act{}) {
+		return Measure{}, false
+	}
+	return m, true
+}
+
+// validateMeasure returns what is wrong with the settings of measurements.
+func (c Config) validateMeasure() error {
+	problems := []error{c.Measure.validate("measure")}
+	switch c.Measurements {
+	case "", "on", "off":
+	default:
+		problems = append(problems, errors.New("measurements: must be on or off"))
+	}
+	for i, text := range c.Measure.ManagementURLs {
+		if _, err := parseRoot(text); err != nil {
+			problems = append(problems, fmt.Errorf("measure.management_urls[%d]: %w", i, err))
+		} else if slices.Contains(c.Measure.ManagementURLs[:i], text) {
+			problems = append(problems, fmt.Errorf("measure.management_urls[%d]: this node is listed twice", i))
+		}
+	}
+	if len(c.Measure.ManagementURLs) > 0 && c.Measure.Act == (Act{}) {
+		problems = append(problems, errors.New("measure.amqp_url: the block needs amqp_url, username and password"))
+	}
+	return errors.Join(problems...)
 }
 
 // validate returns what is wrong with a block that is there.
@@ -89,7 +138,7 @@ func (c Config) Validate() error {
 	if _, err := c.roots(); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
-	problems = append(problems, c.validatePrometheus(), c.Act.validate("act"), c.Log.validate("log"))
+	problems = append(problems, c.validatePrometheus(), c.Act.validate("act"), c.Log.validate("log"), c.validateMeasure())
 	return errors.Join(problems...)
 }
 

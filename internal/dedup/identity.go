@@ -182,6 +182,9 @@ func headerText(v any) (string, bool) {
 	return "", false
 }
 
+// WholeField returns a field of AMQP that is an integer of any width; false for everything else, and for what does not fit.
+func WholeField(v any) (int64, bool) { return wholeOf(v) }
+
 // wholeOf returns an integer field of any width; false for everything else, and for what does not fit.
 func wholeOf(v any) (int64, bool) {
 	switch n := v.(type) {

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package amqp
+
+import "syscall"
+
+// ownGroup changes nothing where there are no process groups.
+func ownGroup() *syscall.SysProcAttr { return nil }

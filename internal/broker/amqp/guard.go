@@ -1,0 +1,99 @@
+package amqp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/secret"
+)
+
+const (
+	// maxOrder bounds what a guard is told.
+	maxOrder = 1 << 20
+	// guardPatience is how long a guard tries on to reach a broker that does not answer.
+	guardPatience = time.Hour
+
+	guardReady = "ready"
+	guardDone  = "done"
+)
+
+// An order tells a guard what to switch off. It goes through a pipe, and is never written down: it holds a password.
+type order struct {
+	Intent   string    `json:"intent"` // its path
+	Broker   string    `json:"broker"`
+	Vhost    string    `json:"vhost"`
+	Nodes    []string  `json:"nodes"`
+	Username string    `json:"username"`
+	Password string    `json:"password"`
+	CAFile   string    `json:"ca_file"`
+	Deadline time.Time `json:"deadline"`
+}
+
+// RunGuard switches tracing off once its input ends or its deadline passes, unless it is told that this was done. It is the whole work of a process
+// of its own, so that tracing ends whatever ends the one that began it. It has one reader, whom it tells on out when it is ready; afterwards
+// it says nothing, because nobody may be there.
+func RunGuard(in io.Reader, out io.Writer) error {
+	input := bufio.NewReaderSize(in, 64<<10)
+	o, nodes, err := readOrder(input)
+	if err != nil {
+		return err
+	}
+	defer nodes.close()
+	if _, err := fmt.Fprintln(out, guardReady); err != nil {
+		return err
+	}
+	told := make(chan string, 1)
+	go func() {
+		word, _ := input.ReadString('\n')
+		told <- word
+	}()
+	select {
+	case word := <-told:
+		if word == guardDone+"\n" {
+			return nil
+		}
+	case <-time.After(time.Until(o.Deadline)):
+	}
+	return o.switchOff(nodes)
+}
+
+func readOrder(input *bufio.Reader) (o order, _ nodes, err error) {
+	line, err := input.ReadBytes('\n')
+	if err != nil || len(line) > maxOrder {
+		return o, nil, errors.New("this command is started by the dashboard itself while it traces; it is of no use by hand")
+	}
+	if err := json.Unmarshal(line, &o); err != nil {
+		return o, nil, errors.New("the order of a guard cannot be read") // without its text, which holds a password
+	}
+	account := broker.Measure{Act: broker.Act{Username: o.Username, Password: secret.New(o.Password)}, ManagementURLs: o.Nodes}
+	all, err := openNodes(broker.Config{Name: o.Broker, CAFile: o.CAFile}, account)
+	return o, all, err
+}
+
+// looks are the waits after which a guard sees that tracing is still off: a request of the process that died may have been under way.
+func looks() []time.Duration {
+	const s = time.Second
+	return []time.Duration{s / 2, s / 2, s, 2 * s, nodeTimeout}
+}
+
+// switchOff switches off and notes when it was done, for the next start.
+func (o order) switchOff(nodes nodes) error {
+	ctx, cancel := context.WithTimeout(context.Background(), guardPatience)
+	defer cancel()
+	var noted error
+	err := nodes.offForGood(ctx, o.Vhost, looks(), func() {
+		i, ok, err := readIntent(o.Intent)
+		if ok && i.Vhost == o.Vhost {
+			i.Off = time.Now()
+			err = i.write(o.Intent)
+		}
+		noted = err
+	})
+	return errors.Join(err, noted)
+}
