@@ -38,9 +38,6 @@ func (c *Connection) Channel() *amqp.Channel { return c.link.channel }
 // Another opens one more channel.
 func (c *Connection) Another() (*amqp.Channel, error) { return c.link.conn.Channel() }
 
-// Renew opens another channel in the place of the first, after the broker has ended it.
-func (c *Connection) Renew() error { return c.link.reopen() }
-
 // Message returns a delivery as the rest of the program knows it. It is called once for each, in their order, by one goroutine.
 func (c *Connection) Message(d *amqp.Delivery) dedup.Message {
 	m := message(d)

@@ -112,7 +112,6 @@ const (
 	TraceTooFast      TraceReason = "too_fast"      // more messages or bytes a second than a trace may add to
 	TraceRateUnknown  TraceReason = "rate_unknown"  // the broker does not tell how many messages and bytes there are
 	TraceAlarm        TraceReason = "alarm"         // a node is in alarm, down or parted, or a queue in flow
-	TracePolicy       TraceReason = "policy"        // a policy takes the queue of the trace too, and would move its messages on
 )
 
 // A ClearedTrace is a trace of ours that a crash cut off, as it was found at the next start.

@@ -90,9 +90,6 @@ func (c *child) dismiss() {
 	}
 }
 
-// release leaves it to the guard to switch off.
-func (c *child) release() { _ = c.in.Close() }
-
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.in.Close()

@@ -97,7 +97,9 @@ func (c *liveCounter) settle(_ context.Context, traced []dedup.TracedDelivery) (
 }
 
 // near reports whether a delivery may be on either side of a reading.
-func near(at time.Time, r live.Reading) bool { return at.After(r.Begun.Add(-edge)) && at.Before(r.Done.Add(edge)) }
+func near(at time.Time, r live.Reading) bool {
+	return at.After(r.Begun.Add(-edge)) && at.Before(r.Done.Add(edge))
+}
 
 // nearest returns the number from low to high that is nearest to what was traced, and how far the truth can be from it.
 func nearest(traced, low, high, unsure float64) (counted, off float64) {

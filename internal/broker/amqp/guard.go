@@ -89,7 +89,7 @@ func (o order) switchOff(nodes nodes) error {
 	var noted error
 	err := nodes.offForGood(ctx, o.Vhost, looks(), func() {
 		i, ok, err := readIntent(o.Intent)
-		if ok && i.Vhost == o.Vhost {
+		if ok && i.Vhost == o.Vhost && i.Deadline.Equal(o.Deadline) { // not that of a later trace
 			i.Off = time.Now()
 			err = i.write(o.Intent)
 		}

@@ -64,7 +64,9 @@ func (p *parser) read(m *dedup.Message, at time.Time) (dedup.TracedDelivery, boo
 }
 
 // full reports whether no more deliveries may be kept.
-func (p *parser) full(deliveries int) bool { return p.kept >= maxKeptBytes || deliveries >= maxDeliveries }
+func (p *parser) full(deliveries int) bool {
+	return p.kept >= maxKeptBytes || deliveries >= maxDeliveries
+}
 
 // original is the message that was delivered, as the headers of its trace describe it.
 func original(m *dedup.Message) dedup.Message {

@@ -230,19 +230,6 @@ func (t *Tracer) tapInto(ctx context.Context, f *found, queues []string) *tap {
 		f.failed(err)
 		return nil
 	}
-	// The queue is like any other for policies: one that dead-letters would carry the trace's messages on.
-	ours, err := t.watch.Queue(ctx, dedup.QueueRef{Vhost: f.vhost.Name, Name: p.queue})
-	switch {
-	case err != nil:
-		f.failed(err)
-	case ours.Policy["dead-letter-exchange"] != nil:
-		f.problem(dedup.TracePolicy, `let no policy apply to queues named ^amq\.gen-`, "a policy of vhost %s gives every queue a dead-letter exchange, "+
-			"the queue of the trace too: messages of the trace would become dead letters", broker.Quote(f.vhost.Name))
-	}
-	if !f.OK() {
-		p.close()
-		return nil
-	}
 	return p
 }
 

@@ -147,6 +147,7 @@ func (s *session) run(ctx context.Context) (dedup.Trace, error) {
 		return dedup.Trace{}, public(err)
 	}
 	s.begin(began)
+	s.tap.keep() // whoever stops it wants all that came until the broker's counts were read again
 	trace := dedup.Trace{Began: began, Stopped: s.watch(ctx)}
 	// What is left is done though nobody waits for it any more.
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodeTimeout)
@@ -227,7 +228,9 @@ func (s *session) switchOn(ctx context.Context) error {
 		s.dark = nil // nothing was switched
 		return err
 	}
-	s.guard = guard
+	if s.guard = guard; s.t.guarded != nil {
+		s.t.guarded(guard)
+	}
 	return s.dark.on(ctx, s.vhost)
 }
 

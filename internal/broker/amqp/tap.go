@@ -22,30 +22,35 @@ const (
 	// The bounds of the queue that a trace is read from. Beyond them the oldest goes; the broker waits for nobody.
 	maxTapped      = 20_000
 	maxTappedBytes = 64 << 20
+	// nowhere is an exchange that nobody can make. What the queue drops goes there: a policy for all queues that dead-letters would else make
+	// dead letters of copies. What a queue says of itself comes before what a policy says.
+	nowhere = "amq.gen-nowhere"
 )
 
 // A tap is a queue of ours that gets a copy of what is delivered from other queues. It goes with its connection.
 type tap struct {
 	conn  *broker.Connection
 	queue string
-	// close ends it, once.
+	// keep lets it outlive the context that it was opened with. close ends it, once.
+	keep  func() bool
 	close func()
 }
 
-// openTap makes a queue and binds it to the deliveries of others. It is closed when ctx ends.
+// openTap makes a queue and binds it to the deliveries of others. It is closed when ctx ends, unless it was told to keep.
 func (t *Tracer) openTap(ctx context.Context, vhost string, queues []string) (*tap, error) {
 	conn, err := t.mover.Connect(ctx, vhost, "measure", fmt.Sprintf("read the trace of vhost %s", broker.Quote(vhost)))
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, conn.Abort)
-	p := &tap{conn: conn, close: sync.OnceFunc(func() {
+	p := &tap{conn: conn, keep: stop, close: sync.OnceFunc(func() {
 		stop()
 		_ = conn.Close()
 	})}
 	const durable, autoDelete, exclusive, noWait = false, true, true, false
 	declared, err := conn.Channel().QueueDeclare("", durable, autoDelete, exclusive, noWait, amqp091.Table{
 		"x-max-length": int64(maxTapped), "x-max-length-bytes": int64(maxTappedBytes), "x-overflow": "drop-head", "x-queue-type": "classic",
+		"x-dead-letter-exchange": nowhere,
 	})
 	p.queue = declared.Name
 	for i := 0; i < len(queues) && err == nil; i++ {

@@ -34,6 +34,8 @@ type Tracer struct {
 	watch *broker.Client
 	// shortest is the shortest time of a trace.
 	shortest time.Duration
+	// guarded, which may be nil, is told of each guard.
+	guarded func(*child)
 
 	// life ends with Close.
 	life context.Context
