@@ -66,6 +66,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
+	if _, err = a.openTracers(cfg); err != nil {
+		return nil, err
+	}
 	gate := admin.NewGate(db.Audit(), db, log)
 	a.background("sums of the audit", func(ctx context.Context) error { gate.Run(ctx); return nil })
 	single := a.singleMarkers(cfg, gate, db, observer, acting)

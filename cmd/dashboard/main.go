@@ -55,6 +55,7 @@ func run(ctx context.Context, args []string, io streams) int {
 	commands := map[string]func(context.Context, []string, streams) error{
 		"serve": serve, "check": check, "test-notify": testNotify, "test-rules": testRules,
 		"hash-password": hashPassword, "audit": auditCommand, "version": printVersion,
+		guardCommand: guardTrace,
 	}
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		fmt.Fprint(io.out, usage)

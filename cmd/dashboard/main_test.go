@@ -25,7 +25,10 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, markerstest.ClosedPools()) }
+func TestMain(m *testing.M) {
+	anotherProgram(os.Args)
+	goleak.VerifyTestMain(m, markerstest.ClosedPools())
+}
 
 // output is a buffer that the program and the test may use at the same time.
 type output struct {
@@ -94,6 +97,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{"an audit where none was written", []string{"audit", "verify", "-config", writeConfig(t, "127.0.0.1:0", t.TempDir())}, "", exitUsage, "audit.db"},
 		{"a password that is too short", []string{"hash-password"}, "short\n", exitUsage, "12"},
 		{"a good password", []string{"hash-password"}, "correct horse battery staple\n", exitOK, "$argon2id$"},
+		{"a guard by hand", []string{guardCommand}, "", exitFailed, "of no use by hand"},
 		{"the version", []string{"version"}, "", exitOK, "dashboard "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -222,7 +222,7 @@ func ctlLines(command, vhost string, all []dedup.Node) []string {
 func (t *Tracer) tapInto(ctx context.Context, f *found, queues []string) *tap {
 	p, err := t.openTap(ctx, f.vhost.Name, queues)
 	if isRefused(err) {
-		f.problem(dedup.TraceNoPermission, t.permissionLine(f.vhost.Name), "the account %s may not read the trace of these queues: %s",
+		f.problem(dedup.TraceNoPermission, t.remedy(f.vhost.Name), "the account %s may not read the trace of these queues: %s",
 			broker.Quote(t.account.Username), publicText(err))
 		return nil
 	}
@@ -233,8 +233,13 @@ func (t *Tracer) tapInto(ctx context.Context, f *found, queues []string) *tap {
 	return p
 }
 
-func (t *Tracer) permissionLine(vhost string) string {
-	return broker.CtlLine("set_permissions", "-p", vhost, t.account.Username, `^amq\.gen-`, `^amq\.gen-`, `^(amq\.gen-.*|amq\.rabbitmq\.trace)$`)
+// remedy says what would let the account read traces. That of act is left as it is: these permissions would replace those that it moves with.
+func (t *Tracer) remedy(vhost string) string {
+	if t.config.Measure.Act == (broker.Act{}) {
+		return "give the broker a section measure: with an account of its own"
+	}
+	return "let it, in place of what it may in this vhost: " +
+		broker.CtlLine("set_permissions", "-p", vhost, t.account.Username, `^amq\.gen-`, `^amq\.gen-`, `^(amq\.gen-.*|amq\.rabbitmq\.trace)$`)
 }
 
 // advise says how the account could be kept from reading the trace of other queues.
