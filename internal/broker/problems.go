@@ -17,6 +17,7 @@ const (
 	ProblemQueueTotalsOnly   = "queue_totals_only"  // depths without counters
 	ProblemRatesNone         = "rates_none"         // depths without counters, by rates_mode
 	ProblemStatsLate         = "stats_late"         // the broker's collector lags: counters are old
+	ProblemTracingLeftOn     = "tracing_left_on"    // a vhost is traced for longer than any trace of ours takes
 )
 
 // lateReadings is how many readings in a row must find a backlog before statistics count as late: a single one is

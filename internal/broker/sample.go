@@ -14,6 +14,7 @@ type memory struct {
 	// lateFor counts the readings in a row in which the broker's collector of statistics lagged.
 	lateFor int
 	hidden  hiddenVhosts
+	traced  tracedVhosts
 	// lasting are the queues of the last reading that are not expected to vanish, and those that are still looked for.
 	lasting map[dedup.QueueRef]struct{}
 	// date is the broker's clock in its newest answer, zero when it said none, and asked ours before the request.
@@ -55,7 +56,7 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list
 	}
 	sample.Problems = slices.Concat(
-		statsProblems(sample.Info, list.queues), c.overviewProblems(overview), c.nodeProblems(nodes, nodesErr), c.hiddenQueues(ctx, &sample),
+		statsProblems(sample.Info, list.queues), c.overviewProblems(overview), c.nodeProblems(nodes, nodesErr), c.hiddenQueues(ctx, &sample), c.leftTracing(ctx, started),
 	)
 	sample.Took = time.Since(started)
 	return sample, nil

@@ -21,6 +21,8 @@ const (
 	grace = 30 * time.Second
 	// offWithin bounds the switching off at the end; what is not off by then is tried on in the background.
 	offWithin = 10 * time.Second
+	// vhostGoes is how long the deletion of a vhost may take from the end of our queue on; tracing is off later by as much.
+	vhostGoes = 2 * time.Second
 )
 
 // A session is one trace under way.
@@ -154,6 +156,11 @@ func (s *session) run(ctx context.Context) (dedup.Trace, error) {
 	defer cancel()
 	trace.Ended = s.counts.end(rest)
 	trace.Deliveries = s.end(trace.Ended)
+	select {
+	case <-collected:
+		s.letGo(rest)
+	default:
+	}
 	if still := s.switchOff(); still != "" {
 		trace.Stopped = join(trace.Stopped, still)
 	}
@@ -161,6 +168,23 @@ func (s *session) run(ctx context.Context) (dedup.Trace, error) {
 	trace.Traced = float64(len(trace.Deliveries))
 	trace.Counted, trace.Unsure = s.counts.settle(ctx, trace.Deliveries)
 	return trace, nil
+}
+
+// letGo waits a little, where the broker has ended our queue, until the vhost is gone: it may be being deleted, which ends what is in it first, and
+// to switch off in the midst of that would make it anew.
+func (s *session) letGo(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, vhostGoes)
+	defer cancel()
+	for {
+		if _, there, err := find(ctx, s.t.watch, s.vhost); err != nil || !there {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(vhostGoes / 10):
+		}
+	}
 }
 
 func join(a, b string) string {

@@ -1,0 +1,41 @@
+package broker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestTracingThatSomebodyLeftOnIsAProblem(t *testing.T) {
+	const on, off = `[{"name":"/","tracing":false},{"name":"it's","tracing":true}]`, `[{"name":"/","tracing":false},{"name":"it's","tracing":false}]`
+	server := brokertest.NewServer(t, brokertest.V310)
+	client := newClient(t, server.URL, func(c *Config) {})
+	start := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		reply string
+		left  bool
+	}{
+		{"seen for the first time", 0, on, false},
+		{"as long as a trace of ours takes", dedup.MaxTrace, on, false},
+		{"longer than any of ours", tracingLeft, on, true},
+		{"between two looks", tracingLeft + tracingAge/2, off, true},
+		{"switched off", tracingLeft + 2*tracingAge, off, false},
+		{"on again", tracingLeft + 3*tracingAge, on, false},
+		{"left on again", 2*tracingLeft + 3*tracingAge, on, true},
+		{"no list that can be read", 3*tracingLeft + 3*tracingAge, `"x"`, false},
+		{"the clock was set back", time.Minute, on, false},
+	} {
+		server.Reply("vhosts", step.reply)
+		problems := client.leftTracing(t.Context(), start.Add(step.after))
+		if left := len(problems) == 1; left != step.left || len(problems) > 1 {
+			t.Errorf("%s: %+v", step.name, problems)
+		} else if left && (problems[0].Kind != ProblemTracingLeftOn || !strings.HasSuffix(problems[0].Mend, `rabbitmqctl trace_off -p 'it'\''s'`)) {
+			t.Errorf("%s: %+v", step.name, problems[0])
+		}
+	}
+}
