@@ -168,7 +168,7 @@ const example = "../../config.example.yaml"
 // exampleEnvironment sets what the example refers to.
 func exampleEnvironment(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"RABBITMQ_PASSWORD", "RABBITMQ_MOVER_PASSWORD", "RABBITMQ_LOG_PASSWORD", "PAGER_TOKEN", "PAGER_SECRET", "DINGTALK_SECRET", "MAIL_PASSWORD"} {
+	for _, name := range []string{"RABBITMQ_PASSWORD", "RABBITMQ_MOVER_PASSWORD", "RABBITMQ_MEASURER_PASSWORD", "RABBITMQ_LOG_PASSWORD", "PAGER_TOKEN", "PAGER_SECRET", "DINGTALK_SECRET", "MAIL_PASSWORD"} {
 		t.Setenv(name, "x")
 	}
 	for _, name := range []string{"PAGER_URL", "SLACK_URL", "DINGTALK_URL", "HEARTBEAT_URL"} {
