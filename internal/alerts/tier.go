@@ -14,7 +14,7 @@ import (
 const wilsonZ = 1.959963984540054
 
 // Judge returns the verdict on a pipeline: the worst tier of its duplicate rate, its ack latency and its findings, and the
-// risk of the two figures. A figure that is only estimated sets neither, but for a latency whose upper end is normal. What cannot be told is unknown, never normal: so
+// risk of the two figures. What is only estimated, or too wide to be shown as a rate, is judged as far as its ends decide: of a latency by its upper end alone. What cannot be told is unknown, never normal: so
 // a pipeline with a source that is down is at best unknown, whatever its other sources show, and keeps any worse tier.
 func Judge(p *dedup.PipelineStatus) Verdict {
 	limits := p.Pipeline.Limits
@@ -94,7 +94,7 @@ type judgement struct {
 
 // judgeDuplicates judges the first window, from the configured one upwards, that holds enough messages. Where its
 // cross-check disputes the rate the lower of the two is judged, and the higher is possible. An interval that is too wide
-// to be shown as a rate still holds the truth: where its low end alone is above normal, that much is certain.
+// to be shown as a rate still holds the truth: where its low end alone is above normal, or its high end is normal, that much is certain.
 func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
 	if j, ok := judgeWide(windows, w, l); ok {
@@ -109,8 +109,8 @@ func judgeDuplicates(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 	return judgeRate(f, l)
 }
 
-// judgeWide looks for an interval that is too wide to be shown as a rate and whose low end is above normal, in the windows
-// from the configured one up to before. Its low end is judged, and its high end possible.
+// judgeWide looks for an interval that is too wide to be shown as a rate and whose low end is above normal, or whose high end is not, in
+// the windows from the configured one up to before. Its low end is judged, and its high end possible.
 func judgeWide(windows []dedup.WindowFigures, before *dedup.WindowFigures, l dedup.Limits) (judgement, bool) {
 	for i := range windows {
 		w := &windows[i]
@@ -121,12 +121,18 @@ func judgeWide(windows []dedup.WindowFigures, before *dedup.WindowFigures, l ded
 		if w.Window < l.Window || f.Known() || f.Low >= f.High || f.N < l.MinMessages || !finite(f.Low, f.High, f.N) {
 			continue
 		}
-		if DuplicateTier(f.Low, f.N, l) <= dedup.Normal {
+		j := judgement{tier: DuplicateTier(f.Low, f.N, l), possible: DuplicateTier(f.High, f.N, l), risk: duplicateRisk(f.Low), figure: f}
+		within := fmt.Sprintf("lies within %s and %s (%s messages in %s)", percent(f.Low), percent(f.High), Number(f.N), seconds(seen(f)))
+		switch {
+		case j.tier > dedup.Normal && j.tier == j.possible:
+			j.why = fmt.Sprintf("%s all the same: the duplicate rate %s", j.tier, within)
+		case j.tier > dedup.Normal:
+			j.why = fmt.Sprintf("at least %s: the duplicate rate cannot be told, but %s", j.tier, within)
+		case j.possible == dedup.Normal && f.High < l.DuplicateWarning:
+			j.why = fmt.Sprintf("the duplicate rate %s, all of it below the warning limit of %s", within, percent(l.DuplicateWarning))
+		default:
 			continue
 		}
-		j := judgement{tier: DuplicateTier(f.Low, f.N, l), possible: DuplicateTier(f.High, f.N, l), risk: duplicateRisk(f.Low), figure: f}
-		j.why = fmt.Sprintf("at least %s: the duplicate rate cannot be told, but lies within %s and %s (%s messages in %s)",
-			j.tier, percent(f.Low), percent(f.High), Number(f.N), seconds(seen(f)))
 		return j, true
 	}
 	return judgement{}, false
@@ -362,8 +368,11 @@ func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 	case dedup.Warning:
 		limit = "at or above the warning limit of " + percent(l.DuplicateWarning)
 	case dedup.Normal:
-		if f.Low >= l.DuplicateWarning {
+		switch {
+		case f.Low >= l.DuplicateWarning:
 			limit = "too few duplicates to be sure of more than normal"
+		case f.IsInterval() && !f.AtLeast && f.High >= l.DuplicateWarning:
+			limit = "its low end " + limit
 		}
 	}
 	return fmt.Sprintf("duplicate rate %s, %s (%s of %s messages in %s)", percentRange(f), limit, Number(math.Round(f.Low*f.N)), Number(f.N), seconds(seen(f)))
@@ -395,6 +404,8 @@ func percentRange(f dedup.Figure) string {
 	switch {
 	case f.AtLeast:
 		return "at least " + percent(f.Low)
+	case f.IsInterval() && f.Low <= 0:
+		return "at most " + percent(f.High)
 	case f.IsInterval():
 		return percent(f.Low) + " to " + percent(f.High)
 	}

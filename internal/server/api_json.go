@@ -13,7 +13,7 @@ type figureJSON struct {
 	Value *float64 `json:"value"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
-	// AtLeast says that the value is a lower bound; High is null then.
+	// AtLeast says that the value is a lower bound. High is null then, but for a ratio: there is nothing above 1.
 	AtLeast bool `json:"at_least"`
 	// AtMost says that no more than High is known; Value and Low are 0 then.
 	AtMost  bool       `json:"at_most"`
@@ -64,9 +64,12 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 	j.Error, j.AtMost = number(f.Error), f.AtMost()
 	if f.AtLeast {
 		j.AtLeast, j.High = true, nil
+		if f.Unit == dedup.Ratio {
+			j.High = number(1)
+		}
 	}
 	if f.N > 0 && f.Unit == dedup.Ratio {
-		j.Hits = number(f.Hits)
+		j.Hits = number(math.Round(f.Hits)) // there is no part of a message
 	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()

@@ -385,3 +385,31 @@ func TestAPIGivesTheEndsOfAnIntervalThatIsTooWideToJudgeBy(t *testing.T) {
 		t.Errorf("an old interval passes for one of now: %+v", j)
 	}
 }
+
+// Who reads a number by program never has to ask whether it has ends, nor to look for whole messages.
+func TestAPIGivesTheEndsOfEveryNumber(t *testing.T) {
+	for name, tt := range map[string]struct {
+		figure    dedup.Figure
+		low, high any
+	}{
+		"an exact value":                    {dedup.Exact(dedup.Measured, dedup.Ratio, 0.015, noon, "test"), 0.015, 0.015},
+		"a number in a band":                {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Low: 0.01, Value: 0.015, High: 0.03}, 0.01, 0.03},
+		"an upper bound":                    {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, High: 0.05}, 0.0, 0.05},
+		"a lower bound of a rate":           {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Low: 0.2, Value: 0.2, High: 0.2, AtLeast: true}, 0.2, 1.0},
+		"a lower bound of what has no end":  {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, Low: 10, Value: 10, High: 10, AtLeast: true}, 10.0, nil},
+		"an interval too wide to be judged": {dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.2, N: 300, Why: "too wide"}, 0.01, 0.2},
+		"what nobody knows":                 {dedup.Unknown(dedup.Ratio, "no traffic"), nil, nil},
+	} {
+		j := figureOf(tt.figure, noon)
+		for end, pair := range map[string][2]any{"low": {j.Low, tt.low}, "high": {j.High, tt.high}} {
+			got := pair[0].(*float64)
+			if want, known := pair[1].(float64); known != (got != nil) || known && *got != want {
+				t.Errorf("%s: the %s end is %v, want %v", name, end, got, pair[1])
+			}
+		}
+	}
+	f := dedup.Figure{Quality: dedup.Measured, Unit: dedup.Ratio, Low: 0.01, Value: 0.015, High: 0.03, N: 1000, Hits: 14.6}
+	if j := figureOf(f, noon); *j.Hits != 15 {
+		t.Errorf("%v hits: there is no part of a message", *j.Hits)
+	}
+}

@@ -26,9 +26,9 @@ func TestALowerBoundIsNoPaceAndNotNothing(t *testing.T) {
 	}
 }
 
-func TestANumberStandsBeforeItsBand(t *testing.T) {
+func TestANumberStandsWithItsBand(t *testing.T) {
 	f := dedup.Figure{Quality: dedup.Estimated, Unit: dedup.Seconds, Value: 0.023, Low: 0.018, High: 0.025, Error: 0.0035, N: 400, Window: time.Hour, Covered: time.Hour}
-	if text, note := figureText(f), figureNote(f); text != "23 ms" || note != "18 ms–25 ms · n 400 · 1 h" {
+	if text, note := figureText(f), figureNote(f); text != "23 ms ± 5" || note != "1 h · n\u00a0400" {
 		t.Errorf("it reads %q, %q", text, note)
 	}
 }

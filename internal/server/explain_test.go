@@ -344,14 +344,18 @@ func TestARefusedIntervalThatHoldsTheFigureAgrees(t *testing.T) {
 
 // TestTheCellShowsTheIntervalThatWasJudged: the reason beside it speaks of the same one.
 func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
-	quarter := dedup.Figure{Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
-	hour := dedup.Figure{Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
+	text := func(f dedup.Figure) string {
+		v := figureView(f, "unknown", noon)
+		return v.Text + " " + v.Note
+	}
+	quarter := dedup.Figure{Unit: dedup.Ratio, Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
+	hour := dedup.Figure{Unit: dedup.Ratio, Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
 	p := judged{PipelineStatus: &dedup.PipelineStatus{}}
-	if got := boundsIn(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); !strings.HasSuffix(got, "13.31 % in 15 m") {
+	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.0 % ± 6.4 0 s of 15 m · n\u00a0300" {
 		t.Errorf("not judged: %q", got)
 	}
 	p.verdict.Judged = hour
-	if got := boundsIn(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); !strings.HasSuffix(got, "13.46 % in 1 h") {
+	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
 		t.Errorf("judged: %q", got)
 	}
 }

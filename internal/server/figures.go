@@ -25,7 +25,10 @@ func figureView(f dedup.Figure, word string, now time.Time) templates.Figure {
 		Facts: figureFacts(f, now),
 	}
 	if !f.Known() {
-		v.Note = templates.Sentence(f.Why).Short
+		v.Note = templates.Sentence(brief(f.Why)).Short
+		if f.Unit == dedup.Ratio && bounds(f) != "" { // the ends are known all the same
+			v.Text, v.Note = templates.PercentBand((f.Low+f.High)/2, f.Low, f.High), figureNote(f)
+		}
 		return v
 	}
 	v.Text = figureText(f)
@@ -43,7 +46,7 @@ func pipelineFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now ti
 	return figureView(f, word, now)
 }
 
-// figureText writes a known figure in its unit: an interval with both ends, a bound as one.
+// figureText writes a known figure in its unit: a number with its band, a bound as one, a count that is only bounded with both ends.
 func figureText(f dedup.Figure) string {
 	switch {
 	case f.AtLeast && f.Value == 0 && (f.Unit == dedup.Count || f.Unit == dedup.PerHour):
@@ -53,14 +56,13 @@ func figureText(f dedup.Figure) string {
 	case f.AtLeast:
 		return "≥ " + valueText(f.Value, f.Unit)
 	}
-	if f.InBand() {
-		return valueText(f.Value, f.Unit)
-	}
-	if f.IsInterval() && f.Unit == dedup.Ratio {
-		return templates.PercentRange(f.Low, f.High)
-	}
-	if f.AtMost() && f.Unit == dedup.Seconds {
-		return "≤ " + valueText(f.High, f.Unit)
+	switch {
+	case f.Unit == dedup.Ratio:
+		return templates.PercentBand(numberOf(f), f.Low, f.High)
+	case f.Unit == dedup.Seconds && (f.InBand() || f.AtMost()):
+		return templates.LatencyBand(f.Value, f.Low, f.High)
+	case f.Unit == dedup.Count && f.InBand():
+		return templates.NumberBand(f.Value, f.Low, f.High)
 	}
 	low := valueText(f.Low, f.Unit)
 	if high := valueText(f.High, f.Unit); f.IsInterval() && high != low {
@@ -84,17 +86,14 @@ func valueText(v float64, u dedup.Unit) string {
 	}
 }
 
-// figureNote is the sample size, the window and the band in one short line.
+// figureNote is the window and the sample size in one short line.
 func figureNote(f dedup.Figure) string {
 	var parts []string
-	if band := bandText(f); band != "" {
-		parts = append(parts, band)
-	}
-	if f.N > 0 {
-		parts = append(parts, "n "+templates.Number(f.N))
-	}
 	if f.Window > 0 {
 		parts = append(parts, windowText(f))
+	}
+	if f.N > 0 {
+		parts = append(parts, "n\u00a0"+templates.Number(f.N)) // not torn apart at the end of a line
 	}
 	return strings.Join(parts, " · ")
 }
@@ -102,7 +101,9 @@ func figureNote(f dedup.Figure) string {
 // bandText is the band of a number: both ends, for it may reach further on one side, or its half width.
 func bandText(f dedup.Figure) string {
 	switch low, high := valueText(f.Low, f.Unit), valueText(f.High, f.Unit); {
-	case !f.InBand() || low == high:
+	case f.Unit == dedup.Ratio && bounds(f) != "":
+		return templates.PercentRange(f.Low, f.High)
+	case !f.IsInterval() || f.AtLeast || low == high:
 	case f.Unit == dedup.Ratio:
 		return templates.PercentRange(f.Low, f.High)
 	default:
@@ -119,6 +120,14 @@ func windowText(f dedup.Figure) string {
 		return templates.Span(f.Covered) + " of " + templates.Window(f.Window)
 	}
 	return templates.Window(f.Window)
+}
+
+// roughWindow is the same for a narrow column: of minutes no seconds.
+func roughWindow(f dedup.Figure) string {
+	if f.Covered >= time.Minute {
+		f.Covered = f.Covered.Round(time.Minute)
+	}
+	return windowText(f)
 }
 
 // short reports whether so much less than the whole window has data that readers must know.
@@ -140,9 +149,7 @@ func figureFacts(f dedup.Figure, now time.Time) []templates.Fact {
 	if f.Known() && f.N > 0 {
 		add("Sample size", templates.Number(f.N))
 	}
-	if f.Known() {
-		add("Band", bandText(f))
-	}
+	add("Band", bandText(f))
 	if !f.At.IsZero() {
 		m := moment(f.At, now)
 		add("Newest sample", m.Text+", "+ago(f.At, now))

@@ -25,7 +25,7 @@ func headline(all []judged, now time.Time) []templates.Stat {
 	}
 	stats := []templates.Stat{
 		messages,
-		t.stat("Duplicate rate", "rate", templates.PercentRange(t.low/t.n, t.high/t.n)),
+		t.stat("Duplicate rate", "rate", templates.PercentBand((t.low+t.high)/2/t.n, t.low/t.n, t.high/t.n)),
 		t.stat("Dead letters", "dead", templates.Number(sum(t.dead))),
 		t.stat("Processing markers", "busy", templates.Number(sum(t.busy))),
 	}

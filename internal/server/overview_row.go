@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -46,16 +47,21 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 		row.More, row.MoreHref = moreFindings(p), row.Href+"#findings"
 	}
 	row.Cause = causeText(snap, p, late(snap, now), now)
-	if !row.Duplicates.Known {
-		row.Duplicates.Note = boundsIn(shownRate(p, w)) // the reason stands beside the name
-	}
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
 	}
 	if w.AckP95.Known() {
 		row.LatencyP95 = "p95 " + figureText(w.AckP95)
 	}
-	for _, f := range []*templates.Figure{&row.Latency, &row.DeadLetters, &row.Processing, &row.Ready, &row.Consumers} {
+	row.Duplicates, row.Latency = judgedRate(p, w, row.Duplicates, row.Href), judgedLatency(p, w, row.Latency, row.Href)
+	if f := shownLatency(p, w); f.Known() {
+		row.Latency.Note = roughWindow(f) // the tile has the rest
+	}
+	row.Duplicates.Note = "" // where the rate is not known, the reason stands beside the name
+	if f := shownRate(p, w); f.Known() || bounds(f) != "" {
+		row.Duplicates.Note = roughWindow(f)
+	}
+	for _, f := range []*templates.Figure{&row.DeadLetters, &row.Processing, &row.Ready, &row.Consumers} {
 		f.Note = "" // the pipeline's page has it
 	}
 	if p.DeadLetters.IsInterval() {
@@ -72,19 +78,13 @@ func bounds(f dedup.Figure) string {
 	return "within " + templates.PercentRange(f.Low, f.High)
 }
 
-// boundsIn is bounds with the window that they are of.
-func boundsIn(f dedup.Figure) string {
-	within := bounds(f)
-	if within == "" || f.Window <= 0 {
-		return within
-	}
-	return within + " in " + templates.Window(f.Window)
-}
-
 // why says what made the tier; for a pipeline whose sources are down, which and since when. The error itself stands once
 // on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
 func why(p judged, now time.Time) string {
-	if p.verdict.Tier != dedup.TierUnknown || len(p.Down) == 0 {
+	if p.verdict.Tier == dedup.TierUnknown && len(p.Down) == 0 {
+		return unknownTier(p)
+	}
+	if p.verdict.Tier != dedup.TierUnknown {
 		return sourcesDown(p, now)
 	}
 	g := lostSources(p.Down)[0]
@@ -92,6 +92,21 @@ func why(p judged, now time.Time) string {
 		return g.down(now)
 	}
 	return g.names() + " cannot be read: " + within(g.err)
+}
+
+// unknownTier says in a few words why nothing can be told: all that sources refuse stands where the figure opens to it.
+func unknownTier(p judged) string {
+	const unknown = "duplicate rate unknown: "
+	why, isRate := strings.CutPrefix(p.verdict.Why, unknown)
+	f := p.verdict.Judged
+	switch {
+	case !isRate:
+		return p.verdict.Why
+	case bounds(f) != "":
+		l := p.Pipeline.Limits
+		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + tiersFrom(alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l))
+	}
+	return unknown + brief(why)
 }
 
 // moreFindings says how many findings there are beyond those that the reason of the tier tells of; empty where there is none.

@@ -172,7 +172,7 @@ func TestAFedExampleShows150DuplicatesOf10000AsWarningWithMediumRisk(t *testing.
 	}
 	_, doc := overviewPage(t, snap, "")
 	text := row(doc, "orders")
-	for _, want := range []string{"warning", "medium", "1.50 %", "n 10,000 · 15 m"} {
+	for _, want := range []string{"warning", "medium", "1.50 %", "reported · 15 m"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the row lacks %q: %s", want, text)
 		}

@@ -73,35 +73,41 @@ func statement(s string) templates.Text { return templates.Sentence(endSentence(
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
 func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
-	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(figureView(processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
+	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(tileFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
 	if note := stuckNote(p.Stuck); note != "" {
 		markers.Link, markers.Href = note, path+"/markers?state="+string(admin.ProcessingList)
 	}
-	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(figureView(blameless(p.Ready), "unknown", now), unackedNote(p.Unacked))}
+	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(tileFigure(p.PipelineStatus, p.Ready, "unknown", now), unackedNote(p.Unacked))}
 	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
 		backlog.AlsoLabel, backlog.Also = "oldest", waitingFigure(p.PipelineStatus, now)
 	}
-	dead := templates.JudgedPart{Label: "Dead letters", Figure: figureView(blameless(p.DeadLetters), "unknown", now)}
+	dead := templates.JudgedPart{Label: "Dead letters", Figure: tileFigure(p.PipelineStatus, p.DeadLetters, "unknown", now)}
 	if len(p.DeadLetterQueues) > 0 {
 		dead.More, dead.MoreHref = "Open them", path+"/dead-letters"
 	}
 	if p.DeadLetters.IsInterval() {
 		dead.Figure = withNote(dead.Figure, "of a shared queue")
 	}
-	list := []templates.JudgedPart{
-		{Label: "Duplicate rate", Figure: figureView(blameless(shownRate(p, w)), rateWord(p.PipelineStatus), now), Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
-		{Label: "Mean ack latency", Figure: figureView(blameless(shownLatency(p, w)), "unknown", now), Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
+	rate := judgedRate(p, w, tileFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now), path)
+	latency := judgedLatency(p, w, tileFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now), path)
+	return []templates.JudgedPart{
+		{Label: "Duplicate rate", Figure: rate, Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
+		{Label: "Mean ack latency", Figure: latency, Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
 		dead,
 		markers,
 		backlog,
-		{Label: "Consumers", Figure: withNote(figureView(blameless(p.Consumers), "unknown", now), activityNote(p.LastActivity, now))},
+		{Label: "Consumers", Figure: withNote(tileFigure(p.PipelineStatus, p.Consumers, "unknown", now), activityNote(p.LastActivity, now))},
 	}
-	for i := range list {
-		if f := &list[i].Figure; !f.Known {
-			f.Note = shortWhy(p.PipelineStatus, f.Note)
-		}
+}
+
+// tileFigure is figureView of a figure of a pipeline for a tile: that a source is down is said at length once on a page.
+func tileFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now time.Time) templates.Figure {
+	f = blameless(f)
+	v := figureView(f, word, now)
+	if !f.Known() && bounds(f) == "" {
+		v.Note = templates.Sentence(brief(shortWhy(p, f.Why))).Short
 	}
-	return list
+	return v
 }
 
 func withNote(f templates.Figure, note string) templates.Figure {

@@ -134,6 +134,29 @@ test("the sign-in page, the setup page and their mistakes are accessible", async
 });
 
 describe("without JavaScript", () => {
+  test("a rate that may be of two tiers is one number with its band, a bar, and a source that leads to the evidence", async () => {
+    await demo.scene("mixed");
+    for (const options of [{}, { viewport: sizes.phone, colorScheme: "dark" }]) {
+      const context = await signIn(browser, demo.url, { javaScriptEnabled: false, ...options });
+      const page = await context.newPage();
+      for (const [path, place] of [["/", "#row-invoices .c-dup"], ["/pipelines/invoices", ".now .part >> nth=0"]]) {
+        await page.goto(demo.url + path);
+        const cell = page.locator(place);
+        assert.match(await cell.innerText(), /1\.4 % ± 0\.6[^]*estimated · 15 m/);
+        const bar = cell.getByRole("img", { name: "between 0.80 % and 1.92 %: normal to warning" });
+        const box = await bar.boundingBox();
+        assert.ok(box.width > 60 && box.height < 20, JSON.stringify(box));
+        const part = await bar.locator(".part").boundingBox();
+        assert.ok(part.width > 10 && part.x > box.x && part.x + part.width < box.x + box.width, JSON.stringify([box, part]));
+        await cell.getByRole("link", { name: "estimated" }).click();
+        assert.match(page.url(), /\/pipelines\/invoices#how$/);
+        assert.ok(await page.locator("#how").isVisible());
+      }
+      assert.deepEqual(context.faults, []);
+      await context.close();
+    }
+  });
+
   test("the overview filters, sorts and leads to a pipeline with charts, data tables and CSV", async () => {
     await demo.scene("mixed");
     const context = await signIn(browser, demo.url, { javaScriptEnabled: false });

@@ -9,14 +9,28 @@ type Figure struct {
 	// Quality is measured, derived, estimated or unknown.
 	Quality string
 	Known   bool
-	// Note is one short line under the number: sample size and window, or why it is unknown.
+	// Note is one short line under the number: window and sample size, or in a few words why it is unknown.
 	Note string
+	// Origin is the source in a word, OriginTitle what it is at length, and OriginHref leads to the evidence; empty where nothing is told.
+	Origin, OriginTitle, OriginHref string
+	// Band is drawn where the figure may be of more than one tier; nil where it is not.
+	Band *Band
+	// Measure leads to where it can be measured exactly; empty where it cannot.
+	Measure string
 	// Since says that a rate was taken over a short time only: "from 2 m". Empty for every other figure.
 	Since string
 	// Partial says that less than the whole window has data.
 	Partial bool
 	// Facts is the provenance: source, formula, window, sample size, error, age, why, how to get a better one.
 	Facts []Fact
+}
+
+// Origins are the source and what the note says beside it.
+func (f Figure) Origins() string {
+	if f.Note == "" {
+		return f.Origin
+	}
+	return f.Origin + " · " + f.Note
 }
 
 // lines is the provenance as one text, a fact in each line.

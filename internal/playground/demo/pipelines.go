@@ -197,7 +197,8 @@ func (sp spec) latencies(f *dedup.WindowFigures, put func(dedup.Quality, dedup.U
 			*all[i] = put(dedup.Measured, dedup.Seconds, sp.mean*scale, n, "reported histogram")
 		default:
 			*all[i] = put(dedup.Estimated, dedup.Seconds, sp.mean, n, "Little's law: mean unacked / delivery rate")
-			all[i].Error, all[i].Why = sp.mean*0.12, "includes the time that messages wait in the prefetch buffer"
+			all[i].Low, all[i].High, all[i].Error = sp.mean*0.88, sp.mean*1.12, sp.mean*0.12
+			all[i].Why = "includes the time that messages wait in the prefetch buffer"
 		}
 	}
 }
