@@ -82,6 +82,8 @@ type joined struct {
 	next []int
 	// usual is how long work takes, where markers tell when it began alone; 0 where that is not known.
 	usual time.Duration
+	// back is the first delivery of each closed channel that came again.
+	back map[string]int
 	// soon is by how much a delivery may seem to come before the completion that it followed: less than any work takes.
 	soon time.Duration
 	// looked is when each delivery can have asked the store at the earliest: a consumer that acks each takes up one after the other.
@@ -123,6 +125,7 @@ func newJoined(s Session) *joined {
 		j.gap[c] = j.all[i].At.Sub(first[c]) / time.Duration(max(1, n[c]-1))
 	}
 	j.looks()
+	j.back = j.cameBack()
 	if s.Scheme.DatesClaim && !s.Listened {
 		j.usual = j.usualWork()
 	} else {
@@ -240,8 +243,8 @@ func (j *joined) settle(at []int, done time.Time, isDone bool) settling {
 		gone := s.kept[k]
 		s.kept = slices.Delete(s.kept, k, k+1)
 		switch {
-		case silent && isDone && j.all[i].At.After(done.Add(-j.soon)) && s.lost < 0:
-			s.lost, s.cameAs, s.unsure = gone, i, !sure
+		case silent && isDone && j.all[i].At.After(done.Add(-j.soon)) && s.lost < 0 && j.mayBeLost(gone, i, done):
+			s.lost, s.cameAs, s.unsure = gone, i, !sure || j.isCoarse(i, done)
 		case silent:
 			s.crashed++
 		case len(s.kept)+int(s.crashed) > 0 && j.Scheme.OnInFlight == "nack":
@@ -382,17 +385,4 @@ func SessionTimesOff(s Session) bool {
 		}
 	}
 	return off > 3 && 20*off > seen
-}
-
-// ResolutionOf is that of times as they were stored: those of whole seconds all have nothing behind the point.
-func ResolutionOf(times []time.Time) time.Duration {
-	if len(times) < 5 {
-		return time.Second
-	}
-	for _, r := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
-		if !slices.ContainsFunc(times, func(t time.Time) bool { return t.Nanosecond()%int(r) != 0 }) {
-			return r
-		}
-	}
-	return 0
 }

@@ -57,9 +57,10 @@ func TestASessionCountsDuplicatesToATenthOfAPoint(t *testing.T) {
 		"unique row, whole seconds": few(usual(uniqueScheme()), func(c *sessionTraffic) {
 			c.coarse, c.readsOnly, c.lostAcks, c.againSoon = true, true, 0.002, 0
 		}),
-		"nothing sent again": few(usual(textScheme()), func(c *sessionTraffic) { c.againSoon, c.againLater, c.lostAcks = 0, 0, 0 }),
-		"half sent again":    few(usual(textScheme()), func(c *sessionTraffic) { c.againLater, c.readsOnly = 0.5, true }),
-		"few messages":       few(usual(textScheme()), func(c *sessionTraffic) { c.perSecond, c.readsOnly = 3, true }),
+		"unique row, whole seconds, lost acks": few(usual(uniqueScheme()), func(c *sessionTraffic) { c.coarse, c.readsOnly = true, true }),
+		"nothing sent again":                   few(usual(textScheme()), func(c *sessionTraffic) { c.againSoon, c.againLater, c.lostAcks = 0, 0, 0 }),
+		"half sent again":                      few(usual(textScheme()), func(c *sessionTraffic) { c.againLater, c.readsOnly = 0.5, true }),
+		"few messages":                         few(usual(textScheme()), func(c *sessionTraffic) { c.perSecond, c.readsOnly = 3, true }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -125,3 +125,43 @@ func (j *joined) quickestWork() time.Duration {
 	slices.Sort(took)
 	return min(took[len(took)/20], 2*latestOrder)
 }
+
+// isCoarse reports whether the time of a marker is too coarse to tell whether a delivery came before it.
+func (j *joined) isCoarse(i int, done time.Time) bool {
+	return j.Resolution > coarsest && j.all[i].At.Before(done.Add(j.Resolution))
+}
+
+// mayBeLost reports whether the ack of a delivery can have been lost that came again as i. Where times are too coarse to tell, and consumers ack
+// each, only the first one that a closed channel held can have been done: those behind it were not taken up.
+func (j *joined) mayBeLost(gone, i int, done time.Time) bool {
+	return !j.Scheme.AcksEach || !j.isCoarse(i, done) || j.back[j.all[gone].Consumer] == gone
+}
+
+// cameBack finds the first delivery of each closed channel that came again.
+func (j *joined) cameBack() map[string]int {
+	back, before := map[string]int{}, map[string]int{}
+	for i := range j.all {
+		d := &j.all[i]
+		if p, ok := before[d.ID]; ok && d.Redelivered && d.ID != "" {
+			c := j.all[p].Consumer
+			if first, known := back[c]; c != d.Consumer && j.last[c] < i && (!known || p < first) {
+				back[c] = p
+			}
+		}
+		before[d.ID] = i
+	}
+	return back
+}
+
+// ResolutionOf is that of times as they were stored: those of whole seconds all have nothing behind the point.
+func ResolutionOf(times []time.Time) time.Duration {
+	if len(times) < 5 {
+		return time.Second
+	}
+	for _, r := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if !slices.ContainsFunc(times, func(t time.Time) bool { return t.Nanosecond()%int(r) != 0 }) {
+			return r
+		}
+	}
+	return 0
+}
