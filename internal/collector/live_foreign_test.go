@@ -284,3 +284,19 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestMarkersThatSomebodyWritesAtTheStartAreHeld: a store is filled while it is begun to be read, so that more is settled than was acked.
+func TestMarkersThatSomebodyWritesAtTheStartAreHeld(t *testing.T) {
+	t.Parallel()
+	p := countedLive(0)
+	p.joints.readings = p.joints.readings[400:]
+	for i := range p.joints.readings {
+		r := &p.joints.readings[i]
+		if r.Calm = true; i > 0 {
+			r.Settled += 2
+		}
+	}
+	if f := liveOf(p, liveNow).Rate; f.Low > 0.1 || f.High < 0.1 {
+		t.Errorf("%+v", f)
+	}
+}

@@ -21,7 +21,7 @@ func scatterOf(steps []jointStep) scatter {
 	for i := range steps {
 		fine, x := steps[i].apart <= fineStep, steps[i].sent-sent/seconds*steps[i].apart.Seconds()
 		if !steps[i].follows {
-			s.end(x, fine && (x > 0 || !steps[i].from.Calm))
+			s.end(x, fine)
 		}
 		if steps[i].last {
 			s.end(x, fine && (x < 0 || !steps[i].to.Calm))
@@ -41,7 +41,7 @@ func scatterOf(steps []jointStep) scatter {
 	return s
 }
 
-// end counts an end. What lies beside it tells of it, but where a calm one errs the other way alone: its acks come late.
+// end counts an end. What lies beside it tells of it, but at a calm last one, which errs by acks that come late, so that these are too few.
 func (s *scatter) end(beside float64, tells bool) {
 	s.ends++
 	if tells {
