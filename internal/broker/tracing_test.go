@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,5 +38,18 @@ func TestTracingThatSomebodyLeftOnIsAProblem(t *testing.T) {
 		} else if left && (problems[0].Kind != ProblemTracingLeftOn || !strings.HasSuffix(problems[0].Mend, `rabbitmqctl trace_off -p 'it'\''s'`)) {
 			t.Errorf("%s: %+v", step.name, problems[0])
 		}
+	}
+}
+
+func TestASampleTellsOfTracingThatWasLeftOn(t *testing.T) {
+	server := brokertest.NewServer(t, brokertest.V310)
+	server.Reply("vhosts", `[{"name":"/","tracing":true}]`)
+	client := newClient(t, server.URL, func(c *Config) {})
+	long := time.Now().Add(-2 * tracingLeft)
+	client.memory.traced = tracedVhosts{at: long, since: map[string]time.Time{"/": long}}
+	sample, err := client.Sample(t.Context())
+	must(t, err)
+	if !slices.ContainsFunc(sample.Problems, func(p dedup.Problem) bool { return p.Kind == ProblemTracingLeftOn }) {
+		t.Errorf("%+v", sample.Problems)
 	}
 }

@@ -32,6 +32,7 @@ func groups() []group {
 		{"preflight", measurePreflight},
 		{"broker", measureBroker},
 		{"live", measureLive},
+		{"trace", measureTrace},
 		{"requeue", measureRequeue},
 		{"overview", measureOverview},
 		{"alerts", measureAlerts},
