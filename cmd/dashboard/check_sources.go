@@ -45,6 +45,9 @@ func sourceWords(m dedup.Method, s dedup.Scheme, store *markers.Config) string {
 	if s.BoundsOnly(m) {
 		words = "can tell an upper bound"
 	}
+	if m == dedup.MethodStoreHits {
+		return words + hitsNeed(store, s)
+	}
 	if m == dedup.MethodStoreEvents && !store.Events {
 		return words + ", once store events are on: events: true, and notify-keyspace-events K$gxe in Redis (docs/stores.md)"
 	}
@@ -52,6 +55,21 @@ func sourceWords(m dedup.Method, s dedup.Scheme, store *markers.Config) string {
 		return words + ", once the store says with which command consumers ask: ask (docs/stores.md)"
 	}
 	return words
+}
+
+// hitsNeed says what store hits need that the configuration does not have, or cannot say.
+func hitsNeed(store *markers.Config, s dedup.Scheme) string {
+	switch {
+	case s.Kind == "sql-table":
+		return ", where the server counts statements (docs/stores.md)"
+	case !store.Events:
+		return ", once store events are on (docs/stores.md)"
+	case store.Ask == "":
+		return ", once the store says with which command consumers ask: ask (docs/stores.md)"
+	case store.Ask == "GET" || store.Ask == "EXISTS":
+		return ", where notify-keyspace-events has m: K$gxem (docs/stores.md)"
+	}
+	return ""
 }
 
 func methodName(m dedup.Method) string {

@@ -18,9 +18,11 @@ const (
 
 // A hitsSource is the readings in which a store counted what consumers asked it. n is 0 where why says what is missing.
 type hitsSource struct {
-	n           int
-	at          func(int) time.Time
-	between     func(i, j int) hitsSpan
+	n       int
+	at      func(int) time.Time
+	between func(i, j int) hitsSpan
+	// earlier are readings up to i to compare with j, where questions are those of a whole server; nil else.
+	earlier     func(i, j int) []int
 	why, better string
 }
 
@@ -29,6 +31,11 @@ type hitsSpan struct {
 	From, To time.Time
 	// Asked are the questions of consumers, one for each delivery, Hits those that met a marker.
 	Asked, Hits [2]float64
+	// Missed are the questions that met none, and OfServer is true where Asked are those of everybody on the server. Failed are the claims that
+	// consumers gave back.
+	Missed   [2]float64
+	OfServer bool
+	Failed   float64
 	// What is how consumers ask.
 	What string
 	// Why says why the span tells nothing, and Better what would help.
@@ -60,6 +67,9 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 		return refuse(c.noCounters(p), betterReport)
 	}
 	source := p.statementHits(v)
+	if v.scheme.Kind == "redis-string" {
+		source = p.eventHits(v)
+	}
 	if source.n == 0 {
 		return refuse(source.why, source.better)
 	}
@@ -73,10 +83,17 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 // hitsSpan returns what the store counted in the newest window on whose both sides the broker was read.
 func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain, bool) {
 	for j := s.n - 1; j > 0 && j >= s.n-hitsEnds; j-- {
+		if n := len(p.joints.readings); n > 0 && j > s.n-3 && p.joints.readings[n-1].At.Before(s.at(j)) {
+			continue // soon it can be held against acks and completions, too
+		}
 		i := newestWithin(s.n, s.at, s.at(j).Add(-w))
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
-				return s.between(i, j), gain, true
+				span := s.between(i, j)
+				if span.OfServer && span.Why == "" {
+					p.withinServer(s, &span, i, j, gain)
+				}
+				return span, gain, true
 			}
 			if j-i > hitsEnds { // the broker may have been read for less long than the store
 				i += (j - i) / 4
@@ -99,8 +116,14 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 		return hitsResult{Rate: f}
 	}
 	h := estimate.Hits{Hits: span.Hits, Undone: undoneRows(v, span, gain, waiting[1])}
+	if span.OfServer {
+		h.Undone = p.undoneMarkers(v, span, gain)
+	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
+	if f.Why = p.meetAcks(v, span, &h); f.Why != "" {
+		return hitsResult{Rate: f}
+	}
 	low, likely, high, ok := h.Rate()
 	if !ok {
 		f.Why = "no message was acked in the window"
@@ -125,10 +148,13 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 func (s hitsSpan) strangers(g brokerGain, waiting [2]float64) string {
 	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
 	switch {
+	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):
+		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else asks for the markers or writes them",
+			counted(whole(s.Missed[0]), "message"), s.What, grouped(whole(s.Asked[1])))
 	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
-		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others use the table too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
+		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
 	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0]:
-		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this table, or by statements that the server does not count",
+		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this store, or in a way that it does not count",
 			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
 	}
 	return ""

@@ -107,15 +107,16 @@ func (t *flowTape) around(at time.Time) (before, after *flowReading) {
 type brokerGain struct {
 	Acked, Delivered    [2]float64
 	Redelivered, Closed float64
-	// Live is true where live counts told it.
-	Live bool
+	// Live is true where live counts told it. Slack is by how much a count may be off that was taken between two readings.
+	Live  bool
+	Slack float64
 }
 
 // between bounds a gain by live counts; not ok where they do not reach around both times, or counted anew in between.
 func (t *flowTape) between(from, to time.Time) (brokerGain, bool) {
 	f0, f1 := t.around(from)
 	t0, t1 := t.around(to)
-	if f0 == nil || t1 == nil || f1 == nil || t0 == nil || f0.Since != t1.Since || f0.Automatic != t1.Automatic || f1.At.Sub(from) > liveStale || t1.At.Sub(to) > liveStale {
+	if f0 == nil || t1 == nil || f1 == nil || t0 == nil || f1.At.Equal(f0.At) || t1.At.Equal(t0.At) || f0.Since != t1.Since || f0.Automatic != t1.Automatic || f1.At.Sub(from) > liveStale || t1.At.Sub(to) > liveStale {
 		return brokerGain{}, false
 	}
 	g := brokerGain{Live: true, Redelivered: t1.Redelivered - f0.Redelivered, Closed: t1.Closed + t1.MayBeClosed - f0.Closed}
@@ -123,7 +124,41 @@ func (t *flowTape) between(from, to time.Time) (brokerGain, bool) {
 	g.Delivered[0], _ = f1.Delivered.between(t0.Delivered)
 	_, g.Acked[1] = f0.Acked.between(t1.Acked)
 	_, g.Delivered[1] = f0.Delivered.between(t1.Delivered)
+	a0, d0, r0 := t.run(from)
+	a1, d1, r1 := t.run(to)
+	g.Slack = t.uneven(from) + t.uneven(to)
+	lost := func(a, b liveSum) float64 { return b.Unsure - a.Unsure + b.Open }
+	acked, delivered := t0.Acked.Count+a1-f0.Acked.Count-a0, t0.Delivered.Count+d1-f0.Delivered.Count-d0
+	g.Acked = [2]float64{max(g.Acked[0], acked-g.Slack-f1.Acked.Open), min(g.Acked[1], acked+g.Slack+lost(f0.Acked, t1.Acked))}
+	g.Delivered = [2]float64{max(g.Delivered[0], delivered-g.Slack-f1.Delivered.Open), min(g.Delivered[1], delivered+g.Slack+lost(f0.Delivered, t1.Delivered))}
+	g.Redelivered = min(g.Redelivered, t0.Redelivered+r1-f0.Redelivered-r0+g.Slack)
 	return g, true
+}
+
+// run is what happened from the reading before a time until then, if counts run evenly between two readings.
+func (t *flowTape) run(at time.Time) (acked, delivered, redelivered float64) {
+	a, b := t.around(at)
+	part := 0.0
+	if apart := b.At.Sub(a.At); apart > 0 {
+		part = float64(at.Sub(a.At)) / float64(apart)
+	}
+	return part * (b.Acked.Count - a.Acked.Count), part * (b.Delivered.Count - a.Delivered.Count), part * (b.Redelivered - a.Redelivered)
+}
+
+// uneven is by how much that may be off: what chance adds, and by how much the pace differs from that of the neighbouring readings, as where
+// traffic begins or ends.
+func (t *flowTape) uneven(at time.Time) float64 {
+	i := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(at) })
+	pace := func(j int) float64 { // deliveries from the reading before to reading j, in the time between those around at
+		if j < 1 || j >= len(t.readings) {
+			return math.Inf(1)
+		}
+		a, b, around := &t.readings[j-1], &t.readings[j], t.readings[i].At.Sub(t.readings[i-1].At)
+		return (b.Delivered.Count - a.Delivered.Count) * float64(around) / float64(b.At.Sub(a.At))
+	}
+	here := pace(i)
+	differs := max(math.Abs(here-pace(i-1)), math.Abs(here-pace(i+1)))
+	return 1 + min(here, 1.5*math.Sqrt(here)+differs)
 }
 
 // brokerBetween bounds what the broker did between two times: by live counts, else by the counters of the management API, from which
@@ -148,15 +183,22 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 	return g, true
 }
 
-// unackedAround is the most deliveries that were unacked at about a time, as far as the broker was asked.
+// unackedAround is the most deliveries that were unacked at a time: no more than consumers may hold, nor than a little before with what was
+// delivered since and not acked. Where nothing bounds them it is what was seen at about that time.
 func (p *pipeline) unackedAround(at time.Time) float64 {
 	const about = 15 * time.Second
-	most := 0.0
+	best, seen := math.Inf(1), 0.0
+	if capacity := p.capacity(); capacity > 0 {
+		best = float64(capacity)
+	}
 	for _, f := range reel(p.frames.frames).span(at.Add(-about), at.Add(about)) {
-		most = max(most, f.Unacked)
+		seen = max(seen, f.Unacked)
+		if g, ok := p.flows.between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
+			best = min(best, f.Unacked+g.Delivered[1]-g.Acked[0])
+		}
 	}
-	if capacity := float64(p.capacity()); capacity > 0 {
-		return min(max(most, 1), capacity) + 1
+	if math.IsInf(best, 1) {
+		best = seen
 	}
-	return most + 1
+	return best + 1
 }

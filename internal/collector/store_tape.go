@@ -27,6 +27,10 @@ type storeReading struct {
 	AskedKnown bool
 	// The others are those of dedup.StoreEvents. Failures are without our own clears.
 	Claims, Completions, Failures, GaveUp, Lost, Again, Evicted float64
+	// Missed are the questions for markers that were not there, MissedKnown is false where the store does not tell; OwnMissed bounds ours.
+	Missed      float64
+	MissedKnown bool
+	OwnMissed   [2]float64
 	// Open are the claims that were open then.
 	Open float64
 	Work dedup.PackedSketch
@@ -68,6 +72,9 @@ func (t *storeTape) add(e *dedup.StoreEvents) {
 	}
 	if e.Asked != nil {
 		r.Asked, r.AskedKnown = float64(*e.Asked), true
+	}
+	if e.Missed != nil {
+		r.Missed, r.MissedKnown, r.OwnMissed = float64(*e.Missed), true, [2]float64{float64(e.OwnMissed[0]), float64(e.OwnMissed[1])}
 	}
 	t.readings = append(t.readings, r)
 	if t.added++; t.added%storeTapeThin == 0 {

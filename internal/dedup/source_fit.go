@@ -45,8 +45,6 @@ func (s Scheme) refusesHits() string {
 	switch {
 	case s.Lock:
 		return "a lock keeps no marker of what is done, so that what meets it is no duplicate"
-	case s.Kind == "redis-string":
-		return "only a database counts the statements on its tables"
 	case s.Business:
 		return "deliveries of this scheme move a business row on, and what they met does not show"
 	case s.Kind == "redis-string" && s.OnInFlight == "wait":
@@ -124,6 +122,8 @@ func (s Scheme) BoundsOnly(m Method) bool {
 		return s.OnInFlight == "ack"
 	case MethodLive:
 		return s.acksHits()
+	case MethodStoreHits:
+		return s.Kind == "redis-string" && s.OnInFlight == "ack"
 	}
 	return false
 }

@@ -41,6 +41,10 @@ type StoreEvents struct {
 	// OpenSince are the births of the claims that are open for longer than a moment, by our clock, the oldest first; nil where there are more
 	// than are worth telling, or where the scheme tells no claim from a completion.
 	OpenSince []time.Time
+	// Missed counts the questions for markers that were not there, of everybody, nil where the server does not tell; OwnMissed bounds how many
+	// of those were ours.
+	Missed    *int64
+	OwnMissed [2]int64
 	// NoExpiry are claims that were born without an expiry, the oldest first, at most MaxListed.
 	NoExpiry []Marker
 	// Work is the distribution of the times from claim to completion.

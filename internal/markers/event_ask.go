@@ -35,6 +35,7 @@ func (s *eventSession) lifeOf(d doubt) func(wireValue, time.Time) error {
 		id := s.l.layout.idOf(d.key)
 		switch {
 		case left == gone:
+			s.book.misses.own++
 			s.gone = append(s.gone, d)
 			return nil
 		case s.l.rules.way == wayBefore && left == noExpiry:
@@ -66,6 +67,7 @@ func (s *eventSession) valueOf(d doubt) func(wireValue, time.Time) error {
 		case err != nil:
 			return s.book.answer(d, id, foundOdd, at)
 		case v.text == "":
+			s.book.misses.perhapsOwn++
 			s.empty = append(s.empty, d)
 			return nil
 		case state == dedup.Done:
@@ -86,6 +88,7 @@ func (s *eventSession) lifeOfEmpty(d doubt) func(wireValue, time.Time) error {
 			return v.failed()
 		}
 		if v.text == strconv.Itoa(gone) {
+			s.book.misses.own++
 			s.gone = append(s.gone, d)
 			return nil
 		}
@@ -100,6 +103,9 @@ func (s *eventSession) stillGone(d doubt) func(wireValue, time.Time) error {
 	return func(v wireValue, at time.Time) error {
 		if err := v.failed(); err != nil {
 			return err
+		}
+		if v.text == strconv.Itoa(gone) {
+			s.book.misses.own++
 		}
 		return s.book.answer(d, s.l.layout.idOf(d.key), foundGone, at)
 	}

@@ -104,6 +104,7 @@ type eventBook struct {
 	unsure []*openClaim
 	late   []lateCount
 	events int64
+	misses missCount
 	// counts has the cumulative figures.
 	counts dedup.StoreEvents
 	// changed is true once the list of endless claims changed; the reader resets it.

@@ -46,6 +46,7 @@ func Acquaint(store Store, actor Actor) {
 	a.layout.gifts = s.layout.gifts
 	if s.events != nil {
 		a.own = s.events.own
+		a.rdb.AddHook(s.events.missed)
 	}
 }
 

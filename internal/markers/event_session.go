@@ -247,6 +247,8 @@ func (s *eventSession) take(v wireValue, at time.Time) error {
 
 func (s *eventSession) notified(key, event string, at time.Time) error {
 	switch class, id := s.l.layout.known(key); {
+	case class == markerKey && event == keymiss: // it says nothing of notifications that tell of writes
+		s.book.misses.all++
 	case class == markerKey:
 		s.heard++
 		if act := s.l.own.take(key, event); act != nil {
@@ -340,6 +342,7 @@ func (s *eventSession) questions(now time.Time) ([]byte, error) {
 	}
 	if !s.asking && now.Sub(s.synced) >= syncEvery {
 		s.asking, s.synced, s.unsure = true, now, s.l.own.ask()
+		s.l.missed.ask()
 		if !s.flagsDenied {
 			send(s.setting, "CONFIG", "GET", "notify-keyspace-events")
 		}

@@ -49,6 +49,11 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 	if s.l.layout.cfg.Ask != "" && now.told {
 		f.Asked = &now.asked
 	}
+	if s.flagsTold && tellsMisses(s.flags) || !s.flagsTold && s.book.misses.all > 0 {
+		m := s.book.misses
+		least, most := s.l.missed.bounds()
+		f.Missed, f.OwnMissed = &m.all, [2]int64{m.own + least, m.own + m.perhapsOwn + most}
+	}
 	stir := s.book.changed
 	if stir || s.listedOf != s.book {
 		s.listed, s.listedOf = s.endless(), s.book

@@ -35,9 +35,11 @@ type listener struct {
 	log     *slog.Logger
 	explain explainer
 	// stir asks for a reading out of turn: something new needs to be seen.
-	stir  chan struct{}
-	own   *ownActs
-	trail eventTrail
+	stir chan struct{}
+	own  *ownActs
+	// missed are the misses of our other connections.
+	missed *ownMisses
+	trail  eventTrail
 	// followers want the events of single markers.
 	followers eventFollowers
 
@@ -52,7 +54,7 @@ type listener struct {
 }
 
 func newListener(l *layout, rdb *redis.Client, log *slog.Logger, e explainer) *listener {
-	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1), own: &ownActs{},
+	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1), own: &ownActs{}, missed: &ownMisses{layout: l},
 		published: dedup.StoreEvents{Why: neverListened}}
 }
 

@@ -79,6 +79,7 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 	s := &redisStore{layout: l, rdb: rdb, log: log, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
 	if c.Events {
 		s.events = newListener(l, rdb, log, e)
+		rdb.AddHook(s.events.missed)
 	}
 	return s, nil
 }

@@ -80,7 +80,7 @@ func watcherRulesFor(version string) string {
 // redisArguments prepares the folder dir in f for a Redis that keeps its data over a restart and knows the watcher. All
 // servers get the same accounts. The user stands in a file, because one made by a command is forgotten at a restart and arguments are seen by everybody.
 func (a *access) redisArguments(ctx context.Context, f *folder, dir string) ([]string, error) {
-	arguments := []string{"--appendonly", "yes", "--notify-keyspace-events", "K$gxe"}
+	arguments := []string{"--appendonly", "yes", "--notify-keyspace-events", "K$gxem"}
 	out, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask redis-server for its version (Debian and Ubuntu: apt-get install redis-server): %w", err)

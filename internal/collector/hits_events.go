@@ -1,0 +1,192 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	betterMisses = "Set notify-keyspace-events K$gxem in Redis 6 or later (docs/stores.md)."
+	betterAsk    = "Say in the store's ask with which command consumers ask, once for each delivery (docs/stores.md)."
+)
+
+// eventHits are what the commands of the pipeline's consumers met, by the store's own counts.
+func (p *pipeline) eventHits(v view) hitsSource {
+	e, readings := v.stats.Events, p.store.tape.epoch()
+	n := len(readings)
+	switch {
+	case e == nil:
+		return hitsSource{why: "store events are off", better: betterEvents}
+	case !e.Listening:
+		return hitsSource{why: joinReasons("store events do not come", e.Why), better: betterEvents}
+	case v.scheme.Ask == "":
+		return hitsSource{why: "the store does not say with which command consumers ask", better: betterAsk}
+	case n < 2 || !readings[n-1].AskedKnown:
+		return hitsSource{why: "the store has not told often enough yet how often consumers asked it", better: betterReport}
+	case asksByReading(v.scheme) && !readings[n-1].MissedKnown:
+		return hitsSource{why: "the server does not tell which questions found nothing", better: betterMisses}
+	}
+	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) hitsSpan { return eventSpan(v, readings, i, j) },
+		earlier: func(i, j int) []int {
+			var all []int
+			for k := range triedEarlier {
+				if at := k * i / triedEarlier; at < i && (len(all) == 0 || at > all[len(all)-1]) {
+					all = append(all, at)
+				}
+			}
+			return append(all, i)
+		}}
+}
+
+// triedEarlier is how many earlier times are looked at for what others ask.
+const triedEarlier = 24
+
+// asksByReading reports whether consumers ask by a command that changes nothing, which the server tells of where it finds nothing.
+func asksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXISTS" }
+
+// eventSpan bounds what consumers asked and met between two readings, of which each counted questions and answers at one instant. Questions are
+// those of the whole server.
+func eventSpan(v view, readings []storeReading, i, j int) hitsSpan {
+	from, to := &readings[i], &readings[j]
+	s := hitsSpan{From: from.At, To: to.At, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
+	asked := to.Asked - from.Asked
+	s.Asked = [2]float64{asked, asked}
+	if !asksByReading(v.scheme) {
+		begun := to.Claims - from.Claims
+		s.Missed = [2]float64{begun, begun}
+	} else {
+		if !from.MissedKnown {
+			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", betterReport
+			return s
+		}
+		missed := to.Missed - from.Missed
+		s.Missed = [2]float64{missed - (to.OwnMissed[1] - from.OwnMissed[0]), missed - (to.OwnMissed[0] - from.OwnMissed[1])}
+	}
+	s.Hits = [2]float64{max(0, asked-s.Missed[1]), max(0, asked-s.Missed[0])}
+	return s
+}
+
+// withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once.
+func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gain brokerGain) {
+	asked := span.Asked[1]
+	most := min(asked, gain.Delivered[1]+p.unackedAround(span.From)+gain.Slack)
+	strange := asked
+	for _, k := range source.earlier(i, j) {
+		g, ok := p.brokerBetween(source.at(k), source.at(j))
+		if !ok {
+			continue
+		}
+		all := source.between(k, j).Asked[1]
+		if all <= 0 {
+			continue
+		}
+		others := max(0, all-g.asksLeast(p.prefetchSince(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
+		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
+		pace := max(asked/all, span.To.Sub(span.From).Seconds()/source.at(j).Sub(source.at(k)).Seconds())
+		strange = min(strange, min(others, others*pace+4*math.Sqrt(others*pace*(1-min(1, pace)))))
+	}
+	least := min(most, max(asked-strange, 0))
+	span.Asked = [2]float64{least, most}
+	span.Hits = [2]float64{max(0, least-span.Missed[1]), max(0, most-span.Missed[0])}
+}
+
+// asksLeast is how many deliveries asked the store at least: those that were acked, and those that came back, save what waited in the
+// prefetch of channels that were closed.
+func (g brokerGain) asksLeast(prefetch int64) float64 {
+	switch {
+	case g.Closed == 0:
+		return g.Acked[0] + g.Redelivered
+	case prefetch > 0:
+		return g.Acked[0] + max(0, g.Redelivered-g.Closed*float64(prefetch))
+	}
+	return g.Acked[0]
+}
+
+// undoneMarkers bounds the hits that met a marker of work that was not done.
+func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain) [2]float64 {
+	s, hits := v.scheme, span.Hits[1]
+	if s.Mark == "after" {
+		return [2]float64{}
+	}
+	back := max(0, gain.Redelivered-span.Failed) + p.unackedAround(span.To)
+	switch {
+	case s.OnInFlight != "ack": // each of them came back, or waits to
+		return [2]float64{0, min(hits, back)}
+	case !s.AcksEach || p.consumersMost(span.From) > 1: // a copy may come while another consumer works
+		return [2]float64{0, hits}
+	}
+	// One consumer alone leaves a marker behind only where its delivery comes back or was refused, and a copy meets it as often as any other.
+	left := gain.Closed + max(0, gain.Delivered[1]-gain.Acked[0]-gain.Redelivered) + gain.Slack
+	copies := hits * min(1, left/max(1, span.Missed[1]))
+	return [2]float64{0, min(hits, max(0, gain.Redelivered-span.Failed)+copies+3*math.Sqrt(copies))}
+}
+
+// consumersMost is how many consumers the source queues had at most since a time; infinitely many where that is not known.
+func (p *pipeline) consumersMost(since time.Time) float64 {
+	most := 0.0
+	for i := len(p.frames.frames) - 1; i >= 0; i-- {
+		f := &p.frames.frames[i]
+		if !f.ConsumersKnown {
+			return math.Inf(1)
+		}
+		if most = max(most, f.Consumers); f.Began.Before(since) {
+			return most
+		}
+	}
+	return math.Inf(1)
+}
+
+// meetAcks narrows the duplicates by acks less completions of the same time: both hold, and where they exclude each other it says so.
+func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
+	if p.joint == nil {
+		return ""
+	}
+	inner, okInner := p.residualAround(v, span, 1)
+	if v.scheme.Refuses(dedup.MethodLive) != "" {
+		if okInner && v.scheme.OnInFlight == "ack" && p.joint.begun { // acks less what was begun and not given back are hits, at least
+			h.Hits[0] = min(h.Hits[1], max(h.Hits[0], inner.Sent-inner.Band))
+		}
+		return ""
+	}
+	low, high := 0.0, math.Inf(1)
+	if okInner {
+		low, _, _ = inner.Duplicates(0)
+	}
+	if outer, ok := p.residualAround(v, span, 0); ok && !p.vanishing() {
+		_, _, high = outer.Duplicates(p.acksLost(outer, v.scheme, v.several, p.channelsClosed(outer)))
+	}
+	least, _, most := h.Duplicates()
+	const apart = 3 // messages that are on their way at the ends
+	if low > most+apart || least > high+apart {
+		return fmt.Sprintf("the store's hits and the acks exclude each other: %s to %s duplicates by the one, %s to %s by the other",
+			grouped(whole(least)), grouped(whole(most)), grouped(whole(low)), grouped(whole(high)))
+	}
+	least, most = max(least, low), min(most, high)
+	h.Hits, h.Undone = [2]float64{min(least, most), max(least, most)}, [2]float64{}
+	return ""
+}
+
+// residualAround compares acks and completions from reading to reading: of those within the span, or with within 0 of those around it too.
+// What was a duplicate within is one around.
+func (p *pipeline) residualAround(v view, span hitsSpan, within int) (estimate.Residual, bool) {
+	all := p.joints.readings
+	after := func(at time.Time) int { return sort.Search(len(all), func(i int) bool { return all[i].At.After(at) }) }
+	first, last := after(span.From)-1+within, after(span.To)-within
+	if first < 0 || last >= len(all) || last <= first {
+		return estimate.Residual{}, false
+	}
+	window := all[last].At.Sub(all[first].At)
+	r, ok := estimate.ResidualOf(all[:last+1], window, p.waitingAcks(span.From, v.several))
+	r.Doubled = p.doubledUnseen(r.From)
+	return r, ok && r.Covered == window
+}
+
+// beginsOnly reports whether markers are written before the work and say nothing of its end.
+func beginsOnly(s dedup.Scheme) bool {
+	return s.Mark == "before" && len(s.States) == 1 && s.States[0] == dedup.Present
+}

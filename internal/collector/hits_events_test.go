@@ -1,0 +1,101 @@
+package collector
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestHitsAreQuestionsLessMissesOfConsumers(t *testing.T) {
+	at := time.Unix(1000, 0)
+	reads, claims := dedup.Scheme{Ask: "EXISTS", Mark: "after"}, dedup.Scheme{Ask: "SETNX", Mark: "before"}
+	for name, c := range map[string]struct {
+		scheme   dedup.Scheme
+		from, to storeReading
+		hits     [2]float64
+		why      string
+	}{
+		"misses":               {reads, storeReading{At: at, Asked: 10, Missed: 10, MissedKnown: true}, storeReading{At: at.Add(time.Minute), Asked: 110, Missed: 107, MissedKnown: true}, [2]float64{3, 3}, ""},
+		"ours are no misses":   {reads, storeReading{At: at, MissedKnown: true, OwnMissed: [2]float64{1, 2}}, storeReading{At: at.Add(time.Minute), Asked: 100, Missed: 107, MissedKnown: true, OwnMissed: [2]float64{12, 13}}, [2]float64{3, 5}, ""},
+		"not told at first":    {reads, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 100, Missed: 5, MissedKnown: true}, [2]float64{}, "not told for long enough"},
+		"claims":               {claims, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 100, Claims: 96}, [2]float64{4, 4}, ""},
+		"never less than none": {claims, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 90, Claims: 96}, [2]float64{0, 0}, ""},
+	} {
+		got := eventSpan(view{scheme: c.scheme}, []storeReading{c.from, c.to}, 0, 1)
+		if got.Hits != c.hits || !strings.Contains(got.Why, c.why) || (got.Why == "") != (c.why == "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// flowing is a pipeline whose broker delivered and took back so many a second, as live counts told it.
+func flowing(delivered, acked, redelivered float64, seconds int) *pipeline {
+	p := &pipeline{broker: &brokerWatch{}}
+	for s := range seconds + 1 {
+		n := float64(s)
+		p.flows.readings = append(p.flows.readings, flowReading{At: time.Unix(1000+int64(s), 0), Acked: liveSum{Count: acked * n}, Delivered: liveSum{Count: delivered * n}, Redelivered: redelivered * n})
+	}
+	return p
+}
+
+func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
+	readings := func(asked, claims float64) []storeReading {
+		var all []storeReading
+		for s := 0; s <= 300; s += 5 {
+			all = append(all, storeReading{At: time.Unix(1000+int64(s), 5e8), Asked: asked * float64(s), AskedKnown: true, Claims: claims * float64(s)})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		asked       float64 // a second
+		least, most float64 // duplicates in 150 s
+	}{
+		"theirs alone":           {50, 110, 155},
+		"others ask ten times":   {500, 100, 230},
+		"fewer than can be true": {48.99, 0, 0},
+	} {
+		p := flowing(50, 50, 0, 302)
+		p.store = &storeWatch{}
+		p.store.tape.readings = readings(c.asked, 49)
+		v := view{scheme: dedup.Scheme{Ask: "SETNX", Mark: "before"}, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}
+		source := p.eventHits(v)
+		span, gain, ok := p.hitsSpan(source, 150*time.Second)
+		if !ok || !gain.Live {
+			t.Fatalf("%s: %v %+v", name, ok, gain)
+		}
+		if span.Hits[0] > span.Hits[1] || span.Hits[0] < c.least && name == "theirs alone" || span.Hits[1] > c.most || c.most > 0 && span.Hits[1] < 150 || c.most > 0 && span.Hits[0] > 150 {
+			t.Errorf("%s: %v of %v", name, span.Hits, span.Asked)
+		}
+	}
+}
+
+func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
+	span := hitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 10}
+	gain := brokerGain{Acked: [2]float64{5100, 5100}, Delivered: [2]float64{5112, 5112}, Redelivered: 12}
+	one, two := flowing(1, 1, 0, 300), flowing(1, 1, 0, 300)
+	for n, p := range map[float64]*pipeline{1: one, 2: two} {
+		for s := 0; s < 300; s += 5 {
+			p.frames.frames = append(p.frames.frames, frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
+		}
+	}
+	after, nack := dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}
+	ack := dedup.Scheme{Mark: "before", OnInFlight: "ack", AcksEach: true}
+	for name, c := range map[string]struct {
+		p      *pipeline
+		scheme dedup.Scheme
+		most   float64
+	}{
+		"a marker after the work":                  {two, after, 0},
+		"what is met comes back":                   {two, nack, 2 + 1},
+		"acked by several at once":                 {two, ack, 100},
+		"acked by one alone: those that came back": {one, ack, 2},
+	} {
+		got := c.p.undoneMarkers(view{scheme: c.scheme}, span, gain)
+		if got[0] != 0 || math.Abs(got[1]-c.most) > 0.01 {
+			t.Errorf("%s: %v, want at most %v", name, got, c.most)
+		}
+	}
+}
