@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"math"
-	"sort"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -146,7 +145,7 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 	if p.joint == nil {
 		return ""
 	}
-	inner, okInner := p.residualAround(v, span, 1)
+	inner, okInner := p.residualWithin(v, span)
 	if v.scheme.Refuses(dedup.MethodLive) != "" {
 		if okInner && v.scheme.OnInFlight == "ack" && p.joint.begun { // acks less what was begun and not given back are hits, at least
 			h.Hits[0] = min(h.Hits[1], max(h.Hits[0], inner.Sent-inner.Band))
@@ -157,7 +156,7 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 	if okInner {
 		low, _, _ = inner.Duplicates(0)
 	}
-	if outer, ok := p.residualAround(v, span, 0); ok && !p.vanishing() {
+	if outer, ok := p.residualAround(v, span); ok && !p.vanishing() {
 		_, _, high = outer.Duplicates(p.acksLost(outer, v.scheme, v.several, p.channelsClosed(outer)))
 	}
 	least, _, most := h.Duplicates()
@@ -171,19 +170,33 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 	return ""
 }
 
-// residualAround compares acks and completions from reading to reading: of those within the span, or with within 0 of those around it too.
-// What was a duplicate within is one around.
-func (p *pipeline) residualAround(v view, span hitsSpan, within int) (estimate.Residual, bool) {
+// residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
+func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, bool) {
 	all := p.joints.readings
-	after := func(at time.Time) int { return sort.Search(len(all), func(i int) bool { return all[i].At.After(at) }) }
-	first, last := after(span.From)-1+within, after(span.To)-within
-	if first < 0 || last >= len(all) || last <= first {
+	first, last := p.joints.after(span.From), p.joints.after(span.To)-1
+	if last <= first {
 		return estimate.Residual{}, false
 	}
-	window := all[last].At.Sub(all[first].At)
-	r, ok := estimate.ResidualOf(all[:last+1], window, p.waitingAcks(span.From, v.several))
+	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), p.waitingAcks(span.From, v.several))
 	r.Doubled = p.doubledUnseen(r.From)
-	return r, ok && r.Covered == window
+	return r, ok && !r.From.Before(span.From) && !r.To.After(span.To)
+}
+
+// residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
+func (p *pipeline) residualAround(v view, span hitsSpan) (estimate.Residual, bool) {
+	all := p.joints.readings
+	for _, more := range []int{0, 4, 10} {
+		first, last := p.joints.after(span.From)-1-more, p.joints.after(span.To)+more
+		if first < 0 || last >= len(all) {
+			break
+		}
+		r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), p.waitingAcks(span.From, v.several))
+		if ok && !r.From.After(span.From) && !r.To.Before(span.To) && r.Covered == r.To.Sub(r.From) {
+			r.Doubled = p.doubledUnseen(r.From)
+			return r, true
+		}
+	}
+	return estimate.Residual{}, false
 }
 
 // beginsOnly reports whether markers are written before the work and say nothing of its end.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -96,6 +97,37 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 		got := c.p.undoneMarkers(view{scheme: c.scheme}, span, gain)
 		if got[0] != 0 || math.Abs(got[1]-c.most) > 0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
+		}
+	}
+}
+
+// TestHitsAndAcksOfTheSameTimeAreBothHeld: where the store's hits tell less than acks and completions, these narrow them; where the two
+// exclude each other, nothing is shown.
+func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
+	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
+	for name, c := range map[string]struct {
+		hits      [2]float64
+		low, high float64
+		why       string
+	}{
+		"hits on work in flight are taken off": {[2]float64{0, 900}, 250, 290, ""},
+		"hits that are exact stay":             {[2]float64{270, 270}, 270, 270, ""},
+		"they exclude each other":              {[2]float64{600, 600}, 0, 0, "exclude each other"},
+	} {
+		p := flowing(50, 50, 0, 300)
+		p.joint, p.own = &jointPair{}, &ownClosures{}
+		p.store = &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete"}}, "orders"}}
+		for s := range 300 {
+			n := float64(s)
+			p.joints.readings = append(p.joints.readings, estimate.Joint{At: time.Unix(1000+int64(s), 0), Run: 1, Acked: 50 * n, Settled: 49 * n})
+		}
+		h := estimate.Hits{Hits: c.hits, Messages: [2]float64{13500, 13500}}
+		why := p.meetAcks(view{scheme: p.store.store.Scheme()}, span, &h)
+		low, _, high := h.Duplicates()
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q", name, why)
+		} else if why == "" && (low < c.low || high > c.high) {
+			t.Errorf("%s: %v to %v", name, low, high)
 		}
 	}
 }

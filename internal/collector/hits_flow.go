@@ -202,3 +202,8 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 	}
 	return best + 1
 }
+
+// after is the first joint reading that is later than a time.
+func (t *jointTape) after(at time.Time) int {
+	return sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(at) })
+}
