@@ -29,6 +29,8 @@ type hitsSource struct {
 // A hitsSpan is what a store counted between two of its readings. Pairs are bounds.
 type hitsSpan struct {
 	From, To time.Time
+	// FromTook and ToTook are how long before these times the counts may be true.
+	FromTook, ToTook time.Duration
 	// Asked are the questions of consumers, one for each delivery, Hits those that met a marker.
 	Asked, Hits [2]float64
 	// Missed are the questions that met none, and OfServer is true where Asked are those of everybody on the server. Failed are the claims that
@@ -87,9 +89,13 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain
 			continue // soon it can be held against acks and completions, too
 		}
 		i := newestWithin(s.n, s.at, s.at(j).Add(-w))
+		if len(p.flows.readings) > 0 { // live counts are narrower than any that reach further back
+			i = max(i, newestWithin(s.n, s.at, p.flows.readings[0].At))
+		}
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
 				span := s.between(i, j)
+				p.widenByAnswers(&gain, span)
 				if span.OfServer && span.Why == "" {
 					p.withinServer(s, &span, i, j, gain)
 				}
@@ -101,6 +107,17 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain
 		}
 	}
 	return hitsSpan{}, brokerGain{}, false
+}
+
+// widenByAnswers bounds what the broker did between two counts of the store, of which each may be as old as its answer took.
+func (p *pipeline) widenByAnswers(g *brokerGain, s hitsSpan) {
+	if inner, ok := p.brokerBetween(s.From, s.To.Add(-s.ToTook)); ok && s.ToTook > 0 {
+		g.Acked[0], g.Delivered[0] = min(g.Acked[0], inner.Acked[0]), min(g.Delivered[0], inner.Delivered[0])
+	}
+	if outer, ok := p.brokerBetween(s.From.Add(-s.FromTook), s.To); ok && s.FromTook > 0 {
+		g.Acked[1], g.Delivered[1] = max(g.Acked[1], outer.Acked[1]), max(g.Delivered[1], outer.Delivered[1])
+		g.Redelivered, g.Closed = max(g.Redelivered, outer.Redelivered), max(g.Closed, outer.Closed)
+	}
 }
 
 // judgeHits turns what the store counted into the interval of the rate.

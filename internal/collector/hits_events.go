@@ -52,7 +52,7 @@ func asksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXI
 // those of the whole server.
 func eventSpan(v view, readings []storeReading, i, j int) hitsSpan {
 	from, to := &readings[i], &readings[j]
-	s := hitsSpan{From: from.At, To: to.At, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
+	s := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
 	asked := to.Asked - from.Asked
 	s.Asked = [2]float64{asked, asked}
 	if !asksByReading(v.scheme) {
@@ -173,7 +173,7 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 // residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
 func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, bool) {
 	all := p.joints.readings
-	first, last := p.joints.after(span.From), p.joints.after(span.To)-1
+	first, last := p.joints.after(span.From), p.joints.after(span.To.Add(-span.ToTook))-1
 	if last <= first {
 		return estimate.Residual{}, false
 	}
@@ -184,14 +184,14 @@ func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, boo
 
 // residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
 func (p *pipeline) residualAround(v view, span hitsSpan) (estimate.Residual, bool) {
-	all := p.joints.readings
+	all, from := p.joints.readings, span.From.Add(-span.FromTook)
 	for _, more := range []int{0, 4, 10} {
-		first, last := p.joints.after(span.From)-1-more, p.joints.after(span.To)+more
+		first, last := p.joints.after(from)-1-more, p.joints.after(span.To)+more
 		if first < 0 || last >= len(all) {
 			break
 		}
 		r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), p.waitingAcks(span.From, v.several))
-		if ok && !r.From.After(span.From) && !r.To.Before(span.To) && r.Covered == r.To.Sub(r.From) {
+		if ok && !r.From.After(from) && !r.To.Before(span.To) && r.Covered == r.To.Sub(r.From) {
 			r.Doubled = p.doubledUnseen(r.From)
 			return r, true
 		}

@@ -131,3 +131,14 @@ func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswersThatCameLateWidenWhatTheBrokerDid(t *testing.T) {
+	p := flowing(50, 50, 0, 300)
+	from, to := time.Unix(1050, 2e8), time.Unix(1250, 2e8)
+	prompt, _ := p.brokerBetween(from, to)
+	late := prompt
+	p.widenByAnswers(&late, hitsSpan{From: from, To: to, FromTook: 3 * time.Second, ToTook: 2 * time.Second})
+	if late.Acked[0] != prompt.Acked[0]-100 || late.Acked[1] != prompt.Acked[1]+150 || late.Delivered[1] != prompt.Delivered[1]+150 {
+		t.Errorf("%+v, with late answers %+v", prompt, late)
+	}
+}

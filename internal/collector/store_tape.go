@@ -18,7 +18,9 @@ const (
 
 // A storeReading is what the events of a store had told at one time. Counts are cumulative within an epoch.
 type storeReading struct {
-	At    time.Time // our clock
+	At time.Time // our clock
+	// Took is how long before At the counts may be true.
+	Took  time.Duration
 	Epoch int64
 	// Since is when the epoch began.
 	Since time.Time
@@ -66,7 +68,7 @@ func (t *storeTape) add(e *dedup.StoreEvents) {
 		}
 	}
 	r := storeReading{
-		At: e.At, Epoch: e.Epoch, Since: e.Since, Claims: float64(e.Claims), Completions: float64(e.Completions),
+		At: e.At, Took: e.Took, Epoch: e.Epoch, Since: e.Since, Claims: float64(e.Claims), Completions: float64(e.Completions),
 		Failures: float64(e.Failures - e.Cleared), GaveUp: float64(e.GaveUp), Lost: float64(e.Lost), Again: float64(e.Again), Evicted: float64(e.Evicted), Open: float64(e.InFlight),
 		Work: e.Work.Pack(like),
 	}

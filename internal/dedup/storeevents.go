@@ -5,8 +5,9 @@ import "time"
 // StoreEvents are what the notifications of a store told about its markers, with the command statistics of the same
 // moment. Counts are cumulative within one Epoch and cannot be compared across two.
 type StoreEvents struct {
-	// At is when the counts were taken, by our clock.
-	At time.Time
+	// At is when the counts were taken, by our clock: that is when the answer was there, at most Took after it was asked for.
+	At   time.Time
+	Took time.Duration
 	// Listening is whether the subscription stands and has proved to deliver; Why says why not, and what to do.
 	Listening bool
 	Why       string

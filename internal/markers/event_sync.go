@@ -44,7 +44,7 @@ func (s *eventSession) sync(v wireValue, at time.Time) error {
 		s.anew(ownUnsure, at)
 	}
 	f := s.book.figures()
-	f.At, f.Listening, f.Why = at, why == "", why
+	f.At, f.Took, f.Listening, f.Why = at, at.Sub(s.synced), why == "", why
 	f.OpenSince = s.book.openSince(at)
 	if s.l.layout.cfg.Ask != "" && now.told {
 		f.Asked = &now.asked
