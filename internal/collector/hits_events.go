@@ -142,16 +142,10 @@ func (p *pipeline) consumersMost(since time.Time) float64 {
 
 // meetAcks narrows the duplicates by acks less completions of the same time: both hold, and where they exclude each other it says so.
 func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
-	if p.joint == nil {
+	if p.joint == nil || v.scheme.Refuses(dedup.MethodLive) != "" || v.scheme.OnInFlight == "ack" {
 		return ""
 	}
 	inner, okInner := p.residualWithin(v, span)
-	if v.scheme.Refuses(dedup.MethodLive) != "" {
-		if okInner && v.scheme.OnInFlight == "ack" && p.joint.begun { // acks less what was begun and not given back are hits, at least
-			h.Hits[0] = min(h.Hits[1], max(h.Hits[0], inner.Sent-inner.Band))
-		}
-		return ""
-	}
 	low, high := 0.0, math.Inf(1)
 	if okInner {
 		low, _, _ = inner.Duplicates(0)
@@ -197,9 +191,4 @@ func (p *pipeline) residualAround(v view, span hitsSpan) (estimate.Residual, boo
 		}
 	}
 	return estimate.Residual{}, false
-}
-
-// beginsOnly reports whether markers are written before the work and say nothing of its end.
-func beginsOnly(s dedup.Scheme) bool {
-	return s.Mark == "before" && len(s.States) == 1 && s.States[0] == dedup.Present
 }

@@ -57,8 +57,6 @@ type jointPair struct {
 	refs   []dedup.QueueRef
 	store  eventful
 	giveUp bool
-	// begun is true where a marker is written before the work alone: what was begun and not given back counts as settled.
-	begun bool
 
 	mu sync.Mutex
 	// pending are counts of the broker whose time the store is not certain of yet; fresh are joined, and not yet taken by the round.
@@ -257,7 +255,7 @@ func (c *Collector) wireLive(readers map[string]LiveReader) {
 			p.flow = &flowPair{refs: p.refs}
 			w.flows, watched = append(w.flows, p.flow), append(watched, p.refs...)
 			if store, ok := p.store.store.(eventful); ok {
-				p.live, p.joint = w, &jointPair{refs: p.refs, store: store, giveUp: p.store.store.Scheme().GiveUp > 0, begun: beginsOnly(p.store.store.Scheme())}
+				p.live, p.joint = w, &jointPair{refs: p.refs, store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
 				w.pairs = append(w.pairs, p.joint)
 			}
 		}
