@@ -66,14 +66,15 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	if _, err = a.openTracers(cfg); err != nil {
-		return nil, err
-	}
 	gate := admin.NewGate(db.Audit(), db, log)
 	a.background("sums of the audit", func(ctx context.Context) error { gate.Run(ctx); return nil })
 	single := a.singleMarkers(cfg, gate, db, observer, acting)
 	a.rememberExpiries(ctx, single, watched)
 	letters, err := a.deadLetters(cfg, gate, db, observer, watched, single)
+	if err != nil {
+		return nil, err
+	}
+	exact, err := a.measurements(ctx, cfg, gate, db, observer, watched)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +87,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Alerts:    alerting,
-		Sessions:  db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
+		Alerts:    alerting, Measurements: exact,
+		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {
 		return nil, unusable("%w", err)
