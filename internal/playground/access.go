@@ -15,17 +15,19 @@ import (
 )
 
 // The names of the dashboard's accounts: watcher on the broker and in Redis looks, actor in Redis changes markers, mover
-// on the broker moves dead letters.
+// on the broker moves dead letters, measurer traces deliveries for exact measurements.
 const (
-	watcher = "watcher"
-	actor   = "actor"
-	mover   = "mover"
+	watcher  = "watcher"
+	actor    = "actor"
+	mover    = "mover"
+	measurer = "measurer"
 )
 
 // access are the dashboard's accounts: those that look cannot touch.
 type access struct {
-	brokerPassword string
-	moverPassword  string
+	brokerPassword   string
+	moverPassword    string
+	measurerPassword string
 	// redisPassword is empty where Redis is older than 7 and cannot limit a user to reading.
 	redisPassword string
 	actorPassword string
@@ -128,16 +130,22 @@ var moverPermissions = servers.Permissions{
 	Configure: `^dedup\.parking\.`, Write: `^amq\.default$`, Read: `\.dlq$|^dedup\.parking\.`,
 }
 
+// measurerPermissions let the dashboard read the trace of deliveries; its tag lets it switch tracing on and off: docs/measure.md.
+var measurerPermissions = servers.Permissions{
+	Configure: `^amq\.gen-`, Write: `^amq\.gen-`, Read: `^(amq\.gen-.*|amq\.rabbitmq\.trace)$`,
+}
+
 // grantBroker makes the accounts on the broker: the watcher's tag shows it every queue, its permissions let it touch
 // none; the mover has no tag, so that it cannot look around.
 func (a *access) grantBroker(ctx context.Context, broker *servers.RabbitMQ) error {
-	a.brokerPassword, a.moverPassword = rand.Text(), rand.Text()
+	a.brokerPassword, a.moverPassword, a.measurerPassword = rand.Text(), rand.Text(), rand.Text()
 	for _, account := range []struct {
 		name, password, tags string
 		permissions          servers.Permissions
 	}{
 		{watcher, a.brokerPassword, "monitoring", servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}},
 		{mover, a.moverPassword, "", moverPermissions},
+		{measurer, a.measurerPassword, "administrator", measurerPermissions},
 	} {
 		if err := broker.PutUser(ctx, account.name, account.password, account.tags); err != nil {
 			return fmt.Errorf("make the dashboard's account %s on the broker: %w", account.name, err)

@@ -21,8 +21,8 @@ func dashboardConfig(config Config, listen, dataDir, control string, broker *ser
 	fmt.Fprintf(&out, "# Written by the playground at each start; changes here are lost.\n")
 	fmt.Fprintf(&out, "server: {listen: %q, data_dir: %q}\n", listen, dataDir)
 	fmt.Fprintf(&out, "collector: {interval: 5s}\n")
-	fmt.Fprintf(&out, "brokers:\n  - {name: main, management_url: %q, username: %q, password: %q, prometheus_urls: [%q],\n     act: {amqp_url: %q, username: %q, password: %q}}\n",
-		broker.ManagementURL(), watcher, a.brokerPassword, broker.PrometheusURL(), "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword)
+	fmt.Fprintf(&out, "brokers:\n  - {name: main, management_url: %q, username: %q, password: %q, prometheus_urls: [%q],\n     act: {amqp_url: %[5]q, username: %[6]q, password: %[7]q},\n     measure: {amqp_url: %[5]q, username: %[8]q, password: %[9]q}}\n",
+		broker.ManagementURL(), watcher, a.brokerPassword, broker.PrometheusURL(), "amqp://"+broker.AMQPAddr()+"/", mover, a.moverPassword, measurer, a.measurerPassword)
 	fmt.Fprintf(&out, "stores:\n")
 	for _, pipeline := range config.Pipelines {
 		address := stores.of(pipeline.Name).Addr()

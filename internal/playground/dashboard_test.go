@@ -11,7 +11,7 @@ import (
 func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	shop := DefaultConfig()
 	text := dashboardConfig(shop, "127.0.0.1:8080", "/var/lib/with \"quotes\" and #", "http://127.0.0.1:9090", new(servers.RabbitMQ), stores{shared: new(servers.Redis)},
-		access{brokerPassword: "b", moverPassword: "m", redisPassword: "p@ss:/word"})
+		access{brokerPassword: "b", moverPassword: "m", measurerPassword: "n", redisPassword: "p@ss:/word"})
 	read, err := config.Parse("dashboard.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -24,6 +24,9 @@ func TestTheDashboardUnderstandsTheConfigurationThatItIsGiven(t *testing.T) {
 	}
 	if act := read.Brokers[0].Act; act.Username != mover || act.Password.Reveal() != "m" || !strings.HasPrefix(act.AMQPURL, "amqp://") {
 		t.Errorf("messages are moved by %s at %s", act.Username, act.AMQPURL)
+	}
+	if account, ok := read.Brokers[0].Tracing(); !ok || account.Username != measurer || account.Password.Reveal() != "n" {
+		t.Errorf("deliveries are traced by %s", account.Username)
 	}
 	if urls := read.Brokers[0].PrometheusURLs; len(urls) != 1 || urls[0] != new(servers.RabbitMQ).PrometheusURL() {
 		t.Errorf("deaths by reason are read from %v", urls)
