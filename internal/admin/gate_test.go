@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 
 	"dedup-dashboard/internal/auth"
@@ -15,11 +16,14 @@ import (
 
 // recorder is an audit in memory that fails at one entry.
 type recorder struct {
+	mu      sync.Mutex
 	entries []Entry
 	failAt  int // 1 for the first entry; 0 for none
 }
 
 func (r *recorder) Record(_ context.Context, e Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if len(r.entries)+1 == r.failAt {
 		r.failAt = 0
 		return errors.New("disk full")

@@ -196,11 +196,12 @@ func (s *Measurements) Start(ctx context.Context, who Caller, req MeasureRequest
 	if err := s.claim(l); err != nil {
 		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
 	}
-	if err := s.begin(ctx, who, act, p, l, req.Token); err != nil {
+	m, err := s.begin(ctx, who, act, p, l, req.Token)
+	if err != nil {
 		s.release(l)
 		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
 	}
-	return l.m, nil
+	return m, nil
 }
 
 // check says what is wrong with a request.
@@ -245,37 +246,39 @@ func (s *Measurements) release(l *liveMeasurement) {
 	s.running.Done()
 }
 
-// begin asks whether it can be done now, records the intent, and lets it run.
-func (s *Measurements) begin(ctx context.Context, who Caller, act action, p dedup.Pipeline, l *liveMeasurement, token string) error {
+// begin asks whether it can be done now, records the intent, and lets it run. It returns the measurement as it began: from claim on others
+// may read l.
+func (s *Measurements) begin(ctx context.Context, who Caller, act action, p dedup.Pipeline, l *liveMeasurement, token string) (dedup.Measurement, error) {
+	m := l.m
 	asking, cancel := context.WithTimeout(ctx, readyTimeout)
 	ready := s.deps.Measurer.Ready(asking, p)
 	cancel()
 	if !ready.OK() {
-		return &dedup.Error{Kind: dedup.Conflict, Public: unready(ready)}
+		return m, &dedup.Error{Kind: dedup.Conflict, Public: unready(ready)}
 	}
 	if ready.Switch == dedup.TraceByOperator {
-		l.m.Commands = append(append(l.m.Commands, ready.On...), fmt.Sprintf("sleep %.0f", l.m.Length.Seconds()))
-		l.m.Commands = append(l.m.Commands, ready.Off...)
+		m.Commands = append(append(m.Commands, ready.On...), fmt.Sprintf("sleep %.0f", m.Length.Seconds()))
+		m.Commands = append(m.Commands, ready.Off...)
 	}
 	saving, done := writing(ctx)
 	defer done()
-	if err := s.deps.Journal.SaveMeasurement(saving, l.m, token); err != nil {
-		return unkept("Nothing was measured, because the journal cannot be written", err)
+	if err := s.deps.Journal.SaveMeasurement(saving, m, token); err != nil {
+		return m, unkept("Nothing was measured, because the journal cannot be written", err)
 	}
 	e := entryOf(who, act)
-	e.Operation = l.m.ID
+	e.Operation = m.ID
 	if err := s.deps.Gate.intend(ctx, e); err != nil {
-		l.m.State, l.m.Why, l.m.Ended = dedup.MeasurementFailed, "the audit cannot be written", s.deps.Now()
-		_ = s.deps.Journal.SaveMeasurement(saving, l.m, token)
-		return err
+		m.State, m.Why, m.Ended = dedup.MeasurementFailed, "the audit cannot be written", s.deps.Now()
+		_ = s.deps.Journal.SaveMeasurement(saving, m, token)
+		return m, err
 	}
 	running, stop := context.WithCancel(s.ctx)
 	s.mu.Lock()
-	l.stop = stop
+	l.m, l.stop = m, stop
 	s.mu.Unlock()
 	go s.run(running, p, l, e)
-	s.changed(l)
-	return nil
+	s.changed(m.ID)
+	return m, nil
 }
 
 // unready says why a pipeline cannot be measured now, and what helps.
@@ -304,7 +307,7 @@ func (s *Measurements) run(ctx context.Context, p dedup.Pipeline, l *liveMeasure
 		s.mu.Lock()
 		l.m.Began, l.m.Seen = began, seen
 		s.mu.Unlock()
-		s.changed(l)
+		s.changed(m.ID)
 	})
 	s.mu.Lock()
 	m.Began, m.Seen = l.m.Began, max(l.m.Seen, m.Seen)
@@ -325,7 +328,7 @@ func (s *Measurements) run(ctx context.Context, p dedup.Pipeline, l *liveMeasure
 	s.mu.Lock()
 	l.m = m
 	s.mu.Unlock()
-	s.changed(l)
+	s.changed(m.ID)
 }
 
 // complete gives a measurement its end.
@@ -387,9 +390,7 @@ func measured(m dedup.Measurement) string {
 	return fmt.Sprintf("%d of %d messages were duplicates", m.Result.Duplicates, m.Result.Messages)
 }
 
-func (s *Measurements) changed(l *liveMeasurement) {
-	s.deps.Changed("measurement:" + l.m.ID)
-}
+func (s *Measurements) changed(id string) { s.deps.Changed("measurement:" + id) }
 
 // Stop ends a measurement before its time; what was seen by then is told. Operators may.
 func (s *Measurements) Stop(ctx context.Context, who Caller, id string) error {
