@@ -318,7 +318,11 @@ func (s *Measurements) run(ctx context.Context, p dedup.Pipeline, l *liveMeasure
 	defer cancel()
 	if err := s.deps.Journal.SaveMeasurement(saving, m, ""); err != nil {
 		s.deps.Log.Error("a measurement could not be kept", "measurement", m.ID, "err", err)
-		m.Why = "the result could not be kept: the journal cannot be written"
+		// Without the result, which may be what is too large: else it would seem to run for ever.
+		m.State, m.Why, m.Result = dedup.MeasurementFailed, "the result could not be kept: the journal cannot be written", nil
+		if err := s.deps.Journal.SaveMeasurement(saving, m, ""); err != nil {
+			s.deps.Log.Error("a measurement without its result could not be kept", "measurement", m.ID, "err", err)
+		}
 	}
 	var failure error
 	if m.State != dedup.MeasurementDone {

@@ -184,7 +184,7 @@ func TestPagesAreReadInSequenceAndMovedQueuesOnce(t *testing.T) {
 	}
 	want := []string{
 		"/api/overview", "/api/nodes", "/api/health/checks/alarms",
-		"/api/queues?page=1&page_size=500", "/api/queues?page=2&page_size=500", "/api/queues?page=3&page_size=500",
+		"/api/queues?page=1&page_size=500", "/api/queues?page=2&page_size=500", "/api/queues?page=3&page_size=500", "/api/vhosts?columns=name%2Ctracing",
 	}
 	if diff := cmp.Diff(want, server.Requests()); diff != "" {
 		t.Error(diff)

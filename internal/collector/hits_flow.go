@@ -184,7 +184,8 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 }
 
 // unackedAround is the most deliveries that were unacked at a time: no more than consumers may hold, nor than a little before with what was
-// delivered since and not acked. Where nothing bounds them it is what was seen at about that time.
+// delivered since and not acked. Where nothing bounds them it is what was seen at about that time. The broker's samples are seconds old and miss
+// bursts: what live counts show to have been delivered and not acked since any moment shortly before is believed too.
 func (p *pipeline) unackedAround(at time.Time) float64 {
 	const about = 15 * time.Second
 	best, seen := math.Inf(1), 0.0
@@ -200,7 +201,27 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 	if math.IsInf(best, 1) {
 		best = seen
 	}
+	best = max(best, p.flows.piled(at, about))
+	if capacity := p.capacity(); capacity > 0 {
+		best = min(best, float64(capacity))
+	}
 	return best + 1
+}
+
+// piled is by how much deliveries less acks rose at most up to a time, since any moment that is not longer before it.
+func (t *flowTape) piled(at time.Time, before time.Duration) float64 {
+	first := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(at.Add(-before)) })
+	last := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(at) })
+	if last == len(t.readings) {
+		last--
+	}
+	most := 0.0
+	for i := first; i < last; i++ {
+		if from, to := &t.readings[i], &t.readings[last]; from.Since == to.Since {
+			most = max(most, to.Delivered.Count-from.Delivered.Count-to.Acked.Count+from.Acked.Count)
+		}
+	}
+	return most
 }
 
 // after is the first joint reading that is later than a time.

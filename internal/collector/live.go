@@ -66,7 +66,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		return liveResult{Rate: f}
 	}
 	if v.scheme.BoundsOnly(dedup.MethodLive) {
-		return p.liveBound(f, r)
+		return p.liveBound(f, r, w, waiting)
 	}
 	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))

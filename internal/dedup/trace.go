@@ -28,8 +28,8 @@ type Trace struct {
 	// Counted is how many deliveries the broker counted in the queues meanwhile, those to basic.get with them; Traced is how many the firehose
 	// showed. A trace is complete where they agree.
 	Counted, Traced float64
-	// Unsure is by how much Counted can be off either way. Live counts leave the deliveries of some milliseconds; without them the broker's
-	// statistics are up to 5 s old, and Counted is then the number nearest to Traced that they allow. It is infinite where nothing was counted.
+	// The broker's counts are bounds: Counted is the number within them that is nearest to Traced. Unsure is how many deliveries came so close to a
+	// reading of them that they may be on either side of it; it is infinite where nothing was counted.
 	Unsure float64
 	// Stopped says why it ended before its time, for people; "" where it did not.
 	Stopped string

@@ -93,7 +93,7 @@ func (c *liveCounter) settle(_ context.Context, traced []dedup.TracedDelivery) (
 			unsure++
 		}
 	}
-	return nearest(float64(len(traced)), low, high, unsure)
+	return nearest(float64(len(traced)), low, high), unsure
 }
 
 // near reports whether a delivery may be on either side of a reading.
@@ -101,11 +101,8 @@ func near(at time.Time, r live.Reading) bool {
 	return at.After(r.Begun.Add(-edge)) && at.Before(r.Done.Add(edge))
 }
 
-// nearest returns the number from low to high that is nearest to what was traced, and how far the truth can be from it.
-func nearest(traced, low, high, unsure float64) (counted, off float64) {
-	counted = min(max(traced, low), high)
-	return counted, max(counted-low, high-counted) + unsure
-}
+// nearest is the number from low to high that is nearest to what was traced: where both differ, at least so many are missing or too many.
+func nearest(traced, low, high float64) float64 { return min(max(traced, low), high) }
 
 // A statCounter asks the management API, whose statistics are some seconds old: between two ages of them lies what is counted.
 type statCounter struct {
@@ -153,7 +150,7 @@ func (c *statCounter) settle(ctx context.Context, traced []dedup.TracedDelivery)
 	if c.endHigh == nil || *c.beginHigh < *c.beginLow || *c.endLow < *c.beginHigh || *c.endHigh < *c.endLow {
 		return 0, math.Inf(1) // a node was started again, or its counts went with a queue
 	}
-	return nearest(float64(len(traced)), *c.endLow-*c.beginHigh, *c.endHigh-*c.beginLow, 0)
+	return nearest(float64(len(traced)), *c.endLow-*c.beginHigh, *c.endHigh-*c.beginLow), 0
 }
 
 // read adds up what was delivered from all queues; nil where it is not told of one.

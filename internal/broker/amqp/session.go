@@ -35,6 +35,8 @@ type session struct {
 	tap    *tap
 	counts counter
 	guard  *child
+	// doubtful is true where switching on failed, so that it may happen yet.
+	doubtful bool
 
 	// seen and size count the messages of the firehose that were read, and their bytes.
 	seen, size atomic.Int64
@@ -166,7 +168,9 @@ func (s *session) run(ctx context.Context) (dedup.Trace, error) {
 	}
 	s.tap.close()
 	trace.Traced = float64(len(trace.Deliveries))
-	trace.Counted, trace.Unsure = s.counts.settle(ctx, trace.Deliveries)
+	settling, done := context.WithTimeout(context.WithoutCancel(ctx), offWithin) // one that was stopped tells what it saw
+	trace.Counted, trace.Unsure = s.counts.settle(settling, trace.Deliveries)
+	done()
 	return trace, nil
 }
 
@@ -255,7 +259,9 @@ func (s *session) switchOn(ctx context.Context) error {
 	if s.guard = guard; s.t.guarded != nil {
 		s.t.guarded(guard)
 	}
-	return s.dark.on(ctx, s.vhost)
+	err = s.dark.on(ctx, s.vhost)
+	s.doubtful = err != nil
+	return err
 }
 
 // awaitOn waits for an operator.
@@ -290,9 +296,16 @@ func (s *session) switchOff() string {
 	if s.guard == nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), offWithin)
+	within, again := offWithin, []time.Duration{0}
+	if s.doubtful { // what was sent and not answered may switch on yet
+		again = looks()
+		for _, wait := range again {
+			within += wait
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	err := s.dark.offForGood(ctx, s.vhost, []time.Duration{0}, func() {})
+	err := s.dark.offForGood(ctx, s.vhost, again, func() {})
 	if err == nil {
 		s.forget()
 		return ""

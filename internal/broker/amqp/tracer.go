@@ -208,7 +208,11 @@ func (t *Tracer) clear(ctx context.Context, i intent, off *time.Time) string {
 		return err.Error()
 	}
 	defer all.close()
-	if err := all.offForGood(ctx, i.Vhost, nil, func() { *off = time.Now() }); err != nil {
+	var again []time.Duration
+	if i.Off.IsZero() { // no guard saw it off: what was sent just before the crash may switch on yet
+		again = looks()
+	}
+	if err := all.offForGood(ctx, i.Vhost, again, func() { *off = time.Now() }); err != nil {
 		return err.Error()
 	}
 	return ""

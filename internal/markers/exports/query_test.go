@@ -143,11 +143,19 @@ func TestRawSamplesOfAServerAreCountedPerInstance(t *testing.T) {
 	s.scrape(t, "a:80", ago(30*time.Second), map[string]float64{springOrders: 1030})
 	s.scrape(t, "a:80", ago(15*time.Second), map[string]float64{springOrders: 4}) // it began anew
 	s.scrape(t, "b:80", ago(35*time.Second), map[string]float64{springOrders: 520})
-	s.scrape(t, "c:80", ago(10*time.Second), map[string]float64{springOrders: 3}) // it is new
+	s.scrape(t, "c:80", ago(10*time.Second), map[string]float64{springOrders: 3}) // it is new, or an old one under a new name
 	second := mustReport(t, r).Exports
-	if second.Handled != 10+20+4+20+3 || second.Instances != 3 || second.Unsure < 20 || second.Unsure > 60 {
+	if second.Handled != 10+20+4+20 || second.Instances != 3 || second.Unsure < 23 || second.Unsure > 63 {
 		t.Errorf("%+v", second)
 	}
+	// The labels of a process change: what it ever counted is no work of now.
+	s.scrape(t, "renamed:80", ago(5*time.Second), map[string]float64{springOrders: 5_000_000})
+	s.scrape(t, "renamed:80", ago(2*time.Second), map[string]float64{springOrders: 5_000_006})
+	renamed := mustReport(t, r).Exports
+	if renamed.Handled != second.Handled+6 || renamed.Unsure < 5_000_000 {
+		t.Errorf("%+v", renamed)
+	}
+	second = renamed
 	if third := mustReport(t, r).Exports; third.Handled != second.Handled || third.Unsure != second.Unsure { // nothing new was scraped
 		t.Errorf("%+v", third)
 	}

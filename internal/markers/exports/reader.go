@@ -160,7 +160,16 @@ func (r *Reader) follow(read *reading, first bool) {
 		known.risk = 0
 	}
 	before := time.UnixMilli(int64(read.start * 1e3)).Before(r.lastAt.Add(-clocksApart))
-	r.unsure += known.take(r.program, read, !first && !(read.start > 0 && before))
+	born := !first && !(read.start > 0 && before)
+	if _, listed := r.from.(*endpoints); known.readings == 0 && born && !listed && read.start == 0 {
+		// A server shows an old process under a new name where its labels change, or it was not scraped for long: what a new one had counted
+		// by then may have been counted before.
+		whole := newInstance()
+		whole.take(r.program, read, true)
+		r.unsure += whole.deliveries(r.program)
+		born = false
+	}
+	r.unsure += known.take(r.program, read, born)
 }
 
 // bury notes the instances that are not read any more, and forgets those that were not for long.
