@@ -156,9 +156,12 @@ func (t *flowTape) uneven(at time.Time) float64 {
 		a, b, around := &t.readings[j-1], &t.readings[j], t.readings[i].At.Sub(t.readings[i-1].At)
 		return (b.Delivered.Count - a.Delivered.Count) * float64(around) / float64(b.At.Sub(a.At))
 	}
-	here := pace(i)
-	differs := max(math.Abs(here-pace(i-1)), math.Abs(here-pace(i+1)))
-	return 1 + min(here, 1.5*math.Sqrt(here)+differs)
+	// Nothing is taken for calm because its own second was: the moment of a reading is known to half of what it took alone, and a burst may
+	// begin in that.
+	const bracket = 0.05
+	before, here, after := pace(i-1), pace(i), pace(i+1)
+	most := max(before, here, after)
+	return 1 + 1.5*math.Sqrt(most) + bracket*most + most - min(before, here, after)
 }
 
 // brokerBetween bounds what the broker did between two times: by live counts, else by the counters of the management API, from which

@@ -165,7 +165,7 @@ func TestRawSamplesOfAServerAreCountedPerInstance(t *testing.T) {
 			newest = m.At
 		}
 	}
-	if !newest.Equal(ago(10 * time.Second)) {
+	if !newest.Equal(ago(2 * time.Second)) {
 		t.Errorf("the newest sample is of %s", newest)
 	}
 	for _, q := range s.queries {
