@@ -15,7 +15,6 @@ const (
 	marksBefore  = "what crashed and what was done leave the same marker"
 	sharesStore  = "two queues keep their markers under one prefix"
 	deletesFails = "a failed attempt leaves as little in the table as a duplicate"
-	ownNothing   = "acks what it meets in flight, and its table has no column with an automatic id"
 )
 
 // bounds says of which schemes no more than a bound can be known.
@@ -23,8 +22,6 @@ func bounds(s Scheme) string {
 	switch s {
 	case R6:
 		return marksBefore
-	case D2MariaDB:
-		return ownNothing
 	case D3Deletes:
 		return deletesFails
 	}
