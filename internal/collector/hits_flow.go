@@ -149,19 +149,20 @@ func (t *flowTape) run(at time.Time) (acked, delivered, redelivered float64) {
 // traffic begins or ends.
 func (t *flowTape) uneven(at time.Time) float64 {
 	i := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(at) })
-	pace := func(j int) float64 { // deliveries from the reading before to reading j, in the time between those around at
+	most, least := 0.0, math.Inf(1)
+	for j := i - 1; j <= i+1; j++ {
 		if j < 1 || j >= len(t.readings) {
-			return math.Inf(1)
+			least = 0 // traffic may have begun just then, or end
+			continue
 		}
 		a, b, around := &t.readings[j-1], &t.readings[j], t.readings[i].At.Sub(t.readings[i-1].At)
-		return (b.Delivered.Count - a.Delivered.Count) * float64(around) / float64(b.At.Sub(a.At))
+		pace := (b.Delivered.Count - a.Delivered.Count) * float64(around) / float64(b.At.Sub(a.At))
+		most, least = max(most, pace), min(least, pace)
 	}
 	// Nothing is taken for calm because its own second was: the moment of a reading is known to half of what it took alone, and a burst may
 	// begin in that.
 	const bracket = 0.05
-	before, here, after := pace(i-1), pace(i), pace(i+1)
-	most := max(before, here, after)
-	return 1 + 1.5*math.Sqrt(most) + bracket*most + most - min(before, here, after)
+	return 1 + 1.5*math.Sqrt(most) + bracket*most + most - least
 }
 
 // brokerBetween bounds what the broker did between two times: by live counts, else by the counters of the management API, from which

@@ -1,5 +1,7 @@
 package estimate
 
+import "math"
+
 // Hits are bounds on how many deliveries of a time met a marker of their message, as the store itself counted it. No moment of the broker's
 // needs to be known for them: acks only make the share.
 type Hits struct {
@@ -30,6 +32,8 @@ func (h Hits) Rate() (low, likely, high float64, ok bool) {
 	if least > 0 {
 		high = min(1, u/least)
 	}
-	likely = m / mean
+	if likely = m / mean; math.IsNaN(low + likely + high) {
+		return 0, 0, 0, false
+	}
 	return low, min(max(low, likely), high), high, true
 }
