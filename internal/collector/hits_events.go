@@ -91,7 +91,8 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 	}
 	least := min(most, max(asked-strange, 0))
 	span.Asked = [2]float64{least, most}
-	span.Hits = [2]float64{max(0, least-span.Missed[1]), max(0, most-span.Missed[0])}
+	// Questions and answers are counted some milliseconds apart, in which a burst asks much: as much as its pace tells at both ends.
+	span.Hits = [2]float64{max(0, least-span.Missed[1]-gain.Slack), max(0, most-span.Missed[0]+gain.Slack)}
 }
 
 // asksLeast is how many deliveries asked the store at least: those that were acked, and those that came back, save what waited in the
