@@ -17,13 +17,13 @@ type Connection struct {
 	taken  int
 }
 
-// Connect connects to a vhost. The purpose is shown in the broker's list of connections, and errors say what was attempted. Bodies larger than
-// dedup.MaxPeekedBody never come into memory.
-func (m *Mover) Connect(ctx context.Context, vhost, purpose, what string) (*Connection, error) {
+// Connect connects to a vhost. The purpose is shown in the broker's list of connections, and errors say what was attempted. Bodies of more than
+// so many bytes never come into memory.
+func (m *Mover) Connect(ctx context.Context, vhost, purpose, what string, largest int64) (*Connection, error) {
 	c := &Connection{}
 	var err error
 	c.link, err = m.openThrough(ctx, vhost, purpose, what, func(conn net.Conn) net.Conn {
-		c.filter = newBodyFilter(conn, dedup.MaxPeekedBody, math.MaxInt64)
+		c.filter = newBodyFilter(conn, largest, math.MaxInt64)
 		return c.filter
 	})
 	if err != nil {

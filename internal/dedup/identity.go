@@ -72,6 +72,11 @@ func (s IDSource) FromBody() bool {
 	return slices.ContainsFunc(s.places, func(p place) bool { return p.name == fromBody })
 }
 
+// NeedsBody reports whether an id may have to be read from a body.
+func (s IDSource) NeedsBody() bool {
+	return slices.ContainsFunc(s.places, func(p place) bool { return p.name != fromMessageID && p.header == "" })
+}
+
 // String returns id.from as it was written.
 func (s IDSource) String() string { return s.text }
 

@@ -198,6 +198,11 @@ func FuzzIdentify(f *testing.F) {
 		if (got.ID == "") == (got.Why == "") || len(got.ID) > dedup.LongestID || !utf8.ValidString(got.ID) || (got.Absent && got.ID != "") {
 			t.Errorf("%q: %+v", from, got)
 		}
+		without := m
+		without.Body = nil
+		if !s.NeedsBody() && s.Identify(without) != got {
+			t.Errorf("%q reads the body", from)
+		}
 		if s.String() != from {
 			t.Errorf("%q is written %q", from, s)
 		}
@@ -215,7 +220,7 @@ func TestAnIDInABodyThatWasLeftOutCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := source.Identify(dedup.Message{LeftOut: &dedup.LeftOutBody{Size: 5 << 20}})
-		if i.ID != "" || i.Absent == unread || i.Why == "" {
+		if i.ID != "" || i.Absent == unread || i.Why == "" || source.NeedsBody() != unread {
 			t.Errorf("%s: %+v", rule, i)
 		}
 	}

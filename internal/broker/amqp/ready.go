@@ -219,8 +219,8 @@ func ctlLines(command, vhost string, all []dedup.Node) []string {
 }
 
 // tapInto opens the queue of a trace, and says why it cannot be.
-func (t *Tracer) tapInto(ctx context.Context, f *found, queues []string) *tap {
-	p, err := t.openTap(ctx, f.vhost.Name, queues)
+func (t *Tracer) tapInto(ctx context.Context, f *found, queues []string, bodies bool) *tap {
+	p, err := t.openTap(ctx, f.vhost.Name, queues, bodies)
 	if isRefused(err) {
 		f.problem(dedup.TraceNoPermission, t.remedy(f.vhost.Name), "the account %s may not read the trace of these queues: %s",
 			broker.Quote(t.account.Username), publicText(err))

@@ -13,6 +13,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/playground/servers"
 )
 
 // TestATraceOfARealBroker shares one broker, and gives each case a vhost of its own.
@@ -31,6 +32,8 @@ func TestATraceOfARealBroker(t *testing.T) {
 		"whoever stops it has what was seen until then":                                    cancelled,
 		"somebody who switches tracing off ends it":                                        switchedOff,
 		"a policy that dead-letters every queue makes no dead letters of copies":           deadLettering,
+		"what is not read waits in a queue that drops the oldest, and is missed":           slowReader,
+		"a body that no id stands in does not come into memory":                            noBodies,
 		"a guard that ends ends the trace":                                                 guardGone,
 		"a trace that a crash cut off is cleared at the next start, and told":              clearedAtStart,
 		"what the guard switched off is told, and not touched again":                       toldAfterGuard,
@@ -308,7 +311,7 @@ func deadLettering(t *testing.T, s *site) {
 	must(t, err)
 	must(t, s.rabbit.PutPolicy(t.Context(), "policy", "all", everyQueueDies))
 	tracer := s.tracer(t, s.config())
-	p, err := tracer.openTap(t.Context(), "policy", []string{"q"})
+	p, err := tracer.openTap(t.Context(), "policy", []string{"q"}, true)
 	must(t, err)
 	defer p.close()
 	for _, queue := range []string{p.queue, "other"} { // in which each message dies at once
@@ -334,4 +337,72 @@ func deadLettering(t *testing.T, s *site) {
 		t.Errorf("%s died, and another: %t", died.MessageId, more)
 	}
 	must(t, s.rabbit.API(t.Context(), http.MethodDelete, "/api/vhosts/policy", nil, nil))
+}
+
+// slowReader has a trace that is read only once everything was delivered, and a queue of the trace that holds few: a policy makes it smaller than
+// it asked for.
+func slowReader(t *testing.T, s *site) {
+	const holds, sent = 50, 3 * unread
+	connection := s.vhost(t, "slow", "q")
+	must(t, s.rabbit.PutPolicy(t.Context(), "slow", "small", servers.Policy{Pattern: `^amq\.gen-`, ApplyTo: "queues", Definition: map[string]any{"max-length": holds}}))
+	channel, err := connection.Channel()
+	must(t, err)
+	deliveries, err := channel.Consume("q", "", false, false, false, false, nil)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := request("slow", time.Minute, "q")
+	r.Queues[0].ID, err = dedup.ParseIDSource("message_id")
+	must(t, err)
+	read, last := make(chan struct{}), make(chan struct{})
+	r.Delivered = func(d dedup.TracedDelivery) {
+		<-read
+		if d.ID == "last" {
+			close(last)
+		}
+	}
+	began, result := traced(ctx, t, s.tracer(t, s.config()), r)
+	awaitBegun(t, began)
+	pass := func(id string) {
+		must(t, channel.PublishWithContext(ctx, "", "q", false, false, amqp091.Publishing{MessageId: id, Body: []byte(canary)}))
+		must(t, (<-deliveries).Ack(false))
+	}
+	for range sent {
+		pass("early")
+	}
+	eventually(t, "the queue of the trace holds what it can", func() bool {
+		table, err := s.rabbit.Ctl(t.Context(), "list_queues", "-q", "-p", "slow", "name", "messages_ready", "messages_unacknowledged")
+		must(t, err)
+		return strings.Contains(table, fmt.Sprintf("\t%d\t%d\n", holds, unread))
+	})
+	close(read)
+	pass("last")
+	<-last
+	cancel()
+	trace, err := result()
+	must(t, err)
+	if missed := trace.Counted - trace.Traced; missed < sent-unread-holds || trace.Traced < unread {
+		t.Errorf("%.0f traced, %.0f counted ± %.0f", trace.Traced, trace.Counted, trace.Unsure)
+	}
+	s.clean(t)
+}
+
+func noBodies(t *testing.T, s *site) {
+	connection := s.vhost(t, "bodies", "q")
+	channel, err := connection.Channel()
+	must(t, err)
+	for _, needed := range []bool{false, true} {
+		p, err := s.tracer(t, s.config()).openTap(t.Context(), "bodies", []string{"q"}, needed)
+		must(t, err)
+		from, err := p.consume()
+		must(t, err)
+		must(t, channel.PublishWithContext(t.Context(), "", p.queue, false, false, amqp091.Publishing{MessageId: "m", Body: []byte(canary)}))
+		d := <-from
+		m := p.conn.Message(&d)
+		if there := string(m.Body) == canary; there != needed || m.MessageID != "m" || m.BodySize() != int64(len(canary)) || strings.Contains(string(d.Body), canary) != needed {
+			t.Errorf("needed %t: %q of %d bytes", needed, m.Body, m.BodySize())
+		}
+		p.close()
+	}
+	s.clean(t)
 }

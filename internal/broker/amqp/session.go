@@ -70,8 +70,9 @@ func (s *session) collect(from <-chan amqp091.Delivery) {
 		at := time.Now()
 		m := s.tap.conn.Message(&d)
 		s.seen.Add(1)
-		s.size.Add(int64(len(m.Body)))
+		s.size.Add(m.BodySize())
 		s.keep(&m, at)
+		s.tap.took(&d, m.BodySize())
 	}
 	s.stop("%s", publicText(s.tap.conn.Fail(nil)))
 }

@@ -11,6 +11,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/dedup"
 )
 
 const (
@@ -22,6 +23,11 @@ const (
 	// The bounds of the queue that a trace is read from. Beyond them the oldest goes; the broker waits for nobody.
 	maxTapped      = 20_000
 	maxTappedBytes = 64 << 20
+	// unread is how many messages the broker sends ahead, unreadWithBody how many where ids stand in bodies: what waits beyond them waits in the
+	// queue, whose bounds then hold. They are acked by the quarter, and where they are large by ackBytes, so that the broker keeps few of them.
+	unread         = 1000
+	unreadWithBody = 250
+	ackBytes       = 1 << 20
 	// nowhere is an exchange that nobody can make. What the queue drops goes there: a policy for all queues that dead-letters would else make
 	// dead letters of copies. What a queue says of itself comes before what a policy says.
 	nowhere = "amq.gen-nowhere"
@@ -34,16 +40,25 @@ type tap struct {
 	// keep lets it outlive the context that it was opened with. close ends it, once.
 	keep  func() bool
 	close func()
+
+	// ahead is how many messages the broker sends before it waits for acks. Taken and size are what was read since the last one.
+	ahead, taken int
+	size         int64
 }
 
-// openTap makes a queue and binds it to the deliveries of others. It is closed when ctx ends, unless it was told to keep.
-func (t *Tracer) openTap(ctx context.Context, vhost string, queues []string) (*tap, error) {
-	conn, err := t.mover.Connect(ctx, vhost, "measure", fmt.Sprintf("read the trace of vhost %s", broker.Quote(vhost)))
+// openTap makes a queue and binds it to the deliveries of others; bodies is whether theirs are needed. It is closed when ctx ends, unless it
+// was told to keep.
+func (t *Tracer) openTap(ctx context.Context, vhost string, queues []string, bodies bool) (*tap, error) {
+	ahead, largest := unread, int64(0)
+	if bodies {
+		ahead, largest = unreadWithBody, dedup.MaxPeekedBody
+	}
+	conn, err := t.mover.Connect(ctx, vhost, "measure", fmt.Sprintf("read the trace of vhost %s", broker.Quote(vhost)), largest)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, conn.Abort)
-	p := &tap{conn: conn, keep: stop, close: sync.OnceFunc(func() {
+	p := &tap{conn: conn, ahead: ahead, keep: stop, close: sync.OnceFunc(func() {
 		stop()
 		_ = conn.Close()
 	})}
@@ -72,14 +87,30 @@ func orEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// consume lets the broker send what comes. Nothing is acked: what was sent and not read is gone.
+// consume lets the broker send what comes, so much ahead of took. Without acks it would send all at once, and the library would keep all of it.
 func (p *tap) consume() (<-chan amqp091.Delivery, error) {
-	const autoAck, exclusive, noLocal, noWait = true, true, false, false
+	const anySize, ofChannel = 0, false
+	if err := p.conn.Channel().Qos(p.ahead, anySize, ofChannel); err != nil {
+		return nil, p.conn.Fail(err)
+	}
+	const autoAck, exclusive, noLocal, noWait = false, true, false, false
 	deliveries, err := p.conn.Channel().Consume(p.queue, "", autoAck, exclusive, noLocal, noWait, nil)
 	if err != nil {
 		return nil, p.conn.Fail(err)
 	}
 	return deliveries, nil
+}
+
+// took notes that a message of so many bytes was read. It acks many at once; the few that are left go with the queue.
+func (p *tap) took(d *amqp091.Delivery, size int64) {
+	p.taken++
+	p.size += size
+	if 4*p.taken < p.ahead && p.size < ackBytes {
+		return
+	}
+	p.taken, p.size = 0, 0
+	const multiple = true
+	_ = d.Ack(multiple) // it fails with the connection, which ends what is read too
 }
 
 // depthOn asks how many messages wait in the queue, on a channel of its own.

@@ -81,7 +81,7 @@ func (t *Tracer) Ready(ctx context.Context, vhost string, queues []string) dedup
 		f.taken()
 		return f.TraceReadiness
 	}
-	if p := t.tapInto(ctx, &f, queues); p != nil {
+	if p := t.tapInto(ctx, &f, queues, false); p != nil {
 		if p.readsAll() {
 			t.advise(&f, queues)
 		}
@@ -113,11 +113,13 @@ func (t *Tracer) Trace(ctx context.Context, request dedup.TraceRequest) (dedup.T
 
 	s := &session{t: t, request: request, vhost: vhost, parser: newParser(request.Queues), stopped: make(chan string, 1)}
 	var names []string
+	bodies := false
 	for _, q := range request.Queues {
 		names, s.queues = append(names, q.Name), append(s.queues, q.QueueRef)
+		bodies = bodies || q.ID.NeedsBody()
 	}
 	if s.found = t.look(ctx, vhost, names); s.OK() {
-		s.tap = t.tapInto(ctx, &s.found, names)
+		s.tap = t.tapInto(ctx, &s.found, names, bodies)
 	}
 	if !s.OK() {
 		return dedup.Trace{}, s.refusal()
