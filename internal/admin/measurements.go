@@ -18,6 +18,8 @@ const (
 	MeasurementsListed = 50
 	// readyTimeout bounds the question whether a trace can begin.
 	readyTimeout = 15 * time.Second
+	// startTimeout bounds the start in all, of which a repeated request may wait for the first: the server answers within 30 s.
+	startTimeout = 25 * time.Second
 )
 
 // measurementJournal keeps measurements. Writes are on disk when they return; it is safe for concurrent use.
@@ -73,17 +75,12 @@ type Measurements struct {
 
 	mu sync.Mutex
 	// live are those that run, by their ids, busy their ids by broker.
-	live    map[string]*liveMeasurement
-	busy    map[string]string
-	running sync.WaitGroup
-	closed  bool
-}
-
-type liveMeasurement struct {
-	m dedup.Measurement
-	// stop ends the trace; stopped is who asked for it.
-	stop    context.CancelFunc
-	stopped string
+	live map[string]*liveMeasurement
+	busy map[string]string
+	// starting are the tokens whose requests are being answered; each is closed when that was done.
+	starting map[startToken]chan struct{}
+	running  sync.WaitGroup
+	closed   bool
 }
 
 // NewMeasurements returns the service.
@@ -94,7 +91,8 @@ func NewMeasurements(deps MeasurementsDeps) *Measurements {
 	if deps.Changed == nil {
 		deps.Changed = func(string) {}
 	}
-	m := &Measurements{deps: deps, mask: newMasker(deps.Mask.maskWords()), live: map[string]*liveMeasurement{}, busy: map[string]string{}}
+	m := &Measurements{deps: deps, mask: newMasker(deps.Mask.maskWords()), live: map[string]*liveMeasurement{}, busy: map[string]string{},
+		starting: map[startToken]chan struct{}{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
 }
@@ -137,13 +135,6 @@ func (s *Measurements) Close(ctx context.Context) error {
 	}
 }
 
-// A MeasureRequest asks to measure a pipeline. A second one of the same person with the same token starts nothing.
-type MeasureRequest struct {
-	Pipeline string
-	Length   time.Duration
-	Token    string
-}
-
 // WhyNot says in few words why a pipeline cannot be measured at all, empty where it can.
 func (s *Measurements) WhyNot(pipeline string) string {
 	p, ok := s.pipeline(pipeline)
@@ -165,6 +156,13 @@ func (s *Measurements) pipeline(name string) (dedup.Pipeline, bool) {
 	return dedup.Pipeline{}, false
 }
 
+// A MeasureRequest asks to measure a pipeline. A second one of the same person with the same token starts nothing.
+type MeasureRequest struct {
+	Pipeline string
+	Length   time.Duration
+	Token    string
+}
+
 // Start begins to measure, and returns the measurement at once; it goes on when the caller has gone. Operators may.
 func (s *Measurements) Start(ctx context.Context, who Caller, req MeasureRequest) (dedup.Measurement, error) {
 	act := action{name: actMeasure, target: printable(req.Pipeline, maxTarget), needs: auth.Operator}
@@ -175,16 +173,15 @@ func (s *Measurements) Start(ctx context.Context, who Caller, req MeasureRequest
 	if err != nil {
 		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
 	}
+	within, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	if req.Token != "" {
-		id, err := s.deps.Journal.MeasurementByToken(ctx, who.Name, req.Token)
+		leave, err := s.turn(within, startToken{who.Name, req.Token})
 		if err != nil {
-			return dedup.Measurement{}, unkept("Nothing was measured, because the journal cannot be read", err)
+			return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
 		}
-		if id != "" {
-			m, err := s.One(ctx, id)
-			if err == nil && m.Pipeline != req.Pipeline {
-				err = s.deps.Gate.refuse(ctx, who, act, &dedup.Error{Kind: dedup.Conflict, Public: "This idempotency token has started another measurement"})
-			}
+		defer leave()
+		if m, some, err := s.startedBy(ctx, who, act, req); some || err != nil {
 			return m, err
 		}
 	}
@@ -196,12 +193,57 @@ func (s *Measurements) Start(ctx context.Context, who Caller, req MeasureRequest
 	if err := s.claim(l); err != nil {
 		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
 	}
-	m, err := s.begin(ctx, who, act, p, l, req.Token)
+	m, err := s.begin(within, who, act, p, l, req.Token)
 	if err != nil {
 		s.release(l)
 		return dedup.Measurement{}, s.deps.Gate.refuse(ctx, who, act, err)
 	}
 	return m, nil
+}
+
+// A startToken is what a person sends with a request to know it again.
+type startToken struct{ by, token string }
+
+// turn lets requests with the same token go one after the other, so that a repeated one finds what the first has started, though that was still
+// being asked for when the second came.
+func (s *Measurements) turn(ctx context.Context, t startToken) (leave func(), err error) {
+	for {
+		s.mu.Lock()
+		first, taken := s.starting[t]
+		if !taken {
+			ended := make(chan struct{})
+			s.starting[t] = ended
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				delete(s.starting, t)
+				s.mu.Unlock()
+				close(ended)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-first:
+		case <-ctx.Done():
+			return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The first request with this idempotency token is not answered yet; repeat it later", Err: ctx.Err()}
+		}
+	}
+}
+
+// startedBy returns the measurement that an earlier request with the token has started; false where none has.
+func (s *Measurements) startedBy(ctx context.Context, who Caller, act action, req MeasureRequest) (dedup.Measurement, bool, error) {
+	id, err := s.deps.Journal.MeasurementByToken(ctx, who.Name, req.Token)
+	if err != nil {
+		return dedup.Measurement{}, false, unkept("Nothing was measured, because the journal cannot be read", err)
+	}
+	if id == "" {
+		return dedup.Measurement{}, false, nil
+	}
+	m, err := s.One(ctx, id)
+	if err == nil && m.Pipeline != req.Pipeline {
+		err = s.deps.Gate.refuse(ctx, who, act, &dedup.Error{Kind: dedup.Conflict, Public: "This idempotency token has started another measurement"})
+	}
+	return m, true, err
 }
 
 // check says what is wrong with a request.
@@ -246,156 +288,6 @@ func (s *Measurements) release(l *liveMeasurement) {
 	s.running.Done()
 }
 
-// begin asks whether it can be done now, records the intent, and lets it run. It returns the measurement as it began: from claim on others
-// may read l.
-func (s *Measurements) begin(ctx context.Context, who Caller, act action, p dedup.Pipeline, l *liveMeasurement, token string) (dedup.Measurement, error) {
-	m := l.m
-	asking, cancel := context.WithTimeout(ctx, readyTimeout)
-	ready := s.deps.Measurer.Ready(asking, p)
-	cancel()
-	if !ready.OK() {
-		return m, &dedup.Error{Kind: dedup.Conflict, Public: unready(ready)}
-	}
-	if ready.Switch == dedup.TraceByOperator {
-		m.Commands = append(append(m.Commands, ready.On...), fmt.Sprintf("sleep %.0f", m.Length.Seconds()))
-		m.Commands = append(m.Commands, ready.Off...)
-	}
-	saving, done := writing(ctx)
-	defer done()
-	if err := s.deps.Journal.SaveMeasurement(saving, m, token); err != nil {
-		return m, unkept("Nothing was measured, because the journal cannot be written", err)
-	}
-	e := entryOf(who, act)
-	e.Operation = m.ID
-	if err := s.deps.Gate.intend(ctx, e); err != nil {
-		m.State, m.Why, m.Ended = dedup.MeasurementFailed, "the audit cannot be written", s.deps.Now()
-		_ = s.deps.Journal.SaveMeasurement(saving, m, token)
-		return m, err
-	}
-	running, stop := context.WithCancel(s.ctx)
-	s.mu.Lock()
-	l.m, l.stop = m, stop
-	s.mu.Unlock()
-	go s.run(running, p, l, e)
-	s.changed(m.ID)
-	return m, nil
-}
-
-// unready says why a pipeline cannot be measured now, and what helps.
-func unready(r dedup.TraceReadiness) string {
-	text := ""
-	for _, p := range r.Problems {
-		if text != "" {
-			text += ". "
-		}
-		text += p.Text
-		if p.Remedy != "" {
-			text += ": " + p.Remedy
-		}
-	}
-	return text
-}
-
-// run measures, keeps what came of it, and records the outcome.
-func (s *Measurements) run(ctx context.Context, p dedup.Pipeline, l *liveMeasurement, e Entry) {
-	defer s.release(l)
-	defer l.stop()
-	s.mu.Lock()
-	m := l.m
-	s.mu.Unlock()
-	err := s.deps.Measurer.Measure(ctx, p, &m, func(began time.Time, seen int64) {
-		s.mu.Lock()
-		l.m.Began, l.m.Seen = began, seen
-		s.mu.Unlock()
-		s.changed(m.ID)
-	})
-	s.mu.Lock()
-	m.Began, m.Seen = l.m.Began, max(l.m.Seen, m.Seen)
-	stopped := l.stopped
-	s.mu.Unlock()
-	s.complete(&m, stopped, err)
-	saving, cancel := writing(context.Background())
-	defer cancel()
-	if err := s.deps.Journal.SaveMeasurement(saving, m, ""); err != nil {
-		s.deps.Log.Error("a measurement could not be kept", "measurement", m.ID, "err", err)
-		// Without the result, which may be what is too large: else it would seem to run for ever.
-		m.State, m.Why, m.Result = dedup.MeasurementFailed, "the result could not be kept: the journal cannot be written", nil
-		if err := s.deps.Journal.SaveMeasurement(saving, m, ""); err != nil {
-			s.deps.Log.Error("a measurement without its result could not be kept", "measurement", m.ID, "err", err)
-		}
-	}
-	var failure error
-	if m.State != dedup.MeasurementDone {
-		failure = &dedup.Error{Kind: dedup.Conflict, Public: string(m.State) + ": " + m.Why}
-	}
-	s.deps.Gate.finish(saving, e, measured(m), failure)
-	s.mu.Lock()
-	l.m = m
-	s.mu.Unlock()
-	s.changed(m.ID)
-}
-
-// complete gives a measurement its end.
-func (s *Measurements) complete(m *dedup.Measurement, stopped string, err error) {
-	m.Ended = s.deps.Now().UTC().Truncate(time.Millisecond)
-	switch {
-	case err != nil && stopped != "":
-		m.State, m.Why = dedup.MeasurementIncomplete, "stopped by "+printable(stopped, 80)+" before anything was traced"
-	case err != nil:
-		m.State, m.Why = dedup.MeasurementFailed, dedup.PublicText(err)
-		if dedup.KindOf(err) == dedup.Internal {
-			s.deps.Log.Error("a measurement failed", "measurement", m.ID, "pipeline", m.Pipeline, "err", err)
-		}
-	case m.Result == nil:
-		m.State = dedup.MeasurementIncomplete
-	default:
-		m.State = dedup.MeasurementDone
-		s.hide(m.Result)
-	}
-	if stopped != "" && err == nil {
-		m.Why = joinWords("stopped by "+printable(stopped, 80), m.Why)
-	}
-}
-
-func joinWords(a, b string) string {
-	if b == "" || b == a {
-		return a
-	}
-	return a + "; " + b
-}
-
-// hide masks what copies carried, for everybody: it is kept as it is shown.
-func (s *Measurements) hide(r *dedup.SessionResult) {
-	w := s.mask.begin()
-	each := func(origins []dedup.Origin) {
-		for i := range origins {
-			o := &origins[i]
-			o.AppID, o.UserID = w.text(o.AppID, nil, 0), w.text(o.UserID, nil, 0)
-			headers := map[string]any{}
-			for name, v := range o.Headers {
-				headers[name] = v
-			}
-			for name, v := range w.headers(headers, nil) {
-				o.Headers[name] = fmt.Sprint(v)
-			}
-		}
-	}
-	each(r.Origins)
-	for i := range r.Repeated {
-		each(r.Repeated[i].Origins)
-	}
-}
-
-// measured is what the audit says of a measurement that was done.
-func measured(m dedup.Measurement) string {
-	if m.Result == nil {
-		return m.Why
-	}
-	return fmt.Sprintf("%d of %d messages were duplicates", m.Result.Duplicates, m.Result.Messages)
-}
-
-func (s *Measurements) changed(id string) { s.deps.Changed("measurement:" + id) }
-
 // Stop ends a measurement before its time; what was seen by then is told. Operators may.
 func (s *Measurements) Stop(ctx context.Context, who Caller, id string) error {
 	act := action{name: actStopMeasuring, target: printable(id, maxTarget), needs: auth.Operator}
@@ -423,6 +315,8 @@ func (s *Measurements) Stop(ctx context.Context, who Caller, id string) error {
 	}
 	return s.deps.Gate.do(ctx, who, act)
 }
+
+func (s *Measurements) changed(id string) { s.deps.Changed("measurement:" + id) }
 
 // One returns a measurement, while it runs with what was seen so far. Everybody who may see figures may see it.
 func (s *Measurements) One(ctx context.Context, id string) (dedup.Measurement, error) {

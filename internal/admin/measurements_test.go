@@ -23,7 +23,9 @@ type bench struct {
 	notKept, fails error
 	ready          dedup.TraceReadiness
 	never          string
-	result         *dedup.SessionResult
+	// asked, where it is not nil, holds who asks whether it is ready until it can be read from.
+	asked  chan struct{}
+	result *dedup.SessionResult
 }
 
 func newBench() *bench {
@@ -70,7 +72,16 @@ func (b *bench) InterruptMeasurements(context.Context, time.Time) error { return
 
 func (b *bench) WhyNot(dedup.Pipeline) string { return b.never }
 
-func (b *bench) Ready(context.Context, dedup.Pipeline) dedup.TraceReadiness { return b.ready }
+func (b *bench) Ready(ctx context.Context, _ dedup.Pipeline) dedup.TraceReadiness {
+	if b.asked != nil {
+		select {
+		case <-b.asked:
+		case <-ctx.Done():
+			return dedup.TraceReadiness{Problems: []dedup.TraceProblem{{Reason: dedup.TraceUnreachable, Text: ctx.Err().Error()}}}
+		}
+	}
+	return b.ready
+}
 
 func (b *bench) Measure(ctx context.Context, _ dedup.Pipeline, m *dedup.Measurement, progress func(time.Time, int64)) error {
 	if b.fails != nil {
@@ -178,6 +189,70 @@ func TestARepeatedRequestMeasuresOnce(t *testing.T) {
 		req.Pipeline = "far"
 		if _, err := s.Start(t.Context(), operatorCalled("eve"), req); dedup.KindOf(err) != dedup.Conflict {
 			t.Errorf("the token of another one: %v", err)
+		}
+	})
+}
+
+func TestARequestThatIsRepeatedWhileTheFirstIsAskedForGetsItsAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		// gone is when the first caller goes, answers when the broker says that it is ready.
+		gone, answers time.Duration
+		fails         bool // the repeated request
+	}{
+		"the broker is ready after a while":                    {gone: time.Hour, answers: 10 * time.Second},
+		"the first caller has gone, and nothing was begun yet": {gone: time.Second, answers: 10 * time.Second},
+		"the broker does not answer either":                    {gone: time.Hour, answers: time.Hour, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench()
+				b.asked = make(chan struct{})
+				s := b.service(t, &recorder{}, nil)
+				req := minute("orders")
+				req.Token = "one"
+				ctx, cancel := context.WithTimeout(t.Context(), c.gone)
+				defer cancel()
+				first := make(chan dedup.Measurement, 1)
+				go func() {
+					m, _ := s.Start(ctx, operatorCalled("eve"), req)
+					first <- m
+				}()
+				synctest.Wait()
+				ready := time.AfterFunc(c.answers, func() { close(b.asked) })
+				defer ready.Stop()
+				began := time.Now()
+				m, err := s.Start(t.Context(), operatorCalled("eve"), req)
+				if (err != nil) != c.fails || len(b.kept) == 1 == c.fails || time.Since(began) > startTimeout {
+					t.Fatalf("got %v after %s, and %d were begun", err, time.Since(began), len(b.kept))
+				}
+				if one := <-first; c.gone > c.answers && one.ID != m.ID {
+					t.Errorf("the first got %q, the second %q", one.ID, m.ID)
+				}
+			})
+		})
+	}
+}
+
+func TestARepeatedRequestWaitsForTheFirstNoLongerThanItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newBench().service(t, &recorder{}, nil)
+		leave, err := s.turn(t.Context(), startToken{"eve", "one"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := minute("orders")
+		req.Token = "one"
+		began := time.Now()
+		if _, err := s.Start(t.Context(), operatorCalled("eve"), req); dedup.KindOf(err) != dedup.Unavailable || time.Since(began) != startTimeout {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		if other, err := s.turn(t.Context(), startToken{"ann", "one"}); err != nil {
+			t.Errorf("the token of another person: %v", err)
+		} else {
+			other()
+		}
+		if leave(); len(s.starting) != 0 {
+			t.Error("a token is kept")
 		}
 	})
 }
