@@ -31,6 +31,8 @@ type SessionMarker struct {
 	// Completed are the completions that the store's events told of, in order, Claimed the claims and Failed the claims that were deleted.
 	Completed, Claimed []time.Time
 	Failed             int64
+	// Unread is true where it was delivered again before a reading that was due long before: a work in between may be hidden by one that followed.
+	Unread bool
 }
 
 // A Session is a trace with what the store said of each id in it.
@@ -63,7 +65,9 @@ type fate struct {
 	failures, retries, doubled, unsettled                  int64
 	// over and under are how many fewer and more duplicates there may be.
 	over, under int64
-	before      bool
+	// hidden is how many of the duplicates may have been works that no reading saw.
+	hidden int64
+	before bool
 	// worker is the delivery whose work was done first, -1 where it is not known; done is when.
 	worker int
 	done   time.Time
@@ -342,6 +346,9 @@ func (j *joined) done(f *fate, m SessionMarker, s settling, done time.Time, date
 			rest = slices.DeleteFunc(rest, func(i int) bool { return i == s.cameAs })
 		}
 		j.metInFlight(f, rest, done)
+	}
+	if m.Unread && !j.Listened && !j.claims() && !j.Scheme.DatesClaim && !j.Scheme.Transactional {
+		f.hidden = f.duplicates
 	}
 }
 

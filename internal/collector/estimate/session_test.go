@@ -257,7 +257,7 @@ func TestCountsOfAnySessionAddUp(t *testing.T) {
 				d.ID = ""
 			}
 			s.Trace.Deliveries = append(s.Trace.Deliveries, d)
-			s.Markers[d.ID] = SessionMarker{State: states[r.IntN(len(states))], Set: moments(), Completed: moments(), Claimed: moments(), Failed: int64(r.IntN(3))}
+			s.Markers[d.ID] = SessionMarker{State: states[r.IntN(len(states))], Set: moments(), Completed: moments(), Claimed: moments(), Failed: int64(r.IntN(3)), Unread: r.IntN(3) == 0}
 		}
 		s.Trace.Traced = float64(len(s.Trace.Deliveries))
 		got := SessionOf(s)

@@ -33,6 +33,7 @@ type sessionTotals struct {
 	r         dedup.SessionResult
 	over      int64
 	under     int64
+	hidden    int64
 	latencies []float64
 	origins   map[string]*dedup.Origin
 }
@@ -63,6 +64,7 @@ func (t *sessionTotals) add(id string, at []int, f fate) {
 	r.Unsettled += f.unsettled
 	t.over += f.over
 	t.under += f.under
+	t.hidden += f.hidden
 	if f.worker >= 0 && f.doubled == 0 {
 		t.latencies = append(t.latencies, max(0, f.done.Sub(t.j.all[f.worker].At).Seconds()))
 	}
@@ -162,7 +164,7 @@ func cutText(s string) string {
 func (t *sessionTotals) result() *dedup.SessionResult {
 	r := &t.r
 	missed := max(0, math.Abs(r.Counted-r.Traced)-t.j.Trace.Unsure)
-	r.Band = max(leastBand, leastShare*float64(r.Messages), float64(max(t.over, t.under))/2) + missed/2
+	r.Band = max(leastBand, leastShare*float64(r.Messages), float64(max(t.over, t.under))/2) + missed/2 + float64(t.hidden)
 	slices.SortStableFunc(r.Repeated, func(a, b dedup.RepeatedID) int { return cmp.Compare(b.Duplicates, a.Duplicates) })
 	r.Repeated = r.Repeated[:min(len(r.Repeated), mostRepeated)]
 	r.Origins = sortedOrigins(t.origins, mostOrigins)

@@ -19,6 +19,8 @@ const (
 	readEvery  = 250 * time.Millisecond
 	readAtOnce = 1000
 	probes     = 10
+	// readLate is by how much a reading may be late before what was set meanwhile counts as hidden by what came after.
+	readLate = time.Second
 	// readTimeout bounds a reading, finishTimeout the readings after the trace.
 	readTimeout   = 5 * time.Second
 	finishTimeout = 30 * time.Second
@@ -37,8 +39,8 @@ type book struct {
 	mu   sync.Mutex
 	seen int64
 	ids  map[string]*entry
-	// queue are the ids to be read, in the order of their last deliveries; an entry that was delivered later stands in it again. fresh are
-	// those that nobody has read.
+	// queue are the ids to be read, in the order of their last deliveries, and behind them those that could not be read; an entry that was
+	// delivered later stands in it again. fresh are those that nobody has read.
 	queue []due
 	fresh []string
 	// offsets are the store's clock less ours, raw the times of markers as the store keeps them.
@@ -56,7 +58,8 @@ type due struct {
 // An entry is one id. Set are by the store's clock.
 type entry struct {
 	last time.Time
-	read bool
+	// waits is true while it stands in the queue for its last delivery.
+	waits, read bool
 	estimate.SessionMarker
 }
 
@@ -84,7 +87,10 @@ func (b *book) delivered(d dedup.TracedDelivery) {
 	if e.last.IsZero() && len(b.fresh) < probes {
 		b.fresh = append(b.fresh, d.ID)
 	}
-	e.last = d.At
+	if e.waits && d.At.Sub(e.last) > readAfter+readLate {
+		e.Unread = true
+	}
+	e.last, e.waits = d.At, true
 	b.queue = append(b.queue, due{d.ID, d.At})
 }
 
@@ -143,7 +149,8 @@ func (b *book) due(before time.Time) []string {
 	b.fresh = nil
 	n := 0
 	for n < len(b.queue) && len(ids) < readAtOnce && !b.queue[n].at.After(before) {
-		if e := b.ids[b.queue[n].id]; e.last.Equal(b.queue[n].at) {
+		if e := b.ids[b.queue[n].id]; e.waits && e.last.Equal(b.queue[n].at) {
+			e.waits = false
 			ids = append(ids, b.queue[n].id)
 		}
 		n++
@@ -152,7 +159,7 @@ func (b *book) due(before time.Time) []string {
 	return ids
 }
 
-// read reads markers. Those that could not be read are due at the end again.
+// read reads markers. Those that could not be read are due again: what was set since their last reading may be set anew later, and is seen no more then.
 func (b *book) read(ctx context.Context, store Store, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -161,11 +168,17 @@ func (b *book) read(ctx context.Context, store Store, ids []string) error {
 	defer cancel()
 	asked := time.Now()
 	found, err := store.Find(ctx, ids)
-	if err != nil {
-		return err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err != nil {
+		for _, id := range ids {
+			if e := b.ids[id]; !e.waits {
+				e.waits = true
+				b.queue = append(b.queue, due{id, e.last})
+			}
+		}
+		return err
+	}
 	for i, s := range found {
 		b.note(b.ids[ids[i]], s, asked)
 	}
@@ -230,13 +243,9 @@ func (b *book) finish(ctx context.Context, store Store) error {
 func (b *book) open() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	late := map[string]bool{}
-	for _, d := range b.queue {
-		late[d.id] = true
-	}
 	var ids []string
 	for id, e := range b.ids {
-		if !e.last.IsZero() && (late[id] || !e.read || e.State != dedup.Done && e.State != dedup.Present) {
+		if !e.last.IsZero() && (e.waits || !e.read || e.State != dedup.Done && e.State != dedup.Present) {
 			ids = append(ids, id)
 		}
 	}

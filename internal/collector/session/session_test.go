@@ -181,3 +181,76 @@ func TestASessionThatIsStoppedTellsOfTheTimeUntilThen(t *testing.T) {
 		}
 	})
 }
+
+// twice is a store whose first message is worked on again 5 s after the first time, and 10 s after it was delivered: its marker is set anew. While
+// it is away nothing of it can be read.
+type twice struct {
+	*shop
+	began      time.Time
+	away, back time.Duration
+	waits      bool // it does not answer rather than refuse
+}
+
+func (s *twice) Trace(ctx context.Context, r dedup.TraceRequest) (dedup.Trace, error) {
+	s.began = time.Now()
+	t := dedup.Trace{Began: s.began}
+	r.Started(t.Began)
+	for n := range 300 { // every 200 ms, each done 20 ms later
+		id := fmt.Sprintf("m-%d", n)
+		if n == 25 {
+			id = "m-0"
+		}
+		d := dedup.TracedDelivery{At: time.Now(), Queue: r.Queues[0].QueueRef, ID: id, Consumer: "c"}
+		t.Deliveries = append(t.Deliveries, d)
+		r.Delivered(d)
+		s.mu.Lock()
+		s.done[id] = time.Now().Add(20 * time.Millisecond)
+		s.mu.Unlock()
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Ended, t.Traced, t.Counted = time.Now(), 300, 300
+	return t, nil
+}
+
+func (s *twice) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error) {
+	if since := time.Since(s.began); since >= s.away && since < s.back {
+		if s.waits {
+			<-ctx.Done()
+		}
+		return nil, errors.New("refused")
+	}
+	return s.shop.Find(ctx, ids)
+}
+
+func TestWorkThatWasDoneTwiceIsSeenThoughTheStoreCouldNotBeReadMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		away, back time.Duration
+		waits      bool
+		hidden     bool // both works lie before the first reading, so that the marker tells of the second alone
+	}{
+		"the store is always there":                   {},
+		"it is away for a reading":                    {6 * time.Second, 7500 * time.Millisecond, false, false},
+		"it does not answer for a while":              {6 * time.Second, 30 * time.Second, true, false},
+		"it is away until the trace ends":             {6 * time.Second, 61 * time.Second, false, false},
+		"a reading is under way when the trace ends":  {6 * time.Second, 61 * time.Second, true, false},
+		"it is away at first, until the second work":  {0, 4 * time.Second, false, false},
+		"it is away at first, beyond the second work": {0, 20 * time.Second, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &twice{shop: &shop{done: map[string]time.Time{}, life: 24 * time.Hour}, away: c.away, back: c.back, waits: c.waits}
+				r := request(s.shop)
+				r.Tracer, r.Store = s, s
+				got, err := Run(t.Context(), r)
+				if err != nil || got.Result == nil {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				res := got.Result
+				counted := res.Duplicates == 0 && res.Doubled == 1
+				if held := res.Band >= 2 && float64(res.Duplicates) <= res.Band; res.Messages != 300 || !counted && !(c.hidden && held) {
+					t.Errorf("%d of %d were duplicates ± %.1f, done twice %d; want 0, and 1", res.Duplicates, res.Messages, res.Band, res.Doubled)
+				}
+			})
+		})
+	}
+}
