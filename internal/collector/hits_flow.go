@@ -6,16 +6,48 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A flowReading is what a broker's live counts told of the source queues of one pipeline, as of one moment. Counts are compared within one Since.
 type flowReading struct {
-	At, Since        time.Time
+	// Began and Ended bound the moment, At is their middle.
+	At, Began, Ended time.Time
+	Since            time.Time
 	Acked, Delivered liveSum
 	// Redelivered is at most, Closed the channels that were closed, MayBeClosed how many more there may be until later readings tell.
 	Redelivered, Closed, MayBeClosed float64
-	Automatic                        float64
+	// Fetched are those of Delivered that somebody fetched one by one, Automatic the deliveries that need no ack.
+	Fetched, Automatic float64
+}
+
+// flowOf is the sum of the counts of queues; false where the broker does not tell those of all of them.
+func flowOf(c *dedup.LiveCounts, refs []dedup.QueueRef) (flowReading, bool) {
+	r, unseen := flowReading{At: c.Began.Add(c.Ended.Sub(c.Began) / 2), Began: c.Began, Ended: c.Ended}, 0.0
+	for _, ref := range refs {
+		q, ok := c.Queues[ref]
+		if !ok {
+			return r, false
+		}
+		if q.Since.After(r.Since) {
+			r.Since = q.Since
+		}
+		r.Acked.add(q.Acked, q.Unsure, q.Open)
+		r.Delivered.add(q.Delivered, q.DeliveredUnsure, q.DeliveredOpen)
+		r.Redelivered, r.Closed, r.MayBeClosed = r.Redelivered+q.Redelivered, r.Closed+q.Closed, r.MayBeClosed+q.MayBeClosed
+		r.Fetched, r.Automatic = r.Fetched+q.Fetched, r.Automatic+q.Automatic
+		unseen = max(unseen, q.Unseen)
+	}
+	r.Closed += unseen
+	return r, true
+}
+
+// joint is the side of a joint reading that the broker tells.
+func (r *flowReading) joint() estimate.Joint {
+	return estimate.Joint{At: r.At, Acked: r.Acked.Count, Unsure: r.Acked.Unsure, Open: r.Acked.Open,
+		Delivered: r.Delivered.Count, DeliveredUnsure: r.Delivered.Unsure, DeliveredOpen: r.Delivered.Open,
+		Fetched: r.Fetched, Redelivered: r.Redelivered, Closed: r.Closed, MayBeClosed: r.MayBeClosed}
 }
 
 // A liveSum is a count of dedup.LiveCount: at least Count, of which Unsure and Open are missing.
@@ -30,9 +62,10 @@ func (s liveSum) between(later liveSum) (low, high float64) {
 	return max(0, later.Count-s.Count-s.Open), later.Count - s.Count + later.Unsure - s.Unsure + later.Open
 }
 
-// A flowPair takes the live counts of one pipeline's queues, for the round.
+// A flowPair takes the live counts of one pipeline's queues, for the round and for joint, which is nil where the store tells of no events.
 type flowPair struct {
-	refs []dedup.QueueRef
+	refs  []dedup.QueueRef
+	joint *jointPair
 
 	mu    sync.Mutex
 	fresh []flowReading
@@ -40,22 +73,13 @@ type flowPair struct {
 
 // take adds a reading, where the broker tells of all queues.
 func (p *flowPair) take(c *dedup.LiveCounts) {
-	r, unseen := flowReading{At: c.Began.Add(c.Ended.Sub(c.Began) / 2)}, 0.0
-	for _, ref := range p.refs {
-		q, ok := c.Queues[ref]
-		if !ok {
-			return
-		}
-		if q.Since.After(r.Since) {
-			r.Since = q.Since
-		}
-		r.Acked.add(q.Acked, q.Unsure, q.Open)
-		r.Delivered.add(q.Delivered, q.DeliveredUnsure, q.DeliveredOpen)
-		r.Redelivered, r.Closed, r.Automatic = r.Redelivered+q.Redelivered, r.Closed+q.Closed, r.Automatic+q.Automatic
-		r.MayBeClosed += q.MayBeClosed
-		unseen = max(unseen, q.Unseen)
+	r, ok := flowOf(c, p.refs)
+	if !ok {
+		return
 	}
-	r.Closed += unseen
+	if p.joint != nil {
+		p.joint.take(r)
+	}
 	if math.IsInf(r.Acked.Unsure+r.Acked.Open+r.Delivered.Unsure+r.Delivered.Open+r.Redelivered, 1) {
 		return
 	}
@@ -107,6 +131,8 @@ func (t *flowTape) around(at time.Time) (before, after *flowReading) {
 type brokerGain struct {
 	Acked, Delivered    [2]float64
 	Redelivered, Closed float64
+	// Fetched are those of Delivered that somebody fetched one by one; known where Live.
+	Fetched float64
 	// Live is true where live counts told it. Slack is by how much a count may be off that was taken between two readings.
 	Live  bool
 	Slack float64
@@ -119,7 +145,7 @@ func (t *flowTape) between(from, to time.Time) (brokerGain, bool) {
 	if f0 == nil || t1 == nil || f1 == nil || t0 == nil || f1.At.Equal(f0.At) || t1.At.Equal(t0.At) || f0.Since != t1.Since || f0.Automatic != t1.Automatic || f1.At.Sub(from) > liveStale || t1.At.Sub(to) > liveStale {
 		return brokerGain{}, false
 	}
-	g := brokerGain{Live: true, Redelivered: t1.Redelivered - f0.Redelivered, Closed: t1.Closed + t1.MayBeClosed - f0.Closed}
+	g := brokerGain{Live: true, Redelivered: t1.Redelivered - f0.Redelivered, Closed: t1.Closed + t1.MayBeClosed - f0.Closed, Fetched: t1.Fetched - f0.Fetched}
 	g.Acked[0], _ = f1.Acked.between(t0.Acked)
 	g.Delivered[0], _ = f1.Delivered.between(t0.Delivered)
 	_, g.Acked[1] = f0.Acked.between(t1.Acked)
@@ -192,10 +218,11 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 // bursts: what live counts show to have been delivered and not acked since any moment shortly before is believed too.
 func (p *pipeline) unackedAround(at time.Time) float64 {
 	const about = 15 * time.Second
-	best, seen := math.Inf(1), 0.0
+	most, seen := math.Inf(1), 0.0
 	if capacity := p.capacity(); capacity > 0 {
-		best = float64(capacity)
+		most = float64(capacity)
 	}
+	best := most
 	for _, f := range reel(p.frames.frames).span(at.Add(-about), at.Add(about)) {
 		seen = max(seen, f.Unacked)
 		if g, ok := p.flows.between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
@@ -205,11 +232,7 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 	if math.IsInf(best, 1) {
 		best = seen
 	}
-	best = max(best, p.flows.piled(at, about))
-	if capacity := p.capacity(); capacity > 0 {
-		best = min(best, float64(capacity))
-	}
-	return best + 1
+	return min(most, max(best, p.flows.piled(at, about))) + 1
 }
 
 // piled is by how much deliveries less acks rose at most up to a time, since any moment that is not longer before it.

@@ -42,8 +42,7 @@ type liveWatch struct {
 	src    *source
 	// next is how long the broker asks to be left alone.
 	next time.Duration
-	// pairs are fixed once made.
-	pairs []*jointPair
+	// flows are fixed once made.
 	flows []*flowPair
 
 	mu sync.Mutex
@@ -54,26 +53,16 @@ type liveWatch struct {
 
 // A jointPair joins the counts of one pipeline's queues with those of its store.
 type jointPair struct {
-	refs   []dedup.QueueRef
 	store  eventful
 	giveUp bool
 
 	mu sync.Mutex
 	// pending are counts of the broker whose time the store is not certain of yet; fresh are joined, and not yet taken by the round.
-	pending []brokerSide
+	pending []flowReading
 	fresh   []estimate.Joint
 	// of is what the counts of the run are compared within, run counts how often that changed.
 	of  jointRun
 	run int
-}
-
-// A brokerSide is what a reading of the broker gives to a joint one.
-type brokerSide struct {
-	estimate.Joint
-	// began and ended bound its moment.
-	began, ended time.Time
-	since        time.Time
-	automatic    float64
 }
 
 // A jointRun is within what counts are compared: what the broker and the store counted without a break. A delivery with an automatic ack
@@ -95,19 +84,16 @@ func newLiveWatch(broker string, r LiveReader, cfg Config, turned func()) *liveW
 func (w *liveWatch) read(ctx context.Context) error {
 	counts, err := w.reader.Live(ctx)
 	w.next = counts.Next
+	w.mu.Lock()
+	w.why, w.off = counts.Why, counts.Off
+	w.mu.Unlock()
 	for _, f := range w.flows {
 		if err == nil {
 			f.take(&counts)
 		}
-	}
-	w.mu.Lock()
-	w.why, w.off = counts.Why, counts.Off
-	w.mu.Unlock()
-	for _, p := range w.pairs {
-		if err == nil {
-			p.take(&counts)
+		if f.joint != nil {
+			f.joint.join(time.Now())
 		}
-		p.join(time.Now())
 	}
 	return err
 }
@@ -122,37 +108,14 @@ func (w *liveWatch) told() (why, better string) {
 	return w.why, betterReport
 }
 
-// take adds the counts of the pipeline's queues, where the broker tells those of all of them.
-func (p *jointPair) take(c *dedup.LiveCounts) {
-	sum, unseen := brokerSide{Joint: estimate.Joint{At: c.Began.Add(c.Ended.Sub(c.Began) / 2)}, began: c.Began, ended: c.Ended}, 0.0
-	for _, ref := range p.refs {
-		q, ok := c.Queues[ref]
-		if !ok {
-			return
-		}
-		if q.Since.After(sum.since) {
-			sum.since = q.Since
-		}
-		sum.Acked += q.Acked
-		sum.Unsure += q.Unsure
-		sum.Open += q.Open
-		sum.Delivered += q.Delivered
-		sum.Fetched += q.Fetched
-		sum.DeliveredUnsure += q.DeliveredUnsure
-		sum.DeliveredOpen += q.DeliveredOpen
-		sum.Redelivered += q.Redelivered
-		sum.Closed += q.Closed
-		sum.MayBeClosed += q.MayBeClosed
-		unseen = max(unseen, q.Unseen)
-		sum.automatic += q.Automatic
-	}
-	sum.Closed += unseen
-	if math.IsInf(sum.Open+sum.Unsure+sum.Redelivered, 1) {
+// take adds a reading of the pipeline's queues, where its acks have a bound.
+func (p *jointPair) take(r flowReading) {
+	if math.IsInf(r.Acked.Open+r.Acked.Unsure+r.Redelivered, 1) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pending = append(p.pending, sum)
+	p.pending = append(p.pending, r)
 }
 
 // join completes the readings of which the store is certain. Those that it does not know in time are left out: counts go on.
@@ -162,7 +125,7 @@ func (p *jointPair) join(now time.Time) {
 	for len(p.pending) > 0 {
 		next := p.pending[0]
 		c, ok := p.store.EventsAt(next.At)
-		last, certain := p.store.EventsAt(next.ended)
+		last, certain := p.store.EventsAt(next.Ended)
 		if ok = ok && certain; !ok && now.Sub(next.At) < jointPatience {
 			return
 		}
@@ -170,18 +133,19 @@ func (p *jointPair) join(now time.Time) {
 		if !ok {
 			continue
 		}
-		if run := (jointRun{next.since, next.automatic, c.Epoch}); run != p.of {
+		if run := (jointRun{next.Since, next.Automatic, c.Epoch}); run != p.of {
 			p.of = run
 			p.run++
 		}
-		before, known := p.store.EventsAt(next.began.Add(-calmBefore))
-		next.Calm = known && before == last
-		next.Run, next.Settled = p.run, float64(c.Completions+c.Again)
-		next.Again, next.Claims = float64(c.Again), float64(c.Claims)
+		before, known := p.store.EventsAt(next.Began.Add(-calmBefore))
+		j := next.joint()
+		j.Calm = known && before == last
+		j.Run, j.Settled = p.run, float64(c.Completions+c.Again)
+		j.Again, j.Claims = float64(c.Again), float64(c.Claims)
 		if p.giveUp {
-			next.Settled += float64(c.GaveUp)
+			j.Settled += float64(c.GaveUp)
 		}
-		p.fresh = append(p.fresh, next.Joint)
+		p.fresh = append(p.fresh, j)
 	}
 }
 
@@ -255,8 +219,8 @@ func (c *Collector) wireLive(readers map[string]LiveReader) {
 			p.flow = &flowPair{refs: p.refs}
 			w.flows, watched = append(w.flows, p.flow), append(watched, p.refs...)
 			if store, ok := p.store.store.(eventful); ok {
-				p.live, p.joint = w, &jointPair{refs: p.refs, store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
-				w.pairs = append(w.pairs, p.joint)
+				p.live, p.joint = w, &jointPair{store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
+				p.flow.joint = p.joint
 			}
 		}
 		if len(w.flows) > 0 {

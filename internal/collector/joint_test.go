@@ -77,7 +77,7 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store := &scriptedEvents{began: day.Add(-time.Hour), certain: day.Add(time.Hour)}
-			p := &jointPair{refs: []dedup.QueueRef{ref, other}, store: store, giveUp: true}
+			p := &flowPair{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: store, giveUp: true}}
 			for second := 1; second <= 4; second++ {
 				var change func(*dedup.LiveCounts)
 				if tt.change != nil {
@@ -87,31 +87,31 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 					tt.store(second, store)
 				}
 				p.take(counts(second, change))
-				p.join(day.Add(time.Duration(second) * time.Second))
+				p.joint.join(day.Add(time.Duration(second) * time.Second))
 			}
 			var runs []int
-			for _, j := range p.drain() {
+			for _, j := range p.joint.drain() {
 				second := j.At.Sub(day).Seconds()
 				if runs = append(runs, j.Run); j.Acked != 100+2*second || j.Settled != 3600+second+1+10 || j.Unsure != 1 || j.Open != 2 || j.Redelivered != 3 {
 					t.Errorf("second %g: %+v", second, j)
 				}
 			}
-			if !slices.Equal(runs, tt.runs) || len(p.drain()) != 0 {
+			if !slices.Equal(runs, tt.runs) || len(p.joint.drain()) != 0 {
 				t.Errorf("runs %v, want %v", runs, tt.runs)
 			}
 		})
 	}
 	t.Run("and are calm where the store saw nothing for a moment before, nor meanwhile", func(t *testing.T) {
 		t.Parallel()
-		p := &jointPair{refs: []dedup.QueueRef{ref, other}, store: &scriptedEvents{began: day, certain: day.Add(time.Hour)}}
+		p := &flowPair{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: &scriptedEvents{began: day, certain: day.Add(time.Hour)}}}
 		var calm []bool
 		for _, ms := range []time.Duration{1000, 2030, 3300, 3998, 5100} {
 			c := counts(1, nil)
 			c.Began, c.Ended = day.Add((ms-5)*time.Millisecond), day.Add((ms+5)*time.Millisecond)
 			p.take(c)
 		}
-		p.join(day.Add(6 * time.Second))
-		for _, j := range p.drain() {
+		p.joint.join(day.Add(6 * time.Second))
+		for _, j := range p.joint.drain() {
 			calm = append(calm, j.Calm)
 		}
 		if !slices.Equal(calm, []bool{false, false, true, false, true}) {
@@ -121,14 +121,14 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 	t.Run("and are given up when the store is not certain in time, while later ones count on", func(t *testing.T) {
 		t.Parallel()
 		store := &scriptedEvents{began: day.Add(2 * time.Second), certain: day.Add(time.Hour)}
-		p := &jointPair{refs: []dedup.QueueRef{ref, other}, store: store}
+		p := &flowPair{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: store}}
 		p.take(counts(1, nil))
 		p.take(counts(3, nil))
-		if p.join(day.Add(4 * time.Second)); len(p.drain()) != 0 {
+		if p.joint.join(day.Add(4 * time.Second)); len(p.joint.drain()) != 0 {
 			t.Error("a later reading overtook an earlier one")
 		}
-		p.join(day.Add(time.Second + jointPatience))
-		if got := p.drain(); len(got) != 1 || got[0].Settled != 2 {
+		p.joint.join(day.Add(time.Second + jointPatience))
+		if got := p.joint.drain(); len(got) != 1 || got[0].Settled != 2 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -196,8 +196,8 @@ func TestAClockThatIsSetBackDropsOnlyWhatComesAgain(t *testing.T) {
 func TestABrokerWithoutLiveCountsIsAskedAgainAndJoinsNothing(t *testing.T) {
 	t.Parallel()
 	w := newLiveWatch("main", unanswered{}, Config{Interval: 15 * time.Second, Timeout: 5 * time.Second}, func() {})
-	w.pairs = []*jointPair{{store: &scriptedEvents{}}}
-	if err := w.read(t.Context()); err == nil || len(w.pairs[0].drain()) != 0 {
+	w.flows = []*flowPair{{joint: &jointPair{store: &scriptedEvents{}}}}
+	if err := w.read(t.Context()); err == nil || len(w.flows[0].joint.drain()) != 0 {
 		t.Errorf("%v", err)
 	}
 }
