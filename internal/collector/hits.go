@@ -38,6 +38,8 @@ type hitsSpan struct {
 	Missed   [2]float64
 	OfServer bool
 	Failed   float64
+	// Written are at most the inserts that wrote their row, where inserts were counted.
+	Written float64
 	// What is how consumers ask.
 	What string
 	// Why says why the span tells nothing, and Better what would help.
@@ -132,6 +134,7 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if f.Why = span.strangers(gain, waiting); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
+	span.meetWritten(gain, waiting[0])
 	h := estimate.Hits{Hits: span.Hits, Undone: undoneRows(v, span, gain, waiting[1])}
 	if span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain)

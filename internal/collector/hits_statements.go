@@ -64,17 +64,26 @@ func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
 	same, sameMet := gain(func(s *dedup.StatementStats) int64 { return s.Same }), gain(func(s *dedup.StatementStats) int64 { return s.SameMet })
 	unfailed, unclear := gain(func(s *dedup.StatementStats) int64 { return s.Unfailed }), gain(func(s *dedup.StatementStats) int64 { return s.Unclear })
 	questions, found := gain(func(s *dedup.StatementStats) int64 { return s.Questions }), gain(func(s *dedup.StatementStats) int64 { return s.Found })
-	span := hitsSpan{From: from.At, To: to.At, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}}
+	span := hitsSpan{From: from.At, To: to.At, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear}
+	failed := gain(func(s *dedup.StatementStats) int64 { return s.Failed })
 	// Writes that are in no digest may have met a row, those of a digest that never reached the table did not.
 	if from.Writes != nil && to.Writes != nil {
 		writes := float64(*to.Writes - *from.Writes)
-		span.Hits = [2]float64{max(0, met-max(0, inserts-writes)), span.Hits[1] + max(0, writes-inserts)}
+		early, refused := max(0, inserts-writes), gain(func(s *dedup.StatementStats) int64 { return s.Refused })
+		span.Hits = [2]float64{met - min(early, failed), span.Hits[1] - min(failed, max(0, early-refused)) + max(0, writes-inserts)}
+		failed -= min(failed, max(0, early-refused))
+		span.Written += max(0, writes-inserts)
 		span.Asked = [2]float64{min(inserts, writes), max(span.Asked[1], writes)}
 		if unseen := writes - inserts - unclear; unseen > 0.05*writes+3 {
 			span.Why = fmt.Sprintf("%s reached the table that the server's digests do not show: MariaDB counts no server-side prepared statements", counted(whole(unseen), "insert"))
 			span.Better = "Let consumers send INSERT as text (emulated prepares, interpolateParams=true), or have a column with AUTO_INCREMENT (docs/stores.md)."
 		}
 	}
+	// An error at the table is of a row that is there, or of a lock that was waited for.
+	if from.LockWaits != nil && to.LockWaits != nil {
+		failed = min(failed, float64(*to.LockWaits-*from.LockWaits))
+	}
+	span.Hits[0] = max(0, span.Hits[0]-failed)
 	switch {
 	case span.Why != "":
 	case v.scheme.InsertFirst || questions < inserts+unfailed: // who looks first asks at least as often as he inserts
@@ -94,6 +103,14 @@ func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
 		}
 	}
 	return span
+}
+
+// meetWritten raises the fewest hits to what acks show: what was acked and wrote no row met one, whatever else failed. Those that were out
+// when the time began may have written theirs before.
+func (s *hitsSpan) meetWritten(g brokerGain, waiting float64) {
+	if !s.OfServer && g.Live {
+		s.Hits[0] = max(s.Hits[0], min(s.Hits[1], g.Acked[0]-g.Fetched-s.Written-waiting))
+	}
 }
 
 // undoneRows bounds the hits that met a row whose work was not done.

@@ -18,8 +18,13 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 		asked, hits [2]float64
 		what, why   string
 	}{
-		"each insert reached the table":            {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(100)}, [2]float64{100, 100}, [2]float64{7, 7}, "INSERT", ""},
-		"some failed before they reached it":       {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(95)}, [2]float64{95, 100}, [2]float64{2, 7}, "INSERT", ""},
+		"each insert reached the table":            {first, dedup.StatementStats{Inserts: 100, Met: 7, Failed: 7, Writes: writes(100), LockWaits: writes(0)}, [2]float64{100, 100}, [2]float64{7, 7}, "INSERT", ""},
+		"some failed before they reached it":       {first, dedup.StatementStats{Inserts: 100, Met: 7, Failed: 7, Writes: writes(95), LockWaits: writes(0)}, [2]float64{95, 100}, [2]float64{2, 2}, "INSERT", ""},
+		"some may have failed by a lock":           {first, dedup.StatementStats{Inserts: 100, Met: 7, Failed: 7, Writes: writes(100), LockWaits: writes(2)}, [2]float64{100, 100}, [2]float64{5, 7}, "INSERT", ""},
+		"some failed early, some by a lock":        {first, dedup.StatementStats{Inserts: 100, Met: 9, Failed: 9, Writes: writes(97), LockWaits: writes(2)}, [2]float64{97, 100}, [2]float64{4, 6}, "INSERT", ""},
+		"nobody counts the waits for locks":        {first, dedup.StatementStats{Inserts: 100, Met: 7, Failed: 7, Writes: writes(100)}, [2]float64{100, 100}, [2]float64{0, 7}, "INSERT", ""},
+		"to some a row that is there is no error":  {first, dedup.StatementStats{Inserts: 100, Met: 7, Failed: 4, Refused: 3, Writes: writes(97), LockWaits: writes(90)}, [2]float64{97, 100}, [2]float64{0, 7}, "INSERT", ""},
+		"locks fail none that tell their rows":     {first, dedup.StatementStats{Inserts: 100, Met: 7, Refused: 3, Writes: writes(97), LockWaits: writes(90)}, [2]float64{97, 100}, [2]float64{7, 7}, "INSERT", ""},
 		"a few writes are in no digest":            {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(104)}, [2]float64{100, 104}, [2]float64{7, 11}, "INSERT", ""},
 		"many writes are in no digest":             {first, dedup.StatementStats{Inserts: 100, Met: 7, Writes: writes(300)}, [2]float64{}, [2]float64{}, "", "no server-side prepared statements"},
 		"statements that do not say what they met": {first, dedup.StatementStats{Inserts: 100, Met: 7, Unclear: 3}, [2]float64{100, 103}, [2]float64{7, 10}, "INSERT", ""},
@@ -30,17 +35,38 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 		"they look after an insert that failed":    {looks, dedup.StatementStats{Questions: 6, Found: 6, Inserts: 100, Met: 6}, [2]float64{100, 100}, [2]float64{6, 6}, "INSERT", ""},
 		"they look first, on PostgreSQL":           {looks, dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92}, [2]float64{100, 100}, [2]float64{6, 8}, "SELECT", ""},
 	} {
-		got := statementSpan(view{scheme: c.scheme}, &dedup.StatementStats{Writes: func() *int64 {
-			if c.to.Writes == nil {
-				return nil
-			}
-			return writes(0)
-		}()}, &c.to)
+		var from dedup.StatementStats
+		if c.to.Writes != nil {
+			from.Writes = writes(0)
+		}
+		if c.to.LockWaits != nil {
+			from.LockWaits = writes(0)
+		}
+		got := statementSpan(view{scheme: c.scheme}, &from, &c.to)
 		switch {
 		case c.why != "" && !strings.Contains(got.Why, c.why):
 			t.Errorf("%s: %q", name, got.Why)
 		case c.why == "" && (got.Why != "" || got.Asked != c.asked || got.Hits != c.hits || got.What != c.what):
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestAcksThatWroteNoRowMetOneWhateverElseFailed(t *testing.T) {
+	gain := brokerGain{Live: true, Acked: [2]float64{1000, 1002}, Fetched: 1}
+	for name, c := range map[string]struct {
+		hits [2]float64
+		gain brokerGain
+		low  float64
+	}{
+		"half of what failed may have done so by a lock": {[2]float64{0, 60}, gain, 1000 - 1 - 960 - 5},
+		"no lock was waited for":                         {[2]float64{60, 60}, gain, 60},
+		"more was acked than asked":                      {[2]float64{0, 10}, gain, 10},
+		"the broker has no live counts":                  {[2]float64{0, 60}, brokerGain{Acked: gain.Acked}, 0},
+	} {
+		span := hitsSpan{Hits: c.hits, Written: 960}
+		if span.meetWritten(c.gain, 5); span.Hits != [2]float64{c.low, c.hits[1]} {
+			t.Errorf("%s: %v", name, span.Hits)
 		}
 	}
 }

@@ -14,6 +14,9 @@ type StatementStats struct {
 	Gap string
 	// Inserts are statements that insert one row, Met those that met the row of their id.
 	Inserts, Met int64
+	// Failed are those of Met that are known by an error alone, which may have another cause. Refused are those of Inserts that failed and met
+	// nothing: of statements to which a row that is there is no error.
+	Failed, Refused int64
 	// Same are those of Inserts that leave the row that they meet as it is, SameMet those that are known to have met one: none where
 	// connections count rows that they found.
 	Same, SameMet int64
@@ -26,4 +29,7 @@ type StatementStats struct {
 	// Writes are the rows that were to be written into the table as the table counts them, those included that met another; nil where it
 	// does not count.
 	Writes *int64
+	// LockWaits are the waits for a row's lock on the whole server: an insert that the lock of another fails has waited for it, mostly. It is nil
+	// where the server does not count them.
+	LockWaits *int64
 }

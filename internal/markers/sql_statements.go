@@ -26,7 +26,7 @@ type statementSource struct {
 	// why says why the server does not count, better what to do; empty when it counts.
 	why, better string
 	// query is the rest of a SELECT that returns key, born, schema, text, calls, errors, rows, sent, reset and kind: "writes" for the count of the
-	// table itself, whose number is in calls.
+	// table itself, "waits" for that of waits for locks, whose numbers are in calls.
 	query string
 	args  []any
 }
@@ -116,9 +116,12 @@ func (s *sqlStore) readStatements(ctx context.Context, runID string, replica boo
 func (r *statementReader) publish(at statements.Reading) {
 	c := r.book.Counts
 	t := &dedup.StatementStats{At: at.At, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
-		Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear}
+		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear}
 	if at.Writes != nil {
 		t.Writes = &c.Writes
+	}
+	if at.LockWaits != nil {
+		t.LockWaits = &c.LockWaits
 	}
 	r.told.Store(t)
 }
@@ -155,6 +158,9 @@ func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlL
 		switch string(v[9]) {
 		case "writes":
 			r.Writes = &n[0]
+			return nil
+		case "waits":
+			r.LockWaits = &n[0]
 			return nil
 		case "reset":
 			return nil
@@ -199,8 +205,12 @@ func (d mysqlDialect) statements(ctx context.Context, q querier, l *sqlLayout) (
 		s.why, s.better = "performance_schema is off, so that the server counts no statements", "Start "+l.server.version+" with performance_schema=ON (docs/stores.md)."
 		return s, nil
 	}
-	var digests, tables int
-	err := q.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME IN ('statements_digest', 'global_instrumentation') AND ENABLED = 'YES'),
+	var digests, tables, status int
+	err := q.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema' AND TABLE_NAME = 'global_status'`).Scan(&status)
+	if err != nil {
+		return s, err
+	}
+	err = q.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME IN ('statements_digest', 'global_instrumentation') AND ENABLED = 'YES'),
 		(SELECT COUNT(*) FROM performance_schema.setup_instruments WHERE NAME = 'wait/io/table/sql/handler' AND ENABLED = 'YES')`).Scan(&digests, &tables)
 	switch {
 	case d.refusal(err).denied: // then it shows in the counts
@@ -216,6 +226,9 @@ func (d mysqlDialect) statements(ctx context.Context, q querier, l *sqlLayout) (
 		(SELECT CONCAT(COALESCE(SCHEMA_NAME, ''), ' ', DIGEST), FIRST_SEEN, COALESCE(SCHEMA_NAME, ''), DIGEST_TEXT, COUNT_STAR, SUM_ERRORS, SUM_ROWS_AFFECTED, SUM_ROWS_SENT, '', 'statement'
 		FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE ? ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `)`
 	s.args = []any{t.schema, t.name, likeName(t.name)}
+	if status > 0 { // MariaDB has it from 10.5 on
+		s.query += ` UNION ALL SELECT '', '', '', '', VARIABLE_VALUE, 0, 0, 0, '', 'waits' FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_row_lock_waits'`
+	}
 	return s, nil
 }
 

@@ -162,6 +162,57 @@ func TestInsertsThatFailAndThoseThatNoDigestCountsShow(t *testing.T) {
 	})
 }
 
+// TestAnInsertThatFailsForAnotherCauseIsToldFromADuplicate: by an error alone a server does not say why an insert failed. What fails before
+// it reaches the table shows in the table's own count, and no lock fails an insert that waited for none.
+func TestAnInsertThatFailsForAnotherCauseIsToldFromADuplicate(t *testing.T) {
+	const written, met, tooLong, late = 30, 4, 3, 2
+	db := sqlServers.Database(t, "mysql")
+	db.Exec(t, dedupTables["mysql"])
+	store := openTable(t, db, "sql-status-code", nil)
+	first := statementStats(t, store, countsStatements)
+	text := client(t, db, db.AdminDSN())
+	const insert = "INSERT INTO message_dedup (message_id, status) VALUES (ID, 0)"
+	failed := ran(t, text, insert, written) + ran(t, text, insert, met)
+	failed += ran(t, text, strings.ReplaceAll(insert, "ID", "REPEAT('x', 5000)"), tooLong)
+	holder, err := text.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback() }()
+	if _, err := holder.ExecContext(t.Context(), strings.ReplaceAll(insert, "ID", "'held'")); err != nil {
+		t.Fatal(err)
+	}
+	waiter, err := text.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiter.Close()
+	if _, err := waiter.ExecContext(t.Context(), "SET innodb_lock_wait_timeout = 1"); err != nil {
+		t.Fatal(err)
+	}
+	for range late {
+		if _, err := waiter.ExecContext(t.Context(), strings.ReplaceAll(insert, "ID", "'held'")); err == nil {
+			t.Fatal("an insert whose row is locked did not fail")
+		}
+	}
+	if failed != met+tooLong {
+		t.Fatalf("the test itself: %d failed", failed)
+	}
+	statementStats(t, store, func(s dedup.StatementStats) string {
+		switch {
+		case s.Writes == nil || s.LockWaits == nil:
+			return "writes or waits are not told"
+		case s.Inserts != written+1+met+tooLong+late || s.Met != met+tooLong+late || s.Failed != s.Met:
+			return "inserts"
+		case s.Inserts-*s.Writes != tooLong:
+			return "those that never reached the table"
+		case *s.LockWaits-*first.LockWaits < late || *s.LockWaits-*first.LockWaits > late+10: // others use the server
+			return "waits for locks"
+		}
+		return ""
+	})
+}
+
 func TestResetsOfTheServersCountsBeginAnEpoch(t *testing.T) {
 	for driver, reset := range map[string]string{"mysql": "TRUNCATE performance_schema.events_statements_summary_by_digest", "postgres": "SELECT pg_stat_statements_reset()"} {
 		t.Run(driver, func(t *testing.T) {

@@ -21,6 +21,8 @@ type Reading struct {
 	// Writes are the rows that were to be written into the table, as the table itself counts, those whose id was there included; nil where it
 	// does not.
 	Writes *int64
+	// LockWaits are the waits for a row's lock on the whole server; nil where it does not count them.
+	LockWaits *int64
 }
 
 // Counts are what statements did to the table, cumulative within an epoch of the book.
@@ -29,19 +31,23 @@ type Counts struct {
 	Tries, Hits int64
 	// Same are those of Tries that leave a row as it is, SameHits their hits: none where connections count rows that they found.
 	Same, SameHits int64
+	// Failed are those of Hits that are known by an error alone, which may have another cause. Refused are those of Tries that failed and are no
+	// hits, since a row that is there is no error to them.
+	Failed, Refused int64
 	// Blind are inserts that the server counts only where they succeed; they are in no other count.
 	Blind int64
 	// Asks are the questions for one id, Found those that found its row.
 	Asks, Found int64
 	// Unclear are statements that may have inserted rows, or not.
 	Unclear int64
-	// Writes are those of a Reading.
-	Writes int64
+	// Writes and LockWaits are those of a Reading.
+	Writes, LockWaits int64
 }
 
 func (c *Counts) add(o Counts) {
 	c.Tries, c.Hits, c.Same, c.SameHits, c.Blind = c.Tries+o.Tries, c.Hits+o.Hits, c.Same+o.Same, c.SameHits+o.SameHits, c.Blind+o.Blind
-	c.Asks, c.Found, c.Unclear, c.Writes = c.Asks+o.Asks, c.Found+o.Found, c.Unclear+o.Unclear, c.Writes+o.Writes
+	c.Failed, c.Refused = c.Failed+o.Failed, c.Refused+o.Refused
+	c.Asks, c.Found, c.Unclear = c.Asks+o.Asks, c.Found+o.Found, c.Unclear+o.Unclear
 }
 
 // A Book turns readings into counts. A gap of any kind begins an epoch: counts of two are never compared. It does no I/O; its zero value is ready.
@@ -52,11 +58,10 @@ type Book struct {
 	Since time.Time
 	Gap   string
 
-	begun        bool
-	place, reset string
-	rows         map[string]Row
-	writes       *int64
-	forms        map[formKey]form
+	begun bool
+	last  Reading
+	rows  map[string]Row
+	forms map[formKey]form
 }
 
 type formKey struct{ schema, text string }
@@ -77,16 +82,19 @@ func (b *Book) Take(t Table, r Reading) {
 	}
 	if gap := b.gap(t, &r, rows); gap != "" || !b.begun {
 		b.Epoch, b.Since, b.Gap, b.begun, b.forms = b.Epoch+1, r.At, gap, true, nil
-		b.place, b.reset, b.rows, b.writes = r.Place, r.Reset, rows, r.Writes
+		b.last, b.rows = r, rows
 		return
 	}
 	for key, now := range rows {
 		b.Counts.add(b.step(t, b.rows[key], now))
 	}
 	if r.Writes != nil {
-		b.Counts.Writes += *r.Writes - *b.writes
+		b.Counts.Writes += *r.Writes - *b.last.Writes
 	}
-	b.rows, b.writes = rows, r.Writes
+	if r.LockWaits != nil {
+		b.Counts.LockWaits += *r.LockWaits - *b.last.LockWaits
+	}
+	b.last, b.rows = r, rows
 }
 
 // Break ends the epoch: what follows the next reading cannot be compared with what was before.
@@ -97,12 +105,14 @@ func (b *Book) gap(t Table, r *Reading, rows map[string]Row) string {
 	switch {
 	case !b.begun:
 		return ""
-	case r.Place != b.place:
+	case r.Place != b.last.Place:
 		return "the server or the table is another one"
-	case r.Reset != b.reset:
+	case r.Reset != b.last.Reset:
 		return "the server's counts of statements were reset"
-	case (r.Writes == nil) != (b.writes == nil), r.Writes != nil && *r.Writes < *b.writes:
+	case broke(b.last.Writes, r.Writes):
 		return "the server's counts of the table were reset"
+	case broke(b.last.LockWaits, r.LockWaits):
+		return "the server's count of waits was reset"
 	}
 	for key, before := range b.rows {
 		if b.form(t, before).Form == Foreign {
@@ -114,6 +124,11 @@ func (b *Book) gap(t Table, r *Reading, rows map[string]Row) string {
 		}
 	}
 	return ""
+}
+
+// broke reports whether a count does not go on from what it was.
+func broke(before, now *int64) bool {
+	return (before == nil) != (now == nil) || now != nil && *now < *before
 }
 
 // step is what a row gained. One that is new counts whole: it was made since.
@@ -135,11 +150,11 @@ func (b *Book) step(t Table, before, now Row) Counts {
 			c.Blind = calls
 			return c
 		}
-		c.Tries, c.Hits = calls, errs
+		c.Tries, c.Hits, c.Failed = calls, errs, errs
 	case InsertIgnore:
-		c.Tries, c.Hits = calls, missed
+		c.Tries, c.Hits, c.Refused = calls, missed, errs
 	case InsertSame:
-		c.Tries, c.Hits, c.Same, c.SameHits = calls, missed, calls, missed
+		c.Tries, c.Hits, c.Refused, c.Same, c.SameHits = calls, missed, errs, calls, missed
 	case Ask:
 		c.Asks, c.Found = calls, min(calls, now.Sent-before.Sent)
 	case Unclear:

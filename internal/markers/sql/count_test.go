@@ -24,7 +24,7 @@ func TestCountsGoOnFromReadingToReading(t *testing.T) {
 	ignore := sql.Row{Key: "ignore", Born: "2", Schema: "shop", Text: "INSERT IGNORE INTO `message_dedup` ( `message_id` ) VALUES (?) ", Calls: 10, Rows: 7, Errors: 1}
 	other := sql.Row{Key: "other", Schema: "other", Text: ignore.Text, Calls: 500, Rows: 1}
 	b.Take(mysql, reading("a", "", 170, plain(110, 8), ignore, other))
-	if want := (sql.Counts{Tries: 70, Hits: 5, Writes: 70}); b.Counts != want {
+	if want := (sql.Counts{Tries: 70, Hits: 5, Failed: 3, Refused: 1, Writes: 70}); b.Counts != want {
 		t.Fatalf("got %+v, want %+v", b.Counts, want)
 	}
 }
