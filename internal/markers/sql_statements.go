@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,9 +28,13 @@ type statementSource struct {
 	// why says why the server does not count, better what to do; empty when it counts.
 	why, better string
 	// query is the rest of a SELECT that returns key, born, schema, text, calls, errors, rows, sent, reset and kind: "writes" for the count of the
-	// table itself, "waits" for that of waits for locks, whose numbers are in calls.
+	// table itself, "waits" for that of waits for locks, whose numbers are in calls. "known" is the number of all statements
+	// in calls, and what tells them from others in errors.
 	query string
 	args  []any
+	// counts is the same without texts, of the statements whose keys are its one argument, with commas between them; empty where the server finds
+	// its texts at no cost.
+	counts string
 }
 
 // statementDialect is what differs between servers in counting statements.
@@ -50,7 +56,20 @@ type statementReader struct {
 	source   statementSource
 	sourceAt time.Time
 	layout   *sqlLayout
+	known    knownStatements
 }
+
+// knownStatements are those of the newest reading with texts.
+type knownStatements struct {
+	// all tells all statements of the database from any others.
+	all statementSet
+	// texts are by key. steady is true where the two newest readings with texts were of the same statements.
+	texts  map[string]string
+	steady bool
+}
+
+// A statementSet tells the statements that a server counts from any others: how many there are, and a hash of their keys.
+type statementSet struct{ n, hash int64 }
 
 // newStatementReader returns nil for business rows, which no delivery inserts.
 func newStatementReader(c Config) *statementReader {
@@ -97,7 +116,7 @@ func (s *sqlStore) readStatements(ctx context.Context, runID string, replica boo
 			s.statementsFailed(err, layout)
 			return
 		}
-		r.sourceAt, r.layout = time.Now(), layout
+		r.sourceAt, r.layout, r.known = time.Now(), layout, knownStatements{}
 	}
 	if r.source.why != "" {
 		r.refuse(r.source.why, r.source.better)
@@ -143,10 +162,36 @@ func (s *sqlStore) statementsFailed(err error, l *sqlLayout) {
 	}
 }
 
-// statementReading reads what the server counted until now.
+// statementReading reads what the server counted until now: with the texts only where there may be new ones.
 func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlLayout, source statementSource) (statements.Reading, error) {
+	known := &s.statements.known
+	if source.counts != "" && known.steady {
+		keys := strings.Join(slices.Collect(maps.Keys(known.texts)), ",")
+		r, all, err := s.statementRows(ctx, conn, l, source.counts, []any{keys})
+		if err != nil || all == known.all {
+			for i := range r.Rows {
+				r.Rows[i].Text = known.texts[r.Rows[i].Key]
+			}
+			return r, err
+		}
+	}
+	r, all, err := s.statementRows(ctx, conn, l, source.query, source.args)
+	if err != nil {
+		*known = knownStatements{}
+		return r, err
+	}
+	*known = knownStatements{all: all, texts: make(map[string]string, len(r.Rows)), steady: all == known.all}
+	for i := range r.Rows {
+		known.texts[r.Rows[i].Key] = r.Rows[i].Text
+	}
+	return r, nil
+}
+
+// statementRows reads the rows of a query.
+func (s *sqlStore) statementRows(ctx context.Context, conn *sql.Conn, l *sqlLayout, query string, args []any) (statements.Reading, statementSet, error) {
 	r := statements.Reading{At: time.Now()}
-	_, err := s.read(ctx, conn, l, source.query, source.args, func(v []sql.RawBytes) error {
+	var all statementSet
+	_, err := s.read(ctx, conn, l, query, args, func(v []sql.RawBytes) error {
 		var n [4]int64
 		for i := range n {
 			var err error
@@ -162,7 +207,8 @@ func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlL
 		case "waits":
 			r.LockWaits = &n[0]
 			return nil
-		case "reset":
+		case "known":
+			all = statementSet{n[0], n[1]}
 			return nil
 		}
 		if len(r.Rows) == mostStatements {
@@ -173,7 +219,7 @@ func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlL
 		return nil
 	})
 	r.At = r.At.Add(time.Since(r.At) / 2)
-	return r, err
+	return r, all, err
 }
 
 // likeName is a LIKE pattern of texts that hold a name, in which | escapes.
@@ -263,12 +309,20 @@ func (d postgresDialect) statements(ctx context.Context, q querier, l *sqlLayout
 		return s, nil
 	}
 	in := d.quote(schema.String) + "."
-	s.query = `'', '', '', '', 0, 0, 0, 0, stats_reset::text, 'reset' FROM ` + in + `pg_stat_statements_info UNION ALL
-		(SELECT concat_ws(' ', s.userid, s.queryid, s.toplevel), '', '', s.query, s.calls, 0, s.rows, s.rows, i.stats_reset::text, 'statement'
-		FROM ` + in + `pg_stat_statements s, ` + in + `pg_stat_statements_info i
-		WHERE s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.query ILIKE $1 ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `)`
+	s.query = countedStatements(in, true, `query ILIKE $1 ESCAPE '|' LIMIT `+strconv.Itoa(mostStatements+1))
+	s.counts = countedStatements(in, false, "key = ANY (string_to_array($1, ','))")
 	s.args = []any{likeName(t.name)}
 	return s, nil
+}
+
+// countedStatements is the query of those that a condition picks, and of what tells all of them from others. The server keeps texts in a file, which
+// it reads as a whole for any of them.
+func countedStatements(in string, texts bool, condition string) string {
+	return `* FROM (WITH info AS (SELECT stats_reset::text AS reset FROM ` + in + `pg_stat_statements_info),
+		all_of_them AS MATERIALIZED (SELECT concat_ws(' ', userid, queryid, toplevel) AS key, COALESCE(query, '') AS query, calls, rows
+			FROM ` + in + `pg_stat_statements(` + strconv.FormatBool(texts) + `) WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()))
+		SELECT '', '', '', '', (SELECT COUNT(*) FROM all_of_them), (SELECT COALESCE(bit_xor(hashtextextended(key, 0)), 0) FROM all_of_them), 0, 0, reset, 'known' FROM info UNION ALL
+		(SELECT key, '', '', query, calls, 0, rows, rows, reset, 'statement' FROM all_of_them, info WHERE ` + condition + `)) AS counted`
 }
 
 func (d postgresDialect) statementGrants(account string) string { return d.waitsGrant(account) }

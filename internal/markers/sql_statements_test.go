@@ -235,6 +235,69 @@ func TestResetsOfTheServersCountsBeginAnEpoch(t *testing.T) {
 	}
 }
 
+// TestTextsAreReadOnlyWhereThereMayBeNewOnes: PostgreSQL keeps them in a file, of megabytes where much is asked, which it reads as a whole.
+func TestTextsAreReadOnlyWhereThereMayBeNewOnes(t *testing.T) {
+	db := sqlServers.Database(t, "postgres")
+	db.Exec(t, dedupTables["postgres"])
+	db.Exec(t, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+	for i := range 300 {
+		db.Exec(t, "SELECT "+strings.Repeat("1, ", i)+"1 /* "+strings.Repeat("a long text ", 150)+" */")
+	}
+	ours := client(t, db, db.AdminDSN())
+	// our is how often the store read texts, or counts alone, and how long each took.
+	our := func(query string) (calls int64, took float64) {
+		err := ours.QueryRowContext(t.Context(), `SELECT COALESCE(SUM(calls), 0), COALESCE(SUM(total_exec_time) / SUM(calls), 0) FROM pg_stat_statements
+			WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND query LIKE 'SELECT * FROM (WITH info%' || $1 || '%'`, query).Scan(&calls, &took)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return calls, took
+	}
+	const texts, counts = "ILIKE", "string_to_array"
+	store := openTable(t, db, "sql-status-code", nil)
+	statementStats(t, store, countsStatements)
+	eventually(t, func() string {
+		if _, err := store.Stats(t.Context()); err != nil {
+			return err.Error()
+		}
+		if n, _ := our(counts); n < 3 {
+			return "texts are read again and again"
+		}
+		return ""
+	})
+	before, _ := our(texts)
+	for range 20 {
+		if _, err := store.Stats(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, full := our(texts)
+	_, light := our(counts)
+	if after != before {
+		t.Errorf("texts were read %d times while nothing was new", after-before)
+	}
+	t.Logf("with texts %.3f ms, counts alone %.3f ms", full, light)
+	first := statementStats(t, store, countsStatements)
+	const ignore = "INSERT INTO message_dedup (message_id, status) VALUES (ID, 0) ON CONFLICT DO NOTHING"
+	ran(t, ours, ignore, 12)
+	ran(t, ours, ignore, 5)
+	statementStats(t, store, func(s dedup.StatementStats) string {
+		if s.Epoch != first.Epoch || s.Inserts != 17 || s.Met != 5 {
+			return "a statement that is new is not counted whole"
+		}
+		return ""
+	})
+	if _, err := ours.ExecContext(t.Context(), "SELECT pg_stat_statements_reset(0, 0, queryid) FROM pg_stat_statements WHERE query LIKE 'INSERT INTO message_dedup%'"); err != nil {
+		t.Fatal(err)
+	}
+	statementStats(t, store, func(s dedup.StatementStats) string {
+		if s.Epoch == first.Epoch {
+			return "the counts of a statement were reset, and the epoch goes on"
+		}
+		return ""
+	})
+}
+
 func TestWhyStatementsAreNotCountedSaysWhatToDo(t *testing.T) {
 	mysql, postgres := sqlServers.Database(t, "mysql"), sqlServers.Database(t, "postgres")
 	bare := sqlServers.Database(t, "postgres")
