@@ -129,11 +129,14 @@ func unescaped(text string) (labels, bool) {
 }
 
 // labelOf returns the value of one label of a line whose values hold nothing to escape.
-func labelOf(text []byte, name string) string {
+func labelOf(text []byte, name string) string { return string(labelIn(text, name)) }
+
+// labelIn is labelOf, within the line.
+func labelIn(text []byte, name string) []byte {
 	_, rest, ok := bytes.Cut(text, []byte(name+`="`))
 	value, _, closed := bytes.Cut(rest, []byte{'"'})
 	if !ok || !closed {
-		return ""
+		return nil
 	}
-	return string(value)
+	return value
 }

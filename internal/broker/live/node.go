@@ -20,7 +20,7 @@ type node struct {
 
 	rows     map[string]*row           // by the text of their labels
 	channels map[string]int            // rows of each channel
-	there    map[string]span           // the channels that are open, whatever they do
+	there    map[string]*span          // the channels that are open, whatever they do
 	counted  int64                     // the number of the last answer that was committed
 	queues   map[dedup.QueueRef]*tally // those that are watched
 	others   tally                     // all others together, and rows whose queue cannot be told
@@ -35,29 +35,6 @@ type node struct {
 
 	last vitals // of the last answer that was committed
 	gone event  // what the last commit found gone
-}
-
-// A row is a line of counters.
-type row struct {
-	of      *tally // nil until the answer is committed that it came with
-	queue   dedup.QueueRef
-	channel string
-	family  family
-	last    Counts
-	next    Counts // as the answer says that is being read
-	answer  int64  // the number of the answer that last had this row
-}
-
-// A tally is what one queue did on a node.
-type tally struct {
-	counts Counts
-	closed int64 // channels that had rows of it, went, and may have held something
-	lost   Lost  // of segments that ended
-	watch  takenWatch
-	// still and moving are the rows of channels that hold something, as far as is known, and have counted nothing or something since the
-	// answer before.
-	still, moving int64
-	since         time.Time // when it was first watched, or a row of the queue itself last went or fell
 }
 
 // vitals tell a node that went on from one that was started anew.
@@ -97,7 +74,7 @@ var (
 )
 
 func newNode() *node {
-	return &node{rows: map[string]*row{}, channels: map[string]int{}, there: map[string]span{}, queues: map[dedup.QueueRef]*tally{}}
+	return &node{rows: map[string]*row{}, channels: map[string]int{}, there: map[string]*span{}, queues: map[dedup.QueueRef]*tally{}}
 }
 
 // begin starts an answer.
@@ -128,33 +105,15 @@ func (n *node) noteNode(name, labels, value []byte) {
 	}
 }
 
-// row takes one counter of one row.
-func (n *node) row(m metric, labels, value []byte) {
-	r := n.rows[string(labels)]
-	if r == nil {
-		r = &row{family: m.family}
-		n.rows[string(labels)] = r
-	}
-	if r.answer != n.answer.number {
-		r.answer, r.next = n.answer.number, r.last
-		n.answer.rows++
-	}
-	count, ok := wholeCount(value)
-	if !ok {
-		n.answer.unreadable++
-		return
-	}
-	r.next[m.kind] = count
-}
-
 // channelThere notes that a channel is open.
 func (n *node) channelThere(labels []byte) {
-	channel := labelOf(labels, "channel")
-	known, ok := n.there[channel]
-	if !ok {
-		known.first = n.answer.number
+	channel := labelIn(labels, "channel")
+	known := n.there[string(channel)]
+	if known == nil {
+		known = &span{first: n.answer.number}
+		n.there[string(channel)] = known
 	}
-	n.there[channel] = span{known.first, n.answer.number}
+	known.last = n.answer.number
 }
 
 // opened counts the channels that are open and were not with the last answer that was committed, and those that went with all their rows;
@@ -173,15 +132,6 @@ func (n *node) opened() (appeared, went int64, listed bool) {
 	}
 	n.counted = n.answer.number
 	return appeared, went, len(n.there) > 0
-}
-
-// drop forgets the rows that came with an answer which will not be committed.
-func (n *node) drop() {
-	for key, r := range n.rows {
-		if r.of == nil {
-			delete(n.rows, key)
-		}
-	}
 }
 
 // commit counts what the answer adds, which was complete at a moment.
@@ -253,72 +203,10 @@ func (n *node) choose() error {
 	return nil
 }
 
-// use starts to count the rows of a family. Those of channels stay: they say which channels are there.
-func (n *node) use(f family) {
-	n.family, n.since = f, time.Time{}
-	for key, r := range n.rows {
-		if r.family != f && r.family != channelRows {
-			delete(n.rows, key)
-		}
-	}
-}
-
 // restarted reports whether a counter fell that never does, or that of answers did not grow by the last one.
 func (n *node) restarted() bool {
 	now, last := n.answer.vitals, n.last
 	return now.opened < last.opened || now.closed < last.closed || now.scrapes <= last.scrapes && last.scrapes > 0
-}
-
-// nameRows finds the queues of new rows, drops those of the family that is not counted, and returns how many channels are new, and how many
-// of these were never listed.
-func (n *node) nameRows() (appeared, unlisted int64) {
-	how := escapingOf(n.answer.version)
-	for key, r := range n.rows {
-		if r.of != nil {
-			continue
-		}
-		if r.family != n.family && r.family != channelRows {
-			delete(n.rows, key)
-			continue
-		}
-		found, ok := readLabels(key, how)
-		if !ok {
-			n.answer.unreadable++
-		}
-		r.queue, r.of = dedup.QueueRef{Vhost: found.vhost, Name: found.queue}, &n.others
-		if t := n.queues[r.queue]; t != nil && ok {
-			r.of = t
-		}
-		if r.family == channelRows {
-			r.channel = found.channel
-			if n.channels[r.channel]++; n.channels[r.channel] == 1 {
-				appeared++
-				if _, listed := n.there[r.channel]; !listed {
-					unlisted++
-				}
-			}
-		}
-	}
-	return appeared, unlisted
-}
-
-// watch sets the queues that are counted by themselves. One that is new counts from the next answer on.
-func (n *node) watch(queues map[dedup.QueueRef]bool) {
-	for queue := range n.queues {
-		if !queues[queue] {
-			delete(n.queues, queue)
-		}
-	}
-	for queue := range queues {
-		if n.queues[queue] == nil {
-			n.queues[queue] = &tally{}
-		}
-	}
-	for _, r := range n.rows {
-		if r.of = &n.others; n.queues[r.queue] != nil {
-			r.of = n.queues[r.queue]
-		}
-	}
 }
 
 // restart begins to count anew, at a moment before which nothing is known. Counts go on from where they were.
@@ -329,81 +217,6 @@ func (n *node) restart(at time.Time) {
 	}
 	n.repair = repair{turn: n.repair.turn}
 }
-
-// count adds what a row counted since the last answer. A new row counts whole; so does one that fell, as another of the same name. One
-// that is gone adds nothing.
-func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
-	if r.answer != n.answer.number {
-		n.remove(key, r, at)
-		return
-	}
-	if r.family == channelRows {
-		r.of.see(r)
-	}
-	if first || r.family != n.family {
-		if !first {
-			r.of.watch.took += r.next.taken() - r.last.taken()
-		}
-		r.last = r.next
-		return
-	}
-	fell := restarted
-	for k := range r.next {
-		fell = fell || r.next[k] < r.last[k]
-	}
-	if fell && r.last != (Counts{}) {
-		n.noteGone(r, at)
-		r.last = Counts{}
-	}
-	for k := range r.next {
-		more := r.next[k] - r.last[k]
-		r.of.counts[k] = plus(r.of.counts[k], more)
-		n.sum[k] = plus(n.sum[k], more)
-	}
-	r.last = r.next
-}
-
-// see notes a row of a channel that may hold something.
-func (t *tally) see(r *row) {
-	switch {
-	case r.next.taken() == r.next[Acked]:
-	case r.next != r.last:
-		t.moving++
-	default:
-		t.still++
-	}
-}
-
-func (n *node) remove(key string, r *row, at time.Time) {
-	delete(n.rows, key)
-	n.noteGone(r, at)
-	if r.family == channelRows {
-		if n.channels[r.channel]--; n.channels[r.channel] == 0 {
-			delete(n.channels, r.channel)
-			if _, listed := n.there[r.channel]; !listed {
-				n.rowless++
-			}
-		}
-	}
-}
-
-// noteGone notes that a row took along what it had counted since the last answer.
-func (n *node) noteGone(r *row, at time.Time) {
-	if r.family == queueRows {
-		r.of.since = at
-		return
-	}
-	settled := r.last.taken() == r.last[Acked]
-	if !settled {
-		r.of.closed++
-		n.gone.queues[r.of] += 0
-		return
-	}
-	n.gone.queues[r.of]++
-}
-
-// taken is what consumers that ack were given.
-func (c *Counts) taken() int64 { return plus(c[Delivered], c[Got]) }
 
 // settle finds out how much was lost, from the node's own counters before and after the rows were read; either may be nil.
 func (n *node) settle(at time.Time, before, after *Counts) {
@@ -416,21 +229,4 @@ func (n *node) settle(at time.Time, before, after *Counts) {
 // wantsTotals reports whether the node's own counters should be read with this answer.
 func (n *node) wantsTotals() bool {
 	return n.family != queueRows && (n.gone.any() || n.repair.wants())
-}
-
-// of returns what a queue did on this node.
-func (n *node) of(t *tally) Count {
-	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.repair.unseen, Since: n.since}
-	if t.since.After(count.Since) {
-		count.Since = t.since
-	}
-	if n.family == channelRows {
-		count.Settled.High.add(&n.repair.shared)
-		count.Open = n.repair.open(t)
-		count.MayBeClosed = n.repair.mayBeClosed(t)
-	} else {
-		count.MayBeClosed = t.watch.closed
-	}
-	count.MayBeClosed = plus(count.MayBeClosed, min(n.lingering, t.still+min(n.recent, t.moving)))
-	return count
 }

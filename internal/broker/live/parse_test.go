@@ -242,8 +242,31 @@ func channelsAnswer(channels int, acked func(i int) int) []byte {
 			fmt.Fprintf(&b, "%s%s{channel=\"<0.%d.0>\",vhost=\"/\",queue=\"orders.%03d\"} %d\n", detailed, name, 10000+i, i%24, acked(i))
 		}
 	}
+	for i := range channels {
+		fmt.Fprintf(&b, "%schannel_process_reductions_total{channel=\"<0.%d.0>\"} %d\n", detailed, 10000+i, acked(i))
+	}
 	b.WriteString("rabbitmq_build_info{rabbitmq_version=\"3.10.8\"} 1\nrabbitmq_identity_info{rabbitmq_node=\"a@b\"} 1\n")
 	return b.Bytes()
+}
+
+// TestAnAnswerOfKnownChannelsIsReadWithoutAllocating: it comes each second, with some lines for each channel.
+func TestAnAnswerOfKnownChannelsIsReadWithoutAllocating(t *testing.T) {
+	answer := channelsAnswer(500, func(i int) int { return 1000 + i })
+	n := nodeOf(t, "orders.001")
+	read := func() {
+		n.begin()
+		if err := readRows(bytes.NewReader(answer), n); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.commit(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		n.settle(time.Unix(1, 0), nil, nil)
+	}
+	read()
+	if got := testing.AllocsPerRun(5, read); got > 50 {
+		t.Errorf("%v allocations for 500 channels", got)
+	}
 }
 
 // BenchmarkReadingOf500Channels parses and counts one answer: 338 kB of a real broker took it 8 ms to write.
