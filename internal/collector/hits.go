@@ -71,7 +71,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 		return refuse(c.noCounters(p), betterReport)
 	}
 	source := p.statementHits(v)
-	if v.scheme.Kind == "redis-string" {
+	if _, ok := p.store.store.(eventful); ok {
 		source = p.eventHits(v)
 	}
 	if source.n == 0 {
