@@ -15,6 +15,7 @@ type flowReading struct {
 	// Began and Ended bound the moment, At is their middle.
 	At, Began, Ended time.Time
 	Since            time.Time
+	Quiet            time.Time // see dedup.LiveCount
 	Acked, Delivered liveSum
 	// Redelivered is at most, Closed the channels that were closed, MayBeClosed how many more there may be until later readings tell.
 	Redelivered, Closed, MayBeClosed float64
@@ -24,7 +25,7 @@ type flowReading struct {
 
 // flowOf is the sum of the counts of queues; false where the broker does not tell those of all of them.
 func flowOf(c *dedup.LiveCounts, refs []dedup.QueueRef) (flowReading, bool) {
-	r, unseen := flowReading{At: c.Began.Add(c.Ended.Sub(c.Began) / 2), Began: c.Began, Ended: c.Ended}, 0.0
+	r, unseen := flowReading{At: c.Began.Add(c.Ended.Sub(c.Began) / 2), Began: c.Began, Ended: c.Ended, Quiet: c.Began}, 0.0
 	for _, ref := range refs {
 		q, ok := c.Queues[ref]
 		if !ok {
@@ -32,6 +33,9 @@ func flowOf(c *dedup.LiveCounts, refs []dedup.QueueRef) (flowReading, bool) {
 		}
 		if q.Since.After(r.Since) {
 			r.Since = q.Since
+		}
+		if q.Quiet.Before(r.Quiet) {
+			r.Quiet = q.Quiet
 		}
 		r.Acked.add(q.Acked, q.Unsure, q.Open)
 		r.Delivered.add(q.Delivered, q.DeliveredUnsure, q.DeliveredOpen)

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -282,7 +281,7 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 		work = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack.Mean, ack.P95 = estimate.Latency{Window: out.Window, Tape: reel(p.frames.frames), Capacity: float64(p.capacity())}.Estimate()
+		ack.Mean, ack.P95 = p.estimatedLatency(v.now, out.Window)
 	}
 	if !work.Mean.Known() {
 		work = c.eventWork(p, v, out.Window, work)

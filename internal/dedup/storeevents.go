@@ -90,6 +90,8 @@ type LiveCounts struct {
 // LiveCount is that of one queue. Counts only rise, and are compared among those of one Since alone.
 type LiveCount struct {
 	Since time.Time
+	// Quiet is since when every open channel that may hold something of the queue has acked, or opened; zero where that is not known.
+	Quiet time.Time
 	// Acked are at least the deliveries that consumers acked. Unsure is how many more there may be: the broker lost them from the counts of
 	// single queues, and they may be of others. Open is how many more there may be for the moment; later counts tell.
 	Acked, Unsure, Open float64

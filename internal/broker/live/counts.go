@@ -42,7 +42,7 @@ func off(err error) bool {
 
 func (c Count) live() dedup.LiveCount {
 	low, _ := c.Range()
-	return dedup.LiveCount{Since: c.Since, Acked: float64(low[Acked]), Unsure: apart(c.Settled, Acked), Open: apart(c.Open, Acked),
+	return dedup.LiveCount{Since: c.Since, Quiet: c.Quiet, Acked: float64(low[Acked]), Unsure: apart(c.Settled, Acked), Open: apart(c.Open, Acked),
 		Delivered: float64(low[Delivered] + low[Got]), DeliveredUnsure: apart(c.Settled, Delivered) + apart(c.Settled, Got), DeliveredOpen: apart(c.Open, Delivered) + apart(c.Open, Got),
 		Fetched:     float64(low[Got]),
 		Redelivered: float64(low[Redelivered]) + apart(c.Settled, Redelivered), Closed: float64(c.Closed), Unseen: float64(c.Unseen), MayBeClosed: float64(c.MayBeClosed), Automatic: float64(low[DeliveredAuto] + low[GotAuto])}

@@ -146,7 +146,10 @@ func (n *node) commit(at time.Time) error {
 		n.restart(at)
 	}
 	for _, t := range n.queues {
-		t.still, t.moving = 0, 0
+		t.still, t.moving, t.quiet = 0, 0, time.Time{}
+		if n.answer.announced[channelRows] {
+			t.quiet = at
+		}
 		if t.since.IsZero() {
 			t.since = at
 		}

@@ -41,6 +41,8 @@ type Count struct {
 	// have held something of any queue. MayBeClosed is how many more there may be of both until later readings tell.
 	Closed, Unseen, MayBeClosed int64
 	Since                       time.Time
+	// Quiet is since when every open channel that may hold something of the queue has acked, or opened; zero where that is not known.
+	Quiet time.Time
 }
 
 // Range returns between what ends the truth is.
@@ -67,6 +69,9 @@ func (c *Count) add(more *Count) {
 	c.Closed, c.Unseen, c.MayBeClosed = plus(c.Closed, more.Closed), plus(c.Unseen, more.Unseen), plus(c.MayBeClosed, more.MayBeClosed)
 	if more.Since.After(c.Since) {
 		c.Since = more.Since
+	}
+	if more.Quiet.Before(c.Quiet) {
+		c.Quiet = more.Quiet
 	}
 }
 

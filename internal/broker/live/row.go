@@ -15,6 +15,8 @@ type row struct {
 	last    Counts
 	next    Counts // as the answer says that is being read
 	answer  int64  // the number of the answer that last had this row
+	// acked is when the row of a channel last counted an ack, or was new; zero where it was there before anything is known.
+	acked time.Time
 }
 
 // row takes one counter of one row.
@@ -96,6 +98,9 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 		return
 	}
 	if r.family == channelRows {
+		if !first && !restarted && (r.last == (Counts{}) || r.next[Acked] != r.last[Acked]) {
+			r.acked = at
+		}
 		r.of.see(r)
 	}
 	if first || r.family != n.family {

@@ -15,6 +15,7 @@ type tally struct {
 	// still and moving are the rows of channels that hold something, as far as is known, and have counted nothing or something since the
 	// answer before.
 	still, moving int64
+	quiet         time.Time // see Count
 	since         time.Time // when it was first watched, or a row of the queue itself last went or fell
 }
 
@@ -39,8 +40,13 @@ func (n *node) watch(queues map[dedup.QueueRef]bool) {
 
 // see notes a row of a channel that may hold something.
 func (t *tally) see(r *row) {
+	if r.next.taken() == r.next[Acked] {
+		return
+	}
+	if r.acked.Before(t.quiet) {
+		t.quiet = r.acked
+	}
 	switch {
-	case r.next.taken() == r.next[Acked]:
 	case r.next != r.last:
 		t.moving++
 	default:
@@ -53,7 +59,7 @@ func (c *Counts) taken() int64 { return plus(c[Delivered], c[Got]) }
 
 // of returns what a queue did on this node.
 func (n *node) of(t *tally) Count {
-	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.repair.unseen, Since: n.since}
+	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.repair.unseen, Since: n.since, Quiet: t.quiet}
 	if t.since.After(count.Since) {
 		count.Since = t.since
 	}

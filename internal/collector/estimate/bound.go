@@ -1,9 +1,6 @@
 package estimate
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // fewestBlocks is the number of blocks from which on their sums tell how far what is held comes in lumps.
 const fewestBlocks = 4
@@ -12,12 +9,8 @@ const fewestBlocks = 4
 // which one. Less is divided by than was delivered: what was held when the window began was delivered before, and what is delivered
 // again was not acked. So it holds where messages go round, too.
 func (s *stretch) bound(capacity float64) (high float64, formula string) {
-	n := s.settled()
-	held, sum := s.area, s.sum
-	for _, p := range s.earlier() {
-		held, sum = held+p.area, sum+p.sum
-	}
-	each := s.each()
+	n, each := s.settled(), s.each()
+	held, sum := s.area+s.older, s.sum+s.older/each
 	lump := s.lump(held/each, capacity)
 	high, formula = lump*limit95(held/each/lump)*each/n, "φ · ½χ²(2(S/φ + 1)) · Δ / n, at 95 %; S unacked over the samples, Δ apart, φ of them at once, n acks"
 	if sure := s.unseen * (1 + sum/n); sure < high {
@@ -29,54 +22,20 @@ func (s *stretch) bound(capacity float64) (high float64, formula string) {
 // most95 is the highest that the 95th percentile can be, in seconds: what is held for longer than the longest time between two
 // samples is in one of them. It is not ok where more than a twentieth can have been held for so long, or samples are missing.
 func (s *stretch) most95() (high float64, ok bool) {
-	sum := s.sum
-	for _, p := range s.earlier() {
-		sum += p.sum
-	}
-	return s.unseen, !math.IsInf(s.unseen, 1) && sum < 0.05*s.settled()
+	return s.unseen, !math.IsInf(s.unseen, 1) && s.sum+s.older/s.each() < 0.05*s.settled()
 }
 
 // settled is the least number of messages that were delivered and acked in the window.
 func (s *stretch) settled() float64 {
 	n := min(s.delivered, s.acked)
-	if first, _ := s.ends(late); n > s.held(first) {
-		n -= s.held(first)
+	if n > s.open {
+		n -= s.open
+	}
+	first, _ := s.ends(s.late)
+	if held, ok := heldIn(first); ok && n > held-s.floor {
+		n -= held - s.floor
 	}
 	return n
-}
-
-// held is heldIn, nothing where nothing was sampled.
-func (s *stretch) held(steps []step) float64 {
-	if v, ok := heldIn(steps); ok {
-		return v
-	}
-	return 0
-}
-
-// earlier are the steps before the window whose waiting can be that of acks in it: those by which counters come late, and where the
-// window begins with a pile, as an outage leaves one, all steps of the pile.
-func (s *stretch) earlier() []step {
-	typical := s.typical()
-	i := len(s.before)
-	for i > 0 && (s.from.At.Sub(s.before[i-1].to) < late || s.held(s.before[i-1:i]) > steadyFold*max(typical, 1)) {
-		i--
-	}
-	return s.before[i:]
-}
-
-// typical is the median of the means of the parts of the window.
-func (s *stretch) typical() float64 {
-	var means []float64
-	for i := range parts {
-		if v, ok := heldIn(s.part(i, parts)); ok {
-			means = append(means, v)
-		}
-	}
-	if len(means) == 0 {
-		return 0
-	}
-	slices.Sort(means)
-	return means[(len(means)-1)/2]
 }
 
 // lump is how many of the samples' sum come at once, by chance or because messages come in bursts: the variance of the sums of

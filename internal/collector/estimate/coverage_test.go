@@ -60,8 +60,9 @@ func (j *judge) end(name string) {
 	j.each.held, j.each.n, j.one = j.each.held+j.one.held, j.each.n+j.one.n, coverage{}
 }
 
+// all judges all workloads, by the lower limit of their coverage where there are answers enough for one.
 func (j *judge) all() {
-	if c := j.each; c.held < 0.95*c.n || c.low() < 0.93 {
+	if c := j.each; c.held < 0.95*c.n || c.n > 60 && c.low() < 0.93 {
 		j.t.Errorf("windows of %v: %v of %v %s held the truth, lower limit %.3f", j.window, c.held, c.n, j.what, c.low())
 	}
 }

@@ -1,7 +1,12 @@
 // Package estimate turns samples and counts into figures: arithmetic alone, without a broker, a store or a clock of its own.
 package estimate
 
-import "time"
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+)
 
 // Held is the running account of the samples of one pipeline's unacked messages. Its sums only grow, so that what lies between two
 // accounts is their difference.
@@ -25,8 +30,10 @@ type Held struct {
 	Blocks, BlockArea, BlockSquares float64
 	// Longer counts the times that a message could be held unseen that were longer than each of unseenBounds.
 	Longer [len(unseenBounds)]uint32
-	// Since is when the samples began to be above nothing; zero while nothing is held.
-	Since time.Time
+	// First is when the first sample was taken.
+	First time.Time
+	// Stairs lead up to the last sample: see Stair. They are not changed once made.
+	Stairs []Stair
 	// Last is the newest sample, At when it was taken, and LastTook how long it took. Broken is true where the next one begins anew.
 	Last     float64
 	At       time.Time
@@ -35,6 +42,15 @@ type Held struct {
 	// block is the area of the block under way, of so many samples.
 	block, blockCount float64
 }
+
+// A Stair is how many messages every sample since a time has shown at least: no more can have been held since then without an ack.
+type Stair struct {
+	Since  time.Time
+	Height float64
+}
+
+// mostStairs bounds the stairs that are kept: more, as of a pile that grows, are made fewer by the step that adds least.
+const mostStairs = 32
 
 const (
 	// longestLine is the longest time between two samples that a straight line is drawn over: it bears one that failed or gave way.
@@ -59,13 +75,13 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 	default:
 		h = h.line(unacked, gap.Seconds(), (took+h.LastTook).Seconds()/2)
 	}
-	switch {
-	case unacked <= 0:
-		h.Since = time.Time{}
-	case h.Since.IsZero() || h.Broken:
-		h.Since = at
+	if unacked > 0 && (h.Last <= 0 || h.Broken || h.At.IsZero()) {
 		h.Seen++
 	}
+	if h.First.IsZero() {
+		h.First = at
+	}
+	h.Stairs = climb(h.Stairs, unacked, at)
 	h.Sum += unacked
 	h.Count++
 	h.Took += took.Seconds()
@@ -99,4 +115,65 @@ func (h Held) line(unacked, gap, asking float64) Held {
 func (h Held) Miss() Held {
 	h.Broken = true
 	return h
+}
+
+// climb returns the stairs after one more sample.
+func climb(stairs []Stair, height float64, at time.Time) []Stair {
+	i := sort.Search(len(stairs), func(i int) bool { return stairs[i].Height >= height || !stairs[i].Since.Before(at) })
+	switch {
+	case height <= 0:
+		return nil
+	case i == len(stairs):
+	case i == len(stairs)-1 && stairs[i].Height == height:
+		return stairs
+	default:
+		at = stairs[i].Since
+	}
+	stairs = append(slices.Clip(stairs[:i]), Stair{at, height})
+	if len(stairs) <= mostStairs {
+		return stairs
+	}
+	least, added := 0, math.Inf(1)
+	for j := range stairs[1:] {
+		if area := (stairs[j+1].Height - stairs[j].Height) * stairs[j+1].Since.Sub(stairs[j].Since).Seconds(); area < added {
+			least, added = j, area
+		}
+	}
+	stairs[least+1].Since = stairs[least].Since
+	return slices.Delete(stairs, least, least+1)
+}
+
+// stood is how many messages every sample from a time to the last one has shown at least.
+func (h *Held) stood(since time.Time) float64 {
+	i := sort.Search(len(h.Stairs), func(i int) bool { return h.Stairs[i].Since.After(since) })
+	if i == 0 {
+		return 0
+	}
+	return h.Stairs[i-1].Height
+}
+
+// unborn is how many messages were held when the first sample was taken, and still are.
+func (h *Held) unborn() float64 {
+	if len(h.Stairs) == 0 || h.Stairs[0].Since.After(h.First) {
+		return 0
+	}
+	return h.Stairs[0].Height
+}
+
+// under is the waiting that lies under the stairs, but not below a height, from a time to another, in message seconds: the most that
+// those had waited then who are held still.
+func (h *Held) under(from, to time.Time, above float64) float64 {
+	area, below := 0.0, above
+	for _, s := range h.Stairs {
+		if s.Height <= below {
+			continue
+		}
+		begin := s.Since
+		if from.After(begin) {
+			begin = from
+		}
+		area += (s.Height - below) * max(0, to.Sub(begin).Seconds())
+		below = s.Height
+	}
+	return area
 }

@@ -24,6 +24,12 @@ type Latency struct {
 	Tape   Tape
 	// Capacity is the most messages that the consumers can hold at once; 0 where that is not known.
 	Capacity float64
+	// Late is how late the counts of the tape come; 0 where they are the management API's, which come up to 5 s late.
+	Late time.Duration
+	// Pace is how deliveries come, where somebody counts each second.
+	Pace Pace
+	// AllAck is true where every channel that holds messages acked some in the window.
+	AllAck bool
 }
 
 // Estimate returns the mean ack latency and the 95th percentile. The mean is a number by Little's law where its band is narrow enough, else
@@ -33,7 +39,7 @@ func (l Latency) Estimate() (mean, p95 dedup.Figure) {
 	mean.Window, mean.Source = l.Window, "samples of unacked messages"
 	mean.Better = "Let the consumers report ack latencies (docs/consumers.md)."
 	p95 = mean
-	s, ok := stretchOf(l.Tape, l.Window)
+	s, ok := stretchOf(l.Tape, l.Window, l.Late)
 	if !ok {
 		return mean, p95
 	}
@@ -44,7 +50,7 @@ func (l Latency) Estimate() (mean, p95 dedup.Figure) {
 	}
 	why := s.noNumber()
 	if why == "" {
-		n := s.little()
+		n := s.little(&l)
 		if n.half() <= littleWidest {
 			mean.Quality, mean.N, mean.Source, mean.Why = dedup.Estimated, s.delivered, "Little's law", "mean, includes prefetch wait"
 			mean.Formula = "mean unacked / rate of manual deliveries and gets"
@@ -85,7 +91,7 @@ func (s *stretch) unknown() string {
 		return "automatic acks: there is no ack to wait for"
 	case s.seconds == 0 && s.from.Gaps != s.to.Gaps:
 		return "the broker's counters were just reset"
-	case !s.sampled():
+	case !s.followed():
 		return "samples of the unacked messages are missing"
 	case s.delivered <= 0 || s.acked <= 0:
 		return s.idle()
@@ -95,8 +101,8 @@ func (s *stretch) unknown() string {
 
 // idle says for how long nothing was delivered, or what is out was held.
 func (s *stretch) idle() string {
-	if since := s.to.Held.Since; !since.IsZero() {
-		return "held for " + span(s.to.At.Sub(since))
+	if stairs := s.to.Held.Stairs; len(stairs) > 0 {
+		return "held for " + span(s.to.At.Sub(stairs[0].Since))
 	}
 	what, counted := "delivery", func(p step) float64 { return p.delivered }
 	if s.delivered > 0 {
@@ -152,44 +158,47 @@ const asking = 0.25
 // add to it. Nobody measures them, so that the band reaches so much lower.
 const ways = 0.16
 
-// little estimates the mean ack latency by Little's law: mean unacked over time / rate of manual deliveries. Its band has parts
-// that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself.
-func (s *stretch) little() number {
-	if s.area <= 0 {
+// little estimates the mean ack latency by Little's law: mean unacked over time / rate of manual deliveries, without those that hang. Its band has
+// parts that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself. It reaches lower by what may
+// hang, and higher by what had waited before the window.
+func (s *stretch) little(l *Latency) number {
+	least, most := s.hung(l)
+	area := s.area - least*s.span
+	if area <= 0 {
 		return number{below: 1, above: math.Inf(1)}
 	}
-	wait := s.area / s.span * s.seconds / s.delivered
+	wait := area / s.span * s.seconds / s.delivered
 	// At most half of the wait, so that something stays: such a band is refused.
 	asked := min(wait/2, asking*s.took/s.count)
 	wait -= asked
-	band := s.sampling() + s.atEnds(wait) + s.counting() + asked/wait
-	return number{mean: wait, below: min(1, band+ways), above: band}
+	band := s.sampling(area) + s.atEnds(wait, area, least) + s.counting() + asked/wait
+	return number{mean: wait, below: min(1, band+ways+(most-least)*s.span/area), above: band + s.older/area}
 }
 
 // sampling is twice the standard error of the integral of the unacked messages, by the jumps from sample to sample, and
 // at least 2 / sqrt(S), S the sum of the samples: what held 95 % of means whose truth was known.
-func (s *stretch) sampling() float64 {
-	return max(2*math.Sqrt(max(0, s.noise))/s.area, 2/math.Sqrt(s.area/s.each()))
+func (s *stretch) sampling(area float64) float64 {
+	return max(2*math.Sqrt(max(0, s.noise))/area, 2/math.Sqrt(area/s.each()))
 }
 
 // atEnds is what the waiting can have too much from before the window and lack after it: what is held at either end has
 // the mean still before it, or behind it, if waits end by chance; by two standard deviations, which weigh where waits are long.
-func (s *stretch) atEnds(wait float64) float64 {
+func (s *stretch) atEnds(wait, area, hung float64) float64 {
 	first, last := s.ends(rest)
 	begin, _ := heldIn(first)
 	end, _ := heldIn(last)
 	if math.IsNaN(begin) || math.IsNaN(end) {
 		return math.Inf(1)
 	}
-	return wait * (math.Abs(end-begin) + 2*math.Sqrt(2*(begin+end))) / s.area
+	return wait * (math.Abs(end-begin) + 2*math.Sqrt(2*max(0, begin+end-2*hung))) / area
 }
 
 // counting is what counters that come late can lack at the end of the window or have too much from before its
-// beginning: nothing, where as much was delivered at both ends. At a cut each side has an end.
+// beginning: nothing, where as much was delivered at both ends. At a cut each side has an end. What closed channels may have taken along is added.
 func (s *stretch) counting() float64 {
 	first, last := s.ends(rest)
-	lacking := late.Seconds() * math.Abs(rateIn(last)-rateIn(first))
-	return lacking/s.delivered + s.cuts*late.Seconds()/s.seconds
+	lacking := s.late.Seconds()*math.Abs(rateIn(last)-rateIn(first)) + s.unsure
+	return lacking/s.delivered + s.cuts*s.late.Seconds()/s.seconds
 }
 
 // rateIn is that of deliveries in steps, each second.

@@ -2,6 +2,9 @@ package estimate
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -34,9 +37,9 @@ func (r reel) held(unacked, deliveries float64) reel {
 	return append(r, m)
 }
 
-// numberOf is the mean of a window where it is a number: a bound alone is none.
+// numberOf is the mean of a window where it is a number: a bound alone is none. Consumers are full at all times, and each of them acks.
 func numberOf(r reel, window time.Duration) dedup.Figure {
-	f, _ := Latency{Window: window, Tape: r}.Estimate()
+	f, _ := Latency{Window: window, Tape: r, Capacity: 0.1, AllAck: true}.Estimate()
 	if f.AtMost() {
 		f.Quality = dedup.QualityUnknown
 	}
@@ -182,7 +185,7 @@ func TestLittlesLawWaitsUntilLateCountersWeighLittle(t *testing.T) {
 		half    float64
 	}{{45, 0.12}, {600, 0}} {
 		r := busy(60-tt.seconds/15, 60)[60-tt.seconds/15-1:]
-		s, _ := stretchOf(r, 15*time.Minute)
+		s, _ := stretchOf(r, 15*time.Minute, 0)
 		if got := s.counting(); got < tt.half*0.9 || got > tt.half+0.01 {
 			t.Errorf("%d s of traffic: late counters weigh %v, want %v", tt.seconds, got, tt.half)
 		}
@@ -197,11 +200,11 @@ func TestUnackedMessagesCountAsLongAsTheyWereHeld(t *testing.T) {
 	if h.Count != 5 || h.Sum != 110 || h.Span != 7 || h.Area != 2+2+4*52+52 || h.Noise != 16*10_000/2+10_000/2 || math.Abs(h.Took-0.1) > 1e-9 {
 		t.Errorf("got %+v", h)
 	}
-	if !h.Since.Equal(noon) {
-		t.Errorf("something is held since %v, want since the first sample", h.Since)
+	if want := []Stair{{noon, 2}}; !slices.Equal(h.Stairs, want) {
+		t.Errorf("the stairs are %v, want %v: something is held since the first sample", h.Stairs, want)
 	}
-	if h = h.Take(0, h.At.Add(time.Second), 0); !h.Since.IsZero() {
-		t.Errorf("nothing is held, and yet since %v", h.Since)
+	if h = h.Take(0, h.At.Add(time.Second), 0); len(h.Stairs) != 0 {
+		t.Errorf("nothing is held, and yet %v", h.Stairs)
 	}
 }
 
@@ -212,12 +215,12 @@ func TestAMessageCanHideBetweenTwoSamplesOnly(t *testing.T) {
 		h = h.Take(0, at, 40*time.Millisecond)
 	}
 	r := reel{{At: noon, Held: Held{}.Take(0, noon, 0)}, {At: at, Held: h}}
-	s, _ := stretchOf(r, time.Minute)
+	s, _ := stretchOf(r, time.Minute, 0)
 	if s.unseen != 1.25 {
 		t.Errorf("gaps of up to 1.19 s and 40 ms of asking hide a message for %v s, want 1.25", s.unseen)
 	}
 	r[1].Held = h.Miss().Take(0, at.Add(time.Second), 0)
-	if s, _ = stretchOf(r, time.Minute); !math.IsInf(s.unseen, 1) {
+	if s, _ = stretchOf(r, time.Minute, 0); !math.IsInf(s.unseen, 1) {
 		t.Errorf("a sample that told nothing hides a message for ever, got %v s", s.unseen)
 	}
 }
@@ -333,23 +336,62 @@ func TestAnUpperBoundIsKnownWhereNoNumberIs(t *testing.T) {
 	}
 }
 
-// TestAPileFromBeforeTheWindowIsNotForgotten: 40 messages are held for ten minutes, as while a store is down, and acked when a window of
-// five minutes has begun, in which little else happens.
+// TestAPileFromBeforeTheWindowIsNotForgotten: messages are held for hours, as while a store is down, beside others that are acked, and acked when a
+// window of five minutes has begun.
 func TestAPileFromBeforeTheWindowIsNotForgotten(t *testing.T) {
-	var r reel
-	for i := range 60 {
-		held := 0.0
-		if i < 42 {
-			held = 40
+	for _, pile := range []int{1, 5, 40} {
+		for _, hours := range []float64{0.2, 1, 3} {
+			for _, begun := range []float64{1, 100} { // seconds after the first sample; or long before it, as far as anybody knows
+				release := hours*3600 + 130
+				all := []delivery{}
+				for range pile {
+					all = append(all, delivery{begun, release})
+				}
+				for x := 1.0; x < release+180; x += 2 {
+					all = append(all, delivery{x, x + 0.02})
+				}
+				sort.Slice(all, func(i, j int) bool { return all[i].from < all[j].from })
+				r := simulate(rand.New(rand.NewPCG(1, 2)), all, release+180)
+				f, p95 := Latency{Window: 5 * time.Minute, Tape: r.tape}.Estimate()
+				truth, longer := r.truth(f.At.Add(-f.Covered), f.At, p95.High)
+				if !f.AtMost() || truth > f.High || p95.Known() && longer > 0.05 {
+					t.Errorf("%d held for %v h from second %v: %v to %v, p95 %v, and the truth is %v: %s", pile, hours, begun, f.Low, f.High, p95.High, truth, f.Why)
+				}
+			}
 		}
-		r = r.held(held, 1)
 	}
-	for i := 43; i <= 60; i++ {
-		r[i].Acks += 40
-	}
-	f, _ := Latency{Window: 5 * time.Minute, Tape: r}.Estimate()
-	if !f.AtMost() || f.High < 60 { // since the beginning of the tape, twice as long ago as the window is long
-		t.Errorf("got %v to %v: %s", f.Low, f.High, f.Why)
+}
+
+// TestStairsAreTheLeastOfAllSamplesSinceATime compares them with the samples themselves.
+func TestStairsAreTheLeastOfAllSamplesSinceATime(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var h Held
+		var samples []float64
+		most := 1 + r.IntN(2*mostStairs)
+		for i := range 1 + r.IntN(200) {
+			samples = append(samples, float64(r.IntN(most)))
+			if r.IntN(2) == 0 && i > 0 {
+				samples[i] = samples[i-1] + 1
+			}
+			h = h.Take(samples[i], noon.Add(time.Duration(i)*time.Second), 0)
+			if len(h.Stairs) > mostStairs {
+				t.Fatalf("%d stairs", len(h.Stairs))
+			}
+		}
+		least, under := math.Inf(1), 0.0
+		for i := len(samples) - 1; i >= 0; i-- {
+			at := noon.Add(time.Duration(i) * time.Second)
+			if least = min(least, samples[i]); i < len(samples)-1 {
+				under += max(0, least-1)
+			}
+			if got := h.stood(at); got < least || most <= mostStairs/2 && got != least {
+				t.Fatalf("%v: since second %d there were %v at least, got %v", samples, i, least, got)
+			}
+			if got := h.under(at, h.At, 1); got < under-1e-9 || most <= mostStairs/2 && math.Abs(got-under) > 1e-9 {
+				t.Fatalf("%v: since second %d %v are under the stairs, got %v", samples, i, under, got)
+			}
+		}
 	}
 }
 

@@ -76,7 +76,11 @@ type run struct {
 
 // simulate samples a workload about once a second, as the collector does, and reads counters as old as 0 to 5 s each 15 s.
 func (w workload) simulate(r *rand.Rand, seconds float64) run {
-	out := run{all: w.deliveries(r, seconds)}
+	return simulate(r, w.deliveries(r, seconds), seconds)
+}
+
+func simulate(r *rand.Rand, all []delivery, seconds float64) run {
+	out := run{all: all}
 	next, acked, sample, read := 0, 0.0, r.Float64(), 15.0
 	var held ends
 	var m Moment

@@ -14,6 +14,8 @@ type Moment struct {
 	// Gaps counts the times at which the broker's counters were reset.
 	Gaps float64
 	Held Held
+	// Unsure is how many more deliveries or acks there may be, Open how many more until later counts tell.
+	Unsure, Open float64
 }
 
 // A Tape is the moments of one pipeline in time order.
@@ -22,7 +24,7 @@ type Tape interface {
 	Moment(i int) Moment
 }
 
-// late is how late the broker's counters come; a pipeline where nothing was delivered nor held for rest is at rest.
+// late is how late the counters of the management API come; a pipeline where nothing was delivered nor held for rest is at rest.
 const (
 	late = 5 * time.Second
 	rest = 2 * late
@@ -44,23 +46,44 @@ type step struct {
 	// Counted.
 	delivered, redelivered, acked float64
 	// Sampled.
-	area, span, sum, count float64
+	sampled
+	// unborn is how many messages were held since the first sample of all, so many seconds before.
+	unborn, old float64
 	// cut is true where part of it was not sampled, or where the counters were reset: neither side of it counts then.
 	cut bool
 }
+
+// sampled is what the samples of a time came to: see Held.
+type sampled struct{ area, span, sum, count, noise, took, seen, blocks, blockArea, blockSquares float64 }
+
+func sampledBetween(a, b *Held) sampled {
+	return sampled{b.Area - a.Area, b.Span - a.Span, b.Sum - a.Sum, b.Count - a.Count, b.Noise - a.Noise, b.Took - a.Took, b.Seen - a.Seen,
+		b.Blocks - a.Blocks, b.BlockArea - a.BlockArea, b.BlockSquares - a.BlockSquares}
+}
+
+func (s *sampled) add(more *sampled) {
+	s.area, s.span, s.sum, s.count = s.area+more.area, s.span+more.span, s.sum+more.sum, s.count+more.count
+	s.noise, s.took, s.seen = s.noise+more.noise, s.took+more.took, s.seen+more.seen
+	s.blocks, s.blockArea, s.blockSquares = s.blocks+more.blocks, s.blockArea+more.blockArea, s.blockSquares+more.blockSquares
+}
+
+// each is the mean time between two samples, in seconds.
+func (s *sampled) each() float64 { return s.span / s.count }
 
 // A stretch is a window of a tape, with what lies in it and could be both counted and sampled.
 type stretch struct {
 	steps    []step
 	from, to Moment
-	// before are the steps of as long before the window.
-	before                              []step
+	sampled
+	late                                time.Duration
 	delivered, redelivered, acked, auto float64
-	seconds, cutSeconds, cuts           float64
-	area, span, sum, count, noise, took float64
-	blocks, blockArea, blockSquares     float64
-	// seen is how often something was held after nothing.
-	seen float64
+	// unsure is how many more deliveries or acks there may be, open how many fewer.
+	unsure, open              float64
+	seconds, cutSeconds, cuts float64
+	// floor is how many messages every sample of the window showed at least. pile is the most waiting, in message seconds, of those who are
+	// held still when the window ends: none of it is of acks. older is the most that those had waited before the window began who can have been
+	// acked in it: what was held then and did not stay.
+	floor, pile, older float64
 	// busy is the number of steps in which anything was delivered.
 	busy float64
 	// unseen is the longest time that a message can have been held without a sample of it, in seconds; +Inf where it is not known.
@@ -68,7 +91,7 @@ type stretch struct {
 }
 
 // stretchOf cuts a window, which ends with the tape, out of it. It is not ok with fewer than two moments.
-func stretchOf(t Tape, window time.Duration) (stretch, bool) {
+func stretchOf(t Tape, window, lag time.Duration) (stretch, bool) {
 	n := t.Len()
 	if n < 2 {
 		return stretch{}, false
@@ -77,10 +100,11 @@ func stretchOf(t Tape, window time.Duration) (stretch, bool) {
 	// The window begins with the last moment before it, so that it is covered as a whole.
 	first := max(0, sort.Search(n, func(i int) bool { return t.Moment(i).At.After(from) })-1)
 	first = min(first, n-2)
-	s := stretch{from: t.Moment(first), to: t.Moment(n - 1)}
+	s := stretch{from: t.Moment(first), to: t.Moment(n - 1), late: lag}
+	if lag <= 0 {
+		s.late = late
+	}
 	s.steps = stepsOf(t, first, n-1)
-	earliest := s.from.At.Add(-window)
-	s.before = stepsOf(t, sort.Search(first, func(i int) bool { return !t.Moment(i).At.Before(earliest) }), first)
 	s.total()
 	return s, true
 }
@@ -114,7 +138,8 @@ func stepOf(a, b *Moment) step {
 	return step{
 		from: a.At, to: b.At, seconds: b.At.Sub(a.At).Seconds(),
 		delivered: b.Deliveries - a.Deliveries, redelivered: b.Redeliveries - a.Redeliveries, acked: b.Acks - a.Acks,
-		area: b.Held.Area - a.Held.Area, span: b.Held.Span - a.Held.Span, sum: b.Held.Sum - a.Held.Sum, count: b.Held.Count - a.Held.Count,
+		sampled: sampledBetween(&a.Held, &b.Held),
+		unborn:  b.Held.unborn(), old: b.At.Sub(b.Held.First).Seconds(),
 		cut: a.Gaps != b.Gaps || a.Held.At.IsZero(),
 	}
 }
@@ -130,10 +155,8 @@ func (s *stretch) total() {
 		s.redelivered += p.redelivered
 		s.acked += p.acked
 		s.seconds += p.seconds
-		s.area += p.area
-		s.span += p.span
-		s.sum += p.sum
-		s.count += p.count
+		s.sampled.add(&p.sampled)
+		s.pile += min(p.area, s.to.Held.under(p.from, p.to, 0))
 		if p.delivered > 0 {
 			s.busy++
 		}
@@ -144,22 +167,28 @@ func (s *stretch) total() {
 		}
 	}
 	a, b := &s.from, &s.to
-	s.auto = b.AutoAcks - a.AutoAcks
-	s.noise, s.took, s.seen = b.Held.Noise-a.Held.Noise, b.Held.Took-a.Held.Took, b.Held.Seen-a.Held.Seen
-	s.blocks, s.blockArea, s.blockSquares = b.Held.Blocks-a.Held.Blocks, b.Held.BlockArea-a.Held.BlockArea, b.Held.BlockSquares-a.Held.BlockSquares
+	s.auto, s.unsure, s.open = b.AutoAcks-a.AutoAcks, max(0, b.Unsure-a.Unsure)+a.Open+b.Open, a.Open
+	s.floor = b.Held.stood(a.At)
+	s.older = a.Held.under(time.Time{}, a.At, s.floor) + s.unborn()
 	s.unseen = math.Inf(1)
 	for i := len(unseenBounds) - 1; i >= 0 && s.cuts == 0 && a.Held.Longer[i] == b.Held.Longer[i]; i-- {
 		s.unseen = unseenBounds[i]
 	}
 }
 
-// sampled reports whether there are samples enough of what was counted.
-func (s *stretch) sampled() bool {
-	return s.count > 0 && s.span > 0 && s.seconds <= s.count*sparsest.Seconds()
+// unborn is what messages may have waited before the first sample of all, that can have been acked in the window: as long again as they were seen.
+func (s *stretch) unborn() float64 {
+	most := 0.0
+	for _, p := range s.steps {
+		most = max(most, (p.unborn-s.floor)*p.old)
+	}
+	return most
 }
 
-// each is the mean time between two samples, in seconds.
-func (s *stretch) each() float64 { return s.span / s.count }
+// followed reports whether there are samples enough of what was counted.
+func (s *stretch) followed() bool {
+	return s.count > 0 && s.span > 0 && s.seconds <= s.count*sparsest.Seconds()
+}
 
 // heldIn is the mean of the unacked messages over steps that were sampled, and false where none was.
 func heldIn(steps []step) (float64, bool) {

@@ -1,0 +1,94 @@
+package collector
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestLatencyCountsByTheBrokersLiveCounts: traffic of 20 a second that is held for 300 ms each is three times as much in the last seconds, which the
+// counters of the management API do not tell yet; channels that were closed took counts along.
+func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	work := func(live bool, lost float64) dedup.Figure {
+		p := &pipeline{broker: &brokerWatch{}}
+		var held estimate.Held
+		delivered := 0.0
+		for second := range 121 {
+			at, pace := began.Add(time.Duration(second)*time.Second), 20.0
+			if second > 108 {
+				pace = 60
+			}
+			now := pace * 0.3 * 10 / 9
+			if second%10 == 9 {
+				now = 0
+			}
+			held = held.Take(now, at, 0)
+			if delivered += pace; live {
+				p.flows.add([]flowReading{{At: at.Add(-100 * time.Millisecond), Since: began, Quiet: at, Acked: liveSum{Count: delivered, Unsure: lost * delivered}, Delivered: liveSum{Count: delivered, Unsure: lost * delivered}}}, at)
+			}
+			if second%15 == 0 && second > 0 {
+				counted := delivered - 5*pace // as old as counters are
+				p.frames.add(frame{Began: at, Ended: at, Deliveries: counted, Acks: counted, Held: held})
+			}
+		}
+		f, _ := p.estimatedLatency(began.Add(121*time.Second), 100*time.Second)
+		return f
+	}
+	slow, quick, lossy := work(false, 0), work(true, 0), work(true, 0.02)
+	if truth := 0.3; !quick.InBand() || math.Abs(quick.Value/truth-1) > 0.05 {
+		t.Errorf("by live counts %v (%v to %v, %s), want about %v", quick.Value, quick.Low, quick.High, quick.Why, truth)
+	}
+	if !slow.InBand() || slow.Width() < quick.Width()+0.04*quick.Value {
+		t.Errorf("by late counters within %v to %v, by live ones %v to %v", slow.Low, slow.High, quick.Low, quick.High)
+	}
+	if !lossy.InBand() || lossy.Width() < quick.Width()+0.03*quick.Value {
+		t.Errorf("with a fiftieth lost within %v to %v, with none %v to %v", lossy.Low, lossy.High, quick.Low, quick.High)
+	}
+}
+
+// TestLiveCountsTellOfTheirOwnTimeAlone: where they begin within a window, count anew, or have ended, the counters of the management API are used.
+func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	second := func(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
+	var frames reel
+	for i := range 21 {
+		frames = append(frames, frame{Began: second(15 * i)})
+	}
+	readings := func(from, to, anew int) flowTape {
+		var t flowTape
+		for i := from; i <= to; i++ {
+			r := flowReading{At: second(i), Since: began}
+			if i >= anew {
+				r.Since = second(anew)
+			}
+			t.readings = append(t.readings, r)
+		}
+		return t
+	}
+	for name, c := range map[string]struct {
+		tape flowTape
+		want int
+	}{
+		"all the way":               {readings(0, 300, 999), 21},
+		"from shortly after on":     {readings(3, 300, 999), 20},
+		"the second half":           {readings(150, 300, 999), 0},
+		"up to just before the end": {readings(0, 298, 999), 21},
+		"they ended":                {readings(0, 240, 999), 0},
+		"counted anew at once":      {readings(0, 300, 20), 19},
+		"counted anew half way":     {readings(0, 300, 150), 0},
+		"none":                      {flowTape{}, 0},
+		"one":                       {readings(300, 300, 999), 0},
+	} {
+		if got := c.tape.within(frames, second(0)); len(got) != c.want {
+			t.Errorf("%s: %d frames, want %d", name, len(got), c.want)
+		} else if c.want > 0 {
+			tape := heldTape{got, &c.tape}
+			tape.Moment(0)
+			tape.Moment(len(got) - 1)
+		}
+	}
+}
