@@ -16,8 +16,11 @@ import (
 const (
 	// maxOrder bounds what a guard is told.
 	maxOrder = 1 << 20
-	// guardPatience is how long a guard tries on to reach a broker that does not answer.
+	// guardPatience is how long a guard tries on to reach a broker that does not answer. Nobody else may be there to do it, and a process that waits
+	// costs next to nothing; but a broker that is away for longer mostly comes back as a new process, which does not trace, or never.
 	guardPatience = time.Hour
+	// noteEvery is the time between two looks whether somebody else has taken over.
+	noteEvery = 15 * time.Second
 
 	guardReady = "ready"
 	guardDone  = "done"
@@ -86,14 +89,44 @@ func looks() []time.Duration {
 func (o order) switchOff(nodes nodes) error {
 	ctx, cancel := context.WithTimeout(context.Background(), guardPatience)
 	defer cancel()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		o.awaitOther(ctx)
+		cancel()
+	}()
 	var noted error
 	err := nodes.offForGood(ctx, o.Vhost, looks(), func() {
-		i, ok, err := readIntent(o.Intent)
-		if ok && i.Vhost == o.Vhost && i.Deadline.Equal(o.Deadline) { // not that of a later trace
+		i, ours, err := o.note()
+		if ours {
 			i.Off = time.Now()
 			err = i.write(o.Intent)
 		}
 		noted = err
 	})
+	cancel()
+	<-watched
 	return errors.Join(err, noted)
+}
+
+// note reads the note of the trace on disk, and reports whether it is still that of this order: not of a later trace, and not removed.
+func (o order) note() (i intent, ours bool, err error) {
+	i, ok, err := readIntent(o.Intent)
+	return i, ok && i.Vhost == o.Vhost && i.Deadline.Equal(o.Deadline), err
+}
+
+// awaitOther waits until a later process has switched off in our place, for then the note is gone. To go on would end a trace of that one.
+func (o order) awaitOther(ctx context.Context) {
+	ticker := time.NewTicker(noteEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, ours, err := o.note(); !ours && err == nil {
+			return
+		}
+	}
 }

@@ -314,10 +314,8 @@ func (s *session) switchOff() string {
 	s.t.log.Error("tracing is not off yet; it is tried on", "broker", s.t.config.Name, "vhost", s.vhost, "err", err)
 	s.t.keepTurn() // no other trace begins meanwhile
 	go func() {
-		defer s.t.leave()
-		ctx, cancel := context.WithTimeout(s.t.life, guardPatience)
-		defer cancel()
-		if s.dark.offForGood(ctx, s.vhost, looks(), func() {}) == nil {
+		defer s.t.returnTurn()
+		if s.dark.offForGood(s.t.life, s.vhost, looks(), func() {}) == nil {
 			s.forget()
 		}
 	}()

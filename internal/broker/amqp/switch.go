@@ -89,7 +89,7 @@ func (n nodes) off(ctx context.Context, vhost string) error {
 // offForGood switches off, and looks again until nothing that was sent before can switch on any more. It tries on while a node does not
 // answer, until ctx ends. It tells when all were seen off for the first time.
 func (n nodes) offForGood(ctx context.Context, vhost string, looks []time.Duration, off func()) error {
-	const slowest = 5 * time.Second
+	const slowest = 15 * time.Second
 	wait, failed := 250*time.Millisecond, error(nil)
 	for seen := 0; ; {
 		if failed = n.off(ctx, vhost); failed == nil {

@@ -40,8 +40,8 @@ type Tracer struct {
 	// life ends with Close.
 	life context.Context
 	end  context.CancelFunc
-	// busy is how many have the turn: a trace, and what goes on to end it.
-	busy atomic.Int32
+	// busy is how many have the turn: a trace, and what goes on to end it. Owed are those of the second kind.
+	busy, owed atomic.Int32
 
 	mu sync.Mutex
 	// tracing says until when a vhost may be traced for us; zero while it is. Under mu.
@@ -78,7 +78,7 @@ func (t *Tracer) Ready(ctx context.Context, vhost string, queues []string) dedup
 		return f.TraceReadiness
 	}
 	if t.busy.Load() > 0 {
-		f.taken()
+		t.taken(&f)
 		return f.TraceReadiness
 	}
 	if p := t.tapInto(ctx, &f, queues, false); p != nil {
@@ -90,7 +90,11 @@ func (t *Tracer) Ready(ctx context.Context, vhost string, queues []string) dedup
 	return f.TraceReadiness
 }
 
-func (f *found) taken() {
+func (t *Tracer) taken(f *found) {
+	if t.owed.Load() > 0 {
+		f.problem(dedup.TraceTaken, "wait until the broker answers", "tracing that an earlier measurement switched on is not seen off yet; it is tried on")
+		return
+	}
 	f.problem(dedup.TraceTaken, "wait until it has ended", "another trace of this broker is under way")
 }
 
@@ -103,7 +107,7 @@ func (t *Tracer) Trace(ctx context.Context, request dedup.TraceRequest) (dedup.T
 		return dedup.Trace{}, f.refusal()
 	}
 	if !t.busy.CompareAndSwap(0, 1) {
-		f.taken()
+		t.taken(&f)
 		return dedup.Trace{}, f.refusal()
 	}
 	defer t.leave()
@@ -158,7 +162,16 @@ func (t *Tracer) newCounter(queues []dedup.QueueRef) (counter, error) {
 	return &statCounter{watch: t.watch, queues: queues, now: time.Now}, nil
 }
 
-func (t *Tracer) keepTurn() { t.busy.Add(1) }
+// keepTurn lets no trace begin until returnTurn, while an earlier one is switched off.
+func (t *Tracer) keepTurn() {
+	t.owed.Add(1)
+	t.busy.Add(1)
+}
+
+func (t *Tracer) returnTurn() {
+	t.owed.Add(-1)
+	t.leave()
+}
 
 func (t *Tracer) leave() { t.busy.Add(-1) }
 
@@ -188,7 +201,7 @@ func (t *Tracer) Clear(ctx context.Context) (dedup.ClearedTrace, bool, error) {
 		return dedup.ClearedTrace{}, false, err
 	}
 	t.keepTurn()
-	defer t.leave()
+	defer t.returnTurn()
 	cleared := dedup.ClearedTrace{Broker: t.config.Name, Vhost: i.Vhost, Began: i.Began, Off: i.Off}
 	if i.Off.IsZero() {
 		if cleared.Err = t.clear(ctx, i, &cleared.Off); cleared.Err != "" {
@@ -213,6 +226,9 @@ func (t *Tracer) clear(ctx context.Context, i intent, off *time.Time) string {
 	var again []time.Duration
 	if i.Off.IsZero() { // no guard saw it off: what was sent just before the crash may switch on yet
 		again = looks()
+	}
+	if err := all.off(ctx, i.Vhost); err != nil && ctx.Err() == nil {
+		t.log.Warn("tracing that a crash left on is not off yet; it is tried on", "broker", t.config.Name, "vhost", i.Vhost, "began", i.Began, "err", err)
 	}
 	if err := all.offForGood(ctx, i.Vhost, again, func() { *off = time.Now() }); err != nil {
 		return err.Error()
