@@ -7,12 +7,16 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-func TestTheUpperEndOfALatencyProvesThatItIsNormalAndNothingWorse(t *testing.T) {
+func TestALatencyIsJudgedByTheEndsOfItsBandOrByItsBound(t *testing.T) {
 	atMost := func(high, n float64) dedup.Figure {
 		return dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, High: high, N: n}
 	}
 	number := func(low, value, high float64) dedup.Figure {
 		return dedup.Figure{Quality: dedup.Estimated, Unit: dedup.Seconds, Low: low, Value: value, High: high, Error: (high - low) / 2, N: 1000}
+	}
+	few := func(f dedup.Figure) dedup.Figure {
+		f.N = 49
+		return f
 	}
 	unknown := dedup.Unknown(dedup.Seconds, "no delivery for 4 m")
 	measured := dedup.Figure{Quality: dedup.Measured, Unit: dedup.Seconds, Value: 0.8, Low: 0.8, High: 0.8, N: 1000}
@@ -28,9 +32,12 @@ func TestTheUpperEndOfALatencyProvesThatItIsNormalAndNothingWorse(t *testing.T) 
 		{"so it is of a few messages", atMost(0.05, 6), unknown, dedup.Normal, dedup.RiskLow, 0.05, "6 messages"},
 		{"at most 250 ms decides nothing", atMost(0.25, 60), unknown, dedup.TierUnknown, dedup.RiskUnknown, 0.25, "unknown: mean ack latency at most 250 ms"},
 		{"at most 9 s wakes nobody", atMost(9, 6000), unknown, dedup.TierUnknown, dedup.RiskUnknown, 9, "unknown"},
-		{"an estimate whose upper end is below the limit is normal", number(0.02, 0.03, 0.04), unknown, dedup.Normal, dedup.RiskLow, 0.04, "30 ms, at most 40 ms"},
-		{"an estimate across the limit decides nothing", number(0.07, 0.09, 0.11), unknown, dedup.TierUnknown, dedup.RiskUnknown, 0.11, "estimate"},
-		{"an estimate far above it wakes nobody", number(0.7, 0.9, 1.1), unknown, dedup.TierUnknown, dedup.RiskUnknown, 1.1, "estimate"},
+		{"a number whose band is below the limit is normal", number(0.02, 0.03, 0.04), unknown, dedup.Normal, dedup.RiskLow, 0.04, "30 ms (20 ms to 40 ms), below the warning limit"},
+		{"a number whose band reaches across the limit is judged by its low end", number(0.07, 0.09, 0.11), unknown, dedup.Normal, dedup.RiskLow, 0.11, "90 ms (70 ms to 110 ms), its low end below the warning limit"},
+		{"a number whose low end is a warning is one", number(0.11, 0.2, 0.6), unknown, dedup.Warning, dedup.RiskMedium, 0.6, "at or above the warning limit"},
+		{"a number whose low end is above the severe limit is severe", number(0.7, 0.9, 1.1), unknown, dedup.Severe, dedup.RiskHigh, 1.1, "above the severe limit of 500 ms"},
+		{"a number of few messages is no more than a bound", few(number(0.7, 0.9, 1.1)), unknown, dedup.TierUnknown, dedup.RiskUnknown, 1.1, "unknown: mean ack latency at most 1.10 s"},
+		{"so it is where that is normal", few(number(0.02, 0.03, 0.04)), unknown, dedup.Normal, dedup.RiskLow, 0.04, "at most 40 ms"},
 		{"the next longer window has a number", atMost(0.25, 60), number(0.02, 0.03, 0.04), dedup.Normal, dedup.RiskLow, 0.04, "30 ms"},
 		{"the number of an hour that is excluded now is not shown", atMost(0.01, 60), number(0.02, 0.03, 0.04), dedup.Normal, dedup.RiskLow, 0.01, "at most 10 ms"},
 		{"what is measured is judged, whatever is bounded", atMost(0.05, 60), measured, dedup.Severe, dedup.RiskHigh, 0.8, "800 ms"},

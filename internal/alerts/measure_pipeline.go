@@ -30,7 +30,7 @@ func duplicateRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judge
 func ackLatency(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	l := p.Pipeline.Limits
 	enters, holds := judgeLatency(p.Windows, l), judgeLatency(p.Windows, withLeave(l, r.Limits.leave))
-	value := enters.figure.Value
+	value := enters.figure.Low
 	if enters.figure.AtMost() {
 		value = enters.figure.High
 	}

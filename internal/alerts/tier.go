@@ -14,7 +14,7 @@ import (
 const wilsonZ = 1.959963984540054
 
 // Judge returns the verdict on a pipeline: the worst tier of its duplicate rate, its ack latency and its findings, and the
-// risk of the two figures. What is only estimated, or too wide to be shown as a rate, is judged as far as its ends decide: of a latency by its upper end alone. What cannot be told is unknown, never normal: so
+// risk of the two figures. What is only estimated, or too wide to be shown as a rate, is judged as far as its ends decide. What cannot be told is unknown, never normal: so
 // a pipeline with a source that is down is at best unknown, whatever its other sources show, and keeps any worse tier.
 func Judge(p *dedup.PipelineStatus) Verdict {
 	limits := p.Pipeline.Limits
@@ -28,7 +28,7 @@ func Judge(p *dedup.PipelineStatus) Verdict {
 	// Latency alone can raise the tier, and never vouches for a duplicate rate that is not known: a normal latency
 	// beside an unknown rate leaves the pipeline unknown.
 	if lat.tier > dup.tier && lat.tier > dedup.Normal {
-		v.Tier, v.Possible, v.Why = lat.tier, max(lat.tier, dup.possible), lat.why
+		v.Tier, v.Possible, v.Why = lat.tier, max(lat.possible, dup.possible), lat.why
 	}
 	v.withFindings(p.Findings)
 	if len(p.Down) > 0 && v.Tier <= dedup.Normal {
@@ -190,7 +190,7 @@ func judgeDisputed(a, b dedup.Figure, l dedup.Limits) judgement {
 	return j
 }
 
-// judgeLatency judges a mean that was measured. Failing that it judges the upper end of what is known.
+// judgeLatency judges a mean that was measured. Failing that it judges the ends of what is known.
 func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure {
 		f := w.AckMean
@@ -230,22 +230,30 @@ func boundedLatency(windows []dedup.WindowFigures, l dedup.Limits) (dedup.Figure
 	return bound, bound.Known()
 }
 
-// judgeBound lets the upper end of a mean prove that it is normal, and its risk low. It proves nothing worse: an estimate wakes nobody.
+// judgeBound judges a mean by the ends of what is known, as a rate is judged: a number in a band by its low end, while its high end is
+// possible. An upper bound has no low end: it can prove that a mean is normal, and its risk low, and nothing worse.
 func judgeBound(f dedup.Figure, l dedup.Limits) judgement {
+	if f.InBand() && f.N >= l.MinMessages {
+		return judgeBand(f, l)
+	}
 	j := judgement{figure: f}
 	if latencyRisk(f.High) == dedup.RiskLow {
 		j.risk = dedup.RiskLow
 	}
 	what := fmt.Sprintf("mean ack latency at most %s", secondsText(f.High))
-	if f.InBand() {
-		what = fmt.Sprintf("mean ack latency %s, at most %s", secondsText(f.Value), secondsText(f.High))
-	}
 	if LatencyTier(f.High, l) != dedup.Normal {
-		j.why = fmt.Sprintf("ack latency unknown: %s, only estimated, and an estimate sets no tier above normal", what)
+		j.why = fmt.Sprintf("ack latency unknown: %s, which may be normal or not", what)
 		return j
 	}
 	j.tier, j.possible = dedup.Normal, dedup.Normal
 	j.why = fmt.Sprintf("%s, below the warning limit of %s (%s messages in %s)", what, secondsText(l.LatencyWarning), Number(f.N), seconds(seen(f)))
+	return j
+}
+
+// judgeBand judges a number by the low end of its band; its high end is possible.
+func judgeBand(f dedup.Figure, l dedup.Limits) judgement {
+	j := judgement{tier: LatencyTier(f.Low, l), possible: LatencyTier(f.High, l), risk: latencyRisk(f.Low), figure: f}
+	j.why = latencySentence(f, j.tier, l)
 	return j
 }
 
@@ -380,13 +388,20 @@ func duplicateSentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 
 func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 	limit := "below the warning limit of " + secondsText(l.LatencyWarning)
+	value := secondsText(f.Value)
+	if f.InBand() {
+		value += fmt.Sprintf(" (%s to %s)", secondsText(f.Low), secondsText(f.High))
+		if t == dedup.Normal && f.High >= l.LatencyWarning {
+			limit = "its low end " + limit
+		}
+	}
 	switch t {
 	case dedup.Severe:
 		limit = "above the severe limit of " + secondsText(l.LatencySevere)
 	case dedup.Warning:
 		limit = "at or above the warning limit of " + secondsText(l.LatencyWarning)
 	}
-	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", secondsText(f.Value), limit, Number(f.N), seconds(seen(f)))
+	return fmt.Sprintf("mean ack latency %s, %s (%s messages in %s)", value, limit, Number(f.N), seconds(seen(f)))
 }
 
 // finite reports whether every value is a number that can be compared: NaN would fall through every limit to normal.
