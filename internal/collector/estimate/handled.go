@@ -105,23 +105,23 @@ func SentOf(readings []Handled, window time.Duration) (Residual, bool) {
 // commonVariance is the variance of an error that does not last, by what neighbouring differences have in common; 0 where too few tell.
 func commonVariance(readings []Handled, last *Handled) float64 {
 	var apart []float64
+	sum := 0.0
 	for i := 1; i < len(readings); i++ {
 		from, to := &readings[i-1], &readings[i]
 		if from.Run == last.Run && to.Run == last.Run && !from.At.Before(last.At.Add(-scatterSpan)) {
-			apart = append(apart, (to.Handled-from.Handled)-(to.Settled-from.Settled))
+			x := (to.Handled - from.Handled) - (to.Settled - from.Settled)
+			apart, sum = append(apart, x), sum+x
 		}
 	}
 	if len(apart) < fewestSteps {
 		return 0
 	}
-	mean, common := 0.0, 0.0
-	for _, x := range apart {
-		mean += x / float64(len(apart))
+	for i := range apart {
+		apart[i] -= sum / float64(len(apart))
 	}
-	for i := 1; i < len(apart); i++ {
-		common += (apart[i] - mean) * (apart[i-1] - mean)
-	}
-	return max(0, -common/float64(len(apart)-1))
+	s := scatter{rows: [][]float64{apart}}
+	common, _ := s.neighbours(1)
+	return max(0, -common)
 }
 
 // Widened is the residual where a count of deliveries may be off by a share of them unseen.
