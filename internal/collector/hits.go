@@ -65,8 +65,6 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 		return refuse(v.scheme.Refuses(dedup.MethodStoreHits), "")
 	case v.brokerDown != "":
 		return refuse(v.brokerDown, betterReport)
-	case p.partner != "":
-		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport)
 	case !p.acks.open:
 		return refuse(c.noCounters(p), betterReport)
 	}
@@ -81,7 +79,27 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 	if !ok {
 		return refuse("the broker was not read often enough yet", betterReport)
 	}
+	if other := c.askingPartner(p, span); other != "" {
+		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(other)), betterReport)
+	}
 	return p.judgeHits(v, span, gain, w)
+}
+
+// askingPartner names a pipeline with the same store whose consumers may have asked in the time; empty where none has: whose hits they were
+// does not show. One to whose consumers nothing was delivered asked nothing, as one of a dead-letter queue in which nothing dies.
+func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
+	if p.partner == "" {
+		return ""
+	}
+	for _, other := range c.pipelines {
+		if other == p || other.store != p.store {
+			continue
+		}
+		if g, ok := other.flows.between(span.From.Add(-span.FromTook), span.To); !ok || g.Delivered[1] > 0 || g.Acked[1] > 0 {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 // hitsSpan returns what the store counted in the newest window on whose both sides the broker was read.

@@ -110,6 +110,37 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 	}
 }
 
+func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
+	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
+	delivered := func(from, until int) []flowReading {
+		var all []flowReading
+		for s := range 301 {
+			n := float64(max(0, min(s, until)-from))
+			all = append(all, flowReading{At: time.Unix(1000+int64(s), 0), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		readings []flowReading
+		asks     bool
+	}{
+		"nothing dies":                    {delivered(0, 0), false},
+		"one died long before":            {delivered(3, 4), false},
+		"one dies in the window":          {delivered(100, 101), true},
+		"one died just before the end":    {delivered(279, 280), true},
+		"the broker does not tell":        {nil, true},
+		"its counts began anew meanwhile": {append(delivered(0, 0)[:150:150], flowReading{At: time.Unix(1281, 0), Since: time.Unix(1150, 0)}), true},
+	} {
+		store := &storeWatch{}
+		p, other := flowing(50, 50, 0, 300), &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: store}
+		p.store, p.partner, other.flows.readings = store, other.Name, c.readings
+		collector := &Collector{pipelines: []*pipeline{p, other, {Pipeline: dedup.Pipeline{Name: "emails"}, store: &storeWatch{}}}}
+		if got := collector.askingPartner(p, span); (got == "morgue") != c.asks || got != "" && got != "morgue" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestAStatementTapeHoldsOneEpoch(t *testing.T) {
 	var tape statementTape
 	at := time.Unix(1000, 0)
