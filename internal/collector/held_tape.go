@@ -50,6 +50,7 @@ func (p *pipeline) estimatedLatency(now time.Time, w time.Duration) (mean, p95 d
 		l.Tape, l.Late = heldTape{within, &p.flows}, liveLate
 	}
 	if n := len(p.flows.readings); n > 0 && now.Sub(p.flows.readings[n-1].At) <= liveStale {
+		l.Single = p.prefetchSince(now.Add(-w)) == 1
 		l.AllAck = p.flows.readings[n-1].Quiet.After(now.Add(-w))
 		l.Pace = p.flows.pace(now.Add(-w))
 	}

@@ -22,11 +22,15 @@ const (
 //
 // All of the floor hangs where the rest above it is so small that, were one of the floor another message each time, some samples
 // would have been below it: a Poisson count of mean r is 0 in e^-r of them. That says nothing of consumers that are full, and of
-// deliveries on a beat, whose number does not come by chance. Of consumers that are full nothing is taken to hang if each channel acks.
+// deliveries on a beat, whose number does not come by chance. Of consumers that are full no more than
+// one message is taken to hang if each channel acks, and none if no channel holds more than one.
 func (s *stretch) hung(l *Latency) (low, high float64) {
 	full := l.Capacity > 0 && s.area/s.span > hungRoom*l.Capacity
-	if full && l.AllAck {
+	switch {
+	case full && l.AllAck && l.Single:
 		return 0, 0
+	case full && l.AllAck:
+		return 0, min(1, s.floor)
 	}
 	held, scatter, pace := s.area/s.span, s.noise/(s.span*s.each()), l.Pace
 	if pace.n == 0 {

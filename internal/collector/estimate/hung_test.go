@@ -68,7 +68,7 @@ func TestWhatHangsIsNoLatency(t *testing.T) {
 						l.Capacity, l.AllAck = w.capacity, true
 					}
 					if full { // what hangs there fills other channels
-						l.Capacity, l.AllAck = w.capacity+float64(hung), hung == 0
+						l.Capacity, l.AllAck, l.Single = w.capacity+float64(hung), hung == 0, w.capacity == 1
 					}
 					f, _ := l.Estimate()
 					truth, _ := run.truth(f.At.Add(-f.Covered), f.At, 0)
@@ -92,5 +92,17 @@ func TestWhatHangsIsNoLatency(t *testing.T) {
 		}
 		bands.all()
 		bounds.all()
+	}
+}
+
+// TestOneThatHangsBesideOthersOfItsChannelIsAllowedFor: a consumer works on one message after the other, as many as it may hold but one, which hangs.
+func TestOneThatHangsBesideOthersOfItsChannelIsAllowedFor(t *testing.T) {
+	for _, prefetch := range []int{2, 3, 10, 50} {
+		r := rand.New(rand.NewPCG(uint64(prefetch), 1))
+		run := simulate(r, beside(full(r, prefetch-1, 0.1, 900), 1), 900)
+		f, _ := Latency{Window: 10 * time.Minute, Tape: run.tape, Capacity: float64(prefetch), AllAck: true}.Estimate()
+		if truth, _ := run.truth(f.At.Add(-f.Covered), f.At, 0); !f.Known() || f.Low > truth || f.High < truth || f.AtMost() != (prefetch < 4) {
+			t.Errorf("prefetch %d: %v to %v, and the truth is %v", prefetch, f.Low, f.High, truth)
+		}
 	}
 }

@@ -30,6 +30,8 @@ type Latency struct {
 	Pace Pace
 	// AllAck is true where every channel that holds messages acked some in the window.
 	AllAck bool
+	// Single is true where no channel can hold more than one message.
+	Single bool
 }
 
 // Estimate returns the mean ack latency and the 95th percentile. The mean is a number by Little's law where its band is narrow enough, else

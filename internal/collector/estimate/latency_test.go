@@ -37,9 +37,9 @@ func (r reel) held(unacked, deliveries float64) reel {
 	return append(r, m)
 }
 
-// numberOf is the mean of a window where it is a number: a bound alone is none. Consumers are full at all times, and each of them acks.
+// numberOf is the mean of a window where it is a number: a bound alone is none. Consumers are full at all times, and each acks one after the other.
 func numberOf(r reel, window time.Duration) dedup.Figure {
-	f, _ := Latency{Window: window, Tape: r, Capacity: 0.1, AllAck: true}.Estimate()
+	f, _ := Latency{Window: window, Tape: r, Capacity: 0.1, AllAck: true, Single: true}.Estimate()
 	if f.AtMost() {
 		f.Quality = dedup.QualityUnknown
 	}
