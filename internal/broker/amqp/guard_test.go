@@ -1,7 +1,9 @@
 package amqp
 
 import (
+	"context"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,6 +76,25 @@ func TestTracingThatIsNotOffIsTriedOnForAsLongAsTheDashboardRuns(t *testing.T) {
 		synctest.Wait()
 		if tracer.busy.Load() != 0 || tracer.owed.Load() != 0 {
 			t.Error("the turn is kept for ever")
+		}
+	})
+}
+
+func TestWhatACrashLeftOnIsToldOfWhileItCannotBeSwitchedOff(t *testing.T) {
+	_, config := fake(t)
+	tracer := open(t, config)
+	log := &lockedText{}
+	tracer.log = slog.New(slog.NewTextHandler(log, nil))
+	synctest.Test(t, func(t *testing.T) {
+		must(t, intent{Broker: "main", Vhost: "/", Nodes: []string{"http://127.0.0.1:1"}, Began: time.Now()}.write(tracer.intentPath()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cleared, some, err := tracer.Clear(ctx)
+		if err != nil || !some || !cleared.Off.IsZero() || cleared.Err == "" {
+			t.Errorf("%+v, %t, %v", cleared, some, err)
+		}
+		if n := strings.Count(log.String(), "is not off yet; it is tried on"); n != 1 {
+			t.Errorf("told %d times:\n%s", n, log)
 		}
 	})
 }

@@ -33,6 +33,7 @@ func TestATraceOfARealBroker(t *testing.T) {
 		"somebody who switches tracing off ends it":                                        switchedOff,
 		"a policy that dead-letters every queue makes no dead letters of copies":           deadLettering,
 		"what is not read waits in a queue that drops the oldest, and is missed":           slowReader,
+		"more than is read in time ends the trace":                                         tooMuchWaits,
 		"a body that no id stands in does not come into memory":                            noBodies,
 		"a guard that ends ends the trace":                                                 guardGone,
 		"a trace that a crash cut off is cleared at the next start, and told":              clearedAtStart,
@@ -384,6 +385,37 @@ func slowReader(t *testing.T, s *site) {
 	if missed := trace.Counted - trace.Traced; missed < sent-unread-holds || trace.Traced < unread {
 		t.Errorf("%.0f traced, %.0f counted ± %.0f", trace.Traced, trace.Counted, trace.Unsure)
 	}
+	s.clean(t)
+}
+
+// tooMuchWaits has a trace that is never read.
+func tooMuchWaits(t *testing.T, s *site) {
+	connection := s.vhost(t, "waits", "q")
+	channel, err := connection.Channel()
+	must(t, err)
+	tracer := s.tracer(t, s.config())
+	p, err := tracer.openTap(t.Context(), "waits", []string{"q"}, false)
+	must(t, err)
+	defer p.close()
+	_, err = p.consume()
+	must(t, err)
+	for range unread + maxDepth + 1 {
+		must(t, channel.PublishWithContext(t.Context(), "", p.queue, false, false, amqp091.Publishing{Body: []byte(canary)}))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	watching := &session{t: tracer, tap: p, stopped: make(chan string, 1)}
+	ended := make(chan struct{})
+	go func() { defer close(ended); watching.watchItself(ctx) }()
+	select {
+	case why := <-watching.stopped:
+		if !strings.Contains(why, "wait to be read") {
+			t.Errorf("it ended for another reason: %s", why)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Error("it goes on though nobody reads it")
+	}
+	cancel()
+	<-ended
 	s.clean(t)
 }
 
