@@ -182,8 +182,9 @@ func (j *joined) ids() []idRun {
 // firstDone is when the work of an id was first done as far as is known.
 func (j *joined) firstDone(m SessionMarker) (time.Time, bool) {
 	if told := j.told(m); j.Listened && len(told) > 0 {
-		// A notification comes a little later than what it tells of, and so can a delivery that follows come before it.
-		if len(m.Set) > 0 && told[0].Sub(m.Set[0]).Abs() < traceLate {
+		// A notification comes a little later than what it tells of, and so can a delivery that follows come before it. A marker that keeps whole
+		// seconds tells it worse.
+		if len(m.Set) > 0 && j.Resolution <= coarsest && told[0].Sub(m.Set[0]).Abs() < traceLate {
 			return m.Set[0], true
 		}
 		return told[0], true

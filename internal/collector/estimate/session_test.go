@@ -219,6 +219,34 @@ func TestLatenciesRunFromTheDeliveryToTheFirstCompletion(t *testing.T) {
 	}
 }
 
+func TestLatencyIsTakenFromTimesThatWereCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut    time.Duration
+		events bool
+	}{
+		"whole times":                                       {},
+		"milliseconds, as Redis keeps them":                 {cut: time.Millisecond},
+		"milliseconds, and events":                          {cut: time.Millisecond, events: true},
+		"whole seconds, where events tell when it was done": {cut: time.Second, events: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Session{Scheme: textScheme(), Trace: &dedup.Trace{Began: at(0), Ended: at(60)}, Markers: map[string]SessionMarker{}, Listened: c.events, Resolution: c.cut}
+			for k := range 500 {
+				d := dedup.TracedDelivery{At: at(0.1101 * float64(k)), ID: fmt.Sprint(k), Consumer: "c"}
+				done := d.At.Add(20 * time.Millisecond)
+				m := SessionMarker{State: dedup.Done, Set: []time.Time{done.Truncate(max(1, c.cut))}}
+				if c.events {
+					m.Completed = []time.Time{done.Add(300 * time.Microsecond)}
+				}
+				s.Trace.Deliveries, s.Markers[d.ID] = append(s.Trace.Deliveries, d), m
+			}
+			if l := SessionOf(s).Latency; l.N < 480 || math.Abs(l.Mean-0.02) > 0.0004 || math.Abs(l.P95-0.02) > 0.001 {
+				t.Errorf("%d with a mean of %.2f ms, p95 %.2f ms, want 20", l.N, 1000*l.Mean, 1000*l.P95)
+			}
+		})
+	}
+}
+
 func TestMarkersWhoseLivesAreOthersThanConfiguredAreKnown(t *testing.T) {
 	markers := map[string]SessionMarker{}
 	for k := range 20 { // seen absent at 10 s, and then done since an hour before

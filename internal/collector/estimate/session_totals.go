@@ -66,7 +66,11 @@ func (t *sessionTotals) add(id string, at []int, f fate) {
 	t.under += f.under
 	t.hidden += f.hidden
 	if f.worker >= 0 && f.doubled == 0 {
-		t.latencies = append(t.latencies, max(0, f.done.Sub(t.j.all[f.worker].At).Seconds()))
+		took := f.done.Sub(t.j.all[f.worker].At)
+		if set := t.j.Markers[id].Set; len(set) > 0 && f.done.Equal(set[0]) {
+			took += t.j.Resolution / 2 // what was cut off a time is half of its last place in the mean
+		}
+		t.latencies = append(t.latencies, max(0, took.Seconds()))
 	}
 	if f.duplicates > 0 {
 		r.RepeatedIDs++
