@@ -116,7 +116,7 @@ func (r *Reader) merge(errs []*Error) (Reading, error) {
 	}
 	result.queues = make(map[dedup.QueueRef]Count, len(r.watched))
 	for queue := range r.watched {
-		var sum Count
+		sum := Count{Quiet: result.Done}
 		for _, e := range r.nodes {
 			if of := e.node.of(e.node.queues[queue]); !e.twin {
 				sum.add(&of)
