@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -31,7 +32,8 @@ type node struct {
 	// rowless are the channels that went from the list before, and whose rows went with the last answer.
 	rowless int64
 	// lingering are the channels that were closed and still have their rows, as far as is known, recent those closed since the answer before.
-	lingering, recent int64
+	// The count of those closed is read before the list: early are those that the last list lacked already and the count did not have yet.
+	lingering, recent, early int64
 
 	last vitals // of the last answer that was committed
 	gone event  // what the last commit found gone
@@ -43,12 +45,14 @@ type vitals struct{ opened, closed, scrapes int64 }
 // An answer is one that is being read.
 type answer struct {
 	vitals
-	number     int64
-	name       string
-	version    string
-	announced  [queueRows + 1]bool
-	rows       int
-	unreadable int
+	number    int64
+	name      string
+	version   string
+	announced [queueRows + 1]bool
+	rows      int
+	// listed is set once a channel was listed, listedFirst where that was before any row: what the list lacks had ended by the time that its row was read.
+	listed, listedFirst bool
+	unreadable          int
 }
 
 // A span is the numbers of the first and the last answer that had something.
@@ -107,6 +111,9 @@ func (n *node) noteNode(name, labels, value []byte) {
 
 // channelThere notes that a channel is open.
 func (n *node) channelThere(labels []byte) {
+	if !n.answer.listed {
+		n.answer.listed, n.answer.listedFirst = true, n.answer.rows == 0
+	}
 	channel := labelIn(labels, "channel")
 	known := n.there[string(channel)]
 	if known == nil {
@@ -116,20 +123,22 @@ func (n *node) channelThere(labels []byte) {
 	known.last = n.answer.number
 }
 
-// opened counts the channels that are open and were not with the last answer that was committed, and those that went with all their rows;
-// false where the node does not list them.
+// opened counts the channels that are open and were not with the last answer that was committed, and those that went, of whose rows nothing
+// is open; false where the node does not list them.
 func (n *node) opened() (appeared, went int64, listed bool) {
+	ended := map[string]bool{}
 	for channel, seen := range n.there {
 		switch {
 		case seen.last != n.answer.number:
 			delete(n.there, channel)
-			if n.channels[channel] == 0 {
+			if ended[channel] = n.answer.listedFirst; n.channels[channel] == 0 || ended[channel] {
 				went++
 			}
 		case seen.first > n.counted:
 			appeared++
 		}
 	}
+	n.finish(ended)
 	n.counted = n.answer.number
 	return appeared, went, len(n.there) > 0
 }
@@ -165,16 +174,17 @@ func (n *node) commit(at time.Time) error {
 	if listed { // from the moment they open, whatever they do
 		appeared = all + unlisted
 	}
-	went += n.rowless
 	n.gone.unseen = max(0, min(opened-appeared, closed))
 	n.gone.anyone = n.gone.unseen > 0
 	n.recent = closed
-	n.lingering = max(0, n.lingering+closed-went)
+	late := closed - min(closed, n.early)
+	n.early = max(0, went-late)
+	n.lingering = max(0, n.lingering+late-went-n.rowless)
 	if listed {
 		n.lingering = max(0, n.lingering-n.gone.unseen)
 	}
 	if first || restarted {
-		n.gone, n.recent, n.lingering = event{}, 0, 0
+		n.gone, n.recent, n.lingering, n.early = event{}, 0, 0, 0
 	}
 	if n.family == queueRows {
 		for _, t := range n.queues {
@@ -215,6 +225,7 @@ func (n *node) restarted() bool {
 // restart begins to count anew, at a moment before which nothing is known. Counts go on from where they were.
 func (n *node) restart(at time.Time) {
 	n.since = at
+	maps.DeleteFunc(n.there, func(_ string, seen *span) bool { return seen.last != n.answer.number })
 	for _, t := range n.queues {
 		t.lost, t.watch = Lost{}, takenWatch{}
 	}

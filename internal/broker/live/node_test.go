@@ -309,3 +309,38 @@ func TestAChannelThatOpensInPlaceOfOneThatDiedIsNoneThatNobodySaw(t *testing.T) 
 	did(t, n, "a", 4, 9)
 	did(t, n, "b", 0, 5)
 }
+
+// TestARowThatOutlivesItsChannelTakesNothingAlong: brokers list open channels before rows, and keep these for some seconds, so that three queues
+// whose consumers die again and again stay apart.
+func TestARowThatOutlivesItsChannelTakesNothingAlong(t *testing.T) {
+	n := nodeOf(t, "a", "b", "c")
+	row := func(channel, queue string, acked int64) string {
+		return fmt.Sprintf("rabbitmq_detailed_channel_messages_delivered_ack_total{channel=%[1]q,vhost=\"/\",queue=%[2]q} %[3]d\nrabbitmq_detailed_channel_messages_acked_total{channel=%[1]q,vhost=\"/\",queue=%[2]q} %[4]d\n",
+			channel, queue, acked+1, acked)
+	}
+	lives, acked, died, queues := map[string]int{}, map[string]int64{}, "", []string{"a", "b", "c"}
+	deaths, total := 0, int64(1000)
+	for i := range 60 {
+		text, rows := open("publisher"), died
+		for _, queue := range queues {
+			channel := fmt.Sprint(queue, lives[queue])
+			total += 5
+			acked[queue] += 5
+			text, rows = text+open(channel), rows+row(channel, queue, acked[queue])
+		}
+		// The counters of the node go on while it answers.
+		take(t, n, int64(i), acks(total-4), acks(total+4), text+rows+told(i+1, 9+deaths, 3+deaths))
+		// One dies and is replaced; its row stays for one answer.
+		queue := queues[i%3]
+		total += 2
+		died = row(fmt.Sprint(queue, lives[queue]), queue, acked[queue]+2)
+		acked[queue], lives[queue], deaths = 0, lives[queue]+1, deaths+1
+	}
+	for i, queue := range queues {
+		last := int64(2) // of the one that died last nothing was read since
+		did(t, n, queue, 59*5+20*2-last*int64(i/2), 59*5+20*2-last*int64(i/2))
+		if got := n.of(n.queues[ref(queue)]); got.Closed != int64(20-i/2) || got.MayBeClosed != 0 {
+			t.Errorf("%s: %d channels were closed, perhaps %d more, want %d", queue, got.Closed, got.MayBeClosed, 20-i/2)
+		}
+	}
+}

@@ -17,6 +17,8 @@ type row struct {
 	answer  int64  // the number of the answer that last had this row
 	// acked is when the row of a channel last counted an ack, or was new; zero where it was there before anything is known.
 	acked time.Time
+	// final is set once its channel is known to have ended before it was last read: it counts no more, and takes nothing along when it goes.
+	final bool
 }
 
 // row takes one counter of one row.
@@ -97,7 +99,7 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 		n.remove(key, r, at)
 		return
 	}
-	if r.family == channelRows {
+	if r.family == channelRows && !r.final {
 		if !first && !restarted && (r.last == (Counts{}) || r.next[Acked] != r.last[Acked]) {
 			r.acked = at
 		}
@@ -128,13 +130,30 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 
 func (n *node) remove(key string, r *row, at time.Time) {
 	delete(n.rows, key)
-	n.noteGone(r, at)
+	if !r.final {
+		n.noteGone(r, at)
+	}
 	if r.family == channelRows {
 		if n.channels[r.channel]--; n.channels[r.channel] == 0 {
 			delete(n.channels, r.channel)
-			if _, listed := n.there[r.channel]; !listed {
+			if _, listed := n.there[r.channel]; !listed && !r.final {
 				n.rowless++
 			}
+		}
+	}
+}
+
+// finish notes that channels ended before their rows were read. Brokers keep these for some seconds, and so they tell all that their channels did.
+func (n *node) finish(ended map[string]bool) {
+	if len(ended) == 0 {
+		return
+	}
+	for _, r := range n.rows {
+		if r.family != channelRows || !ended[r.channel] || r.of == nil || r.answer != n.answer.number {
+			continue
+		}
+		if r.final = true; r.last.taken() != r.last[Acked] {
+			r.of.closed++
 		}
 	}
 }

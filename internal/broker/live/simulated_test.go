@@ -25,6 +25,8 @@ type simulated struct {
 	perQueue bool // 4.0: a row per queue
 	lists    bool // it lists open channels
 	rows     map[string][2]int64
+	// between happens after an answer has listed open channels, and before it tells rows.
+	between func()
 }
 
 type simulatedChannel struct {
@@ -84,14 +86,15 @@ func (s *simulated) alive() []int {
 func (s *simulated) answer() string {
 	s.vitals.scrapes++
 	var b strings.Builder
-	b.WriteString("# TYPE rabbitmq_detailed_channel_messages_acked_total counter\n")
+	opened, closed := s.vitals.opened, s.vitals.closed
 	for pid, c := range s.channels {
-		if c.idle && !s.lists {
-			continue
-		}
 		if s.lists && !c.ended {
 			fmt.Fprintf(&b, "rabbitmq_detailed_channel_process_reductions_total{channel=\"<0.%d.0>\"} 17\n", pid)
 		}
+	}
+	s.between()
+	b.WriteString("# TYPE rabbitmq_detailed_channel_messages_acked_total counter\n")
+	for pid, c := range s.channels {
 		if c.idle {
 			continue
 		}
@@ -105,7 +108,7 @@ func (s *simulated) answer() string {
 			fmt.Fprintf(&b, "rabbitmq_detailed_queue_messages_delivered_ack_total{vhost=\"/\",queue=%q} %d\n", queue, n[0])
 		}
 	}
-	fmt.Fprintf(&b, "rabbitmq_detailed_channels_opened_total %d\nrabbitmq_detailed_channels_closed_total %d\n", s.vitals.opened, s.vitals.closed)
+	fmt.Fprintf(&b, "rabbitmq_detailed_channels_opened_total %d\nrabbitmq_detailed_channels_closed_total %d\n", opened, closed)
 	b.WriteString("rabbitmq_build_info{rabbitmq_version=\"3.10.8\"} 1\nrabbitmq_identity_info{rabbitmq_node=\"a@b\"} 1\n")
 	fmt.Fprintf(&b, "telemetry_scrape_duration_seconds_count{registry=\"detailed\",content_type=\"text/plain; version=0.0.4\"} %d\n", s.vitals.scrapes)
 	return b.String()
@@ -119,8 +122,8 @@ type sees struct {
 	truth, holding, held map[string]int64
 }
 
-// look reads a simulated node, which goes on meanwhile.
-func look(t *rapid.T, n *node, s *simulated, at time.Time, meanwhile func()) sees {
+// look reads a simulated node, which goes on meanwhile; more may happen between its list of channels and its rows.
+func look(t *rapid.T, n *node, s *simulated, at time.Time, meanwhile, more func()) sees {
 	totals := func() *Counts {
 		if !n.wantsTotals() || rapid.IntRange(0, 9).Draw(t, "totals fail") == 0 {
 			return nil
@@ -130,8 +133,13 @@ func look(t *rapid.T, n *node, s *simulated, at time.Time, meanwhile func()) see
 	before := totals()
 	meanwhile()
 	n.begin()
+	var holding map[string]int64
+	s.between = func() {
+		holding = maps.Clone(s.holding)
+		more()
+	}
 	err := readRows(strings.NewReader(s.answer()), n)
-	truth, holding := maps.Clone(s.truth), maps.Clone(s.holding)
+	truth := maps.Clone(s.truth)
 	meanwhile()
 	if err == nil {
 		err = n.commit(at)
@@ -200,7 +208,12 @@ func checkTruth(t *rapid.T, s *simulated) {
 		if i == 0 { // a row that outlives its channel from before the first reading hides another for a moment
 			maps.DeleteFunc(s.channels, func(_ int, c *simulatedChannel) bool { return c.ended })
 		}
-		now := look(t, n, s, time.Unix(int64(i+1), 0), work)
+		now := look(t, n, s, time.Unix(int64(i+1), 0), work, func() {
+			work()
+			if alive := s.alive(); len(alive) > 0 && rapid.IntRange(0, 3).Draw(t, "torn") == 0 {
+				s.end(rapid.SampledFrom(alive).Draw(t, "dies between"), true)
+			}
+		})
 		for _, then := range earlier {
 			for queue, count := range now.counts {
 				if count.Since.After(then.at) {
