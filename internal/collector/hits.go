@@ -191,7 +191,7 @@ func (s hitsSpan) strangers(g brokerGain, waiting [2]float64) string {
 			counted(whole(s.Missed[0]), "message"), s.What, grouped(whole(s.Asked[1])))
 	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
 		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
-	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0]:
+	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0], s.Asked[1] <= 0 && g.Acked[0] > 0:
 		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this store, or in a way that it does not count",
 			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
 	}

@@ -88,7 +88,7 @@ func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
 	case span.Why != "":
 	case v.scheme.InsertFirst || questions < inserts+unfailed: // who looks first asks at least as often as he inserts
 		switch {
-		case unfailed > 0:
+		case to.Unfailed > 0: // in a time in which all fail none is counted
 			span.Why = "PostgreSQL counts no INSERT that fails, and consumers insert without ON CONFLICT DO NOTHING"
 			span.Better = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
 		case same > 0 && sameMet == 0:
@@ -98,7 +98,7 @@ func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
 	default:
 		span.What, span.Asked = "SELECT", [2]float64{questions, questions}
 		span.Hits = [2]float64{found + span.Hits[0], found + span.Hits[1]}
-		if unfailed > 0 { // those that found nothing and inserted nothing either may have lost a race
+		if to.Unfailed > 0 { // those that found nothing and inserted nothing either may have lost a race
 			span.Hits[1] = max(span.Hits[0], questions-unfailed-(inserts-met))
 		}
 	}

@@ -52,6 +52,19 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 	}
 }
 
+// TestInsertsOfWhichNoneIsCountedMayAllHaveFailed: PostgreSQL counts none that fails, so that in a quiet minute of duplicates alone it counts none.
+func TestInsertsOfWhichNoneIsCountedMayAllHaveFailed(t *testing.T) {
+	counted := dedup.StatementStats{Unfailed: 90, Questions: 200, Found: 5}
+	asked := counted
+	asked.Questions, asked.Found = 203, 7
+	if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &counted, &counted); !strings.Contains(got.Why, "no INSERT that fails") {
+		t.Errorf("inserts of which none was counted: %+v", got)
+	}
+	if got := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &counted, &asked); got.Why != "" || got.Hits != [2]float64{2, 3} {
+		t.Errorf("one that found nothing may have lost a race: %+v", got)
+	}
+}
+
 func TestAcksThatWroteNoRowMetOneWhateverElseFailed(t *testing.T) {
 	gain := brokerGain{Live: true, Acked: [2]float64{1000, 1002}, Fetched: 1}
 	for name, c := range map[string]struct {
@@ -81,10 +94,20 @@ func TestQuestionsThatDoNotFitTheBrokerRefuse(t *testing.T) {
 		"others ask too":          {[2]float64{1400, 1400}, "others ask too"},
 		"some consumers do not":   {[2]float64{700, 700}, "some consumers do not ask"},
 		"as many as were waiting": {[2]float64{995, 995}, ""},
+		"none at all":             {[2]float64{}, "0 times"},
 	} {
 		why := hitsSpan{What: "INSERT", Asked: c.asked}.strangers(gain, [2]float64{5, 5})
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+func TestAcksWithoutAnyQuestionRefuseHoweverFewTheyAre(t *testing.T) {
+	for acked, refused := range map[float64]bool{0: false, 2: true} {
+		why := hitsSpan{What: "INSERT"}.strangers(brokerGain{Acked: [2]float64{acked, acked}, Delivered: [2]float64{acked, acked}}, [2]float64{1, 1})
+		if (why != "") != refused {
+			t.Errorf("%v acked: %q", acked, why)
 		}
 	}
 }
