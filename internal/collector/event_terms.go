@@ -14,6 +14,8 @@ type eventTerms struct {
 	Hits  [2]float64
 	// Completions, Failures, GaveUp and Again are those of the events.
 	Claims, Completions, Failures, GaveUp, Again float64
+	// Unclear are those of Completions that may be duplicates that renewed their marker.
+	Unclear float64
 	// Unshown are the double effects that are known beside those of the events: their acks may look like those of duplicates.
 	Unshown float64
 	// Returned are the hits on work in flight, whose deliveries come back.
@@ -38,7 +40,7 @@ func (t eventTerms) settled() float64 { return t.Completions + t.GaveUp }
 func (s eventSample) terms(from, to eventCut) eventTerms {
 	t := eventTerms{
 		Asked: to.Asked - from.Asked, Claims: to.Claims - from.Claims, Completions: to.Completions - from.Completions,
-		Failures: to.Failures - from.Failures, GaveUp: to.GaveUp - from.GaveUp, Again: to.Again - from.Again,
+		Failures: to.Failures - from.Failures, GaveUp: to.GaveUp - from.GaveUp, Again: to.Again - from.Again, Unclear: to.Unclear - from.Unclear,
 		Acks: [2]float64{0, math.Inf(1)}, Repeats: math.Inf(1), Separate: [2]float64{math.Inf(-1), math.Inf(1)},
 	}
 	slip := from.Slipped + to.Slipped
@@ -57,7 +59,7 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 		given = [2]float64{}
 	}
 	t.Unshown = max(0, doubledSince(s.Doubled, from.storeReading.At)-t.Again)
-	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - t.Unshown - given[1], t.Acks[1] - t.Completions - t.Again - given[0]}
+	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - t.Unshown - given[1], t.Acks[1] - t.Completions + t.Unclear - given[0]}
 	t.Duplicates = [2]float64{
 		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
 		min(t.Hits[1]-t.Returned[0], t.Separate[1]+t.Repeats),

@@ -141,7 +141,7 @@ func (p *jointPair) join(now time.Time) {
 		j := next.joint()
 		j.Calm = known && before == last
 		j.Run, j.Settled = p.run, float64(c.Completions+c.Again)
-		j.Again, j.Claims = float64(c.Again), float64(c.Claims)
+		j.Again, j.Claims = float64(c.Again+c.Unclear), float64(c.Claims)
 		if p.giveUp {
 			j.Settled += float64(c.GaveUp)
 		}

@@ -180,7 +180,7 @@ func againWords(n float64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s written again: work that was done twice, or duplicates that renew their marker", counted(whole(n), "done marker")+" "+verb(whole(n), "was", "were"))
+	return fmt.Sprintf("%s written again, or may have been: work that was done twice, or duplicates that renew their marker", counted(whole(n), "done marker")+" "+verb(whole(n), "was", "were"))
 }
 
 // fetchedWords says that acks may be of those who move messages or take them away; empty where nobody fetched any.

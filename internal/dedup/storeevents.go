@@ -31,6 +31,8 @@ type StoreEvents struct {
 	Lost int64
 	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice.
 	Again int64
+	// Unclear are those of Completions that may be duplicates instead, which wrote the marker again of work that was done before Since.
+	Unclear int64
 	// AgainIDs are ids of those, the newest first, at most 50.
 	AgainIDs []string
 	// InFlight are the claims that are open.
@@ -56,6 +58,8 @@ type StoreEvents struct {
 type EventCounts struct {
 	Epoch                                        int64
 	Claims, Completions, Again, Failures, GaveUp int64
+	// Unclear are among Completions.
+	Unclear int64
 }
 
 // Plus adds counts of the same epoch.
@@ -63,6 +67,7 @@ func (c EventCounts) Plus(o EventCounts) EventCounts {
 	c.Claims += o.Claims
 	c.Completions += o.Completions
 	c.Again += o.Again
+	c.Unclear += o.Unclear
 	c.Failures += o.Failures
 	c.GaveUp += o.GaveUp
 	return c
@@ -70,7 +75,7 @@ func (c EventCounts) Plus(o EventCounts) EventCounts {
 
 // Minus is what was counted since others of the same epoch; its epoch is 0.
 func (c EventCounts) Minus(o EventCounts) EventCounts {
-	return EventCounts{Claims: c.Claims - o.Claims, Completions: c.Completions - o.Completions, Again: c.Again - o.Again,
+	return EventCounts{Claims: c.Claims - o.Claims, Completions: c.Completions - o.Completions, Again: c.Again - o.Again, Unclear: c.Unclear - o.Unclear,
 		Failures: c.Failures - o.Failures, GaveUp: c.GaveUp - o.GaveUp}
 }
 

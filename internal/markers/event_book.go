@@ -78,8 +78,8 @@ type openClaim struct {
 	endless bool
 	// restored: our own actor wrote it back, so that its consumer began before it was born.
 	restored bool
-	// over: it was closed.
-	over bool
+	// over: it was closed. seen: the server was asked, and it was a claim.
+	over, seen bool
 	// doubted: a doubt of this stage waits in its queue.
 	doubted [stages]bool
 }
@@ -98,6 +98,7 @@ type eventBook struct {
 	number         uint64
 	// done are keys that were completed of late, ended those whose claim ended without a completion.
 	done, ended *memory
+	renewals    renewals
 	retries     *retryCounts
 	queues      [stages]doubtQueue
 	// unsure are claims in the order of their births, of which the first is neither sure nor over; late is what was learned too late.
@@ -155,12 +156,14 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 		b.close(key)
 		if !c.restored {
 			b.counts.Work.Add(at.Sub(c.born))
+			b.renewals.worked(at.Sub(c.born))
 		}
 		b.complete(key, id)
 		return nil
 	}
 	if b.done.has(key) {
 		b.complete(key, id)
+		b.renewed()
 		return nil
 	}
 	// Claims that were open before we listened, or ended without a completion, may be completed now.
@@ -276,7 +279,7 @@ func (b *eventBook) ends(key, name string, at time.Time) {
 
 // totals returns the counts that are compared with those of the broker.
 func (b *eventBook) totals() dedup.EventCounts {
-	return dedup.EventCounts{Epoch: b.epoch, Claims: b.counts.Claims, Completions: b.counts.Completions, Again: b.counts.Again,
+	return dedup.EventCounts{Epoch: b.epoch, Claims: b.counts.Claims, Completions: b.counts.Completions, Again: b.counts.Again, Unclear: b.counts.Unclear,
 		Failures: b.counts.Failures - b.counts.Cleared, GaveUp: b.retries.gaveUp}
 }
 

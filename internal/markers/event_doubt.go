@@ -87,7 +87,7 @@ func (b *eventBook) doubts(now time.Time, most int) []doubt {
 			}
 			switch {
 			case !open:
-			case s == birthCheck && c.expires && c.sure:
+			case s == birthCheck && c.expires && c.sure && (c.seen || b.rules.way != wayTwoSteps):
 				b.doubt(openCheck, d.key, c, now)
 			default:
 				asked = append(asked, d)
@@ -129,13 +129,14 @@ func (b *eventBook) answer(d doubt, id string, what found, at time.Time) error {
 	case foundGone:
 		return errMissed
 	case foundDone:
-		if c.sure {
+		if c.seen || b.rules.way != wayTwoSteps {
 			return errMissed
 		}
-		b.backdate(c.born, func() { b.completeLate(d.key, id) })
+		b.backdate(c.born, func() { b.foundDone(c, d.key, id) })
 		return nil
 	case foundClaim, foundOdd:
 		b.decideLate(c)
+		c.seen = true
 		c.expires = true
 		if b.rules.way == wayBefore {
 			b.close(d.key)
@@ -143,6 +144,7 @@ func (b *eventBook) answer(d doubt, id string, what found, at time.Time) error {
 		}
 	case foundEndless:
 		b.decideLate(c)
+		c.seen = true
 		if !c.endless && b.rules.expiring && at.Sub(c.born) >= birthAfter {
 			c.endless, b.endless[d.key], b.changed = true, c.born, true
 		}
@@ -153,15 +155,4 @@ func (b *eventBook) answer(d doubt, id string, what found, at time.Time) error {
 	}
 	b.doubt(openCheck, d.key, c, at)
 	return nil
-}
-
-// completeLate counts the completion of a claim that had ended, or that we did not see born. Where it had ended, another delivery may
-// have done the work meanwhile.
-func (b *eventBook) completeLate(key, id string) {
-	b.close(key)
-	lost := b.ended.has(key)
-	b.complete(key, id)
-	if lost {
-		b.again(id)
-	}
 }

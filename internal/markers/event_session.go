@@ -284,7 +284,9 @@ func (s *eventSession) settle(err error, at time.Time) error {
 // anew begins an epoch. The caller holds the lock.
 func (s *eventSession) anew(why string, at time.Time) {
 	s.l.gap(why, at)
+	shown := s.book.renewals.shown
 	s.book = s.l.begin(at, s.book.number)
+	s.book.renewals.shown = shown
 	s.heard, s.quiet, s.proved = 0, false, false
 	s.quietSince = s.before.writes
 }

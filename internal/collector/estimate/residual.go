@@ -49,7 +49,7 @@ type Residual struct {
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time
 	Covered  time.Duration
-	// Again are the times that a marker of work that was done was written again: the work was done again, or each duplicate renews its marker.
+	// Again are the times that a marker of work that was done was written again, or may have been: the work was done again, or each duplicate renews its marker.
 	Again float64
 	// Fell and Rose bound how many more, or fewer, waited for their ack when the time began than when it ended.
 	Fell, Rose float64

@@ -1,0 +1,92 @@
+package markers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestDuplicatesThatRenewTheirMarkerAreHeldByTheDoubt: a duplicate writes the done marker again, also of work that was done before anybody
+// listened. What was counted once and what may be a duplicate must hold the truth, and no such set is a gap.
+func TestDuplicatesThatRenewTheirMarkerAreHeldByTheDoubt(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		now := bookDay
+		b := newEventBook(twoSteps, now, 0)
+		b.renewals.shown = rapid.Bool().Draw(t, "markers were renewed before")
+		var firsts, renewed, early, unseen int64
+		answer := func(what found) {
+			now = now.Add(birthAfter)
+			for _, d := range b.doubts(now, 100) {
+				if err := b.answer(d, d.key, what, now); err != nil {
+					t.Fatalf("after %v: %v", now.Sub(bookDay), err)
+				}
+			}
+		}
+		set := func(key string) {
+			for _, event := range []string{"set", "expire"} {
+				if err := b.event(key, key, event, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range rapid.IntRange(1, 40).Draw(t, "messages") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "seconds")) * time.Second)
+			switch key := fmt.Sprint(i); rapid.SampledFrom([]string{"work", "duplicate of old work", "claim from before"}).Draw(t, "message") {
+			case "work":
+				set(key)
+				answer(foundClaim)
+				set(key)
+				firsts++
+				if rapid.Bool().Draw(t, "sent again") {
+					set(key)
+					renewed++
+				}
+			case "duplicate of old work":
+				if now.Sub(bookDay) <= firstsWithin && !b.renewals.shown {
+					early++
+				}
+				set(key)
+				answer(foundDone)
+				renewed++
+			case "claim from before":
+				if now.Before(b.horizon) {
+					set(key)
+					answer(foundDone)
+					firsts++
+					unseen++
+				}
+			}
+		}
+		f := b.figures()
+		if f.Completions+f.Again != firsts+renewed {
+			t.Fatalf("%d sets are known as done, want %d", f.Completions+f.Again, firsts+renewed)
+		}
+		if least := f.Completions - f.Unclear; f.Completions < firsts || least > firsts+early && !b.renewals.shown || b.renewals.shown && least > firsts {
+			t.Fatalf("%d to %d were done, want %d", least, f.Completions, firsts)
+		}
+		if claims := firsts - unseen; f.Claims != claims {
+			t.Fatalf("%d claims, want %d", f.Claims, claims)
+		}
+	})
+}
+
+// TestClaimsFromBeforeDoNotWidenAnything: in a scheme that renews nothing, what is completed soon after listening began is no doubt.
+func TestClaimsFromBeforeDoNotWidenAnything(t *testing.T) {
+	t.Parallel()
+	b, now := newEventBook(twoSteps, bookDay, 0), bookDay
+	for i := range 20 {
+		now = now.Add(birthAfter / 4)
+		_ = b.event(fmt.Sprint(i), "", "set", now)
+		for _, d := range b.doubts(now, 100) {
+			if err := b.answer(d, "", foundDone, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if f := b.figures(); f.Completions == 0 || f.Unclear != 0 || f.Again != 0 {
+		t.Errorf("%d completions, %d unclear, %d again", f.Completions, f.Unclear, f.Again)
+	}
+}
