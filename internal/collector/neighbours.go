@@ -236,10 +236,10 @@ func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 	if !x.spanKnown {
 		return unknownCount(out, cmp.Or(x.storeDown, "a store shows double work only while its events are listened to; an effect check shows what it did"), x.better())
 	}
-	v := x.span.To.Again - x.span.From.Again
-	f := x.span.figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "completions of markers that were complete, or whose claim had ended")
+	v := x.span.To.Twice - x.span.From.Twice
+	f := x.span.figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "work that was claimed twice and completed twice")
 	f.AtLeast = true
-	f.Why = "at least: work that was done twice without a second completion does not show"
+	f.Why = joinReasons("at least: work that was done twice without a second claim and a second completion does not show", againWords(x.span.To.Again-x.span.From.Again-v))
 	return f
 }
 

@@ -29,8 +29,9 @@ type StoreEvents struct {
 	// Lost are the messages behind GaveUp whose work was not seen done since: one that was sent again and given up again is one of
 	// them. It falls where such work is done after all.
 	Lost int64
-	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice.
-	Again int64
+	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice, or duplicates that renew their
+	// marker. Twice are those of them that prove that work was done twice: it was claimed twice and completed twice.
+	Again, Twice int64
 	// Unclear are those of Completions that may be duplicates instead, which wrote the marker again of work that was done before Since.
 	Unclear int64
 	// AgainIDs are ids of those, the newest first, at most 50.

@@ -96,7 +96,7 @@ type eventBook struct {
 	openBytes      int
 	endless        map[string]time.Time
 	number         uint64
-	// done are keys that were completed of late, ended those whose claim ended without a completion.
+	// done are keys that were completed of late, ended those whose claim ended without a completion, both with who may have worked on them.
 	done, ended *memory
 	renewals    renewals
 	retries     *retryCounts
@@ -163,7 +163,6 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 	}
 	if b.done.has(key) {
 		b.complete(key, id)
-		b.renewed()
 		return nil
 	}
 	// Claims that were open before we listened, or ended without a completion, may be completed now.
@@ -174,15 +173,17 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 	return b.claim(key, sure, at)
 }
 
-// complete counts a completion: one that is not the first is work that was done again.
+// complete counts a completion. One that is not the first is work that was done again, or a duplicate that renews the marker.
 func (b *eventBook) complete(key, id string) {
 	b.retries.completed(id)
-	if b.done.has(key) {
+	if by, known := b.done.get(key); known {
 		b.again(id)
+		b.writtenAgain(key, by)
 		return
 	}
 	b.counts.Completions++
-	b.done.put(key, 0)
+	by, _ := b.ended.get(key)
+	b.done.put(key, by)
 	b.ended.drop(key)
 }
 
@@ -271,10 +272,14 @@ func (b *eventBook) ends(key, name string, at time.Time) {
 		return
 	case name == "del" && b.rules.deletes:
 		b.counts.Failures++
+		if !b.ended.has(key) {
+			b.ended.put(key, byOne)
+		}
+		return
 	case name == "expired":
 		b.counts.Expired++
 	}
-	b.ended.put(key, 0)
+	b.ended.put(key, byTwo)
 }
 
 // totals returns the counts that are compared with those of the broker.

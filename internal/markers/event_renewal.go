@@ -18,6 +18,26 @@ type renewals struct {
 
 func (r *renewals) worked(work time.Duration) { r.longest = max(r.longest, work) }
 
+// Who may have worked on a key: one consumer alone, two at once as a claim ended by itself and another one was made, or that is not known.
+const (
+	byOne int64 = iota
+	byTwo
+	byWhom
+)
+
+// writtenAgain takes another completion of a key that was complete. Of work that was claimed twice it proves that it was done twice, unless
+// duplicates renew markers; of work that was claimed once it is such a duplicate.
+func (b *eventBook) writtenAgain(key string, by int64) {
+	switch {
+	case b.rules.way != wayTwoSteps:
+	case by == byOne:
+		b.renewed()
+	case by == byTwo && !b.renewals.shown:
+		b.counts.Twice++
+		b.done.put(key, byWhom)
+	}
+}
+
 // renewed notes that a done marker was written again.
 func (b *eventBook) renewed() {
 	b.renewals.shown = true
@@ -31,6 +51,7 @@ func (b *eventBook) foundDone(c *openClaim, key, id string) {
 	b.close(key)
 	if b.ended.has(key) {
 		// Another delivery may have done the work meanwhile.
+		b.ended.put(key, byWhom)
 		b.complete(key, id)
 		b.again(id)
 		return

@@ -2,6 +2,7 @@ package markers
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +89,39 @@ func TestClaimsFromBeforeDoNotWidenAnything(t *testing.T) {
 	}
 	if f := b.figures(); f.Completions == 0 || f.Unclear != 0 || f.Again != 0 {
 		t.Errorf("%d completions, %d unclear, %d again", f.Completions, f.Unclear, f.Again)
+	}
+}
+
+// TestOnlyWorkThatWasClaimedTwiceProvesADoubleEffect: an alert wakes people, so that a marker that is written again proves nothing.
+func TestOnlyWorkThatWasClaimedTwiceProvesADoubleEffect(t *testing.T) {
+	t.Parallel()
+	flag := eventRules{way: wayAfter}
+	for name, c := range map[string]struct {
+		rules        eventRules
+		events       []string // of key a, or after a space of another
+		twice, again int64
+	}{
+		"a claim expired, and both consumers completed":        {twoSteps, []string{"set", "expired", "set", "set", "set"}, 1, 1},
+		"a claim was evicted, and both consumers completed":    {twoSteps, []string{"set", "evicted", "set", "set", "set"}, 1, 1},
+		"it is told once of one message":                       {twoSteps, []string{"set", "expired", "set", "set", "set", "set"}, 1, 2},
+		"a claim expired, and the next consumer completed":     {twoSteps, []string{"set", "expired", "set", "set"}, 0, 0},
+		"a duplicate renews its marker":                        {twoSteps, []string{"set", "set", "set"}, 0, 1},
+		"work failed, was done, and a duplicate renews it":     {twoSteps, []string{"set", "del", "set", "set", "set"}, 0, 1},
+		"a claim expired, and other duplicates renew markers":  {twoSteps, []string{"set b", "set b", "set b", "set", "expired", "set", "set", "set"}, 0, 2},
+		"a claim expired, the next failed, and both completed": {twoSteps, []string{"set", "expired", "set", "del", "set", "set", "set"}, 1, 1},
+		"a flag is written again":                              {flag, []string{"set", "set", "set"}, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newEventBook(c.rules, bookDay, 0)
+			for i, e := range c.events {
+				event, key, _ := strings.Cut(e, " ")
+				if err := b.event("a"+key, "a"+key, event, bookDay.Add(time.Hour+time.Duration(i)*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if f := b.figures(); f.Twice != c.twice || f.Again != c.again {
+				t.Errorf("%d twice, %d again, want %d and %d", f.Twice, f.Again, c.twice, c.again)
+			}
+		})
 	}
 }
