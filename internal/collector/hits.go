@@ -152,10 +152,12 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if f.Why = span.strangers(gain, waiting); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
-	span.meetWritten(gain, waiting[0])
-	h := estimate.Hits{Hits: span.Hits, Undone: undoneRows(v, span, gain, waiting[1])}
-	if span.OfServer {
-		h.Undone = p.undoneMarkers(v, span, gain)
+	h := estimate.Hits{Least: span.meetWritten(v.scheme, gain, waiting[0])}
+	died := p.diedAsking(v, span, gain)
+	if h.Hits = span.Hits; span.OfServer {
+		h.Undone = p.undoneMarkers(v, span, gain, died)
+	} else {
+		h.Undone = undoneRows(v, span, gain, waiting[1], died)
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}

@@ -3,6 +3,7 @@ package collector
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -107,11 +108,16 @@ func (g brokerGain) asksLeast(prefetch int64) float64 {
 	return g.Acked[0]
 }
 
-// undoneMarkers bounds the hits that met a marker of work that was not done.
-func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain) [2]float64 {
+// undoneMarkers bounds the hits that are no duplicates: those that met a marker of work that was not done, and those that came again, of which
+// so many died.
+func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
-	if s.Mark == "after" {
-		return [2]float64{}
+	switch {
+	case s.Mark == "after" && s.OnFail == "keep" && s.OnFailed != "ack" && slices.Contains(s.States, dedup.Failed):
+		// What failed comes back and meets the marker that says so.
+		return [2]float64{0, min(hits, gain.Redelivered+p.unackedAround(span.To))}
+	case s.Mark == "after":
+		return [2]float64{0, min(hits, died)}
 	}
 	back := max(0, gain.Redelivered-span.Failed) + p.unackedAround(span.To)
 	switch {

@@ -64,7 +64,10 @@ func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
 	same, sameMet := gain(func(s *dedup.StatementStats) int64 { return s.Same }), gain(func(s *dedup.StatementStats) int64 { return s.SameMet })
 	unfailed, unclear := gain(func(s *dedup.StatementStats) int64 { return s.Unfailed }), gain(func(s *dedup.StatementStats) int64 { return s.Unclear })
 	questions, found := gain(func(s *dedup.StatementStats) int64 { return s.Questions }), gain(func(s *dedup.StatementStats) int64 { return s.Found })
-	span := hitsSpan{From: from.At, To: to.At, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear}
+	span := hitsSpan{From: from.At, To: to.At, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed}
+	if unclear > 0 && (from.Writes == nil || to.Writes == nil) { // each may have written several rows
+		span.Written = math.Inf(1)
+	}
 	failed := gain(func(s *dedup.StatementStats) int64 { return s.Failed })
 	// Writes that are in no digest may have met a row, those of a digest that never reached the table did not.
 	if from.Writes != nil && to.Writes != nil {
@@ -105,21 +108,28 @@ func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
 	return span
 }
 
-// meetWritten raises the fewest hits to what acks show: what was acked and wrote no row met one, whatever else failed. Those that were out
-// when the time began may have written theirs before.
-func (s *hitsSpan) meetWritten(g brokerGain, waiting float64) {
-	if !s.OfServer && g.Live {
-		s.Hits[0] = max(s.Hits[0], min(s.Hits[1], g.Acked[0]-g.Fetched-s.Written-waiting))
+// meetWritten raises the fewest hits to what acks show, and returns the fewest duplicates by the same: what was acked and wrote no row met one,
+// whatever else failed or died. Those that were out when the time began may have written theirs before.
+func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g brokerGain, waiting float64) (duplicates float64) {
+	if s.OfServer || !g.Live {
+		return 0
 	}
+	met := g.Acked[0] - g.Fetched - s.Written - waiting
+	s.Hits[0] = max(s.Hits[0], min(s.Hits[1], met))
+	undone := scheme.OnInFlight == "ack" && !scheme.Transactional && scheme.Mark != "after" // it may have met work that was not done
+	if undone || met > s.Hits[1] {                                                          // rows were written that nobody counted
+		return 0
+	}
+	return max(0, met)
 }
 
-// undoneRows bounds the hits that met a row whose work was not done.
-func undoneRows(v view, span hitsSpan, gain brokerGain, depth float64) [2]float64 {
-	s := v.scheme
+// undoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again, of which so many
+// died.
+func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died float64) [2]float64 {
+	s, hits := v.scheme, span.Hits[1]
 	if s.Transactional || s.Mark == "after" {
-		return [2]float64{}
+		return [2]float64{0, min(hits, died)}
 	}
-	hits := span.Hits[1]
 	if s.OnInFlight != "ack" { // what met work in flight came back
 		return [2]float64{0, min(hits, gain.Redelivered+depth)}
 	}

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -65,21 +66,42 @@ func TestInsertsOfWhichNoneIsCountedMayAllHaveFailed(t *testing.T) {
 	}
 }
 
+func TestAllThatMayHaveBeenWrittenIsCounted(t *testing.T) {
+	zero, writes := int64(0), int64(103)
+	for name, c := range map[string]struct {
+		from, to dedup.StatementStats
+		written  float64
+	}{
+		"inserts that met nothing":                   {dedup.StatementStats{}, dedup.StatementStats{Inserts: 100, Met: 6}, 94},
+		"inserts of which only those count that did": {dedup.StatementStats{}, dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 94}, 94},
+		"one insert may have written many rows":      {dedup.StatementStats{}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1}, math.Inf(1)},
+		"the table counts what it wrote":             {dedup.StatementStats{Writes: &zero}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1, Writes: &writes}, 95 + 3},
+	} {
+		if got := statementSpan(view{}, &c.from, &c.to); got.Written != c.written {
+			t.Errorf("%s: %v, want %v", name, got.Written, c.written)
+		}
+	}
+}
+
 func TestAcksThatWroteNoRowMetOneWhateverElseFailed(t *testing.T) {
 	gain := brokerGain{Live: true, Acked: [2]float64{1000, 1002}, Fetched: 1}
 	for name, c := range map[string]struct {
-		hits [2]float64
-		gain brokerGain
-		low  float64
+		hits       [2]float64
+		gain       brokerGain
+		low, least float64
 	}{
-		"half of what failed may have done so by a lock": {[2]float64{0, 60}, gain, 1000 - 1 - 960 - 5},
-		"no lock was waited for":                         {[2]float64{60, 60}, gain, 60},
-		"more was acked than asked":                      {[2]float64{0, 10}, gain, 10},
-		"the broker has no live counts":                  {[2]float64{0, 60}, brokerGain{Acked: gain.Acked}, 0},
+		"half of what failed may have done so by a lock": {[2]float64{0, 60}, gain, 1000 - 1 - 960 - 5, 34},
+		"no lock was waited for":                         {[2]float64{60, 60}, gain, 60, 34},
+		"more was acked than asked":                      {[2]float64{0, 10}, gain, 10, 0},
+		"the broker has no live counts":                  {[2]float64{0, 60}, brokerGain{Acked: gain.Acked}, 0, 0},
 	} {
 		span := hitsSpan{Hits: c.hits, Written: 960}
-		if span.meetWritten(c.gain, 5); span.Hits != [2]float64{c.low, c.hits[1]} {
-			t.Errorf("%s: %v", name, span.Hits)
+		least := span.meetWritten(dedup.Scheme{Mark: "after"}, c.gain, 5)
+		if span.Hits != [2]float64{c.low, c.hits[1]} || least != c.least {
+			t.Errorf("%s: %v, at least %v duplicates", name, span.Hits, least)
+		}
+		if least := span.meetWritten(dedup.Scheme{Mark: "before", OnInFlight: "ack"}, c.gain, 5); least != 0 {
+			t.Errorf("%s: %v duplicates, though they may have met work in flight", name, least)
 		}
 	}
 }
@@ -120,13 +142,13 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 		pass   *dedup.Pass
 		most   float64
 	}{
-		"one transaction":                   {dedup.Scheme{Transactional: true, OnInFlight: "wait"}, nil, 0},
-		"a row after the work":              {dedup.Scheme{Mark: "after"}, nil, 0},
+		"one transaction":                   {dedup.Scheme{Transactional: true, OnInFlight: "wait"}, nil, 2},
+		"a row after the work":              {dedup.Scheme{Mark: "after"}, nil, 2},
 		"what is met comes back":            {dedup.Scheme{Mark: "before", OnInFlight: "nack"}, nil, 4 + 3},
 		"what is met is acked":              {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
 		"what is met is acked, rows unread": {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
 	} {
-		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, 3)
+		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, 3, 2)
 		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
 		}

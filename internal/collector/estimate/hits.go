@@ -5,15 +5,18 @@ import "math"
 // Hits are bounds on how many deliveries of a time met a marker of their message, as the store itself counted it. No moment of the broker's
 // needs to be known for them: acks only make the share.
 type Hits struct {
-	// Hits are the deliveries that met a marker, Undone those of them that met one of work that was not done.
+	// Hits are the deliveries that met a marker, Undone those of them that are no duplicates: they met one of work that was not done, or were never
+	// acked and came again.
 	Hits, Undone [2]float64
+	// Least are the fewest duplicates, as something else tells them.
+	Least float64
 	// Messages are the deliveries of the time that were acked.
 	Messages [2]float64
 }
 
 // Duplicates are bounds of the hits on done work, and the likeliest number between them.
 func (h Hits) Duplicates() (low, likely, high float64) {
-	low, high = max(0, h.Hits[0]-h.Undone[1]), max(0, h.Hits[1]-h.Undone[0])
+	low, high = max(0, h.Least, h.Hits[0]-h.Undone[1]), max(0, h.Hits[1]-h.Undone[0])
 	if high = min(high, h.Messages[1]); low > high {
 		low = high
 	}

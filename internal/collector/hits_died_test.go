@@ -1,0 +1,143 @@
+package collector
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestDeliveriesThatDiedAskingAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		gain        brokerGain
+		asked, held int64
+		lately      float64
+		most        float64
+	}{
+		"nothing died":                         {brokerGain{Redelivered: 9}, 10, 10, 0, 0},
+		"all that died came back":              {brokerGain{Redelivered: 9, Closed: 4}, 10, 10, 0, 9},
+		"some may not have come back yet":      {brokerGain{Redelivered: 9, Closed: 4}, 10, 10, 1, 19},
+		"channels held fewer than came back":   {brokerGain{Redelivered: 90, Closed: 4}, 10, 10, 1, 40},
+		"each is acked before the next":        {brokerGain{Redelivered: 90, Closed: 4}, 1, 10, 1, 4},
+		"nothing bounds what one channel held": {brokerGain{Redelivered: 9, Closed: 4}, 0, 0, 0, 9},
+	} {
+		if got := c.gain.diedAsking(c.asked, c.held, c.lately); got != c.most {
+			t.Errorf("%s: %v, want %v", name, got, c.most)
+		}
+	}
+}
+
+// A lookFirst simulates consumers that look for the row of a message, work, and insert it: what the store and the broker count of them, and the
+// duplicates that were acked.
+type lookFirst struct {
+	now                                      float64
+	queue                                    []int
+	held                                     [2][]int // by each channel, oldest first
+	busy                                     [2]float64
+	done                                     map[int]bool
+	hits, wrote, acked, back, closed, copies float64
+	// asked is how many deliveries met a row and died.
+	asked float64
+}
+
+// step runs for 10 ms. Every so many seconds a consumer dies, who goes on with what it holds for a moment.
+func (l *lookFirst) step(r *rand.Rand, next *int, later map[int][]int, deaths float64) {
+	l.now += 0.01
+	tick := int(l.now * 100)
+	if r.Float64() < 0.15 {
+		*next++
+		l.queue = append(l.queue, *next)
+		if r.Float64() < 0.04 {
+			at := tick + 50 + r.IntN(750)
+			later[at] = append(later[at], *next)
+		}
+	}
+	l.queue = append(l.queue, later[tick]...)
+	for i := range l.held {
+		for len(l.held[i]) < 10 && len(l.queue) > 0 {
+			l.held[i], l.queue = append(l.held[i], l.queue[0]), l.queue[1:]
+		}
+		if deaths > 0 && r.Float64() < 0.01/deaths {
+			l.die(r, i)
+		}
+		for len(l.held[i]) > 0 && l.busy[i] <= l.now {
+			l.handle(r, i)
+		}
+	}
+}
+
+// handle acks what is there, and begins or ends the work on what is not.
+func (l *lookFirst) handle(r *rand.Rand, i int) {
+	id := l.held[i][0]
+	switch {
+	case l.busy[i] > 0: // its work ends
+		l.busy[i] = 0
+		l.wrote++
+		l.done[id] = true
+	case l.done[id]:
+		l.hits++
+		l.copies++
+	default:
+		l.busy[i] = l.now + 0.01 + 0.09*r.Float64()
+		return
+	}
+	l.acked++
+	l.held[i] = l.held[i][1:]
+}
+
+func (l *lookFirst) die(r *rand.Rand, i int) {
+	for k, id := range l.held[i] {
+		if met := l.done[id] && (k > 0 || l.busy[i] == 0); met {
+			l.hits++
+			l.asked++
+		}
+		if r.IntN(2) == 0 {
+			break
+		}
+	}
+	if len(l.held[i]) > 0 {
+		l.closed++
+	}
+	l.back += float64(len(l.held[i]))
+	l.queue = append(append([]int(nil), l.held[i]...), l.queue...)
+	l.held[i], l.busy[i] = nil, 0
+}
+
+// TestDyingConsumersThatLookFirstAreWithinTheHits: what asked and died has asked twice for one ack.
+func TestDyingConsumersThatLookFirstAreWithinTheHits(t *testing.T) {
+	scheme := dedup.Scheme{Kind: "sql-table", Mark: "after"}
+	for name, c := range map[string]struct{ deaths, widest float64 }{"each 4 s one dies": {4, 0.004}, "each 15 s one dies": {15, 0.004}, "none dies": {0, 0}} {
+		windows, held, twice, widest := 0, 0, 0.0, 0.0
+		for seed := range uint64(40) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			l, next, later := &lookFirst{done: map[int]bool{}}, 0, map[int][]int{}
+			for range 5 {
+				a, waiting := *l, float64(len(l.held[0])+len(l.held[1]))
+				for range 30000 {
+					l.step(r, &next, later, c.deaths)
+				}
+				acked, hits := l.acked-a.acked, l.hits-a.hits
+				gain := brokerGain{Live: true, Acked: [2]float64{acked, acked}, Redelivered: l.back - a.back, Closed: l.closed - a.closed}
+				span := hitsSpan{Hits: [2]float64{hits, hits}, Written: l.wrote - a.wrote}
+				h := estimate.Hits{Least: span.meetWritten(scheme, gain, waiting), Messages: gain.Acked}
+				died := 0.0
+				if gain.Closed > 0 {
+					died = gain.diedAsking(10, 10, 1)
+				}
+				h.Hits, h.Undone = span.Hits, undoneRows(view{scheme: scheme}, span, gain, waiting, died)
+				low, _, high := h.Duplicates()
+				windows++
+				if truth := l.copies - a.copies; low <= truth && truth <= high {
+					held++
+				}
+				twice += l.asked - a.asked
+				widest = max(widest, (high-low)/acked)
+			}
+		}
+		if windows != held || widest > c.widest {
+			t.Errorf("%s: the truth is held in %d of %d windows, at most %.2f %% wide", name, held, windows, 100*widest)
+		}
+		t.Logf("%s: %.0f deliveries met a row and died; held in %d of %d windows, at most %.2f %% wide", name, twice, held, windows, 100*widest)
+	}
+}
