@@ -3,6 +3,7 @@ package collector
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -127,7 +128,10 @@ func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g brokerGain, waiting float6
 // died.
 func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
-	if s.Transactional || s.Mark == "after" {
+	switch {
+	case s.Mark == "after" && slices.Contains(s.States, dedup.Failed): // what failed and is sent again meets its own row, more often than a copy does
+		return [2]float64{0, hits}
+	case s.Transactional || s.Mark == "after":
 		return [2]float64{0, min(hits, died)}
 	}
 	if s.OnInFlight != "ack" { // what met work in flight came back

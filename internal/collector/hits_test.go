@@ -142,11 +142,12 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 		pass   *dedup.Pass
 		most   float64
 	}{
-		"one transaction":                   {dedup.Scheme{Transactional: true, OnInFlight: "wait"}, nil, 2},
-		"a row after the work":              {dedup.Scheme{Mark: "after"}, nil, 2},
-		"what is met comes back":            {dedup.Scheme{Mark: "before", OnInFlight: "nack"}, nil, 4 + 3},
-		"what is met is acked":              {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
-		"what is met is acked, rows unread": {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
+		"one transaction":                       {dedup.Scheme{Transactional: true, OnInFlight: "wait"}, nil, 2},
+		"a row after the work":                  {dedup.Scheme{Mark: "after"}, nil, 2},
+		"a row after the work, or of a failure": {dedup.Scheme{Mark: "after", States: []dedup.State{dedup.Done, dedup.Failed}}, pass, 100},
+		"what is met comes back":                {dedup.Scheme{Mark: "before", OnInFlight: "nack"}, nil, 4 + 3},
+		"what is met is acked":                  {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
+		"what is met is acked, rows unread":     {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
 	} {
 		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, 3, 2)
 		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {

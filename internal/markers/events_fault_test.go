@@ -399,9 +399,12 @@ func TestEventsAreRefusedWhereTheyTellNothing(t *testing.T) {
 		change func(*markers.Config)
 		want   string
 	}{
-		"a lock":              {"redis-token-lock", func(c *markers.Config) {}, "say nothing of a lock"},
-		"a table":             {"sql-status-code", func(c *markers.Config) {}, "are notifications of Redis"},
-		"a failure is set":    {"redis-text-status", func(c *markers.Config) { c.States[dedup.Failed] = []string{"failed"} }, "cannot tell a failure"},
+		"a lock":           {"redis-token-lock", func(c *markers.Config) {}, "say nothing of a lock"},
+		"a table":          {"sql-status-code", func(c *markers.Config) {}, "are notifications of Redis"},
+		"a failure is set": {"redis-text-status", func(c *markers.Config) { c.States[dedup.Failed] = []string{"failed"} }, "cannot tell a failure"},
+		"a failure is kept after the work": {"redis-flag", func(c *markers.Config) {
+			c.States[dedup.Failed], c.OnFail, c.OnFailed = []string{"FAILURE"}, "keep", "run"
+		}, "leave events out, and let consumers report"},
 		"nothing is ever set": {"redis-text-status", func(c *markers.Config) { delete(c.States, dedup.Done) }, "both delete the claim"},
 		"another command":     {"redis-text-status", func(c *markers.Config) { c.Ask = "DEL" }, "ask:"},
 	} {

@@ -247,6 +247,8 @@ func (p *problems) events(c Config) {
 		p.add("events", "are notifications of Redis, for kind %s: leave it out", kindRedisString)
 	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Failed]) > 0:
 		p.add("events", "cannot tell a failure from a completion where both write a value over the claim: leave it out")
+	case len(c.States[dedup.Failed]) > 0:
+		p.add("events", "cannot tell a failure from a completion where both write a value: leave events out, and let consumers report (docs/consumers.md)")
 	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Done]) == 0:
 		p.add("events", "cannot tell a failure from a completion where both delete the claim: leave it out")
 	}
