@@ -82,8 +82,11 @@ func judgedLatency(p judged, w *dedup.WindowFigures, v templates.Figure, path st
 		return v
 	}
 	v.Origin, v.OriginTitle, v.OriginHref = "estimated", f.Source, path+"#windows-title"
-	if f.Quality == dedup.Measured {
+	switch {
+	case f.Quality == dedup.Measured:
 		v.Origin = "reported"
+	case f.AtMost():
+		v.Origin = "bound"
 	}
 	low, high := alerts.LatencyTier(f.Low, l), alerts.LatencyTier(f.High, l)
 	if f.Low < f.High && !f.AtLeast && low != high {
@@ -91,6 +94,15 @@ func judgedLatency(p judged, w *dedup.WindowFigures, v templates.Figure, path st
 			"between "+templates.Latency(f.Low)+" and "+templates.Latency(f.High)+": "+tiersFrom(low, high))
 	}
 	return v
+}
+
+// offerMeasure leads from a figure that may be of more than one tier to where its pipeline, whose page is at path, can be measured exactly.
+func offerMeasure(path string, figures ...*templates.Figure) {
+	for _, f := range figures {
+		if f.Band != nil {
+			f.Measure = path + "#measure"
+		}
+	}
 }
 
 // tiersFrom says which tiers a band reaches from and to.

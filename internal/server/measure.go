@@ -32,6 +32,13 @@ func (s *Server) measuring() (measureService, error) {
 	return s.measure, nil
 }
 
+// measurable tells which pipelines who asks can measure: an operator, where nothing forbids it.
+func (s *Server) measurable(r *request) func(pipeline string) bool {
+	return func(pipeline string) bool {
+		return s.measure != nil && r.Who.Can(operator) && s.measure.WhyNot(pipeline) == ""
+	}
+}
+
 func measurementAddress(base, id string) string { return base + "/measurements/" + url.PathEscape(id) }
 
 // measureSection is what the page of a pipeline says of exact measurements: nothing where they are off and there was none.

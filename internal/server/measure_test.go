@@ -286,3 +286,34 @@ func TestAMeasurementThatFailedSaysWhyOnItsPage(t *testing.T) {
 		t.Errorf("a table of nothing: %s", res.Status)
 	}
 }
+
+// A figure that may be of more than one tier leads to where its pipeline is measured, for those who may, and where it can be.
+func TestAFigureThatMayBeOfSeveralTiersOffersAMeasurement(t *testing.T) {
+	const name = "invoices"
+	s := newSite(t, nil, testUsers())
+	s.snapshots.snap.Store(demo.Scene("mixed", time.Now()))
+	offered := func(role string) map[string]string {
+		links := map[string]string{}
+		for place, path := range map[string]string{"overview": "/", "page": "/pipelines/" + name} {
+			at := s.page(role, path)
+			if place == "overview" {
+				at.Selection = at.Find("#row-" + name)
+			}
+			links[place] = at.Find("svg.band ~ small > a.measure").First().AttrOr("href", "none")
+		}
+		return links
+	}
+	if got := offered("operator"); got["overview"] != "/pipelines/invoices#measure" || got["page"] != "#measure" {
+		t.Errorf("an operator is led to %v", got)
+	}
+	if n := s.page("operator", "/").Find("#pipelines td:not(:has(svg.band)) a.measure").Length(); n > 0 {
+		t.Errorf("%d figures of one tier offer a measurement", n)
+	}
+	if got := offered("viewer"); got["overview"] != "none" || got["page"] != "none" {
+		t.Errorf("a viewer, who cannot measure, is led to %v", got)
+	}
+	s.bench.never = admin.MeasurementsOff
+	if got := offered("operator"); got["overview"] != "none" || got["page"] != "none" {
+		t.Errorf("where measurements are off, an operator is led to %v", got)
+	}
+}

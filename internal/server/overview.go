@@ -22,8 +22,8 @@ type judged struct {
 }
 
 // overviewView builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
-// zone of now.
-func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.Time, frame templates.Frame) templates.OverviewView {
+// zone of now. Measurable tells which pipelines who asks can measure.
+func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.Time, frame templates.Frame, measurable func(pipeline string) bool) templates.OverviewView {
 	v := templates.OverviewView{Frame: frame, Self: q.address(frame.Base), Starting: snap == nil || snap.Round == 0}
 	if snap == nil {
 		snap = &dedup.Snapshot{}
@@ -50,7 +50,11 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	q.page = min(q.page, pages)
 	first := (q.page - 1) * perPage
 	for _, p := range shown[first:min(first+perPage, len(shown))] {
-		v.Rows = append(v.Rows, pipelineRow(snap, p, frame.Base, now))
+		row := pipelineRow(snap, p, frame.Base, now)
+		if measurable(p.Pipeline.Name) {
+			offerMeasure(row.Href, &row.Duplicates, &row.Latency)
+		}
+		v.Rows = append(v.Rows, row)
 	}
 	v.Pages = pager(q, pages, frame.Base)
 	v.Empty = emptyOverview(v, frame.Base)
@@ -277,7 +281,7 @@ func (s *Server) overview(r *request) (response, error) {
 	frame.Live = live("overview")
 	now := time.Now().In(zone(r))
 	snap := s.snapshots.Snapshot()
-	view := overviewView(snap, s.judgeAt(now), q, now, frame)
+	view := overviewView(snap, s.judgeAt(now), q, now, frame, s.measurable(r))
 	s.noteAttended(view.Tiers, snap, now)
 	return page{status: http.StatusOK, component: templates.Overview(view)}, nil
 }

@@ -41,6 +41,9 @@ func render(t *testing.T, c templ.Component) (string, *goquery.Document) {
 	return b.String(), doc
 }
 
+// nobody can measure any pipeline.
+func nobody(string) bool { return false }
+
 func overviewPage(t *testing.T, snap *dedup.Snapshot, query string) (string, *goquery.Document) {
 	t.Helper()
 	values, err := url.ParseQuery(query)
@@ -51,7 +54,7 @@ func overviewPage(t *testing.T, snap *dedup.Snapshot, query string) (string, *go
 	if err != nil {
 		t.Fatal(err)
 	}
-	return render(t, templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true))))
+	return render(t, templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)))
 }
 
 func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h ranges) (string, *goquery.Document) {
@@ -322,7 +325,7 @@ func BenchmarkOverviewOf200Pipelines(b *testing.B) {
 	}
 	for b.Loop() {
 		var out strings.Builder
-		if err := templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true))).Render(b.Context(), &out); err != nil {
+		if err := templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)).Render(b.Context(), &out); err != nil {
 			b.Fatal(err)
 		}
 	}

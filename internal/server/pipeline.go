@@ -244,6 +244,11 @@ func (s *Server) pipeline(r *request) (response, error) {
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.reader(r))
+	if s.measurable(r)(p.Pipeline.Name) {
+		for i := range view.Parts {
+			offerMeasure("", &view.Parts[i].Figure)
+		}
+	}
 	view.Alerts = s.alertLine(p.Pipeline.Name, now)
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
 	if s.measure != nil && (r.Fragment == "" || r.Fragment == "status") {

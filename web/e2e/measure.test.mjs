@@ -65,7 +65,27 @@ test("without scripts the page loads itself again, can be stopped, and says why 
   await page.getByRole("button", { name: "Measure exactly (60 s)" }).click();
   await page.getByText(/3,100 messages a second/).waitFor();
   await picture(page, "refused-phone");
-  await page.goto(`${demo.url}/pipelines/invoices`);
+  await page.goto(`${demo.url}/pipelines/points`);
   assert.equal(await page.locator("#measure").count(), 0, "measurements that are off are offered");
   await context.close();
+});
+
+test("a figure that may be of several tiers leads to the button that measures it", async () => {
+  for (const options of [{}, { javaScriptEnabled: false, viewport: sizes.phone }]) {
+    const context = await signIn(browser, demo.url, options);
+    const page = await context.newPage();
+    for (const [path, place] of [["/", "#row-invoices .c-dup"], ["/pipelines/invoices", ".now .part >> nth=0"]]) {
+      await page.goto(demo.url + path);
+      const link = page.locator(place).getByRole("link", { name: "Measure exactly (60 s)" });
+      assert.ok((await link.boundingBox()).height >= 24, "the link is too small to hit");
+      if (options.viewport === undefined) await look(page, `figures that offer a measurement at ${path}`);
+      await link.click();
+      assert.match(page.url(), /\/pipelines\/invoices#measure$/);
+      const box = await page.getByRole("button", { name: "Measure exactly (60 s)" }).boundingBox();
+      assert.ok(box.y >= 0 && box.y + box.height <= page.viewportSize().height, "the button is not in sight");
+    }
+    assert.equal(await page.locator(".part:not(:has(.band)) .measure").count(), 0, "a figure of one tier offers it");
+    assert.deepEqual(context.faults, []);
+    await context.close();
+  }
 });

@@ -25,12 +25,12 @@ type Figure struct {
 	Facts []Fact
 }
 
-// Origins are the source and what the note says beside it.
-func (f Figure) Origins() string {
+// Origins are the source and what the note says beside it, piece by piece.
+func (f Figure) Origins() []string {
 	if f.Note == "" {
-		return f.Origin
+		return []string{f.Origin}
 	}
-	return f.Origin + " · " + f.Note
+	return append([]string{f.Origin}, strings.Split(f.Note, " · ")...)
 }
 
 // lines is the provenance as one text, a fact in each line.

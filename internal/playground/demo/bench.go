@@ -17,7 +17,7 @@ type Bench struct {
 // WhyNot lets every pipeline with a store be measured, but one where measurements are off.
 func (b *Bench) WhyNot(p dedup.Pipeline) string {
 	switch {
-	case p.Name == "invoices":
+	case p.Name == "points":
 		return admin.MeasurementsOff
 	case p.Store == "":
 		return "the pipeline has no store"
