@@ -129,6 +129,28 @@ func TestOthersThatUseTheCommandAreNamedWithWhatHelps(t *testing.T) {
 	}
 }
 
+// TestConsumersThatCompleteWithTheCommandAreNotTakenForOthers: SET … NX and SET … done are counted as one command.
+func TestConsumersThatCompleteWithTheCommandAreNotTakenForOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		command string
+		states  []dedup.State
+		why     string
+	}{
+		"claimed and completed with SET": {"SET", []dedup.State{dedup.Processing, dedup.Done}, "messages: consumers complete their markers with it too (then leave ask empty), or others use the command too"},
+		"claimed with SETNX":             {"SETNX", []dedup.State{dedup.Processing, dedup.Done}, "messages: others use the command too"},
+		"nothing is written after SET":   {"SET", []dedup.State{dedup.Present}, "messages: others use the command too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := calmEars()
+			s.Command, s.Scheme.States = tt.command, tt.states
+			lateReadings(&s, func(r *storeReading) { r.Asked += 5000 })
+			if why := fromEvents(s).Rate.Why; !strings.HasSuffix(why, tt.why) {
+				t.Errorf("got %q, want %q", why, tt.why)
+			}
+		})
+	}
+}
+
 func TestOnlyStoresOfTheSameServerAndCommandShare(t *testing.T) {
 	watch := func(store, run, ask string) *storeWatch {
 		return &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Ask: ask}}, store}, runID: run}

@@ -3,6 +3,7 @@ package collector
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -176,13 +177,22 @@ func (s eventSample) strangers(t eventTerms, from, to eventCut) (why, better str
 		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else writes the markers",
 			counted(whole(t.Claims), "claim"), s.Command, grouped(whole(t.Asked))), betterReport
 	case t.Asked > high+allowed:
-		return fmt.Sprintf("%s was called %s times while the broker delivered %s: others use the command too%s",
-			s.Command, grouped(whole(t.Asked)), counted(whole(high), "message"), sharing(s.Sharers)), betterAlone
+		return fmt.Sprintf("%s was called %s times while the broker delivered %s: %s%s", s.Command, grouped(whole(t.Asked)), counted(whole(high), "message"),
+			othersUse(s.Command, s.Scheme), sharing(s.Sharers)), betterAlone
 	case low > t.Asked+allowed && !unbounded:
 		return fmt.Sprintf("the broker delivered %s while %s was called %s times: some consumers do not ask this store",
 			counted(whole(low), "message"), s.Command, grouped(whole(t.Asked))), betterReport
 	}
 	return "", ""
+}
+
+// othersUse words who calls the command beside those who ask. Where work has a marker of its own when it is done, it may be written with the
+// same command.
+func othersUse(command string, s dedup.Scheme) string {
+	if command == "SET" && slices.Contains(s.States, dedup.Processing) && slices.Contains(s.States, dedup.Done) {
+		return "consumers complete their markers with it too (then leave ask empty), or others use the command too"
+	}
+	return "others use the command too"
 }
 
 // sharing names the other stores of this configuration whose calls are counted with those of the pipeline.
