@@ -8,7 +8,8 @@ import (
 )
 
 // choose makes the best valid estimate the duplicate rate and the next valid one its cross-check: what consumers report, else the narrowest
-// interval, of equals the first. Where none is valid the rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
+// interval, of equals the first. Where none is valid, or the best is an upper bound beyond the interval of one that is too wide for a number, the
+// rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
 func choose(out *dedup.WindowFigures) {
 	valid := func(e dedup.Estimate) bool { return e.Rate.Known() && e.Rate.Quality != dedup.Estimated }
 	best := -1
@@ -16,6 +17,9 @@ func choose(out *dedup.WindowFigures) {
 		if valid(e) && (best < 0 || out.Estimates[best].Method != dedup.MethodReported && e.Rate.Width() < out.Estimates[best].Rate.Width()) {
 			best = i
 		}
+	}
+	if held, ok := narrowest(out.Estimates); ok && best >= 0 && out.Estimates[best].Rate.AtMost() && held.High-held.Low < out.Estimates[best].Rate.Width() {
+		best = -1
 	}
 	var rest []dedup.Estimate
 	for i, e := range out.Estimates {
@@ -51,25 +55,31 @@ func choose(out *dedup.WindowFigures) {
 // cannotTell is the figure of estimates of which none is valid: the reasons of those that could be had, and the narrowest
 // interval that one of them still gives.
 func cannotTell(window time.Duration, all []dedup.Estimate) dedup.Figure {
-	f := dedup.Unknown(dedup.Ratio, "")
-	f.Window = window
-	found := false
-	var reasons []string
-	for _, e := range all {
-		if r := e.Rate; r.N > 0 && r.Low < r.High && (!found || r.High-r.Low < f.High-f.Low) {
-			f, found = r, true
-		}
-		if e.Rate.Better != "" {
-			reasons = append(reasons, reasonOf(e))
-		}
-	}
+	f, found := narrowest(all)
 	if n := len(all); !found && n > 0 {
 		last := all[n-1].Rate
 		f.Source, f.Formula, f.Covered, f.At, f.N = last.Source, last.Formula, last.Covered, last.At, last.N
 	}
+	var reasons []string
+	for _, e := range all {
+		if e.Rate.Better != "" {
+			reasons = append(reasons, reasonOf(e))
+		}
+	}
+	f.Unit, f.Window = dedup.Ratio, window
 	f.Better = betterOf(all)
 	f.Quality, f.Why = dedup.QualityUnknown, joinReasons(reasons...)
 	return f
+}
+
+// narrowest is the narrowest interval that any of the estimates knows to hold the rate, of equals the first.
+func narrowest(all []dedup.Estimate) (f dedup.Figure, found bool) {
+	for _, e := range all {
+		if r := e.Rate; r.N > 0 && r.Low < r.High && r.Quality != dedup.Estimated && (!found || r.High-r.Low < f.High-f.Low) {
+			f, found = r, true
+		}
+	}
+	return f, found
 }
 
 // reasonOf is why a source refuses, among the reasons of others. That nobody reports needs no name of a source.

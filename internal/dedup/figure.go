@@ -12,7 +12,7 @@ const (
 	Measured
 	// Derived figures follow from measured ones by arithmetic with stated bounds.
 	Derived
-	// Estimated figures rest on a model. Of a latency the upper end alone sets a tier: it can prove it normal.
+	// Estimated figures rest on a model.
 	Estimated
 )
 

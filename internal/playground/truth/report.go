@@ -54,7 +54,7 @@ func (o Outcome) Print(w io.Writer) {
 			fmt.Fprintf(table, "  %s\ttruth %s\tunknown\t\t\t\t%s\n", g.Name, g.truth(), g.Figure.Why)
 			continue
 		}
-		fmt.Fprintf(table, "  %s\ttruth %s\t%s\t\toff %+.1f %%\t%s\t%s, %s\n", g.Name, g.truth(), millis(g.Figure.Value), 100*g.Error,
+		fmt.Fprintf(table, "  %s\ttruth %s\t%s\t\toff %+.1f %%\t%s\t%s, %s\n", g.Name, g.truth(), g.shown(), 100*g.Error,
 			g.Figure.Quality, g.Figure.Source, g.word())
 	}
 	table.Flush()
@@ -125,6 +125,18 @@ func (t Timing) word() string {
 }
 
 func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
+
+// shown writes a latency as the page does: an upper bound, or a number.
+func (t Timing) shown() string {
+	switch f := t.Figure; {
+	case !f.Known():
+		return "unknown"
+	case f.AtMost():
+		return "≤ " + millis(f.High)
+	default:
+		return millis(f.Value)
+	}
+}
 
 // truth writes the bounds of a latency, as one number where they agree, and a dash where nothing happened.
 func (t Timing) truth() string {

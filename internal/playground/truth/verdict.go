@@ -35,7 +35,7 @@ func (r Result) Misses() []string {
 		}
 		for _, g := range o.Timings {
 			if g.Figure.Known() && !g.OK {
-				all = append(all, fmt.Sprintf("%s, %s: %s instead of %s, off by %+.1f %%", where, g.Name, millis(g.Figure.Value), g.truth(), 100*g.Error))
+				all = append(all, fmt.Sprintf("%s, %s: %s instead of %s, off by %+.1f %%", where, g.Name, g.shown(), g.truth(), 100*g.Error))
 			}
 		}
 	}
