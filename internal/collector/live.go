@@ -83,6 +83,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
 	}
 	r.Doubled = p.doubledUnseen(r.From)
+	r.Ends = p.unackedEnds(r)
 	closed := p.channelsClosed(r)
 	out := liveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
 	if v.scheme.AcksEach && v.several == "" {

@@ -53,6 +53,8 @@ type Residual struct {
 	Again float64
 	// Fell and Rose bound how many more, or fewer, waited for their ack when the time began than when it ended.
 	Fell, Rose float64
+	// Ends bound how many waited for their ack when the time began, and when it ended, where that is known otherwise; nil else.
+	Ends *[2]float64
 	// openFrom is what is open where rows of readings that can be compared begin.
 	openFrom float64
 }
@@ -169,8 +171,9 @@ func jointSteps(readings []Joint) []jointStep {
 // Duplicates are bounds that hold the duplicates of the time, and the likeliest number between them. What came again because its ack was
 // lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered.
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
-	low = min(max(0, r.Sent-r.Band-r.Fell-r.openFrom-r.Doubled-r.Fetched), r.Acked)
-	high = min(max(low, r.Sent+r.Band+r.Rose+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
+	less, more := r.missing()
+	low = min(max(0, r.Sent-less-r.openFrom-r.Doubled-r.Fetched), r.Acked)
+	high = min(max(low, r.Sent+more+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
 	return low, min(max(low, r.Sent), high), high
 }
 

@@ -24,6 +24,11 @@ type traffic struct {
 	every time.Duration
 	// losing is how often a channel goes with acks that nobody counted, and that may be of this queue: half of the last second's are, or none.
 	losing time.Duration
+	// flush is how often a consumer acks all that it holds, consumers how many there are; 0 is as batch and lag say. ends tells the estimate what
+	// was unacked at both ends.
+	flush     time.Duration
+	consumers int
+	ends      bool
 }
 
 var trafficBegan = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -74,6 +79,11 @@ func (s traffic) happenings(random *rand.Rand, span float64) (broker, store []ha
 	}
 	inOrder(acks)
 	for i := range acks {
+		if s.flush > 0 { // each consumer at moments of its own
+			phase := float64(random.IntN(s.consumers)) * 0.37
+			acks[i].at = (math.Floor(acks[i].at/s.flush.Seconds()+phase) + 1 - phase) * s.flush.Seconds()
+			continue
+		}
 		last := min(len(acks)-1, i-i%max(1, s.batch)+max(1, s.batch)-1) // of its batch
 		acks[i].at = acks[last].at + random.ExpFloat64()*s.lag.Seconds()
 	}
@@ -140,6 +150,8 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 		{"the same of a busy queue", traffic{rate: 100, resent: 0.02, lag: 5 * ms, slip: 10 * ms, losing: 20 * time.Second}, 0.8},
 		{"slow acks", traffic{rate: 50, resent: 0.02, lag: 100 * ms, slip: 10 * ms}, 0.15},
 		{"acks in batches of 20", traffic{rate: 50, resent: 0.02, lag: 2 * ms, slip: 10 * ms, batch: 20}, 0.45},
+		{"acks of all that two consumers hold, each 2 s", traffic{rate: 30, resent: 0.03, slip: 10 * ms, flush: 2 * time.Second, consumers: 2, ends: true}, 0.6},
+		{"the same, each 6 s", traffic{rate: 30, resent: 0.03, slip: 10 * ms, flush: 6 * time.Second, consumers: 2, ends: true}, 1.4},
 		{"bursts", traffic{rate: 120, resent: 0.02, ackLost: 0.0004, lag: 3 * ms, slip: 10 * ms, on: 7 * time.Second, off: 53 * time.Second}, 0.25},
 		{"acks that follow their marker half a minute later", traffic{rate: 50, resent: 0.02, lag: 30 * time.Second, slip: 10 * ms}, 1.5},
 		{"acks in batches of 40 s", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms, batch: 320}, 20},
@@ -168,6 +180,9 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 						acked := all[end].acked - all[begin].acked
 						if !ok || r.Acked != acked && c.losing == 0 || begin < from || end > to || r.Covered < window-20*time.Second {
 							t.Fatalf("%+v of %d to %d", r, from, to)
+						}
+						if unacked := func(i int) float64 { return all[i].delivered - all[i].redelivered - all[i].acked }; c.ends {
+							r.Ends = &[2]float64{unacked(begin), unacked(end)}
 						}
 						low, likely, high := r.Rate(all[end].closed - all[begin].closed)
 						if low > likely || likely > high {

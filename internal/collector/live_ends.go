@@ -1,0 +1,42 @@
+package collector
+
+import (
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+)
+
+// unackedEnds bounds what was unacked at both ends of a time; nil where that is not known.
+func (p *pipeline) unackedEnds(r estimate.Residual) *[2]float64 {
+	begun, okBegun := p.mostUnacked(r.From)
+	ended, okEnded := p.mostUnacked(r.To)
+	if !okBegun || !okEnded {
+		return nil
+	}
+	return &[2]float64{begun, ended}
+}
+
+// mostUnacked bounds what was unacked at a time: what the broker's samples saw at about then, and what was unacked at the least shortly
+// before with all that was delivered since and not acked, as live counts tell; but no more than consumers may hold.
+func (p *pipeline) mostUnacked(at time.Time) (float64, bool) {
+	const about = 15 * time.Second
+	if n := len(p.flows.readings); n == 0 || p.flows.readings[0].At.After(at.Add(-about)) || p.flows.readings[n-1].At.Before(at) {
+		return 0, false
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, f := range reel(p.frames.frames).span(at.Add(-about), at) {
+		if !f.Blind {
+			least, most = min(least, f.Unacked), max(most, f.Unacked)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 0, false
+	}
+	// Acks may come at once with the time: it is the reading of that very moment that tells, and the next one.
+	most = max(most, least+max(p.flows.piled(at.Add(-1), about), p.flows.piled(at, about))) + 1
+	if capacity := p.capacity(); capacity > 0 {
+		most = min(most, float64(capacity))
+	}
+	return most, true
+}
