@@ -29,7 +29,7 @@ type findingCase struct {
 const silent = dedup.TierUnknown
 
 func findingCases() []findingCase {
-	return slices.Concat(passCases(), storeCases(), idCases(), queueCases(), deadLetterCases(), topologyCases(), blockCases(), backlogCases(), recoveryCases(), schemeCases(), effectCases())
+	return slices.Concat(passCases(), storeCases(), idCases(), queueCases(), deadLetterCases(), topologyCases(), blockCases(), backlogCases(), recoveryCases(), schemeCases(), anewCases(), effectCases())
 }
 
 func TestFindings(t *testing.T) {

@@ -67,6 +67,30 @@ func windowUnusual(s dedup.Scheme) []dedup.Finding {
 	return []dedup.Finding{f}
 }
 
+// workedAnew finds work that was done again after its done marker had ended, as the store's events of the last day show. It may be meant: an id
+// that is used again each day is work of its own.
+func workedAnew(w *storeWatch, s dedup.Scheme) []dedup.Finding {
+	const over = 24 * time.Hour
+	if w == nil {
+		return nil
+	}
+	known, ok := spanOf(w.tape.epoch(), over)
+	n := known.To.Anew - known.From.Anew
+	if !ok || n <= 0 {
+		return nil
+	}
+	f := dedup.Finding{
+		Kind: "worked_again", Tier: dedup.Warning,
+		Text:     "Work was done again after its done marker had ended",
+		Evidence: fmt.Sprintf("at least %s in 24 h, by the store's events", counted(whole(n), "time")),
+		Mend:     "See whether the second effect was meant. If not, keep done markers longer than a message can be sent again, and see who deletes them.",
+	}
+	if s.DoneTTL > 0 {
+		f.Evidence += fmt.Sprintf("; done markers live for %s", span(s.DoneTTL))
+	}
+	return []dedup.Finding{f}
+}
+
 // lockWithoutMarker finds a lock that is all there is.
 func lockWithoutMarker(s dedup.Scheme) []dedup.Finding {
 	if !s.Lock {

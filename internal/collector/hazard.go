@@ -102,6 +102,9 @@ func (p *pipeline) schemeFindings(v view, windows []dedup.WindowFigures) []dedup
 	out = append(out, windowUnusual(v.scheme)...)
 	out = append(out, lockWithoutMarker(v.scheme)...)
 	out = append(out, blindScheme(v.scheme)...)
+	if v.storeDown == "" {
+		out = append(out, workedAnew(p.store, v.scheme)...)
+	}
 	return append(out, sharedStore(p.Store, p.partner)...)
 }
 

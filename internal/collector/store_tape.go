@@ -28,7 +28,7 @@ type storeReading struct {
 	Asked      float64
 	AskedKnown bool
 	// The others are those of dedup.StoreEvents. Failures are without our own clears.
-	Claims, Completions, Failures, GaveUp, Lost, Again, Twice, Unclear, Evicted float64
+	Claims, Completions, Failures, GaveUp, Lost, Again, Twice, Anew, Unclear, Evicted float64
 	// Missed are the questions for markers that were not there, MissedKnown is false where the store does not tell; OwnMissed bounds ours.
 	Missed      float64
 	MissedKnown bool
@@ -69,7 +69,7 @@ func (t *storeTape) add(e *dedup.StoreEvents) {
 	}
 	r := storeReading{
 		At: e.At, Took: e.Took, Epoch: e.Epoch, Since: e.Since, Claims: float64(e.Claims), Completions: float64(e.Completions),
-		Failures: float64(e.Failures - e.Cleared), GaveUp: float64(e.GaveUp), Lost: float64(e.Lost), Again: float64(e.Again), Twice: float64(e.Twice), Unclear: float64(e.Unclear), Evicted: float64(e.Evicted), Open: float64(e.InFlight),
+		Failures: float64(e.Failures - e.Cleared), GaveUp: float64(e.GaveUp), Lost: float64(e.Lost), Again: float64(e.Again), Twice: float64(e.Twice), Anew: float64(e.Anew), Unclear: float64(e.Unclear), Evicted: float64(e.Evicted), Open: float64(e.InFlight),
 		Work: e.Work.Pack(like),
 	}
 	if e.Asked != nil {

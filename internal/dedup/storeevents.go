@@ -32,6 +32,8 @@ type StoreEvents struct {
 	// Again are completions of markers that were complete, or whose claim had ended: work that was done twice, or duplicates that renew their
 	// marker. Twice are those of them that prove that work was done twice: it was claimed twice and completed twice.
 	Again, Twice int64
+	// Anew are completions of work that was completed before, and whose marker had expired or was deleted since, not by us.
+	Anew int64
 	// Unclear are those of Completions that may be duplicates instead, which wrote the marker again of work that was done before Since.
 	Unclear int64
 	// AgainIDs are ids of those, the newest first, at most 50.

@@ -98,9 +98,11 @@ type eventBook struct {
 	number         uint64
 	// done are keys that were completed of late, ended those whose claim ended without a completion, both with who may have worked on them.
 	done, ended *memory
-	renewals    renewals
-	retries     *retryCounts
-	queues      [stages]doubtQueue
+	// past are keys that were completed and whose marker ended since.
+	past     *memory
+	renewals renewals
+	retries  *retryCounts
+	queues   [stages]doubtQueue
 	// unsure are claims in the order of their births, of which the first is neither sure nor over; late is what was learned too late.
 	unsure []*openClaim
 	late   []lateCount
@@ -116,7 +118,7 @@ type eventBook struct {
 // known for what they are.
 func newEventBook(rules eventRules, began time.Time, number uint64) *eventBook {
 	return &eventBook{rules: rules, began: began, horizon: began.Add(rules.processing + horizonSlack), number: number,
-		open: map[string]*openClaim{}, endless: map[string]time.Time{}, done: newMemory(), ended: newMemory(),
+		open: map[string]*openClaim{}, endless: map[string]time.Time{}, done: newMemory(), ended: newMemory(), past: newMemory(),
 		retries: newRetryCounts(rules.giveUp)}
 }
 
@@ -142,6 +144,7 @@ func (b *eventBook) event(key, id, name string, at time.Time) error {
 func (b *eventBook) set(key, id string, at time.Time) error {
 	switch b.rules.way {
 	case wayAfter:
+		b.workedAnew(key)
 		b.complete(key, id)
 		return nil
 	case wayBefore:
@@ -158,6 +161,7 @@ func (b *eventBook) set(key, id string, at time.Time) error {
 			b.counts.Work.Add(at.Sub(c.born))
 			b.renewals.worked(at.Sub(c.born))
 		}
+		b.workedAnew(key)
 		b.complete(key, id)
 		return nil
 	}
@@ -255,6 +259,9 @@ func (b *eventBook) ends(key, name string, at time.Time) {
 		b.counts.Evicted++
 	}
 	wasDone := b.done.drop(key)
+	if wasDone {
+		b.past.put(key, 0)
+	}
 	c := b.open[key]
 	if c != nil {
 		b.decideLate(c)

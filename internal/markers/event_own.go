@@ -142,6 +142,7 @@ func (b *eventBook) ours(act *ownAct, at time.Time) error {
 	if act.event == "del" {
 		before := b.counts.Failures
 		b.ends(act.key, "del", at)
+		b.past.drop(act.key) // who clears a done marker wants its work done anew
 		b.counts.Cleared += b.counts.Failures - before
 		return nil
 	}

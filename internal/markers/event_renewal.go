@@ -38,6 +38,13 @@ func (b *eventBook) writtenAgain(key string, by int64) {
 	}
 }
 
+// workedAnew counts work that is completed now and was completed before its marker ended. What the memory has forgotten is not counted.
+func (b *eventBook) workedAnew(key string) {
+	if b.past.drop(key) {
+		b.counts.Anew++
+	}
+}
+
 // renewed notes that a done marker was written again.
 func (b *eventBook) renewed() {
 	b.renewals.shown = true

@@ -125,3 +125,45 @@ func TestOnlyWorkThatWasClaimedTwiceProvesADoubleEffect(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkThatIsDoneAgainAfterItsMarkerEndedIsCounted: the marker is what would have stopped it.
+func TestWorkThatIsDoneAgainAfterItsMarkerEndedIsCounted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		way    way
+		events []string
+		ours   bool // the dashboard deletes, too
+		want   int64
+	}{
+		"a done marker expired":                 {wayTwoSteps, []string{"set", "set", "expired", "set", "set"}, false, 1},
+		"a done marker was deleted":             {wayTwoSteps, []string{"set", "set", "del", "set", "set"}, false, 1},
+		"twice":                                 {wayTwoSteps, []string{"set", "set", "del", "set", "set", "expired", "set", "set"}, false, 2},
+		"a done marker was cleared by us":       {wayTwoSteps, []string{"set", "set", "del", "set", "set"}, true, 0},
+		"it is claimed again and not completed": {wayTwoSteps, []string{"set", "set", "expired", "set"}, false, 0},
+		"a claim expired":                       {wayTwoSteps, []string{"set", "expired", "set", "set"}, false, 0},
+		"a failure is tried again":              {wayTwoSteps, []string{"set", "del", "set", "set"}, false, 0},
+		"a duplicate renews its marker":         {wayTwoSteps, []string{"set", "set", "set"}, false, 0},
+		"a flag expired":                        {wayAfter, []string{"set", "expired", "set"}, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules := twoSteps
+			rules.way = c.way
+			b := newEventBook(rules, bookDay, 0)
+			for i, event := range c.events {
+				at := bookDay.Add(time.Hour + time.Duration(i)*time.Second)
+				err := error(nil)
+				if c.ours && event == "del" {
+					err = b.ours(&ownAct{key: "a", event: "del"}, at)
+				} else {
+					err = b.event("a", "a", event, at)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := b.figures().Anew; n != c.want {
+				t.Errorf("%d done anew, want %d", n, c.want)
+			}
+		})
+	}
+}
