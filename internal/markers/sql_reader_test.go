@@ -75,13 +75,19 @@ func TestAPageShowsWhatIsAskedForAndSaysWhatItCost(t *testing.T) {
 	onEach(t, func(t *testing.T, db *markerstest.Database) {
 		fillTable(t, db, 25_000)
 		reader := openTable(t, db, "sql-status-code", nil).(markers.Reader)
+		started := time.Now()
 		page, err := reader.Browse(t.Context(), dedup.MarkerQuery{State: dedup.Processing, Limit: 50})
-		if err != nil || len(page.Markers) != 50 || page.Examined != 5000 || page.Markers[0].ID != "message-000000000100" {
-			t.Errorf("page of %d, %d examined, %v", len(page.Markers), page.Examined, err)
+		took := time.Since(started)
+		shown := len(page.Markers)
+		if err != nil || shown == 0 || page.Examined/100 != int64(shown) || page.Markers[0].ID != "message-000000000100" {
+			t.Errorf("page of %d, %d examined, %v", shown, page.Examined, err)
+		}
+		if shown != 50 && took < time.Second { // a page that takes longer ends before it is full
+			t.Errorf("%d markers in %s", shown, took)
 		}
 		next, err := reader.Browse(t.Context(), dedup.MarkerQuery{State: dedup.Processing, Limit: 50, Cursor: page.Next})
-		if err != nil || len(next.Markers) != 50 || next.Markers[0].ID != "message-000000005100" {
-			t.Errorf("next page %+v, %v", next.Markers[:1], err)
+		if err != nil || len(next.Markers) == 0 || next.Markers[0].ID != fmt.Sprintf("message-%012d", 100*(shown+1)) {
+			t.Errorf("next page %+v, %v", next.Markers[:min(1, len(next.Markers))], err)
 		}
 		rare, err := reader.Browse(t.Context(), dedup.MarkerQuery{Match: "order:12400", Limit: 50})
 		if err != nil || rare.Examined > 20_000 || len(rare.Markers) != 0 || rare.Next == "" {

@@ -119,7 +119,7 @@ func (s *SQLServers) Database(t testing.TB, driver string) *Database {
 }
 
 func startMariaDB(dir string) (sqlServer, error) {
-	return servers.StartMariaDB(context.Background(), servers.SQLOptions{Dir: dir, Args: []string{"--performance-schema=ON", "--performance-schema-digests-size=1000"}})
+	return servers.StartMariaDB(context.Background(), servers.SQLOptions{Dir: dir, Args: []string{"--performance-schema=ON", "--performance-schema-digests-size=10000"}})
 }
 
 func startPostgres(dir string) (sqlServer, error) {
