@@ -12,6 +12,8 @@ type TracedDelivery struct {
 	ID, NoID string
 	// Redelivered is the broker's flag: the message had been delivered before, and was not settled.
 	Redelivered bool
+	// Rejections is how often it had been rejected from this queue before, by its death history: a retry queue brought it back.
+	Rejections int64
 	// Consumer names the connection and the channel that it was delivered on.
 	Consumer string
 	// Exchange and RoutingKey are those by which the message came into the queue, UserID and AppID its properties: they tell copies of several

@@ -56,6 +56,7 @@ func (p *parser) read(m *dedup.Message, at time.Time) (dedup.TracedDelivery, boo
 	}
 	id := queue.ID.Identify(traced)
 	d.ID, d.NoID = strings.Clone(id.ID), p.word(id.Why)
+	d.Rejections = rejections(traced.Headers, queue.Name)
 	p.kept += eachTakes + len(d.ID)
 	if p.kept < maxKeptBytes/2 {
 		d.Headers = p.headers(traced.Headers)
@@ -83,6 +84,18 @@ func original(m *dedup.Message) dedup.Message {
 		traced.RoutingKey = text(keys[0])
 	}
 	return traced
+}
+
+// rejections is how often a message was rejected from a queue, as its headers tell.
+func rejections(headers map[string]any, queue string) int64 {
+	deaths, _ := dedup.DeathsOf(headers)
+	var n int64
+	for _, d := range deaths {
+		if d.Queue == queue && (d.Reason == "rejected" || d.Reason == "delivery_limit") {
+			n += max(1, d.Count)
+		}
+	}
+	return n
 }
 
 // text returns a text or a whole number as text, and "" for anything else.

@@ -51,6 +51,32 @@ func TestAMessageOfTheFirehoseIsReadWhateverItHolds(t *testing.T) {
 	}
 }
 
+// TestRejectionsAreThoseOfTheQueue: the death history tells a message that came back through a retry queue from a copy of a producer.
+func TestRejectionsAreThoseOfTheQueue(t *testing.T) {
+	type headers = map[string]any
+	death := func(queue, reason string, count any) headers {
+		return headers{"queue": queue, "reason": reason, "count": count}
+	}
+	for name, tt := range map[string]struct {
+		deaths any
+		want   int64
+	}{
+		"never died":                       {nil, 0},
+		"rejected, and expired in a retry": {[]any{death("q.retry", "expired", int64(2)), death("q", "rejected", int64(2))}, 2},
+		"at its delivery limit":            {[]any{death("q", "delivery_limit", int64(1))}, 1},
+		"rejected from another queue":      {[]any{death("p", "rejected", int64(3))}, 0},
+		"expired in this queue":            {[]any{death("q", "expired", int64(3))}, 0},
+		"hostile":                          {[]any{"x", int32(1), death("q", "rejected", "many"), headers{"queue": []any{}}}, 1},
+		"no list":                          {"rejected", 0},
+	} {
+		p := newParser([]dedup.TracedQueue{{QueueRef: dedup.QueueRef{Vhost: "/", Name: "q"}}})
+		m := of("q", func(h headers) { h["properties"] = headers{"headers": headers{"x-death": tt.deaths}} })
+		if d, ok := p.read(m, time.Now()); !ok || d.Rejections != tt.want {
+			t.Errorf("%s: %d rejections, want %d", name, d.Rejections, tt.want)
+		}
+	}
+}
+
 func TestADeliveryOfAnotherQueueIsLeftOut(t *testing.T) {
 	p := newParser([]dedup.TracedQueue{{QueueRef: dedup.QueueRef{Vhost: "/", Name: "#"}}})
 	for key, want := range map[string]bool{"deliver.#": true, "deliver.q": false, "deliver.": false, "publish.#": false, "deliver.#.x": false, "": false} {

@@ -241,6 +241,10 @@ func (j *joined) settle(at []int, done time.Time, isDone bool) settling {
 	s := settling{lost: -1, again: j.all[at[0]].Redelivered}
 	for _, i := range at {
 		if !j.all[i].Redelivered || len(s.kept) == 0 {
+			if k := j.rejectedBefore(s.kept, i); k >= 0 {
+				s.kept = slices.Delete(s.kept, k, k+1)
+				s.returned++
+			}
 			s.kept = append(s.kept, i)
 			continue
 		}
@@ -260,6 +264,12 @@ func (j *joined) settle(at []int, done time.Time, isDone bool) settling {
 		s.kept = append(s.kept, i)
 	}
 	return s
+}
+
+// rejectedBefore finds the delivery that was rejected and came back as i through a retry queue, -1 for none: such a one is no copy of a
+// producer. The broker delivers it as new, and its death history alone tells.
+func (j *joined) rejectedBefore(kept []int, i int) int {
+	return slices.IndexFunc(kept, func(k int) bool { return j.all[k].Rejections < j.all[i].Rejections && j.all[k].Queue == j.all[i].Queue })
 }
 
 // cameAgain chooses which of the deliveries that are out came again as i: one whose channel is closed rather than one that goes on.

@@ -117,6 +117,13 @@ func again(c string, seconds float64) dedup.TracedDelivery {
 	return d
 }
 
+// rejected was rejected n times before, and a retry queue brought it back.
+func rejected(c string, seconds float64, n int64) dedup.TracedDelivery {
+	d := toConsumer(c, seconds)
+	d.Rejections = n
+	return d
+}
+
 func TestWhatBecameOfTheDeliveriesOfOneMessage(t *testing.T) {
 	done := func(seconds ...float64) SessionMarker {
 		m := SessionMarker{State: dedup.Done}
@@ -137,6 +144,14 @@ func TestWhatBecameOfTheDeliveriesOfOneMessage(t *testing.T) {
 		want       counts
 	}{
 		"one delivery whose work is done is no duplicate": {textScheme(), done(10.02), false, []dedup.TracedDelivery{toConsumer("c0", 10)}, counts{messages: 1}},
+		"a failure that a retry queue brings back is no duplicate": {textScheme(), done(14.02), false,
+			[]dedup.TracedDelivery{toConsumer("c0", 10), rejected("c1", 14, 1)}, counts{messages: 1, failures: 1}},
+		"a failure that comes back twice is one message": {textScheme(), done(18.02), false,
+			[]dedup.TracedDelivery{toConsumer("c0", 10), rejected("c1", 14, 1), rejected("c1", 18, 2)}, counts{messages: 1, failures: 2}},
+		"a copy that is done while the first waits in a retry queue makes that a duplicate": {textScheme(), done(12.02), false,
+			[]dedup.TracedDelivery{toConsumer("c0", 10), toConsumer("c2", 12), rejected("c1", 14, 1)}, counts{messages: 2, duplicates: 1, failures: 1}},
+		"a message that was rejected before the session and is sent again after its work is a duplicate": {textScheme(), done(10.02), false,
+			[]dedup.TracedDelivery{rejected("c0", 10, 1), toConsumer("c1", 12)}, counts{messages: 2, duplicates: 1}},
 		"a trace that came after the completion is no duplicate either": {textScheme(), done(9.95), false,
 			[]dedup.TracedDelivery{toConsumer("c0", 10)}, counts{messages: 1}},
 		"a copy after the work is one": {textScheme(), done(10.02), false,
