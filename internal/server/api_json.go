@@ -1,111 +1,11 @@
 package server
 
 import (
-	"math"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
-
-// figureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
-type figureJSON struct {
-	Value *float64 `json:"value"`
-	Low   *float64 `json:"low"`
-	High  *float64 `json:"high"`
-	// AtLeast says that the value is a lower bound. High is null then, but for a ratio: there is nothing above 1.
-	AtLeast bool `json:"at_least"`
-	// AtMost says that no more than High is known; Value and Low are 0 then.
-	AtMost  bool       `json:"at_most"`
-	Unit    string     `json:"unit"`
-	Quality string     `json:"quality"`
-	Source  string     `json:"source"`
-	Formula string     `json:"formula"`
-	Window  float64    `json:"window_seconds"`
-	Covered float64    `json:"covered_seconds"`
-	N       *float64   `json:"n"`
-	Hits    *float64   `json:"hits"`
-	Error   *float64   `json:"error"`
-	At      *time.Time `json:"at"`
-	Age     *float64   `json:"age_seconds"`
-	Why     string     `json:"why"`
-	Better  string     `json:"better"`
-}
-
-func figureOf(f dedup.Figure, now time.Time) figureJSON {
-	j := figureJSON{
-		Unit: string(f.Unit), Quality: f.Quality.String(), Source: f.Source, Formula: f.Formula,
-		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: timeOf(f.At), Why: f.Why, Better: f.Better,
-	}
-	if !f.At.IsZero() {
-		j.Age = number(math.Max(0, now.Sub(f.At).Seconds()))
-	}
-	if f.N > 0 {
-		j.N = number(f.N) // also of an unknown figure: too few is a reason
-	}
-	if !f.Known() {
-		if j.Why == "" {
-			j.Why = "no data"
-		}
-		if f.N > 0 && f.Low < f.High { // too wide to be judged by, and true all the same
-			if f.Unit == dedup.Count {
-				f = whole(f)
-			}
-			if j.Low, j.High = number(f.Low), number(f.High); j.Low == nil || j.High == nil {
-				j.Low, j.High = nil, nil
-			}
-		}
-		return j
-	}
-	if f.Unit == dedup.Count && f.IsInterval() {
-		f = whole(f)
-	}
-	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
-	j.Error, j.AtMost = number(f.Error), f.AtMost()
-	if f.AtLeast {
-		j.AtLeast, j.High = true, nil
-		if f.Unit == dedup.Ratio {
-			j.High = number(1)
-		}
-	}
-	if f.N > 0 && f.Unit == dedup.Ratio {
-		j.Hits = number(math.Round(f.Hits)) // there is no part of a message
-	}
-	if j.Value == nil {
-		j.Quality = dedup.QualityUnknown.String()
-		j.Low, j.High, j.Hits, j.Error, j.AtLeast, j.AtMost = nil, nil, nil, nil, false, false
-		if j.Why == "" {
-			j.Why = "the value is not a number"
-		}
-	}
-	return j
-}
-
-// whole rounds the ends of an interval of a count outwards: there is no part of a message. A mean has no interval.
-func whole(f dedup.Figure) dedup.Figure {
-	f.Low, f.High = math.Floor(f.Low), math.Ceil(f.High)
-	f.Value = min(max(math.Round(f.Value), f.Low), f.High)
-	return f
-}
-
-// reading writes figures as they hold at now. While rounds are late, why says so: then no old number passes for one of now.
-type reading struct {
-	now time.Time
-	why string
-}
-
-// readingOf is how figures of a snapshot are to be written at now.
-func readingOf(snap *dedup.Snapshot, now time.Time) reading { return reading{now, late(snap, now)} }
-
-func (r reading) figure(f dedup.Figure) figureJSON {
-	if r.why != "" {
-		old := f
-		f = dedup.Unknown(old.Unit, r.why)
-		// When its newest sample was taken is still so.
-		f.Source, f.Formula, f.Window, f.At = old.Source, old.Formula, old.Window, old.At
-	}
-	return figureOf(f, r.now)
-}
 
 // sources writes the health of sources. While rounds are late nobody knows whether they answer.
 func (r reading) sources(all []dedup.SourceHealth) []sourceJSON {
@@ -138,23 +38,6 @@ func sourcesOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.SourceHeal
 		}
 	}
 	return out
-}
-
-// number returns nil for what JSON cannot say: NaN and infinities.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-// timeOf returns nil for what JSON cannot say: no time, and one beyond the year 9999, of which the answer would fail as a whole.
-func timeOf(t time.Time) *time.Time {
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 // judgedJSON is one judged measure: its tier, its risk and the figure that was judged.
