@@ -25,12 +25,13 @@ type Figure struct {
 	Facts []Fact
 }
 
-// Origins are the source and what the note says beside it, piece by piece.
-func (f Figure) Origins() []string {
-	if f.Note == "" {
-		return []string{f.Origin}
+// Origins is the source and what the note says beside it. No piece of it is torn apart at the end of a line.
+func (f Figure) Origins() string {
+	all := f.Origin
+	if f.Note != "" {
+		all += " · " + f.Note
 	}
-	return append([]string{f.Origin}, strings.Split(f.Note, " · ")...)
+	return strings.ReplaceAll(strings.ReplaceAll(all, " ", "\u00a0"), "\u00a0·\u00a0", " · ")
 }
 
 // lines is the provenance as one text, a fact in each line.
