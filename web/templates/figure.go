@@ -25,13 +25,12 @@ type Figure struct {
 	Facts []Fact
 }
 
-// Origins is the source and what the note says beside it. No piece of it is torn apart at the end of a line.
+// Origins is the source and what the note says beside it.
 func (f Figure) Origins() string {
-	all := f.Origin
-	if f.Note != "" {
-		all += " · " + f.Note
+	if f.Note == "" {
+		return f.Origin
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(all, " ", "\u00a0"), "\u00a0·\u00a0", " · ")
+	return f.Origin + " · " + f.Note
 }
 
 // lines is the provenance as one text, a fact in each line.
