@@ -18,7 +18,7 @@ func choose(out *dedup.WindowFigures) {
 			best = i
 		}
 	}
-	if held, ok := narrowest(out.Estimates); ok && best >= 0 && out.Estimates[best].Rate.AtMost() && held.High-held.Low < out.Estimates[best].Rate.Width() {
+	if held, ok := narrowest(out.Estimates); ok && best >= 0 && out.Estimates[best].Rate.AtMost() && held.Low <= out.Estimates[best].Rate.High && held.High-held.Low < out.Estimates[best].Rate.Width() {
 		best = -1
 	}
 	var rest []dedup.Estimate

@@ -247,31 +247,33 @@ func (w *effectWatch) told() *eventLog {
 	return &eventLog{events: append([]dedup.Event(nil), w.events.events...)}
 }
 
-// doubledSince counts the double effects that are known since a time: those that the events of the store show, or those that the effect
-// check found, whichever are more. The check may find them later than they happened, so that all until now count.
+// doubledSince bounds the double effects since a time: done markers that were written again, as the events of the store show, and what the effect
+// check found beyond those of them that were proved. The check may find them later than they happened, so that all until now count.
 func (p *pipeline) doubledSince(since time.Time) float64 {
-	return p.doubledShown(since) + p.doubledUnseen(since)
+	again, _ := p.doubledShown(since)
+	return again + p.doubledUnseen(since)
 }
 
-// doubledShown are those that the store's events show.
-func (p *pipeline) doubledShown(since time.Time) float64 {
+// doubledShown are the done markers that were written again, and those of them that prove a double effect.
+func (p *pipeline) doubledShown(since time.Time) (again, twice float64) {
 	if p.store == nil {
-		return 0
+		return 0, 0
 	}
 	r := p.store.tape.epoch()
 	if len(r) == 0 {
-		return 0
+		return 0, 0
 	}
-	i := sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })
-	return r[len(r)-1].Again - r[max(i-1, 0)].Again
+	a, b := &r[max(sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })-1, 0)], &r[len(r)-1]
+	return b.Again - a.Again, b.Twice - a.Twice
 }
 
-// doubledUnseen are those that the effect check knows beyond them.
+// doubledUnseen are those that the effect check knows beyond what the events prove.
 func (p *pipeline) doubledUnseen(since time.Time) float64 {
 	if p.effects == nil {
 		return 0
 	}
-	return max(0, p.effects.since(since)-p.doubledShown(since))
+	_, twice := p.doubledShown(since)
+	return max(0, p.effects.since(since)-twice)
 }
 
 // since counts the keys that were found new after a time.

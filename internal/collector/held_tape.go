@@ -51,6 +51,7 @@ func (p *pipeline) estimatedLatency(now time.Time, w time.Duration) (mean, p95 d
 	}
 	if n := len(p.flows.readings); n > 0 && now.Sub(p.flows.readings[n-1].At) <= liveStale {
 		l.Single = p.prefetchSince(now.Add(-w)) == 1
+		l.Channels = p.consumersMost(now.Add(-w))
 		l.AllAck = p.flows.readings[n-1].Quiet.After(now.Add(-w))
 		l.Pace = p.flows.pace(now.Add(-w))
 	}

@@ -18,7 +18,7 @@ func (p *pipeline) unackedEnds(r estimate.Residual) *[2]float64 {
 }
 
 // mostUnacked bounds what was unacked at a time: what the broker's samples saw at about then, and what was unacked at the least shortly
-// before with all that was delivered since and not acked, as live counts tell; but no more than consumers may hold.
+// before with all that was delivered since and not acked, as live counts tell. Samples may be of depths that were taken depthLag before.
 func (p *pipeline) mostUnacked(at time.Time) (float64, bool) {
 	const about = 15 * time.Second
 	if n := len(p.flows.readings); n == 0 || p.flows.readings[0].At.After(at.Add(-about)) || p.flows.readings[n-1].At.Before(at) {
@@ -34,9 +34,6 @@ func (p *pipeline) mostUnacked(at time.Time) (float64, bool) {
 		return 0, false
 	}
 	// Acks may come at once with the time: it is the reading of that very moment that tells, and the next one.
-	most = max(most, least+max(p.flows.piled(at.Add(-1), about), p.flows.piled(at, about))) + 1
-	if capacity := p.capacity(); capacity > 0 {
-		most = min(most, float64(capacity))
-	}
+	most = max(most, least+max(p.flows.piled(at.Add(-1), about+depthLag), p.flows.piled(at, about+depthLag))) + 1
 	return most, true
 }

@@ -142,6 +142,9 @@ func (b *eventBook) ours(act *ownAct, at time.Time) error {
 	if act.event == "del" {
 		before := b.counts.Failures
 		b.ends(act.key, "del", at)
+		if b.ended.has(act.key) { // whoever held the claim may work on: a second claim is one of another delivery
+			b.ended.put(act.key, byTwo)
+		}
 		b.past.drop(act.key) // who clears a done marker wants its work done anew
 		b.counts.Cleared += b.counts.Failures - before
 		return nil

@@ -73,7 +73,11 @@ func (b *eventBook) foundDone(c *openClaim, key, id string) {
 	}
 	b.complete(key, id)
 	b.renewals.early++
-	if b.renewals.shown || c.born.Sub(b.began) > max(firstsWithin, 2*b.renewals.longest) {
+	switch {
+	case b.renewals.shown:
 		b.renewed()
+	case c.born.Sub(b.began) > max(firstsWithin, 2*b.renewals.longest): // a doubt, and no proof: the first work that is seen may take long
+		b.counts.Unclear += b.renewals.early
+		b.renewals.early = 0
 	}
 }

@@ -167,3 +167,21 @@ func TestWorkThatIsDoneAgainAfterItsMarkerEndedIsCounted(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkThatBeganBeforeTheBookAndTookLongIsNoProofOfRenewal: else double effects would not be seen until the next start.
+func TestWorkThatBeganBeforeTheBookAndTookLongIsNoProofOfRenewal(t *testing.T) {
+	t.Parallel()
+	b := newEventBook(twoSteps, bookDay, 0)
+	late := bookDay.Add(firstsWithin + 5*time.Second)
+	if err := b.event("old", "old", "set", late); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range b.doubts(late.Add(birthAfter), 100) {
+		if err := b.answer(d, d.key, foundDone, late.Add(birthAfter)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.renewals.shown || b.counts.Completions != 1 || b.counts.Unclear != 1 {
+		t.Errorf("renewals shown: %t; %+v", b.renewals.shown, b.counts)
+	}
+}

@@ -20,17 +20,18 @@ const (
 // No more are than every sample from some time on shows. Of messages that come and go independently as many are held as their number varies (the variance
 // of a Poisson count is its mean, and f times that where deliveries come with a dispersion of f), so that no more hang than the mean exceeds that.
 //
-// All of the floor hangs where the rest above it is so small that, were one of the floor another message each time, some samples
+// All of the floor may hang where the rest above it is so small that, were one of the floor another message each time, some samples
 // would have been below it: a Poisson count of mean r is 0 in e^-r of them. That says nothing of consumers that are full, and of
-// deliveries on a beat, whose number does not come by chance. Of consumers that are full no more than
-// one message is taken to hang if each channel acks, and none if no channel holds more than one.
-func (s *stretch) hung(l *Latency) (low, high float64) {
+// deliveries on a beat, whose number does not come by chance. That it hangs is not certain: one message may always follow another, as in a
+// queue whose consumer has a prefetch of 1. Of consumers that are full no more than
+// one message of each channel is taken to hang if each channel acks, and none if no channel holds more than one.
+func (s *stretch) hung(l *Latency) float64 {
 	full := l.Capacity > 0 && s.area/s.span > hungRoom*l.Capacity
 	switch {
 	case full && l.AllAck && l.Single:
-		return 0, 0
+		return 0
 	case full && l.AllAck:
-		return 0, min(1, s.floor)
+		return min(max(1, l.Channels), s.floor)
 	}
 	held, scatter, pace := s.area/s.span, s.noise/(s.span*s.each()), l.Pace
 	if pace.n == 0 {
@@ -38,12 +39,11 @@ func (s *stretch) hung(l *Latency) (low, high float64) {
 	}
 	// Two standard errors: of a variance by neighbours it is sqrt(3 / n) of it, as von Neumann (1941) found.
 	apart := (1 - 2*math.Sqrt(3/s.count)) / (1 + 2*math.Sqrt(3/max(12, pace.n)))
-	high = max(0, min(s.pile/s.span, held-scatter*max(0, apart)/max(1, pace.dispersion())))
-	others := held - s.floor
-	if s.floor >= 1 && !full && pace.dispersion() >= evenPace && scatter >= hungScatter*others && s.count*math.Exp(-others-1) >= hungCertain {
-		return s.floor, s.floor
+	most := max(0, min(s.pile/s.span, held-scatter*max(0, apart)/max(1, pace.dispersion())))
+	if others := held - s.floor; s.floor >= 1 && !full && pace.dispersion() >= evenPace && scatter >= hungScatter*others && s.count*math.Exp(-others-1) >= hungCertain {
+		return max(most, s.floor)
 	}
-	return 0, high
+	return most
 }
 
 // A Pace tells how deliveries come, by times that follow one another.

@@ -30,6 +30,8 @@ type Latency struct {
 	Pace Pace
 	// AllAck is true where every channel that holds messages acked some in the window.
 	AllAck bool
+	// Channels is the most channels that the consumers may have; +Inf where that is not known.
+	Channels float64
 	// Single is true where no channel can hold more than one message.
 	Single bool
 }
@@ -164,35 +166,33 @@ const ways = 0.16
 // parts that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself. It reaches lower by what may
 // hang, and higher by what had waited before the window.
 func (s *stretch) little(l *Latency) number {
-	least, most := s.hung(l)
-	area := s.area - least*s.span
-	if area <= 0 {
+	if s.area <= 0 {
 		return number{below: 1, above: math.Inf(1)}
 	}
-	wait := area / s.span * s.seconds / s.delivered
+	wait := s.area / s.span * s.seconds / s.delivered
 	// At most half of the wait, so that something stays: such a band is refused.
 	asked := min(wait/2, asking*s.took/s.count)
 	wait -= asked
-	band := s.sampling(area) + s.atEnds(wait, area, least) + s.counting() + asked/wait
-	return number{mean: wait, below: min(1, band+ways+(most-least)*s.span/area), above: band + s.older/area}
+	band := s.sampling() + s.atEnds(wait) + s.counting() + asked/wait
+	return number{mean: wait, below: min(1, band+ways+s.hung(l)*s.span/s.area), above: band + s.older/s.area}
 }
 
 // sampling is twice the standard error of the integral of the unacked messages, by the jumps from sample to sample, and
 // at least 2 / sqrt(S), S the sum of the samples: what held 95 % of means whose truth was known.
-func (s *stretch) sampling(area float64) float64 {
-	return max(2*math.Sqrt(max(0, s.noise))/area, 2/math.Sqrt(area/s.each()))
+func (s *stretch) sampling() float64 {
+	return max(2*math.Sqrt(max(0, s.noise))/s.area, 2/math.Sqrt(s.area/s.each()))
 }
 
 // atEnds is what the waiting can have too much from before the window and lack after it: what is held at either end has
 // the mean still before it, or behind it, if waits end by chance; by two standard deviations, which weigh where waits are long.
-func (s *stretch) atEnds(wait, area, hung float64) float64 {
+func (s *stretch) atEnds(wait float64) float64 {
 	first, last := s.ends(rest)
 	begin, _ := heldIn(first)
 	end, _ := heldIn(last)
 	if math.IsNaN(begin) || math.IsNaN(end) {
 		return math.Inf(1)
 	}
-	return wait * (math.Abs(end-begin) + 2*math.Sqrt(2*max(0, begin+end-2*hung))) / area
+	return wait * (math.Abs(end-begin) + 2*math.Sqrt(2*(begin+end))) / s.area
 }
 
 // counting is what counters that come late can lack at the end of the window or have too much from before its

@@ -169,7 +169,11 @@ func (s *stretch) total() {
 	a, b := &s.from, &s.to
 	s.auto, s.unsure, s.open = b.AutoAcks-a.AutoAcks, max(0, b.Unsure-a.Unsure)+a.Open+b.Open, a.Open
 	s.floor = b.Held.stood(a.At)
-	s.older = a.Held.under(time.Time{}, a.At, s.floor) + s.unborn()
+	stays := s.floor
+	if min(s.delivered, s.acked) <= s.floor { // each of the acks may be of one of them
+		stays = 0
+	}
+	s.older = a.Held.under(time.Time{}, a.At, stays) + s.unborn(stays)
 	s.unseen = math.Inf(1)
 	for i := len(unseenBounds) - 1; i >= 0 && s.cuts == 0 && a.Held.Longer[i] == b.Held.Longer[i]; i-- {
 		s.unseen = unseenBounds[i]
@@ -177,10 +181,10 @@ func (s *stretch) total() {
 }
 
 // unborn is what messages may have waited before the first sample of all, that can have been acked in the window: as long again as they were seen.
-func (s *stretch) unborn() float64 {
+func (s *stretch) unborn(stays float64) float64 {
 	most := 0.0
 	for _, p := range s.steps {
-		most = max(most, (p.unborn-s.floor)*p.old)
+		most = max(most, (p.unborn-stays)*p.old)
 	}
 	return most
 }
