@@ -44,8 +44,7 @@ var allowed = map[string][]string{
 	"web/static":                  {},
 	"docs":                        {},
 	"internal":                    {},
-	"internal/playground":         {"*"},
-	"internal/playground/...":     {"*"},
+	"lab/...":                     {"*"},
 
 	"internal/broker/brokertest":   {"*"},
 	"internal/markers/markerstest": {"*"},
@@ -97,7 +96,7 @@ func TestImports(t *testing.T) {
 			checkImport(t, name, rule, imported)
 		}
 		for _, dep := range p.Deps {
-			if inner, ok := strings.CutPrefix(dep, module); ok && (strings.HasPrefix(inner, "internal/playground") || strings.HasSuffix(inner, "test")) {
+			if inner, ok := strings.CutPrefix(dep, module); ok && (strings.HasPrefix(inner, "lab/") || strings.HasSuffix(inner, "test")) {
 				t.Errorf("%s depends on %s: production code never reaches test code", name, inner)
 			}
 		}
@@ -111,7 +110,7 @@ func TestProgramsStayFreeOfTestCode(t *testing.T) {
 			continue
 		}
 		for _, dep := range p.Deps {
-			if strings.HasPrefix(dep, module+"internal/playground") {
+			if strings.HasPrefix(dep, module+"lab/") {
 				t.Errorf("cmd/dashboard depends on %s", dep)
 			}
 		}
@@ -154,8 +153,8 @@ func ruleFor(name string) ([]string, bool) {
 	if rule, ok := allowed[name]; ok {
 		return rule, true
 	}
-	if strings.HasPrefix(name, "internal/playground/") {
-		return allowed["internal/playground/..."], true
+	if strings.HasPrefix(name, "lab/") {
+		return allowed["lab/..."], true
 	}
 	return nil, false
 }

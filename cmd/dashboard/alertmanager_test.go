@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"dedup-dashboard/internal/config"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // held are the alerts that an Alertmanager holds: summary and description by name and subject.

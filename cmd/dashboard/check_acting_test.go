@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // tryActingAccounts checks a pipeline with two dead-letter queues, of which the acting account may read one, on the broker that

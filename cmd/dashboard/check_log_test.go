@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // tryLogAccount checks an account of the broker's log that may do nothing, and gives it what the check prints, on the broker that

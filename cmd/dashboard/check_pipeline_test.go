@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // TestCheckOnARealBroker runs the whole command on a broker of its own.

@@ -26,9 +26,9 @@ import (
 	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/playground/schemes"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/schemes"
+	"dedup-dashboard/lab/servers"
 )
 
 // quietRates say nothing of live figures.

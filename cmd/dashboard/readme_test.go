@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // followReadme does what the README says under "Your own systems in five minutes": the accounts, the configuration and the

@@ -20,8 +20,8 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // traceWord makes the test program trace, as the dashboard does, and guardCommand makes it the guard of that.

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"syscall"
 
-	"dedup-dashboard/internal/playground"
+	"dedup-dashboard/lab/shop"
 )
 
 func main() {
-	options := playground.Options{Config: playground.DefaultConfig(), Out: os.Stdout}
+	options := shop.Options{Config: shop.DefaultConfig(), Out: os.Stdout}
 	flag.StringVar(&options.Dir, "dir", ".playground", "folder for data, logs and configuration")
 	flag.StringVar(&options.Dashboard, "dashboard", "./bin/dashboard", "path of the dashboard's program")
 	flag.StringVar(&options.Listen, "listen", "127.0.0.1:8080", "wanted address of the dashboard; another port is taken if it is in use")
@@ -23,7 +23,7 @@ func main() {
 	flag.Uint64Var(&options.Config.Seed, "seed", options.Config.Seed, "the same seed gives every message the same fate")
 	flag.Func("only", "open only these pipelines, as in -only shipping,orders", options.Config.Only)
 	flag.Func("set", "turn a knob, as in -set orders.resend=0.05 or -set '*.rate=50'; may be repeated.\nknobs: "+
-		strings.Join(playground.KnobNames(), " "), options.Config.Set)
+		strings.Join(shop.KnobNames(), " "), options.Config.Set)
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "playground: unknown argument %q; see playground -h\n", flag.Arg(0))
@@ -35,10 +35,10 @@ func main() {
 	}
 }
 
-func run(options playground.Options) error {
+func run(options shop.Options) error {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer restore()
 	// A second Ctrl-C ends the playground at once, and with it, on Linux, all it started.
 	context.AfterFunc(ctx, restore)
-	return playground.Up(ctx, options)
+	return shop.Up(ctx, options)
 }

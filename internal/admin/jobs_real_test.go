@@ -12,7 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 func TestJobsOnARealBrokerAndStore(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin/requeue"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // A toxic is what a bad network does to each connection. The zero toxic is a good one.

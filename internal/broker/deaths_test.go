@@ -13,7 +13,7 @@ import (
 
 	"dedup-dashboard/internal/broker/brokertest"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 const exposition = `# TYPE rabbitmq_global_messages_dead_lettered_rejected_total counter

@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // movingBroker is a private broker with an account that may act and one that may watch, and a connection to look at what came of it.

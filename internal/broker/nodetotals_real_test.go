@@ -8,8 +8,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // TestARealNodeRoutesAsManyMessagesAsItsQueuesCount: what was lost is told from the difference, so that there must be none while no

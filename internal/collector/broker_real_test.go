@@ -18,9 +18,9 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/lab/servers"
 )
 
 // A deathbed is a dashboard's observing half on a real broker which drops the counts of dead channels every second, before it

@@ -15,8 +15,8 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // A garden is a real broker in which messages die.

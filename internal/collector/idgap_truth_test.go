@@ -16,8 +16,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/schemes"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/schemes"
 )
 
 // gapTables are the tables of the schemes by driver, as their consumers use them.

@@ -18,9 +18,9 @@ import (
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/lab/servers"
 )
 
 // A life is what truly became of one message.

@@ -16,10 +16,10 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/shop"
 )
 
 // shopTime is how long the sample shop works before its figures are compared with its ledger.
@@ -29,7 +29,7 @@ const shopTime = 40 * time.Second
 type scene struct {
 	rabbit    *servers.RabbitMQ
 	redis     *servers.Redis
-	config    playground.Config
+	config    shop.Config
 	collector *collector.Collector
 }
 
@@ -60,7 +60,7 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 func newScene(t *testing.T, interval time.Duration) *scene {
 	t.Helper()
 	ctx := t.Context()
-	s := &scene{config: playground.DefaultConfig()}
+	s := &scene{config: shop.DefaultConfig()}
 	var err error
 	s.rabbit, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq"), Prometheus: true})
 	must(t, err)
@@ -99,7 +99,7 @@ func (s *scene) wire(t *testing.T, deps *collector.Deps, running context.Context
 			t.Fatalf("no preset %s", p.Scheme)
 		}
 		cfg.Name, cfg.Redis.URL = p.Name, secret.New(s.redis.URL()[:len(s.redis.URL())-1]+string(rune('0'+p.DB)))
-		if p.Scheme == playground.TextStatus {
+		if p.Scheme == shop.TextStatus {
 			cfg.Exclude = []string{"msg:dedup:*"}
 		}
 		cfg.Sweep.Every = time.Second
@@ -142,7 +142,7 @@ func TestFiguresAgreeWithTheLedgerOfTheSampleShop(t *testing.T) {
 			return s.collector.Snapshot().Round > 15
 		})
 		began := time.Now()
-		shop, err := playground.Start(t.Context(), s.config, s.rabbit, s.redis, slog.New(slog.DiscardHandler))
+		shop, err := shop.Start(t.Context(), s.config, s.rabbit, s.redis, slog.New(slog.DiscardHandler))
 		must(t, err)
 		ledger := shop.Ledger()
 		w := s.attend(ledger)
@@ -179,7 +179,7 @@ func (s *scene) fed(t *testing.T) {
 	}
 }
 
-func (s *scene) exact(t *testing.T, truth playground.Truth) {
+func (s *scene) exact(t *testing.T, truth shop.Truth) {
 	t.Logf("truth: %+v", truth)
 	eventually(t, 2*time.Minute, "orders shows the ledger's messages, duplicates and dead letters", func() bool {
 		p, w := s.figures("orders")
@@ -200,7 +200,7 @@ func (s *scene) exact(t *testing.T, truth playground.Truth) {
 
 // derived compares the pipelines that report nothing, once their judged window holds all of their traffic. How narrow an
 // interval gets depends on the machine; that it can be narrow is shown where time is simulated.
-func (s *scene) derived(t *testing.T, ledger *playground.Ledger, began, rest time.Time) {
+func (s *scene) derived(t *testing.T, ledger *shop.Ledger, began, rest time.Time) {
 	for _, p := range s.config.Pipelines {
 		if p.Report {
 			continue
@@ -209,7 +209,7 @@ func (s *scene) derived(t *testing.T, ledger *playground.Ledger, began, rest tim
 		// machine too busy to read the nodes at first, is held against the truth of its span like any other.
 		const patience = 90 * time.Second
 		wait := patience
-		if p.Scheme == playground.Timestamp || p.Crash > 0 && p.DeliveryLimit > 0 {
+		if p.Scheme == shop.Timestamp || p.Crash > 0 && p.DeliveryLimit > 0 {
 			wait = 0 // refused for its scheme, or soon for its crashes: there is nothing to wait for but its dead letters
 		}
 		truth := ledger.Truth(p.Name)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground"
+	"dedup-dashboard/lab/shop"
 )
 
 // A witness writes down ten times a second what truly happened, and every duplicate rate that was shown meanwhile, so that
@@ -21,7 +21,7 @@ type witness struct {
 // A note is the ledger, read between two times.
 type note struct {
 	began, ended time.Time
-	truth        map[string]playground.Truth
+	truth        map[string]shop.Truth
 }
 
 // A testimony is one duplicate rate as it was shown.
@@ -34,7 +34,7 @@ type testimony struct {
 const acksFollow = time.Second
 
 // attend begins to write down until finish is called.
-func (s *scene) attend(ledger *playground.Ledger) *witness {
+func (s *scene) attend(ledger *shop.Ledger) *witness {
 	w := &witness{quit: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
@@ -60,7 +60,7 @@ func (s *scene) attend(ledger *playground.Ledger) *witness {
 	return w
 }
 
-func (w *witness) take(s *dedup.Snapshot, config playground.Config) {
+func (w *witness) take(s *dedup.Snapshot, config shop.Config) {
 	for _, p := range config.Pipelines {
 		status, ok := s.Pipeline(p.Name)
 		if p.Report || !ok {
@@ -94,7 +94,7 @@ func (w *witness) follow(at time.Time) time.Duration {
 }
 
 // known returns the duplicates and messages of a pipeline that had certainly, and that had possibly, been counted by a time.
-func (w *witness) known(pipeline string, at time.Time) (least, most playground.Truth) {
+func (w *witness) known(pipeline string, at time.Time) (least, most shop.Truth) {
 	most = w.notes[len(w.notes)-1].truth[pipeline]
 	follow := w.follow(at)
 	for i := len(w.notes) - 1; i >= 0; i-- {
@@ -106,7 +106,7 @@ func (w *witness) known(pipeline string, at time.Time) (least, most playground.T
 			return n.truth[pipeline], most
 		}
 	}
-	return playground.Truth{}, most
+	return shop.Truth{}, most
 }
 
 // bounds returns the least and the largest rate that can be the truth of a span. At rest both are the truth.

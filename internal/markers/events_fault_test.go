@@ -12,8 +12,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // claimOne makes one claim and one completion.

@@ -18,7 +18,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/schemes"
+	"dedup-dashboard/lab/schemes"
 )
 
 // notifying makes a server tell of its keys.

@@ -17,7 +17,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // sqlServers are shared by all tests of the package.

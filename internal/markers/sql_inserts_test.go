@@ -13,8 +13,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // plainTables are message_dedup with an id that a default gives, which people may change.

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/servers"
 )
 
 // newTestWalk returns a walk over a private Redis, and a client of the server.

@@ -9,7 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {

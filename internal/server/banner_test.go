@@ -12,8 +12,8 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/lab/demo"
 )
 
 // lostAt is the health of a source that has not answered since the time.

@@ -11,7 +11,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 // withDead is a site whose pipeline orders has dead letters, of which some are acknowledged; nil for none.

@@ -12,8 +12,8 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 func TestThePageShowsWhereDeadLettersGo(t *testing.T) {

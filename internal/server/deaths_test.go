@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 func TestDeathsAreToldApartFromWhatArrived(t *testing.T) {

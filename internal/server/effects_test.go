@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 // withEffects is a site whose pipeline orders has this effect check.

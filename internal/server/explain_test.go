@@ -11,7 +11,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 func TestEveryFigureOfEveryPageOpensToWhereItCameFrom(t *testing.T) {

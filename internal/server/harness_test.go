@@ -20,9 +20,9 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
-	"dedup-dashboard/internal/playground/demo"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/lab/demo"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

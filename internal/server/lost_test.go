@@ -11,7 +11,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 const refused = "Redis at 127.0.0.1:26577 refused the connection: check that it runs and that redis.url names its host and port"

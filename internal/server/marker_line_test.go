@@ -11,7 +11,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 func TestAKeyOfAnyBytesSurvivesAddressFormAndJSON(t *testing.T) {

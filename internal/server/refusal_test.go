@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/demo"
+	"dedup-dashboard/lab/demo"
 )
 
 func linesOf(s *goquery.Selection) []string {

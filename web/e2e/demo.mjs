@@ -19,7 +19,7 @@ export async function startDemo({ account = true } = {}) {
   const dir = mkdtempSync(join(tmpdir(), "dedup-demo-"));
   const binary = join(root, "bin", "demoserver");
   mkdirSync(results, { recursive: true });
-  execFileSync("go", ["build", "-o", binary, "./internal/playground/demo/demoserver"], { cwd: root, stdio: "inherit" });
+  execFileSync("go", ["build", "-o", binary, "./lab/demo/demoserver"], { cwd: root, stdio: "inherit" });
   const args = ["-dir", dir];
   if (account) args.push("-password", password);
   const child = spawn(binary, args, { stdio: ["ignore", "pipe", "inherit"] });

@@ -12,7 +12,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // startBroker starts a RabbitMQ, of another version where RABBITMQ_ROOT names a folder, and a reader of queues of it.

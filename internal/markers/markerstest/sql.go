@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/playground/servers"
+	"dedup-dashboard/lab/servers"
 )
 
 // sqlServer is a private SQL server.

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server"
+	"dedup-dashboard/lab/demo"
+)
+
+// channels tell how the channels of the demo fare.
+type channels struct{ alarms *demo.Alarms }
+
+// Channels implements what server.AlertDeps asks for.
+func (c channels) Channels(ctx context.Context) ([]server.ChannelState, error) {
+	stats, err := c.alarms.Outbox.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{"night-shift": "webhook", "ops-chat": "slack", "post": "email"}
+	var all []server.ChannelState
+	for _, s := range stats {
+		all = append(all, server.ChannelState{Name: s.Channel, Kind: kinds[s.Channel], Waiting: s.Depth, Oldest: s.Oldest,
+			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt})
+	}
+	return all, nil
+}
+
+// alertDeps put the alarms behind the pages.
+func alertDeps(alarms *demo.Alarms, gate *admin.Gate) server.AlertDeps {
+	attend := admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: alarms.Attention, Silences: alarms.Attention, Channels: alarms})
+	return server.AlertDeps{View: alarms.Engine, Attend: attend, Records: alarms.Attention, Channels: channels{alarms}}
+}
