@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/mask"
 )
 
 // A queueReader reads one queue live with the watching credentials. A queue that is not there is an error of kind not found.
@@ -106,7 +107,7 @@ type DeadLetters struct {
 	ids       map[string]dedup.IDSource
 	brokers   map[string]*MovingBroker
 	stores    map[string]*PreflightStore
-	mask      *masker
+	mask      *mask.Masker
 	scans     *scanShelf
 	edits     *editShelf
 	fragile   *fragileQueues
@@ -150,7 +151,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	}
 	d := &DeadLetters{
 		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*PreflightStore{}, mask: newMasker(deps.Config.maskWords()), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
+		stores: map[string]*PreflightStore{}, mask: mask.New(deps.Config.maskWords()), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
 		runs:  &knownRuns{journal: deps.Journal, log: deps.Log, known: map[string]bool{}},
 		looks: make(turnstile, liveReads), queues: queueTurns{turns: map[string]turnstile{}}, live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
 	}

@@ -9,6 +9,9 @@ type deferredBody struct {
 	of   *Letter
 }
 
+// shown returns a letter as everybody may see it.
+func (d *DeadLetters) shown(l Letter) Letter { return masked(d.mask, l) }
+
 // maskedWithoutBody returns a letter masked for everybody, and without its body: what filters find in that is masked when one asks. The letter that it
 // is made of must not change any more.
 func (d *DeadLetters) maskedWithoutBody(raw *Letter) Letter {
@@ -19,11 +22,11 @@ func (d *DeadLetters) maskedWithoutBody(raw *Letter) Letter {
 	if !IsErrorEnvelope(raw.Message) { // else what failed is read from the body
 		bare.Body = nil
 	}
-	shown := d.mask.mask(bare)
+	shown := d.shown(bare)
 	shown.Body, shown.Masked, shown.MaskedNames = nil, false, nil
 	shown.Hidden = raw.Hidden
 	if len(raw.Body) > 0 && raw.Size <= dedup.MaxPeekedBody {
-		shown.deferred = &deferredBody{mask: d.mask.mask, of: raw}
+		shown.deferred = &deferredBody{mask: d.shown, of: raw}
 	}
 	return shown
 }

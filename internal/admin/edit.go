@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/mask"
 )
 
 const (
@@ -47,7 +48,7 @@ func (pl *planning) edit(ctx context.Context) error {
 	if !pl.plan.Request.Edit.Changes(old.Message) {
 		return invalid("The edit changes nothing: the message would be sent as it is")
 	}
-	masked := pl.letters.mask.mask(old)
+	masked := masked(pl.letters.mask, old)
 	m, notes, err := pl.plan.Request.Edit.apply(old.Message, masked)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (e Edit) check(m dedup.Message, masked Letter) error {
 		return invalid("A property is either replaced or taken away")
 	case len(e.ContentType) > maxShortText || len(e.MessageID) > maxShortText:
 		return invalid("message_id and content_type have at most 255 bytes")
-	case (masked.Masked || masked.Hidden != "") && bytes.Contains(e.Body, []byte(maskedWord)) && !bytes.Contains(m.Body, []byte(maskedWord)):
+	case (masked.Masked || masked.Hidden != "") && bytes.Contains(e.Body, []byte(mask.Hidden)) && !bytes.Contains(m.Body, []byte(mask.Hidden)):
 		return invalid("The body holds masked values, which would be sent as they stand; reveal the message first and edit what it really holds")
 	}
 	for _, name := range append(slices.Collect(maps.Keys(e.Headers)), e.Remove...) {

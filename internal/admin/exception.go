@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -79,7 +79,7 @@ func (r exceptionRule) read(headers map[string]any) (kind, failure string) {
 	if failure == "" {
 		failure = firstLine(stack)
 	}
-	return cutText(kind, longestKind), cutText(firstLine(failure), longestFailure)
+	return text.Cut(kind, longestKind), text.Cut(firstLine(failure), longestFailure)
 }
 
 // className is the name of a class as stack traces of the JVM write it.
@@ -118,7 +118,7 @@ func easyNetQ(m dedup.Message) (kind, failure string) {
 	if err := json.Unmarshal(m.Body, &e); err != nil {
 		return "", ""
 	}
-	return cutText(kindIn(e.Exception), longestKind), cutText(firstLine(e.Exception), longestFailure)
+	return text.Cut(kindIn(e.Exception), longestKind), text.Cut(firstLine(e.Exception), longestFailure)
 }
 
 // kindPattern finds the name of an exception as Java, .NET, Python, Ruby, Go and JavaScript write it.
@@ -136,17 +136,6 @@ func firstLine(text string) string {
 	return text
 }
 
-// cutText cuts a text to n bytes, between two characters.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
-
 // MessageType returns the type of a message as lists, groups and filters have it: the property, or the header that frameworks and people
 // write instead.
 func (l Letter) MessageType() string {
@@ -156,8 +145,8 @@ func (l Letter) MessageType() string {
 	// Spring AMQP (DefaultJackson2JavaTypeMapper), NServiceBus, Rebus, Celery
 	// (https://docs.celeryq.dev/en/stable/internals/protocol.html#version-2), and what is written by hand.
 	for _, name := range []string{"__TypeId__", "NServiceBus.EnclosedMessageTypes", "rbs2-msg-type", "task", "type"} {
-		if text, _ := headerWord(l.Headers[name]); text != "" {
-			return cutText(text, longestKind)
+		if word, _ := headerWord(l.Headers[name]); word != "" {
+			return text.Cut(word, longestKind)
 		}
 	}
 	return ""

@@ -124,16 +124,16 @@ func (s *Measurements) complete(m *dedup.Measurement, stopped string, err error)
 
 // hide masks what copies carried, for everybody: it is kept as it is shown.
 func (s *Measurements) hide(r *dedup.SessionResult) {
-	w := s.mask.begin()
+	w := s.mask.Begin()
 	each := func(origins []dedup.Origin) {
 		for i := range origins {
 			o := &origins[i]
-			o.AppID, o.UserID = w.text(o.AppID, nil, 0), w.text(o.UserID, nil, 0)
+			o.AppID, o.UserID = w.Text(o.AppID), w.Text(o.UserID)
 			headers := map[string]any{}
 			for name, v := range o.Headers {
 				headers[name] = v
 			}
-			for name, v := range w.headers(headers, nil) {
+			for name, v := range w.Headers(headers) {
 				o.Headers[name] = fmt.Sprint(v)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/mask"
 )
 
 const (
@@ -68,7 +69,7 @@ type MeasurementsDeps struct {
 // *dedup.Error.
 type Measurements struct {
 	deps MeasurementsDeps
-	mask *masker
+	mask *mask.Masker
 	// ctx ends when Run does.
 	ctx  context.Context
 	stop context.CancelFunc
@@ -91,7 +92,7 @@ func NewMeasurements(deps MeasurementsDeps) *Measurements {
 	if deps.Changed == nil {
 		deps.Changed = func(string) {}
 	}
-	m := &Measurements{deps: deps, mask: newMasker(deps.Mask.maskWords()), live: map[string]*liveMeasurement{}, busy: map[string]string{},
+	m := &Measurements{deps: deps, mask: mask.New(deps.Mask.maskWords()), live: map[string]*liveMeasurement{}, busy: map[string]string{},
 		starting: map[startToken]chan struct{}{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m

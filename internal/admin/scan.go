@@ -262,7 +262,7 @@ func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) 
 	if !ok {
 		return Letter{}, notFound("The look did not see this message")
 	}
-	return d.mask.mask(k.raw.Letters[i]), nil
+	return d.shown(k.raw.Letters[i]), nil
 }
 
 // Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
@@ -310,7 +310,7 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 	if err != nil {
 		return err
 	}
-	shown, how := d.mask.mask, "masked"
+	shown, how := d.shown, "masked"
 	if who.Can(auth.Admin) {
 		shown, how = func(l Letter) Letter { return l }, "as they are"
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/mask"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -207,7 +207,7 @@ func TestTheExampleShowsTheDefaults(t *testing.T) {
 	if h := shown.History; h.Retention != series.DefaultRetention || h.MaxBytes != series.DefaultMaxBytes {
 		t.Errorf("history: the example shows %v and %d bytes, the defaults are %v and %d", h.Retention, h.MaxBytes, series.DefaultRetention, int64(series.DefaultMaxBytes))
 	}
-	if d := cmp.Diff(admin.MaskWords(), shown.Admin.Mask); d != "" {
+	if d := cmp.Diff(mask.Words(), shown.Admin.Mask); d != "" {
 		t.Errorf("admin.mask (-default +example):\n%s", d)
 	}
 	if d := cmp.Diff(plain.Pipelines[0].Limits, shown.Pipelines[1].Limits); d != "" {

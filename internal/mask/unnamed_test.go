@@ -1,8 +1,10 @@
-package admin
+package mask
 
 import (
 	"encoding/json"
 	"testing"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // TestAValueUnderNoNameIsHiddenInABody: Celery writes positional arguments as a list, and Symfony those of a stack trace.
@@ -13,10 +15,10 @@ func TestAValueUnderNoNameIsHiddenInABody(t *testing.T) {
 		`[{"a": ["x"]}, "x", {"b": 1}]`:     `[{"a": ["x"]}, "***", {"b": 1}]`,
 		`{"args": ["hunter", 7], "n": [7]}`: `{"args": ["hunter", 7], "n": [7]}`,
 	} {
-		l := Letter{}
+		l := dedup.Message{}
 		l.Body = []byte(body)
-		if got := newMasker(MaskWords()).mask(l); string(got.Body) != want || got.Hidden != "" {
-			t.Errorf("%s became %s (%s)", body, got.Body, got.Hidden)
+		if got := New(Words()).Message(l); string(got.Body) != want || got.Why != "" {
+			t.Errorf("%s became %s (%s)", body, got.Body, got.Why)
 		}
 	}
 }
@@ -28,14 +30,14 @@ func TestWhatFollowsAHiddenNameInARowIsHidden(t *testing.T) {
 		`["token refused","a","com.shop.Token","b"]`:   `["token refused","a","com.shop.Token","b"]`,
 		`["urn:message:Shop:Token","urn:message:X",1]`: `["urn:message:Shop:Token","urn:message:X",1]`,
 	} {
-		l := Letter{}
+		l := dedup.Message{}
 		l.Body = []byte(`{"trace":` + row + `}`)
 		var list any
 		if err := json.Unmarshal([]byte(row), &list); err != nil {
 			t.Fatal(err)
 		}
 		l.Headers = map[string]any{"trace": list, "text": row}
-		got := newMasker(MaskWords()).mask(l)
+		got := New(Words()).Message(l)
 		inHeader, err := json.Marshal(got.Headers["trace"])
 		if err != nil || string(inHeader) != want {
 			t.Errorf("in a header %s became %s, %v", row, inHeader, err)
@@ -60,7 +62,7 @@ func TestHowAnAccountSignsInAtAnAddressWithoutASchemeIsHidden(t *testing.T) {
 		"urn:message:Shop@host/x":                                  "urn:message:Shop@host/x",
 		"error: 42 @ line(7), see shop:x and ada@tcp(10.0.0.6:1)/": "error: 42 @ line(7), see shop:x and ada@tcp(10.0.0.6:1)/",
 	} {
-		if got := newMasker(MaskWords()).begin().text(text, nil, 0); got != want {
+		if got := New(Words()).Begin().Text(text); got != want {
 			t.Errorf("%q became %q, not %q", text, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"slices"
@@ -139,6 +139,6 @@ func (w *textMasker) argument(name string) {
 	} else if i := strings.IndexAny(w.text[begin:], " \t\r\n"); i >= 0 {
 		end = begin + i
 	}
-	w.put(begin, maskedWord, end)
+	w.put(begin, Hidden, end)
 	w.hid(name)
 }

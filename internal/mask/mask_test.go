@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"encoding/json"
@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 func TestMaskHidesWhatNamesSay(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for in, want := range map[string]string{
 		`{"password":"a","id":1}`:                          `{"password":"***","id":1}`,
 		`{"userPassword":{"old":"a"}}`:                     `{"userPassword":"***"}`,
@@ -30,7 +32,7 @@ func TestMaskHidesWhatNamesSay(t *testing.T) {
 }
 
 func TestNamesThatRunWordsTogetherAreHiddenAndWordsThatOnlyLookAlikeAreNot(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for _, name := range []string{
 		"cardnumber", "creditcard", "cardholder", "CARDNUMBER", "pannumber", "userpan", "ibannumber", "cvvcode", "authcode", "bankaccount", "bank-account", "bic_code", "customerSSN", "x-authtoken",
 	} {
@@ -46,57 +48,35 @@ func TestNamesThatRunWordsTogetherAreHiddenAndWordsThatOnlyLookAlikeAreNot(t *te
 }
 
 func TestABodyThatIsASingleValueIsNotShown(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for _, body := range []string{"4111111111111111", " \n4111111111111111", `"password=hunter2"`, "true", "null"} {
-		l := Letter{}
+		l := dedup.Message{}
 		l.Body = []byte(body)
-		if got := m.mask(l); got.Body != nil || got.Hidden == "" {
+		if got := m.Message(l); got.Body != nil || got.Why == "" {
 			t.Errorf("%q is shown: %q", body, got.Body)
 		}
 	}
 }
 
-func TestWhatWasReadOfTheExceptionIsMaskedWithItsHeader(t *testing.T) {
-	for name, c := range map[string]struct {
-		words         []string
-		headers       map[string]any
-		body          string
-		kind, failure string
-	}{
-		"a header that is shown":     {MaskWords(), map[string]any{"error_type": "ValueError", "error_message": "bad amount"}, "", "ValueError", "bad amount"},
-		"a header that is hidden":    {[]string{"exception"}, map[string]any{"x-exception-fqcn": "java.io.IOException", "x-exception-message": "card 4111 refused"}, "", "", ""},
-		"JSON in a header":           {MaskWords(), map[string]any{"error_message": `{"password":"hunter2","n":1}`}, "", "", `{"password":"***","n":1}`},
-		"JSON that is cut for a row": {MaskWords(), map[string]any{"error_message": `{"password":"hunter2","n":"` + strings.Repeat("x", 2000) + `"}`}, "", "", `{"password":"***","n":"` + strings.Repeat("x", 477) + "…"},
-		"a member that is hidden":    {[]string{"exception"}, nil, `{"Exception":"System.Exception: boom"}`, "", "***"},
-	} {
-		l := Letter{}
-		l.Headers, l.Body, l.Type = c.headers, []byte(c.body), "EasyNetQ.SystemMessages.Error:EasyNetQ"
-		l.Exception, l.Failure = exceptionOf(l.Message)
-		if got := newMasker(c.words).mask(l); got.Exception != c.kind || got.Failure != c.failure {
-			t.Errorf("%s: %q, %q", name, got.Exception, got.Failure)
-		}
-	}
-}
-
 func TestABodyThatIsNotJSONIsNotShown(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for _, body := range []string{"password=hunter2", "\x1f\x8b\x08", `{"a":1}{"b":2}`, `{"a":`, strings.Repeat("[", 2000) + strings.Repeat("]", 2000)} {
-		l := Letter{Size: len(body)}
+		l := dedup.Message{}
 		l.Body = []byte(body)
-		if got := m.mask(l); got.Body != nil || got.Hidden == "" || got.Size != len(body) {
-			t.Errorf("%.20q is shown: %.20q, %q", body, got.Body, got.Hidden)
+		if got := m.Message(l); got.Body != nil || got.Why == "" {
+			t.Errorf("%.20q is shown: %.20q, %q", body, got.Body, got.Why)
 		}
 	}
-	if got := m.mask(Letter{}); got.Hidden != "" {
-		t.Errorf("an empty body is hidden: %q", got.Hidden)
+	if got := m.Message(dedup.Message{}); got.Why != "" {
+		t.Errorf("an empty body is hidden: %q", got.Why)
 	}
 }
 
 func TestHeadersAreMaskedAtAnyDepthAndTheLetterStaysAsItWas(t *testing.T) {
-	m := newMasker([]string{"token"})
-	l := Letter{}
+	m := New([]string{"token"})
+	l := dedup.Message{}
 	l.Headers = map[string]any{"x-token": "a", "deep": map[string]any{"accessToken": "b", "n": int32(1)}, "list": []any{map[string]any{"token": "c"}}, "json": `{"token":"d"}`, "dedup-token": "kept"}
-	text, err := json.Marshal(m.mask(l).Headers)
+	text, err := json.Marshal(m.Message(l).Headers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +92,7 @@ func TestHeadersAreMaskedAtAnyDepthAndTheLetterStaysAsItWas(t *testing.T) {
 // TestNothingUnderAHiddenNameIsEverShown draws JSON with a secret at random places under hidden names.
 func TestNothingUnderAHiddenNameIsEverShown(t *testing.T) {
 	const secret = "hunter2-secret"
-	m := newMasker(MaskWords())
+	m := New(Words())
 	rapid.Check(t, func(t *rapid.T) {
 		var value func(depth int, hidden bool) any
 		value = func(depth int, hidden bool) any {
@@ -148,7 +128,7 @@ func FuzzMaskKeepsJSONValid(f *testing.F) {
 	for _, s := range []string{`{}`, `{"token":1}`, `[1,"{\"pwd\":2}"]`, `{"a":"[`, "null", `{"a":1,"a":{"token":[]}}`} {
 		f.Add([]byte(s))
 	}
-	m := newMasker(MaskWords())
+	m := New(Words())
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, ok := m.json(body)
 		if ok && !json.Valid(got) {

@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"encoding/base64"
@@ -77,7 +77,7 @@ func (w *textMasker) base64(begin int) {
 	if w.at = end; end-begin < shortest {
 		return
 	}
-	if plain := fromBase64(w.text[begin:end]); w.masking.text(plain, w.in, w.inside+1) != plain {
-		w.put(begin, maskedWord, end)
+	if plain := fromBase64(w.text[begin:end]); w.Work.text(plain, w.in, w.inside+1) != plain {
+		w.put(begin, Hidden, end)
 	}
 }

@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A masker hides what names of members and headers say is personal or secret. It is immutable.
-type masker struct {
+// A Masker hides what names of members and headers say is personal or secret. It is immutable.
+type Masker struct {
 	// exact are words that hide a name, or a part of it, that is nothing else.
 	exact map[string]bool
 	// anywhere are words that count inside a name too, by their first byte; pieces are short words and what may stand beside them.
@@ -34,11 +34,11 @@ func personNames() []string {
 // longWord is the length in letters up to which a word counts only where it stands by itself, or beside glueWords: pin not in shipping.
 const longWord = 4
 
-// newMasker hides what the words name; none hides nothing but what cannot be read.
-func newMasker(words []string) *masker {
-	m := &masker{exact: map[string]bool{}, anywhere: map[byte][]string{}, pieces: map[byte][]string{}, harmless: map[string]bool{}}
+// New returns a masker that hides what the words name; none hides nothing but what cannot be read.
+func New(words []string) *Masker {
+	m := &Masker{exact: map[string]bool{}, anywhere: map[byte][]string{}, pieces: map[byte][]string{}, harmless: map[string]bool{}}
 	for _, w := range words {
-		object, member, dotted := cutMaskWord(w)
+		object, member, dotted := cutWord(w)
 		switch {
 		case object != "" && member == "name":
 			m.inside = append(m.inside, insideWord{object, personNames()})
@@ -67,15 +67,15 @@ func newMasker(words []string) *masker {
 	return m
 }
 
-// cutMaskWord folds a word of the configuration, and the two sides of one with a dot.
-func cutMaskWord(w string) (object, member string, dotted bool) {
+// cutWord folds a word of the configuration, and the two sides of one with a dot.
+func cutWord(w string) (object, member string, dotted bool) {
 	object, member, dotted = strings.Cut(w, ".")
 	return folded(object), folded(member), dotted
 }
 
-// isMaskWord reports whether a word hides anything.
-func isMaskWord(w string) bool {
-	m := newMasker([]string{w})
+// IsWord reports whether a word hides anything.
+func IsWord(w string) bool {
+	m := New([]string{w})
 	return len(m.exact)+len(m.inside) > 0
 }
 
@@ -96,7 +96,7 @@ type judgement struct {
 
 // judge reads a name. One that is not told for sure is hidden: a value that is not shown can be revealed, and one that was shown cannot be
 // taken back.
-func (m *masker) judge(name string) judgement {
+func (m *Masker) judge(name string) judgement {
 	parts := nameParts(name)
 	j := judgement{whole: folded(name)}
 	j.names, j.valued = slices.Contains(nameNames(), j.whole), slices.Contains(valueNames(), j.whole)
@@ -112,7 +112,7 @@ func (m *masker) judge(name string) judgement {
 }
 
 // holdsWord reports whether a name holds a word that hides it.
-func (m *masker) holdsWord(whole string, parts []string) bool {
+func (m *Masker) holdsWord(whole string, parts []string) bool {
 	for _, p := range parts {
 		if m.harmless[p] {
 			whole = strings.Replace(whole, p, " ", 1)
@@ -134,7 +134,7 @@ func (m *masker) holdsWord(whole string, parts []string) bool {
 const longestGlued = 40
 
 // glued reports whether a part of a name is made of short words and glueWords, and of one that hides.
-func (m *masker) glued(part string) bool {
+func (m *Masker) glued(part string) bool {
 	if len(part) > longestGlued {
 		return false
 	}
@@ -162,7 +162,7 @@ func nameNames() []string {
 func valueNames() []string { return []string{"value", "values", "val", "v", "stringvalue", "值"} }
 
 // namesHidden reports whether a text is a name by itself that hides.
-func (m *masking) namesHidden(text string, in []string) bool {
+func (m *Work) namesHidden(text string, in []string) bool {
 	const longest = 64
 	return text != "" && len(text) <= longest && !strings.ContainsAny(text, " \t\r\n:/") && m.of(text).hidesIn(in)
 }

@@ -1,14 +1,11 @@
-package admin
+package mask
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// MaskWords are the words that hide the value of a JSON member or header whose name holds one, unless the configuration says otherwise.
+// Words are the words that hide the value of a JSON member or header whose name holds one, unless the configuration says otherwise.
 // Of two words with a dot between them the second counts inside objects that the first one names: what is the name of a product elsewhere
 // is the name of a person there. Case, and what stands between the words of a name, make no difference; ä is ae, ß is ss.
-func MaskWords() []string {
+func Words() []string {
 	return slices.Concat(
 		[]string{ // what lets somebody in
 			"password", "passwd", "pwd", "pass", "pw", "passphrase", "passcode", "secret", "token", "jwt", "bearer", "authorization", "auth", "oauth", "cookie", "session", "credential",
@@ -58,46 +55,16 @@ func glueWords() []string {
 	}
 }
 
-// harmlessWords hold a word of MaskWords and mean something else.
+// harmlessWords hold a word of Words and mean something else.
 func harmlessWords() []string {
 	return []string{
 		"secretary", "obsession", "automobile", "microphone", "microphones", "headphone", "headphones", "saxophone", "tokenizer", "tokenized", "addressable", "reborn", "rebirth", "geheimrat",
 	}
 }
 
-// maskWords returns the words that hide: the built-in ones, or those of `mask`, with what `mask_add` adds and without what `mask_remove`
-// takes away.
-func (c DeadLettersConfig) maskWords() []string {
-	words := c.Mask
-	if words == nil {
-		words = MaskWords()
-	}
-	words = slices.Concat(words, c.MaskAdd)
-	return slices.DeleteFunc(words, func(w string) bool {
-		return slices.ContainsFunc(c.MaskRemove, func(gone string) bool { return sameMaskWord(w, gone) })
-	})
-}
-
-// sameMaskWord reports whether two words hide the same.
-func sameMaskWord(a, b string) bool {
-	objectA, memberA, dottedA := cutMaskWord(a)
-	objectB, memberB, dottedB := cutMaskWord(b)
+// SameWord reports whether two words hide the same.
+func SameWord(a, b string) bool {
+	objectA, memberA, dottedA := cutWord(a)
+	objectB, memberB, dottedB := cutWord(b)
 	return objectA == objectB && memberA == memberB && dottedA == dottedB
-}
-
-// checkMask says what is wrong with the lists of words.
-func (c DeadLettersConfig) checkMask() error {
-	for key, words := range map[string][]string{"mask": c.Mask, "mask_add": c.MaskAdd} {
-		if i := slices.IndexFunc(words, func(w string) bool { return !isMaskWord(w) }); i >= 0 {
-			return fmt.Errorf("%s[%d]: %q has no letter or digit; write a word of the names whose values are hidden", key, i, words[i])
-		}
-	}
-	all := c
-	all.MaskRemove = nil
-	for i, gone := range c.MaskRemove {
-		if !slices.ContainsFunc(all.maskWords(), func(w string) bool { return sameMaskWord(w, gone) }) {
-			return fmt.Errorf("mask_remove[%d]: %q hides nothing, so it cannot be taken away; write a word of the list as it stands in config.example.yaml", i, gone)
-		}
-	}
-	return nil
 }

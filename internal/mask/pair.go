@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import "slices"
 
@@ -16,7 +16,7 @@ func (w *jsonMasker) hideValues(p jsonPair) {
 		return
 	}
 	for _, at := range slices.Backward(p.values) {
-		w.out = slices.Replace(w.out, at[0], at[1], appendJSONText(nil, maskedWord)...)
+		w.out = slices.Replace(w.out, at[0], at[1], appendJSONText(nil, Hidden)...)
 		w.changed = true
 		w.hid(p.name)
 	}

@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"encoding/base64"
@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // hiddenMembers are bodies that hold a secret which their names tell of, and not by the name right before it.
@@ -49,20 +51,20 @@ func hiddenMembers() map[string]string {
 }
 
 func TestASecretIsHiddenWhateverTellsItsName(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for name, body := range hiddenMembers() {
-		l := Letter{}
+		l := dedup.Message{}
 		l.Body = []byte(body)
-		got := m.mask(l)
+		got := m.Message(l)
 		shown := string(got.Body)
-		if !json.Valid(got.Body) || !got.Masked || strings.Contains(shown, "hunter2Sec") || strings.Contains(shown, "Xhunter2") || strings.Contains(shown, "eyJwYXNz") || strings.Contains(shown, "W3sicGFz") || strings.Contains(shown, "ewoicGFz") {
-			t.Errorf("%s: %s is shown as %s (masked: %t)", name, body, shown, got.Masked)
+		if !json.Valid(got.Body) || !got.Changed || strings.Contains(shown, "hunter2Sec") || strings.Contains(shown, "Xhunter2") || strings.Contains(shown, "eyJwYXNz") || strings.Contains(shown, "W3sicGFz") || strings.Contains(shown, "ewoicGFz") {
+			t.Errorf("%s: %s is shown as %s (masked: %t)", name, body, shown, got.Changed)
 		}
 	}
 }
 
 func TestWhatTellsOfNoSecretIsShownAsItIs(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for _, body := range []string{
 		`{"data":"` + base64.StdEncoding.EncodeToString([]byte(`{"order":"o-1","amount":1}`)) + `"}`,
 		`{"key":"order","value":{"value":"a","name":"b"}}`,
@@ -74,16 +76,16 @@ func TestWhatTellsOfNoSecretIsShownAsItIs(t *testing.T) {
 		`{"msg":"mysql --verbose shop"}`,
 		`{"msg":"eyJ is how it begins"}`,
 	} {
-		l := Letter{}
+		l := dedup.Message{}
 		l.Body = []byte(body)
-		if got := m.mask(l); string(got.Body) != body || got.Masked {
-			t.Errorf("%s is shown as %s (masked: %t)", body, got.Body, got.Masked)
+		if got := m.Message(l); string(got.Body) != body || got.Changed {
+			t.Errorf("%s is shown as %s (masked: %t)", body, got.Body, got.Changed)
 		}
 	}
-	l := Letter{}
+	l := dedup.Message{}
 	l.Headers = map[string]any{"a": map[string]any{"name": "password", "value": "hunter2"}, "b": map[string]any{"name": "order", "value": "o-1"}}
-	got := m.mask(l).Headers
-	if a, b := got["a"].(map[string]any), got["b"].(map[string]any); a["value"] != maskedWord || b["value"] != "o-1" {
+	got := m.Message(l).Headers
+	if a, b := got["a"].(map[string]any), got["b"].(map[string]any); a["value"] != Hidden || b["value"] != "o-1" {
 		t.Errorf("the pairs of headers: %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"encoding/base64"
@@ -13,7 +13,7 @@ import (
 // of an object in some language, or plain words. A textMasker reads what it can: JSON, pairs of a name and a value, the addresses of servers.
 // Where something begins that it cannot read it hides the rest. It goes over the text once.
 type textMasker struct {
-	*masking
+	*Work
 	text   string
 	in     []string
 	inside int
@@ -55,17 +55,17 @@ func hasPrefixFold(s, prefix string) bool {
 }
 
 // text returns a text without what it hides, inside an object in which some ends of names are hidden too, and inside so many texts.
-func (m *masking) text(s string, in []string, inside int) string {
+func (m *Work) text(s string, in []string, inside int) string {
 	switch {
 	case !utf8.ValidString(s):
-		return maskedWord
+		return Hidden
 	case !tellsMore(s):
 		return s
 	case inside > deepestText:
-		return maskedWord
+		return Hidden
 	}
 	w := textMasker{
-		masking: m, text: s, in: in, inside: inside, xml: strings.Contains(s, "</") || strings.Contains(s, "/>") || strings.Contains(s, "<?xml"),
+		Work: m, text: s, in: in, inside: inside, xml: strings.Contains(s, "</") || strings.Contains(s, "/>") || strings.Contains(s, "<?xml"),
 		urn: strings.HasPrefix(s, "urn:") && !strings.ContainsAny(s, " \t\r\n"),
 	}
 	w.begin()
@@ -78,7 +78,7 @@ func (m *masking) text(s string, in []string, inside int) string {
 		shown = w.out.String()
 	}
 	if plain := decoded(shown); plain != shown && m.text(plain, in, inside+1) != plain {
-		return maskedWord
+		return Hidden
 	}
 	return shown
 }
@@ -205,7 +205,7 @@ func (w *textMasker) name() {
 		w.hideRest(begin)
 		return
 	case strings.HasPrefix(word, "eyJ") && strings.Count(word, ".") >= 2 && len(word) > 20: // a JSON web token
-		w.put(begin, maskedWord, end)
+		w.put(begin, Hidden, end)
 		return
 	case strings.HasPrefix(word, "eyJ"):
 		w.base64(begin)
@@ -254,7 +254,7 @@ func (w *textMasker) credentials(word string) bool {
 		}
 	}
 	if begin < end {
-		w.put(begin, maskedWord, end)
+		w.put(begin, Hidden, end)
 	}
 	return true
 }
@@ -318,7 +318,7 @@ func (w *textMasker) pair(name string, sign byte, value int) {
 			end = value + max(0, strings.IndexByte(rest+"\n", '\n'))
 		}
 		if end > value {
-			w.put(value, maskedWord, end)
+			w.put(value, Hidden, end)
 			w.hid(name)
 		} else {
 			w.at = value
@@ -361,11 +361,11 @@ func firstWord(s string) string {
 func (w *textMasker) encoded(begin, length int, in []string) {
 	value := w.text[begin : begin+length]
 	plain, err := url.QueryUnescape(value)
-	if err == nil && w.masking.text(plain, in, w.inside+1) == plain {
+	if err == nil && w.Work.text(plain, in, w.inside+1) == plain {
 		w.at = begin + length
 		return
 	}
-	w.put(begin, maskedWord, begin+length)
+	w.put(begin, Hidden, begin+length)
 }
 
 // put writes a text in the place of what stands between two bytes, and goes on behind it.
@@ -376,4 +376,4 @@ func (w *textMasker) put(begin int, shown string, end int) {
 }
 
 // hideRest hides everything from a byte on.
-func (w *textMasker) hideRest(begin int) { w.put(begin, maskedWord, len(w.text)) }
+func (w *textMasker) hideRest(begin int) { w.put(begin, Hidden, len(w.text)) }

@@ -1,13 +1,15 @@
-package admin
+package mask
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 func TestNamesOfPersonsAreHiddenAndNamesOfThingsAreNot(t *testing.T) {
-	m := newMasker(MaskWords())
+	m := New(Words())
 	for in, want := range map[string]string{
 		`{"customer":{"name":"Ada","id":7}}`:                        `{"customer":{"name":"***","id":7}}`,
 		`{"contacts":[{"first":"Ada","last":"Byron"}]}`:             `{"contacts":[{"first":"***","last":"***"}]}`,
@@ -23,18 +25,18 @@ func TestNamesOfPersonsAreHiddenAndNamesOfThingsAreNot(t *testing.T) {
 			t.Errorf("%s became %s (%t)", in, got, ok)
 		}
 	}
-	if got := m.begin().headers(map[string]any{"customer": map[string]any{"name": "Ada"}, "name": "x"}, nil); got["name"] != "x" || got["customer"].(map[string]any)["name"] != maskedWord {
+	if got := m.Begin().Headers(map[string]any{"customer": map[string]any{"name": "Ada"}, "name": "x"}); got["name"] != "x" || got["customer"].(map[string]any)["name"] != Hidden {
 		t.Errorf("headers became %v", got)
 	}
 }
 
 func TestTheListOfWordsOfTheConfigurationCountsForPersonsToo(t *testing.T) {
-	m := newMasker([]string{"token", "driver.name"})
+	m := New([]string{"token", "driver.name"})
 	const in = `{"customer":{"name":"Ada"},"driver":{"name":"Bob","token":"t"}}`
 	if got, _ := m.json([]byte(in)); string(got) != `{"customer":{"name":"Ada"},"driver":{"name":"***","token":"***"}}` {
 		t.Errorf("%s", got)
 	}
-	m = newMasker([]string{"ship_to.name"})
+	m = New([]string{"ship_to.name"})
 	for in, want := range map[string]string{
 		`{"ship_to":{"name":"Ada"}}`:                   `{"ship_to":{"name":"***"}}`,
 		`{"shipTo":{"lines":[{"last_name":"Byron"}]}}`: `{"shipTo":{"lines":[{"last_name":"***"}]}}`,
@@ -44,30 +46,25 @@ func TestTheListOfWordsOfTheConfigurationCountsForPersonsToo(t *testing.T) {
 			t.Errorf("%s became %s", in, got)
 		}
 	}
-	for _, word := range []string{"customer.", ".name", "."} {
-		if err := (DeadLettersConfig{Mask: []string{word}}).Validate(); err == nil {
-			t.Errorf("%q is taken for a word", word)
-		}
-	}
 }
 
 func TestALetterNamesWhatIsHiddenInIt(t *testing.T) {
-	l := Letter{}
+	l := dedup.Message{}
 	l.Body = []byte(`{"customer":{"name":"Ada","e-mail":"a@b"},"cardNumber":1,"others":[{"customer":{"name":"Bob"}}],"text":"{\"token\":1}"}`)
-	got := newMasker(MaskWords()).mask(l)
-	if want := []string{"name", "e mail", "card number", "token"}; !got.Masked || !slices.Equal(got.MaskedNames, want) {
-		t.Errorf("%q", got.MaskedNames)
+	got := New(Words()).Message(l)
+	if want := []string{"name", "e mail", "card number", "token"}; !got.Changed || !slices.Equal(got.Names, want) {
+		t.Errorf("%q", got.Names)
 	}
 	var many strings.Builder
 	for i := range 100 {
 		many.WriteString(`,"token` + strings.Repeat("x", i) + `":1`)
 	}
 	l.Body = []byte(`{` + many.String()[1:] + `}`)
-	if got := newMasker(MaskWords()).mask(l); len(got.MaskedNames) != maskedNamesKept+1 || got.MaskedNames[maskedNamesKept] != "…" {
-		t.Errorf("%d names: %q", len(got.MaskedNames), got.MaskedNames)
+	if got := New(Words()).Message(l); len(got.Names) != namesKept+1 || got.Names[namesKept] != "…" {
+		t.Errorf("%d names: %q", len(got.Names), got.Names)
 	}
 	l.Body = []byte(`{"n":1}`)
-	if got := newMasker(MaskWords()).mask(l); got.Masked || got.MaskedNames != nil {
-		t.Errorf("%q", got.MaskedNames)
+	if got := New(Words()).Message(l); got.Changed || got.Names != nil {
+		t.Errorf("%q", got.Names)
 	}
 }

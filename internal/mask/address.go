@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"regexp"
@@ -15,7 +15,7 @@ func (w *textMasker) signsIn(begin int) bool {
 	if found == "" {
 		return false
 	}
-	w.put(begin, maskedWord, begin+strings.LastIndexByte(found, '@'))
+	w.put(begin, Hidden, begin+strings.LastIndexByte(found, '@'))
 	return true
 }
 
@@ -39,7 +39,7 @@ func (w *textMasker) server() {
 		at = strings.LastIndexByte(whole, '@') // a password with a slash in it
 	}
 	if at > 0 {
-		w.put(begin, maskedWord, begin+at)
+		w.put(begin, Hidden, begin+at)
 		return
 	}
 	if w.at = begin + len(host); strings.HasPrefix(w.text[w.at:], "?") || strings.HasPrefix(w.text[w.at:], "/") {

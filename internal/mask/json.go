@@ -1,4 +1,4 @@
-package admin
+package mask
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -15,23 +17,24 @@ const (
 	deepestText = 8
 	// judgementsKept is how many names are kept with what was found of them: bodies have few, many times.
 	judgementsKept = 1024
-	// maskedNamesKept is how many names of hidden members are kept for the page of a letter, longestName how many bytes of each.
-	maskedNamesKept = 20
-	longestName     = 60
+	// namesKept is how many names of hidden members are kept for the page of a letter, longestName how many bytes of each.
+	namesKept   = 20
+	longestName = 60
 )
 
-// A masking is the work of a masker on one letter.
-type masking struct {
-	*masker
+// A Work is what a masker does with one message, or with texts that belong together: what is found of a name is kept for the next one.
+type Work struct {
+	*Masker
 	known map[string]judgement
 	// names are the words of the members that were hidden, each once.
 	names []string
 }
 
-func (m *masker) begin() *masking { return &masking{masker: m, known: map[string]judgement{}} }
+// Begin begins the work on a message.
+func (m *Masker) Begin() *Work { return &Work{Masker: m, known: map[string]judgement{}} }
 
 // of is judge, done once for each name.
-func (m *masking) of(name string) judgement {
+func (m *Work) of(name string) judgement {
 	j, ok := m.known[name]
 	if ok {
 		return j
@@ -45,14 +48,14 @@ func (m *masking) of(name string) judgement {
 }
 
 // hid notes that a member was hidden.
-func (m *masking) hid(name string) {
-	if len(m.names) > maskedNamesKept {
+func (m *Work) hid(name string) {
+	if len(m.names) > namesKept {
 		return
 	}
-	words := cutText(strings.Join(nameParts(name), " "), longestName)
+	words := text.Cut(strings.Join(nameParts(name), " "), longestName)
 	switch {
 	case slices.Contains(m.names, words):
-	case len(m.names) == maskedNamesKept:
+	case len(m.names) == namesKept:
 		m.names = append(m.names, "…")
 	default:
 		m.names = append(m.names, words)
@@ -60,19 +63,19 @@ func (m *masking) hid(name string) {
 }
 
 // json returns a body of JSON with hidden values replaced, the very same slice when none is; false for what is not JSON.
-func (m *masker) json(body []byte) ([]byte, bool) { return m.begin().body(body) }
+func (m *Masker) json(body []byte) ([]byte, bool) { return m.Begin().body(body) }
 
 // body masks a body: what stands in it under no name is hidden too.
-func (m *masking) body(body []byte) ([]byte, bool) {
-	return m.run(jsonMasker{masking: m, body: body, unnamed: true}, nil)
+func (m *Work) body(body []byte) ([]byte, bool) {
+	return m.run(jsonMasker{Work: m, body: body, unnamed: true}, nil)
 }
 
 // json masks a JSON text inside an object in which some ends of names are hidden too, and inside so many texts.
-func (m *masking) json(body []byte, in []string, inside int) ([]byte, bool) {
-	return m.run(jsonMasker{masking: m, body: body, inside: inside}, in)
+func (m *Work) json(body []byte, in []string, inside int) ([]byte, bool) {
+	return m.run(jsonMasker{Work: m, body: body, inside: inside}, in)
 }
 
-func (m *masking) run(w jsonMasker, in []string) ([]byte, bool) {
+func (m *Work) run(w jsonMasker, in []string) ([]byte, bool) {
 	body := w.body
 	if len(body) == 0 || !json.Valid(body) {
 		return nil, false
@@ -88,7 +91,7 @@ func (m *masking) run(w jsonMasker, in []string) ([]byte, bool) {
 
 // jsonMasker copies valid JSON but for what is hidden. It goes over the bytes once.
 type jsonMasker struct {
-	*masking
+	*Work
 	body []byte
 	// at is the next byte to read; what stands before copied is in out.
 	at, copied int
@@ -157,7 +160,7 @@ func (w *jsonMasker) object(depth int, in []string) bool {
 			continue
 		}
 		w.skip()
-		w.replace(begin, maskedWord)
+		w.replace(begin, Hidden)
 		w.hid(string(name))
 	}
 }
@@ -174,14 +177,14 @@ func (w *jsonMasker) list(depth int, in []string) bool {
 		if c := w.body[w.at]; rest || w.unnamed && (c == '"' || c == '-' || c >= '0' && c <= '9') {
 			begin := w.at
 			w.skip()
-			w.replace(begin, maskedWord)
+			w.replace(begin, Hidden)
 			continue
 		}
 		begin, item := w.at, w.peek()
 		named := w.namesHidden(item, in)
 		argument := strings.HasPrefix(before, "--") && !strings.HasPrefix(item, "-")
 		if before != "" && (argument || !named) && w.scalar() && (argument || n == 1 && w.isLast()) {
-			w.replace(begin, maskedWord)
+			w.replace(begin, Hidden)
 			w.hid(before)
 			before = ""
 			continue
@@ -262,7 +265,7 @@ func (w *jsonMasker) text(in []string) {
 	if escaped {
 		text = unescaped(raw)
 	}
-	if shown := w.masking.text(text, in, w.inside+1); shown != text {
+	if shown := w.Work.text(text, in, w.inside+1); shown != text {
 		w.replace(begin, shown)
 	}
 }
