@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -27,7 +27,7 @@ func checkActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pi
 	defer mover.Close()
 	ctx, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
-	targets, _ := collector.DeadLetters(p, r.Sample.Queues, r.Topology)
+	targets, _ := topology.DeadLetters(p, r.Sample.Queues, r.Topology)
 	var failed []string
 	report := func(done string, err error) {
 		if err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,7 +21,7 @@ func printPipeline(w io.Writer, p dedup.Pipeline, r broker.Report) error {
 			failed = append(failed, fmt.Sprintf("queue %q not found", name))
 		}
 	}
-	targets, findings := collector.DeadLetters(p, r.Sample.Queues, r.Topology)
+	targets, findings := topology.DeadLetters(p, r.Sample.Queues, r.Topology)
 	for _, t := range targets {
 		if !printQueue(w, p, r, "dead-letter queue", t.Name, "; found by "+t.Found) {
 			failed = append(failed, fmt.Sprintf("dead-letter queue %q not found", t.Name))

@@ -240,7 +240,7 @@ func (b *brokerWatch) noLog() (why, better string) {
 	if b.index == nil {
 		return "not observable: nobody listens to the broker's log", betterLogAccount
 	}
-	if _, ok := b.index.exchanges[exchangeRef{logExchangeVhost, logExchangeName}]; !ok {
+	if !b.index.HasExchange(logExchangeVhost, logExchangeName) {
 		return "not observable on this broker: it does not publish its log, or the watching account may not see the virtual host / of it", betterExchange
 	}
 	return "not observable yet: the broker publishes its log, and nobody listens to it", betterLogAccount

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -110,7 +111,7 @@ func TestABaselineThatFellStaysThereUntilTheDiskKnows(t *testing.T) {
 		made := time.Now()
 		disk := &slowDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 4, At: made}}}}
 		b := newBench(t, testInterval)
-		a, p := &acknowledged{keeper: disk}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topologyIndex{}}}
+		a, p := &acknowledged{keeper: disk}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topology.Index{}}}
 		count := func(depth float64) int64 {
 			pass(time.Second)
 			a.read(t.Context(), &b.beside, b.log)
@@ -211,7 +212,7 @@ func TestALineMadeAnewIsSeenWhileAnotherCannotBeWritten(t *testing.T) {
 		round := func(name string, depth float64) *dedup.Baseline {
 			pass(testInterval)
 			a.read(t.Context(), &b.beside, b.log)
-			return a.of(&pipeline{Pipeline: dedup.Pipeline{Name: name}, broker: &brokerWatch{index: &topologyIndex{}}}, dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), ""))
+			return a.of(&pipeline{Pipeline: dedup.Pipeline{Name: name}, broker: &brokerWatch{index: &topology.Index{}}}, dedup.Exact(dedup.Measured, dedup.Count, depth, time.Now(), ""))
 		}
 		round("orders", 1)
 		disk.change(func() { disk.lines["emails"] = dedup.Baseline{Count: 7, At: made} })

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -107,7 +108,7 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
 	at := findingNow
 	a := acknowledged{keeper: &fakeBaselines{}, lines: map[string]dedup.Baseline{"orders": {Count: 9, At: at}}}
-	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topologyIndex{}}}
+	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topology.Index{}}}
 	depth := func(n float64, at time.Time) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, n, at, "") }
 	for _, tt := range []struct {
 		depth dedup.Figure
@@ -187,7 +188,7 @@ func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 	duringFrom(t, func(b *testBench) {
 		deadShared("legacy")(b)
 		b.pipelines[0].DiscoverDeadLetters, b.pipelines[0].DeadLetterQueues = false, []string{"orders.dlq"}
-		b.pipelines[0].targets = deadLetterTargets(b.pipelines[0].Pipeline, discovery{})
+		b.pipelines[0].targets = topology.Targets(b.pipelines[0].Pipeline, topology.Discovery{})
 		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
 		line.At = time.Now().Add(-time.Hour)
 		b.keeper.change(func() { b.keeper.lines["orders"] = line })

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -69,7 +70,7 @@ type brokerWatch struct {
 	// list before did not have.
 	complete  bool
 	born      map[dedup.QueueRef]time.Time
-	index     *topologyIndex
+	index     *topology.Index
 	consumers map[dedup.QueueRef][]dedup.Consumer
 	links     links
 	node      string
@@ -240,11 +241,11 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 
 // reindex arranges queues and topology for lookups when either changed.
 func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
-	topology, version := b.topology.get()
+	read, version := b.topology.get()
 	if b.indexed == [2]uint64{count, version} {
 		return
 	}
-	fresh := version != b.indexed[1] && topology.err == ""
+	fresh := version != b.indexed[1] && read.err == ""
 	b.indexed = [2]uint64{count, version}
 	was, wasComplete := b.queues, b.complete
 	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
@@ -259,17 +260,16 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	if b.complete { // queues that come and go, as replies do, must not be remembered for ever
 		maps.DeleteFunc(b.born, func(ref dedup.QueueRef, _ time.Time) bool { return b.queues[ref] == nil })
 	}
-	if topology.topology.At.IsZero() {
+	if read.topology.At.IsZero() {
 		b.index = nil
 		return
 	}
 	if fresh {
-		b.links.take(&topology.topology)
+		b.links.take(&read.topology)
 	}
-	b.index = indexTopology(b.queues, &topology.topology)
-	b.index.version = s.Info.Version
+	b.index = topology.NewIndex(b.queues, &read.topology, s.Info.Version)
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
-	for _, c := range topology.topology.Consumers {
+	for _, c := range read.topology.Consumers {
 		b.consumers[c.Queue] = append(b.consumers[c.Queue], c)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
@@ -134,12 +134,12 @@ func TestDeadLettersAreFoundWhereARealBrokerSendsThem(t *testing.T) {
 		must(t, err)
 		return allShown(sample.Queues, all)
 	})
-	topology, err := g.client.Topology(t.Context())
+	declared, err := g.client.Topology(t.Context())
 	must(t, err)
 	t.Run("a topic exchange routes as the matcher says", g.matchTopics)
 	for i, p := range all {
 		prefix := fmt.Sprintf("p%d.", i)
-		t.Run(p.name, func(t *testing.T) { g.compare(t, p, prefix, sample, topology) })
+		t.Run(p.name, func(t *testing.T) { g.compare(t, p, prefix, sample, declared) })
 	}
 	for i, p := range all { // streams count late
 		if p.goesRound {
@@ -188,7 +188,7 @@ func (g *garden) matchTopics(t *testing.T) {
 				routed = false
 			default:
 			}
-			if pairs++; collector.TopicMatches(pattern, keys[j]) != routed {
+			if pairs++; topology.TopicMatches(pattern, keys[j]) != routed {
 				t.Errorf("pattern %q and key %q: the broker routes %v", pattern, keys[j], routed)
 			}
 		}
@@ -214,10 +214,10 @@ func allShown(queues []dedup.Queue, all []plot) bool {
 	return true
 }
 
-func (g *garden) compare(t *testing.T, p plot, prefix string, sample dedup.BrokerSample, topology dedup.Topology) {
+func (g *garden) compare(t *testing.T, p plot, prefix string, sample dedup.BrokerSample, declared dedup.Topology) {
 	pipeline := dedup.Pipeline{Name: "p", Broker: "main", Vhost: "/", Queues: []string{prefix + "s"}, DiscoverDeadLetters: true}
-	routes, _ := collector.DeadLetterRoutes(pipeline, sample.Queues, topology)
-	_, findings := collector.DeadLetters(pipeline, sample.Queues, topology)
+	routes, _ := topology.RoutesOf(pipeline, sample.Queues, declared)
+	_, findings := topology.DeadLetters(pipeline, sample.Queues, declared)
 	if got := rowsOf(routes, prefix); got != p.rows {
 		t.Errorf("the table says %q, want %q", got, p.rows)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -126,12 +127,12 @@ func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.Dea
 func (p *pipeline) discarding() []dedup.QueueRef {
 	var refs []dedup.QueueRef
 	for _, ref := range p.refs {
-		if p.broker.discards(p.broker.queues[ref]) {
+		if p.broker.index.Discards(p.broker.queues[ref]) {
 			refs = append(refs, ref)
 		}
 	}
 	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; len(automaticDeaths(q, "")) > 0 && p.broker.discards(q) {
+		if q := p.broker.queues[t.QueueRef]; topology.DiesUnaided(q, "") && p.broker.index.Discards(q) {
 			refs = append(refs, t.QueueRef)
 		}
 	}
@@ -144,23 +145,9 @@ func (p *pipeline) discardingElsewhere() int {
 	for ref, q := range p.broker.queues {
 		own := slices.Contains(p.refs, ref) || slices.Contains(dead, ref)
 		consumed := q.Consumers == nil || *q.Consumers > 0
-		if !own && (consumed || len(automaticDeaths(q, "")) > 0) && p.broker.discards(q) {
+		if !own && (consumed || topology.DiesUnaided(q, "")) && p.broker.index.Discards(q) {
 			n++
 		}
 	}
 	return n
-}
-
-// discards reports whether what dies in a queue is discarded: it has no dead-letter exchange, or one that does not exist.
-func (b *brokerWatch) discards(q *dedup.Queue) bool {
-	if q == nil || q.Type == "stream" {
-		return false
-	}
-	r := deadLetterRoute(q)
-	missing := false
-	if b.index != nil && r.set && r.exchange != "" {
-		_, ok := b.index.exchanges[exchangeRef{q.Vhost, r.exchange}]
-		missing = !ok
-	}
-	return !r.set || missing && !r.kept
 }

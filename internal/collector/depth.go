@@ -143,7 +143,7 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 		case shared != nil && shared.lead == p:
 			shared.arrived.open = true
 			shared.arrived.total += arrived
-		case shared == nil && !t.onward:
+		case shared == nil && !t.Onward:
 			p.arrived.total += arrived
 		}
 		d.head.observe(*q.Messages, d.settled, s.At)

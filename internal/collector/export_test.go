@@ -6,9 +6,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// TopicMatches is topicMatches, for tests against a real broker.
-func TopicMatches(pattern, key string) bool { return topicMatches(pattern, key) }
-
 // IDGap is what the last window of these readings of a store tells.
 func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, stats dedup.StoreStats, w time.Duration) (rate, duplicates, swallowed, lost, work dedup.Figure) {
 	watch := &storeWatch{}

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -121,8 +122,8 @@ func TestNothingIsFoundInAbsentData(t *testing.T) {
 		"eviction":       evictionPossible("s", dedup.StoreHealth{}, nackScheme),
 		"age":            windowTooShort(nackScheme, deadAge{}),
 		"work":           ttlTooShort(nackScheme, 0, dedup.Unknown(dedup.Seconds, "not reported")),
-		"queues":         noDeadLetterExchange([]dedup.QueueRef{ref("a")}, nil, false),
-		"topology":       fanOut("s", nil, []dedup.QueueRef{ref("a")}, []dedup.QueueRef{ref("a"), ref("b")}),
+		"queues":         topology.NoExchange([]dedup.QueueRef{ref("a")}, nil, false),
+		"topology":       topology.FanOut("s", nil, []dedup.QueueRef{ref("a")}, []dedup.QueueRef{ref("a"), ref("b")}),
 		"loop":           loopingMessages(loopSample{Redeliveries: 1000}),
 		"head":           headBlocked(headSample{Capacity: 2, Redeliveries: 1000, Ready: 5, Unacked: 2}),
 		"scheme":         slices.Concat(windowUnusual(dedup.Scheme{}), lockWithoutMarker(dedup.Scheme{}), blindScheme(dedup.Scheme{})),

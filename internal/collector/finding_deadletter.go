@@ -2,188 +2,53 @@ package collector
 
 import (
 	"fmt"
-	"slices"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// findings are the hazards of where one queue sends its dead letters. Of a queue that is no source only those count in which
-// messages die by themselves.
-func (g *deadGraph) findings(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []dedup.Finding {
-	source := g.isSource(q.QueueRef)
-	if !source && len(automaticDeaths(q, g.ix.version)) == 0 {
+// waitingDeadLetters finds dead letters beyond the acknowledged ones; line is nil where none is acknowledged.
+func waitingDeadLetters(depth, fresh, known int64, line *dedup.Baseline, queues []dedup.QueueRef, oldest deadAge, now time.Time) []dedup.Finding {
+	beside := ""
+	if line != nil && known > 0 {
+		beside = fmt.Sprintf(" beside %s acknowledged by %s at %s", grouped(known), name(line.By), clock(line.At, now))
+	}
+	if fresh <= 0 {
 		return nil
 	}
-	out := slices.Concat(strategyFallback(q, r), keyAlone(q, r))
-	if source {
-		out = append(out, rejectPublishCopies(q, r)...)
-	}
-	switch {
-	case !r.set:
-	case r.missing:
-		out = append(out, exchangeMissing(q.Name, r))
-	case len(r.ways) == 0 && r.exchange == "" && r.keySet:
-		out = append(out, targetMissing(q.Name, r))
-	case len(r.ways) == 0:
-		out = append(out, noRoute(q.Name, r))
-	}
-	out = append(out, g.streamTargets(q, r)...)
-	return append(out, g.unsure(q, r, pinned)...)
-}
-
-// dropped says what becomes of dead letters that lead nowhere.
-func (r route) dropped() string {
-	if r.kept {
-		return "are held back in it for ever"
-	}
-	return "are being dropped"
-}
-
-func exchangeMissing(queue string, r routing) dedup.Finding {
-	return dedup.Finding{
-		Kind: "dead_letter_exchange_missing", Tier: dedup.Severe, Drops: !r.kept,
-		Text:     fmt.Sprintf("Dead letters of queue %s %s: exchange %s does not exist", name(queue), r.dropped(), name(r.exchange)),
-		Evidence: fmt.Sprintf("The exchange that the queue names (%s) is not among the broker's exchanges.", r.origin),
-		Mend:     "Declare the exchange and bind a queue to it, or correct the name in the queue's argument or policy.",
-	}
-}
-
-func noRoute(queue string, r routing) dedup.Finding {
-	f := dedup.Finding{
-		Kind: "dead_letter_route_missing", Tier: dedup.Severe, Drops: !r.kept,
-		Text:     fmt.Sprintf("Dead letters of queue %s %s: no binding of exchange %s matches their routing key", name(queue), r.dropped(), name(r.exchange)),
-		Evidence: fmt.Sprintf("No queue is bound to the dead-letter exchange with the key %s, and no alternate exchange takes them. The broker counts them as dead-lettered all the same.", name(r.key)),
-		Mend:     "Bind a queue with that routing key, or set x-dead-letter-routing-key.",
-	}
-	if !r.keySet {
-		f.Text = fmt.Sprintf("Dead letters of queue %s %s: no binding of exchange %s matches the keys that they came with", name(queue), r.dropped(), name(r.exchange))
-		f.Evidence = "No dead-letter routing key is set, so that each message keeps its own; no binding of the dead-letter exchange matches one of them."
-	}
-	return f
-}
-
-func targetMissing(queue string, r routing) dedup.Finding {
-	return dedup.Finding{
-		Kind: "dead_letter_route_missing", Tier: dedup.Severe, Drops: !r.kept,
-		Text:     fmt.Sprintf("Dead letters of queue %s %s: queue %s was not found", name(queue), r.dropped(), name(r.key)),
-		Evidence: "The default exchange routes to the queue whose name is the routing key, and there is none, or permissions hide it.",
-		Mend:     "Declare the queue, or correct x-dead-letter-routing-key.",
-	}
-}
-
-// keyAlone finds a routing key without an exchange, which turns dead-lettering off.
-func keyAlone(q *dedup.Queue, r routing) []dedup.Finding {
-	if r.set || !r.keySet {
-		return nil
+	evidence := fmt.Sprintf("%s in %s", counted(depth, "message"), queueWords(queues))
+	if oldest.known {
+		evidence += fmt.Sprintf("; the oldest of all has been dead for at least %s, by %s", span(oldest.age), oldest.how)
 	}
 	return []dedup.Finding{{
-		Kind: "dead_letter_key_alone", Tier: dedup.Severe, Drops: true,
-		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: it has a dead-letter routing key and no dead-letter exchange", name(q.Name)),
-		Evidence: fmt.Sprintf("The key is %s. The broker counts such messages under the strategy “disabled”.", name(r.key)),
-		Mend:     "Set x-dead-letter-exchange too; an empty one is the default exchange.",
+		Kind: "dead_letters_wait", Tier: dedup.Warning,
+		Text:     fmt.Sprintf("%s %s%s", counted(fresh, "dead letter"), verb(fresh, "waits", "wait"), beside),
+		Evidence: evidence + ".",
+		Mend:     "See why they died and mend that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
 	}}
 }
 
-// unsure finds queues of which it depends on each message which one gets it, unless the configuration lists one of them.
-func (g *deadGraph) unsure(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []dedup.Finding {
-	var candidates []dedup.QueueRef
-	for _, w := range r.ways {
-		if !w.guess() || g.role(w.target) != dedup.RouteDeadLetter {
-			continue
-		}
-		if slices.Contains(pinned, w.target) {
-			return nil
-		}
-		candidates = append(candidates, w.target)
-	}
-	if len(candidates) == 0 {
+// discardedDeadLetters finds that the broker discards messages that die in queues without a working dead-letter exchange. The
+// count is of the whole broker: it is held against a pipeline only where none but its own queues are such queues. others counts those, over
+// all queues of the broker: it is asked only where messages were discarded.
+func discardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.QueueRef, others func() int) []dedup.Finding {
+	if d == nil || !d.Discarded.Known() || d.Discarded.Value < 1 {
 		return nil
 	}
-	return []dedup.Finding{{
-		Kind: "dead_letter_queue_unsure", Tier: dedup.Normal,
-		Text:     fmt.Sprintf("Dead letters of queue %s go through exchange %s, whose routing depends on each message", name(q.Name), name(r.exchange)),
-		Evidence: "Possible dead-letter queues: " + names(candidates),
-		Mend:     "List the right ones under dead_letter_queues of the pipeline.",
-	}}
-}
-
-// streamTargets finds streams among the targets: RabbitMQ 3.10 was seen to deliver no dead letters there, and newer versions have
-// not been tried.
-func (g *deadGraph) streamTargets(q *dedup.Queue, r routing) []dedup.Finding {
-	var streams []dedup.QueueRef
-	others := 0
-	for _, w := range r.ways {
-		if g.role(w.target) == dedup.RouteStream {
-			streams = append(streams, w.target)
-		} else {
-			others++
-		}
-	}
-	if len(streams) == 0 || r.kept {
-		return nil
-	}
+	n := whole(d.Discarded.Value)
 	f := dedup.Finding{
-		Kind: "dead_letter_stream", Tier: dedup.Severe, Drops: true,
-		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: stream %s gets none of them", name(q.Name), names(streams)),
-		Evidence: "Tried on RabbitMQ 3.10: dead letters of classic queues, and of quorum queues that send at most once, never reach a stream. The broker counts them as dead-lettered.",
-		Mend:     "Bind a classic or quorum queue to the dead-letter exchange.",
+		Kind: "dead_letters_discarded", Tier: dedup.Severe, Drops: len(unsafe) > 0,
+		Text:     fmt.Sprintf("Broker %s discarded %s in the last %s: they died in queues without a working dead-letter exchange", name(broker), counted(n, "message"), span(d.Discarded.Covered)),
+		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), verb(int64(len(unsafe)), "has", "have")),
+		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
 	}
-	if others > 0 {
-		f.Tier, f.Drops = dedup.Warning, false
-		f.Text = fmt.Sprintf("Stream %s gets no dead letters of queue %s; other queues do", names(streams), name(q.Name))
-		f.Mend = "Do not rely on the stream as a copy of the dead letters."
+	if len(unsafe) == 0 {
+		f.Tier = dedup.Normal
+		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
+		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
+	} else if n := int64(others()); n > 0 {
+		f.Tier = dedup.Normal
+		f.Evidence += fmt.Sprintf(" So %s %s of others: all of these messages may be theirs.", verb(n, "has", "have"), counted(n, "queue"))
 	}
 	return []dedup.Finding{f}
-}
-
-// strategyFallback finds at-least-once dead-lettering that does not take effect: the broker falls back to at most once, and drops
-// what it cannot route.
-func strategyFallback(q *dedup.Queue, r routing) []dedup.Finding {
-	if !r.set || !atLeastOnce(q) || r.kept {
-		return nil
-	}
-	f := dedup.Finding{
-		Kind: "dead_letter_strategy_fallback", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("Queue %s asks for at-least-once dead-lettering and does not get it: a dead letter that cannot be routed is lost", name(q.Name)),
-		Evidence: fmt.Sprintf("The overflow behaviour is %s; only reject-publish lets the strategy take effect.", name(overflow(q))),
-		Mend:     "Set overflow to reject-publish, or take the strategy away.",
-	}
-	if q.Type != "quorum" {
-		f.Evidence = fmt.Sprintf("The queue is of type %s; only quorum queues know the strategy.", name(q.Type))
-		f.Mend = "Make it a quorum queue with overflow reject-publish, or take the strategy away."
-	}
-	return []dedup.Finding{f}
-}
-
-// rejectPublishCopies finds source queues that, when full, refuse a message and dead-letter a copy of it.
-func rejectPublishCopies(q *dedup.Queue, r routing) []dedup.Finding {
-	if overflow(q) != "reject-publish-dlx" || !bounded(q) || q.Type == "quorum" {
-		return nil
-	}
-	f := dedup.Finding{
-		Kind: "reject_publish_dlx", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("When queue %s is full, each refused message is dead-lettered too: a publisher that tries again leaves one copy per try", name(q.Name)),
-		Evidence: "overflow is reject-publish-dlx: the publisher gets a nack, and a copy with the reason maxlen goes to the dead-letter queue.",
-		Mend:     "Set overflow to reject-publish. Compare ids before requeuing dead letters of the reason maxlen: their publishers may have sent them again.",
-	}
-	if !r.set {
-		f.Evidence = "overflow is reject-publish-dlx without a dead-letter exchange: the publisher gets a nack."
-	}
-	return []dedup.Finding{f}
-}
-
-// cycleCut finds a loop in which the broker drops messages. queue is where the message dies, empty when it is any of the loop.
-func cycleCut(members []dedup.QueueRef, does, queue string, tier dedup.Tier) dedup.Finding {
-	f := dedup.Finding{
-		Kind: "dead_letter_cycle_cut", Tier: tier, Drops: true,
-		Text:     fmt.Sprintf("A message that %s in queue %s is dropped when its dead letter comes round to it again", does, name(queue)),
-		Evidence: fmt.Sprintf("Dead letters go round %s. The broker lets a message into a queue where it died before only if it was rejected on its way.", names(members)),
-		Mend:     "Send what is not rejected to a dead-letter queue that leads nowhere: a policy with another dead-letter exchange, without message-ttl, max-length and delivery limit on the queue of the loop.",
-	}
-	if queue == "" {
-		f.Text = fmt.Sprintf("Dead letters that go round %s never come out: they are dropped after one round, or go round for ever", names(members))
-		f.Evidence = "Tried on RabbitMQ 3.10.8: what was never rejected is dropped when it comes to the first of these queues again, and what a consumer rejected before goes round without end."
-		f.Mend = "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed."
-	}
-	return f
 }

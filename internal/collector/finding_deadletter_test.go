@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,18 +36,17 @@ func (y yard) queue(name, kind string, arguments ...any) yard {
 	return y
 }
 
-func (y yard) discover(sources ...string) discovery {
+func (y yard) discover(sources ...string) topology.Discovery {
 	return y.discoverPinned(nil, sources...)
 }
 
-func (y yard) discoverPinned(pins []dedup.QueueRef, sources ...string) discovery {
-	ix := indexTopology(listed(y.queues...), &y.topology)
-	ix.version = y.version
+func (y yard) discoverPinned(pins []dedup.QueueRef, sources ...string) topology.Discovery {
+	ix := topology.NewIndex(listed(y.queues...), &y.topology, y.version)
 	var refs []dedup.QueueRef
 	for _, s := range sources {
 		refs = append(refs, ref(s))
 	}
-	return discover(ix, refs, pins)
+	return topology.Discover(ix, refs, pins)
 }
 
 // sent is what is found about a queue a that dead-letters to an exchange, by default with the key k.
@@ -134,7 +134,7 @@ func deadQueueCases() []findingCase {
 	full := dead("classic", "max-length", int64(5), "overflow", "reject-publish")
 	full.Ready = ptr(5)
 	length := []any{"max-length", int64(1500)}
-	drops := deadLetterQueueDrops
+	drops := topology.Drops
 	discarded := func(n float64, unsafe ...dedup.QueueRef) []dedup.Finding {
 		d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, n, findingNow, "")}
 		d.Discarded.Covered = time.Hour
@@ -156,12 +156,12 @@ func deadQueueCases() []findingCase {
 		{"dead_letter_queue_drops", "is silent about a queue that passes on what it drops", drops(dead("classic", append(length, "dead-letter-exchange", "")...)), silent, nil},
 		{"dead_letter_queue_drops", "is silent about a plain queue", drops(dead("classic")), silent, nil},
 
-		{"dead_letter_delivery_limit", "fires for a limit", deadLetterQueueLimit(dead("quorum", "delivery-limit", int64(2)), "3.10.8"), dedup.Warning, []string{"delivery limit of 2", "above 2 times"}},
-		{"dead_letter_delivery_limit", "fires for -1 on 3.10, which is none at all", deadLetterQueueLimit(dead("quorum", "delivery-limit", int64(-1)), "3.10.8"), dedup.Warning, []string{"at its first return"}},
-		{"dead_letter_delivery_limit", "is a hint about the limit that 4.x gives every queue", deadLetterQueueLimit(dead("quorum"), "4.2.9"), dedup.Normal, []string{"limit of 20"}},
-		{"dead_letter_delivery_limit", "is silent about -1 on 4.x", deadLetterQueueLimit(dead("quorum", "delivery-limit", int64(-1)), "4.2.9"), silent, nil},
-		{"dead_letter_delivery_limit", "is silent about no limit", deadLetterQueueLimit(dead("quorum"), "3.10.8"), silent, nil},
-		{"dead_letter_delivery_limit", "is silent about a classic queue", deadLetterQueueLimit(dead("classic", "delivery-limit", int64(2)), "3.10.8"), silent, nil},
+		{"dead_letter_delivery_limit", "fires for a limit", topology.Limits(dead("quorum", "delivery-limit", int64(2)), "3.10.8"), dedup.Warning, []string{"delivery limit of 2", "above 2 times"}},
+		{"dead_letter_delivery_limit", "fires for -1 on 3.10, which is none at all", topology.Limits(dead("quorum", "delivery-limit", int64(-1)), "3.10.8"), dedup.Warning, []string{"at its first return"}},
+		{"dead_letter_delivery_limit", "is a hint about the limit that 4.x gives every queue", topology.Limits(dead("quorum"), "4.2.9"), dedup.Normal, []string{"limit of 20"}},
+		{"dead_letter_delivery_limit", "is silent about -1 on 4.x", topology.Limits(dead("quorum", "delivery-limit", int64(-1)), "4.2.9"), silent, nil},
+		{"dead_letter_delivery_limit", "is silent about no limit", topology.Limits(dead("quorum"), "3.10.8"), silent, nil},
+		{"dead_letter_delivery_limit", "is silent about a classic queue", topology.Limits(dead("classic", "delivery-limit", int64(2)), "3.10.8"), silent, nil},
 
 		{"dead_letters_wait", "fires for one", waiting(1, nil, deadAge{true, 3 * time.Hour, "d", "its timestamp"}), dedup.Warning, []string{"1 dead letter waits", "in queue d<b>", "at least 3 h, by its timestamp"}},
 		{"dead_letters_wait", "counts those beyond the acknowledged ones", waiting(1500, &dedup.Baseline{Count: 20, By: "ann" + hostile, At: findingNow}, deadAge{}), dedup.Warning, []string{"1,480 dead letters wait beside 20 acknowledged by ann<b>", "1,500 messages"}},

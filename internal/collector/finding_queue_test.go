@@ -1,12 +1,10 @@
 package collector
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -42,15 +40,15 @@ func queueCases() []findingCase {
 	a, b := "a"+hostile, "b"+hostile
 	dead := map[string]any{"x-dead-letter-exchange": "dlx"}
 	routeless := func(q dedup.Queue, pinned bool) []dedup.Finding {
-		return noDeadLetterExchange([]dedup.QueueRef{ref(a)}, listed(q), pinned)
+		return topology.NoExchange([]dedup.QueueRef{ref(a)}, listed(q), pinned)
 	}
 	// bound are two queues that share a store, bound to one exchange of a type.
 	bound := func(kind, left, right string) []dedup.Finding {
 		bind := func(to, key string) dedup.Binding {
 			return dedup.Binding{Vhost: "/", Source: "events" + hostile, Destination: to, DestinationType: "queue", RoutingKey: key}
 		}
-		ix := indexTopology(nil, &dedup.Topology{Exchanges: []dedup.Exchange{{Vhost: "/", Name: "events" + hostile, Type: kind}}, Bindings: []dedup.Binding{bind(a, left), bind(b, right)}})
-		return fanOut("orders", ix, []dedup.QueueRef{ref(a)}, []dedup.QueueRef{ref(a), ref(b)})
+		ix := topology.NewIndex(nil, &dedup.Topology{Exchanges: []dedup.Exchange{{Vhost: "/", Name: "events" + hostile, Type: kind}}, Bindings: []dedup.Binding{bind(a, left), bind(b, right)}}, "")
+		return topology.FanOut("orders", ix, []dedup.QueueRef{ref(a)}, []dedup.QueueRef{ref(a), ref(b)})
 	}
 	hidden := func(listed int, total *int64) []dedup.Finding {
 		return hiddenQueues(hostile, counts(listed, total, dedup.Problem{Kind: "permission_missing", Mend: "run: show " + hostile}))
@@ -142,43 +140,5 @@ func recoveryCases() []findingCase {
 		{"recovering", "says so when nobody knows how many wait", recovering(outage{"store a", findingNow.Add(-time.Hour), findingNow}, dedup.Figure{}, findingNow), dedup.Normal, []string{"how many messages wait is not known"}},
 		{"recovering", "is silent after five minutes", after(5*time.Minute, long), silent, nil},
 		{"recovering", "is silent about no outage", recovering(outage{}, dedup.Figure{}, findingNow), silent, nil},
-	}
-}
-
-// TestPatternsMeetWhenSomeKeyMatchesBoth compares the answer with a search over short keys.
-func TestPatternsMeetWhenSomeKeyMatchesBoth(t *testing.T) {
-	var keys [][]string
-	for frontier, n := [][]string{{}}, 0; n < 6; n++ {
-		var next [][]string
-		for _, k := range frontier {
-			for _, w := range []string{"a", "b", "z"} {
-				next = append(next, append(append([]string(nil), k...), w))
-			}
-		}
-		keys, frontier = append(keys, next...), next
-	}
-	var matches func(p, k []string) bool
-	matches = func(p, k []string) bool {
-		switch {
-		case len(p) == 0:
-			return len(k) == 0
-		case p[0] == "#":
-			return matches(p[1:], k) || (len(k) > 0 && matches(p, k[1:]))
-		}
-		return len(k) > 0 && (p[0] == "*" || p[0] == k[0]) && matches(p[1:], k[1:])
-	}
-	word := rapid.SampledFrom([]string{"a", "b", "*", "#"})
-	rapid.Check(t, func(t *rapid.T) {
-		x, y := rapid.SliceOfN(word, 1, 3).Draw(t, "x"), rapid.SliceOfN(word, 1, 3).Draw(t, "y")
-		want := matches(x, nil) && matches(y, nil)
-		for _, k := range keys {
-			want = want || (matches(x, k) && matches(y, k))
-		}
-		if got := patternsMeet(strings.Join(x, "."), strings.Join(y, ".")); got != want {
-			t.Fatalf("%v and %v meet: %v, want %v", x, y, got, want)
-		}
-	})
-	if !patternsMeet(strings.Repeat("#.a.", 60)+"#", strings.Repeat("#.b.", 60)+"#") {
-		t.Error("long patterns of many # meet in the key that holds the words of both")
 	}
 }

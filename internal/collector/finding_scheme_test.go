@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -92,7 +93,7 @@ func TestTheAgeOfDeadLettersHeedsBelievableTimestampsAlone(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := queue("a.dead", func(q *dedup.Queue) { q.HeadTimestamp, q.Messages = tt.stamp, ptr(tt.depth) })
-			p := &pipeline{targets: []deadLetterTarget{{QueueRef: ref("a.dead")}}, broker: &brokerWatch{queues: listed(q)}}
+			p := &pipeline{targets: []topology.Target{{QueueRef: ref("a.dead")}}, broker: &brokerWatch{queues: listed(q)}}
 			if got := p.oldestDeadLetter(findingNow); got.known != tt.known || got.age != tt.age {
 				t.Errorf("got %+v, want %v %s", got, tt.known, tt.age)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -38,12 +39,12 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	}
 	out = append(out, autoAckConsumers(p.sourceConsumers())...)
 	out = append(out, p.found.Findings...)
-	out = append(out, noDeadLetterExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
+	out = append(out, topology.NoExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
 	for _, t := range p.targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil {
 			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
-			out = append(out, deadLetterQueueDrops(q)...)
-			out = append(out, deadLetterQueueLimit(q, sample.Info.Version)...)
+			out = append(out, topology.Drops(q)...)
+			out = append(out, topology.Limits(q, sample.Info.Version)...)
 		}
 	}
 	out = append(out, discardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
@@ -97,7 +98,7 @@ func (p *pipeline) schemeFindings(v view, windows []dedup.WindowFigures) []dedup
 	out := ttlTooShort(v.scheme, p.MaxProcessing, work)
 	if v.brokerDown == "" {
 		out = append(out, windowTooShort(v.scheme, p.oldestDeadLetter(v.now))...)
-		out = append(out, fanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
+		out = append(out, topology.FanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
 	}
 	out = append(out, windowUnusual(v.scheme)...)
 	out = append(out, lockWithoutMarker(v.scheme)...)

@@ -5,14 +5,15 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
 // discover finds the pipeline's dead-letter queues.
 func (p *pipeline) discover(now time.Time) {
-	p.found = discover(p.broker.index, p.refs, pinned(p.Pipeline))
-	targets := deadLetterTargets(p.Pipeline, p.found)
+	p.found = topology.Discover(p.broker.index, p.refs, topology.Pinned(p.Pipeline))
+	targets := topology.Targets(p.Pipeline, p.found)
 	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
 		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
 		p.deadGaps++
@@ -21,7 +22,7 @@ func (p *pipeline) discover(now time.Time) {
 	p.targets = targets
 }
 
-func sameTargets(a, b []deadLetterTarget) bool {
+func sameTargets(a, b []topology.Target) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -76,10 +77,10 @@ func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) keeping {
 func (p *pipeline) refusesOrIsFed() bool {
 	ix := p.broker.index
 	for _, ref := range p.refs {
-		if q := p.broker.queues[ref]; q != nil && bounded(q) && strings.HasPrefix(overflow(q), "reject-publish") {
+		if q := p.broker.queues[ref]; q != nil && topology.Bounded(q) && strings.HasPrefix(topology.Overflow(q), "reject-publish") {
 			return true
 		}
-		if ix != nil && len(ix.feeders(ref)) > 0 {
+		if ix != nil && len(ix.Feeders(ref)) > 0 {
 			return true
 		}
 	}

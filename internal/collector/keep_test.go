@@ -3,6 +3,7 @@ package collector
 import (
 	"testing"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,7 +19,7 @@ func TestTheBalanceNeedsThatOnlyWhatIsPublishedEnters(t *testing.T) {
 	dies := func(exchange, key string) func(*dedup.Queue) {
 		return arguments("x-dead-letter-exchange", exchange, "x-dead-letter-routing-key", key)
 	}
-	topology := &dedup.Topology{
+	declared := &dedup.Topology{
 		Exchanges: []dedup.Exchange{{Vhost: "/", Name: "retry", Type: "direct"}, {Vhost: "/", Name: "odd", Type: "headers"}},
 		Bindings: []dedup.Binding{
 			{Vhost: "/", Source: "retry", Destination: "orders", DestinationType: "queue", RoutingKey: "again"},
@@ -45,11 +46,11 @@ func TestTheBalanceNeedsThatOnlyWhatIsPublishedEnters(t *testing.T) {
 			for i := range tt.queues {
 				queues[tt.queues[i].QueueRef] = &tt.queues[i]
 			}
-			p := &pipeline{refs: []dedup.QueueRef{{Vhost: "/", Name: "orders"}}, broker: &brokerWatch{queues: queues, index: indexTopology(queues, topology)}}
+			p := &pipeline{refs: []dedup.QueueRef{{Vhost: "/", Name: "orders"}}, broker: &brokerWatch{queues: queues, index: topology.NewIndex(queues, declared, "")}}
 			if got := p.refusesOrIsFed(); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
-			p.found.Complete, p.found.Targets = true, []deadLetterTarget{{}}
+			p.found.Complete, p.found.Targets = true, []topology.Target{{}}
 			if tt.want && p.deadLettersKept(nil) != keepsNot {
 				t.Error("a balance is struck all the same")
 			}

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +15,8 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 		f.AtLeast = true
 		return dedup.WindowFigures{Window: time.Hour, Lost: f}
 	}
-	missing, kept := exchangeMissing("loyalty", routing{}), exchangeMissing("loyalty", routing{route: route{kept: true}})
-	cycle := cycleCut([]dedup.QueueRef{ref("a"), ref("b")}, "expires", "a", dedup.Severe)
+	missing, kept := missingExchange(), yard{}.queue("a", "quorum", "dead-letter-exchange", "gone", "dead-letter-strategy", "at-least-once", "overflow", "reject-publish").discover("a").Findings[0]
+	cycle := cutCycle()
 	// The name of a queue is anybody's, and says nothing.
 	hostileName := deadLetterConsumers("dead letters are being dropped", ptr(1))[0]
 	for _, c := range []struct {
@@ -35,6 +36,17 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 	}
 }
 
+// missingExchange is what is found of a queue whose dead-letter exchange does not exist.
+func missingExchange() dedup.Finding { return sent(yard{}, "gone")[0] }
+
+// cutCycle is what is found of two queues in each of which messages expire into the other.
+func cutCycle() dedup.Finding {
+	y := yard{}.queue("a", "classic", "message-ttl", int64(5), "dead-letter-exchange", "", "dead-letter-routing-key", "b").
+		queue("b", "classic", "message-ttl", int64(5), "dead-letter-exchange", "", "dead-letter-routing-key", "a")
+	all := y.discover("a").Findings
+	return all[slices.IndexFunc(all, func(f dedup.Finding) bool { return f.Kind == "dead_letter_cycle_cut" })]
+}
+
 // TestTheIDGapSeesNoDroppedDeadLetters: what its rows tell of lost messages is a lower bound, as everywhere.
 func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
 	out := dedup.WindowFigures{Window: time.Hour}
@@ -43,7 +55,7 @@ func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
 	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
 		t.Fatalf("%+v", out.Lost)
 	}
-	st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{out}, Findings: []dedup.Finding{exchangeMissing("orders", routing{})}}
+	st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{out}, Findings: []dedup.Finding{missingExchange()}}
 	if missingWay(&st); st.Windows[0].Lost.Known() {
 		t.Errorf("where they are dropped: %+v", st.Windows[0].Lost)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -55,8 +56,8 @@ type pipeline struct {
 	consumers      int64
 	consumersKnown bool
 	deserted       map[dedup.QueueRef]desertion
-	targets        []deadLetterTarget
-	found          discovery
+	targets        []topology.Target
+	found          topology.Discovery
 	dead           map[dedup.QueueRef]*deadQueue
 	keeps          keeping
 	lastActivity   time.Time

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -38,7 +39,7 @@ func (b *brokerWatch) findShared(all []*pipeline, bk *book) {
 		}
 	}
 	for _, ref := range order {
-		s := &sharedQueue{QueueRef: ref, users: users[ref], strangers: b.index.strangers(ref, users[ref]), lead: users[ref][0]}
+		s := &sharedQueue{QueueRef: ref, users: users[ref], strangers: strangers(b.index, ref, users[ref]), lead: users[ref][0]}
 		if len(s.users) == 1 && len(s.strangers) == 0 {
 			continue
 		}
@@ -53,44 +54,27 @@ func (b *brokerWatch) findShared(all []*pipeline, bk *book) {
 
 // onlyOnward reports whether a dead-letter queue gets from the pipeline only what was in another one before.
 func (p *pipeline) onlyOnward(ref dedup.QueueRef) bool {
-	return slices.ContainsFunc(p.targets, func(t deadLetterTarget) bool { return t.QueueRef == ref && t.onward })
+	return slices.ContainsFunc(p.targets, func(t topology.Target) bool { return t.QueueRef == ref && t.Onward })
 }
 
-// strangers are the queues whose dead letters may come into one, other than over the queues of its users.
-func (ix *topologyIndex) strangers(ref dedup.QueueRef, users []*pipeline) []string {
+// strangers are the queues of none of the pipelines whose dead letters may come into one, other than over the queues of these pipelines.
+func strangers(ix *topology.Index, ref dedup.QueueRef, users []*pipeline) []string {
 	if ix == nil {
 		return nil
 	}
-	sources, passed := make(map[dedup.QueueRef]bool), map[dedup.QueueRef]bool{ref: true}
+	sources, passed := make(map[dedup.QueueRef]bool), make(map[dedup.QueueRef]bool)
 	for _, p := range users {
 		for _, s := range p.refs {
 			sources[s] = true
 		}
-		for _, q := range p.found.passed {
+		for _, q := range p.found.Passed {
 			passed[q] = true
 		}
 		for _, t := range p.targets {
 			passed[t.QueueRef] = true
 		}
 	}
-	var out []string
-	seen, next := map[dedup.QueueRef]bool{ref: true}, []dedup.QueueRef{ref}
-	for len(next) > 0 {
-		at := next[0]
-		next = next[1:]
-		for _, from := range ix.feeders(at) {
-			switch {
-			case seen[from] || sources[from]: // what dies in a source is its pipeline's, wherever it came from
-				continue
-			case passed[from]:
-				next = append(next, from)
-			default:
-				out = append(out, from.Name)
-			}
-			seen[from] = true
-		}
-	}
-	return out
+	return ix.Strangers(ref, sources, passed)
 }
 
 // sharedWith says who else may have put messages into a dead-letter queue of the pipeline.
@@ -142,7 +126,7 @@ func sharers(s dedup.Sharing) string {
 func (p *pipeline) sharedArrivals(past *past, w time.Duration) (n float64, known bool) {
 	known = true
 	for _, t := range p.targets {
-		if s := p.broker.shared[t.QueueRef]; s != nil && !t.onward {
+		if s := p.broker.shared[t.QueueRef]; s != nil && !t.Onward {
 			g := past.gain(w, s.arrived)
 			n, known = n+g.Delta, known && g.Known
 		}
@@ -175,7 +159,7 @@ func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.Share
 
 func (s *sharedQueue) depth() dedup.Figure {
 	sample, _ := s.lead.broker.sample.get()
-	return s.lead.deadLetterQueue(deadLetterTarget{QueueRef: s.QueueRef}, sample.At).Depth
+	return s.lead.deadLetterQueue(topology.Target{QueueRef: s.QueueRef}, sample.At).Depth
 }
 
 // sharedInflow is the rate at which messages arrived in a shared queue.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -91,7 +92,7 @@ func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
-	st.DeadLetterRoutes, st.RoutesLeftOut = deadLetterRoutes(p.Pipeline, p.found)
+	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.found)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
 		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
@@ -144,7 +145,7 @@ func (p *pipeline) noDeadLetterQueue() string {
 	return "no dead-letter queue is listed, and none was found"
 }
 
-func (p *pipeline) deadLetterQueue(t deadLetterTarget, at time.Time) dedup.DeadLetterQueue {
+func (p *pipeline) deadLetterQueue(t topology.Target, at time.Time) dedup.DeadLetterQueue {
 	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Shared: p.sharedWith(t.QueueRef)}
 	q := p.broker.queues[t.QueueRef]
 	if q == nil {

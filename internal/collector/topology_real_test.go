@@ -8,7 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -28,9 +28,9 @@ func TestARealBrokerShowsItsOperatorPoliciesAndVolatileQueues(t *testing.T) {
 	eventually(t, 2*time.Minute, "the queue is listed with its operator policy, and both are found", func() bool {
 		sample, err := g.client.Sample(t.Context())
 		must(t, err)
-		topology, err := g.client.Topology(t.Context())
+		declared, err := g.client.Topology(t.Context())
 		must(t, err)
-		_, findings := collector.DeadLetters(pipeline, sample.Queues, topology)
+		_, findings := topology.DeadLetters(pipeline, sample.Queues, declared)
 		kinds = nil
 		for _, f := range findings {
 			kinds = append(kinds, f.Kind)

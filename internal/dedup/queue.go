@@ -8,6 +8,15 @@ type QueueRef struct {
 	Name  string
 }
 
+// QueueNames are the names of queues, for a sentence about queues of one vhost.
+func QueueNames(refs []QueueRef) []string {
+	names := make([]string, len(refs))
+	for i, r := range refs {
+		names[i] = r.Name
+	}
+	return names
+}
+
 // A Queue is one queue as the management API describes it. Every number is a pointer: absent is not 0.
 type Queue struct {
 	QueueRef

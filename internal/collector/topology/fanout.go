@@ -1,15 +1,16 @@
-package collector
+package topology
 
 import (
 	"fmt"
 	"slices"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
-// noDeadLetterExchange finds source queues whose rejected, expired and surplus messages vanish. listed says that the
+// NoExchange finds source queues whose rejected, expired and surplus messages vanish. listed says that the
 // configuration names dead-letter queues: then the consumers may move the messages there themselves.
-func noDeadLetterExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, listed bool) []dedup.Finding {
+func NoExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, listed bool) []dedup.Finding {
 	var without []dedup.QueueRef
 	for _, ref := range refs {
 		if q := queues[ref]; q != nil && q.Type != "stream" && !deadLetterRoute(q).set && !deadLetterRoute(q).keySet {
@@ -23,7 +24,7 @@ func noDeadLetterExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedu
 	f := dedup.Finding{
 		Kind: "dead_letter_exchange_none", Tier: dedup.Warning,
 		Text: fmt.Sprintf("%s %s %s no dead-letter exchange: a message that is rejected or expires is lost",
-			verb(n, "Queue", "Queues"), names(without), verb(n, "has", "have")),
+			text.Agree(n, "Queue", "Queues"), text.Names(dedup.QueueNames(without)), text.Agree(n, "has", "have")),
 		Evidence: "Neither the arguments nor the policy name one.",
 		Mend:     "Set dead-letter-exchange in a policy, and bind a queue to that exchange.",
 	}
@@ -34,9 +35,9 @@ func noDeadLetterExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedu
 	return []dedup.Finding{f}
 }
 
-// fanOut finds queues that get copies of the same messages while their markers are in one store: the consumer that comes
+// FanOut finds queues that get copies of the same messages while their markers are in one store: the consumer that comes
 // second finds the marker of the first and skips its work. sharing are all queues whose markers are in the store.
-func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []dedup.Finding {
+func FanOut(store string, ix *Index, own, sharing []dedup.QueueRef) []dedup.Finding {
 	if ix == nil {
 		return nil
 	}
@@ -52,8 +53,8 @@ func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []de
 			return []dedup.Finding{{
 				Kind: "fan_out_shared_store", Tier: dedup.Warning,
 				Text: fmt.Sprintf("Queues %s and %s get copies of the same messages and share store %s: the consumer that comes second skips its work",
-					name(a.Name), name(b.Name), name(store)),
-				Evidence: fmt.Sprintf("both are bound to exchange %s with keys that one message can match", name(exchange)),
+					text.Name(a.Name), text.Name(b.Name), text.Name(store)),
+				Evidence: fmt.Sprintf("both are bound to exchange %s with keys that one message can match", text.Name(exchange)),
 				Mend:     "Put the name of the consumer or of the queue into the key of the marker, or give each queue a store of its own. If the ids differ by queue already, nothing is wrong.",
 			}}
 		}
@@ -62,7 +63,7 @@ func fanOut(store string, ix *topologyIndex, own, sharing []dedup.QueueRef) []de
 }
 
 // copies returns an exchange that gives two queues copies of one message, of the types whose routing is known, but none of these.
-func (ix *topologyIndex) copies(a, b dedup.QueueRef, but ...string) (string, bool) {
+func (ix *Index) copies(a, b dedup.QueueRef, but ...string) (string, bool) {
 	const most = 200 // bindings of a queue that are compared
 	left, right := ix.bound[a], ix.bound[b]
 	left, right = left[:min(len(left), most)], right[:min(len(right), most)]

@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import (
 	"slices"
@@ -17,22 +17,22 @@ func DeadLetters(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology
 			known = append(known, ref)
 		}
 	}
-	found := discover(indexTopology(byRef, &topology), sourcesOf(p), pinned(p))
-	findings := append(found.Findings, noDeadLetterExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
+	found := Discover(NewIndex(byRef, &topology, ""), sourcesOf(p), Pinned(p))
+	findings := append(found.Findings, NoExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
 	var out []dedup.DeadLetterQueue
-	for _, t := range deadLetterTargets(p, found) {
+	for _, t := range Targets(p, found) {
 		out = append(out, dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found})
 		if q := byRef[t.QueueRef]; q != nil {
-			findings = append(findings, deadLetterQueueDrops(q)...)
+			findings = append(findings, Drops(q)...)
 		}
 	}
 	return out, findings
 }
 
-// DeadLetterRoutes is the table of the ways that the dead letters of a pipeline take, by the queues and the topology of its broker
+// RoutesOf is the table of the ways that the dead letters of a pipeline take, by the queues and the topology of its broker
 // as they were just read, and how many ways it leaves out.
-func DeadLetterRoutes(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterRoute, int) {
-	return deadLetterRoutes(p, discover(indexTopology(byReference(queues), &topology), sourcesOf(p), pinned(p)))
+func RoutesOf(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterRoute, int) {
+	return Routes(p, Discover(NewIndex(byReference(queues), &topology, ""), sourcesOf(p), Pinned(p)))
 }
 
 func byReference(queues []dedup.Queue) map[dedup.QueueRef]*dedup.Queue {
@@ -51,13 +51,13 @@ func sourcesOf(p dedup.Pipeline) []dedup.QueueRef {
 	return refs
 }
 
-// deadLetterTargets are the dead-letter queues of a pipeline: the listed ones, and those that the topology leads to.
-func deadLetterTargets(p dedup.Pipeline, found discovery) []deadLetterTarget {
-	var targets []deadLetterTarget
+// Targets are the dead-letter queues of a pipeline: the listed ones, and those that the topology leads to.
+func Targets(p dedup.Pipeline, found Discovery) []Target {
+	var targets []Target
 	listed := make(map[dedup.QueueRef]bool)
-	for _, ref := range pinned(p) {
+	for _, ref := range Pinned(p) {
 		listed[ref] = true
-		targets = append(targets, deadLetterTarget{QueueRef: ref, Found: "listed"})
+		targets = append(targets, Target{QueueRef: ref, Found: "listed"})
 	}
 	for _, t := range found.Targets {
 		if p.DiscoverDeadLetters && !listed[t.QueueRef] {
@@ -67,8 +67,8 @@ func deadLetterTargets(p dedup.Pipeline, found discovery) []deadLetterTarget {
 	return targets
 }
 
-// pinned are the dead-letter queues that the configuration lists.
-func pinned(p dedup.Pipeline) []dedup.QueueRef {
+// Pinned are the dead-letter queues that the configuration lists.
+func Pinned(p dedup.Pipeline) []dedup.QueueRef {
 	var refs []dedup.QueueRef
 	for _, q := range p.DeadLetterQueues {
 		refs = append(refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
@@ -76,11 +76,11 @@ func pinned(p dedup.Pipeline) []dedup.QueueRef {
 	return refs
 }
 
-// deadLetterRoutes are the ways of a pipeline's dead letters, and how many are left out: those that were found, and the listed
+// Routes are the ways of a pipeline's dead letters, and how many are left out: those that were found, and the listed
 // queues that none of them leads to.
-func deadLetterRoutes(p dedup.Pipeline, found discovery) ([]dedup.DeadLetterRoute, int) {
+func Routes(p dedup.Pipeline, found Discovery) ([]dedup.DeadLetterRoute, int) {
 	routes := slices.Clone(found.Routes)
-	for _, ref := range pinned(p) {
+	for _, ref := range Pinned(p) {
 		if !slices.ContainsFunc(routes, func(r dedup.DeadLetterRoute) bool { return r.Target == ref }) {
 			routes = append(routes, dedup.DeadLetterRoute{Target: ref, Role: dedup.RouteDeadLetter, Certain: true, Origin: "listed",
 				Note: "no way was found that leads there"})

@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import (
 	"fmt"
@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // traps are the hazards of how the queues of a pipeline are declared and joined, beside where their dead letters go.
-func (g *deadGraph) traps() []dedup.Finding {
+func (g *graph) traps() []dedup.Finding {
 	var out []dedup.Finding
 	for _, s := range g.sources {
 		q := g.ix.queues[s]
@@ -38,8 +39,8 @@ func policyOverridden(q *dedup.Queue) []dedup.Finding {
 		}
 		return []dedup.Finding{{
 			Kind: "dead_letter_policy_overridden", Tier: dedup.Normal,
-			Text:     fmt.Sprintf("The argument x-%s of queue %s overrides a policy: whoever changes the policy changes nothing", key, name(q.Name)),
-			Evidence: fmt.Sprintf("The argument says %q, the policy %q; the broker goes by the argument.", plain(argument, 120), plain(policy, 120)),
+			Text:     fmt.Sprintf("The argument x-%s of queue %s overrides a policy: whoever changes the policy changes nothing", key, text.Name(q.Name)),
+			Evidence: fmt.Sprintf("The argument says %q, the policy %q; the broker goes by the argument.", text.Plain(argument, 120), text.Plain(policy, 120)),
 			Mend:     "Declare the queue anew without the argument, or take the key out of the policy, so that one of them says where dead letters go.",
 		}}
 	}
@@ -57,13 +58,13 @@ func operatorLimits(q *dedup.Queue, what string) []dedup.Finding {
 		if !inPolicy || inArguments && argument <= policy {
 			continue
 		}
-		evidence := fmt.Sprintf("Operator policy %s governs it, and its policies come to %s %d; the queue was declared without one.", name(q.OperatorPolicy), key, policy)
+		evidence := fmt.Sprintf("Operator policy %s governs it, and its policies come to %s %d; the queue was declared without one.", text.Name(q.OperatorPolicy), key, policy)
 		if inArguments {
-			evidence = fmt.Sprintf("Operator policy %s governs it, and its policies come to %s %d; the queue was declared with %d.", name(q.OperatorPolicy), key, policy, argument)
+			evidence = fmt.Sprintf("Operator policy %s governs it, and its policies come to %s %d; the queue was declared with %d.", text.Name(q.OperatorPolicy), key, policy, argument)
 		}
 		return []dedup.Finding{{
 			Kind: "operator_policy_limits", Tier: dedup.Warning,
-			Text:     fmt.Sprintf("An operator policy lets messages of %s %s go that its declaration keeps: %s", what, name(q.Name), key),
+			Text:     fmt.Sprintf("An operator policy lets messages of %s %s go that its declaration keeps: %s", what, text.Name(q.Name), key),
 			Evidence: evidence,
 			Mend:     "Ask whoever runs the broker for a higher limit on this queue (rabbitmqctl list_operator_policies), or plan for messages that expire or are pushed out.",
 		}}
@@ -78,7 +79,7 @@ func expiresAtOnce(q *dedup.Queue) []dedup.Finding {
 	}
 	return []dedup.Finding{{
 		Kind: "message_ttl_zero", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("Messages in queue %s live for 0 ms: what no consumer is ready to take dies at once", name(q.Name)),
+		Text:     fmt.Sprintf("Messages in queue %s live for 0 ms: what no consumer is ready to take dies at once", text.Name(q.Name)),
 		Evidence: "message-ttl is 0 by argument or policy. A restart of the consumers, or a prefetch that is full, turns every message into a dead letter of the reason expired.",
 		Mend:     "Give it a time to live that outlasts a restart of the consumers, or take it away.",
 	}}
@@ -99,13 +100,13 @@ func volatileDeadLetters(q *dedup.Queue) []dedup.Finding {
 	}
 	return []dedup.Finding{{
 		Kind: "dead_letter_queue_volatile", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("Dead-letter queue %s goes away by itself, with every dead letter in it", name(q.Name)),
-		Evidence: capitalised(why) + ".", Mend: mend,
+		Text:     fmt.Sprintf("Dead-letter queue %s goes away by itself, with every dead letter in it", text.Name(q.Name)),
+		Evidence: text.Capitalised(why) + ".", Mend: mend,
 	}}
 }
 
 // alsoBusiness finds a dead-letter queue that gets copies of messages that never died, as it is bound to the exchange of a source queue.
-func (g *deadGraph) alsoBusiness(target dedup.QueueRef) []dedup.Finding {
+func (g *graph) alsoBusiness(target dedup.QueueRef) []dedup.Finding {
 	var dead []string
 	for _, r := range g.routings {
 		dead = append(dead, r.exchange)
@@ -114,7 +115,7 @@ func (g *deadGraph) alsoBusiness(target dedup.QueueRef) []dedup.Finding {
 		if exchange, ok := g.ix.copies(s, target, dead...); ok {
 			return []dedup.Finding{{
 				Kind: "dead_letter_queue_bound", Tier: dedup.Warning,
-				Text:     fmt.Sprintf("Dead-letter queue %s also gets messages that never died: it is bound to exchange %s, which feeds queue %s", name(target.Name), name(exchange), name(s.Name)),
+				Text:     fmt.Sprintf("Dead-letter queue %s also gets messages that never died: it is bound to exchange %s, which feeds queue %s", text.Name(target.Name), text.Name(exchange), text.Name(s.Name)),
 				Evidence: "Both bindings match the same messages. Such a copy has no death history, counts as a dead letter, and runs again when it is requeued.",
 				Mend:     "Take the binding away, or give the copies a queue of their own.",
 			}}
@@ -124,7 +125,7 @@ func (g *deadGraph) alsoBusiness(target dedup.QueueRef) []dedup.Finding {
 }
 
 // loops finds a source queue whose rejected messages come back to it at once: over itself, or over source queues alone.
-func (g *deadGraph) loops(source dedup.QueueRef) []dedup.Finding {
+func (g *graph) loops(source dedup.QueueRef) []dedup.Finding {
 	round := g.reach(source, g.isSource)
 	if !round[source] {
 		return nil
@@ -136,8 +137,8 @@ func (g *deadGraph) loops(source dedup.QueueRef) []dedup.Finding {
 	}
 	f := dedup.Finding{
 		Kind: "dead_letter_loop", Tier: dedup.Warning,
-		Text:     fmt.Sprintf("Dead letters of queue %s come back to it at once: a message that is always rejected goes round for ever, as fast as the consumers can", name(source.Name)),
-		Evidence: fmt.Sprintf("Its dead-letter exchange leads to queue %s itself. What expires there, or is pushed out, the broker drops instead.", name(source.Name)),
+		Text:     fmt.Sprintf("Dead letters of queue %s come back to it at once: a message that is always rejected goes round for ever, as fast as the consumers can", text.Name(source.Name)),
+		Evidence: fmt.Sprintf("Its dead-letter exchange leads to queue %s itself. What expires there, or is pushed out, the broker drops instead.", text.Name(source.Name)),
 		Mend:     "Send dead letters to a queue without consumers, or over a delay queue with a time to live, and give up after some tries.",
 	}
 	if !slices.ContainsFunc(g.routings[source].ways, func(w way) bool { return w.target == source }) {
@@ -147,9 +148,9 @@ func (g *deadGraph) loops(source dedup.QueueRef) []dedup.Finding {
 }
 
 // feeders are the queues that no dead letter of the pipeline reaches, and whose own dead letters enter a source queue.
-func (g *deadGraph) feeders(source dedup.QueueRef) []*dedup.Queue {
+func (g *graph) feeders(source dedup.QueueRef) []*dedup.Queue {
 	var out []*dedup.Queue
-	for _, ref := range g.ix.feeders(source) {
+	for _, ref := range g.ix.Feeders(source) {
 		if _, passed := g.routings[ref]; !passed {
 			out = append(out, g.ix.queues[ref])
 		}
@@ -158,13 +159,13 @@ func (g *deadGraph) feeders(source dedup.QueueRef) []*dedup.Queue {
 }
 
 // fedBy finds queues whose dead letters enter a source queue: consumers publish there what is to be tried again later.
-func (g *deadGraph) fedBy(source dedup.QueueRef) []dedup.Finding {
+func (g *graph) fedBy(source dedup.QueueRef) []dedup.Finding {
 	var from []dedup.QueueRef
 	evidence := ""
 	for _, q := range g.feeders(source) {
 		from = append(from, q.QueueRef)
 		if ttl, ok := lowestSetting(q, "message-ttl"); ok && evidence == "" {
-			evidence = fmt.Sprintf(" In %s they wait for %s.", name(q.Name), span(time.Duration(min(ttl, maxMillis))*time.Millisecond))
+			evidence = fmt.Sprintf(" In %s they wait for %s.", text.Name(q.Name), text.Span(time.Duration(min(ttl, maxMillis))*time.Millisecond))
 		}
 	}
 	if len(from) == 0 {
@@ -172,14 +173,14 @@ func (g *deadGraph) fedBy(source dedup.QueueRef) []dedup.Finding {
 	}
 	return []dedup.Finding{{
 		Kind: "delay_queue_feeds", Tier: dedup.Normal,
-		Text:     fmt.Sprintf("Messages enter queue %s out of %s, which no dead letter of the pipeline reaches", name(source.Name), queueWords(from)),
+		Text:     fmt.Sprintf("Messages enter queue %s out of %s, which no dead letter of the pipeline reaches", text.Name(source.Name), text.Agree(len(from), "queue ", "the queues ")+text.Names(dedup.QueueNames(from))),
 		Evidence: "The dead-letter exchange there leads into the source queue: consumers or others publish there what is to come later." + evidence + " What waits there is in no figure of the pipeline.",
 		Mend:     "Look there too when messages are missing. Where it is a queue of retries, check that something counts the tries.",
 	}}
 }
 
 // feedRows are the ways out of such queues, for the table.
-func (g *deadGraph) feedRows() []dedup.DeadLetterRoute {
+func (g *graph) feedRows() []dedup.DeadLetterRoute {
 	var rows []dedup.DeadLetterRoute
 	for _, s := range g.sources {
 		for _, q := range g.feeders(s) {

@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import (
 	"strconv"
@@ -7,8 +7,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A topologyIndex is the topology and queues of one broker, arranged for lookups.
-type topologyIndex struct {
+// An Index is the topology and queues of one broker, arranged for lookups.
+type Index struct {
 	queues    map[dedup.QueueRef]*dedup.Queue
 	exchanges map[exchangeRef]dedup.Exchange
 	// out are the bindings by source exchange, bound those by queue.
@@ -22,8 +22,10 @@ type topologyIndex struct {
 
 type exchangeRef struct{ vhost, name string }
 
-func indexTopology(queues map[dedup.QueueRef]*dedup.Queue, t *dedup.Topology) *topologyIndex {
-	ix := &topologyIndex{
+// NewIndex arranges what a broker of a version, empty when not known, has.
+func NewIndex(queues map[dedup.QueueRef]*dedup.Queue, t *dedup.Topology, version string) *Index {
+	ix := &Index{
+		version:   version,
 		queues:    queues,
 		exchanges: make(map[exchangeRef]dedup.Exchange, len(t.Exchanges)),
 		out:       make(map[exchangeRef][]dedup.Binding),
@@ -46,10 +48,27 @@ func indexTopology(queues map[dedup.QueueRef]*dedup.Queue, t *dedup.Topology) *t
 	return ix
 }
 
+// HasExchange reports whether an exchange exists. The default exchange always does.
+func (ix *Index) HasExchange(vhost, name string) bool {
+	_, ok := ix.exchanges[exchangeRef{vhost, name}]
+	return ok || name == ""
+}
+
+// Discards reports whether what dies in a queue is discarded: it has no dead-letter exchange, or one that does not exist. Without an index every
+// exchange is taken to exist.
+func (ix *Index) Discards(q *dedup.Queue) bool {
+	if q == nil || q.Type == "stream" {
+		return false
+	}
+	r := deadLetterRoute(q)
+	missing := ix != nil && r.set && !ix.HasExchange(q.Vhost, r.exchange)
+	return !r.set || missing && !r.kept
+}
+
 // keysInto is what can be known of the routing keys of the messages in a queue: the keys of its bindings, and its own name
 // for those that come by the default exchange. A binding of an exchange that does not route by the key tells nothing, so that
 // any key is possible.
-func (ix *topologyIndex) keysInto(q dedup.QueueRef) []keyPattern {
+func (ix *Index) keysInto(q dedup.QueueRef) []keyPattern {
 	const most = 50
 	seen := map[keyPattern]bool{}
 	keys := []keyPattern{{text: q.Name}}
@@ -93,7 +112,7 @@ func deadLetterRoute(q *dedup.Queue) route {
 	}
 	r.exchange, r.origin, r.set = textSetting(q, "dead-letter-exchange")
 	r.key, _, r.keySet = textSetting(q, "dead-letter-routing-key")
-	r.kept = r.set && atLeastOnce(q) && overflow(q) == "reject-publish" && q.Type == "quorum"
+	r.kept = r.set && atLeastOnce(q) && Overflow(q) == "reject-publish" && q.Type == "quorum"
 	return r
 }
 
@@ -135,8 +154,8 @@ func wholeNumber(v any) (int64, bool) {
 	return 0, false
 }
 
-// overflow is what a full queue does: drop-head unless it is set.
-func overflow(q *dedup.Queue) string {
+// Overflow is what a full queue does: drop-head unless it is set.
+func Overflow(q *dedup.Queue) string {
 	if v, _, ok := textSetting(q, "overflow"); ok {
 		return v
 	}
@@ -148,8 +167,8 @@ func atLeastOnce(q *dedup.Queue) bool {
 	return v == "at-least-once"
 }
 
-// bounded reports whether the number or size of the messages of a queue has a limit.
-func bounded(q *dedup.Queue) bool {
+// Bounded reports whether the number or size of the messages of a queue has a limit.
+func Bounded(q *dedup.Queue) bool {
 	_, length := lowestSetting(q, "max-length")
 	_, bytes := lowestSetting(q, "max-length-bytes")
 	return length || bytes

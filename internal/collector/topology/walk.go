@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ type routing struct {
 }
 
 // routeOf follows the dead letters of a queue through exchanges.
-func (ix *topologyIndex) routeOf(q *dedup.Queue) routing {
+func (ix *Index) routeOf(q *dedup.Queue) routing {
 	out := routing{route: deadLetterRoute(q)}
 	if !out.set {
 		return out
@@ -67,8 +67,8 @@ func (ix *topologyIndex) routeOf(q *dedup.Queue) routing {
 	return out
 }
 
-// feeders are the queues whose dead letters may enter this one, in the order of their names.
-func (ix *topologyIndex) feeders(ref dedup.QueueRef) []dedup.QueueRef {
+// Feeders are the queues whose dead letters may enter this one, in the order of their names.
+func (ix *Index) Feeders(ref dedup.QueueRef) []dedup.QueueRef {
 	if ix.fed == nil {
 		ix.fed = make(map[dedup.QueueRef][]dedup.QueueRef)
 		for _, q := range ix.queues {
@@ -83,9 +83,32 @@ func (ix *topologyIndex) feeders(ref dedup.QueueRef) []dedup.QueueRef {
 	return ix.fed[ref]
 }
 
+// Strangers names the queues whose dead letters may come into one, other than over the sources or what these pass on: what dies in a source
+// is its pipeline's, wherever it came from.
+func (ix *Index) Strangers(into dedup.QueueRef, sources, passed map[dedup.QueueRef]bool) []string {
+	var out []string
+	seen, next := map[dedup.QueueRef]bool{into: true}, []dedup.QueueRef{into}
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		for _, from := range ix.Feeders(at) {
+			switch {
+			case seen[from] || sources[from]:
+				continue
+			case passed[from] || from == into:
+				next = append(next, from)
+			default:
+				out = append(out, from.Name)
+			}
+			seen[from] = true
+		}
+	}
+	return out
+}
+
 // A walk follows exchanges with what is known of one routing key, as rabbit_exchange:route of RabbitMQ 3.10 does.
 type walk struct {
-	ix      *topologyIndex
+	ix      *Index
 	vhost   string
 	key     keyPattern
 	visited map[string]fit

@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import (
 	"cmp"
@@ -7,19 +7,20 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
-// A deadLetterTarget is a queue that receives dead letters and how that was found.
-type deadLetterTarget struct {
+// A Target is a queue that receives dead letters and how that was found.
+type Target struct {
 	dedup.QueueRef
 	Found string
-	// onward: it only gets what was in another dead-letter queue before, so that its arrivals are none of the pipeline's.
-	onward bool
+	// Onward: it only gets what was in another dead-letter queue before, so that its arrivals are none of the pipeline's.
+	Onward bool
 }
 
-// A discovery is where the dead letters of some queues go.
-type discovery struct {
-	Targets  []deadLetterTarget
+// A Discovery is where the dead letters of some queues go.
+type Discovery struct {
+	Targets  []Target
 	Findings []dedup.Finding
 	// Routes are the ways of the dead letters in the order in which they were followed, LeftOut how many more there are.
 	Routes  []dedup.DeadLetterRoute
@@ -27,16 +28,16 @@ type discovery struct {
 	// Complete is true when every dead letter of every queue is known to end in one of the targets, once: no loop back, no
 	// guess at a routing key, nothing dropped, no copies, and nothing that leads on from there.
 	Complete bool
-	// passed are the queues that were followed: the sources, and those that their dead letters reach.
-	passed []dedup.QueueRef
+	// Passed are the queues that were followed: the sources, and those that their dead letters reach.
+	Passed []dedup.QueueRef
 }
 
-// discover follows the dead letters of the source queues by the queues' arguments and policies and the broker's exchanges,
+// Discover follows the dead letters of the source queues by the queues' arguments and policies and the broker's exchanges,
 // through queues that pass them on. pinned are the dead-letter queues that the configuration lists.
-func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
-	g := followDeadLetters(ix, sources)
-	d := discovery{Complete: true, passed: g.order}
-	found := make(map[dedup.QueueRef]*deadLetterTarget)
+func Discover(ix *Index, sources, pinned []dedup.QueueRef) Discovery {
+	g := follow(ix, sources)
+	d := Discovery{Complete: true, Passed: g.order}
+	found := make(map[dedup.QueueRef]*Target)
 	for _, at := range g.order {
 		q, r := ix.queues[at], g.routings[at]
 		d.Findings = append(d.Findings, g.findings(q, r, pinned)...)
@@ -47,9 +48,9 @@ func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
 			}
 			direct := g.role(at) != dedup.RouteDeadLetter
 			if found[row.Target] == nil {
-				found[row.Target] = &deadLetterTarget{QueueRef: row.Target, Found: fmt.Sprintf("%s of %s", row.Origin, name(at.Name)), onward: true}
+				found[row.Target] = &Target{QueueRef: row.Target, Found: fmt.Sprintf("%s of %s", row.Origin, text.Name(at.Name)), Onward: true}
 			}
-			found[row.Target].onward = found[row.Target].onward && !direct
+			found[row.Target].Onward = found[row.Target].Onward && !direct
 		}
 		room := dedup.MaxRoutes - len(d.Routes)
 		d.LeftOut += max(0, len(rows)-room)
@@ -61,7 +62,7 @@ func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
 	for _, t := range found {
 		d.Targets = append(d.Targets, *t)
 	}
-	slices.SortFunc(d.Targets, func(a, b deadLetterTarget) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(d.Targets, func(a, b Target) int { return cmp.Compare(a.Name, b.Name) })
 	d.Findings = slices.Concat(d.Findings, g.cutCycles(), g.traps())
 	fed := g.feedRows()
 	room := dedup.MaxRoutes - len(d.Routes)
@@ -70,9 +71,9 @@ func discover(ix *topologyIndex, sources, pinned []dedup.QueueRef) discovery {
 	return d
 }
 
-// A deadGraph is the queues that dead letters of some source queues reach, and where each sends its own.
-type deadGraph struct {
-	ix       *topologyIndex
+// A graph is the queues that dead letters of some source queues reach, and where each sends its own.
+type graph struct {
+	ix       *Index
 	sources  []dedup.QueueRef
 	order    []dedup.QueueRef
 	routings map[dedup.QueueRef]routing
@@ -80,8 +81,8 @@ type deadGraph struct {
 	reached map[dedup.QueueRef]map[dedup.QueueRef]bool
 }
 
-func followDeadLetters(ix *topologyIndex, sources []dedup.QueueRef) *deadGraph {
-	g := &deadGraph{ix: ix, sources: sources, routings: make(map[dedup.QueueRef]routing), reached: make(map[dedup.QueueRef]map[dedup.QueueRef]bool)}
+func follow(ix *Index, sources []dedup.QueueRef) *graph {
+	g := &graph{ix: ix, sources: sources, routings: make(map[dedup.QueueRef]routing), reached: make(map[dedup.QueueRef]map[dedup.QueueRef]bool)}
 	next := slices.Clone(sources)
 	for len(next) > 0 && len(g.order) <= dedup.MaxRoutes {
 		at := next[0]
@@ -104,7 +105,7 @@ func followDeadLetters(ix *topologyIndex, sources []dedup.QueueRef) *deadGraph {
 }
 
 // reach returns the queues that dead letters of one come to, over queues that meet a condition.
-func (g *deadGraph) reach(from dedup.QueueRef, over func(dedup.QueueRef) bool) map[dedup.QueueRef]bool {
+func (g *graph) reach(from dedup.QueueRef, over func(dedup.QueueRef) bool) map[dedup.QueueRef]bool {
 	all := make(map[dedup.QueueRef]bool)
 	next := []dedup.QueueRef{from}
 	for len(next) > 0 {
@@ -120,10 +121,10 @@ func (g *deadGraph) reach(from dedup.QueueRef, over func(dedup.QueueRef) bool) m
 	return all
 }
 
-func (g *deadGraph) isSource(ref dedup.QueueRef) bool { return slices.Contains(g.sources, ref) }
+func (g *graph) isSource(ref dedup.QueueRef) bool { return slices.Contains(g.sources, ref) }
 
 // leadsBack returns a source queue that dead letters of a queue come to, and false when there is none.
-func (g *deadGraph) leadsBack(ref dedup.QueueRef) (dedup.QueueRef, bool) {
+func (g *graph) leadsBack(ref dedup.QueueRef) (dedup.QueueRef, bool) {
 	for _, s := range g.sources {
 		if g.reached[ref][s] {
 			return s, true
@@ -134,7 +135,7 @@ func (g *deadGraph) leadsBack(ref dedup.QueueRef) (dedup.QueueRef, bool) {
 
 // role is what a queue is to the pipeline. A queue in which messages wait between two attempts has a time to live and leads back
 // to a source, or to itself. Without a time to live messages stay: dead-lettering took their own expiration from them.
-func (g *deadGraph) role(ref dedup.QueueRef) dedup.RouteRole {
+func (g *graph) role(ref dedup.QueueRef) dedup.RouteRole {
 	q := g.ix.queues[ref]
 	if q == nil {
 		return dedup.RouteDeadLetter
@@ -153,7 +154,7 @@ func (g *deadGraph) role(ref dedup.QueueRef) dedup.RouteRole {
 }
 
 // known reports whether all dead letters of a source are sure to end in one dead-letter queue that sends none on.
-func (g *deadGraph) known(source dedup.QueueRef) bool {
+func (g *graph) known(source dedup.QueueRef) bool {
 	r := g.routings[source]
 	if len(r.ways) != 1 || r.ways[0].fit != always {
 		return false
@@ -164,7 +165,7 @@ func (g *deadGraph) known(source dedup.QueueRef) bool {
 
 // isTarget reports whether a way leads to a dead-letter queue of the pipeline. One that may serve others alone, because more
 // than one queue is possible, is left to the operator.
-func (g *deadGraph) isTarget(row dedup.DeadLetterRoute, r routing) bool {
+func (g *graph) isTarget(row dedup.DeadLetterRoute, r routing) bool {
 	if row.Role != dedup.RouteDeadLetter || row.Target.Name == "" {
 		return false
 	}
@@ -180,7 +181,7 @@ func (g *deadGraph) isTarget(row dedup.DeadLetterRoute, r routing) bool {
 func (w way) guess() bool { return w.fit == perhaps && len(w.keys) == 0 }
 
 // rows are the ways of one queue for the table.
-func (g *deadGraph) rows(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []dedup.DeadLetterRoute {
+func (g *graph) rows(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []dedup.DeadLetterRoute {
 	row := dedup.DeadLetterRoute{Source: q.QueueRef, Exchange: r.exchange, RoutingKey: r.key, KeyKept: !r.keySet, Origin: r.origin}
 	if len(r.ways) == 0 {
 		if !r.set && !g.isSource(q.QueueRef) {
@@ -221,15 +222,15 @@ func nowhere(q *dedup.Queue, r routing) string {
 }
 
 // note is what to bear in mind of one way.
-func (g *deadGraph) note(q *dedup.Queue, r routing, w way) string {
+func (g *graph) note(q *dedup.Queue, r routing, w way) string {
 	var parts []string
 	switch {
 	case w.guess() && r.opaque.name != "":
-		parts = append(parts, fmt.Sprintf("exchange %s (%s) decides by each message", name(r.opaque.name), name(g.ix.exchanges[r.opaque].Type)))
+		parts = append(parts, fmt.Sprintf("exchange %s (%s) decides by each message", text.Name(r.opaque.name), text.Name(g.ix.exchanges[r.opaque].Type)))
 	case w.guess():
 		parts = append(parts, "depends on the routing key of each message")
 	case w.fit != always:
-		parts = append(parts, "messages with the key "+someOf(w.keys))
+		parts = append(parts, "messages with the key "+text.SomeNames(w.keys))
 	}
 	target := g.ix.queues[w.target]
 	switch role := g.role(w.target); {
@@ -245,7 +246,7 @@ func (g *deadGraph) note(q *dedup.Queue, r routing, w way) string {
 		parts = append(parts, "only what was rejected on its way comes back; the broker drops the rest")
 	case role == dedup.RouteDeadLetter:
 		if back, ok := g.leadsBack(w.target); ok {
-			parts = append(parts, "nothing expires there; what is rejected there goes back to "+name(back.Name))
+			parts = append(parts, "nothing expires there; what is rejected there goes back to "+text.Name(back.Name))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // none of its deaths since then was a rejection (rabbit_dead_letter:is_cycle of RabbitMQ 3.10). So what consumers reject survives
 // a round through a delay queue; what died by itself in every queue of the loop does not. As 3.10.8 does not keep the deaths in
 // order, a rejection before the loop was seen to save a message too: then it goes round for ever.
-func (g *deadGraph) cutCycles() []dedup.Finding {
+func (g *graph) cutCycles() []dedup.Finding {
 	dies := func(ref dedup.QueueRef) bool { return len(automaticDeaths(g.ix.queues[ref], g.ix.version)) > 0 }
 	reached := make(map[dedup.QueueRef]map[dedup.QueueRef]bool)
 	for _, at := range g.order {
@@ -37,7 +37,7 @@ func (g *deadGraph) cutCycles() []dedup.Finding {
 }
 
 // cutIn tells of one loop, by its source queue where it has one.
-func (g *deadGraph) cutIn(loop []dedup.QueueRef) dedup.Finding {
+func (g *graph) cutIn(loop []dedup.QueueRef) dedup.Finding {
 	tier := dedup.Severe
 	for _, ref := range loop {
 		tier = min(tier, automaticDeaths(g.ix.queues[ref], g.ix.version)[0].tier)
@@ -54,6 +54,9 @@ type automaticDeath struct {
 	tier dedup.Tier
 }
 
+// DiesUnaided reports whether messages of a queue can die without a consumer's doing.
+func DiesUnaided(q *dedup.Queue, version string) bool { return len(automaticDeaths(q, version)) > 0 }
+
 // automaticDeaths returns how messages of a queue die by themselves, the likeliest first.
 func automaticDeaths(q *dedup.Queue, version string) []automaticDeath {
 	if q == nil {
@@ -63,7 +66,7 @@ func automaticDeaths(q *dedup.Queue, version string) []automaticDeath {
 	if _, ok := lowestSetting(q, "message-ttl"); ok {
 		out = append(out, automaticDeath{"expires", dedup.Severe})
 	}
-	if bounded(q) && overflow(q) != "reject-publish" {
+	if Bounded(q) && Overflow(q) != "reject-publish" {
 		out = append(out, automaticDeath{"is pushed out of a full queue", dedup.Severe})
 	}
 	if limit, set, ok := deliveryLimit(q, version); ok && limit >= 0 {

@@ -1,4 +1,4 @@
-package collector
+package topology
 
 import "strings"
 
@@ -26,7 +26,7 @@ func (k keyPattern) equals(binding string) fit {
 	switch {
 	case !k.pattern && k.text == binding:
 		return always
-	case k.pattern && topicMatches(k.text, binding):
+	case k.pattern && TopicMatches(k.text, binding):
 		return perhaps
 	}
 	return never
@@ -37,7 +37,7 @@ func (k keyPattern) matches(binding string) fit {
 	switch {
 	case binding == "#" || k.pattern && k.text == binding:
 		return always
-	case !k.pattern && topicMatches(binding, k.text):
+	case !k.pattern && TopicMatches(binding, k.text):
 		return always
 	case k.pattern && patternsMeet(k.text, binding):
 		return perhaps
@@ -53,9 +53,9 @@ func topicWords(s string) []string {
 	return strings.Split(s, ".")
 }
 
-// topicMatches reports whether a topic exchange routes a key along a binding with a pattern: * is one word, # any number of
+// TopicMatches reports whether a topic exchange routes a key along a binding with a pattern: * is one word, # any number of
 // words, and neither means anything within a word or in a key (https://www.rabbitmq.com/tutorials/amqp-concepts).
-func topicMatches(pattern, key string) bool {
+func TopicMatches(pattern, key string) bool {
 	p, k := topicWords(pattern), topicWords(key)
 	// row[j] is whether p[i:] matches k[j:], below[j] whether p[i+1:] does.
 	below := make([]bool, len(k)+1)
