@@ -202,7 +202,14 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 		if reader != nil {
 			lives[b.Name] = reader
 		}
-		a.background("log of "+b.Name, func(ctx context.Context) error { return client.Listen(ctx, a.log) })
+		listener, err := broker.NewLogListener(b, a.log)
+		if err != nil {
+			return nil, nil, unusable("broker %s: %w", b.Name, err)
+		}
+		if listener != nil {
+			client.ReadLog(listener)
+			a.background("log of "+b.Name, listener.Run)
+		}
 	}
 	return brokers, lives, nil
 }

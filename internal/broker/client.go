@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -39,8 +40,8 @@ type Client struct {
 	// prometheus are the endpoints of the nodes, which are read within scrapeTimeout; empty when none is configured.
 	prometheus    []*url.URL
 	scrapeTimeout time.Duration
-	// listener follows the log; nil where no account is configured for it.
-	listener *logListener
+	// heard is what was heard of the log; nil where nobody listens to it.
+	heard LogReader
 	// turn holds one token; whoever has it may use what follows.
 	turn   chan struct{}
 	memory memory
@@ -63,12 +64,8 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := newLogListener(config, nil)
-	if err != nil {
-		return nil, err
-	}
 	return &Client{
-		prometheus: prometheus, scrapeTimeout: min(config.timeout(), deathsTimeout), listener: listener,
+		prometheus: prometheus, scrapeTimeout: min(config.timeout(), deathsTimeout),
 		name: config.Name, root: root, user: config.Username, password: config.Password,
 		timeout: config.timeout(), limit: maxBody, turn: make(chan struct{}, 1),
 		http: newHTTP(roots),
@@ -89,6 +86,12 @@ func newHTTP(roots *x509.CertPool) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
+
+// A LogReader tells what was heard of the log of one broker; nil where nothing was.
+type LogReader interface{ Reading() *dedup.BrokerLog }
+
+// ReadLog makes samples tell what was heard of the broker's log. It is to be called before the first sample.
+func (c *Client) ReadLog(heard LogReader) { c.heard = heard }
 
 // Name returns the configured name of the broker.
 func (c *Client) Name() string { return c.name }

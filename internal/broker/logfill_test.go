@@ -77,10 +77,10 @@ func TestAQueueThatIsKeptUpWithLosesNothing(t *testing.T) {
 func TestARealLogIsAskedHowFullItsQueueIs(t *testing.T) {
 	t.Parallel()
 	rabbit, config := startLogBroker(t, "log.exchange = true", "log.exchange.level = warning")
-	listener, err := newLogListener(config, slog.New(slog.DiscardHandler))
+	listener, err := NewLogListener(config, slog.New(slog.DiscardHandler))
 	must(t, err)
 	listener.every = 2
-	until := follow(t, listener.reading, listener.run, func() {})
+	until := follow(t, listener.Reading, listener.Run, func() {})
 	first := until("never listened", func(l dedup.BrokerLog) bool { return l.Listening })
 	drop := func(n int) {
 		for range n { // a client that goes without a word is a warning in the log

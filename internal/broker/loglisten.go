@@ -34,8 +34,8 @@ const (
 	logRetryMax = time.Minute
 )
 
-// A logListener follows the log of one broker.
-type logListener struct {
+// A LogListener follows the log of one broker. Its methods may be called at once.
+type LogListener struct {
 	mover *Mover
 	log   *slog.Logger
 	// every is after how many lines the queue is asked how full it is.
@@ -45,37 +45,24 @@ type logListener struct {
 	state dedup.BrokerLog
 }
 
-// newLogListener returns nil where no account is configured for the log.
-func newLogListener(config Config, log *slog.Logger) (*logListener, error) {
+// NewLogListener returns the listener of the account that is configured for the log; nil where none is.
+func NewLogListener(config Config, log *slog.Logger) (*LogListener, error) {
 	if config.Log == (Act{}) {
 		return nil, nil
 	}
 	account := config
 	account.Act = config.Log
-	account.Log = Act{} // the mover watches with a client, which is not to listen too
 	mover, err := OpenMover(account, log)
 	if err != nil {
 		return nil, err
 	}
-	l := &logListener{mover: mover, log: mover.log, every: logAskEvery}
+	l := &LogListener{mover: mover, log: mover.log, every: logAskEvery}
 	l.state = dedup.BrokerLog{Why: "the broker's log has not been listened to yet", Named: make(map[dedup.QueueRef]int64)}
 	return l, nil
 }
 
-// Listen follows the broker's log until ctx ends; it connects anew when it must. Without an account for the log it returns at
-// once. Samples tell what it heard.
-func (c *Client) Listen(ctx context.Context, log *slog.Logger) error {
-	if c.listener == nil {
-		return nil
-	}
-	if log != nil {
-		c.listener.log = log
-	}
-	return c.listener.run(ctx)
-}
-
-// run listens again and again.
-func (l *logListener) run(ctx context.Context) error {
+// Run follows the broker's log until ctx ends; it connects anew when it must.
+func (l *LogListener) Run(ctx context.Context) error {
 	wait, said := logRetry, ""
 	for {
 		began := time.Now()
@@ -102,7 +89,7 @@ func (l *logListener) run(ctx context.Context) error {
 }
 
 // listen follows the log over one connection. Its queue is the connection's own, and ends with it.
-func (l *logListener) listen(ctx context.Context) error {
+func (l *LogListener) listen(ctx context.Context) error {
 	link, done, err := l.mover.openBriefly(ctx, logVhost, "log", "listen to the broker's log")
 	if err != nil {
 		return err
@@ -154,7 +141,7 @@ func subscribeLog(channel *amqp.Channel) (queue string, lines <-chan amqp.Delive
 	return q.Name, lines, err
 }
 
-func (l *logListener) start() {
+func (l *LogListener) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Listening, l.state.Why, l.state.Better = true, "", ""
@@ -163,14 +150,14 @@ func (l *logListener) start() {
 }
 
 // overflow notes that lines may have been lost.
-func (l *logListener) overflow() {
+func (l *LogListener) overflow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Overflowed = time.Now()
 }
 
 // hear notes the node that a line comes from: RabbitMQ writes it into a header (rabbit_logger_exchange_h.erl, make_headers).
-func (l *logListener) hear(headers amqp.Table) {
+func (l *LogListener) hear(headers amqp.Table) {
 	node, ok := headers["node"].(string)
 	if !ok {
 		return
@@ -186,7 +173,7 @@ func (l *logListener) hear(headers amqp.Table) {
 }
 
 // stop notes why the log is not followed any more, and returns it.
-func (l *logListener) stop(err error) string {
+func (l *LogListener) stop(err error) string {
 	why, better := logWords(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,7 +181,7 @@ func (l *logListener) stop(err error) string {
 	return why
 }
 
-func (l *logListener) count(queue dedup.QueueRef) {
+func (l *LogListener) count(queue dedup.QueueRef) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, known := l.state.Named[queue]
@@ -205,8 +192,8 @@ func (l *logListener) count(queue dedup.QueueRef) {
 	l.state.Named[queue]++
 }
 
-// reading returns a copy of what was heard; nil where nobody listens.
-func (l *logListener) reading() *dedup.BrokerLog {
+// Reading returns a copy of what was heard; nil where nobody listens.
+func (l *LogListener) Reading() *dedup.BrokerLog {
 	if l == nil {
 		return nil
 	}

@@ -49,9 +49,9 @@ func startLogBroker(t *testing.T, lines ...string) (*servers.RabbitMQ, Config) {
 // listen runs a listener until the test ends, and returns a wait for what it has heard.
 func listen(t *testing.T, config Config) (until func(what string, ok func(dedup.BrokerLog) bool) dedup.BrokerLog) {
 	t.Helper()
-	client, err := New(config)
+	listener, err := NewLogListener(config, slog.New(slog.DiscardHandler))
 	must(t, err)
-	return follow(t, client.listener.reading, func(ctx context.Context) error { return client.Listen(ctx, slog.New(slog.DiscardHandler)) }, client.Close)
+	return follow(t, listener.Reading, listener.Run, func() {})
 }
 
 // follow runs a listener until the test ends, and returns a wait for what it has heard.
@@ -163,10 +163,9 @@ func TestALogThatCannotBeFollowedSaysWhyAndWhatToDo(t *testing.T) {
 }
 
 func TestABrokerWithoutAnAccountForTheLogIsNotListenedTo(t *testing.T) {
-	client, err := New(Config{Name: "main", ManagementURL: "http://127.0.0.1:1", Username: "w", Password: secret.New("p")})
-	must(t, err)
-	if err := client.Listen(t.Context(), nil); err != nil || client.listener.reading() != nil {
-		t.Error(err)
+	listener, err := NewLogListener(Config{Name: "main", ManagementURL: "http://127.0.0.1:1", Username: "w", Password: secret.New("p")}, slog.New(slog.DiscardHandler))
+	if err != nil || listener != nil || listener.Reading() != nil {
+		t.Error(listener, err)
 	}
 }
 
@@ -178,27 +177,27 @@ func TestAnIncompleteAccountForTheLogIsNamed(t *testing.T) {
 }
 
 func TestTheNodesThatWereHeardAreBoundedAndForgottenWithTheConnection(t *testing.T) {
-	l := &logListener{}
+	l := &LogListener{}
 	for i := range maxLogNodes + 10 {
 		l.hear(amqp.Table{"node": strings.Repeat("n", i+1)})
 	}
 	l.hear(amqp.Table{"node": int32(1)})
 	l.hear(nil)
-	if got := l.reading(); len(got.Heard) != maxLogNodes || !got.Heard["n"] {
+	if got := l.Reading(); len(got.Heard) != maxLogNodes || !got.Heard["n"] {
 		t.Errorf("%d heard", len(got.Heard))
 	}
-	if l.start(); len(l.reading().Heard) != 0 {
+	if l.start(); len(l.Reading().Heard) != 0 {
 		t.Error("a node that was heard before is taken to publish still")
 	}
 }
 
 func TestTheQueuesOfTheLogAreBounded(t *testing.T) {
-	l := &logListener{state: dedup.BrokerLog{Named: map[dedup.QueueRef]int64{}}}
+	l := &LogListener{state: dedup.BrokerLog{Named: map[dedup.QueueRef]int64{}}}
 	for i := range maxLogQueues + 10 {
 		l.count(dedup.QueueRef{Vhost: "/", Name: strings.Repeat("q", i+1)})
 	}
 	l.count(dedup.QueueRef{Vhost: "/", Name: "q"})
-	if got := l.reading(); len(got.Named) != maxLogQueues || got.Unnamed != 10 || got.Named[dedup.QueueRef{Vhost: "/", Name: "q"}] != 2 {
+	if got := l.Reading(); len(got.Named) != maxLogQueues || got.Unnamed != 10 || got.Named[dedup.QueueRef{Vhost: "/", Name: "q"}] != 2 {
 		t.Errorf("%d named, %d not", len(got.Named), got.Unnamed)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // fails and what to do about it, with the command that gives a missing permission; both are empty where it works. Without an
 // account it is not ok.
 func TryLog(ctx context.Context, config Config) (why, mend string, ok bool) {
-	l, err := newLogListener(config, slog.New(slog.DiscardHandler))
+	l, err := NewLogListener(config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err.Error(), "", true
 	}
@@ -28,7 +28,7 @@ func TryLog(ctx context.Context, config Config) (why, mend string, ok bool) {
 }
 
 // try subscribes to the log and leaves.
-func (l *logListener) try(ctx context.Context) error {
+func (l *LogListener) try(ctx context.Context) error {
 	link, done, err := l.mover.openBriefly(ctx, logVhost, "log", "listen to the broker's log")
 	if err != nil {
 		return err

@@ -51,7 +51,9 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		ChannelsOpen:   overview.Objects.is.Channels.value,
 	}
 	sample.Deaths, sample.Totals = c.scrape(ctx)
-	sample.Log = c.listener.reading()
+	if c.heard != nil {
+		sample.Log = c.heard.Reading()
+	}
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list
 	}

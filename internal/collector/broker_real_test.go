@@ -59,10 +59,14 @@ func newDeathbed(t *testing.T) *deathbed {
 	must(t, err)
 	t.Cleanup(func() { must(t, history.Close()) })
 	user, password := rabbit.Admin()
-	client, err := broker.New(broker.Config{Name: "main", ManagementURL: rabbit.ManagementURL(), Username: user, Password: secret.New(password),
-		PrometheusURLs: []string{rabbit.PrometheusURL()}, Log: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "logreader", Password: secret.New("right")}})
+	config := broker.Config{Name: "main", ManagementURL: rabbit.ManagementURL(), Username: user, Password: secret.New(password),
+		PrometheusURLs: []string{rabbit.PrometheusURL()}, Log: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "logreader", Password: secret.New("right")}}
+	client, err := broker.New(config)
 	must(t, err)
 	t.Cleanup(client.Close)
+	listener, err := broker.NewLogListener(config, log)
+	must(t, err)
+	client.ReadLog(listener)
 	eventually(t, time.Minute, "the nodes are listed and tell their counters: the meter begins with the first reading", func() bool {
 		s, err := client.Sample(ctx)
 		return err == nil && len(s.State.Nodes) > 0 && len(s.Totals) == 1 && s.Totals[0].Err == ""
@@ -74,7 +78,7 @@ func newDeathbed(t *testing.T) *deathbed {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 2)
 	go func() { done <- d.collector.Run(running) }()
-	go func() { done <- client.Listen(running, log) }()
+	go func() { done <- listener.Run(running) }()
 	t.Cleanup(func() { stop(); <-done; <-done })
 	return d
 }
