@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
@@ -202,7 +203,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 		if reader != nil {
 			lives[b.Name] = reader
 		}
-		listener, err := broker.NewLogListener(b, a.log)
+		listener, err := amqp.NewLogListener(b, a.log)
 		if err != nil {
 			return nil, nil, unusable("broker %s: %w", b.Name, err)
 		}

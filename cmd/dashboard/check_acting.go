@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -16,7 +17,7 @@ import (
 // checkActing tries the account that may act on the dead letters of a pipeline, and takes and leaves nothing. Its error says what must
 // be mended before dead letters can be moved; it is nil when no acting account is configured.
 func checkActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipeline, r broker.Report) error {
-	mover, err := broker.OpenMover(cfg, slog.New(slog.DiscardHandler))
+	mover, err := amqp.OpenMover(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -52,7 +53,7 @@ func (a *App) movingBrokers(configured []broker.Config) ([]admin.MovingBroker, e
 		}
 		a.teardown.add("reading queues of "+c.Name, func(context.Context) error { watch.Close(); return nil })
 		moving := admin.MovingBroker{Name: c.Name, Watch: watch}
-		mover, err := broker.OpenMover(c, a.log)
+		mover, err := amqp.OpenMover(c, a.log)
 		if err != nil {
 			return nil, unusable("broker %s: %w", c.Name, err)
 		}
@@ -66,7 +67,7 @@ func (a *App) movingBrokers(configured []broker.Config) ([]admin.MovingBroker, e
 }
 
 // movingEnds gives the two ends of a requeue the types that the engine asks for.
-type movingEnds struct{ *broker.Mover }
+type movingEnds struct{ *amqp.Mover }
 
 // Source opens a queue to take messages from.
 func (m movingEnds) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
@@ -27,7 +28,7 @@ import (
 // A morgue is a real broker and a real store, shared by scenes of their own queues and ids.
 type morgue struct {
 	rabbit *servers.RabbitMQ
-	mover  *broker.Mover
+	mover  *amqp.Mover
 	watch  *broker.Client
 	info   dedup.BrokerInfo
 	redis  *servers.Redis
@@ -52,7 +53,7 @@ func newMorgue(t *testing.T) *morgue {
 		Act: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "mover", Password: secret.New("acting")},
 	}
 	m := &morgue{rabbit: rabbit}
-	m.mover, err = broker.OpenMover(cfg, markerstest.Log(t))
+	m.mover, err = amqp.OpenMover(cfg, markerstest.Log(t))
 	must(t, err)
 	t.Cleanup(func() { _ = m.mover.Close() })
 	m.watch, err = broker.New(cfg)
@@ -80,7 +81,7 @@ func must(t testing.TB, err error) {
 
 // ends gives the ends of a mover the types of the engine, and its sources a tap.
 type ends struct {
-	*broker.Mover
+	*amqp.Mover
 	tap *tap
 }
 
@@ -107,7 +108,7 @@ type scene struct {
 	name    string
 	dead    dedup.QueueRef
 	round   *round
-	channel *amqp.Channel
+	channel *amqp091.Channel
 	tap     *tap
 	crew    *crew
 	log     *slog.Logger
@@ -119,16 +120,16 @@ type scene struct {
 }
 
 // newScene declares the queues NAME and NAME.dead; arguments are those of the dead-letter queue.
-func (m *morgue) newScene(t *testing.T, name string, arguments amqp.Table, change ...func(*admin.DeadLettersDeps)) *scene {
+func (m *morgue) newScene(t *testing.T, name string, arguments amqp091.Table, change ...func(*admin.DeadLettersDeps)) *scene {
 	t.Helper()
 	s := &scene{morgue: m, name: name, dead: dedup.QueueRef{Vhost: "/", Name: name + ".dead"}, round: &round{}, dir: t.TempDir(), tap: newTap(), log: markerstest.Log(t), told: map[string]int{}}
-	connection, err := amqp.Dial(m.rabbit.AMQPURL(m.rabbit.Admin()))
+	connection, err := amqp091.Dial(m.rabbit.AMQPURL(m.rabbit.Admin()))
 	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	s.channel, err = connection.Channel()
 	must(t, err)
 	must(t, s.channel.Confirm(false))
-	_, err = s.channel.QueueDeclare(name, true, false, false, false, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": s.dead.Name})
+	_, err = s.channel.QueueDeclare(name, true, false, false, false, amqp091.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": s.dead.Name})
 	must(t, err)
 	_, err = s.channel.QueueDeclare(s.dead.Name, true, false, false, false, arguments)
 	must(t, err)
@@ -188,12 +189,12 @@ func (s *scene) close(t *testing.T) {
 // die makes dead letters with these ids: they expire in the source queue, which has no consumer.
 func (s *scene) die(t *testing.T, ids ...string) {
 	t.Helper()
-	var last *amqp.DeferredConfirmation
+	var last *amqp091.DeferredConfirmation
 	for _, id := range ids {
 		var err error
-		last, err = s.channel.PublishWithDeferredConfirm("", s.name, true, false, amqp.Publishing{
-			MessageId: id, DeliveryMode: amqp.Persistent, Expiration: "0", ContentType: "application/json", Type: "order",
-			Headers: amqp.Table{"kind": kindOf(id), "x-password": "hunter2"},
+		last, err = s.channel.PublishWithDeferredConfirm("", s.name, true, false, amqp091.Publishing{
+			MessageId: id, DeliveryMode: amqp091.Persistent, Expiration: "0", ContentType: "application/json", Type: "order",
+			Headers: amqp091.Table{"kind": kindOf(id), "x-password": "hunter2"},
 			Body:    fmt.Appendf(nil, `{"orderId":%q,"email":"a@example.com","n":1}`, id),
 		})
 		must(t, err)
@@ -284,7 +285,7 @@ func conserved(t *testing.T, want []string, places ...map[string]int) {
 }
 
 // marks marks a message as done, as the scheme of the store does.
-func (s *scene) marks(d amqp.Delivery) bool {
+func (s *scene) marks(d amqp091.Delivery) bool {
 	return s.rdb.Set(context.Background(), "msg:"+d.MessageId, "done", time.Hour).Err() == nil
 }
 

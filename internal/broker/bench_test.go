@@ -49,7 +49,7 @@ func BenchmarkQueues5000(b *testing.B) {
 func readRaw(b *testing.B, client *Client, page int) {
 	b.Helper()
 	query := url.Values{"page": {strconv.Itoa(page)}, "page_size": {pageSize}}
-	request, _, err := client.request(b.Context(), apiPath("queues"), query)
+	request, _, err := client.request(b.Context(), APIPath("queues"), query)
 	if err != nil {
 		b.Fatal(err)
 	}

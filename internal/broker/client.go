@@ -24,7 +24,7 @@ const (
 	// maxDrain is how much of an answer's rest is read so that its connection can be used again.
 	maxDrain       = 64 << 10
 	connectTimeout = 5 * time.Second
-	userAgent      = "dedup-dashboard"
+	UserAgent      = "dedup-dashboard"
 )
 
 // A Client reads the management API of one broker. Its methods may be called at the same time but take turns: the
@@ -56,7 +56,7 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: management_url: %w", config.Name, err)
 	}
-	roots, err := config.roots()
+	roots, err := config.Roots()
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: ca_file: %w", config.Name, err)
 	}
@@ -130,7 +130,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return c.connectError(name, time.Since(started), orEnd(ctx, err))
+		return c.connectError(name, time.Since(started), OrEnd(ctx, err))
 	}
 	defer answer.Body.Close()
 	c.noteDate(started, answer)
@@ -142,13 +142,13 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	body := &limitedBody{from: answer.Body, left: c.limit, limit: c.limit}
 	if err := decode(body, v); err != nil {
-		return c.bodyError(name, time.Since(started), orEnd(ctx, err))
+		return c.bodyError(name, time.Since(started), OrEnd(ctx, err))
 	}
 	return nil
 }
 
-// orEnd returns why ctx ended, if it did: the connection that this closed shows as some error of its own.
-func orEnd(ctx context.Context, err error) error {
+// OrEnd returns why ctx ended, if it did: the connection that this closed shows as some error of its own.
+func OrEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -161,7 +161,7 @@ func (c *Client) request(ctx context.Context, path string, query url.Values) (*h
 	escaped := strings.TrimRight(c.root.EscapedPath(), "/") + "/api/" + path
 	unescaped, err := url.PathUnescape(escaped)
 	if err != nil {
-		return nil, "", fmt.Errorf("broker %s: build the path %s: %w", c.name, quote(escaped), err)
+		return nil, "", fmt.Errorf("broker %s: build the path %s: %w", c.name, Quote(escaped), err)
 	}
 	target.Path, target.RawPath, target.RawQuery = unescaped, escaped, query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
@@ -169,13 +169,13 @@ func (c *Client) request(ctx context.Context, path string, query url.Values) (*h
 		return nil, "", fmt.Errorf("broker %s: build a request: %w", c.name, err)
 	}
 	request.SetBasicAuth(c.user, c.password.Reveal())
-	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set("User-Agent", UserAgent)
 	request.Header.Set("Accept", "application/json")
 	return request, "GET " + target.RequestURI(), nil
 }
 
-// apiPath escapes each segment by itself, so that the vhost "/" becomes %2F. It must not be cleaned or joined later.
-func apiPath(segments ...string) string {
+// APIPath escapes each segment by itself, so that the vhost "/" becomes %2F. It must not be cleaned or joined later.
+func APIPath(segments ...string) string {
 	escaped := make([]string, len(segments))
 	for i, s := range segments {
 		escaped[i] = url.PathEscape(s)

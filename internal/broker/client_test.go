@@ -248,7 +248,7 @@ func TestPathsKeepEscapedSlashesAndThePrefix(t *testing.T) {
 		"ü\u202e": "/a%2Fb/api/queues/%C3%BC%E2%80%AE",
 	}
 	for vhost, want := range cases {
-		request, name, err := client.request(t.Context(), apiPath("queues", vhost), nil)
+		request, name, err := client.request(t.Context(), APIPath("queues", vhost), nil)
 		if err != nil || request.URL.RequestURI() != want || name != "GET "+want {
 			t.Errorf("vhost %q: %q %q %v, want %q", vhost, request.URL.RequestURI(), name, err, want)
 		}
@@ -278,11 +278,11 @@ func TestQuotedTextsCannotHarmAMessage(t *testing.T) {
 		"\xff":                `"\xff"`,
 	}
 	for text, want := range cases {
-		if got := quote(text); got != want {
+		if got := Quote(text); got != want {
 			t.Errorf("quote(%q) = %s, want %s", text, got, want)
 		}
 	}
-	if got := quote(strings.Repeat("ü", 1<<20)); len(got) > maxQuoted+10 || !strings.HasSuffix(got, `ü"…`) {
+	if got := Quote(strings.Repeat("ü", 1<<20)); len(got) > maxQuoted+10 || !strings.HasSuffix(got, `ü"…`) {
 		t.Errorf("a long text became %d bytes: %s", len(got), got)
 	}
 	words := map[string]string{"/": "'/'", "it's": `'it'\''s'`, "a\u202eb'\n": `$'a\u202eb\'\n'`}

@@ -135,7 +135,7 @@ func (c Config) Validate() error {
 	if c.Timeout < 0 || c.Timeout > maxTimeout {
 		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout))
 	}
-	if _, err := c.roots(); err != nil {
+	if _, err := c.Roots(); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
 	problems = append(problems, c.validatePrometheus(), c.Act.validate("act"), c.Log.validate("log"), c.validateMeasure())
@@ -149,8 +149,8 @@ func (c Config) timeout() time.Duration {
 	return c.Timeout
 }
 
-// roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
-func (c Config) roots() (*x509.CertPool, error) {
+// Roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
+func (c Config) Roots() (*x509.CertPool, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
@@ -163,7 +163,7 @@ func (c Config) roots() (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", quote(c.CAFile))
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", Quote(c.CAFile))
 	}
 	return pool, nil
 }

@@ -37,7 +37,7 @@ func (c *Client) connections(ctx context.Context) ([]dedup.Connection, error) {
 		}
 	}
 	for _, query := range []url.Values{{"columns": {"name"}, "disable_stats": {"true"}}, {"columns": {"name,connected_at"}}} {
-		if err := c.getTwice(ctx, apiPath("connections"), query, &rows[connectionRow]{each: add}); err != nil {
+		if err := c.getTwice(ctx, APIPath("connections"), query, &rows[connectionRow]{each: add}); err != nil {
 			if withholdsConsumers(err) || hasStatus(err, http.StatusNotFound) {
 				return nil, nil
 			}

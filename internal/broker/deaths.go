@@ -81,7 +81,7 @@ func (c Config) prometheus() (roots []*url.URL, err error) {
 
 // Prometheus returns the roots of the Prometheus endpoints, and an HTTP client of their own to read them with.
 func (c Config) Prometheus() (*http.Client, []*url.URL, error) {
-	authorities, err := c.roots()
+	authorities, err := c.Roots()
 	if err != nil {
 		return nil, nil, fmt.Errorf("broker %s: ca_file: %w", c.Name, err)
 	}
@@ -139,7 +139,7 @@ func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, err
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set("User-Agent", UserAgent)
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	answer, err := c.http.Do(request)
 	if err != nil {

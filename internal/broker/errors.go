@@ -142,22 +142,22 @@ func (c *Client) connectError(request string, took time.Duration, err error) err
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = Canceled, "given up"
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		e.Kind, e.Text = Unresolved, "the host "+quote(c.root.Hostname())+" cannot be resolved"
+		e.Kind, e.Text = Unresolved, "the host "+Quote(c.root.Hostname())+" cannot be resolved"
 		e.Mend = "check management_url and the name service"
-	case isTimeout(err):
+	case IsTimeout(err):
 		return c.timeoutError(request, took, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Kind, e.Text = Refused, "connection refused by "+c.root.Host
 		e.Mend = "start RabbitMQ or correct management_url; if AMQP answers but this does not, run: rabbitmq-plugins enable rabbitmq_management"
-	case isTLS(err):
-		e.Kind, e.Text, e.Mend = TLS, "TLS: "+quote(err.Error()), tlsMend(err)
+	case IsTLS(err):
+		e.Kind, e.Text, e.Mend = TLS, "TLS: "+Quote(err.Error()), TLSRemedy(err)
 	case strings.Contains(err.Error(), "malformed HTTP"):
 		e.Kind, e.Text, e.Mend = NotManagement, "it does not speak HTTP", notHTTPMend(err)
-	case isCut(err):
+	case IsCut(err):
 		e.Kind, e.Text = Interrupted, "the connection to "+c.root.Host+" ended before the answer"
 		e.Mend = "RabbitMQ may be restarting; if this stays, check management_url and what stands between"
 	default:
-		e.Kind, e.Text = Unreachable, c.root.Host+" cannot be reached: "+quote(err.Error())
+		e.Kind, e.Text = Unreachable, c.root.Host+" cannot be reached: "+Quote(err.Error())
 		e.Mend = "check management_url, the route and the firewall"
 	}
 	return c.failure(request, e)
@@ -170,12 +170,12 @@ func (c *Client) bodyError(request string, took time.Duration, err error) error 
 	switch {
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = Canceled, "given up"
-	case isTimeout(err):
+	case IsTimeout(err):
 		return c.timeoutError(request, took, err)
 	case errors.As(err, &large):
 		e.Kind, e.Text = TooLarge, large.Error()
 		e.Mend = "this is more than a broker should send; check management_url and what stands between"
-	case isCut(err):
+	case IsCut(err):
 		e.Kind, e.Text = Truncated, "the answer ends in its midst"
 		e.Mend = "RabbitMQ may be restarting; if this stays, check what stands between"
 	default:
@@ -192,17 +192,17 @@ func (c *Client) timeoutError(request string, took time.Duration, err error) err
 	return c.failure(request, e)
 }
 
-func isTimeout(err error) bool {
+func IsTimeout(err error) bool {
 	var n net.Error
 	return errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &n) && n.Timeout())
 }
 
-func isCut(err error) bool {
+func IsCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-func isTLS(err error) bool {
+func IsTLS(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
 		header       tls.RecordHeaderError
@@ -214,7 +214,7 @@ func isTLS(err error) bool {
 		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") || strings.HasPrefix(err.Error(), "tls: ")
 }
 
-func tlsMend(err error) string {
+func TLSRemedy(err error) string {
 	var (
 		authority x509.UnknownAuthorityError
 		host      x509.HostnameError
@@ -256,6 +256,6 @@ func describeJSON(err error) string {
 	case errors.As(err, &shape):
 		return fmt.Sprintf("%s where something else belongs", shape.Value)
 	default:
-		return quote(err.Error())
+		return Quote(err.Error())
 	}
 }

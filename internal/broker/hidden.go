@@ -45,7 +45,7 @@ func (c *Client) hiddenQueues(ctx context.Context, sample *dedup.BrokerSample) [
 	if hidden.known && len(hidden.vhosts) == 0 {
 		return nil // every vhost is visible: a queue was deleted between the count and the list
 	}
-	text := fmt.Sprintf("%d of %d queues are hidden from user %s", *total-seen, *total, quote(c.user))
+	text := fmt.Sprintf("%d of %d queues are hidden from user %s", *total-seen, *total, Quote(c.user))
 	if !hidden.known {
 		return []dedup.Problem{{
 			Kind: ProblemPermissionMissing,
@@ -65,7 +65,7 @@ func (c *Client) vhostProblems(text string, vhosts []string) []dedup.Problem {
 		}
 		problems = append(problems, dedup.Problem{
 			Kind: ProblemPermissionMissing,
-			Text: text + ": it has no permission in vhost " + quote(vhost) + ".",
+			Text: text + ": it has no permission in vhost " + Quote(vhost) + ".",
 			Mend: permissionLine(vhost, c.user),
 		})
 	}
@@ -93,7 +93,7 @@ func (c *Client) findHiddenVhosts(ctx context.Context, seen []dedup.Queue) hidde
 			found.known = len(found.vhosts) > 0
 			break
 		}
-		switch err := c.get(ctx, apiPath("queues", vhost), query, &ignored{}); {
+		switch err := c.get(ctx, APIPath("queues", vhost), query, &ignored{}); {
 		case err == nil:
 		case KindOf(err) == NoPermission || hasStatus(err, 404): // 4.x hides such vhosts
 			found.vhosts = append(found.vhosts, vhost)

@@ -103,17 +103,17 @@ func (b *realBroker) fill(t *testing.T) {
 		if arguments != nil {
 			body["arguments"] = arguments // the API fails on null
 		}
-		if err := b.rabbit.API(b.ctx, http.MethodPut, "/api/queues/"+apiPath(vhost, queue), body, nil); err != nil {
+		if err := b.rabbit.API(b.ctx, http.MethodPut, "/api/queues/"+APIPath(vhost, queue), body, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range awkward() {
-		if err := b.rabbit.API(b.ctx, http.MethodPut, "/api/vhosts/"+apiPath(name), nil, nil); err != nil {
+		if err := b.rabbit.API(b.ctx, http.MethodPut, "/api/vhosts/"+APIPath(name), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		user, _ := b.rabbit.Admin()
 		all := servers.Permissions{Configure: ".*", Write: ".*", Read: ".*"}
-		if err := b.rabbit.API(b.ctx, http.MethodPut, "/api/permissions/"+apiPath(name, user), all, nil); err != nil {
+		if err := b.rabbit.API(b.ctx, http.MethodPut, "/api/permissions/"+APIPath(name, user), all, nil); err != nil {
 			t.Fatal(err)
 		}
 		put("/", name, nil)

@@ -48,7 +48,7 @@ func (c *Client) findMoved(ctx context.Context, list *queueList, query url.Value
 // lookUp adds a queue to the list if it is still there. It reports false when the broker gave no clear answer.
 func (c *Client) lookUp(ctx context.Context, ref dedup.QueueRef, list *queueList, query url.Values) (settled bool, err error) {
 	var row queueRow
-	err = c.getTwice(ctx, apiPath("queues", ref.Vhost, ref.Name), query, &row)
+	err = c.getTwice(ctx, APIPath("queues", ref.Vhost, ref.Name), query, &row)
 	switch {
 	case hasStatus(err, http.StatusNotFound), KindOf(err) == NoPermission:
 		return true, nil

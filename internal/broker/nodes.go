@@ -60,7 +60,7 @@ func (c *Client) readNodes(ctx context.Context) ([]dedup.Node, error) {
 
 // readAlarms returns the alarms in effect. The check answers 200 when there are none, 503 and a list otherwise.
 func (c *Client) readAlarms(ctx context.Context) ([]object[alarmRow], error) {
-	err := c.get(ctx, apiPath("health", "checks", "alarms"), nil, &ignored{})
+	err := c.get(ctx, APIPath("health", "checks", "alarms"), nil, &ignored{})
 	var e *Error
 	if !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable {
 		return nil, err

@@ -39,7 +39,7 @@ func (o *overviewRow) info() dedup.BrokerInfo {
 // readOverview reads /api/overview, and insists that it is one: anything may answer with some JSON.
 func (c *Client) readOverview(ctx context.Context) (*overviewRow, error) {
 	row := &overviewRow{}
-	path := apiPath("overview")
+	path := APIPath("overview")
 	if err := c.get(ctx, path, nil, row); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (c *Client) nodeProblems(nodes []dedup.Node, err error) []dedup.Problem {
 	if KindOf(err) == TagMissing {
 		return []dedup.Problem{{
 			Kind: ProblemTagMissing,
-			Text: "User " + quote(c.user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
+			Text: "User " + Quote(c.user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
 			Mend: tagLine(c.user),
 		}}
 	}
@@ -95,7 +95,7 @@ func (c *Client) nodeProblems(nodes []dedup.Node, err error) []dedup.Problem {
 	var down []string
 	for _, n := range nodes {
 		if !n.Running {
-			down = append(down, quote(n.Name))
+			down = append(down, Quote(n.Name))
 		}
 	}
 	if down == nil {

@@ -146,7 +146,7 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 		before := len(list.queues)
 		list.pages = number
 		page := rows[queueRow]{each: list.add}
-		err := c.getTwice(ctx, apiPath("queues"), query, &page)
+		err := c.getTwice(ctx, APIPath("queues"), query, &page)
 		if isPageOutOfRange(err) && number > 1 {
 			return list, nil // queues were deleted meanwhile
 		}

@@ -26,7 +26,7 @@ func (a complaint) because() string {
 	if a.Reason == "" {
 		return ""
 	}
-	return ": " + quote(string(a.Reason))
+	return ": " + Quote(string(a.Reason))
 }
 
 // statusError explains an answer with a status other than 200. 401 is also the API's answer to users who log in but
@@ -56,13 +56,13 @@ func (c *Client) explainUnauthorized(e *Error, said complaint) {
 	reason := string(said.Reason)
 	switch {
 	case strings.Contains(reason, "access virtual host"):
-		e.Kind, e.Text = NoPermission, "user "+quote(c.user)+" has no permission in this vhost"
+		e.Kind, e.Text = NoPermission, "user "+Quote(c.user)+" has no permission in this vhost"
 		e.Mend = "run: " + permissionLine("VHOST", c.user)
 	case strings.HasPrefix(reason, "Not ") && strings.HasSuffix(reason, " user"):
-		e.Kind, e.Text = TagMissing, "user "+quote(c.user)+" logs in but lacks a tag"+said.because()
+		e.Kind, e.Text = TagMissing, "user "+Quote(c.user)+" logs in but lacks a tag"+said.because()
 		e.Mend = "run: " + tagLine(c.user)
 	default:
-		e.Kind, e.Text = WrongPassword, "login failed for user "+quote(c.user)+said.because()
+		e.Kind, e.Text = WrongPassword, "login failed for user "+Quote(c.user)+said.because()
 		e.Mend = "check username and password; the user guest may log in from the broker's own machine only"
 	}
 }
@@ -86,7 +86,7 @@ func redirectTarget(answer *http.Response) string {
 		return "an address that cannot be read"
 	}
 	target.User, target.RawQuery, target.Fragment = nil, "", ""
-	return quote(target.String())
+	return Quote(target.String())
 }
 
 // permissionLine is the command that lets a user see, and do nothing else, in a vhost.

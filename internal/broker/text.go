@@ -10,9 +10,9 @@ import (
 // maxQuoted is how many bytes of a foreign text a message repeats.
 const maxQuoted = 120
 
-// quote returns a foreign text between quotation marks, with control, bidi and invalid characters escaped and its
+// Quote returns a foreign text between quotation marks, with control, bidi and invalid characters escaped and its
 // length capped, so that a name can neither break a line, reverse it nor fill a page.
-func quote(s string) string {
+func Quote(s string) string {
 	if len(s) <= maxQuoted {
 		return strconv.Quote(s)
 	}

@@ -130,7 +130,7 @@ func collect[R, T any](ctx context.Context, c *Client, list, columns string, con
 	if columns != "" {
 		query = url.Values{"columns": {columns}}
 	}
-	if err := c.getTwice(ctx, apiPath(list), query, &stream); err != nil {
+	if err := c.getTwice(ctx, APIPath(list), query, &stream); err != nil {
 		return nil, err
 	}
 	return all, nil

@@ -51,7 +51,7 @@ func (c *Client) leftTracing(ctx context.Context, at time.Time) []dedup.Problem 
 		problems = append(problems, dedup.Problem{
 			Kind: ProblemTracingLeftOn,
 			Text: fmt.Sprintf("Vhost %s has been traced for %s at least: tracing costs the broker, and shows every message to whoever may read amq.rabbitmq.trace.",
-				quote(vhost), at.Sub(since).Round(time.Minute)),
+				Quote(vhost), at.Sub(since).Round(time.Minute)),
 			Mend: "If nobody needs it any more, run: " + CtlLine("trace_off", "-p", vhost),
 		})
 	}

@@ -119,8 +119,6 @@ func CtlLine(command string, words ...string) string {
 	return line
 }
 
-// Quote returns a foreign text between quotation marks, short enough and without anything that breaks a line.
-func Quote(s string) string { return quote(s) }
 
 // SetTracing switches the tracing of a vhost on or off at the node that answers, and nothing else: the request replaces the description, tags
 // and default queue type as well, so they are sent along. The account needs the tag administrator.
@@ -138,7 +136,7 @@ func (c *Client) SetTracing(ctx context.Context, v Vhost, on bool) error {
 		body["tags"] = "" // an empty list fails
 	}
 	body["tracing"] = on
-	return c.put(ctx, apiPath("vhosts", v.Name), body)
+	return c.put(ctx, APIPath("vhosts", v.Name), body)
 }
 
 // put replaces one resource.
@@ -163,7 +161,7 @@ func (c *Client) put(ctx context.Context, path string, body any) error {
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return c.connectError(name, time.Since(started), orEnd(ctx, err))
+		return c.connectError(name, time.Since(started), OrEnd(ctx, err))
 	}
 	defer answer.Body.Close()
 	if code := answer.StatusCode; code != http.StatusNoContent && code != http.StatusCreated && code != http.StatusOK {

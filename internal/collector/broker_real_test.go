@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
@@ -64,7 +65,7 @@ func newDeathbed(t *testing.T) *deathbed {
 	client, err := broker.New(config)
 	must(t, err)
 	t.Cleanup(client.Close)
-	listener, err := broker.NewLogListener(config, log)
+	listener, err := amqp.NewLogListener(config, log)
 	must(t, err)
 	client.ReadLog(listener)
 	eventually(t, time.Minute, "the nodes are listed and tell their counters: the meter begins with the first reading", func() bool {
@@ -92,16 +93,16 @@ func (d *deathbed) figures() (*dedup.PipelineStatus, dedup.WindowFigures) {
 }
 
 // consume publishes n messages and consumes and acks them on a connection of its own, which lives on.
-func (d *deathbed) consume(t *testing.T, n int) *amqp.Connection {
+func (d *deathbed) consume(t *testing.T, n int) *amqp091.Connection {
 	t.Helper()
-	connection, err := amqp.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
+	connection, err := amqp091.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
 	must(t, err)
 	channel, err := connection.Channel()
 	must(t, err)
 	deliveries, err := channel.Consume("orders", "worker", false, false, false, false, nil)
 	must(t, err)
 	for range n {
-		must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{}))
+		must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp091.Publishing{}))
 	}
 	for range n {
 		select {
@@ -203,13 +204,13 @@ func grouped(n int) string { return strconv.Itoa(n) } // below 1,000
 func (d *deathbed) timeout(t *testing.T) {
 	_, err := d.rabbit.Ctl(t.Context(), "eval", "application:set_env(rabbit, consumer_timeout, 2000).")
 	must(t, err)
-	connection, err := amqp.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
+	connection, err := amqp091.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
 	must(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
 	must(t, err)
 	must(t, d.rabbit.API(t.Context(), http.MethodPut, "/api/queues/%2F/slow", map[string]any{"durable": true}, nil))
-	must(t, channel.PublishWithContext(t.Context(), "", "slow", false, false, amqp.Publishing{}))
+	must(t, channel.PublishWithContext(t.Context(), "", "slow", false, false, amqp091.Publishing{}))
 	_, err = channel.Consume("slow", "", false, false, false, false, nil)
 	must(t, err)
 	eventually(t, time.Minute, "the timeout is shown", func() bool {
@@ -231,14 +232,14 @@ func (d *deathbed) oldest(t *testing.T) {
 		p, _ := d.figures()
 		return !p.OldestWaiting.Known() && p.OldestWaiting.Why == "no message waits"
 	})
-	connection, err := amqp.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
+	connection, err := amqp091.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
 	must(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
 	must(t, err)
 	must(t, d.rabbit.API(t.Context(), http.MethodDelete, "/api/queues/%2F/orders", nil, nil))
 	must(t, d.rabbit.API(t.Context(), http.MethodPut, "/api/queues/%2F/orders", map[string]any{"durable": true}, nil))
-	must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Timestamp: time.Now().Add(-time.Hour)}))
+	must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp091.Publishing{Timestamp: time.Now().Add(-time.Hour)}))
 	eventually(t, time.Minute, "the age of the message is shown", func() bool {
 		p, _ := d.figures()
 		return p.OldestWaiting.Known() && p.OldestWaiting.Value >= 3599 && p.OldestWaiting.Value < 3900

@@ -12,10 +12,11 @@ import (
 	"strconv"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
@@ -85,21 +86,21 @@ func middle(values []float64) float64 {
 // requeueRace is a broker with a dead-letter queue, a target, and those who move from one to the other.
 type requeueRace struct {
 	server     *servers.RabbitMQ
-	mover      *broker.Mover
-	connection *amqp.Connection
-	channel    *amqp.Channel
+	mover      *amqp.Mover
+	connection *amqp091.Connection
+	channel    *amqp091.Channel
 }
 
 func newRequeueRace(server *servers.RabbitMQ) (*requeueRace, error) {
 	user, password := server.Admin()
-	mover, err := broker.OpenMover(broker.Config{
+	mover, err := amqp.OpenMover(broker.Config{
 		Name: "bench", ManagementURL: server.ManagementURL(), Username: user, Password: secret.New(password),
 		Act: broker.Act{AMQPURL: "amqp://" + server.AMQPAddr() + "/", Username: user, Password: secret.New(password)},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	connection, err := amqp.Dial(server.AMQPURL(user, password))
+	connection, err := amqp091.Dial(server.AMQPURL(user, password))
 	if err != nil {
 		return nil, fmt.Errorf("connect to fill a queue: %w", err)
 	}
@@ -146,7 +147,7 @@ func (r *requeueRace) fill(letters int) error {
 		return fmt.Errorf("empty the dead-letter queue: %w", err)
 	}
 	died := time.Now()
-	window := make([]*amqp.DeferredConfirmation, 500)
+	window := make([]*amqp091.DeferredConfirmation, 500)
 	for i := range letters + len(window) {
 		slot := &window[i%len(window)]
 		if *slot != nil && !(*slot).Wait() {
@@ -164,12 +165,12 @@ func (r *requeueRace) fill(letters int) error {
 	return nil
 }
 
-func deadLetter(i int, died time.Time) amqp.Publishing {
-	return amqp.Publishing{
-		MessageId: "order-" + strconv.Itoa(i), DeliveryMode: amqp.Persistent, ContentType: "application/json",
+func deadLetter(i int, died time.Time) amqp091.Publishing {
+	return amqp091.Publishing{
+		MessageId: "order-" + strconv.Itoa(i), DeliveryMode: amqp091.Persistent, ContentType: "application/json",
 		Timestamp: died, Body: make([]byte, letterBody),
-		Headers: amqp.Table{
-			"x-death": []any{amqp.Table{"count": int64(1), "reason": "rejected", "queue": workQueue, "time": died,
+		Headers: amqp091.Table{
+			"x-death": []any{amqp091.Table{"count": int64(1), "reason": "rejected", "queue": workQueue, "time": died,
 				"exchange": "", "routing-keys": []any{workQueue}}},
 			"x-first-death-exchange": "", "x-first-death-queue": workQueue, "x-first-death-reason": "rejected",
 		},
@@ -187,7 +188,7 @@ func (r *requeueRace) engine(ctx context.Context, letters int) error {
 }
 
 // movingEnds are the ends of a mover as the engine takes them.
-type movingEnds struct{ mover *broker.Mover }
+type movingEnds struct{ mover *amqp.Mover }
 
 // Source implements requeue.Ends.
 func (e movingEnds) Source(ctx context.Context, queue dedup.QueueRef, take requeue.Taking) (requeue.Source, error) {

@@ -35,7 +35,7 @@ const (
 
 // A tap is a queue of ours that gets a copy of what is delivered from other queues. It goes with its connection.
 type tap struct {
-	conn  *broker.Connection
+	conn  *Connection
 	queue string
 	// keep lets it outlive the context that it was opened with. close ends it, once.
 	keep  func() bool

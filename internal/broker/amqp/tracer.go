@@ -29,7 +29,7 @@ type Tracer struct {
 	options Options
 	log     *slog.Logger
 	// mover and nodes use the account that traces; mover is nil, and nodes are empty, where there may be none.
-	mover *broker.Mover
+	mover *Mover
 	nodes nodes
 	watch *broker.Client
 	// shortest is the shortest time of a trace.
@@ -61,7 +61,7 @@ func OpenTracer(config broker.Config, options Options) (*Tracer, error) {
 	own := config
 	own.Act = account.Act
 	var err error
-	if t.mover, err = broker.OpenMover(own, options.Log); err != nil {
+	if t.mover, err = OpenMover(own, options.Log); err != nil {
 		return nil, err
 	}
 	if t.nodes, err = openNodes(config, account); err != nil {

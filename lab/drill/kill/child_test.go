@@ -15,6 +15,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
@@ -63,7 +64,7 @@ func obey(text string) error {
 	if err := json.Unmarshal([]byte(text), &orders); err != nil {
 		return fmt.Errorf("read the orders: %w", err)
 	}
-	opened, err := broker.OpenMover(broker.Config{
+	opened, err := amqp.OpenMover(broker.Config{
 		Name: "main", ManagementURL: orders.ManagementURL, Username: watcher, Password: secret.New(watchPassword),
 		Act: broker.Act{AMQPURL: orders.AMQPURL, Username: mover, Password: secret.New(movingPassword)},
 	}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
@@ -122,7 +123,7 @@ func (f *fuse) burn(point string) {
 
 // ends are those of the dashboard with a fuse at every step.
 type ends struct {
-	mover *broker.Mover
+	mover *amqp.Mover
 	fuse  *fuse
 	hasty bool
 }

@@ -1,0 +1,164 @@
+package amqp
+
+import (
+	"context"
+	"crypto/tls"
+	"dedup-dashboard/internal/broker"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// closeTimeout bounds the handshake at the end of a connection; a broker in alarm does not answer it.
+const closeTimeout = 3 * time.Second
+
+// A link is one AMQP connection with one channel. It is never recovered: delivery tags and confirms mean nothing on the next one.
+type link struct {
+	mover   *Mover
+	what    string // for errors: what the link was opened for
+	socket  net.Conn
+	wire    *wire
+	conn    *amqp.Connection
+	channel *amqp.Channel
+	// connClosed and channelClosed hold why the broker or the network ended it, once it did.
+	connClosed, channelClosed chan *amqp.Error
+	blocked                   chan amqp.Blocking
+
+	mu    sync.Mutex
+	ended *amqp.Error
+}
+
+// open connects to a vhost. The purpose is shown in the broker's list of connections.
+func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, error) {
+	return m.openThrough(ctx, vhost, purpose, what, func(conn net.Conn) net.Conn { return conn })
+}
+
+// openThrough is open with something between the AMQP library and the network, which reads what comes.
+func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, through func(net.Conn) net.Conn) (*link, error) {
+	l := &link{mover: m, what: what}
+	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
+	defer cancel()
+	raw, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", m.address)
+	if err != nil {
+		return nil, m.dialError(what, broker.OrEnd(ctx, err))
+	}
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer stop()
+	l.socket = raw
+	if m.tls != nil {
+		secured := tls.Client(raw, m.tls.Clone())
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, m.dialError(what, broker.OrEnd(ctx, err))
+		}
+		l.socket = secured
+	}
+	if err := l.handshake(vhost, purpose, through(l.socket)); err != nil {
+		_ = raw.Close()
+		return nil, m.amqpError(what, broker.OrEnd(ctx, err))
+	}
+	if !stop() { // the connection is being closed under us
+		l.abort()
+		return nil, m.amqpError(what, ctx.Err())
+	}
+	return l, nil
+}
+
+// openBriefly connects for requests that end with their context: the AMQP library waits for an answer for as long as the connection
+// lives. The caller calls done at the end, which closes the link.
+func (m *Mover) openBriefly(ctx context.Context, vhost, purpose, what string) (l *link, done func(), err error) {
+	if l, err = m.open(ctx, vhost, purpose, what); err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, l.abort)
+	return l, func() {
+		stop()
+		_ = l.close()
+	}, nil
+}
+
+func (l *link) handshake(vhost, purpose string, conn net.Conn) error {
+	if err := l.socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return err
+	}
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", broker.UserAgent, purpose))
+	act := l.mover.act
+	l.wire = newWire(conn, writeTimeout)
+	var err error
+	l.conn, err = amqp.Open(l.wire, amqp.Config{
+		SASL:       []amqp.Authentication{&amqp.PlainAuth{Username: act.Username, Password: act.Password.Reveal()}},
+		Vhost:      vhost,
+		Heartbeat:  heartbeat,
+		Locale:     "en_US",
+		Properties: properties,
+	})
+	if err != nil {
+		return err
+	}
+	// All are registered before anything can happen, and have room for it: the library drops what finds no room within 5 s.
+	l.connClosed = l.conn.NotifyClose(make(chan *amqp.Error, 1))
+	l.blocked = l.conn.NotifyBlocked(make(chan amqp.Blocking, 16))
+	if l.channel, err = l.conn.Channel(); err != nil {
+		return err
+	}
+	l.channelClosed = l.channel.NotifyClose(make(chan *amqp.Error, 1))
+	return nil
+}
+
+// reopen opens another channel, after the broker has ended the first.
+func (l *link) reopen() error {
+	channel, err := l.conn.Channel()
+	if err != nil {
+		return err
+	}
+	l.channel, l.channelClosed = channel, channel.NotifyClose(make(chan *amqp.Error, 1))
+	return nil
+}
+
+// errEnded stands for an end that nobody explained.
+var errEnded = errors.New("the connection has ended")
+
+// reason returns why the link has ended: what the broker or the network said of it if either did, else err.
+func (l *link) reason(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, closed := range []chan *amqp.Error{l.channelClosed, l.connClosed} {
+		select {
+		case e := <-closed: // nil once the library has closed it
+			if e != nil && l.ended == nil {
+				l.ended = e
+			}
+		default:
+		}
+	}
+	if l.ended != nil && l.ended.Server {
+		return l.ended
+	}
+	if failed := l.wire.failure(); failed != nil {
+		return failed // of which the library has seen the consequence alone
+	}
+	if l.ended != nil {
+		return l.ended
+	}
+	return err
+}
+
+// fail explains a failure of the link, or of a request that it carried.
+func (l *link) fail(err error) error { return l.mover.amqpError(l.what, l.reason(err)) }
+
+// close ends the link in order, or at once if the broker does not answer.
+func (l *link) close() error {
+	err := l.conn.CloseDeadline(time.Now().Add(closeTimeout))
+	if errors.Is(err, amqp.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// abort ends the link without a word.
+func (l *link) abort() { _ = l.socket.Close() }

@@ -1,0 +1,231 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	// logExchange is where RabbitMQ publishes its log if log.exchange is set: in the default virtual host, by its level. It is
+	// internal, so that no client can publish to it.
+	logExchange = "amq.rabbitmq.log"
+	logVhost    = "/"
+	logLevel    = "warning"
+	// The bounds of the queue that the log waits in: when we do not read, its oldest lines go, and the broker is not filled.
+	maxLogLines = 1000
+	maxLogBytes = 8 << 20
+	// logPrefetch is how many lines are on their way to us at once.
+	logPrefetch = 100
+	// maxLogQueues bounds the queues that are counted by name; those of others count as not named.
+	maxLogQueues = 1000
+	// maxLogNodes bounds the nodes that are known by name.
+	maxLogNodes = 100
+	// Between two attempts to listen; each failure doubles it.
+	logRetry    = time.Second
+	logRetryMax = time.Minute
+)
+
+// A LogListener follows the log of one broker. Its methods may be called at once.
+type LogListener struct {
+	mover *Mover
+	log   *slog.Logger
+	// every is after how many lines the queue is asked how full it is.
+	every int
+
+	mu    sync.Mutex
+	state dedup.BrokerLog
+}
+
+// NewLogListener returns the listener of the account that is configured for the log; nil where none is.
+func NewLogListener(config broker.Config, log *slog.Logger) (*LogListener, error) {
+	if config.Log == (broker.Act{}) {
+		return nil, nil
+	}
+	account := config
+	account.Act = config.Log
+	mover, err := OpenMover(account, log)
+	if err != nil {
+		return nil, err
+	}
+	l := &LogListener{mover: mover, log: mover.log, every: logAskEvery}
+	l.state = dedup.BrokerLog{Why: "the broker's log has not been listened to yet", Named: make(map[dedup.QueueRef]int64)}
+	return l, nil
+}
+
+// Run follows the broker's log until ctx ends; it connects anew when it must.
+func (l *LogListener) Run(ctx context.Context) error {
+	wait, said := logRetry, ""
+	for {
+		began := time.Now()
+		err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > logRetryMax {
+			wait = logRetry
+		}
+		if why := l.stop(err); why != said {
+			said = why
+			l.log.Warn("the broker's log is not followed; ack timeouts are unknown until it is", "broker", l.mover.name, "err", why)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		wait = min(2*wait, logRetryMax)
+	}
+}
+
+// listen follows the log over one connection. Its queue is the connection's own, and ends with it.
+func (l *LogListener) listen(ctx context.Context) error {
+	link, done, err := l.mover.openBriefly(ctx, logVhost, "log", "listen to the broker's log")
+	if err != nil {
+		return err
+	}
+	defer done()
+	queue, lines, err := subscribeLog(link.channel)
+	if err != nil {
+		return link.fail(broker.OrEnd(ctx, err))
+	}
+	l.start()
+	fill := logFill{every: l.every}
+	for line := range lines {
+		if fill.heard(len(line.Body)) {
+			const durable, autoDelete, exclusive, noWait = false, true, true, false
+			q, err := link.channel.QueueDeclarePassive(queue, durable, autoDelete, exclusive, noWait, nil)
+			if err != nil {
+				return link.fail(broker.OrEnd(ctx, err))
+			}
+			if fill.overflowed(q.Messages) {
+				l.overflow()
+			}
+		}
+		l.hear(line.Headers)
+		if queue, ok := ackTimeout(line.Body); ok {
+			l.count(queue)
+		}
+		if err := line.Ack(false); err != nil {
+			return link.fail(broker.OrEnd(ctx, err))
+		}
+	}
+	return link.fail(broker.OrEnd(ctx, errEnded))
+}
+
+func subscribeLog(channel *amqp.Channel) (queue string, lines <-chan amqp.Delivery, err error) {
+	const durable, autoDelete, exclusive, noWait = false, true, true, false
+	bounds := amqp.Table{"x-max-length": maxLogLines, "x-max-length-bytes": maxLogBytes, "x-overflow": "drop-head"}
+	q, err := channel.QueueDeclare("", durable, autoDelete, exclusive, noWait, bounds)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := channel.QueueBind(q.Name, logLevel, logExchange, noWait, nil); err != nil {
+		return "", nil, err
+	}
+	if err := channel.Qos(logPrefetch, 0, false); err != nil {
+		return "", nil, err
+	}
+	const autoAck, noLocal = false, false
+	lines, err = channel.Consume(q.Name, "dedup-dashboard-log", autoAck, exclusive, noLocal, noWait, nil)
+	return q.Name, lines, err
+}
+
+func (l *LogListener) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Listening, l.state.Why, l.state.Better = true, "", ""
+	l.state.Epoch++
+	l.state.Since, l.state.Heard = time.Now(), nil
+}
+
+// overflow notes that lines may have been lost.
+func (l *LogListener) overflow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Overflowed = time.Now()
+}
+
+// hear notes the node that a line comes from: RabbitMQ writes it into a header (rabbit_logger_exchange_h.erl, make_headers).
+func (l *LogListener) hear(headers amqp.Table) {
+	node, ok := headers["node"].(string)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.Heard == nil {
+		l.state.Heard = make(map[string]bool)
+	}
+	if len(l.state.Heard) < maxLogNodes {
+		l.state.Heard[node] = true
+	}
+}
+
+// stop notes why the log is not followed any more, and returns it.
+func (l *LogListener) stop(err error) string {
+	why, better := logWords(err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Listening, l.state.Why, l.state.Better = false, why, better
+	return why
+}
+
+func (l *LogListener) count(queue dedup.QueueRef) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.state.Named[queue]
+	if queue == (dedup.QueueRef{}) || !known && len(l.state.Named) >= maxLogQueues {
+		l.state.Unnamed++
+		return
+	}
+	l.state.Named[queue]++
+}
+
+// Reading returns a copy of what was heard; nil where nobody listens.
+func (l *LogListener) Reading() *dedup.BrokerLog {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	state := l.state
+	state.Named, state.Heard = maps.Clone(state.Named), maps.Clone(state.Heard)
+	return &state
+}
+
+// logWords says why the log cannot be followed, and what to do. The words of an account that acts do not fit one that listens.
+func logWords(err error) (why, better string) {
+	var e *broker.Error
+	if !errors.As(err, &e) {
+		return "the broker's log cannot be followed: " + err.Error(), ""
+	}
+	var reply *amqp.Error
+	if errors.As(e.Err, &reply) && reply.Code == amqp.NotFound {
+		return "not observable on this broker: it does not publish its log", LogExchangeMend
+	}
+	if e.Kind == broker.NoPermission {
+		return "the account of the broker's log lacks a permission: " + e.Text, LogAccountMend
+	}
+	return "the broker's log cannot be followed: " + logBlock.Replace(e.Text), logBlock.Replace(e.Mend)
+}
+
+// logBlock names the block of the configuration that the log's account stands in.
+var logBlock = strings.NewReplacer("act.amqp_url", "log.amqp_url", "act.username", "log.username", "act.password", "log.password")
+
+// What makes the log observable.
+const (
+	LogExchangeMend = "Set log.exchange = true and log.exchange.level = warning in rabbitmq.conf, and restart the node."
+	LogAccountMend  = `Give the account in brokers[].log these permissions in the virtual host /: configure ^amq\.gen-, write ^amq\.gen-, read ^(amq\.gen-.*|amq\.rabbitmq\.log)$`
+)
