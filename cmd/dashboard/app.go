@@ -14,8 +14,8 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/broker/live"
+	"dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
@@ -203,7 +203,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 		if reader != nil {
 			lives[b.Name] = reader
 		}
-		listener, err := amqp.NewLogListener(b, a.log)
+		listener, err := log.NewListener(b, a.log)
 		if err != nil {
 			return nil, nil, unusable("broker %s: %w", b.Name, err)
 		}

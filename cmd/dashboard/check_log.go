@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
+	"dedup-dashboard/internal/broker/log"
 )
 
 // checkLog tries the account that listens to the broker's log. Its error says what must be mended before ack timeouts can be
@@ -15,7 +15,7 @@ import (
 func checkLog(ctx context.Context, w io.Writer, cfg broker.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
-	why, mend, configured := amqp.TryLog(ctx, cfg)
+	why, mend, configured := log.Try(ctx, cfg)
 	switch {
 	case !configured:
 		fmt.Fprintf(w, "  ack timeouts are not counted: broker %s has no log section\n", cfg.Name)

@@ -119,7 +119,6 @@ func CtlLine(command string, words ...string) string {
 	return line
 }
 
-
 // SetTracing switches the tracing of a vhost on or off at the node that answers, and nothing else: the request replaces the description, tags
 // and default queue type as well, so they are sent along. The account needs the tag administrator.
 func (c *Client) SetTracing(ctx context.Context, v Vhost, on bool) error {

@@ -16,7 +16,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
+	brokerlog "dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
@@ -65,7 +65,7 @@ func newDeathbed(t *testing.T) *deathbed {
 	client, err := broker.New(config)
 	must(t, err)
 	t.Cleanup(client.Close)
-	listener, err := amqp.NewLogListener(config, log)
+	listener, err := brokerlog.NewListener(config, log)
 	must(t, err)
 	client.ReadLog(listener)
 	eventually(t, time.Minute, "the nodes are listed and tell their counters: the meter begins with the first reading", func() bool {

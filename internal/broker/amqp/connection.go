@@ -12,7 +12,7 @@ import (
 
 // A Connection is an AMQP connection of the acting account with one channel, for what neither a Source nor a Sink does. It is never recovered.
 type Connection struct {
-	link   *link
+	link   *Link
 	filter *bodyFilter
 	taken  int
 }
@@ -33,7 +33,7 @@ func (m *Mover) Connect(ctx context.Context, vhost, purpose, what string, larges
 }
 
 // Channel returns the channel.
-func (c *Connection) Channel() *amqp.Channel { return c.link.channel }
+func (c *Connection) Channel() *amqp.Channel { return c.link.Channel }
 
 // Another opens one more channel.
 func (c *Connection) Another() (*amqp.Channel, error) { return c.link.conn.Channel() }
@@ -47,7 +47,7 @@ func (c *Connection) Message(d *amqp.Delivery) dedup.Message {
 }
 
 // Fail explains an error of the connection.
-func (c *Connection) Fail(err error) error { return c.link.fail(err) }
+func (c *Connection) Fail(err error) error { return c.link.Fail(err) }
 
 // Close ends the connection, in order if the broker answers. Abort ends it at once.
 func (c *Connection) Close() error { return c.link.close() }

@@ -16,7 +16,7 @@ import (
 
 // dialError explains why no AMQP connection came about.
 func (m *Mover) dialError(what string, err error) error {
-	e := broker.Error{Broker: m.name, Request: what, Err: err}
+	e := broker.Error{Broker: m.Name, Request: what, Err: err}
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -48,7 +48,7 @@ func amqpTLSMend(err error) string {
 
 // amqpError explains an error of the AMQP library: a reply of the broker, the end of a connection, or a failed write.
 func (m *Mover) amqpError(what string, err error) error {
-	e := broker.Error{Broker: m.name, Request: what, Err: err}
+	e := broker.Error{Broker: m.Name, Request: what, Err: err}
 	var reply *amqp.Error
 	switch {
 	case err == nil:

@@ -16,14 +16,14 @@ import (
 // closeTimeout bounds the handshake at the end of a connection; a broker in alarm does not answer it.
 const closeTimeout = 3 * time.Second
 
-// A link is one AMQP connection with one channel. It is never recovered: delivery tags and confirms mean nothing on the next one.
-type link struct {
+// A Link is one AMQP connection with one channel. It is never recovered: delivery tags and confirms mean nothing on the next one.
+type Link struct {
 	mover   *Mover
 	what    string // for errors: what the link was opened for
 	socket  net.Conn
 	wire    *wire
 	conn    *amqp.Connection
-	channel *amqp.Channel
+	Channel *amqp.Channel
 	// connClosed and channelClosed hold why the broker or the network ended it, once it did.
 	connClosed, channelClosed chan *amqp.Error
 	blocked                   chan amqp.Blocking
@@ -33,13 +33,13 @@ type link struct {
 }
 
 // open connects to a vhost. The purpose is shown in the broker's list of connections.
-func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*link, error) {
+func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*Link, error) {
 	return m.openThrough(ctx, vhost, purpose, what, func(conn net.Conn) net.Conn { return conn })
 }
 
 // openThrough is open with something between the AMQP library and the network, which reads what comes.
-func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, through func(net.Conn) net.Conn) (*link, error) {
-	l := &link{mover: m, what: what}
+func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, through func(net.Conn) net.Conn) (*Link, error) {
+	l := &Link{mover: m, what: what}
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
 	raw, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", m.address)
@@ -68,9 +68,9 @@ func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, th
 	return l, nil
 }
 
-// openBriefly connects for requests that end with their context: the AMQP library waits for an answer for as long as the connection
+// OpenBriefly connects for requests that end with their context: the AMQP library waits for an answer for as long as the connection
 // lives. The caller calls done at the end, which closes the link.
-func (m *Mover) openBriefly(ctx context.Context, vhost, purpose, what string) (l *link, done func(), err error) {
+func (m *Mover) OpenBriefly(ctx context.Context, vhost, purpose, what string) (l *Link, done func(), err error) {
 	if l, err = m.open(ctx, vhost, purpose, what); err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +81,7 @@ func (m *Mover) openBriefly(ctx context.Context, vhost, purpose, what string) (l
 	}, nil
 }
 
-func (l *link) handshake(vhost, purpose string, conn net.Conn) error {
+func (l *Link) handshake(vhost, purpose string, conn net.Conn) error {
 	if err := l.socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return err
 	}
@@ -103,28 +103,28 @@ func (l *link) handshake(vhost, purpose string, conn net.Conn) error {
 	// All are registered before anything can happen, and have room for it: the library drops what finds no room within 5 s.
 	l.connClosed = l.conn.NotifyClose(make(chan *amqp.Error, 1))
 	l.blocked = l.conn.NotifyBlocked(make(chan amqp.Blocking, 16))
-	if l.channel, err = l.conn.Channel(); err != nil {
+	if l.Channel, err = l.conn.Channel(); err != nil {
 		return err
 	}
-	l.channelClosed = l.channel.NotifyClose(make(chan *amqp.Error, 1))
+	l.channelClosed = l.Channel.NotifyClose(make(chan *amqp.Error, 1))
 	return nil
 }
 
 // reopen opens another channel, after the broker has ended the first.
-func (l *link) reopen() error {
+func (l *Link) reopen() error {
 	channel, err := l.conn.Channel()
 	if err != nil {
 		return err
 	}
-	l.channel, l.channelClosed = channel, channel.NotifyClose(make(chan *amqp.Error, 1))
+	l.Channel, l.channelClosed = channel, channel.NotifyClose(make(chan *amqp.Error, 1))
 	return nil
 }
 
-// errEnded stands for an end that nobody explained.
-var errEnded = errors.New("the connection has ended")
+// ErrEnded stands for an end that nobody explained.
+var ErrEnded = errors.New("the connection has ended")
 
 // reason returns why the link has ended: what the broker or the network said of it if either did, else err.
-func (l *link) reason(err error) error {
+func (l *Link) reason(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, closed := range []chan *amqp.Error{l.channelClosed, l.connClosed} {
@@ -148,11 +148,11 @@ func (l *link) reason(err error) error {
 	return err
 }
 
-// fail explains a failure of the link, or of a request that it carried.
-func (l *link) fail(err error) error { return l.mover.amqpError(l.what, l.reason(err)) }
+// Fail explains a failure of the link, or of a request that it carried.
+func (l *Link) Fail(err error) error { return l.mover.amqpError(l.what, l.reason(err)) }
 
 // close ends the link in order, or at once if the broker does not answer.
-func (l *link) close() error {
+func (l *Link) close() error {
 	err := l.conn.CloseDeadline(time.Now().Add(closeTimeout))
 	if errors.Is(err, amqp.ErrClosed) {
 		return nil
@@ -161,4 +161,4 @@ func (l *link) close() error {
 }
 
 // abort ends the link without a word.
-func (l *link) abort() { _ = l.socket.Close() }
+func (l *Link) abort() { _ = l.socket.Close() }

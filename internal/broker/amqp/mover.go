@@ -12,13 +12,13 @@ import (
 // A Mover moves messages of one broker by AMQP, with the account that may act. Each of its connections is opened when it is needed
 // and belongs to whoever asked for it. Its methods may be called at the same time.
 type Mover struct {
-	name    string
+	Name    string
 	act     broker.Act
 	address string
 	tls     *tls.Config // nil without TLS
 	// watch reads what AMQP does not tell: the type and the policy of a queue.
 	watch *broker.Client
-	log   *slog.Logger
+	Log   *slog.Logger
 }
 
 // OpenMover returns a mover for the configured broker, or nil when no acting account is configured. It connects to nothing; its
@@ -38,7 +38,7 @@ func OpenMover(config broker.Config, log *slog.Logger) (*Mover, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	m := &Mover{name: config.Name, act: config.Act, watch: watch, log: log}
+	m := &Mover{Name: config.Name, act: config.Act, watch: watch, Log: log}
 	port := target.Port()
 	if port == "" {
 		port = map[string]string{"amqp": "5672", "amqps": "5671"}[target.Scheme]

@@ -25,14 +25,14 @@ func (m *Mover) DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) 
 		return dedup.Queue{}, err
 	}
 	what := fmt.Sprintf("declare the parking queue %s in vhost %s", broker.Quote(parking.Name), broker.Quote(parking.Vhost))
-	l, done, err := m.openBriefly(ctx, parking.Vhost, "move", what)
+	l, done, err := m.OpenBriefly(ctx, parking.Vhost, "move", what)
 	if err != nil {
 		return dedup.Queue{}, err
 	}
 	const durable, autoDelete, exclusive, noWait = true, false, false, false
-	_, err = l.channel.QueueDeclare(parking.Name, durable, autoDelete, exclusive, noWait, amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeClassic})
+	_, err = l.Channel.QueueDeclare(parking.Name, durable, autoDelete, exclusive, noWait, amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeClassic})
 	if err != nil {
-		err = l.fail(broker.OrEnd(ctx, err))
+		err = l.Fail(broker.OrEnd(ctx, err))
 	}
 	done()
 	if err != nil {
@@ -43,7 +43,7 @@ func (m *Mover) DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) 
 		return dedup.Queue{}, err
 	}
 	if why := dedup.MayDrop(queue); why != "" {
-		return queue, &broker.Error{Kind: broker.NotPossible, Broker: m.name, Request: what, Text: "what is put there could be lost: " + why,
+		return queue, &broker.Error{Kind: broker.NotPossible, Broker: m.Name, Request: what, Text: "what is put there could be lost: " + why,
 			Mend: `take the policies off queues that match ^dedup\.parking\.`}
 	}
 	return queue, nil

@@ -41,10 +41,10 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	live, err := l.inspect(queue.Name)
 	if err != nil {
 		stop()
-		return dedup.Peek{}, l.fail(broker.OrEnd(ctx, err))
+		return dedup.Peek{}, l.Fail(broker.OrEnd(ctx, err))
 	}
 	if !stop() { // from here on it ends in order, so that what it holds goes back at once
-		return dedup.Peek{}, l.fail(ctx.Err())
+		return dedup.Peek{}, l.Fail(ctx.Err())
 	}
 	ready := int64(live.Messages)
 	described.Ready = &ready
@@ -56,7 +56,7 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 }
 
 // mayPeek returns why a queue must not be peeked at.
-func (l *link) mayPeek(q dedup.Queue, limit int) error {
+func (l *Link) mayPeek(q dedup.Queue, limit int) error {
 	version, _ := l.conn.Properties["version"].(string)
 	risk := dedup.Returning(dedup.BrokerInfo{Version: version}, q)
 	if risk.Harmless && risk.Room != nil && int64(limit) > *risk.Room {
@@ -66,32 +66,32 @@ func (l *link) mayPeek(q dedup.Queue, limit int) error {
 	if risk.Harmless {
 		return nil
 	}
-	return &broker.Error{Kind: broker.NotPossible, Broker: l.mover.name, Request: l.what, Text: risk.Why}
+	return &broker.Error{Kind: broker.NotPossible, Broker: l.mover.Name, Request: l.what, Text: risk.Why}
 }
 
 // Ready returns how many messages of a queue are ready at this moment: what the management API says is up to 5 s old. It needs no
 // permission and touches no message.
 func (m *Mover) Ready(ctx context.Context, queue dedup.QueueRef) (int64, error) {
-	l, done, err := m.openBriefly(ctx, queue.Vhost, "peek", fmt.Sprintf("read the depth of queue %s of vhost %s", broker.Quote(queue.Name), broker.Quote(queue.Vhost)))
+	l, done, err := m.OpenBriefly(ctx, queue.Vhost, "peek", fmt.Sprintf("read the depth of queue %s of vhost %s", broker.Quote(queue.Name), broker.Quote(queue.Vhost)))
 	if err != nil {
 		return 0, err
 	}
 	defer done()
 	live, err := l.inspect(queue.Name)
 	if err != nil {
-		return 0, l.fail(broker.OrEnd(ctx, err))
+		return 0, l.Fail(broker.OrEnd(ctx, err))
 	}
 	return int64(live.Messages), nil
 }
 
 // inspect counts the messages of a queue that are ready, and its consumers. A queue that is missing ends the channel.
-func (l *link) inspect(queue string) (amqp.Queue, error) {
-	return l.channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+func (l *Link) inspect(queue string) (amqp.Queue, error) {
+	return l.Channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 }
 
 // awaitReturn waits, for a while, until a queue has n messages ready that were given back to it. Where it has consumers, or a time to live,
 // they may be gone at once, and nobody can tell. The channel that held them has ended before.
-func (l *link) awaitReturn(queue string, n int) {
+func (l *Link) awaitReturn(queue string, n int) {
 	guard := time.AfterFunc(returnWithin, l.abort) // a queue that does not answer keeps nobody
 	defer guard.Stop()
 	channel, err := l.conn.Channel()

@@ -29,7 +29,7 @@ const (
 // and what that one brought is still held. It never consumes exclusively, which would lock the owners of the queue out. From all others it gets
 // message by message, which passes a single active consumer, and leaves to other consumers what it has not asked for.
 type peeker struct {
-	link      *link
+	link      *Link
 	bodies    *bodyFilter
 	described dedup.Queue
 	limit     int
@@ -52,10 +52,10 @@ func (p *peeker) run(ctx context.Context, live amqp.Queue) (dedup.Peek, error) {
 		err = p.get(ctx)
 	}
 	if err != nil {
-		return dedup.Peek{}, p.link.fail(err)
+		return dedup.Peek{}, p.link.Fail(err)
 	}
 	if err := p.putBack(); err != nil {
-		return dedup.Peek{}, p.link.fail(err)
+		return dedup.Peek{}, p.link.Fail(err)
 	}
 	return p.peek, ctx.Err()
 }
@@ -71,7 +71,7 @@ func (p *peeker) mayConsume(live amqp.Queue) bool {
 // get takes one message after the other.
 func (p *peeker) get(ctx context.Context) error {
 	for !p.enough(ctx) {
-		d, ok, err := p.link.channel.Get(p.peek.Queue.Name, false)
+		d, ok, err := p.link.Channel.Get(p.peek.Queue.Name, false)
 		if err != nil || !ok {
 			return err
 		}
@@ -134,7 +134,7 @@ func (p *peeker) fitting() int {
 
 // slice takes up to n messages by a consumer of their own, and says why it ended before if it did not for want of messages.
 func (p *peeker) slice(ctx context.Context, n int) (why string, err error) {
-	channel, tag := p.link.channel, fmt.Sprintf("dedup-dashboard-peek-%d", p.held)
+	channel, tag := p.link.Channel, fmt.Sprintf("dedup-dashboard-peek-%d", p.held)
 	if err := channel.Qos(n, 0, false); err != nil {
 		return "", err
 	}
@@ -170,8 +170,8 @@ func (p *peeker) receive(ctx context.Context, deliveries <-chan amqp.Delivery, n
 	for since := time.Now(); n > 0 && !p.enough(ctx); {
 		select {
 		case d, ok := <-deliveries:
-			if !ok && p.link.channel.IsClosed() {
-				return "", errEnded
+			if !ok && p.link.Channel.IsClosed() {
+				return "", ErrEnded
 			}
 			if !ok {
 				return "", errCancelled
@@ -230,13 +230,13 @@ func (p *peeker) enough(ctx context.Context) bool {
 func (p *peeker) putBack() error {
 	if p.held > 0 && !p.classic() {
 		// One answer for all, and never a reject, which would dead-letter. 0 means all.
-		if err := p.link.channel.Nack(0, true, true); err != nil {
+		if err := p.link.Channel.Nack(0, true, true); err != nil {
 			return err
 		}
 	}
 	// A classic queue takes back what an ended channel held in one go. What was got message by message it would take back one by one after a
 	// nack, searching the place of each: 10,000 take it half a minute and more, in which it has none of them ready.
-	if err := p.link.channel.Close(); err != nil {
+	if err := p.link.Channel.Close(); err != nil {
 		return err
 	}
 	if p.held > 0 {

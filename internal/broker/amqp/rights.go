@@ -17,24 +17,24 @@ import (
 // asks to consume with a priority that is no number, which the broker denies after it has looked at the permission.
 func (m *Mover) MayTake(ctx context.Context, queue dedup.QueueRef) error {
 	what := fmt.Sprintf("see whether queue %s of vhost %s may be read", broker.Quote(queue.Name), broker.Quote(queue.Vhost))
-	l, done, err := m.openBriefly(ctx, queue.Vhost, "check", what)
+	l, done, err := m.OpenBriefly(ctx, queue.Vhost, "check", what)
 	if err != nil {
 		return err
 	}
 	defer done()
 	const autoAck, exclusive, noLocal, noWait = false, false, false, false
-	if err = l.channel.Qos(1, 0, false); err != nil { // should it be taken for a consumer after all, it is sent one message
-		return l.fail(broker.OrEnd(ctx, err))
+	if err = l.Channel.Qos(1, 0, false); err != nil { // should it be taken for a consumer after all, it is sent one message
+		return l.Fail(broker.OrEnd(ctx, err))
 	}
-	_, err = l.channel.Consume(queue.Name, "", autoAck, exclusive, noLocal, noWait, amqp.Table{"x-priority": "none"})
+	_, err = l.Channel.Consume(queue.Name, "", autoAck, exclusive, noLocal, noWait, amqp.Table{"x-priority": "none"})
 	var reply *amqp.Error
 	if errors.As(err, &reply) && reply.Code == amqp.PreconditionFailed {
 		return nil
 	}
 	if err == nil { // what it was sent goes back with the channel
-		return fmt.Errorf("broker %s: %s: the broker took a consumer that it should have denied", m.name, what)
+		return fmt.Errorf("broker %s: %s: the broker took a consumer that it should have denied", m.Name, what)
 	}
-	return l.fail(broker.OrEnd(ctx, err))
+	return l.Fail(broker.OrEnd(ctx, err))
 }
 
 // MayPublish reports as an error why the acting account may not publish to queues of a vhost; nil when it may. It publishes to a queue
@@ -50,10 +50,10 @@ func (m *Mover) MayPublish(ctx context.Context, vhost string) error {
 	}
 	answer, err := sink.Answer(ctx)
 	if err != nil {
-		return sink.link.fail(broker.OrEnd(ctx, err))
+		return sink.link.Fail(broker.OrEnd(ctx, err))
 	}
 	if answer.Outcome == dedup.AnswerLost {
-		return sink.link.fail(errors.New(cmp.Or(answer.Text, errEnded.Error())))
+		return sink.link.Fail(errors.New(cmp.Or(answer.Text, ErrEnded.Error())))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // A Sink publishes messages to queues of a vhost over a connection of its own, mandatory and with confirms. One goroutine calls
 // Publish and one calls Answer; they may be the same.
 type Sink struct {
-	link *link
+	link *Link
 	// pending holds what was sent and has no answer yet, in order of publishing.
 	pending chan *sent
 	// waiting is the publish that Answer waits for; it belongs to the goroutine that calls Answer.
@@ -46,12 +46,12 @@ func (m *Mover) Sink(ctx context.Context, vhost string, window int) (*Sink, erro
 	}
 	s := &Sink{
 		link: l, pending: make(chan *sent, window),
-		returns: &returns{arrived: l.channel.NotifyReturn(make(chan amqp.Return, window+1))},
+		returns: &returns{arrived: l.Channel.NotifyReturn(make(chan amqp.Return, window+1))},
 	}
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
-	if err := l.channel.Confirm(false); err != nil {
-		err = l.fail(broker.OrEnd(ctx, err))
+	if err := l.Channel.Confirm(false); err != nil {
+		err = l.Fail(broker.OrEnd(ctx, err))
 		_ = l.close()
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func (s *Sink) Publish(ctx context.Context, queue string, m dedup.Message) error
 	}
 	const defaultExchange, mandatory, immediate = "", true, false
 	s.returns.expect(next) // it may come back before the next line ends
-	next.confirm, err = s.link.channel.PublishWithDeferredConfirm(defaultExchange, queue, mandatory, immediate, next.message)
+	next.confirm, err = s.link.Channel.PublishWithDeferredConfirm(defaultExchange, queue, mandatory, immediate, next.message)
 	if err != nil {
-		return s.link.fail(err)
+		return s.link.Fail(err)
 	}
 	s.pending <- next
 	return nil
@@ -150,9 +150,9 @@ func (s *Sink) judge(p *sent) dedup.Answer {
 	}
 	returned, text, err := s.returns.settle(p, p.confirm.Acked())
 	switch {
-	case !p.confirm.Acked() && s.link.channel.IsClosed():
+	case !p.confirm.Acked() && s.link.Channel.IsClosed():
 		// The library says false both for a nack and for the end of the channel, which it marks first.
-		return dedup.Answer{Outcome: dedup.AnswerLost, Text: s.link.fail(errEnded).Error()}
+		return dedup.Answer{Outcome: dedup.AnswerLost, Text: s.link.Fail(ErrEnded).Error()}
 	case !p.confirm.Acked():
 		return dedup.Answer{Outcome: dedup.Rejected, Text: "the broker did not take it (basic.nack), as a full queue with overflow reject-publish does"}
 	case err != nil:
@@ -169,7 +169,7 @@ func (s *Sink) Close() error {
 		s.link.abort() // a broker in alarm would not answer
 	}
 	if err := s.link.close(); err != nil {
-		s.link.mover.log.Debug("a publishing connection did not end in order", "broker", s.link.mover.name, "error", err)
+		s.link.mover.Log.Debug("a publishing connection did not end in order", "broker", s.link.mover.Name, "error", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ const (
 // back what it holds when it is closed. Its methods may be called at the same time; after an error other than that of a context
 // it is of no use.
 type Source struct {
-	link  *link
+	link  *Link
 	queue string
 	tag   string
 	// deliveries and cancelled are nil in a source that takes each message by itself.
@@ -62,7 +62,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 		return nil, err
 	}
 	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, patience: maxPatience, held: map[uint64]struct{}{}}
-	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.channel.Ack(tag, multiple) }, s.flush)
+	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.Channel.Ack(tag, multiple) }, s.flush)
 	stop := context.AfterFunc(ctx, l.abort)
 	defer stop()
 	described, unknown := m.watch.Queue(ctx, queue)
@@ -78,7 +78,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 		}
 	}
 	if err != nil {
-		err = l.fail(broker.OrEnd(ctx, err))
+		err = l.Fail(broker.OrEnd(ctx, err))
 		_ = l.close()
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func (s *Source) consumeAnew() error {
 }
 
 func (s *Source) consume(exclusive bool) error {
-	s.cancelled = s.link.channel.NotifyCancel(make(chan string, 1))
-	if err := s.link.channel.Qos(s.limit, 0, false); err != nil {
+	s.cancelled = s.link.Channel.NotifyCancel(make(chan string, 1))
+	if err := s.link.Channel.Qos(s.limit, 0, false); err != nil {
 		return err
 	}
 	const autoAck, noLocal, noWait = false, false, false
 	var err error
-	s.deliveries, err = s.link.channel.Consume(s.queue, s.tag, autoAck, exclusive, noLocal, noWait, nil)
+	s.deliveries, err = s.link.Channel.Consume(s.queue, s.tag, autoAck, exclusive, noLocal, noWait, nil)
 	return err
 }
 
@@ -131,7 +131,7 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 		}
 		ready, err := s.ready()
 		if err != nil {
-			return dedup.Delivery{}, s.link.fail(err)
+			return dedup.Delivery{}, s.link.Fail(err)
 		}
 		switch empty = ready == 0; {
 		case empty:
@@ -148,7 +148,7 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 // starved says that others get what we wait for.
 func (s *Source) starved(ready int) error {
 	return &broker.Error{
-		Kind: broker.InUse, Broker: s.link.mover.name, Request: s.link.what,
+		Kind: broker.InUse, Broker: s.link.mover.Name, Request: s.link.what,
 		Text: fmt.Sprintf("the queue has %d messages ready and has sent none for %s: it may have a single active consumer, which is another", ready, s.patience),
 		Mend: "stop the consumers of this queue",
 	}
@@ -178,7 +178,7 @@ func (s *Source) receive(ctx context.Context, idle time.Duration) (dedup.Deliver
 // take notes that a delivery is held.
 func (s *Source) take(d *amqp.Delivery, ok bool) (dedup.Delivery, error) {
 	if !ok {
-		return dedup.Delivery{}, s.link.fail(s.cancelReason())
+		return dedup.Delivery{}, s.link.Fail(s.cancelReason())
 	}
 	s.mu.Lock()
 	s.held[d.DeliveryTag] = struct{}{}
@@ -194,7 +194,7 @@ func (s *Source) cancelReason() error {
 		}
 	default:
 	}
-	return errEnded
+	return ErrEnded
 }
 
 // awaitRoom waits while as many are held as may be. To whoever takes messages an error would be the end of the source.
@@ -205,8 +205,8 @@ func (s *Source) awaitRoom(ctx context.Context) error {
 	ticker := time.NewTicker(firstIdle)
 	defer ticker.Stop()
 	for s.full() {
-		if s.link.channel.IsClosed() {
-			return s.link.fail(errEnded)
+		if s.link.Channel.IsClosed() {
+			return s.link.Fail(ErrEnded)
 		}
 		select {
 		case <-ticker.C:
@@ -220,10 +220,10 @@ func (s *Source) awaitRoom(ctx context.Context) error {
 // get takes one message by itself.
 func (s *Source) get() (dedup.Delivery, error) {
 	s.requests.Lock()
-	d, ok, err := s.link.channel.Get(s.queue, false)
+	d, ok, err := s.link.Channel.Get(s.queue, false)
 	s.requests.Unlock()
 	if err != nil {
-		return dedup.Delivery{}, s.link.fail(err)
+		return dedup.Delivery{}, s.link.Fail(err)
 	}
 	if !ok {
 		return dedup.Delivery{}, io.EOF
@@ -255,7 +255,7 @@ func (s *Source) ready() (int, error) {
 func (s *Source) Ack(tag uint64) error {
 	return s.settle(tag, func() error {
 		if s.deliveries == nil {
-			return s.link.channel.Ack(tag, false)
+			return s.link.Channel.Ack(tag, false)
 		}
 		return s.acks.add(tag)
 	})
@@ -268,12 +268,12 @@ func (s *Source) settle(tag uint64, send func() error) error {
 	if _, ok := s.held[tag]; !ok {
 		return fmt.Errorf("%s: delivery %d is not held", s.link.what, tag)
 	}
-	if s.link.channel.IsClosed() {
-		return s.link.fail(errEnded)
+	if s.link.Channel.IsClosed() {
+		return s.link.Fail(ErrEnded)
 	}
 	delete(s.held, tag)
 	if err := send(); err != nil {
-		return s.link.fail(err)
+		return s.link.Fail(err)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (s *Source) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.acks.flush(); err != nil {
-		s.link.mover.log.Debug("acks could not be sent", "broker", s.link.mover.name, "error", err)
+		s.link.mover.Log.Debug("acks could not be sent", "broker", s.link.mover.Name, "error", err)
 	}
 }
 
@@ -305,7 +305,7 @@ func (s *Source) Close() error {
 		err = s.giveBack(held)
 	}
 	if err != nil {
-		err = s.link.fail(err) // it has ended before, and the broker takes everything back
+		err = s.link.Fail(err) // it has ended before, and the broker takes everything back
 	}
 	_ = s.link.close()
 	return err
@@ -315,22 +315,22 @@ func (s *Source) Close() error {
 func (s *Source) giveBack(held int) error {
 	if s.deliveries != nil {
 		// Nothing is sent ahead any more once this is answered.
-		if err := s.link.channel.Cancel(s.tag, false); err != nil {
+		if err := s.link.Channel.Cancel(s.tag, false); err != nil {
 			return err
 		}
 	}
 	if s.deliveries != nil || held > 0 && !s.classic {
 		// One answer for all, and before the channel ends: newer quorum queues count an end of the channel, and not this,
 		// against the delivery limit. Tag 0 means all.
-		if err := s.link.channel.Nack(0, true, true); err != nil {
+		if err := s.link.Channel.Nack(0, true, true); err != nil {
 			return err
 		}
 	}
-	if s.link.channel.IsClosed() { // closing it would report success
-		return errEnded
+	if s.link.Channel.IsClosed() { // closing it would report success
+		return ErrEnded
 	}
 	// What was got message by message a classic queue takes back in one go when the channel ends, and one by one after a nack; see peeker.
-	if err := s.link.channel.Close(); err != nil {
+	if err := s.link.Channel.Close(); err != nil {
 		return err
 	}
 	if s.deliveries == nil && held > 0 {

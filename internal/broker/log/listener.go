@@ -1,4 +1,4 @@
-package amqp
+package log
 
 import (
 	"context"
@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,9 +36,9 @@ const (
 	logRetryMax = time.Minute
 )
 
-// A LogListener follows the log of one broker. Its methods may be called at once.
-type LogListener struct {
-	mover *Mover
+// A Listener follows the log of one broker. Its methods may be called at once.
+type Listener struct {
+	mover *amqp.Mover
 	log   *slog.Logger
 	// every is after how many lines the queue is asked how full it is.
 	every int
@@ -46,24 +47,24 @@ type LogListener struct {
 	state dedup.BrokerLog
 }
 
-// NewLogListener returns the listener of the account that is configured for the log; nil where none is.
-func NewLogListener(config broker.Config, log *slog.Logger) (*LogListener, error) {
+// NewListener returns the listener of the account that is configured for the log; nil where none is.
+func NewListener(config broker.Config, log *slog.Logger) (*Listener, error) {
 	if config.Log == (broker.Act{}) {
 		return nil, nil
 	}
 	account := config
 	account.Act = config.Log
-	mover, err := OpenMover(account, log)
+	mover, err := amqp.OpenMover(account, log)
 	if err != nil {
 		return nil, err
 	}
-	l := &LogListener{mover: mover, log: mover.log, every: logAskEvery}
+	l := &Listener{mover: mover, log: mover.Log, every: logAskEvery}
 	l.state = dedup.BrokerLog{Why: "the broker's log has not been listened to yet", Named: make(map[dedup.QueueRef]int64)}
 	return l, nil
 }
 
 // Run follows the broker's log until ctx ends; it connects anew when it must.
-func (l *LogListener) Run(ctx context.Context) error {
+func (l *Listener) Run(ctx context.Context) error {
 	wait, said := logRetry, ""
 	for {
 		began := time.Now()
@@ -76,7 +77,7 @@ func (l *LogListener) Run(ctx context.Context) error {
 		}
 		if why := l.stop(err); why != said {
 			said = why
-			l.log.Warn("the broker's log is not followed; ack timeouts are unknown until it is", "broker", l.mover.name, "err", why)
+			l.log.Warn("the broker's log is not followed; ack timeouts are unknown until it is", "broker", l.mover.Name, "err", why)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -90,24 +91,24 @@ func (l *LogListener) Run(ctx context.Context) error {
 }
 
 // listen follows the log over one connection. Its queue is the connection's own, and ends with it.
-func (l *LogListener) listen(ctx context.Context) error {
-	link, done, err := l.mover.openBriefly(ctx, logVhost, "log", "listen to the broker's log")
+func (l *Listener) listen(ctx context.Context) error {
+	link, done, err := l.mover.OpenBriefly(ctx, logVhost, "log", "listen to the broker's log")
 	if err != nil {
 		return err
 	}
 	defer done()
-	queue, lines, err := subscribeLog(link.channel)
+	queue, lines, err := subscribeLog(link.Channel)
 	if err != nil {
-		return link.fail(broker.OrEnd(ctx, err))
+		return link.Fail(broker.OrEnd(ctx, err))
 	}
 	l.start()
-	fill := logFill{every: l.every}
+	fill := fill{every: l.every}
 	for line := range lines {
 		if fill.heard(len(line.Body)) {
 			const durable, autoDelete, exclusive, noWait = false, true, true, false
-			q, err := link.channel.QueueDeclarePassive(queue, durable, autoDelete, exclusive, noWait, nil)
+			q, err := link.Channel.QueueDeclarePassive(queue, durable, autoDelete, exclusive, noWait, nil)
 			if err != nil {
-				return link.fail(broker.OrEnd(ctx, err))
+				return link.Fail(broker.OrEnd(ctx, err))
 			}
 			if fill.overflowed(q.Messages) {
 				l.overflow()
@@ -118,15 +119,15 @@ func (l *LogListener) listen(ctx context.Context) error {
 			l.count(queue)
 		}
 		if err := line.Ack(false); err != nil {
-			return link.fail(broker.OrEnd(ctx, err))
+			return link.Fail(broker.OrEnd(ctx, err))
 		}
 	}
-	return link.fail(broker.OrEnd(ctx, errEnded))
+	return link.Fail(broker.OrEnd(ctx, amqp.ErrEnded))
 }
 
-func subscribeLog(channel *amqp.Channel) (queue string, lines <-chan amqp.Delivery, err error) {
+func subscribeLog(channel *amqp091.Channel) (queue string, lines <-chan amqp091.Delivery, err error) {
 	const durable, autoDelete, exclusive, noWait = false, true, true, false
-	bounds := amqp.Table{"x-max-length": maxLogLines, "x-max-length-bytes": maxLogBytes, "x-overflow": "drop-head"}
+	bounds := amqp091.Table{"x-max-length": maxLogLines, "x-max-length-bytes": maxLogBytes, "x-overflow": "drop-head"}
 	q, err := channel.QueueDeclare("", durable, autoDelete, exclusive, noWait, bounds)
 	if err != nil {
 		return "", nil, err
@@ -142,7 +143,7 @@ func subscribeLog(channel *amqp.Channel) (queue string, lines <-chan amqp.Delive
 	return q.Name, lines, err
 }
 
-func (l *LogListener) start() {
+func (l *Listener) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Listening, l.state.Why, l.state.Better = true, "", ""
@@ -151,14 +152,14 @@ func (l *LogListener) start() {
 }
 
 // overflow notes that lines may have been lost.
-func (l *LogListener) overflow() {
+func (l *Listener) overflow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Overflowed = time.Now()
 }
 
 // hear notes the node that a line comes from: RabbitMQ writes it into a header (rabbit_logger_exchange_h.erl, make_headers).
-func (l *LogListener) hear(headers amqp.Table) {
+func (l *Listener) hear(headers amqp091.Table) {
 	node, ok := headers["node"].(string)
 	if !ok {
 		return
@@ -174,7 +175,7 @@ func (l *LogListener) hear(headers amqp.Table) {
 }
 
 // stop notes why the log is not followed any more, and returns it.
-func (l *LogListener) stop(err error) string {
+func (l *Listener) stop(err error) string {
 	why, better := logWords(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +183,7 @@ func (l *LogListener) stop(err error) string {
 	return why
 }
 
-func (l *LogListener) count(queue dedup.QueueRef) {
+func (l *Listener) count(queue dedup.QueueRef) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, known := l.state.Named[queue]
@@ -194,7 +195,7 @@ func (l *LogListener) count(queue dedup.QueueRef) {
 }
 
 // Reading returns a copy of what was heard; nil where nobody listens.
-func (l *LogListener) Reading() *dedup.BrokerLog {
+func (l *Listener) Reading() *dedup.BrokerLog {
 	if l == nil {
 		return nil
 	}
@@ -211,12 +212,12 @@ func logWords(err error) (why, better string) {
 	if !errors.As(err, &e) {
 		return "the broker's log cannot be followed: " + err.Error(), ""
 	}
-	var reply *amqp.Error
-	if errors.As(e.Err, &reply) && reply.Code == amqp.NotFound {
-		return "not observable on this broker: it does not publish its log", LogExchangeMend
+	var reply *amqp091.Error
+	if errors.As(e.Err, &reply) && reply.Code == amqp091.NotFound {
+		return "not observable on this broker: it does not publish its log", ExchangeRemedy
 	}
 	if e.Kind == broker.NoPermission {
-		return "the account of the broker's log lacks a permission: " + e.Text, LogAccountMend
+		return "the account of the broker's log lacks a permission: " + e.Text, AccountRemedy
 	}
 	return "the broker's log cannot be followed: " + logBlock.Replace(e.Text), logBlock.Replace(e.Mend)
 }
@@ -226,6 +227,6 @@ var logBlock = strings.NewReplacer("act.amqp_url", "log.amqp_url", "act.username
 
 // What makes the log observable.
 const (
-	LogExchangeMend = "Set log.exchange = true and log.exchange.level = warning in rabbitmq.conf, and restart the node."
-	LogAccountMend  = `Give the account in brokers[].log these permissions in the virtual host /: configure ^amq\.gen-, write ^amq\.gen-, read ^(amq\.gen-.*|amq\.rabbitmq\.log)$`
+	ExchangeRemedy = "Set log.exchange = true and log.exchange.level = warning in rabbitmq.conf, and restart the node."
+	AccountRemedy  = `Give the account in brokers[].log these permissions in the virtual host /: configure ^amq\.gen-, write ^amq\.gen-, read ^(amq\.gen-.*|amq\.rabbitmq\.log)$`
 )

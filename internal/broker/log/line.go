@@ -1,4 +1,4 @@
-package amqp
+package log
 
 import (
 	"encoding/json"

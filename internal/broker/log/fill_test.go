@@ -1,11 +1,11 @@
-package amqp
+package log
 
 import (
 	"log/slog"
 	"net"
 	"testing"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,7 +14,7 @@ import (
 // TestNoLineOfTheLogIsDroppedUnseen plays a queue that drops its oldest line when it is full, to a reader that is slower or quicker.
 func TestNoLineOfTheLogIsDroppedUnseen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		fill := logFill{every: logAskEvery}
+		fill := fill{every: logAskEvery}
 		waiting, ahead, dropped, told := 0, 0, false, false
 		hear := func() {
 			ahead--
@@ -58,7 +58,7 @@ func TestAQueueThatIsKeptUpWithLosesNothing(t *testing.T) {
 		"as many that others may be gone":      {300, 500, true},
 		"lines so long that bytes bound first": {maxLogBytes/maxLogLines + 1, 0, true},
 	} {
-		fill := logFill{every: logAskEvery}
+		fill := fill{every: logAskEvery}
 		for i := 1; i < logAskEvery; i++ {
 			if fill.heard(tt.size) {
 				t.Fatalf("%s: asked after %d lines", name, i)
@@ -77,7 +77,7 @@ func TestAQueueThatIsKeptUpWithLosesNothing(t *testing.T) {
 func TestARealLogIsAskedHowFullItsQueueIs(t *testing.T) {
 	t.Parallel()
 	rabbit, config := startLogBroker(t, "log.exchange = true", "log.exchange.level = warning")
-	listener, err := NewLogListener(config, slog.New(slog.DiscardHandler))
+	listener, err := NewListener(config, slog.New(slog.DiscardHandler))
 	must(t, err)
 	listener.every = 2
 	until := follow(t, listener.Reading, listener.Run, func() {})
@@ -85,7 +85,7 @@ func TestARealLogIsAskedHowFullItsQueueIs(t *testing.T) {
 	drop := func(n int) {
 		for range n { // a client that goes without a word is a warning in the log
 			var conn net.Conn
-			_, err := amqp.DialConfig(rabbit.AMQPURL(rabbit.Admin()), amqp.Config{Dial: func(network, addr string) (c net.Conn, err error) {
+			_, err := amqp091.DialConfig(rabbit.AMQPURL(rabbit.Admin()), amqp091.Config{Dial: func(network, addr string) (c net.Conn, err error) {
 				conn, err = net.Dial(network, addr)
 				return conn, err
 			}})

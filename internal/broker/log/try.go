@@ -1,4 +1,4 @@
-package amqp
+package log
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// TryLog begins to follow the broker's log with the account of the configuration's log section, and ends at once. It says why that
+// Try begins to follow the broker's log with the account of the configuration's log section, and ends at once. It says why that
 // fails and what to do about it, with the command that gives a missing permission; both are empty where it works. Without an
 // account it is not ok.
-func TryLog(ctx context.Context, config broker.Config) (why, mend string, ok bool) {
-	l, err := NewLogListener(config, slog.New(slog.DiscardHandler))
+func Try(ctx context.Context, config broker.Config) (why, mend string, ok bool) {
+	l, err := NewListener(config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err.Error(), "", true
 	}
@@ -20,7 +20,7 @@ func TryLog(ctx context.Context, config broker.Config) (why, mend string, ok boo
 	}
 	defer l.mover.Close()
 	if err := l.try(ctx); err != nil {
-		if why, mend = logWords(err); mend == LogAccountMend {
+		if why, mend = logWords(err); mend == AccountRemedy {
 			mend = "rabbitmqctl set_permissions -p / " + shellQuoted(config.Log.Username) + ` '^amq\.gen-' '^amq\.gen-' '^(amq\.gen-.*|amq\.rabbitmq\.log)$'` +
 				" (which replaces those that it has in the virtual host /)"
 		}
@@ -29,14 +29,14 @@ func TryLog(ctx context.Context, config broker.Config) (why, mend string, ok boo
 }
 
 // try subscribes to the log and leaves.
-func (l *LogListener) try(ctx context.Context) error {
-	link, done, err := l.mover.openBriefly(ctx, logVhost, "log", "listen to the broker's log")
+func (l *Listener) try(ctx context.Context) error {
+	link, done, err := l.mover.OpenBriefly(ctx, logVhost, "log", "listen to the broker's log")
 	if err != nil {
 		return err
 	}
 	defer done()
-	if _, _, err := subscribeLog(link.channel); err != nil {
-		return link.fail(broker.OrEnd(ctx, err))
+	if _, _, err := subscribeLog(link.Channel); err != nil {
+		return link.Fail(broker.OrEnd(ctx, err))
 	}
 	return nil
 }

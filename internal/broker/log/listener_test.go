@@ -1,4 +1,4 @@
-package amqp
+package log
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
@@ -50,7 +50,7 @@ func startLogBroker(t *testing.T, lines ...string) (*servers.RabbitMQ, broker.Co
 // listen runs a listener until the test ends, and returns a wait for what it has heard.
 func listen(t *testing.T, config broker.Config) (until func(what string, ok func(dedup.BrokerLog) bool) dedup.BrokerLog) {
 	t.Helper()
-	listener, err := NewLogListener(config, slog.New(slog.DiscardHandler))
+	listener, err := NewListener(config, slog.New(slog.DiscardHandler))
 	must(t, err)
 	return follow(t, listener.Reading, listener.Run, func() {})
 }
@@ -114,20 +114,20 @@ func TestARealAckTimeoutIsHeardAcrossARestart(t *testing.T) {
 // holdOne consumes a message and keeps it until the broker closes the channel.
 func holdOne(t *testing.T, rabbit *servers.RabbitMQ) {
 	t.Helper()
-	connection, err := amqp.Dial(rabbit.AMQPURL(rabbit.Admin()))
+	connection, err := amqp091.Dial(rabbit.AMQPURL(rabbit.Admin()))
 	must(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
 	must(t, err)
 	_, err = channel.QueueDeclare("orders", true, false, false, false, nil)
 	must(t, err)
-	must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{}))
-	closed := channel.NotifyClose(make(chan *amqp.Error, 1))
+	must(t, channel.PublishWithContext(t.Context(), "", "orders", false, false, amqp091.Publishing{}))
+	closed := channel.NotifyClose(make(chan *amqp091.Error, 1))
 	_, err = channel.Consume("orders", "", false, false, false, false, nil)
 	must(t, err)
 	select {
 	case reason := <-closed:
-		if reason == nil || reason.Code != amqp.PreconditionFailed {
+		if reason == nil || reason.Code != amqp091.PreconditionFailed {
 			t.Fatalf("the channel was closed: %v", reason)
 		}
 	case <-time.After(time.Minute):
@@ -164,7 +164,7 @@ func TestALogThatCannotBeFollowedSaysWhyAndWhatToDo(t *testing.T) {
 }
 
 func TestABrokerWithoutAnAccountForTheLogIsNotListenedTo(t *testing.T) {
-	listener, err := NewLogListener(broker.Config{Name: "main", ManagementURL: "http://127.0.0.1:1", Username: "w", Password: secret.New("p")}, slog.New(slog.DiscardHandler))
+	listener, err := NewListener(broker.Config{Name: "main", ManagementURL: "http://127.0.0.1:1", Username: "w", Password: secret.New("p")}, slog.New(slog.DiscardHandler))
 	if err != nil || listener != nil || listener.Reading() != nil {
 		t.Error(listener, err)
 	}
@@ -178,11 +178,11 @@ func TestAnIncompleteAccountForTheLogIsNamed(t *testing.T) {
 }
 
 func TestTheNodesThatWereHeardAreBoundedAndForgottenWithTheConnection(t *testing.T) {
-	l := &LogListener{}
+	l := &Listener{}
 	for i := range maxLogNodes + 10 {
-		l.hear(amqp.Table{"node": strings.Repeat("n", i+1)})
+		l.hear(amqp091.Table{"node": strings.Repeat("n", i+1)})
 	}
-	l.hear(amqp.Table{"node": int32(1)})
+	l.hear(amqp091.Table{"node": int32(1)})
 	l.hear(nil)
 	if got := l.Reading(); len(got.Heard) != maxLogNodes || !got.Heard["n"] {
 		t.Errorf("%d heard", len(got.Heard))
@@ -193,7 +193,7 @@ func TestTheNodesThatWereHeardAreBoundedAndForgottenWithTheConnection(t *testing
 }
 
 func TestTheQueuesOfTheLogAreBounded(t *testing.T) {
-	l := &LogListener{state: dedup.BrokerLog{Named: map[dedup.QueueRef]int64{}}}
+	l := &Listener{state: dedup.BrokerLog{Named: map[dedup.QueueRef]int64{}}}
 	for i := range maxLogQueues + 10 {
 		l.count(dedup.QueueRef{Vhost: "/", Name: strings.Repeat("q", i+1)})
 	}
@@ -201,4 +201,16 @@ func TestTheQueuesOfTheLogAreBounded(t *testing.T) {
 	if got := l.Reading(); len(got.Named) != maxLogQueues || got.Unnamed != 10 || got.Named[dedup.QueueRef{Vhost: "/", Name: "q"}] != 2 {
 		t.Errorf("%d named, %d not", len(got.Named), got.Unnamed)
 	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nothing is a permission row that lets an account see a vhost and do nothing in it.
+func nothing() servers.Permissions {
+	return servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}
 }

@@ -1,0 +1,2 @@
+// Package log listens to the log that a RabbitMQ publishes, for the ack timeouts in it.
+package log
