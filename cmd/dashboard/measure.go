@@ -7,7 +7,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
+	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/session"
 	"dedup-dashboard/internal/config"
@@ -28,7 +28,7 @@ type liveRates interface {
 // A measurer measures pipelines by tracers and the watching side of stores.
 type measurer struct {
 	brokers map[string]broker.Config
-	tracers map[string]*amqp.Tracer
+	tracers map[string]*trace.Tracer
 	stores  map[string]markers.Store
 	live    liveRates
 	log     *slog.Logger

@@ -23,7 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
+	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/secret"
@@ -429,14 +429,14 @@ func newMeasuredLane(t *testing.T, rabbit *servers.RabbitMQ, name, preset string
 	}
 	b := broker.Config{Name: name, ManagementURL: rabbit.ManagementURL(), Username: user, Password: secret.New(password), PrometheusURLs: []string{rabbit.PrometheusURL()},
 		Act: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr(), Username: user, Password: secret.New(password)}}
-	tracer, err := amqp.OpenTracer(b, amqp.Options{DataDir: t.TempDir(), Guard: []string{guardProgram(), guardCommand}, Log: log})
+	tracer, err := trace.OpenTracer(b, trace.Options{DataDir: t.TempDir(), Guard: []string{guardProgram(), guardCommand}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tracer.Close() })
 	l := &measuredLane{name: name, store: store, consumer: consumer, url: rabbit.AMQPURL(user, password) + url.PathEscape(name), done: map[string]bool{}, failed: map[string]bool{},
 		pipeline: dedup.Pipeline{Name: name, Broker: name, Vhost: name, Queues: []string{name}, Store: name, IDFrom: "message_id"}}
-	l.measurer = &measurer{brokers: map[string]broker.Config{name: b}, tracers: map[string]*amqp.Tracer{name: tracer}, stores: map[string]markers.Store{name: store}, live: quietRates{}, log: log}
+	l.measurer = &measurer{brokers: map[string]broker.Config{name: b}, tracers: map[string]*trace.Tracer{name: tracer}, stores: map[string]markers.Store{name: store}, live: quietRates{}, log: log}
 	if why := l.measurer.WhyNot(l.pipeline); why != "" {
 		t.Fatal(fmt.Sprintf("%s cannot be measured: %s", name, why))
 	}

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"dedup-dashboard/internal/broker/amqp"
+	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 )
@@ -22,18 +22,18 @@ func guardTrace(_ context.Context, args []string, io streams) error {
 		return unusable("this command is started by the dashboard itself while it traces; it is of no use by hand")
 	}
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return amqp.RunGuard(io.in, io.out)
+	return trace.RunGuard(io.in, io.out)
 }
 
 // openTracers opens the tracer of each broker by its name, and clears in the background what traces of an earlier process left on.
-func (a *App) openTracers(cfg *config.Config) (map[string]*amqp.Tracer, error) {
+func (a *App) openTracers(cfg *config.Config) (map[string]*trace.Tracer, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program that guards traces: %w", err)
 	}
-	tracers := make(map[string]*amqp.Tracer, len(cfg.Brokers))
+	tracers := make(map[string]*trace.Tracer, len(cfg.Brokers))
 	for _, b := range cfg.Brokers {
-		tracer, err := amqp.OpenTracer(b, amqp.Options{DataDir: cfg.DataDir, Guard: []string{program, guardCommand}, Log: a.log})
+		tracer, err := trace.OpenTracer(b, trace.Options{DataDir: cfg.DataDir, Guard: []string{program, guardCommand}, Log: a.log})
 		if err != nil {
 			return nil, unusable("broker %s: %w", b.Name, err)
 		}
@@ -45,7 +45,7 @@ func (a *App) openTracers(cfg *config.Config) (map[string]*amqp.Tracer, error) {
 }
 
 // clearTrace tells of a trace that a crash cut off.
-func (a *App) clearTrace(ctx context.Context, tracer *amqp.Tracer) error {
+func (a *App) clearTrace(ctx context.Context, tracer *trace.Tracer) error {
 	cleared, some, err := tracer.Clear(ctx)
 	if some && ctx.Err() == nil {
 		a.log.Warn(clearedText(cleared), "broker", cleared.Broker, "vhost", cleared.Vhost, "began", cleared.Began, "off", cleared.Off, "err", cleared.Err)

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
+	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
@@ -45,10 +45,10 @@ func anotherProgram(args []string) {
 // A traceOrder is what a process that traces is told.
 type traceOrder struct{ Management, AMQP, User, Password, Vhost, Data string }
 
-func (o traceOrder) open() (*amqp.Tracer, error) {
-	return amqp.OpenTracer(broker.Config{Name: "main", ManagementURL: o.Management, Username: o.User, Password: secret.New(o.Password),
+func (o traceOrder) open() (*trace.Tracer, error) {
+	return trace.OpenTracer(broker.Config{Name: "main", ManagementURL: o.Management, Username: o.User, Password: secret.New(o.Password),
 		Act: broker.Act{AMQPURL: o.AMQP, Username: o.User, Password: secret.New(o.Password)},
-	}, amqp.Options{DataDir: o.Data, Guard: []string{guardProgram(), guardCommand}, Log: slog.New(slog.DiscardHandler)})
+	}, trace.Options{DataDir: o.Data, Guard: []string{guardProgram(), guardCommand}, Log: slog.New(slog.DiscardHandler)})
 }
 
 // guardProgram is this test program unless DASHBOARD names a dashboard that was built.

@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/amqp"
+	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
@@ -31,7 +31,7 @@ type traceRace struct {
 	server  *servers.RabbitMQ
 	channel *amqp091.Channel
 	arrived chan struct{}
-	tracer  *amqp.Tracer
+	tracer  *trace.Tracer
 	// off, on and read are milliseconds of the broker's CPU per message without tracing, with it, and with its copies read.
 	off, on, read []float64
 	// missed is how many deliveries were counted and not traced, beyond what the counts can be off.
@@ -48,10 +48,10 @@ func measureTrace(ctx context.Context, b *bench) error {
 	defer server.Kill()
 	r := &traceRace{server: server, arrived: make(chan struct{}, traceRate)}
 	user, password := server.Admin()
-	r.tracer, err = amqp.OpenTracer(broker.Config{
+	r.tracer, err = trace.OpenTracer(broker.Config{
 		Name: "bench", ManagementURL: server.ManagementURL(), Username: user, Password: secret.New(password), PrometheusURLs: []string{server.PrometheusURL()},
 		Act: broker.Act{AMQPURL: "amqp://" + server.AMQPAddr(), Username: user, Password: secret.New(password)},
-	}, amqp.Options{DataDir: b.folder})
+	}, trace.Options{DataDir: b.folder})
 	if err != nil {
 		return err
 	}

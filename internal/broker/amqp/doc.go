@@ -1,9 +1,5 @@
-// Package amqp takes, publishes and traces messages of a broker by AMQP 0-9-1. Only tracing is here yet.
+// Package amqp takes, gives back and publishes messages of a broker by AMQP 0-9-1.
 //
-// A Tracer shows each delivery of some queues for a minute or two, by the broker's firehose: a copy of each delivered message, with its body,
-// that the broker publishes to the exchange amq.rabbitmq.trace while tracing of the vhost is on. Whoever may read that exchange reads every
-// message of the vhost. So the Tracer binds the queues that it was asked for and no others, takes the id and forgets the body.
-//
-// Tracing costs the broker, and outlives whoever switched it on. It is begun on calm brokers alone, watched each second, and switched off by the
-// Tracer, by a guard (a process of its own that outlives it), or at the next start, whichever comes first.
+// A Mover has the two ends of a move, a Source and a Sink, with the account that may act: each on a connection of its own that is never
+// recovered, each write on which ends in time.
 package amqp

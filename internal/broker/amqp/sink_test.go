@@ -121,7 +121,7 @@ func (b *movingBroker) refusesWhatDoesNotFit(t *testing.T) {
 	must(t, err)
 	defer sink.Close()
 	deep := any("end")
-	for range maxDepth + 1 {
+	for range maxTableDepth + 1 {
 		deep = []any{deep}
 	}
 	bad := []dedup.Message{

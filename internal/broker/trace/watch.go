@@ -1,4 +1,4 @@
-package amqp
+package trace
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 	// blind is for how long the broker may tell nothing before the trace ends: what it does to it is then not known.
 	blind = 15 * time.Second
 	// A quarter of what the queue of the trace holds says that it is not read as quickly as it is filled.
-	maxDepth      = maxTapped / 4
+	MaxDepth      = maxTapped / 4
 	maxDepthBytes = maxTappedBytes / 4
 	// slack is how far a backlog may grow that is small.
 	slack = 1000
@@ -54,7 +54,7 @@ func (s *session) watchItself(ctx context.Context) {
 		case err != nil:
 			s.stop("%s", publicText(err))
 			return
-		case depth > maxDepth:
+		case depth > MaxDepth:
 			s.stop("%d messages of the trace wait to be read: the broker delivers more than can be traced", depth)
 			return
 		case rate > stopAt*maxRate:

@@ -1,4 +1,4 @@
-package amqp
+package trace
 
 import (
 	"context"
@@ -399,7 +399,7 @@ func tooMuchWaits(t *testing.T, s *site) {
 	defer p.close()
 	_, err = p.consume()
 	must(t, err)
-	for range unread + maxDepth + 1 {
+	for range unread + MaxDepth + 1 {
 		must(t, channel.PublishWithContext(t.Context(), "", p.queue, false, false, amqp091.Publishing{Body: []byte(canary)}))
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package amqp
+package trace
 
 import "syscall"
 

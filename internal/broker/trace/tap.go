@@ -1,4 +1,4 @@
-package amqp
+package trace
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,7 +36,7 @@ const (
 
 // A tap is a queue of ours that gets a copy of what is delivered from other queues. It goes with its connection.
 type tap struct {
-	conn  *Connection
+	conn  *amqp.Connection
 	queue string
 	// keep lets it outlive the context that it was opened with. close ends it, once.
 	keep  func() bool

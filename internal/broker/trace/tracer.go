@@ -1,4 +1,4 @@
-package amqp
+package trace
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -29,7 +30,7 @@ type Tracer struct {
 	options Options
 	log     *slog.Logger
 	// mover and nodes use the account that traces; mover is nil, and nodes are empty, where there may be none.
-	mover *Mover
+	mover *amqp.Mover
 	nodes nodes
 	watch *broker.Client
 	// shortest is the shortest time of a trace.
@@ -61,7 +62,7 @@ func OpenTracer(config broker.Config, options Options) (*Tracer, error) {
 	own := config
 	own.Act = account.Act
 	var err error
-	if t.mover, err = OpenMover(own, options.Log); err != nil {
+	if t.mover, err = amqp.OpenMover(own, options.Log); err != nil {
 		return nil, err
 	}
 	if t.nodes, err = openNodes(config, account); err != nil {

@@ -1,4 +1,4 @@
-package amqp
+package trace
 
 import (
 	"context"
@@ -199,4 +199,23 @@ func asText(t *testing.T, v any) string {
 	text, err := json.Marshal(v)
 	must(t, err)
 	return string(text)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits until something holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not within 2 m: %s", what)
+		}
+	}
 }
