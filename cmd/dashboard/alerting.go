@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/journal"
@@ -56,7 +57,7 @@ func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *jou
 	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
 	all.home, all.records = dispatch.ExternalURL, records
 	var dispatcher *alerts.Dispatcher // which is there before the outbox runs
-	all.outbox = alerts.NewOutbox(alerts.OutboxConfig{
+	all.outbox = outbox.New(outbox.Config{
 		Store: records, Reader: records, Senders: all.senders(), Log: a.log,
 		Failed: func(n alerts.Notification, _ string) { dispatcher.GaveUp(n) },
 	})

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -32,7 +33,7 @@ func (r receiver) faults() []alerts.ReceiverFault {
 // receivers are all channels, in the order of the configuration.
 type receivers struct {
 	all    []receiver
-	outbox *alerts.Outbox
+	outbox *outbox.Outbox
 	// records keep what was taken past the outbox.
 	records *journal.Alerts
 	// home is where the dashboard is reached.
@@ -62,8 +63,8 @@ func openReceivers(cfg config.Alerts) (*receivers, error) {
 }
 
 // senders returns the channels by name.
-func (r *receivers) senders() map[string]alerts.Sender {
-	all := map[string]alerts.Sender{}
+func (r *receivers) senders() map[string]outbox.Sender {
+	all := map[string]outbox.Sender{}
 	for _, one := range r.all {
 		all[one.name] = one.channel
 	}
@@ -119,7 +120,7 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]alerts.ChannelStats{}
+	known := map[string]outbox.ChannelStats{}
 	for _, s := range stats {
 		known[s.Channel] = s
 	}

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -79,7 +80,7 @@ func TestAChannelThatTookATrialIsNotCalledUnused(t *testing.T) {
 	}
 	defer db.Close()
 	r.records = db.Alerts()
-	r.outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: db.Alerts(), Reader: db.Alerts(), Senders: r.senders(), Log: newLog(new(output))})
+	r.outbox = outbox.New(outbox.Config{Store: db.Alerts(), Reader: db.Alerts(), Senders: r.senders(), Log: newLog(new(output))})
 	if err := r.SendTest(t.Context(), "pager", "anna"); err != nil || !strings.Contains(body.String(), "anna sent this") {
 		t.Fatalf("error %v, body %s", err, body.String())
 	}

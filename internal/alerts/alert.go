@@ -1,6 +1,8 @@
 package alerts
 
 import (
+	"cmp"
+	"maps"
 	"strings"
 	"time"
 
@@ -123,4 +125,19 @@ type Transition struct {
 	Edge
 	Judgement Judgement
 	Cause     string
+}
+
+// Compare orders keys by rule, kind and subject.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(strings.Compare(k.Rule, other.Rule), strings.Compare(string(k.Kind), string(other.Kind)), strings.Compare(k.Subject, other.Subject))
+}
+
+// MatchLabels returns what routes, silences and groups match: the labels of an alert with its rule, its kind and a tier.
+func (a Alert) MatchLabels(tier dedup.Tier) map[string]string {
+	labels := maps.Clone(labelsOf(a))
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelRule], labels[LabelKind], labels[LabelTier] = a.Key.Rule, string(a.Key.Kind), tier.String()
+	return labels
 }

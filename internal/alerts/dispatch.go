@@ -44,23 +44,6 @@ func DefaultDispatch() DispatchConfig {
 	}
 }
 
-// A Sent is what a channel was last told of an alert. A message counts as sent when it is planned: from then on the outbox has it.
-type Sent struct {
-	Channel string
-	Key     Key
-	// Tier is the tier that was told: normal for an alert that was told as resolved, or never.
-	Tier dedup.Tier
-	// At is when, and Began when the alert had begun to fire.
-	At, Began time.Time
-	// LeftOut is true when it was one of those that a digest only counts, and never told by name. Its end is not told then.
-	LeftOut bool
-	// Flapping is since when the channel was told that the alert flaps, zero where it was not, and Peak the worst tier that was told then.
-	Flapping time.Time
-	Peak     dedup.Tier
-	// Doubt says whether the channel has it.
-	Doubt Doubt
-}
-
 type sentKey struct {
 	channel string
 	key     Key
@@ -160,7 +143,7 @@ func (d *Dispatcher) Sent() []Sent {
 		changed = append(changed, s)
 	}
 	slices.SortFunc(changed, func(a, b Sent) int {
-		return cmp.Or(strings.Compare(a.Channel, b.Channel), a.Key.compare(b.Key))
+		return cmp.Or(strings.Compare(a.Channel, b.Channel), a.Key.Compare(b.Key))
 	})
 	return changed
 }
@@ -225,12 +208,7 @@ func (d *Dispatcher) awaited() map[Key]bool {
 func inOrder(edges []Transition) []Transition {
 	sorted := slices.Clone(edges)
 	slices.SortStableFunc(sorted, func(a, b Transition) int {
-		return cmp.Or(a.At.Compare(b.At), a.Judgement.Key.compare(b.Judgement.Key))
+		return cmp.Or(a.At.Compare(b.At), a.Judgement.Key.Compare(b.Judgement.Key))
 	})
 	return sorted
-}
-
-// compare orders keys by rule, kind and subject.
-func (k Key) compare(other Key) int {
-	return cmp.Or(strings.Compare(k.Rule, other.Rule), strings.Compare(string(k.Kind), string(other.Kind)), strings.Compare(k.Subject, other.Subject))
 }

@@ -172,12 +172,12 @@ func TestTheOrderOfAlertsAndEdgesChangesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := drawDay(rt)
 		sorted, _ := d.play(nil, func(s *desk) []Alert {
-			return slices.SortedFunc(maps.Values(s.alerts), func(a, b Alert) int { return a.Key.compare(b.Key) })
+			return slices.SortedFunc(maps.Values(s.alerts), func(a, b Alert) int { return a.Key.Compare(b.Key) })
 		})
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 0))
 		mixed, _ := d.play(nil, func(s *desk) []Alert {
 			slices.Reverse(s.edges)
-			all := slices.SortedFunc(maps.Values(s.alerts), func(a, b Alert) int { return a.Key.compare(b.Key) })
+			all := slices.SortedFunc(maps.Values(s.alerts), func(a, b Alert) int { return a.Key.Compare(b.Key) })
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			return all
 		})

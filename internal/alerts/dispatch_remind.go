@@ -65,7 +65,7 @@ func (d *Dispatcher) remind(at time.Time, channel string, all []candidate) []Not
 // reminderOf makes the message of one silence for the alerts that it keeps quiet.
 func (d *Dispatcher) reminderOf(at time.Time, channel string, quiet []*candidate) Notification {
 	slices.SortFunc(quiet, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.tier, a.tier), a.alert.Key.compare(b.alert.Key))
+		return cmp.Or(cmp.Compare(b.tier, a.tier), a.alert.Key.Compare(b.alert.Key))
 	})
 	s := quiet[0].hush
 	n := Notification{Channel: channel, Kind: NotifyReminder, At: at, Text: d.reminderText(at, s, quiet), ExternalURL: d.cfg.ExternalURL}

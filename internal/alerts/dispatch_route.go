@@ -12,12 +12,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// The rules that the dispatcher knows by name.
-const (
-	// unreachableRule, firing for a broker, inhibits the alerts of the pipelines on it, but those of lossRule that fired before.
-	unreachableRule = "source_unreachable"
-	lossRule        = "lost_messages"
-)
+// lossRule is the rule whose alerts are told though their broker is unreachable, where they fired before.
+const lossRule = "lost_messages"
 
 // A Route sends alerts to channels.
 type Route struct {
@@ -134,7 +130,7 @@ func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition
 		return firingTier(a.State) <= dedup.Normal && !awaited[k] && d.flaps.since[k].IsZero()
 	})
 	all := make([]candidate, 0, len(known))
-	for _, k := range slices.SortedFunc(maps.Keys(known), Key.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(known), Key.Compare) {
 		all = append(all, d.candidate(at, known[k], away, active))
 	}
 	return all
@@ -158,7 +154,7 @@ func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, s
 	if shown <= dedup.Normal {
 		shown = c.peak // what has just been is routed as what it was, so that all hear that it flaps
 	}
-	labels := allLabels(a, shown)
+	labels := a.MatchLabels(shown)
 	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
 	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
 	if known := d.knownTier(a.Key); c.tier <= dedup.Normal && known > dedup.Normal {
@@ -185,16 +181,6 @@ func firingTier(s State) dedup.Tier {
 		return max(s.Tier, dedup.Normal)
 	}
 	return dedup.Normal
-}
-
-// allLabels returns what routes, silences and groups match: the labels of an alert with its rule, its kind and a tier.
-func allLabels(a Alert, tier dedup.Tier) map[string]string {
-	labels := maps.Clone(labelsOf(a))
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelRule], labels[LabelKind], labels[LabelTier] = a.Key.Rule, string(a.Key.Kind), tier.String()
-	return labels
 }
 
 func labelsOf(a Alert) map[string]string {
@@ -227,7 +213,7 @@ type absence struct {
 func unreachable(alerts map[Key]Alert) map[string]absence {
 	away := map[string]absence{}
 	for k, a := range alerts {
-		if k.Rule == unreachableRule && k.Kind == OfBroker && a.State.Phase == PhaseFiring {
+		if k.Rule == RuleUnreachable && k.Kind == OfBroker && a.State.Phase == PhaseFiring {
 			away[k.Subject] = absence{a.State.FiredAt, a.State.Tier}
 		}
 	}

@@ -58,7 +58,7 @@ func (d *Dispatcher) recall(e Transition) {
 	if len(d.cfg.Standing) == 0 || e.From <= dedup.Normal {
 		return
 	}
-	for _, channel := range d.channelsOf(k.Rule, allLabels(afterEdge(e), e.From), e.From) {
+	for _, channel := range d.channelsOf(k.Rule, afterEdge(e).MatchLabels(e.From), e.From) {
 		if d.cfg.Standing[channel].Every > 0 {
 			d.stand.ended[endedTier{sentKey{channel, k}, e.From}] = end{e.Edge.At, e.Edge.At}
 		}

@@ -41,7 +41,7 @@ func (d *Dispatcher) notify(at time.Time, channel string, kind NotificationKind,
 // worseFirst sorts what fires before what is over, then the worse before the better, the older before the newer, and by key.
 func worseFirst(a, b item) int {
 	return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(b.told.Tier, a.told.Tier),
-		a.alert.State.FiredAt.Compare(b.alert.State.FiredAt), a.alert.Key.compare(b.alert.Key))
+		a.alert.State.FiredAt.Compare(b.alert.State.FiredAt), a.alert.Key.Compare(b.alert.Key))
 }
 
 // words returns an alert as it is told: with the figures and the line of the judgement that pages show.

@@ -107,3 +107,56 @@ func (e *DeliveryError) Error() string {
 	}
 	return e.Public
 }
+
+// A Doubt says whether a channel has what it counts as told.
+type Doubt uint8
+
+const (
+	// Certain: it was taken, or waits in the outbox.
+	Certain Doubt = iota
+	// Unsure: it may never have arrived. It is repeated when it is due again, as something that the channel knows.
+	Unsure
+	// Lost: it was the first of an alert, and given up. The channel knows nothing of the alert, and is told that it fired when a
+	// repeat would be due, or at once when it gets worse.
+	Lost
+)
+
+// Doubts returns what becomes of what the channel counts as told by this message when the message is given up, by alert. One that may have
+// been delivered is in doubt as a whole: what it told first must not be told as new once more. What is said again and again is in none.
+func (n Notification) Doubts() map[Key]Doubt {
+	if n.Kind == NotifyStanding {
+		return nil
+	}
+	first := Lost
+	if n.Repeated {
+		first = Unsure
+	}
+	doubts := map[Key]Doubt{}
+	for _, a := range n.Alerts {
+		doubts[a.Key] = Unsure
+		if a.Edge == EdgeFired {
+			doubts[a.Key] = first
+		}
+	}
+	for _, k := range n.Counted {
+		doubts[k] = first // nobody has read its name
+	}
+	return doubts
+}
+
+// A Sent is what a channel was last told of an alert. A message counts as sent when it is planned: from then on the outbox has it.
+type Sent struct {
+	Channel string
+	Key     Key
+	// Tier is the tier that was told: normal for an alert that was told as resolved, or never.
+	Tier dedup.Tier
+	// At is when, and Began when the alert had begun to fire.
+	At, Began time.Time
+	// LeftOut is true when it was one of those that a digest only counts, and never told by name. Its end is not told then.
+	LeftOut bool
+	// Flapping is since when the channel was told that the alert flaps, zero where it was not, and Peak the worst tier that was told then.
+	Flapping time.Time
+	Peak     dedup.Tier
+	// Doubt says whether the channel has it.
+	Doubt Doubt
+}

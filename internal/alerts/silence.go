@@ -183,7 +183,7 @@ func (s Silence) ExpiresSoon(at time.Time, within time.Duration) bool {
 
 // SilenceLabels are the labels of an alert that silences and routes match: those of its subject, its rule, its kind and its tier.
 func SilenceLabels(a *Alert) map[string]string {
-	return allLabels(*a, a.State.Tier)
+	return a.MatchLabels(a.State.Tier)
 }
 
 // A Coverage is what a silence would cover now.

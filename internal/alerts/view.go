@@ -55,7 +55,7 @@ func (a *AlertView) Attended() bool { return a.Ack != nil || len(a.Silences) > 0
 // SourceDown reports whether the alert says that a source cannot be read now: also one that fell silent again before it was over. Of
 // one that answers the value is zero.
 func (a *AlertView) SourceDown() bool {
-	return a.Key.Rule == unreachableRule && (a.State.Phase == PhaseFiring || a.State.Phase == PhaseRecovering && a.Last.Value > 0)
+	return a.Key.Rule == RuleUnreachable && (a.State.Phase == PhaseFiring || a.State.Phase == PhaseRecovering && a.Last.Value > 0)
 }
 
 // RestsOn reports whether the alert cannot be told because the source of another one cannot be read.

@@ -17,15 +17,15 @@ func TestAWarningNeverStandsAboveAnEmergency(t *testing.T) {
 		return a
 	}
 	v := View{At: time.Unix(1, 0), Alerts: []*AlertView{
-		one(unreachableRule, PhaseFiring, dedup.Warning), one("a", PhaseRecovering, dedup.Severe), one("b", PhaseFiring, dedup.Severe),
-		one(unreachableRule, PhaseFiring, dedup.Severe), one("c", PhaseFiring, dedup.Emergency), one("d", PhaseFiring, dedup.Warning),
+		one(RuleUnreachable, PhaseFiring, dedup.Warning), one("a", PhaseRecovering, dedup.Severe), one("b", PhaseFiring, dedup.Severe),
+		one(RuleUnreachable, PhaseFiring, dedup.Severe), one("c", PhaseFiring, dedup.Emergency), one("d", PhaseFiring, dedup.Warning),
 	}}
 	v.summarise()
 	var got []string
 	for _, a := range v.Alerts {
 		got = append(got, a.State.Tier.String()+" "+a.Key.Rule)
 	}
-	want := []string{"emergency c", "severe " + unreachableRule, "severe b", "severe a", "warning " + unreachableRule, "warning d"}
+	want := []string{"emergency c", "severe " + RuleUnreachable, "severe b", "severe a", "warning " + RuleUnreachable, "warning d"}
 	if !slices.Equal(got, want) {
 		t.Errorf("they stand as %q, want %q", got, want)
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	// RuleWatchdog names the rule that always fires: what is amiss is its absence.
 	RuleWatchdog = "watchdog"
+	// RuleUnreachable, firing for a broker, inhibits the alerts of the pipelines on it.
+	RuleUnreachable = "source_unreachable"
 	// RuleDeliveryFailed and RuleOutboxOld name the rules that judge deliveries. A message about them that is not delivered is not judged.
 	RuleDeliveryFailed = "delivery_failed"
 	RuleOutboxOld      = "outbox_old"
@@ -260,4 +262,12 @@ func (w *Watch) beaten(at time.Time, why string) {
 	default:
 		w.log.Warn("the heartbeat is not sent or not taken", "why", why)
 	}
+}
+
+// A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
+type ReceiverFault struct {
+	// Channel is the channel's name, Receiver its address, and Text says why it took nothing last, in words that may be shown.
+	Channel, Receiver, Text string
+	// Since is when it first took nothing while another one did, Last when it was last sent something.
+	Since, Last time.Time
 }

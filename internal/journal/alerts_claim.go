@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 )
 
 const (
@@ -36,7 +37,7 @@ const claimable = `
 // that nobody takes lets those of other groups pass, and after a while all. What later ones have told meanwhile is left out of it, so that
 // the last that a channel hears of an alert is the newest; one of which nothing is left is dropped. One that is under way already was
 // claimed without us knowing, and never sent: each channel has one worker, which finishes what it sends.
-func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
+func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (outbox.Outgoing, error) {
 	for {
 		out, err := a.claim(ctx, channel, at)
 		if !errors.Is(err, errOvertaken) {
@@ -48,41 +49,41 @@ func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (alert
 // errOvertaken means that later messages have told all that a message tells, and that it was dropped.
 var errOvertaken = errors.New("later messages have told all of it")
 
-func (a *Alerts) claim(ctx context.Context, channel string, at time.Time) (alerts.Outgoing, error) {
-	var out alerts.Outgoing
+func (a *Alerts) claim(ctx context.Context, channel string, at time.Time) (outbox.Outgoing, error) {
+	var out outbox.Outgoing
 	var seq, made int64
 	var id, body string
 	var repeated bool
 	err := a.read.QueryRowContext(ctx, claimable, channel, at.UnixMilli(), holdTries, at.Add(-holdFor).UnixMilli()).
 		Scan(&seq, &made, &out.Tries, &repeated, &id, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		return alerts.Outgoing{}, nil
+		return outbox.Outgoing{}, nil
 	}
 	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
+		return outbox.Outgoing{}, fmt.Errorf("claim a message: %w", err)
 	}
 	if err := json.Unmarshal([]byte(body), &out.Notification); err != nil {
 		// It can never be sent, and must not hold up the others.
-		why := alerts.Outcome{Result: alerts.DeliveryFailed, At: at, Error: unreadableMessage}
-		return alerts.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, id, why))
+		why := outbox.Outcome{Result: outbox.DeliveryFailed, At: at, Error: unreadableMessage}
+		return outbox.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, id, why))
 	}
 	statement := "UPDATE alert_outbox SET state = 'sending', tries = tries + 1 WHERE id = ? AND done_at IS NULL"
 	left, err := a.leaveOut(ctx, &out.Notification, seq)
 	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
+		return outbox.Outgoing{}, fmt.Errorf("claim a message: %w", err)
 	}
 	if !left {
 		statement = "DELETE FROM alert_outbox WHERE id = ? AND done_at IS NULL"
 	}
 	res, err := a.write.ExecContext(ctx, statement, id)
 	if err != nil {
-		return alerts.Outgoing{}, fmt.Errorf("claim a message: %w", err)
+		return outbox.Outgoing{}, fmt.Errorf("claim a message: %w", err)
 	}
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return alerts.Outgoing{}, err // a newer one took its place meanwhile
+		return outbox.Outgoing{}, err // a newer one took its place meanwhile
 	}
 	if !left {
-		return alerts.Outgoing{}, errOvertaken
+		return outbox.Outgoing{}, errOvertaken
 	}
 	out.Repeated, out.Made, out.Tries = repeated, time.UnixMilli(made).UTC(), out.Tries+1
 	return out, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -27,7 +28,7 @@ func tried(t *testing.T, a *Alerts, id string, at time.Time) {
 	if out := claim(t, a, "ops", at); out.ID != id {
 		t.Fatalf("claimed %q, want %q", out.ID, id)
 	}
-	finish(t, a, id, alerts.Outcome{Result: alerts.DeliveryRetry, At: at, Retry: at.Add(time.Second), Error: "500"})
+	finish(t, a, id, outbox.Outcome{Result: outbox.DeliveryRetry, At: at, Retry: at.Add(time.Second), Error: "500"})
 }
 
 func TestAMessageThatIsNeverTakenHoldsUpOthersForAWhileOnly(t *testing.T) {
@@ -59,7 +60,7 @@ func TestAMessageThatIsNeverTakenHoldsUpOthersForAWhileOnly(t *testing.T) {
 			a := db.Alerts()
 			commit(t, a, alerts.Tick{Due: []alerts.Notification{c.stuck, c.later}})
 			claim(t, a, "ops", tickAt)
-			finish(t, a, "stuck", alerts.Outcome{Result: alerts.DeliveryRetry, At: tickAt, Retry: tickAt.Add(time.Hour), Error: "no answer", Doubtful: true})
+			finish(t, a, "stuck", outbox.Outcome{Result: outbox.DeliveryRetry, At: tickAt, Retry: tickAt.Add(time.Hour), Error: "no answer", Doubtful: true})
 			if got := claim(t, a, "ops", tickAt.Add(holdFor-time.Millisecond)); got.ID != "" {
 				t.Errorf("%s does not wait for it", got.ID)
 			}
@@ -79,11 +80,11 @@ func TestASignOfLifeNeitherWaitsForADigestNorHoldsOneUp(t *testing.T) {
 	for _, id := range []string{"d1", "life"} {
 		out := claim(t, a, "ops", tickAt)
 		order = append(order, out.ID)
-		finish(t, a, id, alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt.Add(time.Duration(len(order)) * time.Minute), Error: "503"})
+		finish(t, a, id, outbox.Outcome{Result: outbox.DeliveryRetry, Retry: tickAt.Add(time.Duration(len(order)) * time.Minute), Error: "503"})
 	}
 	out := claim(t, a, "ops", tickAt.Add(time.Minute))
 	order = append(order, out.ID)
-	finish(t, a, out.ID, alerts.Outcome{Result: alerts.DeliverySent})
+	finish(t, a, out.ID, outbox.Outcome{Result: outbox.DeliverySent})
 	order = append(order, claim(t, a, "ops", tickAt.Add(time.Minute)).ID)
 	if got := strings.Join(order, " "); got != "d1 life d1 d2" {
 		t.Errorf("%q", got)
@@ -91,10 +92,10 @@ func TestASignOfLifeNeitherWaitsForADigestNorHoldsOneUp(t *testing.T) {
 }
 
 func TestTheLastThatAChannelHearsOfAnAlertIsTheNewest(t *testing.T) {
-	sent := alerts.Outcome{Result: alerts.DeliverySent}
+	sent := outbox.Outcome{Result: outbox.DeliverySent}
 	for name, c := range map[string]struct {
 		later alerts.Notification
-		came  alerts.Outcome
+		came  outbox.Outcome
 		want  string // what is told of the one that was overtaken; empty when it is dropped
 	}{
 		"what a later one told is left out":             {telling("later", "g", "orders"), sent, "emails and 2 more"},
@@ -102,10 +103,10 @@ func TestTheLastThatAChannelHearsOfAnAlertIsTheNewest(t *testing.T) {
 		"what it only counted is too":                   {telling("later", "g", "emails", "a"), sent, "orders and 1 more"},
 		"one that names none goes on to count":          {telling("later", "", "emails", "orders"), sent, " and 2 more"},
 		"one of which nothing is left is dropped":       {telling("later", "", "emails", "orders", "a", "b"), sent, ""},
-		"what may have arrived is left out":             {telling("later", "g", "orders"), alerts.Outcome{Result: alerts.DeliveryRetry, Doubtful: true, Retry: tickAt.Add(time.Hour)}, "emails and 2 more"},
-		"and what was given up but may have":            {telling("later", "g", "orders"), alerts.Outcome{Result: alerts.DeliveryFailed, Doubtful: true}, "emails and 2 more"},
-		"what surely did not arrive is told":            {telling("later", "g", "orders"), alerts.Outcome{Result: alerts.DeliveryFailed}, "orders emails and 2 more"},
-		"and what will be told later":                   {telling("later", "g", "orders"), alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt.Add(time.Hour)}, "orders emails and 2 more"},
+		"what may have arrived is left out":             {telling("later", "g", "orders"), outbox.Outcome{Result: outbox.DeliveryRetry, Doubtful: true, Retry: tickAt.Add(time.Hour)}, "emails and 2 more"},
+		"and what was given up but may have":            {telling("later", "g", "orders"), outbox.Outcome{Result: outbox.DeliveryFailed, Doubtful: true}, "emails and 2 more"},
+		"what surely did not arrive is told":            {telling("later", "g", "orders"), outbox.Outcome{Result: outbox.DeliveryFailed}, "orders emails and 2 more"},
+		"and what will be told later":                   {telling("later", "g", "orders"), outbox.Outcome{Result: outbox.DeliveryRetry, Retry: tickAt.Add(time.Hour)}, "orders emails and 2 more"},
 		"what other channels were told changes nothing": {func() alerts.Notification { n := telling("later", "g", "orders"); n.Channel = "pager"; return n }(), sent, "orders emails and 2 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +150,7 @@ func TestAMessageThatIsDroppedHoldsUpNone(t *testing.T) {
 		at = at.Add(time.Second)
 	}
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{telling("resolved", "g", "orders")}})
-	finish(t, a, claim(t, a, "ops", at.Add(-time.Millisecond)).ID, alerts.Outcome{Result: alerts.DeliverySent})
+	finish(t, a, claim(t, a, "ops", at.Add(-time.Millisecond)).ID, outbox.Outcome{Result: outbox.DeliverySent})
 	commit(t, a, alerts.Tick{At: at, Due: []alerts.Notification{telling("next", "g", "orders")}})
 	if got := claim(t, a, "ops", at); got.ID != "next" || !slices.EqualFunc(got.Alerts, []string{"orders"}, func(n alerts.NotifiedAlert, p string) bool { return n.Key.Subject == p }) {
 		t.Errorf("%+v", got)
@@ -167,11 +168,11 @@ func TestAClockThatIsSetBackHoldsUpNoMessage(t *testing.T) {
 			if got := claim(t, a, "ops", tickAt); got.ID != "new" {
 				t.Errorf("claimed %q", got.ID)
 			}
-			finish(t, a, "new", alerts.Outcome{Result: alerts.DeliverySent})
+			finish(t, a, "new", outbox.Outcome{Result: outbox.DeliverySent})
 			if got := claim(t, a, "ops", tickAt); got.ID != "tried" {
 				t.Errorf("claimed %q", got.ID)
 			}
-			finish(t, a, "tried", alerts.Outcome{Result: alerts.DeliveryRetry, At: tickAt, Retry: tickAt.Add(time.Minute), Error: "503"})
+			finish(t, a, "tried", outbox.Outcome{Result: outbox.DeliveryRetry, At: tickAt, Retry: tickAt.Add(time.Minute), Error: "503"})
 			if got := claim(t, a, "ops", tickAt.Add(time.Minute-time.Millisecond)); got.ID != "" {
 				t.Errorf("%s does not wait as long as it was put off since", got.ID)
 			}
@@ -187,10 +188,10 @@ func TestTheTimesOfWhatWaitsAreNotAheadAfterAStart(t *testing.T) {
 	a, start, ahead := db.Alerts(), tickAt.Add(time.Minute), tickAt.Add(24*time.Hour)
 	commit(t, a, alerts.Tick{At: ahead, Due: []alerts.Notification{telling("tried", "g", "orders"), telling("done", "h", "shop"), telling("new", "i", "emails")}})
 	tried(t, a, "tried", ahead)
-	finish(t, a, claim(t, a, "ops", ahead).ID, alerts.Outcome{Result: alerts.DeliverySent, At: ahead})
+	finish(t, a, claim(t, a, "ops", ahead).ID, outbox.Outcome{Result: outbox.DeliverySent, At: ahead})
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{telling("put off", "f", "shop")}}) // the clock was set back
-	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt.Add(time.Hour), Error: "try again in 1 h"})
-	if got := recovered(t, a, "ops"); got != (alerts.Recovered{}) {
+	finish(t, a, claim(t, a, "ops", tickAt).ID, outbox.Outcome{Result: outbox.DeliveryRetry, Retry: tickAt.Add(time.Hour), Error: "try again in 1 h"})
+	if got := recovered(t, a, "ops"); got != (outbox.Recovered{}) {
 		t.Errorf("%+v", got)
 	}
 	for id, want := range map[string][3]int64{

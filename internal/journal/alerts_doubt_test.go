@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -81,9 +82,9 @@ func TestWhatWasGivenUpCountsAsLostUnlessItMayHaveArrived(t *testing.T) {
 				},
 			})
 			for i, doubtful := range c.doubtful {
-				o := alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt, Error: "no", Doubtful: doubtful}
+				o := outbox.Outcome{Result: outbox.DeliveryRetry, Retry: tickAt, Error: "no", Doubtful: doubtful}
 				if i == len(c.doubtful)-1 {
-					o.Result = alerts.DeliveryFailed
+					o.Result = outbox.DeliveryFailed
 				}
 				finish(t, a, claim(t, a, "ops", tickAt).ID, o)
 			}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -242,7 +243,7 @@ func drain(t *testing.T, r *receiver, dir string) []alerts.Transition {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	senders := map[string]alerts.Sender{}
+	senders := map[string]outbox.Sender{}
 	for _, channel := range killChannels {
 		senders[channel] = sendFunc(func(_ context.Context, n alerts.Notification) error {
 			r.take(n, "drain")
@@ -251,7 +252,7 @@ func drain(t *testing.T, r *receiver, dir string) []alerts.Transition {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	box := alerts.NewOutbox(alerts.OutboxConfig{Store: db.Alerts(), Reader: db.Alerts(), Senders: senders, Log: slog.New(slog.DiscardHandler)})
+	box := outbox.New(outbox.Config{Store: db.Alerts(), Reader: db.Alerts(), Senders: senders, Log: slog.New(slog.DiscardHandler)})
 	var running sync.WaitGroup
 	running.Go(func() { box.Run(ctx) })
 	for waiting := int64(1); waiting > 0; {
@@ -311,7 +312,7 @@ func deliverUntilKilled(dir, url, base string) error {
 	for range ahead - int(b.Waiting) {
 		room <- struct{}{}
 	}
-	senders := map[string]alerts.Sender{}
+	senders := map[string]outbox.Sender{}
 	for _, channel := range killChannels {
 		senders[channel] = sendFunc(func(ctx context.Context, n alerts.Notification) error {
 			err := post(ctx, url, n)
@@ -321,7 +322,7 @@ func deliverUntilKilled(dir, url, base string) error {
 			return err
 		})
 	}
-	box := alerts.NewOutbox(alerts.OutboxConfig{Store: a, Reader: a, Senders: senders, Log: slog.New(slog.DiscardHandler)})
+	box := outbox.New(outbox.Config{Store: a, Reader: a, Senders: senders, Log: slog.New(slog.DiscardHandler)})
 	go box.Run(ctx)
 	for {
 		at = at.Add(tickLength)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -121,8 +122,8 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 // Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. What those
 // were told is forgotten: one that is configured again may be another receiver, and does not know what ended or began meanwhile. It runs
 // before anything is claimed, and before SentLog is read; running it again changes nothing.
-func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (alerts.Recovered, error) {
-	var found alerts.Recovered
+func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (outbox.Recovered, error) {
+	var found outbox.Recovered
 	known, err := json.Marshal(append([]string{}, channels...)) // none is [], since no comparison holds with null
 	if err != nil {
 		return found, fmt.Errorf("recover the outbox: %w", err)
@@ -170,13 +171,13 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 }
 
 // Finish keeps what became of a message that was claimed.
-func (a *Alerts) Finish(ctx context.Context, id string, o alerts.Outcome) error {
+func (a *Alerts) Finish(ctx context.Context, id string, o outbox.Outcome) error {
 	statement, args := "UPDATE alert_outbox SET state = 'sent', done_at = ? WHERE id = ?", []any{o.At.UnixMilli(), id}
 	switch o.Result {
-	case alerts.DeliveryRetry:
+	case outbox.DeliveryRetry:
 		statement = "UPDATE alert_outbox SET state = 'due', error_at = ?, due_at = ?, error = ?, repeated = max(repeated, ?) WHERE id = ?"
 		args = []any{o.At.UnixMilli(), o.Retry.UnixMilli(), o.Error, o.Doubtful, id}
-	case alerts.DeliveryFailed:
+	case outbox.DeliveryFailed:
 		return a.fail(ctx, id, o)
 	}
 	if _, err := a.write.ExecContext(ctx, statement, args...); err != nil {
@@ -186,7 +187,7 @@ func (a *Alerts) Finish(ctx context.Context, id string, o alerts.Outcome) error 
 }
 
 // fail keeps that a message was given up, and that its channel may not know what it told.
-func (a *Alerts) fail(ctx context.Context, id string, o alerts.Outcome) error {
+func (a *Alerts) fail(ctx context.Context, id string, o outbox.Outcome) error {
 	return a.inOne(ctx, "finish a message", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
 			UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2, repeated = max(repeated, ?3) WHERE id = ?4`,
@@ -199,7 +200,7 @@ func (a *Alerts) fail(ctx context.Context, id string, o alerts.Outcome) error {
 }
 
 // ChannelStats returns how each channel fares that has had a message lately.
-func (a *Alerts) ChannelStats(ctx context.Context) (map[string]alerts.ChannelStats, error) {
+func (a *Alerts) ChannelStats(ctx context.Context) (map[string]outbox.ChannelStats, error) {
 	// Of max alone SQLite takes the other columns from the row that has it.
 	rows, err := a.read.QueryContext(ctx, `
 		SELECT c.channel, c.depth, c.oldest, c.success, e.error, e.newest FROM (
@@ -210,9 +211,9 @@ func (a *Alerts) ChannelStats(ctx context.Context) (map[string]alerts.ChannelSta
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	all := map[string]alerts.ChannelStats{}
+	all := map[string]outbox.ChannelStats{}
 	for rows.Next() {
-		var s alerts.ChannelStats
+		var s outbox.ChannelStats
 		var oldest, success, failed sql.NullInt64
 		var why sql.NullString
 		if err := rows.Scan(&s.Channel, &s.Depth, &oldest, &success, &why, &failed); err != nil {

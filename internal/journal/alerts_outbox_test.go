@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 )
 
-func claim(t *testing.T, a *Alerts, channel string, at time.Time) alerts.Outgoing {
+func claim(t *testing.T, a *Alerts, channel string, at time.Time) outbox.Outgoing {
 	t.Helper()
 	out, err := a.Claim(t.Context(), channel, at)
 	if err != nil {
@@ -20,7 +21,7 @@ func claim(t *testing.T, a *Alerts, channel string, at time.Time) alerts.Outgoin
 	return out
 }
 
-func finish(t *testing.T, a *Alerts, id string, o alerts.Outcome) {
+func finish(t *testing.T, a *Alerts, id string, o outbox.Outcome) {
 	t.Helper()
 	if o.At.IsZero() {
 		o.At = tickAt
@@ -30,7 +31,7 @@ func finish(t *testing.T, a *Alerts, id string, o alerts.Outcome) {
 	}
 }
 
-func recovered(t *testing.T, a *Alerts, channels ...string) alerts.Recovered {
+func recovered(t *testing.T, a *Alerts, channels ...string) outbox.Recovered {
 	t.Helper()
 	r, err := a.Recover(t.Context(), channels, tickAt.Add(time.Minute))
 	if err != nil {
@@ -48,7 +49,7 @@ func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testin
 	}})
 	later := tickAt.Add(time.Minute)
 	var order []string
-	step := func(o alerts.Outcome) {
+	step := func(o outbox.Outcome) {
 		t.Helper()
 		out := claim(t, a, "ops", tickAt)
 		order = append(order, out.ID)
@@ -56,14 +57,14 @@ func TestMessagesOfAChannelAreClaimedInTheirOrderAndHoldUpNoOtherGroup(t *testin
 			finish(t, a, out.ID, o)
 		}
 	}
-	step(alerts.Outcome{Result: alerts.DeliveryRetry, Retry: later, Error: "503"}) // a1 waits, and what follows it in its group
-	step(alerts.Outcome{Result: alerts.DeliverySent})                              // b1
-	step(alerts.Outcome{})                                                         // the digest tells of all groups
+	step(outbox.Outcome{Result: outbox.DeliveryRetry, Retry: later, Error: "503"}) // a1 waits, and what follows it in its group
+	step(outbox.Outcome{Result: outbox.DeliverySent})                              // b1
+	step(outbox.Outcome{})                                                         // the digest tells of all groups
 	again := claim(t, a, "ops", later)
 	order = append(order, again.ID)
-	finish(t, a, again.ID, alerts.Outcome{Result: alerts.DeliveryFailed, Error: "400"})
+	finish(t, a, again.ID, outbox.Outcome{Result: outbox.DeliveryFailed, Error: "400"})
 	for range 4 {
-		step(alerts.Outcome{Result: alerts.DeliverySent})
+		step(outbox.Outcome{Result: outbox.DeliverySent})
 	}
 	if got := strings.Join(order, " "); got != "a1 b1  a1 a2 digest b2 " {
 		t.Errorf("%q", got)
@@ -84,14 +85,14 @@ func TestAMessageThatIsUnderWaySurvivesACrashAndIsSentOnceMore(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for i, want := range []struct {
-		recovered alerts.Recovered
+		recovered outbox.Recovered
 		next      string
 		repeated  bool
 	}{
-		{alerts.Recovered{Repeated: 1, Orphans: 1}, "m", true},
-		{alerts.Recovered{Unknown: 1}, "n", false},
-		{alerts.Recovered{Repeated: 1}, "n", true},
-		{alerts.Recovered{Unknown: 1}, "", false},
+		{outbox.Recovered{Repeated: 1, Orphans: 1}, "m", true},
+		{outbox.Recovered{Unknown: 1}, "n", false},
+		{outbox.Recovered{Repeated: 1}, "n", true},
+		{outbox.Recovered{Unknown: 1}, "", false},
 	} {
 		a := reopen(t, dir)
 		if got := recovered(t, a, "ops", "other"); got != want.recovered {
@@ -102,7 +103,7 @@ func TestAMessageThatIsUnderWaySurvivesACrashAndIsSentOnceMore(t *testing.T) {
 		}
 	}
 	a := reopen(t, dir)
-	if got := recovered(t, a); got != (alerts.Recovered{}) {
+	if got := recovered(t, a); got != (outbox.Recovered{}) {
 		t.Errorf("%+v", got)
 	}
 	stats, err := a.ChannelStats(t.Context())
@@ -131,12 +132,12 @@ func TestASignOfLifeTakesThePlaceOfOneThatWasNotDelivered(t *testing.T) {
 	claim(t, a, "ops", tickAt) // w1 is under way
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w2", "ops")}})
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{sign("w3", "ops")}})
-	finish(t, a, "w1", alerts.Outcome{Result: alerts.DeliverySent})
+	finish(t, a, "w1", outbox.Outcome{Result: outbox.DeliverySent})
 	var order []string
 	for range 3 {
 		out := claim(t, a, "ops", tickAt)
 		order = append(order, out.ID)
-		finish(t, a, out.ID, alerts.Outcome{Result: alerts.DeliverySent})
+		finish(t, a, out.ID, outbox.Outcome{Result: outbox.DeliverySent})
 	}
 	if got := strings.Join(order, " "); got != "m w3 " {
 		t.Errorf("%q", got)
@@ -153,7 +154,7 @@ func TestAMessageThatIsPlannedAgainAfterItWasDeliveredIsNotDeliveredAgain(t *tes
 	reminder := messageFor("ops", "r", "silence")
 	reminder.Kind, reminder.Text = alerts.NotifyReminder, "ends in 15 min"
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{reminder}})
-	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliverySent})
+	finish(t, a, claim(t, a, "ops", tickAt).ID, outbox.Outcome{Result: outbox.DeliverySent})
 	a = reopen(t, dir)
 	reminder.Text = "ends in 12 min"
 	commit(t, a, alerts.Tick{At: tickAt.Add(3 * time.Minute), Due: []alerts.Notification{reminder}})
@@ -187,15 +188,15 @@ func TestTheStatsSayHowChannelsFare(t *testing.T) {
 		commit(t, a, alerts.Tick{At: tickAt.Add(time.Duration(i) * time.Minute), Due: []alerts.Notification{messageFor("ops", fmt.Sprint("m", i), fmt.Sprint(i))}})
 	}
 	end := time.Now().Truncate(time.Millisecond).UTC()
-	for _, o := range []alerts.Outcome{
-		{Result: alerts.DeliverySent, At: end.Add(-3 * time.Minute)},
-		{Result: alerts.DeliveryRetry, At: end.Add(-2 * time.Minute), Retry: end.Add(time.Hour), Error: "503"},
-		{Result: alerts.DeliveryFailed, At: end.Add(-time.Minute), Error: "400"},
+	for _, o := range []outbox.Outcome{
+		{Result: outbox.DeliverySent, At: end.Add(-3 * time.Minute)},
+		{Result: outbox.DeliveryRetry, At: end.Add(-2 * time.Minute), Retry: end.Add(time.Hour), Error: "503"},
+		{Result: outbox.DeliveryFailed, At: end.Add(-time.Minute), Error: "400"},
 	} {
 		finish(t, a, claim(t, a, "ops", end).ID, o)
 	}
 	stats, err := a.ChannelStats(t.Context())
-	want := alerts.ChannelStats{
+	want := outbox.ChannelStats{
 		Channel: "ops", Depth: 2, Oldest: tickAt.Add(time.Minute), LastSuccess: end.Add(-3 * time.Minute), LastError: "400", LastErrorAt: end.Add(-time.Minute),
 	}
 	if err != nil || stats["ops"] != want {
@@ -221,14 +222,14 @@ func TestAChannelThatRefusesForGoodFailsUntilItTakesAMessage(t *testing.T) {
 	a := db.Alerts()
 	now := time.Now().Truncate(time.Millisecond).UTC()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	send := func(n alerts.Notification, at time.Time, result alerts.DeliveryResult, why string) {
+	send := func(n alerts.Notification, at time.Time, result outbox.DeliveryResult, why string) {
 		t.Helper()
 		commit(t, a, alerts.Tick{At: at, Due: []alerts.Notification{n}})
 		out := claim(t, a, n.Channel, at)
 		if out.ID != n.ID {
 			t.Fatalf("claimed %q, want %q", out.ID, n.ID)
 		}
-		finish(t, a, out.ID, alerts.Outcome{Result: result, At: at, Error: why})
+		finish(t, a, out.ID, outbox.Outcome{Result: result, At: at, Error: why})
 	}
 	expect := func(when string, want ...string) {
 		t.Helper()
@@ -238,14 +239,14 @@ func TestAChannelThatRefusesForGoodFailsUntilItTakesAMessage(t *testing.T) {
 		}
 	}
 	expect("before anything was sent")
-	send(messageFor("ops", "o1", "g"), ago(6*time.Hour), alerts.DeliverySent, "")
-	send(messageFor("gone", "x1", "g"), ago(6*time.Hour), alerts.DeliveryFailed, "404")
-	send(messageFor("pager", "p1", "g"), ago(5*time.Hour), alerts.DeliveryFailed, "404")
+	send(messageFor("ops", "o1", "g"), ago(6*time.Hour), outbox.DeliverySent, "")
+	send(messageFor("gone", "x1", "g"), ago(6*time.Hour), outbox.DeliveryFailed, "404")
+	send(messageFor("pager", "p1", "g"), ago(5*time.Hour), outbox.DeliveryFailed, "404")
 	expect("given up for long, by a channel that has taken none since", "pager: 404")
-	send(about(messageFor("pager", "p2", "h"), alerts.RuleDeliveryFailed), ago(4*time.Hour), alerts.DeliveryFailed, "410")
-	send(about(messageFor("pager", "p3", "h"), alerts.RuleDeliveryFailed, alerts.RuleOutboxOld), ago(time.Minute), alerts.DeliveryFailed, "410")
+	send(about(messageFor("pager", "p2", "h"), alerts.RuleDeliveryFailed), ago(4*time.Hour), outbox.DeliveryFailed, "410")
+	send(about(messageFor("pager", "p3", "h"), alerts.RuleDeliveryFailed, alerts.RuleOutboxOld), ago(time.Minute), outbox.DeliveryFailed, "410")
 	expect("that it fails cannot be told there either", "pager: 404")
-	send(about(messageFor("pager", "p4", "h"), alerts.RuleDeliveryFailed, "disk_nearly_full"), ago(2*time.Hour), alerts.DeliveryFailed, "500")
+	send(about(messageFor("pager", "p4", "h"), alerts.RuleDeliveryFailed, "disk_nearly_full"), ago(2*time.Hour), outbox.DeliveryFailed, "500")
 	expect("a message that tells of something else beside", "pager: 500")
 	if b, err := a.Backlog(t.Context(), "ops"); err != nil || b.Failed != 0 {
 		t.Errorf("once the channel was removed: %+v, %v", b, err)
@@ -255,8 +256,8 @@ func TestAChannelThatRefusesForGoodFailsUntilItTakesAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("after a trial")
-	send(messageFor("pager", "p5", "g"), ago(30*time.Second), alerts.DeliveryFailed, "503")
-	send(about(messageFor("pager", "p6", "h"), alerts.RuleDeliveryFailed), ago(20*time.Second), alerts.DeliverySent, "")
+	send(messageFor("pager", "p5", "g"), ago(30*time.Second), outbox.DeliveryFailed, "503")
+	send(about(messageFor("pager", "p6", "h"), alerts.RuleDeliveryFailed), ago(20*time.Second), outbox.DeliverySent, "")
 	expect("somebody was not told within the hour, though it takes messages", "pager: 503")
 }
 
@@ -298,7 +299,7 @@ func TestTheOutboxAndTheLogOfWhatWasSentAreBounded(t *testing.T) {
 	a := db.Alerts()
 	old := alerts.Sent{Channel: "ops", Key: alertKey("old"), Tier: dedup.Warning, At: tickAt}
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "old", "g"), messageFor("ops", "open", "h")}, Sent: []alerts.Sent{old}})
-	finish(t, a, claim(t, a, "ops", tickAt).ID, alerts.Outcome{Result: alerts.DeliverySent})
+	finish(t, a, claim(t, a, "ops", tickAt).ID, outbox.Outcome{Result: outbox.DeliverySent})
 	late := tickAt.Add(keepTold + time.Second)
 	commit(t, a, alerts.Tick{At: late, Due: []alerts.Notification{messageFor("ops", "new", "g")}, Sent: []alerts.Sent{{Channel: "ops", Key: alertKey("new"), Tier: dedup.Warning, At: late}}})
 	var left string
@@ -372,7 +373,7 @@ func TestWithoutAnyChannelEveryMessageIsAnOrphan(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("ops", "m", "g"), messageFor("pager", "n", "g")}})
-	if got := recovered(t, a); got != (alerts.Recovered{Orphans: 2}) {
+	if got := recovered(t, a); got != (outbox.Recovered{Orphans: 2}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -386,6 +387,6 @@ func TestWhatMayHaveArrivedAndIsTriedAgainIsRepeated(t *testing.T) {
 		if out.ID != "m" || out.Repeated != c.repeated {
 			t.Errorf("delivery %d: %q, repeated %t", i, out.ID, out.Repeated)
 		}
-		finish(t, a, out.ID, alerts.Outcome{Result: alerts.DeliveryRetry, Retry: tickAt, Error: "no answer", Doubtful: c.doubtful})
+		finish(t, a, out.ID, outbox.Outcome{Result: outbox.DeliveryRetry, Retry: tickAt, Error: "no answer", Doubtful: c.doubtful})
 	}
 }

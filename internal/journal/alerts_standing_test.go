@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 )
 
 // standingFor is a message that says what stands.
@@ -36,14 +37,14 @@ func TestWhatStandsFillsNoOutbox(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
 	commit(t, a, alerts.Tick{Due: []alerts.Notification{messageFor("am", "m", "g"), standingFor("other", "o")}})
-	finish(t, a, claim(t, a, "am", tickAt).ID, alerts.Outcome{Result: alerts.DeliverySent, At: tickAt})
+	finish(t, a, claim(t, a, "am", tickAt).ID, outbox.Outcome{Result: outbox.DeliverySent, At: tickAt})
 	for i := range 1440 {
 		at := tickAt.Add(time.Duration(i) * time.Minute)
 		commit(t, a, alerts.Tick{At: at, Due: []alerts.Notification{standingFor("am", fmt.Sprint("s", i))}})
 		if i%2 == 0 {
-			finish(t, a, claim(t, a, "am", at).ID, alerts.Outcome{Result: alerts.DeliverySent, At: at})
+			finish(t, a, claim(t, a, "am", at).ID, outbox.Outcome{Result: outbox.DeliverySent, At: at})
 		} else {
-			finish(t, a, claim(t, a, "am", at).ID, alerts.Outcome{Result: alerts.DeliveryFailed, At: at, Error: "401"})
+			finish(t, a, claim(t, a, "am", at).ID, outbox.Outcome{Result: outbox.DeliveryFailed, At: at, Error: "401"})
 		}
 	}
 	if got := storedMessages(t, db, "am"); got != "m sent, s1438 sent, s1439 failed, " {
@@ -59,7 +60,7 @@ func TestWhatStandsTakesThePlaceOfWhatWaitsAndHasWaitedSinceThen(t *testing.T) {
 	a := db.Alerts()
 	commit(t, a, alerts.Tick{At: tickAt, Due: []alerts.Notification{standingFor("am", "s1")}})
 	retry := tickAt.Add(3 * time.Minute)
-	finish(t, a, claim(t, a, "am", tickAt).ID, alerts.Outcome{Result: alerts.DeliveryRetry, At: tickAt, Retry: retry, Error: "503"})
+	finish(t, a, claim(t, a, "am", tickAt).ID, outbox.Outcome{Result: outbox.DeliveryRetry, At: tickAt, Retry: retry, Error: "503"})
 	commit(t, a, alerts.Tick{At: tickAt.Add(time.Minute), Due: []alerts.Notification{messageFor("am", "m", "g"), standingFor("am", "s2")}})
 	if got := storedMessages(t, db, "am"); got != "m due, s2 due, " { // after what is new
 		t.Fatal(got)
@@ -71,14 +72,14 @@ func TestWhatStandsTakesThePlaceOfWhatWaitsAndHasWaitedSinceThen(t *testing.T) {
 	if err != nil || stats["am"].LastError != "503" || !stats["am"].Oldest.Equal(tickAt) {
 		t.Errorf("%+v, %v", stats["am"], err)
 	}
-	finish(t, a, "m", alerts.Outcome{Result: alerts.DeliverySent, At: retry})
+	finish(t, a, "m", outbox.Outcome{Result: outbox.DeliverySent, At: retry})
 	got := claim(t, a, "am", retry)
 	if got.ID != "s2" || got.Tries != 2 || !got.Made.Equal(tickAt) {
 		t.Errorf("%+v", got)
 	}
 	// One that is under way is not replaced, and what comes of it later neither holds up nor doubles the next.
 	commit(t, a, alerts.Tick{At: retry, Due: []alerts.Notification{standingFor("am", "s3")}})
-	finish(t, a, "s2", alerts.Outcome{Result: alerts.DeliveryRetry, At: retry, Retry: retry, Error: "503"})
+	finish(t, a, "s2", outbox.Outcome{Result: outbox.DeliveryRetry, At: retry, Retry: retry, Error: "503"})
 	commit(t, a, alerts.Tick{At: retry, Due: []alerts.Notification{standingFor("am", "s4")}})
 	commit(t, a, alerts.Tick{At: retry, Due: []alerts.Notification{standingFor("am", "s4")}}) // of which nobody heard that it was kept
 	if got := storedMessages(t, db, "am"); got != "m sent, s4 due, " {
@@ -91,7 +92,7 @@ func TestWhatStoodBeforeAStartIsNotSentAfterIt(t *testing.T) {
 	a := db.Alerts()
 	commit(t, a, alerts.Tick{At: tickAt, Due: []alerts.Notification{standingFor("am", "s1"), standingFor("ops", "s2"), messageFor("ops", "m", "g")}})
 	claim(t, a, "am", tickAt)
-	if found, err := a.Recover(t.Context(), []string{"am", "ops"}, tickAt); err != nil || found != (alerts.Recovered{}) {
+	if found, err := a.Recover(t.Context(), []string{"am", "ops"}, tickAt); err != nil || found != (outbox.Recovered{}) {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	if am, ops := storedMessages(t, db, "am"), storedMessages(t, db, "ops"); am != "" || ops != "m due, " {

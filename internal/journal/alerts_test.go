@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -119,7 +120,7 @@ func TestATickThatWasKeptAlreadyIsKeptOnce(t *testing.T) {
 	if _, err := a.Claim(t.Context(), "ops", tickAt); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Finish(t.Context(), "m", alerts.Outcome{Result: alerts.DeliverySent, At: tickAt}); err != nil {
+	if err := a.Finish(t.Context(), "m", outbox.Outcome{Result: outbox.DeliverySent, At: tickAt}); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, a, tick)

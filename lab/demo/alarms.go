@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -20,9 +21,9 @@ type Alarms struct {
 	// Attention keeps what people say of the alerts.
 	Attention *journal.Attention
 	Journal   *journal.Alerts
-	Outbox    *alerts.Outbox
+	Outbox    *outbox.Outbox
 
-	senders map[string]alerts.Sender
+	senders map[string]outbox.Sender
 	scenes  *reel
 	// mu lets one evaluation run at a time.
 	mu sync.Mutex
@@ -40,7 +41,7 @@ func NewAlarms(kept *journal.Alerts, live Snapshots, changed func(topic string),
 		return nil, fmt.Errorf("rules of the demo: %w", err)
 	}
 	a := &Alarms{Journal: kept, senders: senders(), scenes: &reel{live: live}}
-	a.Outbox = alerts.NewOutbox(alerts.OutboxConfig{Store: kept, Reader: kept, Senders: a.senders, Log: slog.New(slog.DiscardHandler)})
+	a.Outbox = outbox.New(outbox.Config{Store: kept, Reader: kept, Senders: a.senders, Log: slog.New(slog.DiscardHandler)})
 	a.Engine, err = alerts.NewEngine(alerts.EngineDeps{
 		Interval: interval, Rules: rules, Snapshots: a.scenes, History: noHistory{}, Journal: kept, Silences: kept, Planner: newDispatcher(),
 		Log: log, Changed: changed, Due: func() { a.Outbox.Wake() },
@@ -145,8 +146,8 @@ type sender struct{ refuses error }
 func (s sender) Send(context.Context, alerts.Notification) error { return s.refuses }
 
 // senders are the channels: one that delivers, one that refuses, and one that nothing goes to.
-func senders() map[string]alerts.Sender {
-	return map[string]alerts.Sender{
+func senders() map[string]outbox.Sender {
+	return map[string]outbox.Sender{
 		"night-shift": sender{}, "post": sender{},
 		"ops-chat": sender{&alerts.DeliveryError{RetryAfter: time.Hour, Public: "Slack answered 403 (action_prohibited): an admin of the workspace has to allow this app to post."}},
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -108,11 +109,11 @@ func oneRefuses(t *testing.T, a *Alarms) {
 		if err != nil {
 			t.Fatalf("the channels did not come to what they are for: %v", err)
 		}
-		at := map[string]alerts.ChannelStats{}
+		at := map[string]outbox.ChannelStats{}
 		for _, s := range stats {
 			at[s.Channel] = s
 		}
-		if at["night-shift"].Depth == 0 && !at["night-shift"].LastSuccess.IsZero() && at["ops-chat"].LastError != "" && at["post"] == (alerts.ChannelStats{Channel: "post"}) {
+		if at["night-shift"].Depth == 0 && !at["night-shift"].LastSuccess.IsZero() && at["ops-chat"].LastError != "" && at["post"] == (outbox.ChannelStats{Channel: "post"}) {
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -80,8 +81,8 @@ func (o *office) start() {
 	o.must(err)
 	records, cfg := db.Alerts(), o.dispatch()
 	dispatcher := alerts.NewDispatcher(cfg)
-	box := alerts.NewOutbox(alerts.OutboxConfig{
-		Store: records, Reader: records, Senders: map[string]alerts.Sender{"handoff": o.channel}, Log: slog.New(slog.DiscardHandler),
+	box := outbox.New(outbox.Config{
+		Store: records, Reader: records, Senders: map[string]outbox.Sender{"handoff": o.channel}, Log: slog.New(slog.DiscardHandler),
 		Failed: func(n alerts.Notification, why string) { o.t.Errorf("given up: %s", why) },
 	})
 	o.must(box.Recover(ctx))

@@ -1,7 +1,8 @@
-package alerts
+package outbox
 
 import (
 	"context"
+	"dedup-dashboard/internal/alerts"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,7 +40,7 @@ const (
 // A Sender hands a notification to a channel. It honours the context, and may be asked for one notification at a time. An error that is no
 // DeliveryError counts as one that may pass. One that may need more than 15 s for a delivery says so by a method Patience.
 type Sender interface {
-	Send(ctx context.Context, n Notification) error
+	Send(ctx context.Context, n alerts.Notification) error
 }
 
 // A patientSender says how long one delivery may take, with all that it waits for.
@@ -47,8 +48,8 @@ type patientSender interface {
 	Patience() time.Duration
 }
 
-// An OutboxStore keeps messages until they are delivered. What it was told is on disk when it returns.
-type OutboxStore interface {
+// An Store keeps messages until they are delivered. What it was told is on disk when it returns.
+type Store interface {
 	// Recover marks what was under way when we were stopped: for one more delivery, as repeated, or as unknown when it was a repeated one
 	// already. Messages for channels that are not among the given ones fail, and what those were told is forgotten.
 	Recover(ctx context.Context, channels []string, at time.Time) (Recovered, error)
@@ -60,15 +61,15 @@ type OutboxStore interface {
 	Finish(ctx context.Context, id string, o Outcome) error
 }
 
-// An OutboxReader tells how channels fare.
-type OutboxReader interface {
+// An Reader tells how channels fare.
+type Reader interface {
 	// ChannelStats returns those of every channel that has had a message lately.
 	ChannelStats(ctx context.Context) (map[string]ChannelStats, error)
 }
 
 // An Outgoing is a message with its history.
 type Outgoing struct {
-	Notification
+	alerts.Notification
 	// Made is when it was put into the outbox, Tries how often its delivery was begun, this time included.
 	Made  time.Time
 	Tries int
@@ -114,41 +115,33 @@ type ChannelStats struct {
 	LastError                string
 }
 
-// A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
-type ReceiverFault struct {
-	// Channel is the channel's name, Receiver its address, and Text says why it took nothing last, in words that may be shown.
-	Channel, Receiver, Text string
-	// Since is when it first took nothing while another one did, Last when it was last sent something.
-	Since, Last time.Time
-}
-
-// An OutboxConfig is what an outbox needs.
-type OutboxConfig struct {
-	Store  OutboxStore
-	Reader OutboxReader
+// An Config is what an outbox needs.
+type Config struct {
+	Store  Store
+	Reader Reader
 	// Senders are the channels by name.
 	Senders map[string]Sender
 	// Jitter returns a random number of [0,1); nil for one that does.
 	Jitter func() float64
 	// Failed is told of every message that was given up, as repeated where it may have arrived, and why. It must not block; nil when
 	// nobody is. The dispatcher has to hear of it, by GaveUp, so that what still fires is told again.
-	Failed func(n Notification, why string)
+	Failed func(n alerts.Notification, why string)
 	Log    *slog.Logger
 }
 
 // An Outbox delivers messages with one worker for each channel, so that none waits for another. It is safe for concurrent use.
 type Outbox struct {
-	cfg     OutboxConfig
+	cfg     Config
 	workers []*worker // by channel
 }
 
-// NewOutbox returns an outbox that delivers nothing before it is run.
-func NewOutbox(cfg OutboxConfig) *Outbox {
+// New returns an outbox that delivers nothing before it is run.
+func New(cfg Config) *Outbox {
 	if cfg.Jitter == nil {
 		cfg.Jitter = rand.Float64
 	}
 	if cfg.Failed == nil {
-		cfg.Failed = func(Notification, string) {}
+		cfg.Failed = func(alerts.Notification, string) {}
 	}
 	o := &Outbox{cfg: cfg}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Senders)) {
@@ -256,16 +249,16 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 
 // refusal returns an error of a sender as one that says what to do about it. The text of an error that is no DeliveryError is not shown: it
 // may hold what a channel is called by, which can be a secret.
-func refusal(err error, limited context.Context, deadline time.Duration) *DeliveryError {
-	var known *DeliveryError
+func refusal(err error, limited context.Context, deadline time.Duration) *alerts.DeliveryError {
+	var known *alerts.DeliveryError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		return &DeliveryError{Public: fmt.Sprintf("The channel did not answer within %s.", deadline), Doubtful: true}
+		return &alerts.DeliveryError{Public: fmt.Sprintf("The channel did not answer within %s.", deadline), Doubtful: true}
 	case errors.Is(err, errPanicked):
-		return &DeliveryError{Public: "The channel failed in a way that nobody foresaw; see the log.", Doubtful: true}
+		return &alerts.DeliveryError{Public: "The channel failed in a way that nobody foresaw; see the log.", Doubtful: true}
 	default:
-		return &DeliveryError{Public: "The channel could not be reached; see that its address is right and can be reached from here."}
+		return &alerts.DeliveryError{Public: "The channel could not be reached; see that its address is right and can be reached from here."}
 	}
 }

@@ -1,7 +1,8 @@
-package alerts
+package outbox
 
 import (
 	"context"
+	"dedup-dashboard/internal/alerts"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,7 +55,7 @@ func TestAWokenWorkerLooksAtOnceAndOneThatIsNotWithinASecond(t *testing.T) {
 func TestAFailureIsTriedAgainAfterWaitsThatDouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(context.Context, Notification) error { return &DeliveryError{Public: "503"} }}
+		ops := &post{answer: func(context.Context, alerts.Notification) error { return &alerts.DeliveryError{Public: "503"} }}
 		s.put("m", "ops")
 		openOffice(t, s, map[string]Sender{"ops": ops}, nil)
 		letPass(time.Hour)
@@ -72,7 +73,7 @@ func TestAFailureIsTriedAgainAfterWaitsThatDouble(t *testing.T) {
 func TestTheBackoffIsShortenedByHalfAtMost(t *testing.T) {
 	for failures, want := range map[int]time.Duration{0: time.Second, 1: time.Second, 4: 8 * time.Second, 9: 256 * time.Second, 10: lastRetry, 10_000: lastRetry} {
 		for _, jitter := range []float64{0, 0.5, 1} {
-			w := worker{cfg: &OutboxConfig{Jitter: func() float64 { return jitter }}}
+			w := worker{cfg: &Config{Jitter: func() float64 { return jitter }}}
 			if got := w.backoff(failures); got != want/2+time.Duration(jitter*float64(want/2)) {
 				t.Errorf("%d failures, jitter %g: %s", failures, jitter, got)
 			}
@@ -91,11 +92,11 @@ func TestTheWaitThatAReceiverAsksForIsKeptForTheWholeChannelUpToAnHour(t *testin
 			synctest.Test(t, func(t *testing.T) {
 				s := &shelf{}
 				ops := &post{}
-				ops.answer = func(context.Context, Notification) error {
+				ops.answer = func(context.Context, alerts.Notification) error {
 					if len(ops.sendings()) > 1 {
 						return nil
 					}
-					return &DeliveryError{Public: "429", RetryAfter: c.asked}
+					return &alerts.DeliveryError{Public: "429", RetryAfter: c.asked}
 				}
 				s.put("m", "ops")
 				s.put("next", "ops")
@@ -116,9 +117,9 @@ func TestTheWaitThatAReceiverAsksForIsKeptForTheWholeChannelUpToAnHour(t *testin
 func TestAPermanentErrorIsTriedOnceAndToldAndTheNextMessageFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(_ context.Context, n Notification) error {
+		ops := &post{answer: func(_ context.Context, n alerts.Notification) error {
 			if n.ID == "wrong" {
-				return fmt.Errorf("webhook: %w", &DeliveryError{Public: "The receiver answers 400; see its log.", Permanent: true})
+				return fmt.Errorf("webhook: %w", &alerts.DeliveryError{Public: "The receiver answers 400; see its log.", Permanent: true})
 			}
 			return nil
 		}}
@@ -141,8 +142,8 @@ func TestAPermanentErrorIsTriedOnceAndToldAndTheNextMessageFollows(t *testing.T)
 func TestAPermanentErrorOfAMessageIsNotHeldAgainstItsChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(_ context.Context, n Notification) error {
-			return &DeliveryError{Public: "no", Permanent: n.ID != "busy"}
+		ops := &post{answer: func(_ context.Context, n alerts.Notification) error {
+			return &alerts.DeliveryError{Public: "no", Permanent: n.ID != "busy"}
 		}}
 		for _, id := range []string{"wrong", "wrong too", "busy"} {
 			s.put(id, "ops")
@@ -158,7 +159,7 @@ func TestAPermanentErrorOfAMessageIsNotHeldAgainstItsChannel(t *testing.T) {
 func TestAMessageIsGivenUpAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(context.Context, Notification) error { return &DeliveryError{Public: "503"} }}
+		ops := &post{answer: func(context.Context, alerts.Notification) error { return &alerts.DeliveryError{Public: "503"} }}
 		s.put("m", "ops")
 		start := time.Now()
 		o := openOffice(t, s, map[string]Sender{"ops": ops}, nil)
@@ -176,7 +177,7 @@ func TestAMessageIsGivenUpAfterADay(t *testing.T) {
 func TestASlowChannelHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := &shelf{}, &post{}
-		slow := &post{answer: func(ctx context.Context, _ Notification) error {
+		slow := &post{answer: func(ctx context.Context, _ alerts.Notification) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
@@ -199,9 +200,9 @@ func TestASlowChannelHoldsUpNoOther(t *testing.T) {
 func TestAMessageThatNobodyTakesLetsTheOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(_ context.Context, n Notification) error {
+		ops := &post{answer: func(_ context.Context, n alerts.Notification) error {
 			if n.ID == "poison" {
-				return &DeliveryError{Public: "500"}
+				return &alerts.DeliveryError{Public: "500"}
 			}
 			return nil
 		}}
@@ -219,7 +220,7 @@ func TestTheTextOfAnUnknownErrorIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s := &shelf{}
-		ops := &post{answer: func(_ context.Context, n Notification) error {
+		ops := &post{answer: func(_ context.Context, n alerts.Notification) error {
 			if n.ID == "panic" {
 				panic("https://hooks.example/secret")
 			}
@@ -242,7 +243,7 @@ func TestTheTextOfAnUnknownErrorIsNotShown(t *testing.T) {
 func TestWhatWasUnderWayWhenWeWereStoppedIsSentOnceMoreAsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(ctx context.Context, _ Notification) error {
+		ops := &post{answer: func(ctx context.Context, _ alerts.Notification) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
@@ -269,7 +270,7 @@ func TestWhatWasUnderWayWhenWeWereStoppedIsSentOnceMoreAsRepeated(t *testing.T) 
 func TestADeliveryThatEndsWithinTheGraceIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(context.Context, Notification) error {
+		ops := &post{answer: func(context.Context, alerts.Notification) error {
 			time.Sleep(2 * time.Second)
 			return nil
 		}}
@@ -296,7 +297,7 @@ func TestAStoreThatFailsHoldsDeliveryUpWithoutRepeatingAny(t *testing.T) {
 		}
 		s.fail(false)
 		letPass(10 * time.Second)
-		ops.answer = func(context.Context, Notification) error {
+		ops.answer = func(context.Context, alerts.Notification) error {
 			s.fail(true) // after it was claimed
 			return nil
 		}
@@ -327,8 +328,8 @@ type patientPost struct {
 func (p *patientPost) Patience() time.Duration { return p.patience }
 
 func TestASenderThatSaysHowLongItMayTakeIsGivenThatLong(t *testing.T) {
-	takes := func(d time.Duration) func(context.Context, Notification) error {
-		return func(ctx context.Context, _ Notification) error {
+	takes := func(d time.Duration) func(context.Context, alerts.Notification) error {
+		return func(ctx context.Context, _ alerts.Notification) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -364,9 +365,9 @@ func TestASenderThatSaysHowLongItMayTakeIsGivenThatLong(t *testing.T) {
 func TestWhatHadNotLeftUsWhenWeWereStoppedIsNotTakenForRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(ctx context.Context, _ Notification) error {
+		ops := &post{answer: func(ctx context.Context, _ alerts.Notification) error {
 			<-ctx.Done()
-			return &DeliveryError{Public: "it waited for its turn", Unsent: true}
+			return &alerts.DeliveryError{Public: "it waited for its turn", Unsent: true}
 		}}
 		s.put("m", "ops")
 		o := openOffice(t, s, map[string]Sender{"ops": ops}, nil)

@@ -1,7 +1,8 @@
-package alerts
+package outbox
 
 import (
 	"context"
+	"dedup-dashboard/internal/alerts"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -12,14 +13,14 @@ import (
 
 func TestWhatMayHaveArrivedIsTriedAgainSeldomAndMarked(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) error{
-		"a sender that says so":     func(context.Context) error { return &DeliveryError{Public: "it did not answer", Doubtful: true} },
+		"a sender that says so":     func(context.Context) error { return &alerts.DeliveryError{Public: "it did not answer", Doubtful: true} },
 		"one that is cut off by us": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 		"one that panics":           func(context.Context) error { panic("after it was sent") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shelf{}
-				ops := &post{answer: func(ctx context.Context, _ Notification) error { return answer(ctx) }}
+				ops := &post{answer: func(ctx context.Context, _ alerts.Notification) error { return answer(ctx) }}
 				s.put("m", "ops")
 				openOffice(t, s, map[string]Sender{"ops": ops}, nil)
 				letPass(22*time.Minute + 5*sendDeadline)
@@ -44,7 +45,7 @@ func TestWhatMayHaveArrivedIsTriedAgainSeldomAndMarked(t *testing.T) {
 func TestWhatWasNotTakenForSureIsNotMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		ops := &post{answer: func(context.Context, Notification) error { return &DeliveryError{Public: "503"} }}
+		ops := &post{answer: func(context.Context, alerts.Notification) error { return &alerts.DeliveryError{Public: "503"} }}
 		s.put("m", "ops")
 		openOffice(t, s, map[string]Sender{"ops": ops}, nil)
 		letPass(time.Hour)
@@ -61,11 +62,11 @@ func TestAChannelThatFailsIsLoggedOnceAndOnceWhenItWorksAgain(t *testing.T) {
 		var log strings.Builder
 		s := &shelf{}
 		var up atomic.Bool
-		ops := &post{answer: func(context.Context, Notification) error {
+		ops := &post{answer: func(context.Context, alerts.Notification) error {
 			if up.Load() {
 				return nil
 			}
-			return &DeliveryError{Public: "channel ops: it answers 503"}
+			return &alerts.DeliveryError{Public: "channel ops: it answers 503"}
 		}}
 		for _, id := range []string{"a", "b", "c"} {
 			s.put(id, "ops")
@@ -89,7 +90,7 @@ func TestStoppingTakesLessThanItsBoundWhateverHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shelf{stuck: stuck}
-				ops := &post{answer: func(ctx context.Context, _ Notification) error {
+				ops := &post{answer: func(ctx context.Context, _ alerts.Notification) error {
 					select {
 					case <-ctx.Done():
 						return ctx.Err()
@@ -111,7 +112,7 @@ func TestStoppingTakesLessThanItsBoundWhateverHangs(t *testing.T) {
 }
 
 func TestWhatIsGivenUpIsToldAsRepeatedWhereItMayHaveArrived(t *testing.T) {
-	for name, last := range map[string]*DeliveryError{
+	for name, last := range map[string]*alerts.DeliveryError{
 		"never taken":       {Public: "503"},
 		"perhaps taken":     {Public: "no answer", Doubtful: true},
 		"refused":           {Public: "403", Permanent: true},
@@ -121,7 +122,7 @@ func TestWhatIsGivenUpIsToldAsRepeatedWhereItMayHaveArrived(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shelf{}
 				s.put("m", "ops")
-				ops := &post{answer: func(context.Context, Notification) error { return last }}
+				ops := &post{answer: func(context.Context, alerts.Notification) error { return last }}
 				o := openOffice(t, s, map[string]Sender{"ops": ops}, nil)
 				letPass(25 * time.Hour)
 				if len(o.repeated) != 1 || o.repeated[0] != last.Doubtful {

@@ -1,7 +1,8 @@
-package alerts
+package outbox
 
 import (
 	"context"
+	"dedup-dashboard/internal/alerts"
 	"errors"
 	"log/slog"
 	"slices"
@@ -21,7 +22,7 @@ type shelf struct {
 }
 
 type shelfRow struct {
-	n        Notification
+	n        alerts.Notification
 	made     time.Time
 	due      time.Time
 	state    string
@@ -34,7 +35,7 @@ var errShelf = errors.New("the disk is full")
 func (s *shelf) put(id, channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rows = append(s.rows, &shelfRow{n: Notification{ID: id, Channel: channel}, made: time.Now(), due: time.Now(), state: "due"})
+	s.rows = append(s.rows, &shelfRow{n: alerts.Notification{ID: id, Channel: channel}, made: time.Now(), due: time.Now(), state: "due"})
 }
 
 func (s *shelf) fail(failing bool) {
@@ -125,7 +126,7 @@ func (s *shelf) row(id string) (string, []Outcome) {
 
 // A sending is a delivery as a channel saw it.
 type sending struct {
-	n  Notification
+	n  alerts.Notification
 	at time.Time
 }
 
@@ -133,10 +134,10 @@ type sending struct {
 type post struct {
 	mu     sync.Mutex
 	got    []sending
-	answer func(ctx context.Context, n Notification) error
+	answer func(ctx context.Context, n alerts.Notification) error
 }
 
-func (p *post) Send(ctx context.Context, n Notification) error {
+func (p *post) Send(ctx context.Context, n alerts.Notification) error {
 	p.mu.Lock()
 	p.got = append(p.got, sending{n, time.Now()})
 	p.mu.Unlock()
@@ -169,9 +170,9 @@ func openOffice(t *testing.T, s *shelf, senders map[string]Sender, log *slog.Log
 		log = slog.New(slog.DiscardHandler)
 	}
 	o := &postOffice{shelf: s}
-	o.Outbox = NewOutbox(OutboxConfig{
+	o.Outbox = New(Config{
 		Store: s, Reader: s, Senders: senders, Log: log, Jitter: func() float64 { return 1 },
-		Failed: func(n Notification, why string) {
+		Failed: func(n alerts.Notification, why string) {
 			o.failed, o.repeated = append(o.failed, n.ID+": "+why), append(o.repeated, n.Repeated)
 		},
 	})

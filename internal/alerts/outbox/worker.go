@@ -1,7 +1,8 @@
-package alerts
+package outbox
 
 import (
 	"context"
+	"dedup-dashboard/internal/alerts"
 	"errors"
 	"fmt"
 	"time"
@@ -9,7 +10,7 @@ import (
 
 // A worker delivers the messages of one channel, one after the other.
 type worker struct {
-	cfg     *OutboxConfig
+	cfg     *Config
 	channel string
 	sender  Sender
 	// deadline is how long one delivery may take.
@@ -65,7 +66,7 @@ func (w *worker) taken() {
 }
 
 // refused keeps that a message was not taken, and returns how long the channel is left alone.
-func (w *worker) refused(ctx context.Context, out Outgoing, why *DeliveryError) time.Duration {
+func (w *worker) refused(ctx context.Context, out Outgoing, why *alerts.DeliveryError) time.Duration {
 	now := time.Now()
 	asked := min(max(why.RetryAfter, 0), longestAsked)
 	text := why.Error()
@@ -79,7 +80,7 @@ func (w *worker) refused(ctx context.Context, out Outgoing, why *DeliveryError) 
 		return max(w.backoff(w.failures), asked)
 	}
 	if !why.Permanent {
-		text = fmt.Sprintf("Given up after %s. %s", Span(giveUp), text)
+		text = fmt.Sprintf("Given up after %s. %s", alerts.Span(giveUp), text)
 	}
 	w.finish(ctx, out.ID, Outcome{Result: DeliveryFailed, At: now, Error: text, Doubtful: why.Doubtful})
 	w.cfg.Log.Error("a notification was given up", "channel", w.channel, "kind", out.Kind, "tries", out.Tries, "why", text)
@@ -122,7 +123,7 @@ var errPanicked = errors.New("the sender panicked")
 
 // send delivers a message, and returns false when it was cut off because we are stopped: nobody knows then whether it arrived, unless the
 // sender is sure that it had not begun.
-func (w *worker) send(ctx context.Context, n Notification) (failed *DeliveryError, sure bool) {
+func (w *worker) send(ctx context.Context, n alerts.Notification) (failed *alerts.DeliveryError, sure bool) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.deadline)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(sendGrace, cancel) })
@@ -139,7 +140,7 @@ func (w *worker) send(ctx context.Context, n Notification) (failed *DeliveryErro
 }
 
 // guarded keeps a sender that panics from ending the program.
-func (w *worker) guarded(ctx context.Context, n Notification) (err error) {
+func (w *worker) guarded(ctx context.Context, n alerts.Notification) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.cfg.Log.Error("a sender panicked", "channel", w.channel, "kind", n.Kind)
