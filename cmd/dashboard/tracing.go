@@ -41,14 +41,25 @@ func (a *App) openTracers(cfg *config.Config) (map[string]*trace.Tracer, error) 
 		a.background("left traces of "+b.Name, func(ctx context.Context) error { return a.clearTrace(ctx, tracer) })
 		tracers[b.Name] = tracer
 	}
+	left, err := amqp.LeftTraces(cfg.DataDir, func(name string) bool { return tracers[name] != nil })
+	for _, t := range left {
+		a.logTrace(t)
+	}
+	if err != nil { // of a broker that is gone: no reason not to start
+		a.log.Warn("traces of earlier processes are not known", "err", err)
+	}
 	return tracers, nil
+}
+
+func (a *App) logTrace(t dedup.ClearedTrace) {
+	a.log.Warn(clearedText(t), "broker", t.Broker, "vhost", t.Vhost, "began", t.Began, "off", t.Off, "err", t.Err)
 }
 
 // clearTrace tells of a trace that a crash cut off.
 func (a *App) clearTrace(ctx context.Context, tracer *trace.Tracer) error {
 	cleared, some, err := tracer.Clear(ctx)
 	if some && ctx.Err() == nil {
-		a.log.Warn(clearedText(cleared), "broker", cleared.Broker, "vhost", cleared.Vhost, "began", cleared.Began, "off", cleared.Off, "err", cleared.Err)
+		a.logTrace(cleared)
 	}
 	return err
 }

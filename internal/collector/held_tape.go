@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// liveLate is how late live counts come: they lie at most so far from the moment of a frame.
+	// liveLate is how late live counts come: they lie at most so far from the moment of a frame, unless they have ended since.
 	liveLate = time.Second
 	// finePace is the longest time between two readings that tell whether deliveries come one by one.
 	finePace = 3 * time.Second
@@ -47,7 +47,7 @@ func (p *pipeline) estimatedLatency(now time.Time, w time.Duration) (mean, p95 d
 	frames := reel(p.frames.frames)
 	l := estimate.Latency{Window: w, Tape: frames, Capacity: float64(p.capacity())}
 	if within := p.flows.within(frames, now.Add(-w)); within != nil {
-		l.Tape, l.Late = heldTape{within, &p.flows}, liveLate
+		l.Tape, l.Late = heldTape{within, &p.flows}, max(liveLate, within[len(within)-1].Began.Sub(p.flows.readings[len(p.flows.readings)-1].At))
 	}
 	if n := len(p.flows.readings); n > 0 && now.Sub(p.flows.readings[n-1].At) <= liveStale {
 		l.Single = p.prefetchSince(now.Add(-w)) == 1

@@ -13,7 +13,7 @@ import (
 // counters of the management API do not tell yet; channels that were closed took counts along.
 func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
-	work := func(live bool, lost float64) dedup.Figure {
+	work := func(live bool, lost float64, until int) dedup.Figure {
 		p := &pipeline{broker: &brokerWatch{}}
 		var held estimate.Held
 		delivered := 0.0
@@ -27,7 +27,7 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 				now = 0
 			}
 			held = held.Take(now, at, 0)
-			if delivered += pace; live {
+			if delivered += pace; live && second <= until {
 				p.flows.add([]flowReading{{At: at.Add(-100 * time.Millisecond), Since: began, Quiet: at, Acked: liveSum{Count: delivered, Unsure: lost * delivered}, Delivered: liveSum{Count: delivered, Unsure: lost * delivered}}}, at)
 			}
 			if second%15 == 0 && second > 0 {
@@ -38,9 +38,13 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 		f, _ := p.estimatedLatency(began.Add(121*time.Second), 100*time.Second)
 		return f
 	}
-	slow, quick, lossy := work(false, 0), work(true, 0), work(true, 0.02)
+	slow, quick, lossy := work(false, 0, 120), work(true, 0, 120), work(true, 0.02, 120)
+	ended := work(true, 0, 104) // the newest frame is of second 120
 	if truth := 0.3; !quick.InBand() || math.Abs(quick.Value/truth-1) > 0.05 {
 		t.Errorf("by live counts %v (%v to %v, %s), want about %v", quick.Value, quick.Low, quick.High, quick.Why, truth)
+	}
+	if truth := 0.3; ended.Known() && (ended.Low > truth || ended.High < truth) {
+		t.Errorf("by live counts that have ended within %v to %v, want %v", ended.Low, ended.High, truth)
 	}
 	if !slow.InBand() || slow.Width() < quick.Width()+0.04*quick.Value {
 		t.Errorf("by late counters within %v to %v, by live ones %v to %v", slow.Low, slow.High, quick.Low, quick.High)

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// diedLately is how long what a closed channel held may wait for a consumer until it comes again.
-const diedLately = 5 * time.Second
-
 // diedAsking bounds the deliveries that asked the store, and whose consumers died before the ack: each comes again and asks again, so that two hits
 // are of one ack.
 func (p *pipeline) diedAsking(v view, span hitsSpan, gain brokerGain) float64 {
@@ -15,11 +12,31 @@ func (p *pipeline) diedAsking(v view, span hitsSpan, gain brokerGain) float64 {
 		return 0
 	}
 	s := residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}
-	lately := gain.Closed
-	if late, ok := p.brokerBetween(span.To.Add(-diedLately), span.To); ok {
-		lately = min(lately, late.Closed)
+	return gain.diedAsking(s.lostPerChannel(), s.Prefetch, min(gain.Closed, p.closedSinceTaken(span.From, span.To)))
+}
+
+// closedSinceTaken counts the channels that were closed up to a time whose deliveries may wait yet: those since the newest moment of which all that
+// was ready then has been delivered. They wait as long as no consumer is there, or none has room. It is infinite where no moment since from is one.
+func (p *pipeline) closedSinceTaken(from, to time.Time) float64 {
+	frames := reel(p.frames.frames).span(from, to)
+	for i := len(frames) - 1; i >= 0; i-- {
+		f := &frames[i]
+		if f.Blind || f.DepthFrom.Before(from) || f.Ended.After(to) {
+			continue
+		}
+		ready := f.Depth - f.Unacked
+		if ready > 0 {
+			// What came back since may have been delivered before it.
+			g, ok := p.brokerBetween(f.Ended, to)
+			if !ok || g.Delivered[0]-g.Redelivered < ready {
+				continue
+			}
+		}
+		if g, ok := p.brokerBetween(f.DepthFrom, to); ok {
+			return g.Closed
+		}
 	}
-	return gain.diedAsking(s.lostPerChannel(), s.Prefetch, lately)
+	return math.Inf(1)
 }
 
 // diedAsking is the most of them where a channel asked for so many that it did not ack, and held so many; 0 where nothing bounds these. Those

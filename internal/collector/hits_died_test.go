@@ -1,8 +1,10 @@
 package collector
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
@@ -24,6 +26,57 @@ func TestDeliveriesThatDiedAskingAreBounded(t *testing.T) {
 	} {
 		if got := c.gain.diedAsking(c.asked, c.held, c.lately); got != c.most {
 			t.Errorf("%s: %v, want %v", name, got, c.most)
+		}
+	}
+}
+
+// TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt: all consumers die at second 100, and the next one comes at 160.
+func TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
+	for name, c := range map[string]struct {
+		ready   func(s int) float64
+		blind   bool
+		to      int
+		waiting float64
+	}{
+		"nobody has taken it for a minute":         {func(s int) float64 { return 40 }, false, 158, 4},
+		"nothing waited before they died":          {func(s int) float64 { return map[bool]float64{true: 40}[s >= 100] }, false, 158, 4},
+		"it was taken, and nothing waits any more": {func(s int) float64 { return map[bool]float64{true: 40}[s >= 100 && s < 165] }, false, 180, 0},
+		"more was delivered since than waited":     {func(s int) float64 { return 40 }, false, 280, 0},
+		"nobody knows what waits":                  {func(s int) float64 { return 0 }, true, 280, math.Inf(1)},
+	} {
+		p := &pipeline{broker: &brokerWatch{}}
+		for s := 0; s <= 300; s++ {
+			n := float64(s)
+			if s > 100 {
+				n = 100 + float64(max(0, s-160))
+			}
+			r := flowReading{At: at(s), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}}
+			if s > 100 {
+				r.Closed = 4
+			}
+			p.flows.readings = append(p.flows.readings, r)
+			if s%5 == 0 {
+				p.frames.frames = append(p.frames.frames, frame{Began: at(s), Ended: at(s), DepthFrom: at(s), Depth: 7 + c.ready(s), Unacked: 7, Blind: c.blind})
+			}
+		}
+		if got := p.closedSinceTaken(at(50), at(c.to).Add(time.Second/2)); got != c.waiting {
+			t.Errorf("%s: what %v channels held may wait, want %v", name, got, c.waiting)
+		}
+	}
+}
+
+// TestWhoCouldHoldMoreBoundsWhatWasUnackedUntilHeLeft: a consumer with a large prefetch left just after the time.
+func TestWhoCouldHoldMoreBoundsWhatWasUnackedUntilHeLeft(t *testing.T) {
+	p := &pipeline{broker: &brokerWatch{}}
+	p.capacities.add(time.Unix(1000, 0), 500)
+	p.capacities.add(time.Unix(1100, 0), 10)
+	for _, c := range []struct {
+		second int64
+		most   float64
+	}{{1090, 501}, {1110, 501}, {1200, 11}} {
+		if got := p.unackedAround(time.Unix(c.second, 0)); got != c.most {
+			t.Errorf("at %d at most %v were unacked, want %v", c.second, got, c.most)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -113,9 +112,6 @@ func (g brokerGain) asksLeast(prefetch int64) float64 {
 func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
-	case s.Mark == "after" && s.OnFail == "keep" && s.OnFailed != "ack" && slices.Contains(s.States, dedup.Failed):
-		// What failed comes back and meets the marker that says so.
-		return [2]float64{0, min(hits, gain.Redelivered+p.unackedAround(span.To))}
 	case s.Mark == "after":
 		return [2]float64{0, min(hits, died)}
 	}

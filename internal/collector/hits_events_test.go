@@ -84,14 +84,12 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 	}
 	after, nack := dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}
 	ack := dedup.Scheme{Mark: "before", OnInFlight: "ack", AcksEach: true}
-	keep := dedup.Scheme{Mark: "after", OnFail: "keep", OnFailed: "run", States: []dedup.State{dedup.Done, dedup.Failed}}
 	for name, c := range map[string]struct {
 		p      *pipeline
 		scheme dedup.Scheme
 		most   float64
 	}{
 		"a marker after the work":                  {two, after, 3},
-		"a marker of failed work, that is kept":    {two, keep, 12 + 1},
 		"what is met comes back":                   {two, nack, 2 + 1},
 		"acked by several at once":                 {two, ack, 100},
 		"acked by one alone: those that came back": {one, ack, 2},

@@ -55,37 +55,44 @@ func (p *pipeline) statementHits(v view) hitsSource {
 		return hitsSource{why: "statements were counted only once yet", better: betterReport}
 	}
 	return hitsSource{n: len(t.readings), at: func(i int) time.Time { return t.readings[i].At },
-		between: func(i, j int) hitsSpan { return statementSpan(v, &t.readings[i], &t.readings[j]) }}
+		between: func(i, j int) hitsSpan {
+			return statementSpan(v, &t.readings[i], &t.readings[j], p.unackedAround(t.readings[i].At))
+		}}
 }
 
-// statementSpan bounds what statements asked and met between two readings.
-func statementSpan(v view, from, to *dedup.StatementStats) hitsSpan {
+// statementSpan bounds what statements asked and met between two readings, of which so many at most were underway at the first: the table may have
+// counted their writes then, and the server counts a statement when it ends.
+func statementSpan(v view, from, to *dedup.StatementStats, underway float64) hitsSpan {
 	gain := func(count func(*dedup.StatementStats) int64) float64 { return float64(count(to) - count(from)) }
 	inserts, met := gain(func(s *dedup.StatementStats) int64 { return s.Inserts }), gain(func(s *dedup.StatementStats) int64 { return s.Met })
 	same, sameMet := gain(func(s *dedup.StatementStats) int64 { return s.Same }), gain(func(s *dedup.StatementStats) int64 { return s.SameMet })
 	unfailed, unclear := gain(func(s *dedup.StatementStats) int64 { return s.Unfailed }), gain(func(s *dedup.StatementStats) int64 { return s.Unclear })
 	questions, found := gain(func(s *dedup.StatementStats) int64 { return s.Questions }), gain(func(s *dedup.StatementStats) int64 { return s.Found })
-	span := hitsSpan{From: from.At, To: to.At, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed}
+	span := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed}
 	if unclear > 0 && (from.Writes == nil || to.Writes == nil) { // each may have written several rows
 		span.Written = math.Inf(1)
 	}
 	failed := gain(func(s *dedup.StatementStats) int64 { return s.Failed })
-	// Writes that are in no digest may have met a row, those of a digest that never reached the table did not.
+	// Writes that are in no digest may have met a row, those of a digest that never reached the table did not. The table's writes and the digests are
+	// counted one after the other.
 	if from.Writes != nil && to.Writes != nil {
 		writes := float64(*to.Writes - *from.Writes)
-		early, refused := max(0, inserts-writes), gain(func(s *dedup.StatementStats) int64 { return s.Refused })
-		span.Hits = [2]float64{met - min(early, failed), span.Hits[1] - min(failed, max(0, early-refused)) + max(0, writes-inserts)}
-		failed -= min(failed, max(0, early-refused))
-		span.Written += max(0, writes-inserts)
-		span.Asked = [2]float64{min(inserts, writes), max(span.Asked[1], writes)}
+		least, most := writes-float64(to.Writing), writes+float64(from.Writing)
+		refused := gain(func(s *dedup.StatementStats) int64 { return s.Refused })
+		early := min(failed, max(0, inserts-most-underway-refused)) // at least
+		unseen := max(0, most-inserts)                              // at most
+		span.Hits = [2]float64{met - min(max(0, inserts-least), failed), span.Hits[1] - early + unseen}
+		failed -= early
+		span.Written += unseen
+		span.Asked = [2]float64{min(inserts, least), max(span.Asked[1], most)}
 		if unseen := writes - inserts - unclear; unseen > 0.05*writes+3 {
 			span.Why = fmt.Sprintf("%s reached the table that the server's digests do not show: MariaDB counts no server-side prepared statements", counted(whole(unseen), "insert"))
 			span.Better = "Let consumers send INSERT as text (emulated prepares, interpolateParams=true), or have a column with AUTO_INCREMENT (docs/stores.md)."
 		}
 	}
-	// An error at the table is of a row that is there, or of a lock that was waited for.
+	// An error at the table is of a row that is there, or of a lock that was waited for, maybe since before the time.
 	if from.LockWaits != nil && to.LockWaits != nil {
-		failed = min(failed, float64(*to.LockWaits-*from.LockWaits))
+		failed = min(failed, float64(*to.LockWaits-*from.LockWaits+from.LockWaiting))
 	}
 	span.Hits[0] = max(0, span.Hits[0]-failed)
 	switch {

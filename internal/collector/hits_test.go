@@ -43,7 +43,7 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 		if c.to.LockWaits != nil {
 			from.LockWaits = writes(0)
 		}
-		got := statementSpan(view{scheme: c.scheme}, &from, &c.to)
+		got := statementSpan(view{scheme: c.scheme}, &from, &c.to, 0)
 		switch {
 		case c.why != "" && !strings.Contains(got.Why, c.why):
 			t.Errorf("%s: %q", name, got.Why)
@@ -53,15 +53,61 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 	}
 }
 
+// TestStatementsThatEndWhileTheyAreCountedAreNotTakenForEarlyFailures: the server is asked for the writes of the table before and after its digests,
+// and a busy one takes long. 161 of 5749 inserts met a row.
+func TestStatementsThatEndWhileTheyAreCountedAreNotTakenForEarlyFailures(t *testing.T) {
+	n := func(n int64) *int64 { return &n }
+	const inserts, met = 5749, 161
+	for name, c := range map[string]struct {
+		from, to dedup.StatementStats
+		underway float64
+		hits     [2]float64
+	}{
+		"two ended during the second reading":       {dedup.StatementStats{Writes: n(0)}, dedup.StatementStats{Writes: n(inserts), Writing: 2}, 0, [2]float64{met - 2, met}},
+		"two began during the first":                {dedup.StatementStats{Writes: n(2), Writing: 2}, dedup.StatementStats{Writes: n(inserts)}, 0, [2]float64{met - 2, met}},
+		"two had written before it, and ended then": {dedup.StatementStats{Writes: n(2)}, dedup.StatementStats{Writes: n(inserts)}, 5, [2]float64{met - 2, met}},
+		"more failed early than were underway":      {dedup.StatementStats{Writes: n(0)}, dedup.StatementStats{Writes: n(inserts - 9)}, 5, [2]float64{met - 9, met - 4}},
+	} {
+		c.from.LockWaits, c.to.LockWaits = n(0), n(0)
+		c.to.Inserts, c.to.Met, c.to.Failed = inserts, met, met
+		if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &c.from, &c.to, c.underway); got.Hits != c.hits {
+			t.Errorf("%s: %v, want %v", name, got.Hits, c.hits)
+		}
+	}
+}
+
+func TestALockWaitThatBeganBeforeTheWindowMayFailInIt(t *testing.T) {
+	none := int64(0)
+	from, to := dedup.StatementStats{Writes: &none, LockWaits: &none, LockWaiting: 2}, dedup.StatementStats{Writes: &none, LockWaits: &none}
+	writes := int64(100)
+	to.Inserts, to.Met, to.Failed, to.Writes = 100, 7, 7, &writes
+	if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &from, &to, 0); got.Hits != [2]float64{5, 7} {
+		t.Errorf("%v of 7 hits, though 2 may have failed by a lock", got.Hits)
+	}
+}
+
+// TestWhatStatementsAskedIsBoundedByAnswersThatCameLate: counts of a reading may be as old as its answer took.
+func TestWhatStatementsAskedIsBoundedByAnswersThatCameLate(t *testing.T) {
+	p := flowing(50, 50, 0, 302)
+	p.store = &storeWatch{}
+	for s := int64(0); s <= 300; s += 5 {
+		p.store.statements.add(&dedup.StatementStats{At: time.Unix(1000+s, 5e8), Took: 2 * time.Second, Epoch: 1, Inserts: 50 * s, Met: s})
+	}
+	span, gain, ok := p.hitsSpan(p.statementHits(view{scheme: dedup.Scheme{InsertFirst: true}}), 150*time.Second)
+	if !ok || span.FromTook != 2*time.Second || span.ToTook != 2*time.Second || gain.Acked[0] > 50*148 || gain.Acked[1] < 50*152 {
+		t.Errorf("%v: %+v, %+v", ok, span, gain)
+	}
+}
+
 // TestInsertsOfWhichNoneIsCountedMayAllHaveFailed: PostgreSQL counts none that fails, so that in a quiet minute of duplicates alone it counts none.
 func TestInsertsOfWhichNoneIsCountedMayAllHaveFailed(t *testing.T) {
 	counted := dedup.StatementStats{Unfailed: 90, Questions: 200, Found: 5}
 	asked := counted
 	asked.Questions, asked.Found = 203, 7
-	if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &counted, &counted); !strings.Contains(got.Why, "no INSERT that fails") {
+	if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &counted, &counted, 0); !strings.Contains(got.Why, "no INSERT that fails") {
 		t.Errorf("inserts of which none was counted: %+v", got)
 	}
-	if got := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &counted, &asked); got.Why != "" || got.Hits != [2]float64{2, 3} {
+	if got := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &counted, &asked, 0); got.Why != "" || got.Hits != [2]float64{2, 3} {
 		t.Errorf("one that found nothing may have lost a race: %+v", got)
 	}
 }
@@ -77,7 +123,7 @@ func TestAllThatMayHaveBeenWrittenIsCounted(t *testing.T) {
 		"one insert may have written many rows":      {dedup.StatementStats{}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1}, math.Inf(1)},
 		"the table counts what it wrote":             {dedup.StatementStats{Writes: &zero}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1, Writes: &writes}, 95 + 3},
 	} {
-		if got := statementSpan(view{}, &c.from, &c.to); got.Written != c.written {
+		if got := statementSpan(view{}, &c.from, &c.to, 0); got.Written != c.written {
 			t.Errorf("%s: %v, want %v", name, got.Written, c.written)
 		}
 	}

@@ -52,7 +52,8 @@ type pipeline struct {
 	entered, enteredGaps float64
 	// deadGaps are those of a frame.
 	deadGaps       float64
-	prefetches     []prefetchNote
+	prefetches     boundNotes // of one channel
+	capacities     boundNotes // of all consumers
 	consumers      int64
 	consumersKnown bool
 	deserted       map[dedup.QueueRef]desertion
@@ -98,7 +99,7 @@ type deadQueue struct {
 // unbounded is the prefetch of a channel that may hold any number of deliveries.
 const unbounded = -1
 
-// A prefetchNote is the most deliveries that a channel could hold from a time on: unbounded, or 0 without consumers.
+// A prefetchNote is the most deliveries that a channel, or all of them, could hold from a time on: unbounded, or 0 without consumers.
 type prefetchNote struct {
 	at    time.Time
 	bound int64
@@ -324,16 +325,27 @@ func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 	}
 }
 
-// notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold.
+// notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	bound := channelBound(p.sourceConsumers())
-	if n := len(p.prefetches); n > 0 && p.prefetches[n-1].bound == bound {
+	p.prefetches.add(at, channelBound(p.sourceConsumers()))
+	all := p.capacity()
+	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
+		all = unbounded
+	}
+	p.capacities.add(at, all)
+}
+
+// boundNotes are what bounded deliveries, in time order.
+type boundNotes []prefetchNote
+
+func (b *boundNotes) add(at time.Time, bound int64) {
+	if n := len(*b); n > 0 && (*b)[n-1].bound == bound {
 		return
 	}
 	const kept = 64
-	p.prefetches = append(p.prefetches, prefetchNote{at, bound})
-	if len(p.prefetches) > kept {
-		p.prefetches = slices.Delete(p.prefetches, 0, len(p.prefetches)-kept)
+	*b = append(*b, prefetchNote{at, bound})
+	if len(*b) > kept {
+		*b = slices.Delete(*b, 0, len(*b)-kept)
 	}
 }
 
@@ -363,11 +375,14 @@ func channelBound(consumers []dedup.Consumer) int64 {
 	return most
 }
 
-// prefetchSince returns the largest bound that held at any time since from; 0 when there was none or it is not known.
-func (p *pipeline) prefetchSince(from time.Time) int64 {
+// prefetchSince is what one channel could hold at most since a time.
+func (p *pipeline) prefetchSince(from time.Time) int64 { return p.prefetches.since(from) }
+
+// since returns the largest bound that held at any time since from; 0 when there was none or it is not known.
+func (b boundNotes) since(from time.Time) int64 {
 	var most int64
-	for i, n := range p.prefetches {
-		if i+1 < len(p.prefetches) && p.prefetches[i+1].at.Before(from) {
+	for i, n := range b {
+		if i+1 < len(b) && b[i+1].at.Before(from) {
 			continue
 		}
 		if n.bound == unbounded {

@@ -5,7 +5,9 @@ import "time"
 // StatementStats are what a database server counted of the statements on the table of a store, as of At. Counts are cumulative within one
 // Epoch and cannot be compared across two.
 type StatementStats struct {
+	// At is when the answer was there, by our clock; Took is how long before At the counts may be true.
 	At    time.Time
+	Took  time.Duration
 	Epoch int64
 	Since time.Time
 	// Why says why statements cannot be counted, Better what an operator can do about it; empty when they can.
@@ -29,7 +31,10 @@ type StatementStats struct {
 	// Writes are the rows that were to be written into the table as the table counts them, those included that met another; nil where it
 	// does not count.
 	Writes *int64
-	// LockWaits are the waits for a row's lock on the whole server: an insert that the lock of another fails has waited for it, mostly. It is nil
-	// where the server does not count them.
+	// LockWaits are the waits for a row's lock that began on the whole server: an insert that the lock of another fails has waited for it, mostly.
+	// It is nil where the server does not count them.
 	LockWaits *int64
+	// Writes and LockWaits are counted after all others. Writing are those of Writes that came while the others were read, LockWaiting those of
+	// LockWaits that had not ended when that began. Both are of this reading alone.
+	Writing, LockWaiting int64
 }

@@ -28,8 +28,9 @@ type statementSource struct {
 	// why says why the server does not count, better what to do; empty when it counts.
 	why, better string
 	// query is the rest of a SELECT that returns key, born, schema, text, calls, errors, rows, sent, reset and kind: "writes" for the count of the
-	// table itself, "waits" for that of waits for locks, whose numbers are in calls. "known" is the number of all statements
-	// in calls, and what tells them from others in errors.
+	// table itself, "waited" for the waits for locks that have ended, and "waits" for all that began, whose numbers are in calls. Writes and waits
+	// come before the statements, as a number that these hold, and after them, as one that holds these. "known" is the number of all statements in
+	// calls, and what tells them from others in errors.
 	query string
 	args  []any
 	// counts is the same without texts, of the statements whose keys are its one argument, with commas between them; empty where the server finds
@@ -134,7 +135,7 @@ func (s *sqlStore) readStatements(ctx context.Context, runID string, replica boo
 
 func (r *statementReader) publish(at statements.Reading) {
 	c := r.book.Counts
-	t := &dedup.StatementStats{At: at.At, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
+	t := &dedup.StatementStats{At: at.At, Took: at.Took, Writing: at.Writing, LockWaiting: at.LockWaiting, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
 		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear}
 	if at.Writes != nil {
 		t.Writes = &c.Writes
@@ -189,8 +190,10 @@ func (s *sqlStore) statementReading(ctx context.Context, conn *sql.Conn, l *sqlL
 
 // statementRows reads the rows of a query.
 func (s *sqlStore) statementRows(ctx context.Context, conn *sql.Conn, l *sqlLayout, query string, args []any) (statements.Reading, statementSet, error) {
-	r := statements.Reading{At: time.Now()}
+	var r statements.Reading
 	var all statementSet
+	var waited int64
+	began := time.Now()
 	_, err := s.read(ctx, conn, l, query, args, func(v []sql.RawBytes) error {
 		var n [4]int64
 		for i := range n {
@@ -202,10 +205,16 @@ func (s *sqlStore) statementRows(ctx context.Context, conn *sql.Conn, l *sqlLayo
 		r.Reset = string(v[8])
 		switch string(v[9]) {
 		case "writes":
+			if r.Writes != nil {
+				r.Writing = n[0] - *r.Writes
+			}
 			r.Writes = &n[0]
 			return nil
+		case "waited":
+			waited = n[0]
+			return nil
 		case "waits":
-			r.LockWaits = &n[0]
+			r.LockWaits, r.LockWaiting = &n[0], n[0]-waited
 			return nil
 		case "known":
 			all = statementSet{n[0], n[1]}
@@ -218,7 +227,8 @@ func (s *sqlStore) statementRows(ctx context.Context, conn *sql.Conn, l *sqlLayo
 			Calls: n[0], Errors: n[1], Rows: n[2], Sent: n[3]})
 		return nil
 	})
-	r.At = r.At.Add(time.Since(r.At) / 2)
+	r.At = time.Now()
+	r.Took = r.At.Sub(began)
 	return r, all, err
 }
 
@@ -267,14 +277,19 @@ func (d mysqlDialect) statements(ctx context.Context, q querier, l *sqlLayout) (
 	case tables < 1:
 		s.why, s.better = "the server does not count the writes of tables", "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES' WHERE NAME = 'wait/io/table/sql/handler';"
 	}
-	s.query = `'', '', '', '', COUNT_INSERT, 0, 0, 0, '', 'writes' FROM performance_schema.table_io_waits_summary_by_table
-		WHERE OBJECT_TYPE = 'TABLE' AND OBJECT_SCHEMA = ? AND OBJECT_NAME = ? UNION ALL
-		(SELECT CONCAT(COALESCE(SCHEMA_NAME, ''), ' ', DIGEST), FIRST_SEEN, COALESCE(SCHEMA_NAME, ''), DIGEST_TEXT, COUNT_STAR, SUM_ERRORS, SUM_ROWS_AFFECTED, SUM_ROWS_SENT, '', 'statement'
-		FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE ? ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `)`
-	s.args = []any{t.schema, t.name, likeName(t.name)}
-	if status > 0 { // MariaDB has it from 10.5 on
-		s.query += ` UNION ALL SELECT '', '', '', '', VARIABLE_VALUE, 0, 0, 0, '', 'waits' FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_row_lock_waits'`
+	const writes = `'', '', '', '', COUNT_INSERT, 0, 0, 0, '', 'writes' FROM performance_schema.table_io_waits_summary_by_table
+		WHERE OBJECT_TYPE = 'TABLE' AND OBJECT_SCHEMA = ? AND OBJECT_NAME = ?`
+	waits := func(pending, kind string) string {
+		if status == 0 { // MariaDB has it from 10.5 on
+			return ""
+		}
+		return ` UNION ALL SELECT '', '', '', '', CAST(SUM(IF(VARIABLE_NAME = 'Innodb_row_lock_waits', 1, ` + pending + `) * VARIABLE_VALUE) AS SIGNED), 0, 0, 0, '', '` + kind + `'
+			FROM performance_schema.global_status WHERE VARIABLE_NAME IN ('Innodb_row_lock_waits', 'Innodb_row_lock_current_waits') HAVING COUNT(*) = 2`
 	}
+	s.query = writes + waits("-1", "waited") + ` UNION ALL
+		(SELECT CONCAT(COALESCE(SCHEMA_NAME, ''), ' ', DIGEST), FIRST_SEEN, COALESCE(SCHEMA_NAME, ''), DIGEST_TEXT, COUNT_STAR, SUM_ERRORS, SUM_ROWS_AFFECTED, SUM_ROWS_SENT, '', 'statement'
+		FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE ? ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `) UNION ALL SELECT ` + writes + waits("0", "waits")
+	s.args = []any{t.schema, t.name, likeName(t.name), t.schema, t.name}
 	return s, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -208,6 +209,55 @@ func TestAnInsertThatFailsForAnotherCauseIsToldFromADuplicate(t *testing.T) {
 			return "those that never reached the table"
 		case *s.LockWaits-*first.LockWaits < late || *s.LockWaits-*first.LockWaits > late+10: // others use the server
 			return "waits for locks"
+		}
+		return ""
+	})
+}
+
+// TestALockWaitIsCountedWhenItBegins: what fails by a lock in one time may have waited for it since before that.
+func TestALockWaitIsCountedWhenItBegins(t *testing.T) {
+	db := sqlServers.Database(t, "mysql")
+	db.Exec(t, dedupTables["mysql"])
+	store := openTable(t, db, "sql-status-code", nil)
+	text := client(t, db, db.AdminDSN())
+	holder, err := text.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback() }()
+	const insert = "INSERT INTO message_dedup (message_id, status) VALUES ('held', 0)"
+	if _, err := holder.ExecContext(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	first := statementStats(t, store, countsStatements)
+	waiter, err := text.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiter.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := waiter.ExecContext(context.WithoutCancel(t.Context()), insert)
+		ended <- err
+	}()
+	during := statementStats(t, store, func(s dedup.StatementStats) string {
+		if s.LockWaits == nil || *s.LockWaits <= *first.LockWaits || s.LockWaiting < 1 {
+			return "nobody waits"
+		}
+		return ""
+	})
+	if during.Took <= 0 || during.Took > time.Minute {
+		t.Errorf("the counts are of %s before they were there", during.Took)
+	}
+	if err := holder.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Fatal("the insert of a row that is there did not fail")
+	}
+	statementStats(t, store, func(s dedup.StatementStats) string {
+		if s.Failed-during.Failed != 1 || s.LockWaiting >= during.LockWaiting {
+			return "the wait has not ended"
 		}
 		return ""
 	})

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/dedup"
 )
 
 // An intent says on disk what is about to be switched on, so that whoever comes after a crash knows what to switch off. It holds no password.
@@ -89,6 +91,30 @@ func readIntent(path string) (i intent, ok bool, err error) {
 		return intent{}, false, fmt.Errorf("read what was traced: %s: %w", path, err)
 	}
 	return i, true, nil
+}
+
+// LeftTraces returns what earlier processes switched on, and nobody saw off, at brokers that are not configured any more: no account is there to
+// switch it off with, and Err says what a person can do. The intents stay on disk until the broker is configured again. The error names
+// intents that cannot be read.
+func LeftTraces(dataDir string, configured func(broker string) bool) ([]dedup.ClearedTrace, error) {
+	paths, err := filepath.Glob(filepath.Join(dataDir, "traces", "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var left []dedup.ClearedTrace
+	for _, path := range paths {
+		if configured(strings.TrimSuffix(filepath.Base(path), ".json")) {
+			continue
+		}
+		i, ok, readErr := readIntent(path)
+		err = errors.Join(err, readErr)
+		if ok && i.Off.IsZero() {
+			left = append(left, dedup.ClearedTrace{Broker: i.Broker, Vhost: i.Vhost, Began: i.Began,
+				Err: fmt.Sprintf("the configuration has no broker %s any more; see at %s whether tracing is on, run: %s, and delete %s",
+					i.Broker, strings.Join(i.Nodes, ", "), broker.CtlLine("trace_off", "-p", i.Vhost), path)})
+		}
+	}
+	return left, err
 }
 
 func removeIntent(path string) error {

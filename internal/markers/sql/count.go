@@ -14,15 +14,20 @@ type Row struct {
 
 // A Reading is all that a server counted of statements that name the table.
 type Reading struct {
-	At time.Time
+	// At is when the answer was there, Took how long before that it was asked for.
+	At   time.Time
+	Took time.Duration
 	// Place changes when the counts have nothing to do with those before: another server, process or table. Reset changes when somebody reset them.
 	Place, Reset string
 	Rows         []Row
 	// Writes are the rows that were to be written into the table, as the table itself counts, those whose id was there included; nil where it
 	// does not.
 	Writes *int64
-	// LockWaits are the waits for a row's lock on the whole server; nil where it does not count them.
+	// LockWaits are the waits for a row's lock that began on the whole server; nil where it does not count them.
 	LockWaits *int64
+	// Both are counted after the statements. Writing are those of Writes that came while the statements were read, LockWaiting those of LockWaits
+	// that had not ended when that began.
+	Writing, LockWaiting int64
 }
 
 // Counts are what statements did to the table, cumulative within an epoch of the book.
