@@ -41,7 +41,7 @@ func (a *App) openTracers(cfg *config.Config) (map[string]*trace.Tracer, error) 
 		a.background("left traces of "+b.Name, func(ctx context.Context) error { return a.clearTrace(ctx, tracer) })
 		tracers[b.Name] = tracer
 	}
-	left, err := amqp.LeftTraces(cfg.DataDir, func(name string) bool { return tracers[name] != nil })
+	left, err := trace.LeftTraces(cfg.DataDir, func(name string) bool { return tracers[name] != nil })
 	for _, t := range left {
 		a.logTrace(t)
 	}
