@@ -14,6 +14,9 @@ func TestALatencyIsJudgedByTheEndsOfItsBandOrByItsBound(t *testing.T) {
 	number := func(low, value, high float64) dedup.Figure {
 		return dedup.Figure{Quality: dedup.Estimated, Unit: dedup.Seconds, Low: low, Value: value, High: high, Error: (high - low) / 2, N: 1000}
 	}
+	between := func(low, high float64) dedup.Figure {
+		return dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, Low: low, Value: low, High: high, N: 1000}
+	}
 	few := func(f dedup.Figure) dedup.Figure {
 		f.N = 49
 		return f
@@ -41,6 +44,13 @@ func TestALatencyIsJudgedByTheEndsOfItsBandOrByItsBound(t *testing.T) {
 		{"the next longer window has a number", atMost(0.25, 60), number(0.02, 0.03, 0.04), dedup.Normal, dedup.RiskLow, 0.04, "30 ms"},
 		{"the number of an hour that is excluded now is not shown", atMost(0.01, 60), number(0.02, 0.03, 0.04), dedup.Normal, dedup.RiskLow, 0.01, "at most 10 ms"},
 		{"what is measured is judged, whatever is bounded", atMost(0.05, 60), measured, dedup.Severe, dedup.RiskHigh, 0.8, "800 ms"},
+		{"26 to 90 ms is normal", between(0.026, 0.09), unknown, dedup.Normal, dedup.RiskLow, 0.09, "between 26 ms and 90 ms, below the warning limit"},
+		{"26 to 330 ms decides nothing", between(0.026, 0.33), unknown, dedup.TierUnknown, dedup.RiskUnknown, 0.33, "unknown: mean ack latency between 26 ms and 330 ms"},
+		{"120 to 330 ms is a warning", between(0.12, 0.33), unknown, dedup.Warning, dedup.RiskMedium, 0.33, "between 120 ms and 330 ms, at or above the warning limit"},
+		{"120 ms to 9 s is a warning at least", between(0.12, 9), unknown, dedup.Warning, dedup.RiskMedium, 9, "at or above the warning limit"},
+		{"0.7 to 9 s is severe", between(0.7, 9), unknown, dedup.Severe, dedup.RiskHigh, 9, "above the severe limit"},
+		{"0.7 to 9 s of few messages is no more than a bound", few(between(0.7, 9)), unknown, dedup.TierUnknown, dedup.RiskUnknown, 9, "at most 9 s"},
+		{"a number of an hour below what is certain now is not shown", between(0.12, 0.33), number(0.02, 0.03, 0.04), dedup.Warning, dedup.RiskMedium, 0.33, "between"},
 		{"nothing is known", unknown, unknown, dedup.TierUnknown, dedup.RiskUnknown, 0, "no delivery for 4 m"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func ackLatency(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgemen
 	l := p.Pipeline.Limits
 	enters, holds := judgeLatency(p.Windows, l), judgeLatency(p.Windows, withLeave(l, r.Limits.leave))
 	value := enters.figure.Low
-	if enters.figure.AtMost() {
+	if enters.figure.Bounded() && enters.tier <= dedup.Normal { // what proves it is the upper one
 		value = enters.figure.High
 	}
 	return j.asPage(enters, holds, value, RuleLimits{Warning: &l.LatencyWarning, Severe: &l.LatencySevere})

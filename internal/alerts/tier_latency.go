@@ -10,7 +10,7 @@ import (
 func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 	f, w, why := firstJudgeable(windows, l, func(w *dedup.WindowFigures) dedup.Figure {
 		f := w.AckMean
-		if f.AtMost() {
+		if f.IsInterval() {
 			f.Quality = dedup.QualityUnknown
 		}
 		return f
@@ -28,7 +28,7 @@ func judgeLatency(windows []dedup.WindowFigures, l dedup.Limits) judgement {
 }
 
 // boundedLatency returns the estimate of the first window, from the configured one upwards, that has one, unless what was seen in the
-// first window excludes it; else the first upper bound.
+// first window excludes it; else the first bounds without a number.
 func boundedLatency(windows []dedup.WindowFigures, l dedup.Limits) (dedup.Figure, bool) {
 	var bound dedup.Figure
 	for i := range windows {
@@ -37,9 +37,9 @@ func boundedLatency(windows []dedup.WindowFigures, l dedup.Limits) (dedup.Figure
 			continue
 		}
 		switch {
-		case f.AtMost() && !bound.Known():
+		case f.Bounded() && !bound.Known():
 			bound = f
-		case f.InBand() && (!bound.Known() || f.Low <= bound.High):
+		case f.InBand() && (!bound.Known() || f.Low <= bound.High && bound.Low <= f.High):
 			return f, true
 		}
 	}
@@ -47,26 +47,42 @@ func boundedLatency(windows []dedup.WindowFigures, l dedup.Limits) (dedup.Figure
 }
 
 // judgeBound judges a mean by the ends of what is known, as a rate is judged: a number in a band by its low end, while its high end is
-// possible. An upper bound has no low end: it can prove that a mean is normal, and its risk low, and nothing worse.
+// possible. Bounds alone decide where both are of one tier, or the low one is above normal: an upper bound can prove that a mean is normal, and its
+// risk low, and nothing worse.
 func judgeBound(f dedup.Figure, l dedup.Limits) judgement {
-	if f.InBand() && f.N >= l.MinMessages {
+	few := f.N < l.MinMessages
+	if f.InBand() && !few {
 		return judgeBand(f, l)
 	}
 	j := judgement{figure: f}
 	if latencyRisk(f.High) == dedup.RiskLow {
 		j.risk = dedup.RiskLow
 	}
-	what := fmt.Sprintf("mean ack latency at most %s", secondsText(f.High))
-	if LatencyTier(f.High, l) != dedup.Normal {
-		j.why = fmt.Sprintf("ack latency unknown: %s, which may be normal or not", what)
-		return j
+	what := "mean ack latency " + boundsText(f)
+	if few {
+		what = "mean ack latency at most " + secondsText(f.High)
 	}
-	j.tier, j.possible = dedup.Normal, dedup.Normal
-	j.why = fmt.Sprintf("%s, below the warning limit of %s (%s messages in %s)", what, secondsText(l.LatencyWarning), Number(f.N), seconds(seen(f)))
+	switch low, high := LatencyTier(f.Low, l), LatencyTier(f.High, l); {
+	case high == dedup.Normal:
+		j.tier, j.possible = dedup.Normal, dedup.Normal
+		j.why = fmt.Sprintf("%s, below the warning limit of %s (%s messages in %s)", what, secondsText(l.LatencyWarning), Number(f.N), seconds(seen(f)))
+	case low > dedup.Normal && !few:
+		return judgeBand(f, l)
+	default:
+		j.why = fmt.Sprintf("ack latency unknown: %s, which may be normal or not", what)
+	}
 	return j
 }
 
-// judgeBand judges a number by the low end of its band; its high end is possible.
+// boundsText says what is known of a mean of which there is no number.
+func boundsText(f dedup.Figure) string {
+	if f.AtMost() {
+		return "at most " + secondsText(f.High)
+	}
+	return "between " + secondsText(f.Low) + " and " + secondsText(f.High)
+}
+
+// judgeBand judges a number by the low end of its band, or bounds by their lower one; the high end is possible.
 func judgeBand(f dedup.Figure, l dedup.Limits) judgement {
 	j := judgement{tier: LatencyTier(f.Low, l), possible: LatencyTier(f.High, l), risk: latencyRisk(f.Low), figure: f}
 	j.why = latencySentence(f, j.tier, l)
@@ -88,6 +104,9 @@ func LatencyTier(mean float64, l dedup.Limits) dedup.Tier {
 func latencySentence(f dedup.Figure, t dedup.Tier, l dedup.Limits) string {
 	limit := "below the warning limit of " + secondsText(l.LatencyWarning)
 	value := secondsText(f.Value)
+	if f.Bounded() {
+		value = boundsText(f)
+	}
 	if f.InBand() {
 		value += fmt.Sprintf(" (%s to %s)", secondsText(f.Low), secondsText(f.High))
 		if t == dedup.Normal && f.High >= l.LatencyWarning {

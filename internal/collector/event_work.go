@@ -71,18 +71,29 @@ func workOf(s storeSpan, scheme dedup.Scheme) latencyResult {
 // sketchError is the largest relative error of a quantile of dedup.Sketch.
 const sketchError = 0.02
 
+// whyNoWork says why store events tell no work of the pipeline's own; a blank where they never could.
+func (p *pipeline) whyNoWork(v view) string {
+	e := v.stats.Events
+	switch {
+	case p.store == nil || e == nil || v.storeDown != "" || v.scheme.Mark != "before":
+		return " "
+	case p.partner != "":
+		return "the store is shared with pipeline " + name(p.partner) + ", and its events do not tell whose work they show"
+	case !e.Listening:
+		return joinReasons("store events do not come", e.Why)
+	}
+	return ""
+}
+
 // eventWork is the processing time by store events; where they cannot tell it is what was known before, with their reason
 // where they could be had.
 func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without latencyResult) latencyResult {
-	e := v.stats.Events
-	if p.store == nil || e == nil || v.storeDown != "" || v.scheme.Mark != "before" {
+	switch why := p.whyNoWork(v); why {
+	case "":
+	case " ":
 		return without
-	}
-	if p.partner != "" {
-		return unknownLatency(w, joinReasons(without.Mean.Why, "the store is shared with pipeline "+name(p.partner)+", and its events do not tell whose work they show"))
-	}
-	if !e.Listening {
-		return unknownLatency(w, joinReasons(without.Mean.Why, "store events do not come", e.Why))
+	default:
+		return unknownLatency(w, joinReasons(without.Mean.Why, why))
 	}
 	s, ok := spanOf(p.store.tape.epoch(), w)
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
-	"dedup-dashboard/internal/dedup"
 )
 
 const (
@@ -13,6 +12,8 @@ const (
 	liveLate = time.Second
 	// finePace is the longest time between two readings that tell whether deliveries come one by one.
 	finePace = 3 * time.Second
+	// leastEventSlip is how late an event of a store may come although the store answers at once.
+	leastEventSlip = 5 * time.Millisecond
 )
 
 // A heldTape is what the frames of a pipeline tell of how long deliveries are held. Deliveries and acks are the broker's live counts.
@@ -42,20 +43,48 @@ func (t *flowTape) counted(at time.Time) (delivered, acked liveSum) {
 	return delivered, acked
 }
 
-// estimatedLatency is what the samples of unacked messages tell of the ack latency in a window.
-func (p *pipeline) estimatedLatency(now time.Time, w time.Duration) (mean, p95 dedup.Figure) {
+// estimatedLatency is what the samples of unacked messages tell of the ack latency in a window, with the work that the store tells.
+func (p *pipeline) estimatedLatency(v view, w time.Duration) estimate.Latencies {
 	frames := reel(p.frames.frames)
+	from := v.now.Add(-w)
 	l := estimate.Latency{Window: w, Tape: frames, Capacity: float64(p.capacity())}
-	if within := p.flows.within(frames, now.Add(-w)); within != nil {
+	within := p.flows.within(frames, from)
+	if within != nil {
 		l.Tape, l.Late = heldTape{within, &p.flows}, max(liveLate, within[len(within)-1].Began.Sub(p.flows.readings[len(p.flows.readings)-1].At))
 	}
-	if n := len(p.flows.readings); n > 0 && now.Sub(p.flows.readings[n-1].At) <= liveStale {
-		l.Single = p.prefetchSince(now.Add(-w)) == 1
-		l.Channels = p.consumersMost(now.Add(-w))
-		l.AllAck = p.flows.readings[n-1].Quiet.After(now.Add(-w))
-		l.Pace = p.flows.pace(now.Add(-w))
+	if n := len(p.flows.readings); n > 0 && v.now.Sub(p.flows.readings[n-1].At) <= liveStale {
+		l.Single = p.prefetchSince(from) == 1
+		l.Channels = p.consumersMost(from)
+		l.AllAck = p.flows.readings[n-1].Quiet.After(from)
+		l.Pace = p.flows.pace(from)
+	}
+	if (within != nil || frames.countsAll(from)) && p.whyNoWork(v) == "" {
+		l.Work, l.Slip = p.store.works, max(leastEventSlip, v.stats.Health.LatencyP99)
 	}
 	return l.Estimate()
+}
+
+// works are those that the store's events told of between two times.
+func (w *storeWatch) works(from, to time.Time) (estimate.Works, bool) {
+	readings := w.tape.epoch()
+	i := sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(from) })
+	j := sort.Search(len(readings), func(j int) bool { return readings[j].At.After(to) }) - 1
+	if i >= j {
+		return estimate.Works{}, false
+	}
+	first, last := readings[i].Work.Sketch(), readings[j].Work.Sketch()
+	return estimate.Works{From: readings[i].At, To: readings[j].At, Times: last.Since(first)}, true
+}
+
+// countsAll reports whether no closed channel and no reset can have taken counts along since a time.
+func (r reel) countsAll(from time.Time) bool {
+	n := len(r)
+	if n == 0 {
+		return false
+	}
+	i := sort.Search(n, func(i int) bool { return r[i].Began.After(from) })
+	a, b := &r[max(0, i-1)], &r[n-1]
+	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
 }
 
 // within returns the frames that live counts reach around without counting anew, nil where these begin well after a window does: then the

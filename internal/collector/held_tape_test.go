@@ -35,7 +35,7 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 				p.frames.add(frame{Began: at, Ended: at, Deliveries: counted, Acks: counted, Held: held})
 			}
 		}
-		f, _ := p.estimatedLatency(began.Add(121*time.Second), 100*time.Second)
+		f := p.estimatedLatency(view{now: began.Add(121 * time.Second)}, 100*time.Second).Mean
 		return f
 	}
 	slow, quick, lossy := work(false, 0, 120), work(true, 0, 120), work(true, 0.02, 120)

@@ -227,7 +227,7 @@ func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus
 		series.WorkLatency: {"mean": w.WorkMean, "0.5": w.WorkP50, "0.95": w.WorkP95, "0.99": w.WorkP99},
 	} {
 		for q, f := range quantiles {
-			if !f.AtMost() { // of which 0 would be drawn as a time
+			if !f.Bounded() { // of which the low end would be drawn as a time
 				into.figure(metric, f, "pipeline", p.Name, "quantile", q)
 			}
 		}

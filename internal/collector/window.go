@@ -281,7 +281,7 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 		work = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack.Mean, ack.P95 = p.estimatedLatency(v.now, out.Window)
+		ack = latencyResult(p.estimatedLatency(v, out.Window))
 	}
 	if !work.Mean.Known() {
 		work = c.eventWork(p, v, out.Window, work)

@@ -89,6 +89,9 @@ func (f Figure) InBand() bool { return f.Known() && f.Low < f.Value && f.Value <
 // AtMost reports whether no more than an upper bound is known: High.
 func (f Figure) AtMost() bool { return f.Known() && f.Low <= 0 && f.Value == f.Low && f.Low < f.High }
 
+// Bounded reports whether bounds are known and no number between them, so that neither stands for the figure: an upper bound is one.
+func (f Figure) Bounded() bool { return f.IsInterval() && !f.InBand() }
+
 // Width returns High - Low, zero for a point or an unknown figure.
 func (f Figure) Width() float64 {
 	if !f.Known() {

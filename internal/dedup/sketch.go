@@ -85,6 +85,26 @@ func (s *Sketch) Quantile(q float64) time.Duration {
 	return 0
 }
 
+// Longest returns the most that the k longest took together, and the ends of the bucket that the k-th longest is in; all zero where there are
+// fewer than k, or k is less than 1.
+func (s *Sketch) Longest(k int64) (sum, low, high time.Duration) {
+	if k < 1 || k > s.count {
+		return 0, 0, 0
+	}
+	for _, i := range slices.Backward(slices.Sorted(maps.Keys(s.buckets))) {
+		high = time.Duration(float64(sketchLeast) * math.Pow(sketchGrowth, float64(i)))
+		if n := s.buckets[i]; n < k {
+			sum, k = sum+time.Duration(n)*high, k-n
+			continue
+		}
+		if i > 0 {
+			low = time.Duration(float64(high) / sketchGrowth)
+		}
+		return min(s.sum, sum+time.Duration(k)*high), low, high
+	}
+	return 0, 0, 0
+}
+
 // A PackedSketch is a Sketch as it is kept in great numbers: 16 bytes a bucket. The zero value is empty, and it is read-only.
 type PackedSketch struct {
 	buckets []packedBucket

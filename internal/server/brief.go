@@ -85,7 +85,7 @@ func judgedLatency(p judged, w *dedup.WindowFigures, v templates.Figure, path st
 	switch {
 	case f.Quality == dedup.Measured:
 		v.Origin = "reported"
-	case f.AtMost():
+	case f.Bounded():
 		v.Origin = "bound"
 	}
 	low, high := alerts.LatencyTier(f.Low, l), alerts.LatencyTier(f.High, l)

@@ -155,7 +155,7 @@ func windowMetrics() []windowMetric {
 	q := func(d *prometheus.Desc, quantile string, pick func(*dedup.WindowFigures) dedup.Figure) {
 		all = append(all, windowMetric{d, []string{quantile}, func(w *dedup.WindowFigures) (float64, dedup.Figure) {
 			f := pick(w)
-			if f.AtMost() { // of which 0 would be read as a time
+			if f.Bounded() { // of which the low end would be read as a time
 				f.Value = math.NaN()
 			}
 			return value(f)

@@ -298,7 +298,7 @@ func sortValue(p judged, key string) float64 {
 		return value(shownRate(p, w))
 	case "latency":
 		f := shownLatency(p, w)
-		if f.AtMost() {
+		if f.Bounded() {
 			f.Value = f.High
 		}
 		return value(f)

@@ -90,21 +90,26 @@ func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) 
 		return t
 	}
 	switch {
-	case f.AtMost() && f.High < low.Seconds():
+	case f.Bounded() && f.High < low.Seconds():
 		t.Error = f.High/low.Seconds() - 1
-	case f.AtMost():
+	case f.Bounded() && f.Low > high.Seconds():
+		t.Error = f.Low/high.Seconds() - 1
+	case f.Bounded():
 	case f.Value < low.Seconds():
 		t.Error = f.Value/low.Seconds() - 1
 	case f.Value > high.Seconds():
 		t.Error = f.Value/high.Seconds() - 1
 	}
 	t.OK = math.Abs(t.Error) <= limit
-	if f.InBand() || f.AtMost() { // it says itself how far it may be off
+	if f.IsInterval() { // it says itself how far it may be off
 		t.OK = f.Low <= high.Seconds() && low.Seconds() <= f.High
 	}
 	t.Loose = t.OK && high.Seconds() > (1+2*limit)*low.Seconds()
 	return t
 }
+
+// reportsAcks reports whether the ack latencies are those that consumers report: percentiles that lie between bounds follow from samples.
+func reportsAcks(w dedup.WindowFigures) bool { return w.AckP50.Known() && !w.AckP50.IsInterval() }
 
 // timings holds the latency figures of a window against the truth. The processing time that a store can show is that from the
 // claim to the mark: longer than the work alone, and shorter than all that the consumer does for the message. A reported ack
@@ -112,7 +117,7 @@ func timed(name string, low, high time.Duration, f dedup.Figure, limit float64) 
 // with it at most its ways from the broker to the consumer and back.
 func timings(w dedup.WindowFigures, l Latencies) []Timing {
 	low, high := l.Held.Mean, l.Held.Mean+l.Ways.Mean
-	if w.AckP50.Known() {
+	if reportsAcks(w) {
 		low, high = l.Acked.Mean, l.Acked.Mean
 	}
 	return []Timing{

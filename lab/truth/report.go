@@ -126,13 +126,15 @@ func (t Timing) word() string {
 
 func millis(seconds float64) string { return fmt.Sprintf("%.1f ms", 1000*seconds) }
 
-// shown writes a latency as the page does: an upper bound, or a number.
+// shown writes a latency as the page does: an upper bound, both bounds, or a number.
 func (t Timing) shown() string {
 	switch f := t.Figure; {
 	case !f.Known():
 		return "unknown"
 	case f.AtMost():
 		return "≤ " + millis(f.High)
+	case f.Bounded():
+		return millis(f.Low) + "–" + millis(f.High)
 	default:
 		return millis(f.Value)
 	}

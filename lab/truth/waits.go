@@ -17,7 +17,7 @@ import (
 func (w *witness) takeAck(figures dedup.WindowFigures) {
 	f := figures.AckMean
 	f.Window, f.Why, f.Better = 0, "", ""
-	if f.Known() && !figures.AckP50.Known() && !slices.Contains(w.acks[max(0, len(w.acks)-8):], f) {
+	if f.Known() && !reportsAcks(figures) && !slices.Contains(w.acks[max(0, len(w.acks)-8):], f) {
 		w.acks = append(w.acks, f)
 	}
 }

@@ -78,7 +78,7 @@ func (w *witness) follow(windows []dedup.WindowFigures) {
 			if whole {
 				w.short.add(rate)
 			}
-			if f := figures.AckMean; !figures.AckP50.Known() && !f.At.Add(-f.Covered).Before(w.traffic) {
+			if f := figures.AckMean; !reportsAcks(figures) && !f.At.Add(-f.Covered).Before(w.traffic) {
 				w.held.add(f)
 			}
 		case w.long.length:

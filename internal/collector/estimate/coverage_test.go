@@ -16,7 +16,7 @@ func TestAnswersHoldTheMean(t *testing.T) {
 		for i, w := range workloads() {
 			r := w.simulate(rand.New(rand.NewPCG(uint64(i), uint64(window))), 40*window.Seconds())
 			r.windowsOf(window, func(tape reel) {
-				f, p95 := Latency{Window: window, Tape: tape}.Estimate()
+				f, p95 := meanAnd95(Latency{Window: window, Tape: tape})
 				truth, longer := r.truth(f.At.Add(-f.Covered), f.At, p95.High)
 				switch {
 				case math.IsNaN(truth):

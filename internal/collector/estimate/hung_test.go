@@ -70,7 +70,7 @@ func TestWhatHangsIsNoLatency(t *testing.T) {
 					if full { // what hangs there fills other channels
 						l.Capacity, l.AllAck, l.Single = w.capacity+float64(hung), hung == 0, w.capacity == 1
 					}
-					f, _ := l.Estimate()
+					f, _ := meanAnd95(l)
 					truth, _ := run.truth(f.At.Add(-f.Covered), f.At, 0)
 					switch {
 					case f.AtMost():
@@ -100,7 +100,7 @@ func TestOneThatHangsBesideOthersOfItsChannelIsAllowedFor(t *testing.T) {
 	for _, prefetch := range []int{2, 3, 10, 50} {
 		r := rand.New(rand.NewPCG(uint64(prefetch), 1))
 		run := simulate(r, beside(full(r, prefetch-1, 0.1, 900), 1), 900)
-		f, _ := Latency{Window: 10 * time.Minute, Tape: run.tape, Capacity: float64(prefetch), AllAck: true, Channels: 2}.Estimate()
+		f, _ := meanAnd95(Latency{Window: 10 * time.Minute, Tape: run.tape, Capacity: float64(prefetch), AllAck: true, Channels: 2})
 		if truth, _ := run.truth(f.At.Add(-f.Covered), f.At, 0); !f.Known() || f.Low > truth || f.High < truth || f.AtMost() != (prefetch < 4) {
 			t.Errorf("prefetch %d: %v to %v, and the truth is %v", prefetch, f.Low, f.High, truth)
 		}
@@ -120,7 +120,7 @@ func TestOneMessageThatAlwaysFollowsAnotherIsLatency(t *testing.T) {
 		all = append(all, workload{perSecond: 20, size: 1, mean: 0.05, shape: 1}.deliveries(r, seconds)...)
 		sort.Slice(all, func(i, j int) bool { return all[i].from < all[j].from })
 		run := simulate(r, all, seconds)
-		f, _ := Latency{Window: 5 * time.Minute, Tape: run.tape, Capacity: 101, AllAck: true, Channels: 2}.Estimate()
+		f, _ := meanAnd95(Latency{Window: 5 * time.Minute, Tape: run.tape, Capacity: 101, AllAck: true, Channels: 2})
 		if truth, _ := run.truth(f.At.Add(-f.Covered), f.At, 0); !f.Known() || truth > f.High || truth < f.Low {
 			t.Errorf("jobs of %g s: %.4f to %.4f, truth %.4f: %s", work, f.Low, f.High, truth, f.Why)
 		}

@@ -34,24 +34,31 @@ type Latency struct {
 	Channels float64
 	// Single is true where no channel can hold more than one message.
 	Single bool
+	// Work tells the works that a store saw from claim to completion; nil where none does, or where counts may be missing that nobody knows of.
+	Work func(from, to time.Time) (Works, bool)
+	// Slip is how late or early the store may tell of a claim or a completion.
+	Slip time.Duration
 }
 
-// Estimate returns the mean ack latency and the 95th percentile. The mean is a number by Little's law where its band is narrow enough, else
-// an upper bound, which is known wherever anything was delivered, acked and sampled. The percentile is an upper bound or unknown.
-func (l Latency) Estimate() (mean, p95 dedup.Figure) {
-	mean = dedup.Unknown(dedup.Seconds, "the broker was not read often enough yet")
+// Latencies are the figures of ack latency of one window.
+type Latencies struct{ Mean, P50, P95, P99 dedup.Figure }
+
+// Estimate returns the mean ack latency and percentiles. The mean is a number by Little's law where its band is narrow enough, else
+// an upper bound, which is known wherever anything was delivered, acked and sampled. Work, where it is known, bounds it from below. The
+// percentiles lie between bounds, or are unknown.
+func (l Latency) Estimate() Latencies {
+	mean := dedup.Unknown(dedup.Seconds, "the broker was not read often enough yet")
 	mean.Window, mean.Source = l.Window, "samples of unacked messages"
 	mean.Better = "Let the consumers report ack latencies (docs/consumers.md)."
-	p95 = mean
 	s, ok := stretchOf(l.Tape, l.Window, l.Late)
 	if !ok {
-		return mean, p95
+		return Latencies{mean, mean, mean, mean}
 	}
 	mean.Covered, mean.At, mean.Why = min(s.to.At.Sub(s.from.At), l.Window), s.to.At, s.unknown()
-	p95.Covered, p95.At, p95.Why = mean.Covered, mean.At, mean.Why
 	if mean.Why != "" {
-		return mean, p95
+		return Latencies{mean, mean, mean, mean}
 	}
+	out := Latencies{P50: mean, P95: mean, P99: mean}
 	why := s.noNumber()
 	if why == "" {
 		n := s.little(&l)
@@ -70,16 +77,20 @@ func (l Latency) Estimate() (mean, p95 dedup.Figure) {
 		high, formula := s.bound(l.Capacity)
 		mean = atMost(mean, high, s.settled(), formula, why)
 	}
-	p95.Why = "the samples bound the mean alone"
+	out.Mean, out.P50.Why, out.P95.Why, out.P99.Why = mean, meanAlone, meanAlone, meanAlone
 	if high, ok := s.most95(); ok {
 		formula := "Δ, the longest time between two samples: fewer than 5 % of the messages were in one"
 		if by := roundUp(mean.High / 0.05); by < high {
 			high, formula = by, "20 times the high end of the mean: a twentieth that took longer would make the mean higher"
 		}
-		p95 = atMost(p95, high, s.settled(), formula, "the samples tell no distribution")
+		out.P95 = atMost(out.P95, high, s.settled(), formula, "the samples tell no distribution")
 	}
-	return mean, p95
+	l.withWork(&s, &out)
+	return out
 }
+
+// meanAlone is why a percentile is unknown.
+const meanAlone = "the samples bound the mean alone"
 
 // atMost returns a figure of which an upper bound is known, and why no more.
 func atMost(f dedup.Figure, high, n float64, formula, why string) dedup.Figure {

@@ -39,7 +39,7 @@ func (r reel) held(unacked, deliveries float64) reel {
 
 // numberOf is the mean of a window where it is a number: a bound alone is none. Consumers are full at all times, and each acks one after the other.
 func numberOf(r reel, window time.Duration) dedup.Figure {
-	f, _ := Latency{Window: window, Tape: r, Capacity: 0.1, AllAck: true, Single: true}.Estimate()
+	f, _ := meanAnd95(Latency{Window: window, Tape: r, Capacity: 0.1, AllAck: true, Single: true})
 	if f.AtMost() {
 		f.Quality = dedup.QualityUnknown
 	}
@@ -325,7 +325,7 @@ func TestAnUpperBoundIsKnownWhereNoNumberIs(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&r[len(r)-1])
 			}
-			f, p95 := Latency{Window: 15 * time.Minute, Tape: r, Capacity: tt.capacity}.Estimate()
+			f, p95 := meanAnd95(Latency{Window: 15 * time.Minute, Tape: r, Capacity: tt.capacity})
 			if !f.AtMost() || f.Quality != dedup.Derived || math.Abs(f.High-tt.high) > 1e-9 || !strings.HasPrefix(f.Why, "at most: ") || !strings.Contains(f.Why, tt.why) {
 				t.Errorf("the mean is %v to %v (%s): %s; want at most %v because %q", f.Low, f.High, f.Quality, f.Why, tt.high, tt.why)
 			}
@@ -352,7 +352,7 @@ func TestAPileFromBeforeTheWindowIsNotForgotten(t *testing.T) {
 				}
 				sort.Slice(all, func(i, j int) bool { return all[i].from < all[j].from })
 				r := simulate(rand.New(rand.NewPCG(1, 2)), all, release+180)
-				f, p95 := Latency{Window: 5 * time.Minute, Tape: r.tape}.Estimate()
+				f, p95 := meanAnd95(Latency{Window: 5 * time.Minute, Tape: r.tape})
 				truth, longer := r.truth(f.At.Add(-f.Covered), f.At, p95.High)
 				if !f.AtMost() || truth > f.High || p95.Known() && longer > 0.05 {
 					t.Errorf("%d held for %v h from second %v: %v to %v, p95 %v, and the truth is %v: %s", pile, hours, begun, f.Low, f.High, p95.High, truth, f.Why)
@@ -397,7 +397,7 @@ func TestStairsAreTheLeastOfAllSamplesSinceATime(t *testing.T) {
 
 func TestUnknownReasonsAreShort(t *testing.T) {
 	for _, r := range []reel{nil, {{At: noon}}, steady(0)[:1], {{At: noon}, {At: noon.Add(time.Minute)}}, reel(nil).held(0, 0).held(0, 0), reel(nil).held(3, 0).held(3, 0)} {
-		f, p95 := Latency{Window: 5 * time.Minute, Tape: r}.Estimate()
+		f, p95 := meanAnd95(Latency{Window: 5 * time.Minute, Tape: r})
 		if f.Known() || p95.Known() || f.Why == "" || len(strings.Fields(f.Why)) > 8 {
 			t.Errorf("got %+v, want a reason of at most eight words", f)
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // A workload is traffic whose ack latencies are known: bursts of size messages arrive perSecond times a second, by chance or
@@ -184,4 +186,10 @@ func (r run) windowsOf(window time.Duration, each func(tape reel)) {
 			from = m.At
 		}
 	}
+}
+
+// meanAnd95 are the two figures that samples alone give.
+func meanAnd95(l Latency) (mean, p95 dedup.Figure) {
+	f := l.Estimate()
+	return f.Mean, f.P95
 }

@@ -1,0 +1,154 @@
+package estimate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// A worker is a consumer whose deliveries and works are known: each delivery waits in its buffer, is worked on or is a hit, and is acked a little later.
+type worker struct {
+	name                  string
+	perSecond, work, hits float64
+	prefetch              int
+	// early acks before the work.
+	early bool
+}
+
+type worked struct{ completed, took float64 }
+
+// deliveries returns those of so many seconds and the works among them.
+func (w worker) deliveries(r *rand.Rand, seconds float64) (all []delivery, works []worked) {
+	free, free50 := 0.0, make([]float64, w.prefetch)
+	for t, i := 0.0, 0; t < seconds; t, i = t+r.ExpFloat64()/w.perSecond, i+1 {
+		from := max(t, free50[i%w.prefetch]) // the broker delivers once there is room
+		claim := max(from, free) + 0.001*r.Float64()
+		end := claim
+		if r.Float64() >= w.hits {
+			took := w.work * (0.5 + r.ExpFloat64()/2)
+			end += took
+			works = append(works, worked{end, took})
+		}
+		acked := end + 0.001*r.Float64()
+		free = acked
+		if w.early {
+			acked = claim
+		}
+		free50[i%w.prefetch] = acked
+		all = append(all, delivery{from, acked})
+	}
+	return all, works
+}
+
+// between are the works that ended between two readings of the store, one each 15 s.
+func between(works []worked) func(from, to time.Time) (Works, bool) {
+	return func(from, to time.Time) (Works, bool) {
+		const each = 15 * time.Second
+		first, last := noon.Add((from.Sub(noon)+each-1)/each*each), noon.Add(to.Sub(noon)/each*each)
+		w := Works{From: first, To: last}
+		at := func(t time.Time) int {
+			return sort.Search(len(works), func(i int) bool { return works[i].completed > t.Sub(noon).Seconds() })
+		}
+		if !first.Before(last) {
+			return w, false
+		}
+		for _, k := range works[at(first):at(last)] {
+			w.Times.Add(time.Duration(k.took * 1e9))
+		}
+		return w, w.Times.Count() > 0
+	}
+}
+
+func workers() (all []worker) {
+	for _, prefetch := range []int{1, 50} {
+		for _, w := range []worker{
+			{"2 ms", 20, 0.002, 0, 0, false}, {"26 ms, rarely", 0.5, 0.026, 0, 0, false}, {"50 ms", 5, 0.05, 0, 0, false}, {"50 ms, one in three a hit", 5, 0.05, 0.33, 0, false},
+			{"500 ms", 1, 0.5, 0.1, 0, false}, {"2 s", 0.3, 2, 0.1, 0, false}, {"2 s, rarely", 0.05, 2, 0, 0, false},
+		} {
+			w.prefetch = prefetch
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// TestWorkNarrowsLatenciesAroundTheTruth holds means and percentiles of disjoint windows against what was acked in them.
+func TestWorkNarrowsLatenciesAroundTheTruth(t *testing.T) {
+	t.Parallel()
+	const window = 5 * time.Minute
+	means, percentiles := judge{t: t, window: window, what: "means"}, judge{t: t, window: window, what: "percentiles"}
+	raised, all := 0, 0
+	for i, w := range workers() {
+		r := rand.New(rand.NewPCG(uint64(i), 7))
+		deliveries, works := w.deliveries(r, 60*window.Seconds())
+		run := simulate(r, deliveries, 60*window.Seconds())
+		run.windowsOf(window, func(tape reel) {
+			f := Latency{Window: window, Tape: tape, Work: between(works), Slip: time.Millisecond}.Estimate()
+			from, to := f.Mean.At.Add(-f.Mean.Covered).Sub(noon).Seconds(), f.Mean.At.Sub(noon).Seconds()
+			var held []float64
+			sum := 0.0
+			for _, d := range deliveries {
+				if d.to > from && d.to <= to {
+					held, sum = append(held, d.to-d.from), sum+d.to-d.from
+				}
+			}
+			if len(held) == 0 || !f.Mean.Known() {
+				return
+			}
+			slices.Sort(held)
+			truth := sum / float64(len(held))
+			means.add(f.Mean.Low <= truth && truth <= f.Mean.High)
+			if all++; f.Mean.Low > 0 && f.Mean.Low > truth/3 {
+				raised++
+			}
+			for q, p := range map[float64]dedup.Figure{0.5: f.P50, 0.95: f.P95, 0.99: f.P99} {
+				if at := held[min(len(held)-1, int(q*float64(len(held))))]; p.Known() {
+					percentiles.add(p.Low <= at && at <= p.High)
+				}
+			}
+		})
+		means.end(w.name)
+		percentiles.end(w.name)
+	}
+	means.all()
+	percentiles.all()
+	if raised < all/2 {
+		t.Errorf("%d of %d means have a low end that says anything", raised, all)
+	}
+}
+
+// TestWhoAcksBeforeTheWorkIsNotSaidToHoldForIt: consumers that ack early are held for a moment, whatever their work takes.
+func TestWhoAcksBeforeTheWorkIsNotSaidToHoldForIt(t *testing.T) {
+	for i, w := range []worker{{"26 ms", 0.5, 0.026, 0, 1, true}, {"500 ms", 1, 0.5, 0, 1, true}} {
+		r := rand.New(rand.NewPCG(uint64(i), 3))
+		deliveries, works := w.deliveries(r, 6000)
+		simulate(r, deliveries, 6000).windowsOf(5*time.Minute, func(tape reel) {
+			f := Latency{Window: 5 * time.Minute, Tape: tape, Work: between(works), Slip: time.Millisecond}.Estimate()
+			if f.Mean.Low > 0.002 {
+				t.Errorf("%s: acked after a millisecond, said to be at least %v", w.name, f.Mean.Low)
+			}
+		})
+	}
+}
+
+func TestAMeanIsNeverBelowTheWork(t *testing.T) {
+	bound := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, High: 0.33}
+	if f := above(bound, 0.0268); !f.Bounded() || math.Abs(f.Low-0.026) > 1e-9 || f.Value != f.Low || f.High != 0.33 {
+		t.Errorf("a bound above the work: %+v", f)
+	}
+	if f := above(bound, 0.25); !f.InBand() || f.Low != 0.25 || f.Error <= 0 {
+		t.Errorf("bounds close to each other are a number: %+v", f)
+	}
+	number := dedup.Figure{Quality: dedup.Estimated, Unit: dedup.Seconds, Low: 0.08, Value: 0.1, High: 0.11}
+	if f := above(number, 0.07); f.Low != 0.08 || f.Value != 0.1 {
+		t.Errorf("work below the band: %+v", f)
+	}
+	if f := above(number, 0.105); f.Low != 0.105 || f.Value <= f.Low || f.Value >= f.High {
+		t.Errorf("work above the number: %+v", f)
+	}
+}
