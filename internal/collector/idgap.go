@@ -25,8 +25,8 @@ type idGapSample struct {
 	// Reach is the count that lies undoneReach before From, or the oldest.
 	Reach  dedup.InsertStats
 	Scheme dedup.Scheme
-	// Back is the most messages that came back since Reach by the broker's counts; +Inf where those tell nothing.
-	Back float64
+	// Back bounds the messages that came back, by the broker's counts.
+	Back comeback
 	// Server is the version of the store's server, as in "MariaDB 10.11.19".
 	Server string
 	Now    time.Time
@@ -49,8 +49,7 @@ type insertGain struct {
 	ids, rows, hits, done, undone, failed float64
 	// messages are the deliveries that were acked.
 	messages float64
-	// reached are the undone rows of the window and of undoneReach before it, returned those of them whose message may have come back:
-	// the broker still had it, or it was taken out of a dead-letter queue.
+	// reached are the undone rows of the window and of undoneReach before it, returned at most those of them whose message came back.
 	reached, returned float64
 }
 
@@ -66,7 +65,8 @@ func (s idGapSample) gain() insertGain {
 		g.messages += g.failed
 		g.returned -= float64(s.To.Failed - s.Reach.Failed)
 	}
-	g.returned = min(g.returned, s.Back)
+	// A dead letter that was sent again may be of a row from before Reach.
+	g.returned = min(g.returned+s.Back.taken(), s.Back.All, s.Back.Redelivered+s.Back.Taken)
 	return g
 }
 

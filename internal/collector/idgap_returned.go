@@ -5,27 +5,98 @@ import (
 	"time"
 )
 
-// cameBack bounds the deliveries between two times of messages that consumers had before: each was redelivered, or somebody took it out
-// of a dead-letter queue and sent it again. A channel that dies takes the counts of its redeliveries along, but no more came back by its
-// death than it held. It is +Inf where nothing bounds them: where counts were missed, or dead letters can go on their own way.
-func (p *pipeline) cameBack(from, to time.Time, prefetch int64) float64 {
+// A comeback bounds the inserts of a window by deliveries of messages that consumers had before: each was redelivered, or somebody took it
+// out of a dead-letter queue and sent it again. What nothing bounds is +Inf.
+type comeback struct {
+	// All bounds them by the counts since an earlier time.
+	All float64
+	// Redelivered bounds those that were redelivered, by the live counts of the window.
+	Redelivered float64
+	// Taken are the dead letters that were taken out, and may have been sent again.
+	Taken float64
+}
+
+// unboundedComeback is what a broker tells that was not read.
+func unboundedComeback() comeback {
+	inf := math.Inf(1)
+	return comeback{All: inf, Redelivered: inf, Taken: inf}
+}
+
+// taken is Taken, and 0 where nothing bounds it.
+func (c comeback) taken() float64 {
+	if math.IsInf(c.Taken, 1) {
+		return 0
+	}
+	return c.Taken
+}
+
+// cameBack bounds what came back in a window, and might be of messages that consumers had since reach.
+func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
+	c := unboundedComeback()
+	c.countFrames(p, reach, from, to)
+	if redelivered, ok := p.redeliveredLive(from, to); ok {
+		// What was unacked when the window began may have been redelivered before, and inserted since.
+		c.Redelivered = redelivered + p.unackedAround(from)
+	}
+	return c
+}
+
+// countFrames bounds what came back by the counters of the broker's readings, as far as they vouch for all dead letters. A channel that dies
+// takes the counts of its redeliveries along, but no more came back by its death than it held.
+func (c *comeback) countFrames(p *pipeline, reach, from, to time.Time) {
 	frames := reel(p.frames.frames)
-	first, ok := frames.before(from)
-	if !ok {
-		return math.Inf(1)
-	}
 	last, ok := frames.after(to.Add(counterLag))
-	if !ok || first.Gaps != last.Gaps || first.DeadGaps != last.DeadGaps {
-		return math.Inf(1)
+	if !ok {
+		return
 	}
-	for _, f := range frames.span(first.Began, last.Began) {
-		if !f.Whole {
-			return math.Inf(1)
+	first, more := frames.wholeSince(reach, last)
+	if first == nil || first.Ended.After(from) || first.DeadGaps != last.DeadGaps {
+		return
+	}
+	c.Taken = last.DeadSettled - first.DeadSettled + more
+	closed, known := p.own.most(first, last)
+	prefetch := p.prefetchSince(first.Began)
+	if !known || first.Gaps != last.Gaps || closed > 0 && (prefetch <= 0 || first.Gets != last.Gets) {
+		return
+	}
+	c.All = last.Redeliveries - first.Redeliveries + closed*float64(max(prefetch, 0)) + c.Taken
+}
+
+// wholeSince returns the frame before a time, or the first later one from which on all up to the last vouch for the dead letters; nil
+// where the last one does not. What waited at such a later one may have been a dead letter before.
+func (r reel) wholeSince(t time.Time, last *frame) (first *frame, waited float64) {
+	for i := len(r) - 1; i >= 0; i-- {
+		f := &r[i]
+		if f.Began.After(last.Began) {
+			continue
+		}
+		if !f.Whole || f.DeadGaps != last.DeadGaps {
+			break
+		}
+		if first, waited = f, f.Depth; !f.Ended.After(t) {
+			return f, 0
 		}
 	}
-	closed, known := p.own.most(first, last)
-	if !known || closed > 0 && (prefetch <= 0 || first.Gets != last.Gets) {
-		return math.Inf(1)
+	return first, waited
+}
+
+// lateCounts is how long the broker's live counts may take to tell what a closed channel took along.
+const lateCounts = 10 * time.Second
+
+// redeliveredLive is what live counts tell of a window, and of what they told a little later.
+func (p *pipeline) redeliveredLive(from, to time.Time) (float64, bool) {
+	g, ok := p.flows.between(from, to)
+	if !ok {
+		return 0, false
 	}
-	return last.Redeliveries - first.Redeliveries + closed*float64(max(prefetch, 0)) + last.DeadSettled - first.DeadSettled
+	for i := range p.flows.readings {
+		at := p.flows.readings[i].At
+		if at.Before(to) || at.Sub(to) > lateCounts {
+			continue
+		}
+		if late, ok := p.flows.between(from, at.Add(-time.Nanosecond)); ok {
+			g.Redelivered = max(g.Redelivered, late.Redelivered)
+		}
+	}
+	return g.Redelivered, true
 }

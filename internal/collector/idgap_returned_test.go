@@ -42,13 +42,14 @@ func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
 				frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Dead: float64(min(198, 5*i)), Redeliveries: 100})
 			}
 			tt.change(frames)
-			p := &pipeline{frames: tape{frames}}
-			if got := p.cameBack(from, to, tt.prefetch); got != tt.want {
-				t.Errorf("at most %v came back, want %v", got, tt.want)
+			p := &pipeline{frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
+			got := unboundedComeback()
+			if got.countFrames(p, from, from, to); got.All != tt.want {
+				t.Errorf("at most %v came back, want %v", got.All, tt.want)
 			}
 		})
 	}
-	if p := (&pipeline{}); !math.IsInf(p.cameBack(from, to, 10), 1) {
+	if c := (&pipeline{}).cameBack(from, from, to); c != unboundedComeback() {
 		t.Error("a broker that was never read bounds what came back")
 	}
 }
@@ -83,5 +84,49 @@ func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
 	}
 	if w := width(); w > 0.002 {
 		t.Errorf("with the rejects still in the dead-letter queue: a width of %g", w)
+	}
+}
+
+// TestFramesThatBeganLateBoundWhatCameBack: what waited when the broker was first vouched for may have been a dead letter before.
+func TestFramesThatBeganLateBoundWhatCameBack(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	from, to := begin.Add(2*time.Minute), begin.Add(7*time.Minute)
+	var frames reel
+	for i := range 60 {
+		at := begin.Add(time.Duration(i) * 15 * time.Second)
+		frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: i >= 3, Depth: 4})
+	}
+	p := &pipeline{frames: tape{frames}}
+	if c := p.cameBack(begin.Add(-time.Hour), from, to); c.All != 4 || c.Taken != 4 {
+		t.Errorf("with 4 that waited: %+v", c)
+	}
+	if c := p.cameBack(begin.Add(-time.Hour), begin.Add(30*time.Second), to); !math.IsInf(c.All, 1) || !math.IsInf(c.Taken, 1) {
+		t.Errorf("a window that began before: %+v", c)
+	}
+}
+
+// TestLiveCountsBoundWhatWasRedelivered: of the window, with what channels that were closed in it showed only later.
+func TestLiveCountsBoundWhatWasRedelivered(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	p := &pipeline{broker: &brokerWatch{}}
+	for i := range 400 {
+		r := flowReading{At: begin.Add(time.Duration(i) * time.Second), Since: begin}
+		if i > 100 {
+			r.Redelivered = 3
+		}
+		if i > 305 {
+			r.Redelivered = 8
+		}
+		if i > 330 {
+			r.Redelivered = 100
+		}
+		p.flows.readings = append(p.flows.readings, r)
+	}
+	c := p.cameBack(begin, begin.Add(50*time.Second), begin.Add(300*time.Second))
+	if c.Redelivered < 8 || c.Redelivered > 12 {
+		t.Errorf("at most %g were redelivered, want 8 and what the ends add", c.Redelivered)
+	}
+	if !math.IsInf(c.All, 1) {
+		t.Errorf("without readings of the broker: %+v", c)
 	}
 }

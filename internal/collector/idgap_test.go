@@ -23,7 +23,7 @@ func gapSample(change func(*idGapSample)) idGapSample {
 		From: dedup.InsertStats{At: gapNow.Add(-61 * time.Minute), Epoch: 1, IDs: 100, Rows: 90, Done: 90},
 		To: dedup.InsertStats{At: gapNow.Add(-time.Minute), Epoch: 1, IDs: 10_100, Rows: 9_940, Done: 9_940, Timed: 9_850,
 			WorkSum: 985 * time.Second, Resolution: time.Second}}
-	s.Reach, s.Back = s.From, math.Inf(1)
+	s.Reach, s.Back = s.From, unboundedComeback()
 	if change != nil {
 		change(&s)
 	}
@@ -53,12 +53,25 @@ func TestTheIDGapCountsBurnedIDs(t *testing.T) {
 		// They went to a dead-letter queue and never came back: 198 · r = 3.02, and 3 · √(3.02 + 1) on top.
 		{"less those that met rejected rows, as many as can have come back", func(s *idGapSample) {
 			undone(198, 0)(s)
-			s.Scheme.OnFail, s.Back = "keep", 0
+			s.Scheme.OnFail, s.Back.All = "keep", 0
 		}, 140.973, 150, 9_802, dedup.Measured, 9.027, 0, ""},
 		{"less those that met rejected rows, and those that were sent from the dead-letter queue", func(s *idGapSample) {
 			undone(198, 0)(s)
-			s.Scheme.OnFail, s.Back = "keep", 50
+			s.Scheme.OnFail, s.Back.All = "keep", 50
 		}, 90.973, 150, 9_802, dedup.Derived, 59.027, 0, ""},
+		// The dead-letter queues tell nothing before the window; of it live counts tell 20 redeliveries, and 5 letters were taken out.
+		{"less those that met rejected rows, as many as live counts show", func(s *idGapSample) {
+			undone(198, 0)(s)
+			s.Scheme.OnFail, s.Back.Redelivered, s.Back.Taken = "keep", 20, 5
+		}, 115.973, 150, 9_802, dedup.Derived, 34.027, 0, ""},
+		{"as wide as the rows where letters may go on their own way", func(s *idGapSample) {
+			undone(0, 20)(s)
+			s.Back.Redelivered = 0
+		}, 126.269, 150, 9_980, dedup.Derived, 23.731, 0, ""},
+		{"less letters of rows that failed long ago", func(s *idGapSample) {
+			undone(0, 20)(s)
+			s.Back.Taken = 7
+		}, 119.269, 150, 9_980, dedup.Derived, 30.731, 0, ""},
 		{"not where too much was abandoned", undone(0, 300), 0, 150, 9_700, dedup.Derived, 150, 0, ""},
 		{"and rows that were left undone just before the window", func(s *idGapSample) { s.From.Undone, s.To.Undone = 20, 20; s.From.Done -= 20; s.To.Done -= 20 },
 			126.269, 150, 10_000, dedup.Derived, 23.731, 0, ""},
@@ -128,7 +141,8 @@ func TestTheMeanOfTheTimesInTheRowsSaysItsError(t *testing.T) {
 func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := gapSample(nil)
-		s.From, s.Reach = dedup.InsertStats{At: s.From.At, Epoch: 1}, dedup.InsertStats{At: s.From.At, Epoch: 1}
+		s.From = dedup.InsertStats{At: s.From.At, Epoch: 1}
+		s.Reach = s.From
 		to := dedup.InsertStats{At: s.To.At, Epoch: 1}
 		s.Scheme.OnFail = rapid.SampledFrom([]string{"ack", "keep"}).Draw(t, "on_fail")
 		share := rapid.Float64Range(0, 0.3).Draw(t, "resent")
@@ -150,7 +164,7 @@ func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 			messages += to.Failed
 		}
 		if rapid.Bool().Draw(t, "the broker tells what came back") {
-			s.Back = float64(swallowed - int64(share*float64(to.Undone)))
+			s.Back.All = float64(swallowed - int64(share*float64(to.Undone)))
 		}
 		r, truth := idGap(s), float64(duplicates)/float64(messages)
 		if truth < r.Rate.Low-1e-12 || truth > r.Rate.High+1e-12 || float64(swallowed) > r.Swallowed.High+1e-9 {

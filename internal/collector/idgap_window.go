@@ -24,7 +24,7 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		s.To = t.newest()
 		s.From = t.since(s.To.At.Add(-w))
 		s.Reach = t.at(s.From.At.Add(-undoneReach))
-		s.Back = p.cameBack(s.Reach.At, s.To.At, p.prefetchSince(s.Reach.At))
+		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 	}
 	return idGap(s)
 }

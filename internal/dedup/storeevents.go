@@ -116,7 +116,9 @@ type LiveCount struct {
 type InsertStats struct {
 	// At is the time up to which inserts are counted, by our clock; it lies a settling time back, so that work in progress
 	// has ended.
-	At    time.Time
+	At time.Time
+	// Last is the time by which the newest of them had been given its id; at rest it stays behind.
+	Last  time.Time
 	Epoch int64
 	Since time.Time
 	// Why says why inserts cannot be counted, and what to do; empty when they can.

@@ -83,7 +83,7 @@ func (c *insertCounter) refuse(why string) {
 func (c *insertCounter) begin(now time.Time, next int64, place string) {
 	c.place, c.marks, c.counted, c.recountedAt = place, []insertMark{{next: next, from: now, until: now}}, nil, now
 	c.part, c.partEnd = insertTally{}, next
-	c.stats = dedup.InsertStats{At: now, Since: now, Epoch: c.stats.Epoch + 1, Lower: c.stats.Lower, Resolution: c.stats.Resolution}
+	c.stats = dedup.InsertStats{At: now, Last: now, Since: now, Epoch: c.stats.Epoch + 1, Lower: c.stats.Lower, Resolution: c.stats.Resolution}
 }
 
 // observe takes a reading of the next id. It returns the ids that were given since the reading before, if any.
@@ -141,7 +141,7 @@ func (c *insertCounter) settled(now time.Time, t insertTally, end int64) {
 	s.Undone += t.rows - t.done
 	s.WorkSum += time.Duration(t.work * float64(time.Second))
 	s.Timed += t.timed
-	s.At = mark.until
+	s.At, s.Last = mark.until, mark.from
 	c.counted = append(c.counted, countedRange{insertRange{before.next, mark.next}, t.rows, mark.from})
 }
 
