@@ -14,12 +14,14 @@ type comeback struct {
 	Redelivered float64
 	// Taken are the dead letters that were taken out, and may have been sent again.
 	Taken float64
+	// Left bounds those that no dead-letter queue took and whose work was left undone: by channels that were closed, or by a failure.
+	Left float64
 }
 
 // unboundedComeback is what a broker tells that was not read.
 func unboundedComeback() comeback {
 	inf := math.Inf(1)
-	return comeback{All: inf, Redelivered: inf, Taken: inf}
+	return comeback{All: inf, Redelivered: inf, Taken: inf, Left: inf}
 }
 
 // taken is Taken, and 0 where nothing bounds it.
@@ -39,6 +41,53 @@ func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
 		c.Redelivered = redelivered + p.unackedAround(from)
 	}
 	return c
+}
+
+// leftUndone bounds the messages that left a row undone behind and came back by no dead-letter queue, between two counts of inserts: a channel
+// that is closed leaves no more than it had in work, a failed row whose message is not among the dead letters may have been returned, and what
+// waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
+func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
+	perChannel := residualSample{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel()
+	frames := reel(p.frames.frames)
+	first, okFirst := frames.before(s.From.At)
+	last, okLast := frames.after(s.To.Last.Add(counterLag))
+	if perChannel <= 0 || !okFirst || !okLast || first.Blind || last.Gaps != first.Gaps {
+		return math.Inf(1)
+	}
+	closed, known := p.own.most(first, last)
+	if !known {
+		closed = math.Inf(1)
+	}
+	if g, ok := p.flows.between(s.From.At, s.To.Last.Add(lateCounts)); ok {
+		closed = min(closed, g.Closed)
+	}
+	waiting := p.unackedAround(s.From.At)
+	for _, f := range frames.span(s.From.At.Add(-depthAround), s.From.At.Add(depthAround)) {
+		waiting = max(waiting, f.Depth)
+	}
+	failed := 0.0
+	if s.Scheme.OnFail != "ack" {
+		failed = max(0, float64(s.To.Failed-s.From.Failed)-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
+	}
+	return closed*float64(perChannel) + failed + waiting
+}
+
+// depthAround is how far from a time the depths may lie that bound what waited then.
+const depthAround = 15 * time.Second
+
+// buriedLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
+func (r reel) buriedLeast(from, to time.Time) float64 {
+	a, okA := r.after(from)
+	b, okB := r.before(to)
+	if !okA || !okB || !b.Began.After(a.Ended) || a.DeadGaps != b.DeadGaps {
+		return 0
+	}
+	_, most, ok1 := r.buried(a)
+	least, _, ok2 := r.buried(b)
+	if !ok1 || !ok2 {
+		return 0
+	}
+	return max(0, least-most)
 }
 
 // countFrames bounds what came back by the counters of the broker's readings, as far as they vouch for all dead letters. A channel that dies

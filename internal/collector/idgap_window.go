@@ -25,6 +25,7 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		s.From = t.since(s.To.At.Add(-w))
 		s.Reach = t.at(s.From.At.Add(-undoneReach))
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
+		s.Back.Left = p.leftUndone(s, v.several)
 	}
 	return idGap(s)
 }
