@@ -220,7 +220,13 @@ func sqlWork(s idGapSample, why string) dedup.Figure {
 	default:
 		mean, unit := sum/n, s.To.Resolution.Seconds()
 		_, p := math.Modf(mean / unit)
-		f = spread(f, dedup.Derived, mean, mean, n)
+		// Rows that come at an even pace cross the unit in step with the clock: then their part is known to one gap between two of them.
+		gap := 0.0
+		if unit >= 1 {
+			gap = min(unit, s.To.At.Sub(s.From.At).Seconds()/n)
+		}
+		f = spread(f, dedup.Derived, max(0, mean-gap), mean+gap, n)
+		f.Value = mean
 		f.Hits, f.Error = 0, unit*math.Sqrt(p*(1-p)/n)
 		f.Why = "a mean only"
 		if unit >= 1 {
