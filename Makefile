@@ -8,7 +8,7 @@ ARGS ?=
 # The root folder of another Debian, as in make matrix ROOT=/opt/trixie.
 ROOT ?=
 
-.PHONY: run test matrix bench truth build web generate check-format clean help
+.PHONY: run check test matrix bench truth build web generate check-format clean help
 
 run: ## try it: sample shop, private servers and dashboard; with CONFIG=FILE the dashboard alone
 ifeq ($(CONFIG),)
@@ -21,6 +21,9 @@ else
 	@$(MAKE) --no-print-directory build
 	@exec bin/dashboard serve -config "$(CONFIG)"
 endif
+
+check: ## check format, generated code, imports and all that needs no server, in minutes
+	@scripts/check
 
 test: ## check format, generated code and rules, then run all tests on real servers and in a browser
 	@scripts/setup test

@@ -16,6 +16,7 @@ import (
 
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // held are the alerts that an Alertmanager holds: summary and description by name and subject.
@@ -47,6 +48,7 @@ func held(t *testing.T, manager *servers.Alertmanager) map[string]string {
 // which one member is down.
 func TestTheProgramHandsWhatFiresToAnAlertmanagerAndNamesTheMemberThatIsDown(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
+	serverstest.Needed(t)
 	manager, err := servers.StartAlertmanager(t.Context(), servers.AlertmanagerOptions{
 		Dir: t.TempDir(), Config: "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n",
 	})

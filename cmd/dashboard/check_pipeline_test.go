@@ -12,18 +12,15 @@ import (
 
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // TestCheckOnARealBroker runs the whole command on a broker of its own.
 func TestCheckOnARealBroker(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second,
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{StatisticsInterval: time.Second,
 		Config: []string{"log.exchange = true", "log.exchange.level = warning"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
 	t.Run("the steps of the README lead to a check without a problem", func(t *testing.T) { followReadme(ctx, t, rabbit) })
 	t.Run("dead-letter queues are found", func(t *testing.T) { findDeadLetters(ctx, t, rabbit) })
 	t.Run("acting accounts are tried", func(t *testing.T) { tryActingAccounts(ctx, t, rabbit) })

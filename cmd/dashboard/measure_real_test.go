@@ -29,6 +29,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/schemes"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // quietRates say nothing of live figures.
@@ -308,11 +309,7 @@ func (r sessionRow) String() string {
 func TestSessionsCountWhatRealConsumersDid(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), Prometheus: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Prometheus: true})
 	lanes := measuredLanes(ctx, t, rabbit)
 	consuming, stop := context.WithCancel(t.Context())
 	var consumers sync.WaitGroup
@@ -357,11 +354,7 @@ func TestSessionsCountWhatRealConsumersDid(t *testing.T) {
 // measuredLanes opens a lane of each scheme.
 func measuredLanes(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) []*measuredLane {
 	t.Helper()
-	cache, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: t.TempDir(), Args: []string{"--notify-keyspace-events", "K$gxe"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cache.Kill)
+	cache := serverstest.Redis(t, "--notify-keyspace-events", "K$gxe")
 	rdb := redis.NewClient(&redis.Options{Addr: cache.Addr()})
 	t.Cleanup(func() { _ = rdb.Close() })
 	dir, err := os.MkdirTemp("", "measure-")

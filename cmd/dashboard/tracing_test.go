@@ -22,6 +22,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // traceWord makes the test program trace, as the dashboard does, and guardCommand makes it the guard of that.
@@ -80,11 +81,7 @@ func traceUntilKilled(in io.Reader, out io.Writer) error {
 func TestTracingEndsWithTheProcessThatBeganIt(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
 	user, password := rabbit.Admin()
 	seen := 0
 	for i := range 10 {

@@ -23,6 +23,7 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // A morgue is a real broker and a real store, shared by scenes of their own queues and ids.
@@ -39,9 +40,7 @@ type morgue struct {
 
 func newMorgue(t *testing.T) *morgue {
 	t.Helper()
-	rabbit, err := servers.StartRabbitMQ(t.Context(), servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: 200 * time.Millisecond})
-	must(t, err)
-	t.Cleanup(func() { _ = rabbit.Stop(context.Background()) })
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{StatisticsInterval: 200 * time.Millisecond})
 	must(t, rabbit.PutUser(t.Context(), "watcher", "right", "monitoring"))
 	must(t, rabbit.PutUser(t.Context(), "mover", "acting", ""))
 	must(t, rabbit.PutPermissions(t.Context(), "/", "watcher", servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}))
@@ -53,6 +52,7 @@ func newMorgue(t *testing.T) *morgue {
 		Act: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "mover", Password: secret.New("acting")},
 	}
 	m := &morgue{rabbit: rabbit}
+	var err error
 	m.mover, err = amqp.OpenMover(cfg, markerstest.Log(t))
 	must(t, err)
 	t.Cleanup(func() { _ = m.mover.Close() })

@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // nothing is a permission row that lets an account see a vhost and do nothing in it.
@@ -28,11 +29,7 @@ func TestARealBrokerIsReadThroughItsLife(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{StatisticsInterval: time.Second})
 	for user, tags := range map[string]string{"watcher": "monitoring", "it's me": "monitoring", "untagged": "", "limited": "management"} {
 		if err := rabbit.PutUser(ctx, user, "right", tags); err != nil {
 			t.Fatal(err)

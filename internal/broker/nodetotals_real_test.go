@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // TestARealNodeRoutesAsManyMessagesAsItsQueuesCount: what was lost is told from the difference, so that there must be none while no
@@ -156,11 +157,7 @@ func takeInAllWays(ctx context.Context, t *testing.T, consumer, publisher *amqp.
 func startScraped(ctx context.Context, t *testing.T, options servers.RabbitMQOptions) (*servers.RabbitMQ, *Client) {
 	t.Helper()
 	options.Dir, options.Prometheus = t.TempDir(), true
-	rabbit, err := servers.StartRabbitMQ(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, options)
 	user, password := rabbit.Admin()
 	client := newClient(t, rabbit.ManagementURL(), patient, func(c *Config) {
 		c.Username, c.Password, c.PrometheusURLs = user, secret.New(password), []string{rabbit.PrometheusURL()}

@@ -22,6 +22,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // A deathbed is a dashboard's observing half on a real broker which drops the counts of dead channels every second, before it
@@ -50,9 +51,7 @@ func newDeathbed(t *testing.T) *deathbed {
 	dir, log := filepath.Join(t.TempDir(), "rabbitmq"), slog.New(slog.DiscardHandler)
 	must(t, os.MkdirAll(dir, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "advanced.config"), []byte("[{rabbit, [{channel_tick_interval, 500}, {core_metrics_gc_interval, 1000}]}].\n"), 0o600))
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: dir, Prometheus: true, Config: []string{"log.exchange = true", "log.exchange.level = warning"}})
-	must(t, err)
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Dir: dir, Prometheus: true, Config: []string{"log.exchange = true", "log.exchange.level = warning"}})
 	must(t, rabbit.PutUser(ctx, "logreader", "right", ""))
 	must(t, rabbit.PutPermissions(ctx, "/", "logreader", servers.Permissions{Configure: `^amq\.gen-`, Write: `^amq\.gen-`, Read: `^(amq\.gen-.*|amq\.rabbitmq\.log)$`}))
 	must(t, rabbit.API(ctx, http.MethodPut, "/api/queues/%2F/orders", map[string]any{"durable": true}, nil))

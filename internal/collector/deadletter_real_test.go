@@ -17,6 +17,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // A garden is a real broker in which messages die.
@@ -29,9 +30,7 @@ type garden struct {
 
 func newGarden(t *testing.T) *garden {
 	t.Helper()
-	rabbit, err := servers.StartRabbitMQ(t.Context(), servers.RabbitMQOptions{Dir: t.TempDir(), StatisticsInterval: time.Second, Prometheus: true})
-	must(t, err)
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{StatisticsInterval: time.Second, Prometheus: true})
 	user, password := rabbit.Admin()
 	conn, err := amqp.Dial(rabbit.AMQPURL(user, password))
 	must(t, err)

@@ -21,6 +21,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // A life is what truly became of one message.
@@ -55,12 +56,8 @@ func newMorgue(t *testing.T) *morgue {
 	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
 	m := &morgue{t: t, lives: map[string]*life{}}
 	var err error
-	m.rabbit, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
-	must(t, err)
-	t.Cleanup(m.rabbit.Kill)
-	m.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
-	must(t, err)
-	t.Cleanup(m.redis.Kill)
+	m.rabbit = serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
+	m.redis = serverstest.Redis(t)
 	user, password := m.rabbit.Admin()
 	client, err := broker.New(broker.Config{Name: "main", ManagementURL: m.rabbit.ManagementURL(), Username: user, Password: secret.New(password)})
 	must(t, err)

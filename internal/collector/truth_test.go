@@ -19,6 +19,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 	"dedup-dashboard/lab/shop"
 )
 
@@ -62,12 +63,8 @@ func newScene(t *testing.T, interval time.Duration) *scene {
 	ctx := t.Context()
 	s := &scene{config: shop.DefaultConfig()}
 	var err error
-	s.rabbit, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq"), Prometheus: true})
-	must(t, err)
-	t.Cleanup(s.rabbit.Kill)
-	s.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
-	must(t, err)
-	t.Cleanup(s.redis.Kill)
+	s.rabbit = serverstest.RabbitMQ(t, servers.RabbitMQOptions{Prometheus: true})
+	s.redis = serverstest.Redis(t)
 
 	log := slog.New(slog.DiscardHandler)
 	history, err := series.Open(series.Config{Dir: filepath.Join(t.TempDir(), "series"), Retention: 24 * time.Hour, MaxBytes: 1 << 28, Interval: interval}, log)

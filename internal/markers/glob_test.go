@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // patterns draws key patterns over a small alphabet, so that keys often match.
@@ -18,11 +18,7 @@ var patterns = rapid.Custom(func(t *rapid.T) string {
 var keys = rapid.StringOfN(rapid.RuneFrom([]rune("abc:*[]-^")), 1, 6, -1)
 
 func TestGlobsMatchAsRedisDoes(t *testing.T) {
-	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Kill)
+	server := serverstest.Redis(t)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = rdb.Close() })
 	rapid.Check(t, func(r *rapid.T) {

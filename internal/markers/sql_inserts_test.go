@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // plainTables are message_dedup with an id that a default gives, which people may change.
@@ -230,6 +231,7 @@ func TestTheOldLockModeBurnsNoIDsAndIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	serverstest.Needed(t)
 	server, err := servers.StartMariaDB(t.Context(), servers.SQLOptions{Dir: filepath.Join(dir, "server"), Args: []string{"--innodb-autoinc-lock-mode=0"}})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // mortal is a server of one test alone, which may be killed.
@@ -34,6 +35,7 @@ type mortal interface {
 
 func startMortal(t *testing.T, driver string) mortal {
 	t.Helper()
+	serverstest.Needed(t)
 	dir, err := os.MkdirTemp("", "markers-mortal-")
 	if err != nil {
 		t.Fatal(err)

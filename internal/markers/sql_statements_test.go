@@ -17,6 +17,7 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // client is a database as consumers see it that send their values within the text of a statement, as those of most languages do.
@@ -406,6 +407,7 @@ func offMariaDB(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	serverstest.Needed(t)
 	server, err := servers.StartMariaDB(t.Context(), servers.SQLOptions{Dir: filepath.Join(dir, "server")})
 	if err != nil {
 		t.Fatal(err)

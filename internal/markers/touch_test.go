@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // touchBench is a private Redis with markers of a known past.
@@ -25,11 +26,7 @@ type touchBench struct {
 
 func newTouchBench(t *testing.T, preset string, args ...string) *touchBench {
 	t.Helper()
-	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir(), Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Kill)
+	server := serverstest.Redis(t, args...)
 	cfg, _ := Preset(preset)
 	cfg.Name, cfg.Redis.URL, cfg.Sweep.Duty = "shop", secret.New(server.URL()), 1
 	store, err := openRedis(cfg.withDefaults(), slog.New(slog.DiscardHandler))

@@ -8,17 +8,13 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
-	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // newTestWalk returns a walk over a private Redis, and a client of the server.
 func newTestWalk(t *testing.T) (*walk, *redis.Client) {
 	t.Helper()
-	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Kill)
+	server := serverstest.Redis(t)
 	cfg, _ := Preset("redis-text-status")
 	cfg.Redis.URL = secret.New(server.URL())
 	l, err := newLayout(cfg)

@@ -226,17 +226,18 @@ func TestTheWorkOfMaskingGrowsWithTheBodyAlone(t *testing.T) {
 	hostile := []string{"{", "[", "{}", "{a}", "a=", "a:", "pwd=x)", "password=", "password= ", "://a:b", "a://b:c", "\"", "'password',", "=", " ", "<", "%5B", "\\\"", "eyJ", "bearer ", "a=%41&", "a=%41", "a=b%41", "a=[", "密", "：", "{\"a\":1}", "pin", "%25", "&amp;", "&#38;", "a[b]", "a[b", "a%5Bb%5D", "<pin ", "--pin ", "eyJhIjo", "cookie: "}
 	took := func(piece string, size int) time.Duration {
 		text := "x:" + strings.Repeat(piece, size/len(piece)+1)
-		best := time.Hour
-		for range 3 {
-			begun := time.Now()
-			_ = m.Begin().Text(text)
-			best = min(best, time.Since(begun))
-		}
-		return best
+		begun := time.Now()
+		_ = m.Begin().Text(text)
+		return time.Since(begun)
 	}
 	for _, piece := range hostile {
 		const size = 32 << 10
-		if once, eight := took(piece, size), took(piece, 8*size); eight > 30*once && eight > 100*time.Millisecond {
+		once, eight := time.Hour, time.Hour
+		// A busy machine makes one try slow, and not three.
+		for try := 0; try < 3 && eight > 100*time.Millisecond && eight > 30*once || try == 0; try++ {
+			once, eight = min(once, took(piece, size)), min(eight, took(piece, 8*size))
+		}
+		if eight > 30*once && eight > 100*time.Millisecond {
 			t.Errorf("%q: %v for one, %v for eight times as much", piece, once, eight)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/schemes"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // testBroker is a private RabbitMQ.
@@ -17,11 +18,7 @@ type testBroker struct{ connection *amqp.Connection }
 
 func startBroker(t *testing.T) *testBroker {
 	t.Helper()
-	server, err := servers.StartRabbitMQ(t.Context(), servers.RabbitMQOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Kill)
+	server := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
 	connection, err := amqp.Dial(server.AMQPURL(server.Admin()))
 	if err != nil {
 		t.Fatal(err)

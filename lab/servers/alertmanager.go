@@ -111,7 +111,7 @@ func (a *Alertmanager) boot(ctx context.Context) error {
 	}
 	cmd := exec.Command(program, a.arguments()...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = a.options.Dir, out, out
-	process, err := StartProcess(cmd)
+	process, err := startServer("Alertmanager", cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start Alertmanager: %w", err), closeLog())
 	}

@@ -156,7 +156,7 @@ func (m *MariaDB) boot(ctx context.Context) error {
 	}
 	cmd := exec.Command(program, append(m.arguments(), m.options.Args...)...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.environment(), m.options.Dir, out, out
-	process, err := StartProcess(cmd)
+	process, err := startServer("MariaDB", cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start MariaDB: %w", err), closeLog())
 	}

@@ -197,7 +197,7 @@ func (p *Postgres) bootOnce(ctx context.Context) error {
 		"-c", "timezone=UTC", "-c", "log_timezone=UTC"}
 	cmd := p.command("postgres", append(args, p.options.Args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
-	process, err := StartProcess(cmd)
+	process, err := startServer("PostgreSQL", cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start PostgreSQL: %w", err), closeLog())
 	}

@@ -156,7 +156,7 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 	}
 	cmd := r.command(exec.Command(r.programs.server))
 	cmd.Stdout, cmd.Stderr = out, out
-	r.node, err = StartProcess(cmd)
+	r.node, err = startServer("RabbitMQ", cmd)
 	if err != nil {
 		r.epmd.Kill()
 		return errors.Join(fmt.Errorf("start RabbitMQ: %w", err), closeLog())

@@ -108,7 +108,7 @@ func (r *Redis) boot(ctx context.Context) error {
 		"--daemonize", "no", "--save", "", "--appendonly", "no", "--logfile", ""}
 	cmd := exec.Command(program, append(args, r.options.Args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.options.Dir, out, out
-	process, err := StartProcess(cmd)
+	process, err := startServer("Redis", cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start Redis: %w", err), closeLog())
 	}

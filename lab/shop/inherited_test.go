@@ -3,7 +3,6 @@ package shop_test
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 	"dedup-dashboard/lab/shop"
 )
 
@@ -21,12 +21,8 @@ import (
 func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx := t.Context()
-	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
-	must(t, err)
-	t.Cleanup(broker.Kill)
-	store, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
-	must(t, err)
-	t.Cleanup(store.Kill)
+	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
+	store := serverstest.Redis(t)
 	config := shop.DefaultConfig()
 	must(t, config.Only("inventory,refunds,notifications,invoices"))
 	for _, setting := range []string{"*.rate=0", "*.delay=0s", "invoices.retry-delay=1s", "notifications.message-ttl=10m", "*.failure=0", "*.lost-ack=0"} {

@@ -2,22 +2,18 @@ package shop
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // TestTheMoverMayDoWhatMovingNeedsAndNothingElse asks a real broker: what docs/accounts.md says rests on it.
 func TestTheMoverMayDoWhatMovingNeedsAndNothingElse(t *testing.T) {
 	ctx := t.Context()
-	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(broker.Kill)
+	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
 	shop := DefaultConfig()
 	if err := declareTopology(ctx, broker, shop); err != nil {
 		t.Fatal(err)

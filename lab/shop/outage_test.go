@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // outageInterval is the dashboard's interval in this test.
@@ -80,20 +81,17 @@ func TestOutages(t *testing.T) {
 
 func newOutage(t *testing.T) *outage {
 	t.Helper()
+	serverstest.Needed(t)
 	dir := t.TempDir()
 	o := &outage{t: t, stores: map[string]*servers.Redis{}, program: filepath.Join(dir, "dashboard"), config: filepath.Join(dir, "dashboard.yaml")}
 	if out, err := exec.Command("go", "build", "-o", o.program, "dedup-dashboard/cmd/dashboard").CombinedOutput(); err != nil {
 		t.Fatalf("build the dashboard: %v\n%s", err, out)
 	}
 	var err error
-	o.broker, err = servers.StartRabbitMQ(t.Context(), servers.RabbitMQOptions{Dir: filepath.Join(dir, "broker")})
-	must(t, err)
-	t.Cleanup(func() { _ = o.broker.Stop(context.Background()) })
+	o.broker = serverstest.RabbitMQ(t, servers.RabbitMQOptions{Dir: filepath.Join(dir, "broker")})
 	for _, name := range []string{"alpha", "beta"} {
 		// The counters outlive the restart of the store, as they do in production.
-		o.stores[name], err = servers.StartRedis(t.Context(), servers.RedisOptions{Dir: filepath.Join(dir, name), Args: []string{"--appendonly", "yes"}})
-		must(t, err)
-		t.Cleanup(func() { _ = o.stores[name].Stop(context.Background()) })
+		o.stores[name] = serverstest.Redis(t, "--appendonly", "yes")
 		o.declare(name, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
 	}
 	o.declare("dead", map[string]any{})

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 	"dedup-dashboard/lab/shop"
 )
 
@@ -43,12 +43,8 @@ func busyConfig(t *testing.T) shop.Config {
 func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx := t.Context()
-	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
-	must(t, err)
-	t.Cleanup(broker.Kill)
-	store, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(t.TempDir(), "redis")})
-	must(t, err)
-	t.Cleanup(store.Kill)
+	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
+	store := serverstest.Redis(t)
 
 	config := busyConfig(t)
 	running, err := shop.Start(ctx, config, broker, store, slog.New(slog.DiscardHandler))
@@ -279,13 +275,8 @@ func checkReported(t *testing.T, client *redis.Client, pipeline shop.PipelineCon
 func TestTheShopRecoversFromServersThatRestart(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx := t.Context()
-	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: filepath.Join(t.TempDir(), "rabbitmq")})
-	must(t, err)
-	t.Cleanup(broker.Kill)
-	store, err := servers.StartRedis(ctx, servers.RedisOptions{
-		Dir: filepath.Join(t.TempDir(), "redis"), Args: []string{"--appendonly", "yes"}})
-	must(t, err)
-	t.Cleanup(store.Kill)
+	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
+	store := serverstest.Redis(t, "--appendonly", "yes")
 	config := shop.DefaultConfig()
 	config.Pipelines = config.Pipelines[:1]
 	running, err := shop.Start(ctx, config, broker, store, slog.New(slog.DiscardHandler))

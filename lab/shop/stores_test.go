@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 func TestAStoreOfItsOwnIsSharedWithNobodyAndStopsWithTheOthers(t *testing.T) {
+	serverstest.Needed(t)
 	f, err := openFolder(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/lab/servers/serverstest"
 	"dedup-dashboard/lab/shop"
 )
 
@@ -107,6 +108,7 @@ func (t *transcript) String() string {
 }
 
 func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
+	serverstest.Needed(t)
 	defer goleak.VerifyNone(t)
 	dir := filepath.Join(t.TempDir(), "ground")
 	t.Setenv(roleVariable, dir)
@@ -153,6 +155,7 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 }
 
 func TestCtrlCWhileThePlaygroundStartsLeavesNothing(t *testing.T) {
+	serverstest.Needed(t)
 	defer goleak.VerifyNone(t)
 	dir := filepath.Join(t.TempDir(), "ground")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/goleak"
 
 	"dedup-dashboard/internal/dedup"
+
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,6 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // busy machine some may not be told, but none may be wrong. One case is shown half a point too high on purpose, and must be found
 // wrong.
 func TestNoFigureIsWrong(t *testing.T) {
+	serverstest.Needed(t)
 	t.Parallel()
 	const falsified = "r3-resends"
 	cases, err := Select([]string{"r3-shared-living-1-bursts", "r1-shared-dying-50-bursts", "d1-own-living-50-bursts", falsified})

@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // A manager is a real Alertmanager with receivers that take what it tells by webhook.
@@ -42,6 +43,7 @@ func startManagerFor(t *testing.T, hooks httpServer, config string, options ...f
 	for _, change := range options {
 		change(&o)
 	}
+	serverstest.Needed(t)
 	server, err := servers.StartAlertmanager(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // movingBroker is a private broker with an account that may act and one that may watch, and a connection to look at what came of it.
@@ -30,11 +31,7 @@ func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBro
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	options.Dir = t.TempDir()
-	rabbit, err := servers.StartRabbitMQ(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
+	rabbit := serverstest.RabbitMQ(t, options)
 	must(t, rabbit.PutUser(ctx, "watcher", "right", "monitoring"))
 	must(t, rabbit.PutUser(ctx, "mover", actingPassword, ""))
 	must(t, rabbit.PutPermissions(ctx, "/", "watcher", nothing()))

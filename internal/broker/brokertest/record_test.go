@@ -18,6 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 var update = flag.Bool("update", false, "record the replies of the RabbitMQ that is installed into testdata")
@@ -54,13 +55,9 @@ func record(t *testing.T, config []string) map[string]any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{
-		Dir: t.TempDir(), StatisticsInterval: time.Second, Config: config,
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{
+		StatisticsInterval: time.Second, Config: config,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
 	playScene(ctx, t, rabbit)
 	awaitStatistics(ctx, t, rabbit, len(config) == 0)
 	scrub := newScrubber(rabbit)

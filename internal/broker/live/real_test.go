@@ -13,16 +13,13 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // startBroker starts a RabbitMQ, of another version where RABBITMQ_ROOT names a folder, and a reader of queues of it.
 func startBroker(ctx context.Context, t *testing.T, queues ...string) (*servers.RabbitMQ, *Reader) {
 	t.Helper()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), Prometheus: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Prometheus: true})
 	reader, err := NewReader(broker.Config{Name: "main", PrometheusURLs: []string{rabbit.PrometheusURL()}})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // listening is what the documentation asks for the account of the log.
@@ -32,11 +33,7 @@ func startLogBroker(t *testing.T, lines ...string) (*servers.RabbitMQ, broker.Co
 	defer cancel()
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "advanced.config"), []byte("[{rabbit, [{channel_tick_interval, 500}]}].\n"), 0o600))
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: dir, StatisticsInterval: time.Second, Config: append(lines, "consumer_timeout = 5000")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = rabbit.Stop(context.WithoutCancel(ctx)) })
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Dir: dir, StatisticsInterval: time.Second, Config: append(lines, "consumer_timeout = 5000")})
 	must(t, rabbit.PutUser(ctx, "watcher", "right", "monitoring"))
 	must(t, rabbit.PutPermissions(ctx, "/", "watcher", nothing()))
 	must(t, rabbit.PutUser(ctx, "logreader", logPassword, ""))

@@ -19,6 +19,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // canary stands in the body of each message of the tests: it must turn up nowhere.
@@ -51,13 +52,7 @@ func (l *lockedText) String() string {
 // startSite starts a RabbitMQ, of another version where RABBITMQ_ROOT names a folder.
 func startSite(t *testing.T) *site {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	rabbit, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: t.TempDir(), Prometheus: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rabbit.Kill)
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Prometheus: true})
 	return &site{rabbit: rabbit, data: t.TempDir(), log: &lockedText{}}
 }
 

@@ -10,16 +10,13 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // StartRedis starts a private Redis with these further arguments, for as long as the test runs, and a client for it.
 func StartRedis(t testing.TB, args ...string) (*servers.Redis, *redis.Client) {
 	t.Helper()
-	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir(), Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Kill)
+	server := serverstest.Redis(t, args...)
 	return server, Client(t, server.URL())
 }
 

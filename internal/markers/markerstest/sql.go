@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // sqlServer is a private SQL server.
@@ -87,6 +88,7 @@ type Database struct {
 // Database makes an empty database, which is dropped when the test ends. MySQL's statements are run by MariaDB.
 func (s *SQLServers) Database(t testing.TB, driver string) *Database {
 	t.Helper()
+	serverstest.Needed(t)
 	lazy, start, name := &s.mariadb, startMariaDB, "mysql"
 	if driver == "postgres" {
 		lazy, start, name = &s.postgres, startPostgres, "pgx"

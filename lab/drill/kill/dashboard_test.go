@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // apiToken opens the API; the dashboard only gets its value from the environment.
@@ -44,9 +45,7 @@ func newDashboard(s *site) *dashboard {
 	if out, err := exec.Command("go", "build", "-o", d.program, "dedup-dashboard/cmd/dashboard").CombinedOutput(); err != nil {
 		t.Fatalf("build the dashboard: %v\n%s", err, out)
 	}
-	store, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: filepath.Join(dir, "store")})
-	must(t, err)
-	t.Cleanup(func() { _ = store.Stop(context.Background()) })
+	store := serverstest.Redis(t)
 	port, err := servers.FreePort()
 	must(t, err)
 	d.listen = fmt.Sprintf("127.0.0.1:%d", port)

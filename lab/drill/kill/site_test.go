@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 const (
@@ -32,6 +33,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	serverstest.Needed(t)
 	ctx := t.Context()
 	broker, err := servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{
 		Dir: filepath.Join(t.TempDir(), "broker"), StatisticsInterval: time.Second,
