@@ -45,10 +45,19 @@ type fakeSnapshots struct {
 func (f *fakeSnapshots) Snapshot() *dedup.Snapshot { return f.snap.Load() }
 func (f *fakeSnapshots) Tried() bool               { return f.tried.Load() }
 
-type fakeHistory struct{ ready chan struct{} }
+// fakeHistory is one that has just begun, or what answers for it.
+type fakeHistory struct {
+	ready   chan struct{}
+	answers interface {
+		QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error)
+	}
+}
 
 func (f *fakeHistory) Ready() <-chan struct{} { return f.ready }
-func (f *fakeHistory) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) ([]series.Line, error) {
+func (f *fakeHistory) QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error) {
+	if f.answers != nil {
+		return f.answers.QueryRange(ctx, promql, from, to, step)
+	}
 	return nil, series.ErrStarting
 }
 
