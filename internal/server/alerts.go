@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
@@ -135,8 +137,8 @@ func lateView(v *alerts.View, now time.Time) string {
 
 // alertsPage answers the list of alerts.
 func (s *Server) alertsPage(r *request) (response, error) {
-	q, err := parseAlertsQuery(r.URL.Query())
-	if err != nil {
+	var q alertsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	frame := s.frame(r, "Alerts")
@@ -165,7 +167,7 @@ func (s *Server) alertsPage(r *request) (response, error) {
 // alertAsked returns the alert that a request names by its key.
 func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 	if text == "" {
-		return nil, badParameter("key", "must name the alert, as duplicate_rate/pipeline/orders")
+		return nil, list.Bad("key", "must name the alert, as duplicate_rate/pipeline/orders")
 	}
 	key, ok := alerts.ParseKey(text)
 	if ok {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -32,7 +34,7 @@ func spans(chosen string) []templates.Choice {
 func parseSpan(text string, days int) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > time.Duration(days)*24*time.Hour {
-		return 0, badParameter("for", "must be a span such as 30m or 4h, of at most "+strconv.Itoa(days)+" days")
+		return 0, list.Bad("for", "must be a span such as 30m or 4h, of at most "+strconv.Itoa(days)+" days")
 	}
 	return d, nil
 }
@@ -145,7 +147,7 @@ func (s *Server) testChannel(r *request) (response, error) {
 	}
 	channel := r.PostForm.Get("channel")
 	if channel == "" {
-		return nil, badParameter("channel", "must name a channel of the configuration")
+		return nil, list.Bad("channel", "must name a channel of the configuration")
 	}
 	if err := service.Test(r.Context(), r.asker(), channel); err != nil {
 		return nil, err

@@ -49,5 +49,5 @@ func foldedWords(source *alerts.AlertView, n int, base string) (line, href strin
 		return "", ""
 	}
 	line = counted(n, "more alert") + " cannot be judged because " + within(subjectOf(source.Key)) + " cannot be read"
-	return line, alertsQuery{states: []string{stateUnknown}, page: 1}.address(base)
+	return line, alertsQuery{states: []string{stateUnknown}}.address(base)
 }

@@ -40,7 +40,7 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 	if oldest == nil {
 		return "", dedup.TierUnknown, ""
 	}
-	q := alertsQuery{states: []string{stateFiring}, page: 1}
+	q := alertsQuery{states: []string{stateFiring}}
 	switch {
 	case emergency > 0 && severe > 0:
 		text = counted(emergency, "alert") + " in emergency, " + templates.Number(float64(severe)) + " severe"

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -44,7 +46,7 @@ func seenTier(word string) (dedup.Tier, error) {
 	}
 	t, ok := dedup.ParseTier(word)
 	if !ok || t < dedup.Warning {
-		return t, badParameter("tier", "must be the one at which the alert was seen: warning, severe or emergency")
+		return t, list.Bad("tier", "must be the one at which the alert was seen: warning, severe or emergency")
 	}
 	return t, nil
 }
@@ -82,7 +84,7 @@ func (s *Server) acknowledgeSelected(r *request) (response, error) {
 	back := s.cfg.base() + "/alerts?choose=1"
 	keys := slices.Compact(slices.Sorted(slices.Values(r.PostForm["key"])))
 	if len(keys) == 0 || len(keys) > alertsPerPage {
-		return nil, &ledBack{badParameter("key", "must name at least one alert and at most 50: tick the boxes of those to acknowledge"), back, "Back to the alerts"}
+		return nil, &ledBack{list.Bad("key", "must name at least one alert and at most 50: tick the boxes of those to acknowledge"), back, "Back to the alerts"}
 	}
 	span, err := parseSpan(r.PostForm.Get("for"), maxAckDays)
 	if err != nil {
@@ -94,7 +96,7 @@ func (s *Server) acknowledgeSelected(r *request) (response, error) {
 	}
 	v := s.acknowledgeEach(r, service, keys, seen, time.Now().Add(span))
 	if len(v.Refused) == 0 {
-		return redirect{alertsQuery{states: []string{stateAcked}, page: 1}.address(s.cfg.base())}, nil
+		return redirect{alertsQuery{states: []string{stateAcked}}.address(s.cfg.base())}, nil
 	}
 	v.Heading, v.Back, v.BackWord = "Not all were acknowledged", back, "Back to the alerts"
 	return s.ackedPage(r, v), nil

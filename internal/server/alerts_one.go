@@ -47,7 +47,7 @@ func subjectAlerts(base string, k alerts.Key) string {
 	if k.Kind != alerts.OfPipeline {
 		return ""
 	}
-	return alertsQuery{pipeline: k.Subject, page: 1}.address(base)
+	return alertsQuery{pipeline: k.Subject}.address(base)
 }
 
 // staleText says why an alert cannot be told.

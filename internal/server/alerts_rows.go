@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -36,22 +38,23 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 	}
 	all := len(matching)
 	matching, folds := foldDependents(matching, q)
-	pages := max(1, (len(matching)+alertsPerPage-1)/alertsPerPage)
-	v.PageNote = pageNote(q.page, pages)
-	at := q
-	at.page = min(q.page, pages)
-	first := (at.page - 1) * alertsPerPage
-	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
+	shown, at := list.Cut(matching, alertsPerPage, q.page)
+	v.PageNote = at.Note
+	for _, a := range shown {
 		row := alertRow(view, a, now, base)
 		row.Key, row.Shown, row.Ticked = tickOf(a, q)
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}
 	v.Count = templates.Number(float64(all)) + " of " + counted(admitted, "alert")
-	if pages > 1 {
-		v.Count += ", page " + templates.Number(float64(at.page)) + " of " + templates.Number(float64(pages))
+	if at.Of > 1 {
+		v.Count += ", page " + templates.Number(float64(at.Number)) + " of " + templates.Number(float64(at.Of))
 	}
-	v.Newer, v.Older = at.beside(pages, base)
+	v.Newer, v.Older = at.Beside(func(n int) string {
+		link := q
+		link.page = n
+		return link.address(base)
+	})
 	v.Empty = emptyAlerts(view, q, v, admitted)
 	return v
 }
@@ -83,7 +86,7 @@ func alertTabs(view *alerts.View, q alertsQuery, base string) []templates.AlertT
 
 // alertFilter is the form, with the pipelines and rules that there are.
 func alertFilter(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, base string) templates.AlertFilter {
-	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: alertsQuery{states: q.states, page: 1}.address(base)}
+	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: alertsQuery{states: q.states}.address(base)}
 	for _, t := range tiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}

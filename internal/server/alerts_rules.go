@@ -61,7 +61,7 @@ func ruleRow(r *alerts.Rule, c ruleCount, base string) templates.RuleRow {
 	row := templates.RuleRow{
 		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*nameLimit), Name: templates.Plain(r.Name, nameLimit), Judges: judges,
 		Limits: templates.Plain(ruleLimits(r), partLimit), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
-		Alerts: alertsQuery{rule: r.Name, page: 1}.address(base),
+		Alerts: alertsQuery{rule: r.Name}.address(base),
 	}
 	for _, label := range sortedLabels(r.Match) {
 		row.Match = append(row.Match, templates.Plain(label, 2*nameLimit))

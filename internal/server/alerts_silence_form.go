@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
@@ -90,10 +92,10 @@ func (f silenceForm) silence(author string, now time.Time) (alerts.Silence, erro
 	}
 	until, err := f.end(now)
 	if err != nil {
-		return one, badParameter("until", "must be a time such as 15:00, tomorrow 09:00 or 2026-11-21T14:00")
+		return one, list.Bad("until", "must be a time such as 15:00, tomorrow 09:00 or 2026-11-21T14:00")
 	}
 	if !until.At.After(now) {
-		return one, badParameter("until", "must be a time to come")
+		return one, list.Bad("until", "must be a time to come")
 	}
 	one.Ends = until.At
 	return one, nil

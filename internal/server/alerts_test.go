@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
@@ -91,8 +93,8 @@ func TestTheAddressOfTheListKeepsItsFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := parseAlertsQuery(u.Query())
-		if err != nil {
+		var q alertsQuery
+		if err := list.Read(u.Query(), q.params()...); err != nil {
 			t.Fatal(err)
 		}
 		if got := q.address(""); got != address {

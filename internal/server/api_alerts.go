@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
@@ -80,8 +82,8 @@ func alertOf(a *alerts.AlertView) alertJSON {
 	out := alertJSON{
 		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: titleOf(a), Phase: a.State.Phase.String(),
 		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: timeOf(a.State.HealthSince), Since: timeOf(a.State.Since),
-		FiredAt: timeOf(a.State.FiredAt), TierSince: timeOf(a.State.TierSince), At: timeOf(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: list(j.Evidence),
-		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: list(a.Silences), Flapping: timeOf(a.Flapping),
+		FiredAt: timeOf(a.State.FiredAt), TierSince: timeOf(a.State.TierSince), At: timeOf(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: orEmpty(j.Evidence),
+		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: orEmpty(a.Silences), Flapping: timeOf(a.Flapping),
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -115,8 +117,8 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
 func (s *Server) apiAlerts(r *request) (response, error) {
-	q, err := parseAlertsQuery(r.URL.Query())
-	if err != nil {
+	var q alertsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	q.attended = true
@@ -126,16 +128,17 @@ func (s *Server) apiAlerts(r *request) (response, error) {
 	}
 	body := alertsJSON{
 		At: timeOf(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: list(view.Errors), Alerts: []alertJSON{},
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: orEmpty(view.Errors), Alerts: []alertJSON{},
 	}
-	first := (q.page - 1) * alertsPerAnswer
+	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
-		if !q.matches(a) {
-			continue
+		if q.matches(a) {
+			matching = append(matching, a)
 		}
-		if body.Total++; body.Total > first && len(body.Alerts) < alertsPerAnswer {
-			body.Alerts = append(body.Alerts, alertOf(a))
-		}
+	}
+	body.Total = len(matching)
+	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
+		body.Alerts = append(body.Alerts, alertOf(a))
 	}
 	return jsonBody{v: body}, nil
 }

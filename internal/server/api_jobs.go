@@ -3,6 +3,8 @@ package server
 import (
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 )
 
@@ -165,19 +167,15 @@ func (s *Server) apiJob(r *request) (response, error) {
 
 // apiJobItems gives a page of the messages of a job, after the item ?after=; with ?became= those of which that became.
 func (s *Server) apiJobItems(r *request) (response, error) {
-	after, err := afterItem(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
-	became, err := fateOf(r.URL.Query())
-	if err != nil {
+	var q itemsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	items, err := fatedItems(r, service, r.PathValue("id"), became, after, itemsPerJob)
+	items, err := q.read(r, service, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	}
 	return pipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
-		Queues: list(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
+		Queues: orEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
 		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: causeOf(snap, judged{p, v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},
@@ -100,8 +100,8 @@ func alertBehind(v alerts.Verdict) string {
 	return v.Alert.Key.String()
 }
 
-// list returns an empty list for a nil one, so that JSON says [] and not null.
-func list[T any](some []T) []T {
+// orEmpty returns an empty list for a nil one, so that JSON says [] and not null.
+func orEmpty[T any](some []T) []T {
 	if some == nil {
 		return []T{}
 	}

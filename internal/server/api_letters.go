@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 )
 
@@ -92,7 +94,7 @@ func classesOf(t admin.Tally) map[string]int {
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
 		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), LastDied: timeOf(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
-		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: list(l.Prediction.Reasons),
+		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: orEmpty(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()
 	j.Marker, _ = markerWord(l, scan, "")
@@ -109,13 +111,13 @@ func (s *Server) apiDeadLetters(r *request) (response, error) {
 		return nil, err
 	}
 	if d.q.wrong != "" {
-		return nil, badParameter("filter", "cannot be read: "+d.q.wrong)
+		return nil, list.Bad("filter", "cannot be read: "+d.q.wrong)
 	}
 	read := readingOf(d.snap, d.now)
 	q := d.view.Queue
 	j := deadQueueJSON{
 		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.figure(q.Depth), Consumers: read.figure(q.Consumers),
-		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: list(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
+		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: orEmpty(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
 	}
 	if d.view.Scan != nil {
 		scan := d.scanJSON(*d.view.Scan)
@@ -131,9 +133,9 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 	}
 	matching := d.matching(scan)
 	j.Matching, j.Page, j.Filter = len(matching), d.q.page, d.q.filter.String()
-	j.Pages = max(1, (len(matching)+lettersPerPage-1)/lettersPerPage)
-	first := min((d.q.page-1)*lettersPerPage, len(matching))
-	for _, l := range matching[first:min(first+lettersPerPage, len(matching))] {
+	_, at := list.Cut(matching, lettersPerPage, d.q.page)
+	j.Pages = at.Of
+	for _, l := range list.Page(matching, lettersPerPage, d.q.page) {
 		j.Messages = append(j.Messages, letterOf(l, scan))
 	}
 	return j
@@ -142,7 +144,7 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 func scanOf(scan admin.Scan) scanJSON {
 	return scanJSON{
 		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: timeOf(scan.At), Until: timeOf(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
-		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: list(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
+		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: orEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
 		Groups: []groupJSON{}, Messages: []letterJSON{}, Page: 1, Pages: 1,
 	}
 }
@@ -158,10 +160,10 @@ func (s *Server) apiScan(r *request) (response, error) {
 		return nil, err
 	}
 	if body.Queue == "" || len(body.Queue) > maxRef {
-		return nil, badParameter("queue", "must name one, with at most 255 bytes")
+		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	if body.Limit < 1 || body.Limit > admin.MaxScan {
-		return nil, badParameter("limit", "must be a whole number from 1 to 10,000")
+		return nil, list.Bad("limit", "must be a whole number from 1 to 10,000")
 	}
 	service, err := s.letters()
 	if err != nil {

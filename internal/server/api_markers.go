@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 )
 
@@ -65,7 +67,7 @@ func markerOf(m judgedMarker) markerJSON {
 	j := markerJSON{
 		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
 		Attempts: m.Attempts, Since: timeOf(m.Since), FirstSeen: timeOf(m.FirstSeen), Expires: timeOf(m.Expires), Detail: m.Detail,
-		Verdict: string(m.verdict), Reasons: list(m.reasons),
+		Verdict: string(m.verdict), Reasons: orEmpty(m.reasons),
 	}
 	if c := m.changed; c != nil {
 		j.Changed = &changeJSON{string(c.Result), timeOf(c.At), c.By, c.Operation}
@@ -114,13 +116,12 @@ func (m markersPage) listJSON(body *markersJSON) {
 	if m.st != nil && m.st.Stats.Pass != nil {
 		body.At = timeOf(m.st.Stats.Pass.Ended)
 	}
-	list := m.selected()
-	matching := len(list.matching)
-	first := min((m.q.page-1)*markersPerPage, matching)
-	for _, x := range list.matching[first:min(first+markersPerPage, matching)] {
+	from := m.selected()
+	matching := len(from.matching)
+	for _, x := range list.Page(from.matching, markersPerPage, m.q.page) {
 		body.Markers = append(body.Markers, markerOf(x))
 	}
-	body.Listed, body.Matching = &list.listed, &matching
+	body.Listed, body.Matching = &from.listed, &matching
 }
 
 // lookupJSON is the answer of /api/v1/lookup.
@@ -201,8 +202,8 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.Query().Get("view") == viewOperations && !whole {
-		return s.apiActs(r, q)
+	if q.view == viewOperations && !whole {
+		return s.apiActs(r, q.AuditQuery)
 	}
 	service, err := s.service()
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Audit(ctx, r.asker(), q)
+	got, err := service.Audit(ctx, r.asker(), q.AuditQuery)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 )
 
@@ -39,19 +41,19 @@ func (m moveRequestJSON) request(now time.Time) (admin.MoveRequest, error) {
 	}
 	switch {
 	case req.Target != "" && req.Do != admin.Requeue:
-		return req, badParameter("target", "is of a requeue alone")
+		return req, list.Bad("target", "is of a requeue alone")
 	case len(req.Target) > maxRef:
-		return req, badParameter("target", "must be a queue, with at most 255 bytes")
+		return req, list.Bad("target", "must be a queue, with at most 255 bytes")
 	}
 	if !slices.Contains([]admin.Move{admin.Requeue, admin.Discard, admin.RestoreLetters}, req.Do) {
-		return req, badParameter("do", "must be requeue, discard or restore_letters")
+		return req, list.Bad("do", "must be requeue, discard or restore_letters")
 	}
 	for class, choice := range m.Choices {
 		if !slices.Contains(admin.Classes(), admin.Class(class)) {
-			return req, badParameter("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks, unknown")
+			return req, list.Bad("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks, unknown")
 		}
 		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, admin.Choice(choice)) {
-			return req, badParameter("choices", "must be keep, clear_first or leave_out")
+			return req, list.Bad("choices", "must be keep, clear_first or leave_out")
 		}
 		req.Choices[admin.Class(class)] = admin.Choice(choice)
 	}
@@ -146,7 +148,7 @@ func moveOf(p admin.MovePlan) moveJSON {
 	}
 	for _, l := range p.Letters {
 		j.Messages = append(j.Messages, plannedLetterJSON{
-			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, timeOf(l.Expected), string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
+			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, timeOf(l.Expected), string(l.Prediction.Class), timeOf(l.Prediction.Until), orEmpty(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
 		})
 	}
 	return j

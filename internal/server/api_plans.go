@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 )
@@ -44,7 +46,7 @@ func (p planRequestJSON) request() (admin.PlanRequest, error) {
 	if p.TTL != nil {
 		seconds, err := p.TTL.Float64()
 		if err != nil || seconds <= 0 || seconds > 1e9 {
-			return req, badParameter("ttl_seconds", "must be a number of seconds above 0; leave it out for what is recommended")
+			return req, list.Bad("ttl_seconds", "must be a number of seconds above 0; leave it out for what is recommended")
 		}
 		req.TTL = time.Duration(seconds * float64(time.Second))
 	}

@@ -104,7 +104,7 @@ func (s *Server) apiAddSilence(r *request) (response, error) {
 		return nil, err
 	}
 	found := alerts.Preview(one, s.alerts.View.View(), s.snapshots.Snapshot())
-	out := addedSilenceJSON{Alerts: []string{}, Subjects: list(found.Subjects), Warning: found.Warning}
+	out := addedSilenceJSON{Alerts: []string{}, Subjects: orEmpty(found.Subjects), Warning: found.Warning}
 	for _, k := range found.Alerts {
 		out.Alerts = append(out.Alerts, k.String())
 	}
@@ -199,7 +199,7 @@ func ruleOf(r *alerts.Rule) ruleJSON {
 		Name: r.Name, Title: r.Title, Kind: string(r.Kind), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook, Unit: string(r.Unit), Disabled: r.Disabled,
 		Match: map[string]string{}, Limits: ruleLimitsJSON{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency, leaveOf(r)},
 		For: ruleTimingJSON{r.Timing.Warning.Seconds(), r.Timing.Severe.Seconds(), r.Timing.Emergency.Seconds()}, KeepFiring: r.Timing.KeepFiring.Seconds(),
-		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: list(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
+		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: orEmpty(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
 	}
 	for name, value := range r.Match {
 		out.Match[name] = value

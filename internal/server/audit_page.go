@@ -23,38 +23,34 @@ func (s *Server) auditPage(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, base, view := time.Now().In(zone(r)), s.cfg.base(), ""
+	now, base := time.Now().In(zone(r)), s.cfg.base()
+	q.view = ""
 	if whole && q.Operation == "" && q.Key == "" {
-		view = viewEntries
+		q.view = viewEntries
 	}
 	v := templates.AuditView{
-		Frame: s.frame(r, "Audit"), Filter: s.auditFilter(q, view), Whole: whole,
+		Frame: s.frame(r, "Audit"), Filter: s.auditFilter(q.AuditQuery, q.view), Whole: whole,
 		Empty: templates.Empty{Heading: "Nothing was done yet", Text: "Whatever changes something through this dashboard leaves its entries here."},
 	}
-	v.Acts, v.Other = auditView(base, firstPage(q), ""), auditView(base, firstPage(q), viewEntries)
+	v.Acts, v.Other = q.in("").address(base), q.in(viewEntries).address(base)
 	if v.Filter.Any || q.Before > 0 {
 		v.Empty = templates.Empty{Heading: "No entry matches", Text: "Nothing of this kind was done.", Href: v.Filter.Clear, Link: "Show all entries"}
 	}
 	var last int64
-	if v.Rows, last, err = s.auditRows(r, service, q, whole, now); err != nil {
+	if v.Rows, last, err = s.auditRows(r, service, q.AuditQuery, whole, now); err != nil {
 		return nil, err
 	}
 	if last > 0 {
 		older := q
 		older.Before = last
-		v.Older = auditView(base, older, view)
+		v.Older = older.address(base)
 	}
 	if q.Before > 0 {
-		v.Newest = auditView(base, firstPage(q), view)
+		v.Newest = q.in(q.view).address(base)
 	} else {
 		v.Chain, v.Proxy = s.chain(r, service), s.proxyNote(r.Who)
 	}
 	return page{component: templates.Audit(v)}, nil
-}
-
-func firstPage(q admin.AuditQuery) admin.AuditQuery {
-	q.Before = 0
-	return q
 }
 
 // auditRows reads a page of entries or actions, and returns the number from which the next page goes on; 0 at the end.

@@ -139,7 +139,7 @@ func bannerAddress(snap *dedup.Snapshot, verdicts []alerts.Verdict, base string)
 		case 1:
 			return base + "/pipelines/" + url.PathEscape(name)
 		}
-		q := overviewQuery{page: 1, sort: sortWorst, descending: true, tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
+		q := overviewQuery{tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
 		return q.address(base)
 	}
 	for _, v := range verdicts {

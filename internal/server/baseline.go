@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -88,12 +90,12 @@ func (s *Server) acknowledge(r *request) (response, error) {
 	}
 	count, err := strconv.ParseInt(r.PostForm.Get("count"), 10, 64)
 	if err != nil {
-		return nil, badParameter("count", "must be the number of dead letters that the page showed")
+		return nil, list.Bad("count", "must be the number of dead letters that the page showed")
 	}
 	seen := admin.SeenDeadLetters{Count: count, Own: -1}
 	if own := r.PostForm.Get("own"); own != "" {
 		if seen.Own, err = strconv.ParseInt(own, 10, 64); err != nil || seen.Own < 0 {
-			return nil, badParameter("own", "must be the number of the pipeline's own dead letters that the page showed")
+			return nil, list.Bad("own", "must be the number of the pipeline's own dead letters that the page showed")
 		}
 	}
 	if _, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
@@ -162,7 +164,7 @@ func (s *Server) apiAcknowledge(r *request) (response, error) {
 	seen := admin.SeenDeadLetters{Count: body.Count, Own: -1}
 	if body.Own != nil {
 		if seen.Own = *body.Own; seen.Own < 0 {
-			return nil, badParameter("own", "must not be below 0")
+			return nil, list.Bad("own", "must not be below 0")
 		}
 	}
 	line, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, body.Reason)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -28,7 +30,8 @@ func (s *Server) chartCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: missingText(err), Err: err}
 	}
-	return csvBody{filename: p.Pipeline.Name + "-" + c.ID + ".csv", rows: csvRows(c)}, nil
+	rows := csvRows(c)
+	return csvBody{list.Table{Filename: p.Pipeline.Name + "-" + c.ID + ".csv", Heads: rows[0], Rows: rows[1:]}}, nil
 }
 
 func csvRows(c templates.Chart) [][]string {

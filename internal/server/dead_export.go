@@ -3,10 +3,10 @@ package server
 import (
 	"iter"
 	"net/http"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/web/templates"
 )
 
@@ -14,7 +14,7 @@ import (
 func scanAndFilter(r *request) (scan string, filter admin.Filter, err error) {
 	values := r.URL.Query()
 	if scan = values.Get("scan"); scan == "" || len(scan) > maxRef {
-		return "", filter, badParameter("scan", "must name one")
+		return "", filter, list.Bad("scan", "must name one")
 	}
 	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(zone(r)))
 	return scan, filter, err
@@ -34,42 +34,49 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	rows := [][]string{{"id", "business_key", "class", "why", "marker", "reason", "source", "first_died", "last_died", "exception", "type", "bytes", "ref"}}
+	var matching []admin.Letter
 	for _, l := range scan.Letters {
-		if !filter.Matches(l) {
-			continue
+		if filter.Matches(l) {
+			matching = append(matching, l)
 		}
-		rows = append(rows, letterCells(l, scan))
 	}
-	return csvBody{filename: "affected-keys-" + r.PathValue("name") + ".csv", rows: rows}, nil
+	return csvBody{list.NewTable("affected-keys-"+r.PathValue("name")+".csv", letterColumns(scan), matching)}, nil
 }
 
-func letterCells(l admin.Letter, scan admin.Scan) []string {
-	business, reason, why := "", "", ""
-	if l.Marker != nil {
-		business = l.Marker.BusinessKey
+func letterColumns(scan admin.Scan) []list.Column[admin.Letter] {
+	column := func(head string, cell func(admin.Letter) string) list.Column[admin.Letter] {
+		return list.Column[admin.Letter]{Head: head, Cell: func(l admin.Letter) string { return templates.Escape(cell(l)) }}
 	}
-	if len(l.Deaths) > 0 {
-		reason = l.Deaths[0].Reason
+	return []list.Column[admin.Letter]{
+		column("id", func(l admin.Letter) string { return l.ID }),
+		column("business_key", func(l admin.Letter) string {
+			if l.Marker == nil {
+				return ""
+			}
+			return l.Marker.BusinessKey
+		}),
+		column("class", func(l admin.Letter) string { return string(l.Prediction.Class) }),
+		column("why", func(l admin.Letter) string {
+			if len(l.Prediction.Reasons) == 0 {
+				return ""
+			}
+			return l.Prediction.Reasons[0]
+		}),
+		column("marker", func(l admin.Letter) string { word, _ := markerWord(l, scan, ""); return word }),
+		column("reason", func(l admin.Letter) string {
+			if len(l.Deaths) == 0 {
+				return ""
+			}
+			return l.Deaths[0].Reason
+		}),
+		column("source", func(l admin.Letter) string { source, _ := l.Source(); return source }),
+		column("first_died", func(l admin.Letter) string { return list.Seconds(l.FirstDied()) }),
+		column("last_died", func(l admin.Letter) string { return list.Seconds(l.LastDied()) }),
+		column("exception", func(l admin.Letter) string { return l.Exception }),
+		column("type", admin.Letter.MessageType),
+		column("bytes", func(l admin.Letter) string { return list.Whole(l.Size) }),
+		column("ref", func(l admin.Letter) string { return l.Ref }),
 	}
-	if len(l.Prediction.Reasons) > 0 {
-		why = l.Prediction.Reasons[0]
-	}
-	source, _ := l.Source()
-	marker, _ := markerWord(l, scan, "")
-	cells := []string{l.ID, business, string(l.Prediction.Class), why, marker, reason, source, timeCell(l.FirstDied()), timeCell(l.LastDied()), l.Exception, l.MessageType(), strconv.Itoa(l.Size), l.Ref}
-	for i := range cells {
-		cells[i] = templates.Escape(cells[i])
-	}
-	return cells
-}
-
-// timeCell is a time in a cell of a table, empty when it is not known.
-func timeCell(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
 }
 
 // lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit, which

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -297,11 +299,11 @@ func (s *Server) scan(r *request) (response, error) {
 	}
 	name, queue := r.PathValue("name"), r.PostForm.Get("queue")
 	if queue == "" || len(queue) > maxRef {
-		return nil, badParameter("queue", "must name one, with at most 255 bytes")
+		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	limit, err := strconv.Atoi(r.PostForm.Get("limit"))
 	if err != nil || limit < 1 || limit > admin.MaxScan {
-		return nil, badParameter("limit", "must be a whole number from 1 to "+templates.Number(admin.MaxScan))
+		return nil, list.Bad("limit", "must be a whole number from 1 to "+templates.Number(admin.MaxScan))
 	}
 	back := deadAddress(s.cfg.base(), name, queue)
 	look := queue

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -50,13 +52,13 @@ func (d deadQueuePage) matching(scan admin.Scan) []admin.Letter {
 	if d.q.wrong != "" {
 		return nil
 	}
-	var list []admin.Letter
+	var some []admin.Letter
 	for _, l := range scan.Letters {
 		if d.q.filter.Matches(l) {
-			list = append(list, l)
+			some = append(some, l)
 		}
 	}
-	return list
+	return some
 }
 
 // classTiles count the scan by class, every class, so that what is missing shows too.
@@ -114,14 +116,16 @@ func groupValue(key admin.GroupKey, value string, now time.Time) templates.Text 
 }
 
 func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []admin.Letter) {
-	pages := max(1, (len(matching)+lettersPerPage-1)/lettersPerPage)
-	v.PageNote = pageNote(d.q.page, pages)
-	number := min(d.q.page, pages)
-	first := (number - 1) * lettersPerPage
-	for _, l := range matching[first:min(first+lettersPerPage, len(matching))] {
+	shown, at := list.Cut(matching, lettersPerPage, d.q.page)
+	v.PageNote = at.Note
+	for _, l := range shown {
 		v.Rows = append(v.Rows, d.letterLine(scan, l))
 	}
-	v.Pages = d.pages(number, pages)
+	v.Pages = at.Near(3, func(n int) string { // ten thousand messages are two hundred pages
+		q := d.q
+		q.page = n
+		return q.address(d.path) + "#messages"
+	})
 	v.Listed = messages(len(matching)) + " that " + plural(int64(len(matching)), "was", "were") + " looked at"
 	if d.q.text != "" {
 		v.Listed = templates.Number(float64(len(matching))) + " of " + templates.Number(float64(len(scan.Letters))) + " that were looked at match"
@@ -135,20 +139,6 @@ func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []a
 	default:
 		v.Empty = templates.Empty{Heading: "No message matches this filter", Text: messages(len(scan.Letters)) + " without it.", Href: d.q.with("").address(d.path), Link: "Show all of them"}
 	}
-}
-
-func (d deadQueuePage) pages(page, pages int) []templates.PageLink {
-	const around = 3
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		if n > 1 && n < pages && (n < page-around || n > page+around) {
-			continue // ten thousand messages are two hundred pages
-		}
-		q := d.q
-		q.page = n
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: q.address(d.path) + "#messages", Current: n == page})
-	}
-	return links
 }
 
 func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {

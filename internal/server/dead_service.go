@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/url"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -136,7 +138,7 @@ func letterKeyOf(values url.Values) (letterKey, error) {
 	k := letterKey{values.Get("pipeline"), values.Get("queue"), values.Get("scan"), values.Get("ref")}
 	for _, part := range []struct{ name, value string }{{"pipeline", k.pipeline}, {"queue", k.queue}, {"scan", k.scan}, {"ref", k.ref}} {
 		if part.value == "" || len(part.value) > maxRef {
-			return k, badParameter(part.name, "must name one, with at most 255 bytes")
+			return k, list.Bad(part.name, "must name one, with at most 255 bytes")
 		}
 	}
 	if !validPipeline.MatchString(k.pipeline) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -17,7 +19,7 @@ const effectsShown = 50
 const effectsPerPage = 200
 
 // effectsSection shows the double effects of a pipeline, at most so many from the first on.
-func effectsSection(p *dedup.PipelineStatus, path string, first, most int, now time.Time) templates.EffectsView {
+func effectsSection(p *dedup.PipelineStatus, path string, number, most int, now time.Time) templates.EffectsView {
 	e := p.Effects
 	v := templates.EffectsView{Store: p.Pipeline.Store, Href: path + "/effects", CSV: path + "/effects.csv"}
 	if e == nil {
@@ -36,8 +38,7 @@ func effectsSection(p *dedup.PipelineStatus, path string, first, most int, now t
 		v.Line = effectLine(e, now)
 	}
 	v.Notes = effectNotes(e)
-	first = min(first, len(e.Keys))
-	for _, k := range e.Keys[first:min(first+most, len(e.Keys))] {
+	for _, k := range list.Page(e.Keys, most, number) {
 		row := templates.EffectRow{Key: templates.Plain(k.Key, keyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
 		if k.Key == "" {
 			row.Key = templates.Plain("(empty)", keyLimit)
@@ -133,11 +134,9 @@ func (s *Server) effects(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	number := 1
-	if text := r.URL.Query().Get("page"); text != "" {
-		if number, err = strconv.Atoi(text); err != nil || number < 1 || number > 1000 {
-			return nil, badParameter("page", "must be the number of a page, from 1 on")
-		}
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
+		return nil, err
 	}
 	now := time.Now().In(zone(r))
 	name := templates.Plain(p.Pipeline.Name, nameLimit)
@@ -147,7 +146,7 @@ func (s *Server) effects(r *request) (response, error) {
 	v := templates.EffectsPage{
 		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: moment(snap.At, now),
 		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now),
-		Effects: effectsSection(p, path, (number-1)*effectsPerPage, effectsPerPage, now),
+		Effects: effectsSection(p, path, number, effectsPerPage, now),
 	}
 	if number > 1 {
 		v.Newer = path + "/effects?page=" + strconv.Itoa(number-1)
@@ -171,11 +170,14 @@ func (s *Server) effectsCSV(r *request) (response, error) {
 	if e.At.IsZero() {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + within(orWords(e.Err, "it has not run"))}
 	}
-	rows := [][]string{{"business_key", "count", "found", "checked"}}
-	for _, k := range e.Keys {
-		rows = append(rows, []string{templates.Escape(k.Key), strconv.FormatInt(k.Count, 10), csvTime(k.Found), csvTime(e.At)})
-	}
-	return csvBody{filename: p.Pipeline.Name + "-double-effects.csv", rows: rows, notes: effectNotes(e)}, nil
+	table := list.NewTable(p.Pipeline.Name+"-double-effects.csv", []list.Column[dedup.EffectKey]{
+		{Head: "business_key", Cell: func(k dedup.EffectKey) string { return templates.Escape(k.Key) }},
+		{Head: "count", Cell: func(k dedup.EffectKey) string { return list.Whole(k.Count) }},
+		{Head: "found", Cell: func(k dedup.EffectKey) string { return list.Time(k.Found) }},
+		{Head: "checked", Cell: func(dedup.EffectKey) string { return list.Time(e.At) }},
+	}, e.Keys)
+	table.Notes = effectNotes(e)
+	return csvBody{table}, nil
 }
 
 func noEffectCheck(p *dedup.PipelineStatus) error {

@@ -305,7 +305,7 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 			n := counts[result]
 			row.Cells = append(row.Cells, templates.Number(float64(n)))
 			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{admin.BecameFailed, admin.BecameBack}, result))
-			row.Hrefs = append(row.Hrefs, fateAddress(self, result))
+			row.Hrefs = append(row.Hrefs, itemsQuery{became: result}.address(self))
 		}
 		v.Rows = append(v.Rows, row)
 	}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net/url"
-	"slices"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -71,11 +69,6 @@ func summaryOfJob(j admin.Job) admin.JobSummary {
 	}
 }
 
-// fateAddress leads to the messages of a job of which one thing became.
-func fateAddress(self, became string) string {
-	return self + "/items?" + url.Values{"became": {became}}.Encode()
-}
-
 // deadAgain offers the messages of a job that are in the dead-letter queue again, to those who may requeue them.
 func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self string) {
 	n := j.Aftermath.Total(admin.BecameBack)
@@ -84,7 +77,7 @@ func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self s
 	}
 	v.Back = &templates.BackView{
 		Text:  templates.Sentence(messages(n) + " reached " + plural(n, "its queue, and is", "their queues, and are") + " dead again."),
-		Items: fateAddress(self, admin.BecameBack), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
+		Items: itemsQuery{became: admin.BecameBack}.address(self), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
 	}
 	if j.Aftermath.Total(admin.BecameBack) > listedBack(j) {
 		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(admin.MaxJobItems) + " messages that can be told by their ids.")
@@ -195,23 +188,6 @@ func itemTier(item admin.JobItem) string {
 		return dedup.Normal.String()
 	}
 	return dedup.TierUnknown.String()
-}
-
-// fateOf reads which messages of a job are asked for: those of which one thing became, or all for "".
-func fateOf(values url.Values) (string, error) {
-	became := values.Get("became")
-	if became != "" && !slices.Contains(admin.Fates(), became) {
-		return "", badParameter("became", "must be what became of a message")
-	}
-	return became, nil
-}
-
-// fatedItems returns a page of the messages of a job, or of those of which one thing became.
-func fatedItems(r *request, service jobReader, id, became string, after int64, limit int) ([]admin.JobItem, error) {
-	if became == "" {
-		return service.JobItems(r.Context(), r.asker(), id, after, limit)
-	}
-	return service.JobItemsThat(r.Context(), r.asker(), id, became, after, limit)
 }
 
 // canaryLeft says how much longer the first messages are watched; empty when they are not.

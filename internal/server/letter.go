@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -79,7 +81,7 @@ func payloadView(view string) (string, error) {
 	case "auto", "text", "json", "hex":
 		return view, nil
 	}
-	return "", badParameter("view", "must be text, json or hex")
+	return "", list.Bad("view", "must be text, json or hex")
 }
 
 func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (response, error) {

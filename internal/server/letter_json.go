@@ -109,7 +109,7 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 func historyOf(l admin.Letter) []pastDeathJSON {
 	deaths := []pastDeathJSON{}
 	for _, d := range l.Deaths {
-		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, timeOf(d.Time), d.Exchange, list(d.RoutingKeys)})
+		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, timeOf(d.Time), d.Exchange, orEmpty(d.RoutingKeys)})
 	}
 	return deaths
 }

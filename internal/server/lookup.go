@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -57,7 +59,7 @@ func (s *Server) lookup(r *request) (response, error) {
 // lookedUp asks every store.
 func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
-		return admin.LookupResult{}, badParameter("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
+		return admin.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
 	service, err := s.service()
 	if err != nil {

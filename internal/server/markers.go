@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -169,31 +171,32 @@ func (m markersPage) selected() selected {
 			}
 		}
 	}
-	m.q.sorted(s.matching)
+	s.matching = m.q.sorted(s.matching)
 	return s
 }
 
 // paged fills the page from the last complete pass.
 func (m markersPage) paged(v *templates.MarkersView) {
-	list := m.selected()
-	matching := list.matching
-	if m.q.state == string(admin.ProcessingList) && list.listed > 0 {
-		v.Verdicts = m.verdictTabs(list.verdicts)
+	from := m.selected()
+	if m.q.state == string(admin.ProcessingList) && from.listed > 0 {
+		v.Verdicts = m.verdictTabs(from.verdicts)
 	}
-	v.Listed = m.listedText(list.listed, len(matching))
-	pages := max(1, (len(matching)+markersPerPage-1)/markersPerPage)
-	page := min(m.q.page, pages)
-	v.PageNote = pageNote(m.q.page, pages)
-	first := (page - 1) * markersPerPage
-	for _, x := range matching[first:min(first+markersPerPage, len(matching))] {
+	v.Listed = m.listedText(from.listed, len(from.matching))
+	shown, at := list.Cut(from.matching, markersPerPage, m.q.page)
+	v.PageNote = at.Note
+	for _, x := range shown {
 		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))
 	}
-	v.Pages = m.pages(page, pages)
-	v.Empty = m.empty(list.listed)
-	if list.listed > 0 {
-		v.CSV, v.CSVText = m.csvLink(list.listed)
+	v.Pages = at.Links(func(n int) string {
+		link := m.q
+		link.page = n
+		return link.address(m.path)
+	})
+	v.Empty = m.empty(from.listed)
+	if from.listed > 0 {
+		v.CSV, v.CSVText = m.csvLink(from.listed)
 	}
-	v.Act = m.actBar(len(matching))
+	v.Act = m.actBar(len(from.matching))
 }
 
 // browsed fills the page from a live reading.
@@ -253,8 +256,8 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	if !ok {
 		return markersPage{}, noPipeline(name)
 	}
-	q, err := parseMarkersQuery(r.URL.Query())
-	if err != nil {
+	var q markersQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return markersPage{}, err
 	}
 	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}

@@ -3,11 +3,12 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
@@ -87,16 +88,13 @@ func (t *markersTable) write(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	table := csvBody{rows: [][]string{markerColumns()}}
-	for _, x := range t.kept.matching {
-		table.rows = append(table.rows, markerCells(x))
-	}
+	table := list.NewTable("", markerColumns(), t.kept.matching)
 	if cut > 0 {
 		name += "-first-" + strconv.Itoa(t.kept.listed)
-		table.notes = []string{counted(int(cut), "more marker") + " " + plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
+		table.Notes = []string{counted(int(cut), "more marker") + " " + plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
 	}
-	table.filename = name + ".csv"
-	return table.write(w, r)
+	table.Filename = name + ".csv"
+	return csvBody{table}.write(w, r)
 }
 
 // writeLive reads the list from the store and writes it as it comes. It reports whether it has begun to answer; an error
@@ -120,8 +118,8 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 		return false, err
 	}
 	csvHeader(w, name+".csv")
-	e.rc, e.out = http.NewResponseController(w), csv.NewWriter(w)
-	if err := e.send(append([][]string{markerColumns()}, first...)); err != nil {
+	e.rc, e.out = http.NewResponseController(w), list.NewWriter(w, list.HeadsOf(markerColumns()))
+	if err := e.send(first); err != nil {
 		return true, err
 	}
 	return true, e.rest(ctx)
@@ -133,7 +131,7 @@ type export struct {
 	service markerService
 	r       *request
 	rc      *http.ResponseController
-	out     *csv.Writer
+	out     *list.Writer
 	cursor  string
 	// seen are the keys that were written: the walk over a store may meet a marker twice.
 	seen map[string]bool
@@ -162,11 +160,12 @@ func (e *export) rest(ctx context.Context) error {
 }
 
 func (e *export) stop(why string) error {
-	return e.send([][]string{noteRow(why, len(markerColumns()))})
+	e.out.Note(why)
+	return e.send(nil)
 }
 
 // read returns the next page of the list.
-func (e *export) read(ctx context.Context) ([][]string, error) {
+func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 	m := e.table.page
 	got, err := e.service.Browse(ctx, e.r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
 		State: dedup.State(m.q.state), Match: m.q.text, Cursor: e.cursor, Limit: exportPage,
@@ -175,7 +174,7 @@ func (e *export) read(ctx context.Context) ([][]string, error) {
 		return nil, err
 	}
 	e.cursor = got.Next
-	var rows [][]string
+	var rows []judgedMarker
 	for i, x := range got.Markers {
 		j := judgedMarker{Marker: e.table.server.masker.masked(x, e.r.Who)}
 		if i < len(got.Verdicts) {
@@ -185,40 +184,43 @@ func (e *export) read(ctx context.Context) ([][]string, error) {
 			continue
 		}
 		e.seen[x.Key] = true
-		rows = append(rows, markerCells(j))
+		rows = append(rows, j)
 	}
 	return rows, nil
 }
 
 // send writes rows and sees them on their way.
-func (e *export) send(rows [][]string) error {
+func (e *export) send(rows []judgedMarker) error {
 	if err := e.rc.SetWriteDeadline(time.Now().Add(exportWrite)); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
 	for _, row := range rows {
-		if err := e.out.Write(defused(row)); err != nil {
-			return &goneError{err}
-		}
+		e.out.Row(list.Cells(markerColumns(), row))
 	}
-	e.out.Flush()
-	if err := cmp.Or(e.out.Error(), e.rc.Flush()); err != nil {
+	if err := cmp.Or(e.out.Flush(), e.rc.Flush()); err != nil {
 		return &goneError{err}
 	}
 	return nil
 }
 
-func markerColumns() []string {
-	return []string{"id", "business_key", "key", "state", "status", "verdict", "since", "expires", "failures", "owner", "detail"}
-}
-
-func markerCells(x judgedMarker) []string {
-	attempts := ""
-	if x.Attempts != nil {
-		attempts = strconv.FormatInt(*x.Attempts, 10)
-	}
-	return []string{
-		templates.Escape(x.ID), templates.Escape(x.BusinessKey), templates.Escape(x.Key), templates.Escape(string(x.State)), templates.Escape(x.Status), string(x.verdict),
-		csvTime(x.Since), csvTime(x.Expires), attempts, templates.Escape(x.Owner), templates.Escape(x.Detail),
+func markerColumns() []list.Column[judgedMarker] {
+	return []list.Column[judgedMarker]{
+		{Head: "id", Cell: func(m judgedMarker) string { return templates.Escape(m.ID) }},
+		{Head: "business_key", Cell: func(m judgedMarker) string { return templates.Escape(m.BusinessKey) }},
+		{Head: "key", Cell: func(m judgedMarker) string { return templates.Escape(m.Key) }},
+		{Head: "state", Cell: func(m judgedMarker) string { return templates.Escape(string(m.State)) }},
+		{Head: "status", Cell: func(m judgedMarker) string { return templates.Escape(m.Status) }},
+		{Head: "verdict", Cell: func(m judgedMarker) string { return string(m.verdict) }},
+		{Head: "since", Cell: func(m judgedMarker) string { return list.Time(m.Since) }},
+		{Head: "expires", Cell: func(m judgedMarker) string { return list.Time(m.Expires) }},
+		{Head: "failures", Cell: func(m judgedMarker) string {
+			if m.Attempts == nil {
+				return ""
+			}
+			return list.Whole(*m.Attempts)
+		}},
+		{Head: "owner", Cell: func(m judgedMarker) string { return templates.Escape(m.Owner) }},
+		{Head: "detail", Cell: func(m judgedMarker) string { return templates.Escape(m.Detail) }},
 	}
 }
 
@@ -227,11 +229,4 @@ func plural(n int64, one, many string) string {
 		return one
 	}
 	return many
-}
-
-func csvTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

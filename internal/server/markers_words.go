@@ -44,15 +44,15 @@ func tabName(list string) string {
 
 func (m markersPage) tabs() []templates.Tab {
 	var tabs []templates.Tab
-	for _, list := range markerLists() {
-		if !m.shows(list) {
+	for _, name := range markerLists() {
+		if !m.shows(name) {
 			continue
 		}
-		link := markersQuery{state: list, text: m.q.text, sort: "age", page: 1}
-		t := templates.Tab{Label: tabName(list), Count: "unknown", Href: link.address(m.path), Active: list == m.q.state}
-		if n := m.total(list); n >= 0 {
+		link := markersQuery{state: name, text: m.q.text}
+		t := templates.Tab{Label: tabName(name), Count: "unknown", Href: link.address(m.path), Active: name == m.q.state}
+		if n := m.total(name); n >= 0 {
 			t.Count = templates.Number(float64(n))
-			if n > 0 && (list == string(admin.GaveUpList) || list == string(admin.FailedList) && m.st.Scheme.OnFail == "ack") {
+			if n > 0 && (name == string(admin.GaveUpList) || name == string(admin.FailedList) && m.st.Scheme.OnFail == "ack") {
 				t.Tier = dedup.Severe.String()
 			}
 		}
@@ -79,7 +79,7 @@ func (m markersPage) verdictTabs(counts map[dedup.Verdict]int) []templates.Tab {
 }
 
 func (m markersPage) filter() templates.MarkerFilter {
-	plain := markersQuery{state: m.q.state, sort: m.q.sort, descending: m.q.descending, page: 1}
+	plain := markersQuery{state: m.q.state, order: m.q.order}
 	f := templates.MarkerFilter{
 		Action: m.path, State: m.q.state, Verdict: string(m.q.verdict), Query: m.q.text, Any: m.q.filtered(), Clear: plain.address(m.path),
 	}
@@ -87,9 +87,9 @@ func (m markersPage) filter() templates.MarkerFilter {
 		return f // a live reading comes in the store's own order
 	}
 	for _, c := range [][2]string{{"age", "oldest first"}, {"-age", "youngest first"}, {"expiry", "expires soonest"}, {"-expiry", "expires last"}, {"id", "id"}} {
-		f.Sorts = append(f.Sorts, templates.Choice{Value: c[0], Label: c[1], Chosen: m.q.sortValue() == c[0]})
+		f.Sorts = append(f.Sorts, templates.Choice{Value: c[0], Label: c[1], Chosen: m.q.order.String() == c[0]})
 	}
-	if m.q.sortValue() == "-id" {
+	if m.q.order.String() == "-id" {
 		f.Sorts = append(f.Sorts, templates.Choice{Value: "-id", Label: "id, reversed", Chosen: true})
 	}
 	return f
@@ -111,16 +111,6 @@ func (m markersPage) listedText(listed, matching int) string {
 		text += ", as of the pass that ended at " + moment(m.st.Stats.Pass.Ended, m.now).Text
 	}
 	return text
-}
-
-func (m markersPage) pages(page, pages int) []templates.PageLink {
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		link := m.q
-		link.page = n
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: link.address(m.path), Current: n == page})
-	}
-	return links
 }
 
 // notes say what must be known before the lists are read.
@@ -196,7 +186,7 @@ func (m markersPage) empty(listed int) templates.Empty {
 	case m.q.state == string(admin.ProcessingList):
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
 			return templates.Empty{Heading: "Nothing is known to be in progress", Text: counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
-				Href: markersQuery{state: string(dedup.StateUnknown), sort: "age", page: 1}.address(m.path), Link: "See what could not be decoded"}
+				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
 		}
 		if !m.st.Health.OK {
 			return templates.Empty{Heading: "Nothing was in progress at the last pass", Text: "The store cannot be read now: what has come into progress since is not known."}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -127,7 +129,7 @@ func (s *Server) startMeasurement(r *request) (response, error) {
 	}
 	seconds, err := strconv.Atoi(r.PostForm.Get("seconds"))
 	if err != nil || seconds < 0 || seconds > 1e6 {
-		return nil, badParameter("seconds", "must be 60 to 120")
+		return nil, list.Bad("seconds", "must be 60 to 120")
 	}
 	m, err := service.Start(r.Context(), r.asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(seconds) * time.Second})
 	if err != nil {

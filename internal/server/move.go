@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -30,7 +32,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 		return req, noPipeline(req.Pipeline)
 	}
 	if req.Queue == "" || len(req.Queue) > maxRef || len(req.Scan) > maxRef {
-		return req, badParameter("queue", "must name one, with at most 255 bytes")
+		return req, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	verb, which, _ := strings.Cut(form.Get("do"), "-")
 	switch verb {
@@ -41,7 +43,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	case "restore":
 		req.Do = admin.RestoreLetters
 	default:
-		return req, badParameter("do", "must be one of the buttons of the page")
+		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	var err error
 	switch which {
@@ -55,7 +57,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
 		req.Whole = true
 	default:
-		return req, badParameter("do", "must be one of the buttons of the page")
+		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	if req.Whole {
 		req.Scan = ""
@@ -80,7 +82,7 @@ func mostOf(form url.Values, otherwise int64) (int64, error) {
 func selectedRefs(form url.Values) ([]string, error) {
 	for _, ref := range form["sel"] {
 		if ref == "" || len(ref) > maxRef {
-			return nil, badParameter("sel", "must be the reference of a message")
+			return nil, list.Bad("sel", "must be the reference of a message")
 		}
 	}
 	if len(form["sel"]) == 0 {
@@ -221,7 +223,7 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 			continue
 		}
 		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
-			return req, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
+			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
 		}
 		req.Choices[c] = chosen
 	}
@@ -245,7 +247,7 @@ func rateOf(form url.Values, otherwise float64) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || n > 100_000 || n < 0 && n != -1 {
-		return 0, badParameter("rate", "must be a number from 0 to 100000, or -1 for no limit")
+		return 0, list.Bad("rate", "must be a number from 0 to 100000, or -1 for no limit")
 	}
 	return n, nil
 }
@@ -257,7 +259,7 @@ func wholeNumber(form url.Values, name string, otherwise, least, most int) (int,
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		return 0, badParameter(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+		return 0, list.Bad(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
 	}
 	return n, nil
 }
@@ -376,15 +378,18 @@ func (s *Server) moveKeysCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := [][]string{{"id", "business_key", "target", "class", "choice", "what_will_happen", "bytes", "ref"}}
-	for _, l := range p.Letters {
-		rows = append(rows, []string{
-			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), letterEffect(p.Request.Do, l), strconv.Itoa(l.Bytes), l.Ref,
-		})
-	}
-	table := csvBody{filename: "affected-keys-" + p.Request.Pipeline + ".csv", rows: rows}
+	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[admin.PlannedLetter]{
+		{Head: "id", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.ID) }},
+		{Head: "business_key", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
+		{Head: "target", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.Target) }},
+		{Head: "class", Cell: func(l admin.PlannedLetter) string { return string(l.Prediction.Class) }},
+		{Head: "choice", Cell: func(l admin.PlannedLetter) string { return string(l.Choice) }},
+		{Head: "what_will_happen", Cell: func(l admin.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
+		{Head: "bytes", Cell: func(l admin.PlannedLetter) string { return list.Whole(l.Bytes) }},
+		{Head: "ref", Cell: func(l admin.PlannedLetter) string { return l.Ref }},
+	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
-		table.notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))}
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))}
 	}
-	return table, nil
+	return csvBody{table}, nil
 }

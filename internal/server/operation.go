@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -31,8 +33,8 @@ func (s *Server) operation(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	number, err := pageNumber(r.URL.Query())
-	if err != nil {
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
 	return page{component: templates.Operation(s.operationView(r, o, number))}, nil
@@ -62,18 +64,16 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	v.Facts, v.Notes = s.operationFacts(o, now), operationNotes(o)
 	v.LeftSum, v.LeftOut = leftSum(o.Plan), leftLines(o.Plan, now)
 	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
-	pages := max(1, (len(o.Plan.Items)+admin.MaxNow-1)/admin.MaxNow)
-	v.PageNote, number = pageNote(number, pages), min(number, pages)
-	v.Pages = s.numbered(v.Self, number, pages)
-	first := (number - 1) * admin.MaxNow
-	present := s.present(r, o, first, min(first+admin.MaxNow, len(o.Plan.Items)))
+	shown, at := list.Cut(o.Plan.Items, admin.MaxNow, number)
+	v.PageNote, v.Pages = at.Note, at.Links(list.Numbered(v.Self))
+	present := s.present(r, o, at.First, at.First+len(shown))
 	v.NowMissing = templates.Sentence(present.missing)
 	if len(present.known) > 0 {
 		v.NowAt = moment(now, now)
 	}
 	v.Undo = s.undoView(r, o, present, now)
-	for i := first; i < min(first+admin.MaxNow, len(o.Plan.Items)); i++ {
-		v.Items = append(v.Items, s.outcomeLine(o, i, present, now))
+	for i := range shown {
+		v.Items = append(v.Items, s.outcomeLine(o, at.First+i, present, now))
 	}
 	return v
 }

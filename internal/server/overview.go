@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -40,23 +42,28 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	v.Tiers = tierCounts(all, q, frame.Base)
 	v.Stats = headline(all, now)
 	v.Filter = filterView(all, q, frame.Base)
-	v.Columns = columns(q, frame.Base)
+	v.Columns = list.Heads(overviewColumns(), q.order, func(o list.Order) string {
+		link := q
+		link.order, link.page = o, 1
+		return link.address(frame.Base)
+	})
 
 	shown := slices.DeleteFunc(slices.Clone(all), func(p judged) bool { return !q.matches(p.PipelineStatus, p.verdict.Tier) })
 	v.Matching = len(shown)
-	shown = sortPipelines(shown, q)
-	pages := max(1, (len(shown)+perPage-1)/perPage)
-	v.PageNote = pageNote(q.page, pages)
-	q.page = min(q.page, pages)
-	first := (q.page - 1) * perPage
-	for _, p := range shown[first:min(first+perPage, len(shown))] {
+	shown, at := list.Cut(sortPipelines(shown, q.order), perPage, q.page)
+	v.PageNote = at.Note
+	for _, p := range shown {
 		row := pipelineRow(snap, p, frame.Base, now)
 		if measurable(p.Pipeline.Name) {
 			offerMeasure(row.Href, &row.Duplicates, &row.Latency)
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	v.Pages = pager(q, pages, frame.Base)
+	v.Pages = at.Links(func(n int) string {
+		link := q
+		link.page = n
+		return link.address(frame.Base)
+	})
 	v.Empty = emptyOverview(v, frame.Base)
 	return v
 }
@@ -74,14 +81,6 @@ func sourceCards(snap *dedup.Snapshot, now time.Time) (brokers, stores []templat
 		of = append(of, sourceAt{st.Name, st.Health, storeCard(st, now)})
 	}
 	return brokers, foldLost("store", of, now)
-}
-
-// pageNote says that a page was asked for that there is not; empty when there is.
-func pageNote(asked, pages int) string {
-	if asked <= pages {
-		return ""
-	}
-	return "There is no page " + strconv.Itoa(asked) + ": this is the last, page " + strconv.Itoa(pages) + "."
 }
 
 // judgeAll judges every pipeline. While rounds are late nothing can be told, and the old verdicts are not shown.
@@ -132,33 +131,14 @@ func tiersWorstFirst() []dedup.Tier {
 }
 
 func filterView(all []judged, q overviewQuery, base string) templates.Filter {
-	clear := overviewQuery{sort: q.sort, descending: q.descending, page: 1}
+	clear := overviewQuery{order: q.order}
 	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.address(base)}
 	for _, t := range tiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
 	f.Labels = labelChoices(all, q)
-	for _, k := range sortKeys() {
-		down, up := "-"+k[0], k[0]
-		switch k[0] {
-		case "tier":
-			f.Sorts = append(f.Sorts, sortChoice(q, down, k[1]))
-		case "name":
-			f.Sorts = append(f.Sorts, sortChoice(q, up, k[1]))
-		case "consumers", "activity":
-			f.Sorts = append(f.Sorts, sortChoice(q, up, k[1]+", lowest first"))
-		default:
-			f.Sorts = append(f.Sorts, sortChoice(q, down, k[1]+", highest first"))
-		}
-	}
-	if !slices.ContainsFunc(f.Sorts, func(c templates.Choice) bool { return c.Chosen }) {
-		f.Sorts = append(f.Sorts, sortChoice(q, q.sortValue(), q.sort+", reversed"))
-	}
+	f.Sorts = list.Sorts(overviewColumns(), q.order)
 	return f
-}
-
-func sortChoice(q overviewQuery, value, label string) templates.Choice {
-	return templates.Choice{Value: value, Label: label, Chosen: q.sortValue() == value}
 }
 
 // labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
@@ -179,47 +159,6 @@ func labelChoices(all []judged, q overviewQuery) []templates.Choice {
 	}
 	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return compareText(a.Value, b.Value) })
 	return choices
-}
-
-func columns(q overviewQuery, base string) []templates.Column {
-	heads := []struct {
-		key, label string
-		number     bool
-	}{
-		{"tier", "Tier", false}, {"risk", "Risk", false}, {"name", "Pipeline", false}, {"duplicates", "Duplicate rate", true},
-		{"", "Last hour", false}, {"latency", "Mean ack latency", true}, {"dead-letters", "Dead letters", true},
-		{"processing", "Processing", true}, {"backlog", "Backlog", true}, {"consumers", "Consumers", true},
-		{"activity", "Last ack", true},
-	}
-	var out []templates.Column
-	for _, h := range heads {
-		c := templates.Column{Label: h.label, Number: h.number}
-		if h.key != "" {
-			link := q
-			link.page = 1
-			link.sort, link.descending = h.key, h.key != "name"
-			if q.sort == h.key {
-				link.descending = !q.descending
-				c.Sorted = "ascending"
-				if q.descending {
-					c.Sorted = "descending"
-				}
-			}
-			c.Href = link.address(base)
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func pager(q overviewQuery, pages int, base string) []templates.PageLink {
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		link := q
-		link.page = n
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: link.address(base), Current: n == q.page})
-	}
-	return links
 }
 
 func emptyOverview(v templates.OverviewView, base string) templates.Empty {
@@ -273,8 +212,8 @@ func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot,
 
 // overview answers the first page.
 func (s *Server) overview(r *request) (response, error) {
-	q, err := parseOverviewQuery(r.URL.Query())
-	if err != nil {
+	var q overviewQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	frame := s.frame(r, "Overview")

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"github.com/PuerkitoBio/goquery"
 	"github.com/a-h/templ"
 
@@ -50,8 +52,8 @@ func overviewPage(t *testing.T, snap *dedup.Snapshot, query string) (string, *go
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := parseOverviewQuery(values)
-	if err != nil {
+	var q overviewQuery
+	if err := list.Read(values, q.params()...); err != nil {
 		t.Fatal(err)
 	}
 	return render(t, templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)))
@@ -260,7 +262,8 @@ func TestABadParameterIsNamed(t *testing.T) {
 		"sort=up": "sort", "tier=bad": "tier", "page=0": "page", "page=x": "page", "label=x": "label", "q=" + strings.Repeat("x", 201): "q",
 	} {
 		values, _ := url.ParseQuery(query)
-		_, err := parseOverviewQuery(values)
+		var q overviewQuery
+		err := list.Read(values, q.params()...)
 		if dedup.KindOf(err) != dedup.Invalid || err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
 			t.Errorf("%s gives %v", query, err)
 		}
@@ -280,8 +283,8 @@ func TestAnAddressKeepsItsQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := parseOverviewQuery(u.Query())
-		if err != nil {
+		var q overviewQuery
+		if err := list.Read(u.Query(), q.params()...); err != nil {
 			t.Fatal(err)
 		}
 		if got := q.address(""); got != address {
@@ -319,8 +322,8 @@ func TestManyPipelinesArePagedByFifty(t *testing.T) {
 
 func BenchmarkOverviewOf200Pipelines(b *testing.B) {
 	snap := demo.Scene("many", noon)
-	q, err := parseOverviewQuery(url.Values{})
-	if err != nil {
+	var q overviewQuery
+	if err := list.Read(url.Values{}, q.params()...); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

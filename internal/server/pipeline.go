@@ -51,7 +51,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
-	v.Effects = effectsSection(p, path, 0, effectsShown, now)
+	v.Effects = effectsSection(p, path, 1, effectsShown, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -39,7 +41,7 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Deed, req.Operation = admin.RestoreMarkers, form.Get("operation")
 		return req, restoreItems(&req, form["item"])
 	default:
-		return req, badParameter("do", "must be one of the buttons of the page")
+		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	if strings.HasSuffix(do, "-all") {
 		req.Filter = &admin.MarkerFilter{List: admin.List(form.Get("list")), Verdict: dedup.Verdict(form.Get("verdict")), Match: form.Get("match")}
@@ -65,7 +67,7 @@ func restoreItems(req *admin.PlanRequest, items []string) error {
 	for _, text := range items {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return badParameter("item", "must be the number of an item")
+			return list.Bad("item", "must be the number of an item")
 		}
 		req.Items = append(req.Items, n)
 	}
@@ -116,23 +118,11 @@ func (s *Server) plan(r *request) (response, error) {
 	if operation != "" {
 		return redirect{s.operationAddress(operation)}, nil
 	}
-	number, err := pageNumber(r.URL.Query())
-	if err != nil {
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
 	return page{component: templates.Plan(s.planView(r, plan, number))}, nil
-}
-
-func pageNumber(values url.Values) (int, error) {
-	s := values.Get("page")
-	if s == "" {
-		return 1, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > 1_000_000 {
-		return 0, badParameter("page", "must be a whole number from 1")
-	}
-	return n, nil
 }
 
 // planView is the review page of a plan.
@@ -147,15 +137,14 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
 		v.Back = markersAddress(base, names[0])
 	}
-	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
-	v.PageNote, number = pageNote(number, pages), min(number, pages)
-	first := (number - 1) * planPerPage
+	shown, at := list.Cut(p.Items, planPerPage, number)
+	v.PageNote = at.Note
 	v.LeftSum = leftSum(p)
-	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
-		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
+	for i, item := range shown {
+		v.Items = append(v.Items, s.planLine(p, at.First+i+1, item, now))
 	}
 	v.Evidence, v.Instead = shareEvidence(p, v.Items, now), s.clearInstead(p)
-	v.Pages = s.numbered(s.planAddress(p.ID), number, pages)
+	v.Pages = at.Links(list.Numbered(s.planAddress(p.ID)))
 	v.Shown = counted(len(p.Items), "marker")
 	v.LeftOut = leftLines(p, now)
 	return v
@@ -198,15 +187,6 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []te
 		}
 	}
 	return shared
-}
-
-// numbered are the links of a pager.
-func (s *Server) numbered(path string, current, pages int) []templates.PageLink {
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: path + "?page=" + strconv.Itoa(n), Current: n == current})
-	}
-	return links
 }
 
 func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now time.Time) templates.PlanLine {

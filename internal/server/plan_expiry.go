@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -24,7 +26,7 @@ func chosenTTL(form url.Values) (time.Duration, error) {
 	}
 	ttl, err := time.ParseDuration(strings.TrimSuffix(text, "in")) // 10min is 10m
 	if err != nil || ttl < time.Minute {
-		return 0, badParameter(name, "must be a time of a minute or more, such as 10m or 36h")
+		return 0, list.Bad(name, "must be a time of a minute or more, such as 10m or 36h")
 	}
 	return ttl, nil
 }

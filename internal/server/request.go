@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/netip"
 
+	"dedup-dashboard/internal/server/list"
+
 	"github.com/a-h/templ"
 
 	"dedup-dashboard/internal/admin"
@@ -62,13 +64,8 @@ type jsonBody struct {
 	v      any
 }
 
-// csvBody is a table for spreadsheets, its first row the names of its columns; what spreadsheets would run as a formula is defused.
-type csvBody struct {
-	filename string
-	rows     [][]string
-	// notes say what a reader of the table must know, such as what is left out: each is a last row.
-	notes []string
-}
+// csvBody is a table for spreadsheets.
+type csvBody struct{ list.Table }
 
 // textBody is one line of plain text.
 type textBody struct {

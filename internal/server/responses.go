@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -61,22 +60,10 @@ func (b jsonBody) write(w http.ResponseWriter, r *request) error {
 
 func (b csvBody) write(w http.ResponseWriter, r *request) error {
 	var buf bytes.Buffer
-	out := csv.NewWriter(&buf)
-	for _, row := range b.rows {
-		if err := out.Write(defused(row)); err != nil {
-			return fmt.Errorf("write CSV: %w", err)
-		}
-	}
-	for _, note := range b.notes {
-		if err := out.Write(noteRow(note, len(b.rows[0]))); err != nil {
-			return fmt.Errorf("write CSV: %w", err)
-		}
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
+	if err := b.Write(&buf); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
-	csvHeader(w, b.filename)
+	csvHeader(w, b.Filename)
 	return send(w, http.StatusOK, csvType, buf.Bytes())
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/web/templates"
 )
 
@@ -81,7 +83,7 @@ func checkQuery(r *request, path string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if n := len(values[name]); n > 1 && !slices.Contains(repeatable(path), name) {
-			return badParameter(clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
+			return list.Bad(clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
 		}
 	}
 	return checkZone(r)
@@ -90,7 +92,7 @@ func checkQuery(r *request, path string) error {
 // checkZone refuses a zone in the query that there is not: times would be read and shown in another one.
 func checkZone(r *request) error {
 	if _, err := loadZone(r.URL.Query().Get("tz")); err != nil {
-		return badParameter("tz", "must be a time zone such as Europe/Berlin or UTC")
+		return list.Bad("tz", "must be a time zone such as Europe/Berlin or UTC")
 	}
 	return nil
 }

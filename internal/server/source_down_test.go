@@ -27,7 +27,7 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 		for _, name := range []string{"orders", "billing"} {
 			snap.Pipelines = append(snap.Pipelines, *darkened(name, tier).PipelineStatus)
 		}
-		v := overviewView(snap, alerts.Judge, overviewQuery{page: 1, sort: sortWorst, descending: true}, noon, templates.Frame{}, nobody)
+		v := overviewView(snap, alerts.Judge, overviewQuery{}, noon, templates.Frame{}, nobody)
 		for _, row := range v.Rows {
 			text := row.Why.Full + " " + row.Why.Short + row.Cause.Full
 			if strings.Contains(text, "refuses") || !strings.Contains(strings.ToLower(text), "broker") {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -44,7 +46,7 @@ func (s *Server) timeline(r *request, term string, result admin.LookupResult, no
 		}
 	}
 	slices.SortStableFunc(all, func(a, b dated) int {
-		return cmp.Or(cmp.Compare(rankUnknown(a.at.IsZero()), rankUnknown(b.at.IsZero())), b.at.Compare(a.at))
+		return cmp.Or(list.Unknown(a.at.IsZero(), b.at.IsZero()), b.at.Compare(a.at))
 	})
 	for _, e := range all[:min(len(all), timelineShown)] {
 		entries = append(entries, e.TimelineEntry)

@@ -1,26 +1,9 @@
-package server
+package list
 
 import (
 	"strconv"
 	"strings"
 )
-
-// noteRow is a row that says something of the table in the place of a first cell, with as many cells as the others have. No id begins
-// like it by accident.
-func noteRow(note string, columns int) []string {
-	row := make([]string, columns)
-	row[0] = "# " + note
-	return defused(row)
-}
-
-// defused returns a row whose cells no spreadsheet runs.
-func defused(row []string) []string {
-	safe := make([]string, len(row))
-	for i, cell := range row {
-		safe[i] = defuse(cell)
-	}
-	return safe
-}
 
 const (
 	// formulaStarts are what a formula begins with, also in the full width that East Asian spreadsheets take for the same.
@@ -30,9 +13,9 @@ const (
 	cellSplits = ";\t\r\n"
 )
 
-// defuse puts an apostrophe before what a spreadsheet would run as a formula: the whole cell, and each part of it that would be a cell of
+// Defuse puts an apostrophe before what a spreadsheet would run as a formula: the whole cell, and each part of it that would be a cell of
 // its own where lists are split elsewhere (https://owasp.org/www-community/attacks/CSV_Injection). Numbers stay.
-func defuse(cell string) string {
+func Defuse(cell string) string {
 	if !strings.ContainsAny(cell, formulaStarts) || isNumber(cell) {
 		return cell
 	}
